@@ -1,0 +1,145 @@
+//! How a filter is asked for: capacity and error rate, and what to prefer.
+
+use crate::error::BuildError;
+use crate::filter::{CuckooFilter, Profile};
+use crate::hash::KeyHasher;
+use crate::image::{self, HEADER_BYTES};
+use crate::layout::Layout;
+use crate::sizing::{self, Shape};
+use crate::table::table_bytes;
+
+/// What a filter should be good at, where both cannot be had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prefer {
+    /// Fewest bits per key: semi-sorted buckets of any fingerprint width, designed for a load of 0.97.
+    #[default]
+    Small,
+    /// Fewest instructions: plain buckets of 8, 12, 16, 24 or 32 bits per slot, designed for a load of 0.95.
+    Fast,
+}
+
+/// Settings of a filter to be built. Made by [`CuckooFilter::builder`].
+///
+/// ```
+/// use koel::{CuckooFilter, Prefer};
+///
+/// let filter = CuckooFilter::builder(1_000_000, 0.001).prefer(Prefer::Small).seed(42).build()?;
+/// assert_eq!(filter.capacity(), 1_000_000);
+/// assert!(filter.bits_per_key() <= 12.4);
+/// # Ok::<(), koel::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    capacity: u64,
+    rate: f64,
+    prefer: Prefer,
+    hasher: KeyHasher,
+    counter_limit: Option<u64>,
+}
+
+/// What [`Builder::build`] would build.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The packing of the buckets.
+    pub layout: Layout,
+    /// Distinct keys that will fit.
+    pub capacity: u64,
+    /// Buckets of four slots.
+    pub buckets: u64,
+    /// Bytes of the filter, in memory and as a file, as long as no key needs a counter.
+    pub size_in_bytes: usize,
+    /// Bits for each key of the capacity, everything included.
+    pub bits_per_key: f64,
+    /// Expected false-positive rate when the filter holds `capacity` distinct keys: at most the one asked for.
+    pub false_positive_rate: f64,
+}
+
+impl Builder {
+    pub(crate) fn new(capacity: u64, rate: f64) -> Self {
+        Self {
+            capacity,
+            rate,
+            prefer: Prefer::default(),
+            hasher: KeyHasher::default(),
+            counter_limit: None,
+        }
+    }
+
+    /// What to prefer; [`Prefer::Small`] unless set.
+    #[must_use]
+    pub fn prefer(mut self, prefer: Prefer) -> Self {
+        self.prefer = prefer;
+        self
+    }
+
+    /// The seed of the default hash, XXH3-64; 0 unless set. Filters can be merged only with equal seeds.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.hasher = KeyHasher::Xxh3 { seed };
+        self
+    }
+
+    /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is stored in the filter's bytes.
+    #[must_use]
+    pub fn sip_key(mut self, key: [u8; 16]) -> Self {
+        self.hasher = KeyHasher::Sip13 { key };
+        self
+    }
+
+    /// At most so many keys may have a counter for the copies beyond those in the buckets, 16 bytes each in a file; the
+    /// capacity unless set, so that every key may come any number of times.
+    #[must_use]
+    pub fn counter_limit(mut self, limit: u64) -> Self {
+        self.counter_limit = Some(limit);
+        self
+    }
+
+    /// Sizes the filter without allocating it.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn plan(&self) -> Result<Plan, BuildError> {
+        let shape = self.shape()?;
+        let body = table_bytes(shape.layout, shape.buckets());
+        let size_in_bytes = body
+            .and_then(|bytes| bytes.checked_add(HEADER_BYTES))
+            .ok_or(BuildError::TooLarge { capacity: self.capacity })?;
+        let fingerprint_bits = shape.layout.fingerprint_bits();
+        Ok(Plan {
+            layout: shape.layout,
+            capacity: self.capacity,
+            buckets: shape.buckets(),
+            size_in_bytes,
+            bits_per_key: image::bits_per_key(size_in_bytes, self.capacity),
+            false_positive_rate: sizing::expected_rate(
+                fingerprint_bits,
+                self.capacity,
+                shape.slots(),
+            ),
+        })
+    }
+
+    /// Builds the empty filter.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, or where
+    /// the table could not be addressed.
+    ///
+    /// # Panics
+    /// Where the memory cannot be had, as `Vec::with_capacity` does.
+    pub fn build(&self) -> Result<CuckooFilter, BuildError> {
+        let shape = self.shape()?;
+        let profile = Profile {
+            hasher: self.hasher,
+            capacity: self.capacity,
+            rate: self.rate,
+            counter_limit: self.counter_limit.unwrap_or(self.capacity),
+        };
+        CuckooFilter::empty(shape, profile).ok_or(BuildError::TooLarge { capacity: self.capacity })
+    }
+
+    fn shape(&self) -> Result<Shape, BuildError> {
+        sizing::choose(self.capacity, self.rate, self.prefer)
+    }
+}

@@ -1,0 +1,126 @@
+//! Exact counters for the copies of a key that the buckets do not hold.
+//!
+//! At most two equal fingerprints of a pair of buckets stay in the buckets; further copies are counted here. The name of a counter is the *identity* of the
+//! entry it belongs to: the smaller bucket number of the pair and the fingerprint. A counter exists only beside at least one copy in the buckets, so `contains` never
+//! looks here.
+//!
+//! In memory a B-tree: ordered, so that equal filters have equal bytes, O(log n) a step, about 25 bytes a counter. In a file an
+//! ascending array of 16-byte records, read in place by binary search.
+
+use alloc::collections::BTreeMap;
+
+use crate::error::Full;
+
+/// Bytes of a stored counter: identity and count, both little-endian u64.
+pub(crate) const RECORD_BYTES: usize = 16;
+
+/// What names a counter: `smaller bucket << fingerprint bits | fingerprint`.
+pub(crate) type Identity = u64;
+
+/// Reading counters, in memory or in a file.
+pub trait ReadCounters {
+    /// Copies counted for this identity; 0 without a counter.
+    fn get(&self, identity: u64) -> u64;
+    /// How many counters there are.
+    fn len(&self) -> u64;
+    /// All counters, ascending.
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)>;
+}
+
+/// The counters of an owned filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    counts: BTreeMap<Identity, u64>,
+}
+
+impl Counters {
+    /// The counters of `records`; the caller has checked them.
+    pub(crate) fn from_iter(records: impl Iterator<Item = (Identity, u64)>) -> Self {
+        Self { counts: records.collect() }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.counts.clear();
+    }
+
+    /// Counts `times` more copies, or changes nothing. A new counter must be one of at most `limit`.
+    pub(crate) fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<(), Full> {
+        if let Some(count) = self.counts.get_mut(&identity) {
+            *count = count.checked_add(times).ok_or(Full::Overflow)?;
+        } else if self.len() < limit {
+            self.counts.insert(identity, times);
+        } else {
+            return Err(Full::Counters { limit });
+        }
+        Ok(())
+    }
+
+    /// Counts one copy less; false without a counter.
+    pub(crate) fn take(&mut self, identity: Identity) -> bool {
+        match self.counts.get_mut(&identity) {
+            None => return false,
+            Some(1) => {
+                self.counts.remove(&identity);
+            }
+            Some(count) => *count -= 1,
+        }
+        true
+    }
+}
+
+impl ReadCounters for Counters {
+    fn get(&self, identity: u64) -> u64 {
+        self.counts.get(&identity).copied().unwrap_or(0)
+    }
+
+    fn len(&self) -> u64 {
+        self.counts.len() as u64
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.counts.iter().map(|(&identity, &count)| (identity, count))
+    }
+}
+
+/// The counters of a file, read where they lie.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredCounters<'a> {
+    records: &'a [[u8; RECORD_BYTES]],
+}
+
+impl<'a> StoredCounters<'a> {
+    /// Counters in these bytes; a rest shorter than a record is ignored, and the caller has seen to it that there is none.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { records: bytes.as_chunks().0 }
+    }
+}
+
+fn decode(record: &[u8; RECORD_BYTES]) -> (u64, u64) {
+    let both = u128::from_le_bytes(*record);
+    (low(both), low(both >> 64))
+}
+
+/// The stored form of a counter.
+pub(crate) fn encode((identity, count): (u64, u64)) -> [u8; RECORD_BYTES] {
+    (u128::from(identity) | u128::from(count) << 64).to_le_bytes()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "takes one of two halves")]
+fn low(both: u128) -> u64 {
+    both as u64
+}
+
+impl ReadCounters for StoredCounters<'_> {
+    fn get(&self, identity: u64) -> u64 {
+        let found = self.records.binary_search_by_key(&identity, |record| decode(record).0);
+        found.map_or(0, |index| decode(&self.records[index]).1)
+    }
+
+    fn len(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.records.iter().map(decode)
+    }
+}

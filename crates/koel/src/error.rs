@@ -1,0 +1,186 @@
+//! What can go wrong, as data and as a sentence that says what to do.
+
+use core::fmt;
+
+use crate::image::{HEADER_BYTES, VERSION};
+
+/// An insert that found no room. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Full {
+    /// No empty slot can be reached.
+    Slots {
+        /// Entries in the table.
+        in_use: u64,
+        /// Distinct keys the filter was built for.
+        capacity: u64,
+    },
+    /// Every counter for copies of a key is taken.
+    Counters {
+        /// How many counters the filter was built with.
+        limit: u64,
+    },
+    /// A count would pass 2^64 - 1.
+    Overflow,
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slots { in_use, capacity } => write!(
+                f,
+                "the filter is full: {in_use} entries in a filter built for {capacity} keys; \
+                 build a larger one from the keys"
+            ),
+            Self::Counters { limit } => write!(
+                f,
+                "all {limit} counters for repeated keys are in use; build the filter with a higher \
+                 counter limit, or insert each key once"
+            ),
+            Self::Overflow => {
+                f.write_str("the count of a key would pass 2^64 - 1; remove copies first")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Full {}
+
+/// A filter that cannot be built as asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The error rate is not between 0 and 1.
+    Rate {
+        /// What was asked for.
+        rate: f64,
+    },
+    /// No layout reaches so small an error rate at this capacity: a 64-bit hash has no bits for it.
+    TooPrecise {
+        /// What was asked for.
+        rate: f64,
+        /// The smallest rate that can be had for this capacity and preference.
+        smallest: f64,
+    },
+    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address.
+    TooLarge {
+        /// What was asked for.
+        capacity: u64,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate { rate } => write!(
+                f,
+                "a false-positive rate of {rate} cannot be built; give one above 0 and below 1, such as 0.001"
+            ),
+            Self::TooPrecise { rate, smallest } => write!(
+                f,
+                "a false-positive rate of {rate} cannot be reached at this capacity; ask for {smallest:.2e} or more"
+            ),
+            Self::TooLarge { capacity } => write!(
+                f,
+                "{capacity} keys do not fit into one filter on this machine; divide the keys among several filters"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for BuildError {}
+
+/// Bytes that are not a sound filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// The bytes do not start as a Koel filter does.
+    NotAFilter,
+    /// Written by a later version of the format.
+    Newer {
+        /// The version in the file.
+        version: u16,
+    },
+    /// Fewer or more bytes than the header says, or no room even for a header.
+    Length {
+        /// How many bytes there should be.
+        expected: u64,
+        /// How many there are.
+        got: u64,
+    },
+    /// A checksum does not fit the bytes it guards.
+    Checksum {
+        /// Which part: `header` or `body`.
+        part: &'static str,
+    },
+    /// A field, bucket or counter holds a value that no filter has.
+    Field {
+        /// Its name in docs/FORMAT.md.
+        field: &'static str,
+        /// What was found, as a number.
+        got: u64,
+    },
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAFilter => f.write_str("not a Koel filter; build one with `koel build`"),
+            Self::Newer { version } => write!(
+                f,
+                "written in format version {version}, this program reads up to {VERSION}; use a newer koel"
+            ),
+            Self::Length { expected, got } if *got < HEADER_BYTES as u64 || got < expected => {
+                write!(f, "cut short: {got} bytes where {expected} are needed; copy the file again")
+            }
+            Self::Length { expected, got } => {
+                write!(f, "{got} bytes where {expected} are expected; copy the file again")
+            }
+            Self::Checksum { part } => {
+                write!(
+                    f,
+                    "damaged: the checksum of the {part} does not match; restore the file from a copy"
+                )
+            }
+            Self::Field { field, got } => write!(
+                f,
+                "damaged or forged: {field} is {got}, which no filter has; restore the file from a copy"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ImageError {}
+
+/// Two filters that cannot be merged. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// The filters do not place keys alike.
+    Incompatible {
+        /// What differs: `layout`, `size` or `hash`.
+        field: &'static str,
+    },
+    /// The union does not fit.
+    Full(Full),
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Incompatible { field } => write!(
+                f,
+                "the filters differ in {field}; build both with the same capacity, error rate, preference and hash"
+            ),
+            Self::Full(full) => write!(f, "the union does not fit: {full}"),
+        }
+    }
+}
+
+impl core::error::Error for MergeError {}
+
+impl From<Full> for MergeError {
+    fn from(full: Full) -> Self {
+        Self::Full(full)
+    }
+}

@@ -1,0 +1,183 @@
+//! Changing a filter: insert, remove, clear.
+//!
+//! One walk serves them all: hash to place, count the copies in its two buckets, then write one slot or one counter. The
+//! invariants: an entry has a counter only beside a copy in the buckets, and `len` is entries plus counts.
+
+use crate::counters::ReadCounters;
+use crate::error::Full;
+use crate::geometry::Place;
+use crate::placement::{End, Plan, Spares};
+use crate::{CuckooFilter, Key};
+
+/// Copies of an entry that may stay in the buckets. Two rather than one, because now and then two *keys* share a fingerprint: with one, each such
+/// pair would need a counter.
+const COPIES_IN_BUCKETS: u64 = 2;
+
+impl CuckooFilter {
+    /// Adds a copy of `key`. O(1); at most 4096 slots are looked at.
+    ///
+    /// # Errors
+    /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) distinct keys are in.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+        self.insert_hash(self.hasher().hash(key))
+    }
+
+    /// [`insert`](Self::insert) for a key hashed beforehand. The 64 bits must be uniform: hash small integers, do not pass them.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_hash(&mut self, hash: u64) -> Result<(), Full> {
+        self.add(&self.table.geometry().locate(hash), 1)
+    }
+
+    /// Adds `key` unless it is there already; true if it was added.
+    ///
+    /// A false positive counts as "there already". So a filter filled this way should not be removed from: the key that was not added, and the one it
+    /// was mistaken for, share one entry.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full> {
+        self.insert_unique_hash(self.hasher().hash(key))
+    }
+
+    /// [`insert_unique`](Self::insert_unique) for a key hashed beforehand.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_unique_hash(&mut self, hash: u64) -> Result<bool, Full> {
+        let place = self.table.geometry().locate(hash);
+        if self.table.contains(&place) {
+            return Ok(false);
+        }
+        self.add(&place, 1).map(|()| true)
+    }
+
+    /// Adds every key of `keys`, in order.
+    ///
+    /// # Errors
+    /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len) says how many.
+    pub fn try_extend<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> Result<(), Full> {
+        keys.into_iter().try_for_each(|key| self.insert(&key))
+    }
+
+    /// Takes out one copy of `key`; false, and nothing changed, if no entry answers to it. O(log of the number of counters).
+    ///
+    /// True does not prove that the key was there: see the type's note on removing absent keys.
+    #[inline]
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        self.remove_hash(self.hasher().hash(key))
+    }
+
+    /// [`remove`](Self::remove) for a key hashed beforehand.
+    pub fn remove_hash(&mut self, hash: u64) -> bool {
+        let place = self.table.geometry().locate(hash);
+        let (home, alternate) = place.buckets();
+        let identity = self.identity(&place);
+        if self.counters.take(identity) {
+            self.len -= 1;
+            return true;
+        }
+        let removed = self.table.replace(home, place.fingerprint, 0)
+            || self.table.replace(alternate, place.fingerprint, 0);
+        if removed {
+            self.entries -= 1;
+            self.len -= 1;
+        }
+        removed
+    }
+
+    /// Forgets every key.
+    pub fn clear(&mut self) {
+        self.table.clear();
+        self.counters.clear();
+        self.entries = 0;
+        self.len = 0;
+    }
+
+    /// Adds `times` copies of the entry of `place`. With one copy a failure changes nothing; with more, copies before the failure stay.
+    pub(super) fn add(&mut self, place: &Place, times: u64) -> Result<(), Full> {
+        let len = self.len.checked_add(times).ok_or(Full::Overflow)?;
+        let mut copies = self.table.copies(place, place.fingerprint);
+        let mut left = times;
+        while left > 0 && copies < COPIES_IN_BUCKETS && self.put(place, copies) {
+            copies += 1;
+            left -= 1;
+        }
+        if copies == 0 {
+            return Err(self.full());
+        }
+        if left > 0 {
+            self.counters.add(self.identity(place), left, self.profile.counter_limit)?;
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Puts one more copy of an entry into the buckets, which hold `copies` of it; false, and nothing changed, where it should not or cannot be.
+    ///
+    /// Below the capacity there is room for every distinct key and for its copies. Above it copies go to the counters, the new ones
+    /// at once and the old ones when a distinct key needs their slot.
+    fn put(&mut self, place: &Place, copies: u64) -> bool {
+        let crowded = self.entries >= self.profile.capacity;
+        if copies > 0 && crowded {
+            return false;
+        }
+        if self.put_beside(place) {
+            return true;
+        }
+        let spares = match (copies, crowded) {
+            _ if self.counters.len() >= self.profile.counter_limit => Spares::Keep,
+            (0, true) => Spares::AtOnce,
+            (0, false) => Spares::IfNeeded,
+            _ => Spares::Keep,
+        };
+        let plan = self.search.plan(&self.table, place, spares);
+        plan.is_some_and(|plan| self.carry_out(&plan, place.fingerprint))
+    }
+
+    /// Fills an empty slot of the emptier bucket, if either has one.
+    #[inline]
+    fn put_beside(&mut self, place: &Place) -> bool {
+        let (home, alternate) = place.buckets();
+        let (at_home, elsewhere) = self.table.pair(place);
+        let elsewhere = elsewhere.map_or(0, |bucket| bucket.free());
+        let emptier = if elsewhere > at_home.free() { alternate } else { home };
+        let written = self.table.replace(emptier, 0, place.fingerprint);
+        self.entries += u64::from(written);
+        written
+    }
+
+    /// Makes the moves of `plan`, last one first, so that no entry is ever in no place, and puts `slot` where the first one was.
+    fn carry_out(&mut self, plan: &Plan, slot: u64) -> bool {
+        let Some(&(bucket, last)) = plan.moves.last() else { return false };
+        match plan.end {
+            End::Empty(room) => {
+                self.table.replace(room, 0, last);
+                self.entries += 1;
+            }
+            End::Spare => {
+                let place = self.table.geometry().place_of(bucket, last);
+                let counted =
+                    self.counters.add(self.identity(&place), 1, self.profile.counter_limit);
+                if counted.is_err() {
+                    return false;
+                }
+            }
+        }
+        let leaving = plan.moves.iter().rev();
+        let arriving = plan.moves.iter().rev().skip(1).map(|&(_, moved)| moved).chain([slot]);
+        for (&(bucket, old), new) in leaving.zip(arriving) {
+            self.table.replace(bucket, old, new);
+        }
+        true
+    }
+
+    fn full(&self) -> Full {
+        Full::Slots { in_use: self.entries, capacity: self.capacity() }
+    }
+}

@@ -1,0 +1,181 @@
+//! A filter as bytes, and bytes as a filter.
+//!
+//! The buckets in memory are the buckets in the file, so writing is a copy and opening a view costs one look at the header.
+//! Three degrees of trust: [`FilterView::open`] checks the header and the length, after which no query can read outside the
+//! bytes whatever they are; [`verify`](CuckooFilter::verify) checks the checksum and every bucket and counter; [`CuckooFilter::from_bytes`] does both, since an
+//! owned filter is going to be changed.
+
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::CuckooFilter;
+use crate::counters::{self, Counters, RECORD_BYTES, ReadCounters, StoredCounters};
+use crate::error::ImageError;
+use crate::filter::{FilterView, geometry_of};
+use crate::geometry::{CORE_BITS, CORES};
+use crate::image::{HEADER_BYTES, Header};
+use crate::placement::Search;
+use crate::sizing::Shape;
+use crate::store::Store;
+use crate::table::{Table, table_bytes};
+
+impl CuckooFilter {
+    /// The filter in `bytes`, which are copied and checked in full. O(bytes).
+    ///
+    /// # Errors
+    /// [`ImageError`] for any bytes that are not a sound filter.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
+        let view = FilterView::open(bytes)?;
+        view.verify()?;
+        Ok(Self {
+            table: view.table.to_owned_table(),
+            counters: Counters::from_iter(view.counters.iter()),
+            profile: view.profile,
+            len: view.len,
+            entries: view.entries,
+            body_checksum: None,
+            search: Search::default(),
+        })
+    }
+}
+
+impl<'a> FilterView<'a> {
+    /// Opens the filter in `bytes` where it lies. O(1): reads the header only; call [`verify`](Self::verify) on bytes you do not trust.
+    ///
+    /// # Errors
+    /// [`ImageError`] where the header is not one, or where the length does not fit it.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
+        let header = Header::decode(bytes)?;
+        let shape = header.shape;
+        let body = &bytes[HEADER_BYTES..];
+        let (table, records) = split_body(&header, body).ok_or(ImageError::Length {
+            expected: expected_length(&header),
+            got: bytes.len() as u64,
+        })?;
+        Ok(Self {
+            table: Table::new(geometry_of(&shape), shape.layout, table),
+            counters: StoredCounters::new(records),
+            profile: header.profile,
+            len: header.len,
+            entries: header.entries,
+            body_checksum: Some(header.body_checksum),
+            search: Search::default(),
+        })
+    }
+}
+
+/// Buckets and counters, if the body is exactly as long as the header says.
+fn split_body<'a>(header: &Header, body: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let bytes = table_bytes(header.shape.layout, header.shape.buckets())?;
+    let (table, records) = body.split_at_checked(bytes)?;
+    let counters = usize::try_from(header.counters).ok()?.checked_mul(RECORD_BYTES)?;
+    (records.len() == counters).then_some((table, records))
+}
+
+fn expected_length(header: &Header) -> u64 {
+    let table = table_bytes(header.shape.layout, header.shape.buckets());
+    let table = table.map_or(u64::MAX, |bytes| bytes as u64);
+    let counters = header.counters.saturating_mul(RECORD_BYTES as u64);
+    table.saturating_add(counters).saturating_add(HEADER_BYTES as u64)
+}
+
+impl<S: Store> CuckooFilter<S> {
+    /// The filter as one file image (docs/FORMAT.md).
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.size_in_bytes());
+        let written = self.write_to(|part| {
+            bytes.extend_from_slice(part);
+            Ok::<(), Infallible>(())
+        });
+        match written {
+            Ok(()) => bytes,
+        }
+    }
+
+    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets.
+    ///
+    /// # Errors
+    /// The first error of `sink`.
+    pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let geometry = self.table.geometry();
+        let shape = Shape {
+            layout: self.layout(),
+            segment_bits: geometry.segment_bits(),
+            segment_buckets: geometry.segment_buckets(),
+        };
+        let header = Header {
+            shape,
+            profile: self.profile,
+            len: self.len,
+            entries: self.entries,
+            counters: self.counters.len(),
+            body_checksum: self.checksum(),
+        };
+        sink(&header.encode())?;
+        sink(self.table.bytes())?;
+        self.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
+    }
+
+    /// XXH3-64 of buckets and counters as stored.
+    fn checksum(&self) -> u64 {
+        let mut state = Xxh3::new();
+        state.update(self.table.bytes());
+        for counter in self.counters.iter() {
+            state.update(&counters::encode(counter));
+        }
+        state.digest()
+    }
+
+    /// Checks everything that [`FilterView::open`] took on trust: the checksum of the body, that every bucket and counter could have been
+    /// written by this crate, and that they add up to what the header says. O(bytes).
+    ///
+    /// # Errors
+    /// [`ImageError`] naming the first thing that is wrong.
+    pub fn verify(&self) -> Result<(), ImageError> {
+        if self.body_checksum.is_some_and(|stored| stored != self.checksum()) {
+            return Err(ImageError::Checksum { part: "body" });
+        }
+        self.verify_buckets()?;
+        let counted = self.verify_counters()?;
+        let total = self.entries.checked_add(counted);
+        require("keys", self.len, total == Some(self.len))
+    }
+
+    fn verify_buckets(&self) -> Result<(), ImageError> {
+        let fraction_bits = self.layout().fingerprint_bits() - CORE_BITS;
+        for bucket in 0..self.buckets() {
+            let sound = self.layout().is_canonical(self.table.word(bucket))
+                && self.table.read(bucket).entries().all(|slot| slot >> fraction_bits & CORES != 0);
+            require("bucket", bucket, sound)?;
+        }
+        require("padding", 0, self.table.is_padded_with_zeros())?;
+        require("entries", self.entries, self.entries == self.table.entries())
+    }
+
+    /// The sum of all counts.
+    fn verify_counters(&self) -> Result<u64, ImageError> {
+        let mut sum = 0_u64;
+        let mut last = None;
+        let bits = self.layout().fingerprint_bits();
+        for (identity, count) in self.counters.iter() {
+            let bucket = identity >> bits;
+            let fingerprint = self.layout().fingerprint_of(identity);
+            let named = bucket < self.buckets() && fingerprint != 0 && {
+                let place = self.table.geometry().place_of(bucket, fingerprint);
+                self.identity(&place) == identity && self.table.copies(&place, fingerprint) > 0
+            };
+            require("counter identity", identity, named && last < Some(identity))?;
+            let total = sum.checked_add(count).filter(|_| count > 0);
+            sum = total.ok_or(ImageError::Field { field: "counter value", got: count })?;
+            last = Some(identity);
+        }
+        Ok(sum)
+    }
+}
+
+fn require(field: &'static str, got: u64, holds: bool) -> Result<(), ImageError> {
+    if holds { Ok(()) } else { Err(ImageError::Field { field, got }) }
+}

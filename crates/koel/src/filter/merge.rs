@@ -1,0 +1,87 @@
+//! The union of two filters of one shape.
+//!
+//! A slot and its bucket say all that is needed to place the entry in another table of the same geometry: no key is hashed again. The work is
+//! done on a copy, so that a union that does not fit changes nothing. O(buckets), and twice the memory while it runs.
+
+use crate::CuckooFilter;
+use crate::error::MergeError;
+use crate::geometry::Place;
+use crate::store::Store;
+
+/// What becomes of the counts of a key that is in both filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// They are added: the union of two multisets of separate events.
+    Sum,
+    /// The larger one stays: the union of two sets that may overlap.
+    Max,
+}
+
+impl CuckooFilter {
+    /// Adds the keys of `other` to this filter. Membership afterwards is that of the union; `other` may be a view.
+    ///
+    /// ```
+    /// use koel::{CuckooFilter, Merge};
+    ///
+    /// let (mut monday, mut tuesday) = (CuckooFilter::with_capacity(100), CuckooFilter::with_capacity(100));
+    /// monday.try_extend(["ada", "grace"])?;
+    /// tuesday.try_extend(["grace", "mary"])?;
+    /// monday.merge(&tuesday, Merge::Sum)?;
+    /// assert_eq!((monday.count("ada"), monday.count("grace"), monday.count("mary")), (1, 2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MergeError`] where the filters differ in layout, size or hash, or where the union does not fit; then nothing has changed.
+    pub fn merge<S: Store>(
+        &mut self,
+        other: &CuckooFilter<S>,
+        counts: Merge,
+    ) -> Result<(), MergeError> {
+        self.check_compatible(other)?;
+        let mut union = self.clone();
+        for (place, theirs) in other.distinct_entries() {
+            let missing = match counts {
+                Merge::Sum => theirs,
+                Merge::Max => theirs.saturating_sub(union.count_place(&place)),
+            };
+            if missing > 0 {
+                union.add(&place, missing)?;
+            }
+        }
+        *self = union;
+        Ok(())
+    }
+
+    fn check_compatible<S: Store>(&self, other: &CuckooFilter<S>) -> Result<(), MergeError> {
+        let field = if self.layout() != other.layout() {
+            "layout"
+        } else if self.table.geometry() != other.table.geometry() {
+            "size"
+        } else if self.hasher() != other.hasher() {
+            "hash"
+        } else {
+            return Ok(());
+        };
+        Err(MergeError::Incompatible { field })
+    }
+}
+
+impl<S: Store> CuckooFilter<S> {
+    /// Every entry once, with its count.
+    fn distinct_entries(&self) -> impl Iterator<Item = (Place, u64)> {
+        let buckets = (0..).zip(self.table.iter());
+        buckets.flat_map(move |(number, bucket)| {
+            (0..bucket.0.len()).filter_map(move |slot| {
+                let fingerprint = bucket.0[slot];
+                let place = self.table.geometry().place_of(number, fingerprint);
+                let (_, other) = place.buckets();
+                let counted_here = bucket.0[..slot].contains(&fingerprint);
+                let counted_before =
+                    || other < number && self.table.read(other).copies(fingerprint) > 0;
+                let first = fingerprint != 0 && !counted_here && !counted_before();
+                first.then(|| (place, self.count_place(&place)))
+            })
+        })
+    }
+}

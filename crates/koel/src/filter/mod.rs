@@ -1,0 +1,302 @@
+//! The filter: a multiset of keys that answers "have I seen this key?" with a small, known chance of a wrong yes.
+//!
+//! This file has the type and every question one can ask it, for filters and for views of filters alike.
+//! `edit.rs` changes it, `merge.rs` unites two, `file.rs` turns it into bytes and back. All the work is done one floor below, by `table.rs`.
+
+mod edit;
+mod file;
+mod merge;
+#[cfg(feature = "serde")]
+mod serde;
+
+use core::fmt;
+
+use crate::counters::{Identity, ReadCounters};
+use crate::geometry::{Geometry, Place};
+use crate::hash::KeyHasher;
+use crate::image::{self, HEADER_BYTES};
+use crate::layout::{Layout, SLOTS};
+use crate::placement::Search;
+use crate::sizing::{self, Shape};
+use crate::store::{Borrowed, Owned, Store};
+use crate::table::{Table, table_bytes};
+use crate::{Builder, Key, counters};
+
+pub use merge::Merge;
+
+/// A set of keys in a few bits per key, that can also forget: a cuckoo filter.
+///
+/// [`contains`](Self::contains) never says no for a key that is in the set, and says yes for one that is not with the probability
+/// [`false_positive_rate`](Self::false_positive_rate). A filter built for n keys takes n distinct keys, each any number of
+/// times. An [`insert`](Self::insert) that fails changes nothing.
+///
+/// ```
+/// use koel::CuckooFilter;
+///
+/// let mut seen = CuckooFilter::builder(10_000, 0.001).build()?;
+/// seen.insert("ada@example.org")?;
+/// assert!(seen.contains("ada@example.org"));
+/// assert!(seen.remove("ada@example.org"));
+/// assert!(!seen.contains("ada@example.org"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # What it does not do
+/// It does not hold the keys, so it cannot list them. And it cannot tell a key from another one with the same fingerprint:
+/// **remove only keys that were inserted**. Removing an absent key removes, with the probability of a false positive, a copy that belongs
+/// to another key. No filter can do better in the space (arXiv 2412.19249).
+///
+/// # Copies
+/// The filter is a multiset: a key inserted twice must be removed twice. At most two copies of a key stay in the buckets, the others in a
+/// counter of 16 bytes, so copies never take room from distinct keys.
+///
+/// # Cost
+/// Every operation reads two buckets. An insert into a filter nearly full looks at some hundred more, at most 4096.
+///
+/// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better Than Bloom (CoNEXT 2014).
+pub struct CuckooFilter<S: Store = Owned> {
+    table: Table<S::Buckets>,
+    counters: S::Counters,
+    profile: Profile,
+    /// Keys inserted and not removed, copies included.
+    len: u64,
+    /// Slots in use.
+    entries: u64,
+    /// What the bytes said of their body, in a view.
+    body_checksum: Option<u64>,
+    search: Search,
+}
+
+/// A filter read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
+///
+/// It answers every question that [`CuckooFilter`] does, and changes nothing. [`FilterView::open`] makes one.
+pub type FilterView<'a> = CuckooFilter<Borrowed<'a>>;
+
+/// What a filter was built with, besides its shape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Profile {
+    pub(crate) hasher: KeyHasher,
+    pub(crate) capacity: u64,
+    pub(crate) rate: f64,
+    pub(crate) counter_limit: u64,
+}
+
+impl CuckooFilter {
+    /// Settings for a filter of `capacity` distinct keys that errs for at most `false_positive_rate` of the absent keys when it is full.
+    pub fn builder(capacity: u64, false_positive_rate: f64) -> Builder {
+        Builder::new(capacity, false_positive_rate)
+    }
+
+    /// A filter for `capacity` distinct keys with a false-positive rate of 0.1 %.
+    ///
+    /// # Panics
+    /// Where the memory cannot be had, as `Vec::with_capacity` does.
+    #[must_use]
+    pub fn with_capacity(capacity: u64) -> Self {
+        Self::builder(capacity, 0.001).build().expect("capacity overflow")
+    }
+
+    /// An empty filter; `None` where its bytes could not be addressed.
+    pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
+        let bytes = table_bytes(shape.layout, shape.buckets())?;
+        Some(Self {
+            table: Table::new(geometry_of(&shape), shape.layout, alloc::vec![0; bytes]),
+            counters: counters::Counters::default(),
+            profile,
+            len: 0,
+            entries: 0,
+            body_checksum: None,
+            search: Search::default(),
+        })
+    }
+}
+
+fn geometry_of(shape: &Shape) -> Geometry {
+    Geometry::new(shape.segment_bits, shape.segment_buckets, shape.layout.fingerprint_bits())
+}
+
+/// Questions, of filters and views alike.
+impl<S: Store> CuckooFilter<S> {
+    /// Whether `key` is in the set: never wrong if it is, wrong with probability
+    /// [`false_positive_rate`](Self::false_positive_rate) if it is not. O(1): two buckets read.
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(self.profile.hasher.hash(key))
+    }
+
+    /// [`contains`](Self::contains) for a key hashed beforehand: 64 uniform bits, by [`hasher`](Self::hasher) or by a hash of your own.
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        self.table.contains(&self.table.geometry().locate(hash))
+    }
+
+    /// How often `key` was inserted and not removed: exact, unless another key has the same fingerprint in the same buckets, which adds its own count
+    /// (probability about half of [`false_positive_rate`](Self::false_positive_rate)). O(log of the number of counters).
+    #[must_use]
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
+        self.count_hash(self.profile.hasher.hash(key))
+    }
+
+    /// [`count`](Self::count) for a key hashed beforehand.
+    #[must_use]
+    pub fn count_hash(&self, hash: u64) -> u64 {
+        self.count_place(&self.table.geometry().locate(hash))
+    }
+
+    fn count_place(&self, place: &Place) -> u64 {
+        let counted = self.counters.get(self.identity(place));
+        self.table.copies(place, place.fingerprint).saturating_add(counted)
+    }
+
+    /// The name of the counter of the entry at `place`.
+    fn identity(&self, place: &Place) -> Identity {
+        let (home, alternate) = place.buckets();
+        home.min(alternate) << self.layout().fingerprint_bits() | place.fingerprint
+    }
+
+    /// Keys inserted and not removed, each as often as it was inserted.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether nothing is in the set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many distinct keys the filter was built for: so many always fit, and then the false-positive rate is at most the requested one.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.profile.capacity
+    }
+
+    /// Buckets of four slots.
+    #[must_use]
+    pub fn buckets(&self) -> u64 {
+        self.table.geometry().buckets()
+    }
+
+    /// Parts of equal size; both buckets of a key are in the same one.
+    #[must_use]
+    pub fn segments(&self) -> u64 {
+        1 << self.table.geometry().segment_bits()
+    }
+
+    /// Slots of all buckets.
+    #[must_use]
+    pub fn slots(&self) -> u64 {
+        self.buckets() * SLOTS as u64
+    }
+
+    /// Slots that hold an entry.
+    #[must_use]
+    pub fn slots_in_use(&self) -> u64 {
+        self.entries
+    }
+
+    /// The share of slots in use, 0 to 1.
+    #[must_use]
+    pub fn load_factor(&self) -> f64 {
+        self.entries as f64 / self.slots() as f64
+    }
+
+    /// Probability that an absent key is reported present, at the present load: `1 - (1 - 1/F)^(8 load)` for `F` equally
+    /// likely fingerprints.
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        sizing::expected_rate(self.layout().fingerprint_bits(), self.entries, self.slots())
+    }
+
+    /// The rate the filter was built for.
+    #[must_use]
+    pub fn requested_false_positive_rate(&self) -> f64 {
+        self.profile.rate
+    }
+
+    /// Bytes of the filter as a file: header, buckets and counters. In memory a counter takes about 25 bytes instead of 16.
+    #[must_use]
+    pub fn size_in_bytes(&self) -> usize {
+        let counters = usize::try_from(self.counters.len()).unwrap_or(usize::MAX);
+        HEADER_BYTES + self.table.bytes().len() + counters.saturating_mul(counters::RECORD_BYTES)
+    }
+
+    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the [`capacity`](Self::capacity).
+    #[must_use]
+    pub fn bits_per_key(&self) -> f64 {
+        image::bits_per_key(self.size_in_bytes(), self.capacity())
+    }
+
+    /// How many keys have a counter for copies beyond those in the buckets.
+    #[must_use]
+    pub fn distinct_counters(&self) -> u64 {
+        self.counters.len()
+    }
+
+    /// How many keys may have a counter.
+    #[must_use]
+    pub fn counter_limit(&self) -> u64 {
+        self.profile.counter_limit
+    }
+
+    /// The packing of the buckets.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.table.layout()
+    }
+
+    /// How keys are hashed.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.profile.hasher
+    }
+
+    /// How many buckets hold 0, 1, 2, 3 and 4 entries. O(buckets).
+    #[must_use]
+    pub fn occupancy(&self) -> [u64; SLOTS + 1] {
+        let mut buckets = [0; SLOTS + 1];
+        for bucket in self.table.iter() {
+            buckets[bucket.entries().count()] += 1;
+        }
+        buckets
+    }
+}
+
+/// One line; never the table.
+impl<S: Store> fmt::Debug for CuckooFilter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "CuckooFilter({} keys, capacity {}, {}, load {:.3}, {} bytes)",
+            self.len,
+            self.capacity(),
+            self.layout(),
+            self.load_factor(),
+            self.size_in_bytes()
+        )
+    }
+}
+
+impl Clone for CuckooFilter {
+    fn clone(&self) -> Self {
+        Self {
+            table: self.table.clone(),
+            counters: self.counters.clone(),
+            search: Search::default(),
+            ..*self
+        }
+    }
+}
+
+/// Equal bytes: built alike, and changed alike since.
+impl PartialEq for CuckooFilter {
+    fn eq(&self, other: &Self) -> bool {
+        self.profile == other.profile
+            && self.table == other.table
+            && self.counters == other.counters
+            && self.len == other.len
+    }
+}

@@ -1,0 +1,295 @@
+//! The header of a filter's bytes: what it says, and which values of it are refused.
+//!
+//! ```text
+//!     | header, 128 bytes | buckets (table.rs) | counters, 16 bytes each (counters.rs) |
+//!                         '------------------ body, guarded by its own checksum ------'
+//! ```
+//!
+//! docs/FORMAT.md describes every byte, with test vectors; a test compares its table of fields with [`FIELDS`]. All numbers are
+//! little-endian. Reading never trusts: each field is bounded before it is used in arithmetic.
+
+use crate::error::ImageError;
+use crate::filter::Profile;
+use crate::geometry::CORE_BITS;
+use crate::hash::KeyHasher;
+use crate::layout::{Codec, Layout, SLOTS};
+use crate::sizing::{self, Shape};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Bytes of the header.
+pub(crate) const HEADER_BYTES: usize = 128;
+/// The format this crate writes, and the newest it reads.
+pub(crate) const VERSION: u16 = 1;
+/// The first bytes of every filter. The line ends and the end-of-file mark catch transfers that change text.
+const MAGIC: [u8; 8] = *b"koel\r\n\x1a\n";
+
+/// A field of the header: offset, bytes, name.
+pub(crate) type Field = (usize, usize, &'static str);
+
+const MAGIC_FIELD: Field = (0, 8, "magic");
+const VERSION_FIELD: Field = (8, 2, "version");
+const HEADER_LENGTH: Field = (10, 2, "header length");
+const KIND: Field = (12, 1, "kind");
+const CODEC: Field = (13, 1, "codec");
+const SLOT_COUNT: Field = (14, 1, "slots");
+const FINGERPRINT_BITS: Field = (15, 1, "fingerprint bits");
+const CORE: Field = (16, 1, "core bits");
+const VALUE_BITS: Field = (17, 1, "value bits");
+const SEGMENT_BITS: Field = (18, 1, "segment bits");
+const HASH: Field = (19, 1, "hash");
+const SEGMENT_BUCKETS: Field = (20, 4, "segment buckets");
+const LEVEL: Field = (24, 1, "level");
+const CROSSING_BITS: Field = (25, 1, "crossing bits");
+const LOWER_BITS: Field = (26, 1, "fraction bits below the split");
+const UPPER_BITS: Field = (27, 1, "fraction bits above the split");
+const FLAGS: Field = (28, 4, "flags");
+const SPLIT: Field = (32, 8, "split pointer");
+const WIDENED: Field = (40, 8, "widened pointer");
+const SEED: Field = (48, 16, "seed");
+const CAPACITY: Field = (64, 8, "capacity");
+const RATE: Field = (72, 8, "requested rate");
+const LEN: Field = (80, 8, "keys");
+const ENTRIES: Field = (88, 8, "entries");
+const COUNTERS: Field = (96, 8, "counters");
+const COUNTER_LIMIT: Field = (104, 8, "counter limit");
+const BODY_CHECKSUM: Field = (112, 8, "body checksum");
+const HEADER_CHECKSUM: Field = (120, 8, "header checksum");
+
+/// Every field, in order and without gaps.
+#[cfg(test)]
+const FIELDS: [Field; 28] = [
+    MAGIC_FIELD,
+    VERSION_FIELD,
+    HEADER_LENGTH,
+    KIND,
+    CODEC,
+    SLOT_COUNT,
+    FINGERPRINT_BITS,
+    CORE,
+    VALUE_BITS,
+    SEGMENT_BITS,
+    HASH,
+    SEGMENT_BUCKETS,
+    LEVEL,
+    CROSSING_BITS,
+    LOWER_BITS,
+    UPPER_BITS,
+    FLAGS,
+    SPLIT,
+    WIDENED,
+    SEED,
+    CAPACITY,
+    RATE,
+    LEN,
+    ENTRIES,
+    COUNTERS,
+    COUNTER_LIMIT,
+    BODY_CHECKSUM,
+    HEADER_CHECKSUM,
+];
+
+/// Fields that version 1 fixes; the growth fields say "never grown".
+const FIXED: [(Field, u64); 10] = [
+    (HEADER_LENGTH, HEADER_BYTES as u64),
+    (KIND, 0),
+    (SLOT_COUNT, SLOTS as u64),
+    (CORE, CORE_BITS as u64),
+    (VALUE_BITS, 0),
+    (LEVEL, 0),
+    (CROSSING_BITS, 0),
+    (FLAGS, 0),
+    (SPLIT, 0),
+    (WIDENED, 0),
+];
+
+/// What a header says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Header {
+    pub(crate) shape: Shape,
+    pub(crate) profile: Profile,
+    pub(crate) len: u64,
+    pub(crate) entries: u64,
+    pub(crate) counters: u64,
+    pub(crate) body_checksum: u64,
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let layout = self.shape.layout;
+        let (hash, seed) = encode_hasher(self.profile.hasher);
+        let fraction_bits = u64::from(layout.fingerprint_bits() - CORE_BITS);
+        let mut bytes = Writer([0; HEADER_BYTES]);
+        bytes.raw(MAGIC_FIELD, &MAGIC);
+        bytes.number(VERSION_FIELD, u64::from(VERSION));
+        for (field, value) in FIXED {
+            bytes.number(field, value);
+        }
+        bytes.number(CODEC, encode_codec(layout.codec()));
+        bytes.number(FINGERPRINT_BITS, u64::from(layout.fingerprint_bits()));
+        bytes.number(SEGMENT_BITS, u64::from(self.shape.segment_bits));
+        bytes.number(HASH, hash);
+        bytes.number(SEGMENT_BUCKETS, u64::from(self.shape.segment_buckets));
+        bytes.number(LOWER_BITS, fraction_bits);
+        bytes.number(UPPER_BITS, fraction_bits);
+        bytes.raw(SEED, &seed);
+        bytes.number(CAPACITY, self.profile.capacity);
+        bytes.number(RATE, self.profile.rate.to_bits());
+        bytes.number(LEN, self.len);
+        bytes.number(ENTRIES, self.entries);
+        bytes.number(COUNTERS, self.counters);
+        bytes.number(COUNTER_LIMIT, self.profile.counter_limit);
+        bytes.number(BODY_CHECKSUM, self.body_checksum);
+        let checksum = xxh3_64(&bytes.0[..HEADER_CHECKSUM.0]);
+        bytes.number(HEADER_CHECKSUM, checksum);
+        bytes.0
+    }
+
+    /// The header at the start of `image`.
+    pub(crate) fn decode(image: &[u8]) -> Result<Self, ImageError> {
+        if !image.starts_with(&MAGIC[..image.len().min(MAGIC.len())]) || image.is_empty() {
+            return Err(ImageError::NotAFilter);
+        }
+        let Some(bytes) = image.first_chunk::<HEADER_BYTES>() else {
+            return Err(ImageError::Length {
+                expected: HEADER_BYTES as u64,
+                got: image.len() as u64,
+            });
+        };
+        let fields = Reader(bytes);
+        check_frame(fields)?;
+        let shape = decode_shape(fields)?;
+        let header = Self {
+            shape,
+            profile: Profile {
+                hasher: decode_hasher(fields)?,
+                capacity: fields.number(CAPACITY),
+                rate: f64::from_bits(fields.number(RATE)),
+                counter_limit: fields.number(COUNTER_LIMIT),
+            },
+            len: fields.number(LEN),
+            entries: fields.number(ENTRIES),
+            counters: fields.number(COUNTERS),
+            body_checksum: fields.number(BODY_CHECKSUM),
+        };
+        header.check_counts(fields)?;
+        Ok(header)
+    }
+
+    /// Bounds what later arithmetic relies on: a rate that is a probability, counts that do not exceed each other.
+    fn check_counts(&self, fields: Reader<'_>) -> Result<(), ImageError> {
+        fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
+        fields.require(ENTRIES, self.entries <= self.shape.slots())?;
+        fields.require(LEN, self.len >= self.entries)?;
+        fields.require(COUNTERS, self.counters <= self.entries)?;
+        fields.require(COUNTER_LIMIT, self.profile.counter_limit >= self.counters)
+    }
+}
+
+/// Bits of `size_in_bytes` for each of `capacity` keys.
+pub(crate) fn bits_per_key(size_in_bytes: usize, capacity: u64) -> f64 {
+    size_in_bytes as f64 * 8.0 / capacity.max(1) as f64
+}
+
+/// Version, header checksum and the fields that must have one value.
+fn check_frame(fields: Reader<'_>) -> Result<(), ImageError> {
+    let version = u16::from_le_bytes([fields.0[VERSION_FIELD.0], fields.0[VERSION_FIELD.0 + 1]]);
+    if version > VERSION {
+        return Err(ImageError::Newer { version });
+    }
+    if fields.number(HEADER_CHECKSUM) != xxh3_64(&fields.0[..HEADER_CHECKSUM.0]) {
+        return Err(ImageError::Checksum { part: "header" });
+    }
+    fields.require(VERSION_FIELD, version == VERSION)?;
+    FIXED
+        .into_iter()
+        .try_for_each(|(field, value)| fields.require(field, fields.number(field) == value))
+}
+
+/// Layout and bucket counts, such that bucket numbers fit the hash.
+fn decode_shape(fields: Reader<'_>) -> Result<Shape, ImageError> {
+    let codec = match fields.number(CODEC) {
+        0 => Codec::Plain,
+        1 => Codec::SemiSorted,
+        got => return Err(ImageError::Field { field: CODEC.2, got }),
+    };
+    let fingerprint_bits = fields.byte(FINGERPRINT_BITS);
+    let layout = Layout::new(codec, fingerprint_bits, 0).ok_or(fields.refuse(FINGERPRINT_BITS))?;
+    for field in [LOWER_BITS, UPPER_BITS] {
+        fields.require(field, fields.byte(field) == fingerprint_bits - CORE_BITS)?;
+    }
+    let segment_bits = fields.byte(SEGMENT_BITS);
+    let segment_buckets = u32::try_from(fields.number(SEGMENT_BUCKETS))
+        .map_err(|_| fields.refuse(SEGMENT_BUCKETS))?;
+    fields.require(SEGMENT_BUCKETS, segment_buckets > 0)?;
+    fields.require(
+        SEGMENT_BITS,
+        sizing::fits_hash(segment_bits, segment_buckets, fingerprint_bits),
+    )?;
+    Ok(Shape { layout, segment_bits, segment_buckets })
+}
+
+fn encode_codec(codec: Codec) -> u64 {
+    match codec {
+        Codec::Plain => 0,
+        Codec::SemiSorted => 1,
+    }
+}
+
+fn encode_hasher(hasher: KeyHasher) -> (u64, [u8; 16]) {
+    match hasher {
+        KeyHasher::Xxh3 { seed } => (0, u128::from(seed).to_le_bytes()),
+        KeyHasher::Sip13 { key } => (1, key),
+    }
+}
+
+fn decode_hasher(fields: Reader<'_>) -> Result<KeyHasher, ImageError> {
+    let mut key = [0; 16];
+    key.copy_from_slice(&fields.0[SEED.0..SEED.0 + SEED.1]);
+    match fields.number(HASH) {
+        0 => match u64::try_from(u128::from_le_bytes(key)) {
+            Ok(seed) => Ok(KeyHasher::Xxh3 { seed }),
+            Err(_) => Err(fields.refuse((SEED.0 + 8, 8, SEED.2))),
+        },
+        1 => Ok(KeyHasher::Sip13 { key }),
+        got => Err(ImageError::Field { field: HASH.2, got }),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Reader<'a>(&'a [u8; HEADER_BYTES]);
+
+impl Reader<'_> {
+    /// A field of up to 8 bytes.
+    fn number(self, (offset, bytes, _): Field) -> u64 {
+        let mut wide = [0; 8];
+        wide[..bytes].copy_from_slice(&self.0[offset..offset + bytes]);
+        u64::from_le_bytes(wide)
+    }
+
+    /// A field of one byte.
+    fn byte(self, (offset, _, _): Field) -> u32 {
+        u32::from(self.0[offset])
+    }
+
+    fn require(self, field: Field, holds: bool) -> Result<(), ImageError> {
+        if holds { Ok(()) } else { Err(self.refuse(field)) }
+    }
+
+    fn refuse(self, field: Field) -> ImageError {
+        ImageError::Field { field: field.2, got: self.number(field) }
+    }
+}
+
+struct Writer([u8; HEADER_BYTES]);
+
+impl Writer {
+    /// A field of up to 8 bytes.
+    fn number(&mut self, field: Field, value: u64) {
+        self.raw(field, &value.to_le_bytes()[..field.1]);
+    }
+
+    fn raw(&mut self, (offset, bytes, _): Field, content: &[u8]) {
+        self.0[offset..offset + bytes].copy_from_slice(content);
+    }
+}

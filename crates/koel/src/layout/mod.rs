@@ -1,0 +1,190 @@
+//! The slots of one bucket, as bits of a register.
+//!
+//! A bucket has four slots. A slot is a fingerprint, with value bits above it in a maplet; all zeros means empty. Two codecs:
+//!
+//! ```text
+//!     plain          | slot 3 | slot 2 | slot 1 | slot 0 |                   4 * s bits
+//!     semi-sorted    | code | high 3 | high 2 | high 1 | high 0 |            4 * s - 4 bits
+//!                      12        each the slot without its low 4 bits
+//! ```
+//!
+//! Buckets follow one another without gaps, so a semi-sorted bucket may start in the middle of a byte, always on a multiple of 4 bits. Widths are
+//! run-time numbers: one piece of code serves every layout, and a caller that knows its layout at compile time gets the
+//! constants folded in.
+//!
+//! Tests for "any slot equal to x" work on all four lanes of the word at once (SWAR), without decoding.
+
+mod sorted;
+mod word;
+
+use core::fmt;
+
+use crate::geometry::CORE_BITS;
+pub(crate) use word::Word;
+
+/// Slots of a bucket.
+pub(crate) const SLOTS: usize = 4;
+/// The widest bucket in bits.
+pub(crate) const MAX_BUCKET_BITS: u32 = 128;
+
+/// How four slots are packed into a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Codec {
+    /// Each slot as it is: fastest.
+    Plain,
+    /// The low four bits of the slots sorted and stored as one 12-bit code: one bit per slot less.
+    SemiSorted,
+}
+
+/// The packing of a filter's buckets: codec and widths.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    codec: Codec,
+    fingerprint_bits: u32,
+    value_bits: u32,
+}
+
+impl Layout {
+    /// The layout of these widths, or `None` where a bucket would not fit into a word or a fingerprint would hold too little.
+    pub(crate) const fn new(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Option<Self> {
+        if fingerprint_bits < CORE_BITS + 2 || fingerprint_bits > 64 || value_bits > 64 {
+            return None;
+        }
+        let layout = Self { codec, fingerprint_bits, value_bits };
+        if layout.bucket_bits() > MAX_BUCKET_BITS { None } else { Some(layout) }
+    }
+
+    /// How slots are packed.
+    #[must_use]
+    pub const fn codec(&self) -> Codec {
+        self.codec
+    }
+
+    /// Bits of a fingerprint.
+    #[must_use]
+    pub const fn fingerprint_bits(&self) -> u32 {
+        self.fingerprint_bits
+    }
+
+    /// Bits of the value beside each fingerprint; 0 in a filter.
+    #[must_use]
+    pub const fn value_bits(&self) -> u32 {
+        self.value_bits
+    }
+
+    /// Bits of a bucket of four slots.
+    #[must_use]
+    pub const fn bucket_bits(&self) -> u32 {
+        match self.codec {
+            Codec::Plain => 4 * self.slot_bits(),
+            Codec::SemiSorted => 4 * self.slot_bits() - 4,
+        }
+    }
+
+    pub(crate) const fn slot_bits(&self) -> u32 {
+        self.fingerprint_bits + self.value_bits
+    }
+
+    /// The fingerprint of a slot.
+    #[inline]
+    pub(crate) const fn fingerprint_of(&self, slot: u64) -> u64 {
+        slot & (u64::MAX >> (u64::BITS - self.fingerprint_bits))
+    }
+
+    /// Whether any slot of `word` has this fingerprint. Never decodes unless the plain bits of a slot match.
+    #[inline]
+    pub(crate) fn has<W: Word>(&self, word: W, fingerprint: u64) -> bool {
+        match self.codec {
+            Codec::Plain => {
+                word::equal_lanes(word, fingerprint, self.slot_bits(), self.fingerprint_bits)
+                    != W::ZERO
+            }
+            Codec::SemiSorted => {
+                let lane = self.slot_bits() - sorted::LOW_BITS;
+                let plain = self.fingerprint_bits - sorted::LOW_BITS;
+                let hits = word::equal_lanes(word, fingerprint >> sorted::LOW_BITS, lane, plain);
+                hits != W::ZERO && sorted::low_bits_match(word, hits, lane, fingerprint)
+            }
+        }
+    }
+
+    /// The four slots of a bucket.
+    #[inline]
+    pub(crate) fn decode(&self, word: u128) -> Bucket {
+        Bucket(match self.codec {
+            Codec::Plain => word::lanes(word, self.slot_bits()),
+            Codec::SemiSorted => sorted::decode(word, self.slot_bits()),
+        })
+    }
+
+    /// The word of a bucket. A semi-sorted word depends on which slots there are, not on their order.
+    #[inline]
+    pub(crate) fn encode(&self, bucket: Bucket) -> u128 {
+        match self.codec {
+            Codec::Plain => word::join(bucket.0, self.slot_bits()),
+            Codec::SemiSorted => sorted::encode(bucket.0, self.slot_bits()),
+        }
+    }
+
+    /// Whether `word` is what [`encode`](Self::encode) would make of its slots.
+    pub(crate) fn is_canonical(&self, word: u128) -> bool {
+        self.encode(self.decode(word)) == word
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.codec {
+            Codec::Plain => "plain",
+            Codec::SemiSorted => "semi-sorted",
+        };
+        write!(f, "{name} {SLOTS}x{}", self.fingerprint_bits)?;
+        if self.value_bits > 0 {
+            write!(f, "+{}", self.value_bits)?;
+        }
+        Ok(())
+    }
+}
+
+/// The same words as `Display`.
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The decoded slots of one bucket; 0 is an empty slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bucket(pub(crate) [u64; SLOTS]);
+
+impl Bucket {
+    /// How many slots hold exactly `slot`.
+    #[inline]
+    pub(crate) fn copies(&self, slot: u64) -> u64 {
+        self.0.iter().map(|&held| u64::from(held == slot)).sum()
+    }
+
+    /// How many slots are empty.
+    #[inline]
+    pub(crate) fn free(&self) -> u64 {
+        self.copies(0)
+    }
+
+    /// Writes `new` over one slot that holds `old`; false if there is none.
+    #[inline]
+    pub(crate) fn replace(&mut self, old: u64, new: u64) -> bool {
+        match self.0.iter_mut().find(|held| **held == old) {
+            Some(held) => {
+                *held = new;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The slots in use.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = u64> {
+        self.0.into_iter().filter(|&slot| slot != 0)
+    }
+}

@@ -1,0 +1,123 @@
+//! The semi-sorted codec: one bit per slot for free.
+//!
+//! The order of the slots in a bucket means nothing, so it need not be stored. The low four bits of each slot (its nibble) are sorted; the
+//! C(19, 4) = 3876 ascending sequences of four nibbles are numbered, and 12 bits hold the number instead of 16 for the
+//! nibbles themselves. The rest of each slot follows its nibble in plain form.
+//!
+//! The number of `v0 <= v1 <= v2 <= v3` is `C(v0,1) + C(v1+1,2) + C(v2+2,3) + C(v3+3,4)`; four zeros are number 0, so an empty
+//! bucket is all zeros. Slots with equal nibbles are ordered by their high bits: the word of a set of slots is unique.
+//!
+//! A lookup decodes lazily: only where a slot's high bits match already. Reading costs one access to a table of 8 KiB,
+//! writing five compare-exchanges and four reads from 128 bytes.
+//! Source: B. Fan et al., Cuckoo Filter: Practically Better Than Bloom (CoNEXT 2014), section 5.2; the numbering is the combinatorial
+//! number system, so no table of 65,536 codes is needed.
+
+use super::SLOTS;
+use super::word::{self, Word};
+
+/// Bits of a slot that are stored in the code.
+pub(super) const LOW_BITS: u32 = 4;
+/// Sorted sequences of four nibbles.
+const CODES: usize = 3876;
+/// Codes that fit into the bits of a code; those from `CODES` on are never written and decode to zeros.
+const CODE_SPACE: usize = 4096;
+
+/// `C(v + i, i + 1)`: what nibble `v` in position `i` adds to the code.
+static WEIGHTS: [[u16; 16]; SLOTS] = weights();
+/// Four nibbles, position 0 lowest, for each code.
+static NIBBLES: [u16; CODE_SPACE] = nibbles();
+
+/// Pascal's rule: each weight is the one for the nibble below plus the one a position earlier.
+const fn weights() -> [[u16; 16]; SLOTS] {
+    let mut table = [[0; 16]; SLOTS];
+    let mut v = 1;
+    while v < 16 {
+        table[0][v] = table[0][v - 1] + 1;
+        table[1][v] = table[1][v - 1] + table[0][v];
+        table[2][v] = table[2][v - 1] + table[1][v];
+        table[3][v] = table[3][v - 1] + table[2][v];
+        v += 1;
+    }
+    table
+}
+
+const fn nibbles() -> [u16; CODE_SPACE] {
+    let weights = weights();
+    let mut table = [0; CODE_SPACE];
+    let mut packed: u16 = 0;
+    loop {
+        let (v0, v1) = (packed & 15, (packed >> 4) & 15);
+        let (v2, v3) = ((packed >> 8) & 15, packed >> 12);
+        if v0 <= v1 && v1 <= v2 && v2 <= v3 {
+            let code = weights[0][v0 as usize]
+                + weights[1][v1 as usize]
+                + weights[2][v2 as usize]
+                + weights[3][v3 as usize];
+            assert!((code as usize) < CODES);
+            table[code as usize] = packed;
+        }
+        if packed == u16::MAX {
+            return table;
+        }
+        packed += 1;
+    }
+}
+
+/// The four nibbles of a bucket whose high parts are `lane` bits wide.
+#[inline]
+fn nibbles_of<W: Word>(word: W, lane: u32) -> u16 {
+    let code = word.widen() >> (4 * lane);
+    NIBBLES[usize::from(low16(code)) % CODE_SPACE]
+}
+
+/// Whether one of the lanes marked in `hits` also has the low bits of `fingerprint`.
+#[inline]
+pub(super) fn low_bits_match<W: Word>(word: W, hits: W, lane: u32, fingerprint: u64) -> bool {
+    let nibbles = u64::from(nibbles_of(word, lane));
+    let hits = hits.widen();
+    (0..4).any(|i| {
+        hits >> (i * lane + lane - 1) & 1 == 1 && (nibbles >> (4 * i)) & 15 == fingerprint & 15
+    })
+}
+
+/// The four slots, by ascending low bits.
+#[inline]
+pub(super) fn decode(word: u128, slot_bits: u32) -> [u64; SLOTS] {
+    let lane = slot_bits - LOW_BITS;
+    let nibbles = u64::from(nibbles_of(word, lane));
+    let mut slots = word::lanes(word, lane);
+    for (i, slot) in slots.iter_mut().enumerate() {
+        *slot = *slot << LOW_BITS | (nibbles >> (4 * i)) & 15;
+    }
+    slots
+}
+
+/// The one word for these slots, in whatever order they come.
+#[inline]
+pub(super) fn encode(slots: [u64; SLOTS], slot_bits: u32) -> u128 {
+    let lane = slot_bits - LOW_BITS;
+    // Rotated, the low bits lead: ordering the whole number orders by nibble first.
+    let sorted = sort(slots.map(|slot| slot.rotate_right(LOW_BITS)));
+    let mut code = 0;
+    for (weights, slot) in WEIGHTS.iter().zip(sorted) {
+        code += weights[(slot >> (u64::BITS - LOW_BITS)) as usize];
+    }
+    let high = sorted.map(|slot| slot & (u64::MAX >> LOW_BITS));
+    u128::from(code) << (4 * lane) | word::join(high, lane)
+}
+
+/// A sorting network of five compare-exchanges.
+#[inline]
+fn sort([a, b, c, d]: [u64; SLOTS]) -> [u64; SLOTS] {
+    let (a, b) = (a.min(b), a.max(b));
+    let (c, d) = (c.min(d), c.max(d));
+    let (a, c) = (a.min(c), a.max(c));
+    let (b, d) = (b.min(d), b.max(d));
+    [a, b.min(c), b.max(c), d]
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the code is the top 12 bits of a bucket")]
+fn low16(value: u128) -> u16 {
+    value as u16
+}

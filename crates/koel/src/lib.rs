@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod builder;
+mod counters;
+mod error;
+mod filter;
+mod geometry;
+mod hash;
+mod image;
+mod key;
+mod layout;
+mod placement;
+mod sizing;
+mod store;
+mod table;
+
+pub use builder::{Builder, Plan, Prefer};
+pub use error::{BuildError, Full, ImageError, MergeError};
+pub use filter::{CuckooFilter, FilterView, Merge};
+pub use hash::KeyHasher;
+pub use key::Key;
+pub use layout::{Codec, Layout};
+pub use store::{Borrowed, Owned};

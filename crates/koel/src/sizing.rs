@@ -1,0 +1,140 @@
+//! From keys and error rate to buckets and bits.
+//!
+//! * **Error rate.** A lookup of an absent key compares its fingerprint with the entries of two buckets: with `e` of the slots in
+//!   use and `F` equally likely fingerprints, it is wrong with probability `1 - (1 - 1/F)^(8 e)`, about `8 e / F`.
+//! * **Slots.** Two choices of four-slot buckets first fail near a load of 0.975 (B. Fan et al. 2014; our own figures are in
+//!   docs/decisions/0001-addressing.md). A small filter is designed for 0.97, a fast one for 0.95, where inserts are cheaper.
+//! * **Chance.** Small tables deviate more, so every segment gets slots beyond that; and where there are several segments, each gets its
+//!   share of the keys only on average, so room is kept for five standard deviations.
+//! * **Layout.** The narrowest fingerprint that keeps the rate when the filter is full to its capacity.
+
+use crate::builder::Prefer;
+use crate::error::BuildError;
+use crate::geometry::{CORE_BITS, CORES, HASH_BITS};
+use crate::layout::{Codec, Layout, SLOTS};
+use crate::table::table_bytes;
+
+/// Fingerprint widths of a small filter: any. With 33 bits a semi-sorted bucket fills 128.
+const SMALL_WIDTHS: &[u32] = &[
+    8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+    32, 33,
+];
+/// Fingerprint widths of a fast filter: those whose buckets seldom cross a cache line.
+const FAST_WIDTHS: &[u32] = &[8, 12, 16, 24, 32];
+
+/// A segment is at most this large, and more than half of it in filters of more than one.
+const SEGMENT_BYTES: u64 = 2 << 20;
+/// Slots beyond the design load that every segment gets: in a table of a few buckets, five keys whose buckets are one and the same are not rare.
+const SPARE_SLOTS: f64 = 160.0;
+/// A segment with its share of keys must stay below this load, where inserts begin to fail.
+const FAILING_LOAD: f64 = 0.9745;
+
+/// The shape of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) layout: Layout,
+    pub(crate) segment_bits: u32,
+    pub(crate) segment_buckets: u32,
+}
+
+impl Shape {
+    pub(crate) fn buckets(&self) -> u64 {
+        u64::from(self.segment_buckets) << self.segment_bits
+    }
+
+    pub(crate) fn slots(&self) -> u64 {
+        self.buckets() * SLOTS as u64
+    }
+}
+
+/// The smallest shape that takes `capacity` distinct keys and errs at most at `rate` then.
+pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(BuildError::Rate { rate });
+    }
+    let (codec, widths) = match prefer {
+        Prefer::Small => (Codec::SemiSorted, SMALL_WIDTHS),
+        Prefer::Fast => (Codec::Plain, FAST_WIDTHS),
+    };
+    let mut smallest = None;
+    for &width in widths {
+        let Some(shape) =
+            Layout::new(codec, width, 0).and_then(|layout| shape(capacity, layout, prefer))
+        else {
+            break;
+        };
+        let reached = expected_rate(width, capacity, shape.slots());
+        if reached <= rate {
+            return Ok(shape);
+        }
+        smallest = Some(reached);
+    }
+    Err(smallest.map_or(BuildError::TooLarge { capacity }, |smallest| BuildError::TooPrecise {
+        rate,
+        smallest,
+    }))
+}
+
+/// Buckets for `capacity` keys in this layout; `None` if a hash cannot address them.
+fn shape(capacity: u64, layout: Layout, prefer: Prefer) -> Option<Shape> {
+    let load = match prefer {
+        Prefer::Small => 0.97,
+        Prefer::Fast => 0.95,
+    };
+    let whole = buckets_of_segment(capacity as f64, load, false);
+    let bytes = whole.checked_mul(u64::from(layout.bucket_bits()))? / 8;
+    let segment_bits = bytes.div_ceil(SEGMENT_BYTES).next_power_of_two().trailing_zeros();
+    let segments = 1_u64 << segment_bits;
+    let per_segment = if segments == 1 {
+        whole
+    } else {
+        buckets_of_segment(capacity as f64 / segments as f64, load, true)
+    };
+    let segment_buckets = u32::try_from(per_segment).ok()?;
+    let shape = Shape { layout, segment_bits, segment_buckets };
+    table_bytes(layout, shape.buckets())?;
+    fits_hash(segment_bits, segment_buckets, layout.fingerprint_bits()).then_some(shape)
+}
+
+/// Buckets for a segment that gets `keys` keys: exactly so many, or, `shared`, so many on average.
+fn buckets_of_segment(keys: f64, load: f64, shared: bool) -> u64 {
+    let deviation = square_root(keys);
+    let slots = if shared {
+        (keys / load).max((keys + 5.0 * deviation) / FAILING_LOAD)
+    } else {
+        keys / load + deviation + SPARE_SLOTS
+    };
+    round_up(slots / SLOTS as f64)
+}
+
+/// Whether bucket number and fingerprint fit into the usable bits of a hash.
+pub(crate) fn fits_hash(segment_bits: u32, segment_buckets: u32, fingerprint_bits: u32) -> bool {
+    let bucket_bits = segment_bits + u32::BITS - (segment_buckets - 1).leading_zeros();
+    bucket_bits + fingerprint_bits <= HASH_BITS
+}
+
+/// Probability that an absent key is reported present, with `entries` of `slots` in use.
+pub(crate) fn expected_rate(fingerprint_bits: u32, entries: u64, slots: u64) -> f64 {
+    let match_one = 1.0 / (CORES << (fingerprint_bits - CORE_BITS)) as f64;
+    let compared = 2.0 * SLOTS as f64 * (entries as f64 / slots as f64);
+    // The binomial series of 1 - (1 - q)^k: at most 8 comparisons, q below 1/250.
+    let mut term = match_one * compared;
+    let mut sum = term;
+    for i in 1..8 {
+        term *= -match_one * (compared - f64::from(i)) / f64::from(i + 1);
+        sum += term;
+    }
+    sum
+}
+
+/// The whole number that is not below `value`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts of buckets")]
+fn round_up(value: f64) -> u64 {
+    let whole = value as u64;
+    if (whole as f64) < value { whole + 1 } else { whole }
+}
+
+/// A square root without the standard library, precise to a thousandth above 1.
+fn square_root(value: f64) -> f64 {
+    round_up(value).isqrt() as f64
+}
