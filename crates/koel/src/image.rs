@@ -293,3 +293,31 @@ impl Writer {
         self.0[offset..offset + bytes].copy_from_slice(content);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn the_fields_follow_one_another_and_fill_the_header() {
+        let mut end = 0;
+        for (offset, bytes, name) in FIELDS {
+            assert_eq!(offset, end, "{name}");
+            end = offset + bytes;
+        }
+        assert_eq!(end, HEADER_BYTES);
+    }
+
+    #[test]
+    fn the_format_page_lists_exactly_these_fields() {
+        let page = include_str!("../../../docs/FORMAT.md");
+        let table = page.lines().skip_while(|line| !line.starts_with("| offset"));
+        let rows: Vec<_> = table.skip(2).take_while(|line| line.starts_with('|')).collect();
+        assert_eq!(rows.len(), FIELDS.len());
+        for ((offset, bytes, name), row) in FIELDS.into_iter().zip(rows) {
+            assert!(row.starts_with(&format!("| {offset} | {bytes} | {name} |")), "{row}");
+        }
+    }
+}

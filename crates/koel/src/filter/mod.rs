@@ -132,8 +132,8 @@ impl<S: Store> CuckooFilter<S> {
         self.table.contains(&self.table.geometry().locate(hash))
     }
 
-    /// How often `key` was inserted and not removed: exact, unless another key has the same fingerprint in the same buckets, which adds its own count
-    /// (probability about half of [`false_positive_rate`](Self::false_positive_rate)). O(log of the number of counters).
+    /// How often `key` was inserted and not removed. Never too low; too high, by the count of another key with the same fingerprint in
+    /// the same buckets, with probability [`false_positive_rate`](Self::false_positive_rate). O(log of the number of counters).
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.count_hash(self.profile.hasher.hash(key))

@@ -188,3 +188,80 @@ impl Bucket {
         self.0.into_iter().filter(|&slot| slot != 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every layout that a filter may have, and some with values.
+    fn layouts() -> impl Iterator<Item = Layout> {
+        let codecs = [Codec::Plain, Codec::SemiSorted];
+        let widths = move |codec| {
+            (8..=33).flat_map(move |bits| [0, 1, 5].map(|value| Layout::new(codec, bits, value)))
+        };
+        codecs.into_iter().flat_map(widths).flatten()
+    }
+
+    fn noise(seed: &mut u64) -> u64 {
+        *seed =
+            seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *seed ^ (*seed >> 29)
+    }
+
+    #[test]
+    fn a_word_has_exactly_the_fingerprints_of_its_slots() {
+        let mut seed = 1;
+        for layout in layouts() {
+            let slot_mask = u64::MAX >> (u64::BITS - layout.slot_bits());
+            for _ in 0..2000 {
+                // Few distinct values, so that equal and nearly equal slots are common.
+                let mut slot = || noise(&mut seed) & slot_mask & !(noise(&mut seed) & !0x13);
+                let bucket = Bucket([slot(), slot(), slot(), 0]);
+                let word = layout.encode(bucket);
+                let decoded = layout.decode(word);
+                for probe in bucket.0.into_iter().chain([slot(), 0, slot_mask]) {
+                    let fingerprint = layout.fingerprint_of(probe);
+                    let held = bucket.0.iter().any(|&s| layout.fingerprint_of(s) == fingerprint);
+                    assert_eq!(
+                        layout.has(word, fingerprint),
+                        held,
+                        "{layout} {bucket:x?} {probe:x}"
+                    );
+                    assert_eq!(decoded.copies(probe), bucket.copies(probe));
+                    if layout.bucket_bits() <= 64 {
+                        assert_eq!(layout.has(u64::truncate(word), fingerprint), held);
+                    }
+                }
+                assert!(layout.is_canonical(word));
+            }
+        }
+    }
+
+    #[test]
+    fn bits_of_the_next_bucket_do_not_matter() {
+        let mut seed = 2;
+        for layout in layouts().filter(|layout| layout.bucket_bits() < MAX_BUCKET_BITS) {
+            let word = layout.encode(Bucket([1 << 6, 77, 0, 0].map(|slot| slot & 0xff)));
+            let next = u128::from(noise(&mut seed)) << layout.bucket_bits();
+            for probe in [1 << 6, 77, 78, 0, 255] {
+                assert_eq!(layout.has(word, probe), layout.has(word | next, probe), "{layout}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unwritten_code_is_not_canonical() {
+        let layout = Layout::new(Codec::SemiSorted, 13, 0).unwrap();
+        assert!(layout.is_canonical(3875 << 36));
+        assert!(!layout.is_canonical(3876 << 36));
+        assert!(!layout.is_canonical(4095 << 36));
+    }
+
+    #[test]
+    fn widths_without_a_word_are_refused() {
+        assert!(Layout::new(Codec::Plain, 33, 0).is_none());
+        assert!(Layout::new(Codec::SemiSorted, 34, 0).is_none());
+        assert!(Layout::new(Codec::SemiSorted, 20, 14).is_none());
+        assert!(Layout::new(Codec::Plain, 7, 0).is_none());
+    }
+}

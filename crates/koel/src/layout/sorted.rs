@@ -121,3 +121,52 @@ fn sort([a, b, c, d]: [u64; SLOTS]) -> [u64; SLOTS] {
 fn low16(value: u128) -> u16 {
     value as u16
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All ascending sequences of four nibbles.
+    fn ascending() -> impl Iterator<Item = [u64; SLOTS]> {
+        (0..16_u64.pow(4))
+            .map(|packed| [packed & 15, (packed >> 4) & 15, (packed >> 8) & 15, packed >> 12])
+            .filter(|nibbles| nibbles.is_sorted())
+    }
+
+    #[test]
+    fn the_code_is_a_bijection_onto_0_to_3875() {
+        let mut seen = [false; CODES];
+        for nibbles in ascending() {
+            let code = usize::try_from(encode(nibbles, LOW_BITS + 1) >> 4).unwrap();
+            assert!(!core::mem::replace(&mut seen[code], true));
+            assert_eq!(decode(encode(nibbles, LOW_BITS + 1), LOW_BITS + 1), nibbles);
+        }
+        assert!(seen.iter().all(|&seen| seen));
+        assert_eq!(encode([0; SLOTS], 13), 0);
+    }
+
+    #[test]
+    fn every_order_of_the_same_slots_gives_the_same_word_and_the_slots_back() {
+        for slot_bits in [8, 9, 13, 17, 18, 33] {
+            for nibbles in ascending().step_by(7) {
+                let high = [3, 1, 2, 1].map(|high: u64| high % (1 << (slot_bits - LOW_BITS)));
+                let [a, b, c, d] = [0, 1, 2, 3].map(|i| high[i] << LOW_BITS | nibbles[i]);
+                let word = encode([a, b, c, d], slot_bits);
+                for order in [[b, a, c, d], [d, c, b, a], [c, d, a, b], [b, d, a, c]] {
+                    assert_eq!(encode(order, slot_bits), word);
+                }
+                let (mut before, mut after) = ([a, b, c, d], decode(word, slot_bits));
+                before.sort_unstable();
+                after.sort_unstable();
+                assert_eq!(before, after);
+            }
+        }
+    }
+
+    #[test]
+    fn codes_that_are_never_written_decode_without_harm() {
+        for code in CODES..CODE_SPACE {
+            assert_eq!(decode((code as u128) << 36, 13), [0; SLOTS]);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Copies of a key: any number, counted, taken out again, and never in the way of distinct keys.
+
+use koel::{CuckooFilter, Full};
+use testkit::keys;
+
+#[test]
+fn one_key_goes_in_and_out_a_million_times_on_two_slots() {
+    let mut filter = CuckooFilter::with_capacity(1000);
+    let empty = filter.to_bytes();
+    for copies in 1..=1 << 20 {
+        filter.insert("again").unwrap();
+        assert!(filter.slots_in_use() <= 2);
+        assert_eq!(filter.count("again"), copies);
+    }
+    assert_eq!(filter.len(), 1 << 20);
+    for copies in (0..1 << 20).rev() {
+        assert!(filter.remove("again"));
+        assert_eq!(filter.count("again"), copies);
+    }
+    assert!(!filter.remove("again"));
+    assert!(filter.to_bytes() == empty);
+}
+
+/// The share of slots that *distinct* keys reach when every key comes `times` times.
+fn distinct_load(times: u32) -> f64 {
+    let mut filter = CuckooFilter::builder(250_000, 0.001).counter_limit(u64::MAX).build().unwrap();
+    let mut distinct = 0_u64;
+    for hash in keys::hashes(2, u64::MAX) {
+        let all_in = (0..times).all(|_| filter.insert_hash(hash).is_ok());
+        if !all_in {
+            break;
+        }
+        distinct += 1;
+    }
+    assert!(keys::hashes(2, distinct).all(|hash| filter.count_hash(hash) >= u64::from(times)));
+    filter.verify().unwrap();
+    distinct as f64 / filter.slots() as f64
+}
+
+#[test]
+fn keys_that_come_eight_times_fill_the_filter_as_far_as_keys_that_come_once() {
+    let once = distinct_load(1);
+    assert!(once > 0.97);
+    for times in [2, 3, 8] {
+        let load = distinct_load(times);
+        assert!((load - once).abs() <= 0.005, "once {once}, {times} times {load}");
+    }
+}
+
+#[test]
+fn capacity_keys_fit_with_any_number_of_copies_of_each() {
+    let mut filter = CuckooFilter::with_capacity(20_000);
+    for (i, hash) in (0..).zip(keys::hashes(7, 20_000)) {
+        (0..=i % 9).for_each(|_| filter.insert_hash(hash).unwrap());
+    }
+    for (i, hash) in (0..).zip(keys::hashes(7, 20_000)) {
+        assert!(filter.count_hash(hash) > i % 9);
+    }
+}
+
+#[test]
+fn at_the_bound_of_the_counters_an_insert_fails_and_nothing_changes() {
+    let mut filter = CuckooFilter::builder(100, 1e-6).counter_limit(2).build().unwrap();
+    for key in ["a", "b"] {
+        (0..10).for_each(|_| filter.insert(key).unwrap());
+    }
+    filter.insert("c").unwrap();
+    filter.insert("c").unwrap();
+    let before = filter.to_bytes();
+    assert_eq!(filter.insert("c"), Err(Full::Counters { limit: 2 }));
+    assert!(filter.to_bytes() == before);
+    filter.insert("a").unwrap();
+    assert_eq!((filter.count("a"), filter.count("b"), filter.count("c")), (11, 10, 2));
+}
+
+#[test]
+fn counts_of_a_heavy_tailed_stream_are_never_too_low_and_all_come_out_again() {
+    let mut filter = CuckooFilter::builder(50_000, 0.001).build().unwrap();
+    let empty = filter.to_bytes();
+    // Key number k comes about 50,000 / k times.
+    let stream = || keys::hashes(6, 50_000).enumerate().map(|(k, hash)| (hash, 50_000 / (k as u64 + 1)));
+    for (hash, times) in stream() {
+        (0..times.max(1)).for_each(|_| filter.insert_hash(hash).unwrap());
+    }
+    let wrong = stream().filter(|&(hash, times)| {
+        let count = filter.count_hash(hash);
+        assert!(count >= times.max(1));
+        count > times.max(1)
+    });
+    let rate = wrong.count() as f64 / 50_000.0;
+    assert!(rate < filter.false_positive_rate(), "{rate}");
+    for (hash, times) in stream() {
+        (0..times.max(1)).for_each(|_| assert!(filter.remove_hash(hash)));
+    }
+    assert!(filter.to_bytes() == empty);
+}
+
+#[test]
+fn insert_unique_adds_what_is_new_and_says_so() {
+    let mut filter = CuckooFilter::with_capacity(10);
+    assert_eq!(filter.insert_unique("a"), Ok(true));
+    assert_eq!(filter.insert_unique("a"), Ok(false));
+    assert_eq!((filter.len(), filter.count("a")), (1, 1));
+}

@@ -1,0 +1,58 @@
+//! docs/FORMAT.md against the code: its hash vectors and its whole filter. The tables of fields and of places are compared where those live, in `image.rs` and `geometry.rs`.
+
+use koel::{CuckooFilter, FilterView, KeyHasher};
+
+const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
+
+/// The cells of a table row.
+fn cells(row: &str) -> Vec<&str> {
+    row.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+fn hash(hasher: KeyHasher, key: &str) -> u64 {
+    match key.split_once(' ') {
+        Some(("text", text)) => hasher.hash(text),
+        Some(("u32", number)) => hasher.hash(&number.parse::<u32>().unwrap()),
+        Some(("u64", number)) => hasher.hash(&number.parse::<u64>().unwrap()),
+        Some(("i64", number)) => hasher.hash(&number.parse::<i64>().unwrap()),
+        Some((count, "zero bytes")) => hasher.hash(&vec![0; count.parse().unwrap()]),
+        _ => hasher.hash(""),
+    }
+}
+
+#[test]
+fn the_hash_vectors_are_those_of_the_format() {
+    let key = core::array::from_fn(|i| u8::try_from(i).unwrap());
+    let hashers =
+        [KeyHasher::Xxh3 { seed: 0 }, KeyHasher::Xxh3 { seed: 42 }, KeyHasher::Sip13 { key }];
+    let table = FORMAT.lines().skip_while(|line| !line.starts_with("| key | XXH3"));
+    let rows: Vec<_> = table.skip(2).take_while(|line| line.starts_with('|')).map(cells).collect();
+    assert_eq!(rows.len(), 7);
+    for row in rows {
+        for (hasher, stated) in hashers.into_iter().zip(&row[1..]) {
+            assert_eq!(format!("{:016x}", hash(hasher, row[0])), *stated, "{} {hasher}", row[0]);
+        }
+    }
+}
+
+/// The bytes of the page's last code block.
+fn whole_filter() -> Vec<u8> {
+    let dump = FORMAT.split("## A whole filter").nth(1).unwrap();
+    let lines = dump.lines().filter(|line| line.starts_with("0"));
+    let bytes = lines.flat_map(|line| line.split_whitespace().skip(1));
+    bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+}
+
+#[test]
+fn the_whole_filter_of_the_format_is_what_the_code_writes_and_reads() {
+    let mut filter = CuckooFilter::builder(1, 0.03).seed(42).build().unwrap();
+    filter.insert("example.org").unwrap();
+    (0..5).for_each(|_| filter.insert("twice").unwrap());
+    assert_eq!(filter.to_bytes(), whole_filter());
+
+    let read = CuckooFilter::from_bytes(&whole_filter()).unwrap();
+    assert_eq!(read, filter);
+    assert_eq!((read.count("example.org"), read.count("twice"), read.count("absent")), (1, 5, 0));
+    let image = whole_filter();
+    assert_eq!(FilterView::open(&image).unwrap().count("twice"), 5);
+}

@@ -1,0 +1,80 @@
+//! Bits per key, everything included: the figures that the README and the design promise.
+
+use koel::{CuckooFilter, Prefer};
+use testkit::keys;
+
+/// Rates from 3 % down to 0.006 %, evenly spaced in their logarithm.
+fn rates() -> impl Iterator<Item = f64> {
+    (0..=90).map(|step| 0.03 * (0.000_06_f64 / 0.03).powf(f64::from(step) / 90.0))
+}
+
+fn bound(rate: f64) -> f64 {
+    1.03 * (1.0 / rate).log2() + 3.2
+}
+
+#[test]
+fn every_rate_and_capacity_stays_within_the_bound() {
+    let capacities = [100_000, 131_071, 131_073, 250_000, 1_000_000, 1_048_577, 1_400_000, 2_000_003];
+    for capacity in capacities.into_iter().chain([10_000_000, 33_554_433, 100_000_000, 1_000_000_000]) {
+        for rate in rates() {
+            let plan = CuckooFilter::builder(capacity, rate).plan().unwrap();
+            assert!(plan.false_positive_rate <= rate);
+            assert!(
+                plan.bits_per_key <= bound(rate),
+                "{} bits for {capacity} keys at {rate}, bound {}",
+                plan.bits_per_key,
+                bound(rate)
+            );
+        }
+    }
+}
+
+#[test]
+fn filters_filled_to_their_capacity_stay_within_the_bound_counters_included() {
+    for rate in rates().step_by(6) {
+        let mut filter = CuckooFilter::builder(100_000, rate).build().unwrap();
+        keys::hashes(1, 100_000).for_each(|hash| filter.insert_hash(hash).unwrap());
+        assert!(filter.bits_per_key() <= bound(rate), "{filter:?} at {rate}");
+        assert_eq!(filter.to_bytes().len(), filter.size_in_bytes());
+    }
+}
+
+#[test]
+fn a_tenth_of_a_percent_costs_at_most_12_4_bits_from_a_million_keys_on() {
+    for capacity in [1_000_000, 1_400_000, 10_000_000] {
+        let mut filter = CuckooFilter::builder(capacity, 0.001).build().unwrap();
+        keys::hashes(2, capacity).for_each(|hash| filter.insert_hash(hash).unwrap());
+        assert!(filter.bits_per_key() <= 12.4, "{filter:?}: {}", filter.bits_per_key());
+        assert!(filter.false_positive_rate() <= 0.001);
+    }
+    for capacity in [2_000_000, 100_000_000, 10_000_000_000] {
+        let plan = CuckooFilter::builder(capacity, 0.001).plan().unwrap();
+        assert!(plan.bits_per_key <= 12.4, "{plan:?}");
+    }
+}
+
+#[test]
+fn a_capacity_just_above_a_power_of_two_costs_no_more_per_key_than_one_just_below() {
+    for prefer in [Prefer::Small, Prefer::Fast] {
+        for power in 17..30 {
+            let bits = |capacity| {
+                CuckooFilter::builder(capacity, 0.001).prefer(prefer).plan().unwrap().bits_per_key
+            };
+            let (below, above) = (bits((1 << power) - 1), bits((1 << power) + 1));
+            assert!(above <= below * 1.001, "2^{power}: {below} below, {above} above");
+        }
+    }
+}
+
+#[test]
+fn a_plan_says_what_the_filter_will_be() {
+    for (capacity, rate) in [(1, 0.5), (1000, 0.01), (77_777, 1e-5), (3_000_000, 1e-7)] {
+        for prefer in [Prefer::Small, Prefer::Fast] {
+            let builder = CuckooFilter::builder(capacity, rate).prefer(prefer);
+            let (plan, filter) = (builder.plan().unwrap(), builder.build().unwrap());
+            assert_eq!(plan.size_in_bytes, filter.size_in_bytes());
+            assert_eq!(plan.size_in_bytes, filter.to_bytes().len());
+            assert_eq!((plan.layout, plan.buckets), (filter.layout(), filter.buckets()));
+        }
+    }
+}
