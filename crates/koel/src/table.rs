@@ -139,6 +139,16 @@ impl Table<Vec<u8>> {
         self.bytes.fill(0);
     }
 
+    /// Fills an empty slot of the emptier bucket of `place`; false, and nothing written, if both are full.
+    #[inline]
+    pub(crate) fn put(&mut self, place: &Place, slot: u64) -> bool {
+        let (home, alternate) = place.buckets();
+        let (at_home, elsewhere) = self.pair(place);
+        let elsewhere = elsewhere.map_or(0, |bucket| bucket.free());
+        let emptier = if elsewhere > at_home.free() { alternate } else { home };
+        self.replace(emptier, 0, slot)
+    }
+
     /// Writes `new` over one slot of `bucket` that holds `old`; false, and nothing written, if there is none.
     ///
     /// With 0 for `old` this fills an empty slot, with 0 for `new` it empties one.

@@ -127,7 +127,8 @@ impl CuckooFilter {
         if copies > 0 && crowded {
             return false;
         }
-        if self.put_beside(place) {
+        if self.table.put(place, place.fingerprint) {
+            self.entries += 1;
             return true;
         }
         let spares = match (copies, crowded) {
@@ -138,18 +139,6 @@ impl CuckooFilter {
         };
         let plan = self.search.plan(&self.table, place, spares);
         plan.is_some_and(|plan| self.carry_out(&plan, place.fingerprint))
-    }
-
-    /// Fills an empty slot of the emptier bucket, if either has one.
-    #[inline]
-    fn put_beside(&mut self, place: &Place) -> bool {
-        let (home, alternate) = place.buckets();
-        let (at_home, elsewhere) = self.table.pair(place);
-        let elsewhere = elsewhere.map_or(0, |bucket| bucket.free());
-        let emptier = if elsewhere > at_home.free() { alternate } else { home };
-        let written = self.table.replace(emptier, 0, place.fingerprint);
-        self.entries += u64::from(written);
-        written
     }
 
     /// Makes the moves of `plan`, last one first, so that no entry is ever in no place, and puts `slot` where the first one was.

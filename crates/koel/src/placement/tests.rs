@@ -1,0 +1,168 @@
+//! Plans are chains that can be carried out, as short as chains get; and what they cost.
+
+extern crate std;
+
+use alloc::collections::BTreeSet;
+use alloc::{vec, vec::Vec};
+use std::println;
+
+use super::*;
+use crate::geometry::{Geometry, tests::hash};
+use crate::layout::{Codec, Layout};
+use crate::table::table_bytes;
+
+fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Vec<u8>> {
+    let geometry = Geometry::new(segment_bits, buckets, fingerprint_bits);
+    let layout = Layout::new(Codec::SemiSorted, fingerprint_bits, 0).unwrap();
+    let bytes = vec![0; table_bytes(layout, geometry.buckets()).unwrap()];
+    Table::new(geometry, layout, bytes)
+}
+
+/// Puts the entry where `plan` makes room; the filter does the same with counters beside.
+fn carry_out(table: &mut Table<Vec<u8>>, plan: &Plan, mut arriving: u64) {
+    for &(bucket, leaving) in &plan.moves {
+        assert!(table.replace(bucket, leaving, arriving));
+        arriving = leaving;
+    }
+    if let End::Empty(bucket) = plan.end {
+        assert!(table.replace(bucket, 0, arriving));
+    }
+}
+
+/// Moves needed to reach an empty slot, by flooding the whole segment one move at a time.
+fn distance_to_room(table: &Table<Vec<u8>>, place: &Place) -> Option<usize> {
+    let (home, alternate) = place.buckets();
+    let mut reached = BTreeSet::from([home, alternate]);
+    for moves in 0.. {
+        if reached.iter().any(|&bucket| table.read(bucket).free() > 0) {
+            return Some(moves);
+        }
+        let beyond = reached.iter().flat_map(|&bucket| {
+            let entries: Vec<_> = table.read(bucket).entries().collect();
+            entries
+                .into_iter()
+                .map(move |entry| table.geometry().place_of(bucket, entry).buckets().1)
+        });
+        let grown: BTreeSet<_> = beyond.chain(reached.iter().copied()).collect();
+        if grown.len() == reached.len() {
+            return None;
+        }
+        reached = grown;
+    }
+    None
+}
+
+fn assert_is_a_chain(table: &Table<Vec<u8>>, place: &Place, plan: &Plan) {
+    let (home, alternate) = place.buckets();
+    assert!([home, alternate].contains(&plan.moves[0].0));
+    let distinct: BTreeSet<_> = plan.moves.iter().map(|&(bucket, _)| bucket).collect();
+    assert_eq!(distinct.len(), plan.moves.len());
+    for (step, &(bucket, leaving)) in plan.moves.iter().enumerate() {
+        let other = table.geometry().place_of(bucket, leaving).buckets().1;
+        match (plan.moves.get(step + 1), plan.end) {
+            (Some(&(next, _)), _) | (None, End::Empty(next)) => assert_eq!(other, next),
+            (None, End::Spare) => {
+                assert!(table.copies(&table.geometry().place_of(bucket, leaving), leaving) > 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_is_a_chain_of_the_fewest_moves_or_there_is_no_room_at_all() {
+    for buckets in [1, 2, 3, 7, 30, 100, 700] {
+        let mut table = empty_table(1, buckets, 16);
+        let mut search = Search::default();
+        let mut refused = 0;
+        for counter in 0.. {
+            let place = table.geometry().locate(hash(counter));
+            if table.put(&place, place.fingerprint) {
+                continue;
+            }
+            let fewest = distance_to_room(&table, &place);
+            match search.plan(&table, &place, Spares::Keep) {
+                Some(plan) => {
+                    assert_is_a_chain(&table, &place, &plan);
+                    assert_eq!(Some(plan.moves.len()), fewest);
+                    carry_out(&mut table, &plan, place.fingerprint);
+                }
+                None => {
+                    assert_eq!(fewest, None);
+                    refused += 1;
+                }
+            }
+            if refused == 20 {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_spare_copy_makes_room_only_when_it_may() {
+    let mut table = empty_table(0, 50, 16);
+    let mut search = Search::default();
+    // Every entry twice, until some entry finds no room.
+    let (place, counter) = (0..)
+        .find_map(|counter| {
+            let place = table.geometry().locate(hash(counter));
+            let full =
+                !(table.put(&place, place.fingerprint) && table.put(&place, place.fingerprint));
+            full.then_some((place, counter))
+        })
+        .unwrap();
+    // A few more, where there are empty slots left, so that no chain ends in one.
+    for counter in counter + 1..counter + 10_000 {
+        let place = table.geometry().locate(hash(counter));
+        table.put(&place, place.fingerprint);
+    }
+    assert_eq!(table.entries(), 200);
+    assert_eq!(search.plan(&table, &place, Spares::Keep), None);
+    for spares in [Spares::IfNeeded, Spares::AtOnce] {
+        let plan = search.plan(&table, &place, spares).unwrap();
+        assert_eq!(plan.end, End::Spare);
+        assert_is_a_chain(&table, &place, &plan);
+    }
+}
+
+#[test]
+fn no_search_looks_at_more_slots_than_its_budget() {
+    let mut table = empty_table(0, 20_000, 13);
+    let mut search = Search::default();
+    for counter in 0..80_000 {
+        let place = table.geometry().locate(hash(counter));
+        if !table.put(&place, place.fingerprint) {
+            let plan = search.plan(&table, &place, Spares::Keep);
+            assert!(search.looked <= BUDGET);
+            plan.inspect(|plan| carry_out(&mut table, plan, place.fingerprint));
+        }
+    }
+    assert!((77_600..80_000).contains(&table.entries()));
+}
+
+#[test]
+#[ignore = "a measurement: prints the table of docs/decisions/0001-addressing.md"]
+fn cost_of_placement() {
+    let mut table = empty_table(4, 262_144, 13);
+    let slots = table.geometry().buckets() * 4;
+    let mut search = Search::default();
+    let (mut counter, mut longest) = (0, 0);
+    println!("up to load | slots looked at | moves | longest chain so far");
+    for load in [0.85, 0.88, 0.90, 0.92, 0.93, 0.94, 0.95, 0.96, 0.965, 0.97] {
+        let (first, mut looked, mut moves) = (counter, 0, 0);
+        while (counter as f64) < slots as f64 * load {
+            let place = table.geometry().locate(hash(counter));
+            if !table.put(&place, place.fingerprint) {
+                let plan = search.plan(&table, &place, Spares::Keep).unwrap();
+                looked += search.looked;
+                moves += plan.moves.len();
+                longest = longest.max(plan.moves.len());
+                carry_out(&mut table, &plan, place.fingerprint);
+            }
+            counter += 1;
+        }
+        let inserts = (counter - first) as f64;
+        let (looked, moves) = (looked as f64 / inserts, moves as f64 / inserts);
+        println!("{load} | {looked:.1} | {moves:.2} | {longest}");
+    }
+}
