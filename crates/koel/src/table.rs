@@ -50,20 +50,24 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 
     /// Whether either bucket of `place` holds its fingerprint. O(1): two loads, no branch on the data of a plain layout.
-    #[inline]
     pub(crate) fn contains(&self, place: &Place) -> bool {
-        if self.layout.bucket_bits() <= u64::BITS {
-            self.either_has::<u64>(place)
-        } else {
-            self.either_has::<u128>(place)
-        }
+        self.layout.specialise(
+            #[inline(always)]
+            |layout| {
+                if layout.bucket_bits() <= u64::BITS {
+                    self.either_has::<u64>(layout, place)
+                } else {
+                    self.either_has::<u128>(layout, place)
+                }
+            },
+        )
     }
 
-    #[inline]
-    fn either_has<W: Word>(&self, place: &Place) -> bool {
+    #[inline(always)]
+    fn either_has<W: Word>(&self, layout: Layout, place: &Place) -> bool {
         let (home, alternate) = place.buckets();
-        let (home, alternate) = (self.load::<W>(home), self.load::<W>(alternate));
-        self.layout.has(home, place.fingerprint) | self.layout.has(alternate, place.fingerprint)
+        let (home, alternate) = (self.load::<W>(layout, home), self.load::<W>(layout, alternate));
+        layout.has(home, place.fingerprint) | layout.has(alternate, place.fingerprint)
     }
 
     /// Both buckets of `place`, decoded; the second is `None` when they are the same one.
@@ -80,35 +84,34 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 
     /// The decoded bucket.
-    #[inline]
     pub(crate) fn read(&self, bucket: u64) -> Bucket {
-        self.layout.decode(self.word(bucket))
+        self.layout.specialise(
+            #[inline(always)]
+            |layout| layout.decode(self.word_in(layout, bucket)),
+        )
     }
 
     /// The bucket as it is stored.
-    #[inline]
     pub(crate) fn word(&self, bucket: u64) -> u128 {
-        let width = self.layout.bucket_bits();
+        self.word_in(self.layout, bucket)
+    }
+
+    #[inline(always)]
+    fn word_in(&self, layout: Layout, bucket: u64) -> u128 {
+        let width = layout.bucket_bits();
         let word = if width <= u64::BITS {
-            u128::from(self.load::<u64>(bucket))
+            u128::from(self.load::<u64>(layout, bucket))
         } else {
-            self.load::<u128>(bucket)
+            self.load::<u128>(layout, bucket)
         };
         word & low_ones(width)
     }
 
     /// A register that starts with the bucket; bits of the next one may follow.
-    #[inline]
-    fn load<W: Word>(&self, bucket: u64) -> W {
-        let (byte, shift) = self.position(bucket);
+    #[inline(always)]
+    fn load<W: Word>(&self, layout: Layout, bucket: u64) -> W {
+        let (byte, shift) = position(layout, bucket);
         W::read(self.bytes.as_ref(), byte).shifted(shift)
-    }
-
-    /// The byte a bucket starts in, and at which of its bits: 0 or 4.
-    #[inline]
-    fn position(&self, bucket: u64) -> (usize, u32) {
-        let bit = bucket * u64::from(self.layout.bucket_bits());
-        (byte_index(bit / 8), if bit.is_multiple_of(8) { 0 } else { 4 })
     }
 
     /// The same table in memory of its own.
@@ -118,7 +121,7 @@ impl<B: AsRef<[u8]>> Table<B> {
 
     /// Whether all bits behind the last bucket are zero.
     pub(crate) fn is_padded_with_zeros(&self) -> bool {
-        let (byte, shift) = self.position(self.geometry.buckets());
+        let (byte, shift) = position(self.layout, self.geometry.buckets());
         self.bytes()[byte] >> shift == 0 && self.bytes()[byte + 1..].iter().all(|&byte| byte == 0)
     }
 
@@ -162,19 +165,31 @@ impl Table<Vec<u8>> {
         found
     }
 
-    #[inline]
     fn write(&mut self, bucket: u64, slots: Bucket) {
-        let width = self.layout.bucket_bits();
-        let word = self.layout.encode(slots);
-        let (byte, shift) = self.position(bucket);
-        let window: &mut [u8; 16] =
-            (&mut self.bytes[byte..byte + 16]).try_into().expect("a range of 16 bytes");
-        let around = u128::from_le_bytes(*window) & !(low_ones(width) << shift);
-        *window = (around | (word << shift)).to_le_bytes();
+        let bytes = &mut self.bytes;
+        self.layout.specialise(
+            #[inline(always)]
+            |layout| {
+                let (byte, shift) = position(layout, bucket);
+                let window: &mut [u8; 16] =
+                    (&mut bytes[byte..byte + 16]).try_into().expect("a range of 16 bytes");
+                let mask = low_ones(layout.bucket_bits()) << shift;
+                let around = u128::from_le_bytes(*window) & !mask;
+                *window = (around | (layout.encode(slots) << shift)).to_le_bytes();
+            },
+        );
     }
 }
 
-#[inline]
+/// The byte a bucket starts in, and at which of its bits: 0 or 4.
+#[inline(always)]
+fn position(layout: Layout, bucket: u64) -> (usize, u32) {
+    let bit = bucket * u64::from(layout.bucket_bits());
+    let halves = if layout.bucket_bits().is_multiple_of(8) { 0 } else { bit % 8 };
+    (byte_index(bit / 8), if halves == 0 { 0 } else { 4 })
+}
+
+#[inline(always)]
 fn low_ones(bits: u32) -> u128 {
     u128::MAX >> (u128::BITS - bits)
 }

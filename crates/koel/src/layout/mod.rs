@@ -55,6 +55,47 @@ impl Layout {
         if layout.bucket_bits() > MAX_BUCKET_BITS { None } else { Some(layout) }
     }
 
+    /// Calls `work` with this layout, for the common ones as a constant: where `work` is inlined, their widths are folded into code of their own.
+    #[inline(always)]
+    pub(crate) fn specialise<R>(self, work: impl FnOnce(Self) -> R) -> R {
+        match self {
+            Self::SORTED_8 => work(Self::SORTED_8),
+            Self::SORTED_9 => work(Self::SORTED_9),
+            Self::SORTED_10 => work(Self::SORTED_10),
+            Self::SORTED_11 => work(Self::SORTED_11),
+            Self::SORTED_12 => work(Self::SORTED_12),
+            Self::SORTED_13 => work(Self::SORTED_13),
+            Self::SORTED_14 => work(Self::SORTED_14),
+            Self::SORTED_15 => work(Self::SORTED_15),
+            Self::SORTED_16 => work(Self::SORTED_16),
+            Self::SORTED_17 => work(Self::SORTED_17),
+            Self::SORTED_18 => work(Self::SORTED_18),
+            Self::PLAIN_8 => work(Self::PLAIN_8),
+            Self::PLAIN_12 => work(Self::PLAIN_12),
+            Self::PLAIN_16 => work(Self::PLAIN_16),
+            other => work(other),
+        }
+    }
+
+    const SORTED_8: Self = Self::of_filter(Codec::SemiSorted, 8);
+    const SORTED_9: Self = Self::of_filter(Codec::SemiSorted, 9);
+    const SORTED_10: Self = Self::of_filter(Codec::SemiSorted, 10);
+    const SORTED_11: Self = Self::of_filter(Codec::SemiSorted, 11);
+    const SORTED_12: Self = Self::of_filter(Codec::SemiSorted, 12);
+    const SORTED_13: Self = Self::of_filter(Codec::SemiSorted, 13);
+    const SORTED_14: Self = Self::of_filter(Codec::SemiSorted, 14);
+    const SORTED_15: Self = Self::of_filter(Codec::SemiSorted, 15);
+    const SORTED_16: Self = Self::of_filter(Codec::SemiSorted, 16);
+    const SORTED_17: Self = Self::of_filter(Codec::SemiSorted, 17);
+    const SORTED_18: Self = Self::of_filter(Codec::SemiSorted, 18);
+    const PLAIN_8: Self = Self::of_filter(Codec::Plain, 8);
+    const PLAIN_12: Self = Self::of_filter(Codec::Plain, 12);
+    const PLAIN_16: Self = Self::of_filter(Codec::Plain, 16);
+
+    const fn of_filter(codec: Codec, fingerprint_bits: u32) -> Self {
+        Self { codec, fingerprint_bits, value_bits: 0 }
+    }
+
     /// How slots are packed.
     #[must_use]
     pub const fn codec(&self) -> Codec {
@@ -93,7 +134,7 @@ impl Layout {
     }
 
     /// Whether any slot of `word` has this fingerprint. Never decodes unless the plain bits of a slot match.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn has<W: Word>(&self, word: W, fingerprint: u64) -> bool {
         match self.codec {
             Codec::Plain => {
@@ -110,7 +151,7 @@ impl Layout {
     }
 
     /// The four slots of a bucket.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decode(&self, word: u128) -> Bucket {
         Bucket(match self.codec {
             Codec::Plain => word::lanes(word, self.slot_bits()),
@@ -119,7 +160,7 @@ impl Layout {
     }
 
     /// The word of a bucket. A semi-sorted word depends on which slots there are, not on their order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn encode(&self, bucket: Bucket) -> u128 {
         match self.codec {
             Codec::Plain => word::join(bucket.0, self.slot_bits()),

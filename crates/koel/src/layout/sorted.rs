@@ -64,14 +64,14 @@ const fn nibbles() -> [u16; CODE_SPACE] {
 }
 
 /// The four nibbles of a bucket whose high parts are `lane` bits wide.
-#[inline]
+#[inline(always)]
 fn nibbles_of<W: Word>(word: W, lane: u32) -> u16 {
     let code = word.widen() >> (4 * lane);
     NIBBLES[usize::from(low16(code)) % CODE_SPACE]
 }
 
 /// Whether one of the lanes marked in `hits` also has the low bits of `fingerprint`.
-#[inline]
+#[inline(always)]
 pub(super) fn low_bits_match<W: Word>(word: W, hits: W, lane: u32, fingerprint: u64) -> bool {
     let nibbles = u64::from(nibbles_of(word, lane));
     let hits = hits.widen();
@@ -81,7 +81,7 @@ pub(super) fn low_bits_match<W: Word>(word: W, hits: W, lane: u32, fingerprint: 
 }
 
 /// The four slots, by ascending low bits.
-#[inline]
+#[inline(always)]
 pub(super) fn decode(word: u128, slot_bits: u32) -> [u64; SLOTS] {
     let lane = slot_bits - LOW_BITS;
     let nibbles = u64::from(nibbles_of(word, lane));
@@ -93,7 +93,7 @@ pub(super) fn decode(word: u128, slot_bits: u32) -> [u64; SLOTS] {
 }
 
 /// The one word for these slots, in whatever order they come.
-#[inline]
+#[inline(always)]
 pub(super) fn encode(slots: [u64; SLOTS], slot_bits: u32) -> u128 {
     let lane = slot_bits - LOW_BITS;
     // Rotated, the low bits lead: ordering the whole number orders by nibble first.
@@ -107,7 +107,7 @@ pub(super) fn encode(slots: [u64; SLOTS], slot_bits: u32) -> u128 {
 }
 
 /// A sorting network of five compare-exchanges.
-#[inline]
+#[inline(always)]
 fn sort([a, b, c, d]: [u64; SLOTS]) -> [u64; SLOTS] {
     let (a, b) = (a.min(b), a.max(b));
     let (c, d) = (c.min(d), c.max(d));

@@ -80,19 +80,19 @@ impl Word for u128 {
 }
 
 /// `pattern` in each of the four lanes.
-#[inline]
+#[inline(always)]
 fn broadcast(pattern: u128, width: u32) -> u128 {
     let pair = pattern | (pattern << width);
     pair | (pair << (2 * width))
 }
 
-#[inline]
+#[inline(always)]
 fn ones(bits: u32) -> u128 {
     !(u128::MAX << bits)
 }
 
 /// The top bit of every lane whose low `compared` bits equal `pattern`.
-#[inline]
+#[inline(always)]
 pub(super) fn equal_lanes<W: Word>(word: W, pattern: u64, width: u32, compared: u32) -> W {
     let mask = W::truncate(broadcast(ones(compared), width));
     let below_top = W::truncate(broadcast(ones(width - 1), width));
@@ -102,13 +102,13 @@ pub(super) fn equal_lanes<W: Word>(word: W, pattern: u64, width: u32, compared: 
 }
 
 /// The four lanes, apart.
-#[inline]
+#[inline(always)]
 pub(super) fn lanes(word: u128, width: u32) -> [u64; SLOTS] {
     [0, 1, 2, 3].map(|lane| u64::truncate((word >> (lane * width)) & ones(width)))
 }
 
 /// The four lanes, together.
-#[inline]
+#[inline(always)]
 pub(super) fn join(lanes: [u64; SLOTS], width: u32) -> u128 {
     let [a, b, c, d] = lanes.map(u128::from);
     (a | (b << width)) | ((c | (d << width)) << (2 * width))

@@ -78,7 +78,8 @@ fn counts_of_a_heavy_tailed_stream_are_never_too_low_and_all_come_out_again() {
     let mut filter = CuckooFilter::builder(50_000, 0.001).build().unwrap();
     let empty = filter.to_bytes();
     // Key number k comes about 50,000 / k times.
-    let stream = || keys::hashes(6, 50_000).enumerate().map(|(k, hash)| (hash, 50_000 / (k as u64 + 1)));
+    let stream =
+        || keys::hashes(6, 50_000).enumerate().map(|(k, hash)| (hash, 50_000 / (k as u64 + 1)));
     for (hash, times) in stream() {
         (0..times.max(1)).for_each(|_| filter.insert_hash(hash).unwrap());
     }

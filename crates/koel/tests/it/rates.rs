@@ -15,7 +15,10 @@ fn assert_as_expected(filter: &CuckooFilter) {
     let rate = filter.false_positive_rate();
     let (mean, hits) = (QUERIES as f64 * rate, false_positives(filter) as f64);
     let sigma = (mean * (1.0 - rate)).sqrt();
-    assert!((hits - mean).abs() < 5.0 * sigma, "{filter:?}: {hits} hits, expected {mean} +- {sigma}");
+    assert!(
+        (hits - mean).abs() < 5.0 * sigma,
+        "{filter:?}: {hits} hits, expected {mean} +- {sigma}"
+    );
 }
 
 #[test]
@@ -59,7 +62,10 @@ fn the_rate_holds_for_text_and_integers_under_both_hashes() {
         }
         let rate = filter.false_positive_rate();
         let (mean, sigma) = (1e6 * rate, (1e6 * rate).sqrt());
-        assert!((hits as f64 - mean).abs() < 5.0 * sigma, "{hits} hits, expected {mean} +- {sigma}");
+        assert!(
+            (hits as f64 - mean).abs() < 5.0 * sigma,
+            "{hits} hits, expected {mean} +- {sigma}"
+        );
     }
 }
 
@@ -67,7 +73,8 @@ fn the_rate_holds_for_text_and_integers_under_both_hashes() {
 fn counts_are_too_high_as_seldom_as_the_documentation_says() {
     let mut filter = CuckooFilter::builder(400_000, 0.01).build().unwrap();
     keys::hashes(5, 400_000).for_each(|hash| filter.insert_hash(hash).unwrap());
-    let wrong = keys::hashes(5, 400_000).filter(|&hash| filter.count_hash(hash) != 1).count() as f64;
+    let wrong =
+        keys::hashes(5, 400_000).filter(|&hash| filter.count_hash(hash) != 1).count() as f64;
     let mean = 400_000.0 * filter.false_positive_rate();
     // Wrong counts come in pairs, which doubles their variance.
     let sigma = (2.0 * mean).sqrt();

@@ -14,8 +14,11 @@ fn bound(rate: f64) -> f64 {
 
 #[test]
 fn every_rate_and_capacity_stays_within_the_bound() {
-    let capacities = [100_000, 131_071, 131_073, 250_000, 1_000_000, 1_048_577, 1_400_000, 2_000_003];
-    for capacity in capacities.into_iter().chain([10_000_000, 33_554_433, 100_000_000, 1_000_000_000]) {
+    let capacities =
+        [100_000, 131_071, 131_073, 250_000, 1_000_000, 1_048_577, 1_400_000, 2_000_003];
+    for capacity in
+        capacities.into_iter().chain([10_000_000, 33_554_433, 100_000_000, 1_000_000_000])
+    {
         for rate in rates() {
             let plan = CuckooFilter::builder(capacity, rate).plan().unwrap();
             assert!(plan.false_positive_rate <= rate);

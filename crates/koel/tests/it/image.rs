@@ -1,0 +1,199 @@
+//! Bytes from outside: a sound filter is read as it was, everything else is refused with a reason, and nothing panics.
+//!
+//! Small filters, so that *every* flip, cut and extension can be tried. Behind the checksums, where chance never gets, `testkit::image::reseal` leads.
+
+use koel::{CuckooFilter, FilterView, ImageError, Prefer};
+use testkit::exercise::{self, Verdict, arbitrary_bytes};
+use testkit::{image, keys};
+
+/// One small filter of each kind, with plain entries, second copies and counters.
+fn samples() -> Vec<CuckooFilter> {
+    let builders = [
+        CuckooFilter::builder(1, 0.03).seed(3).counter_limit(9),
+        CuckooFilter::builder(2, 0.001),
+        CuckooFilter::builder(2, 1e-8).sip_key([5; 16]),
+        CuckooFilter::builder(2, 0.02).prefer(Prefer::Fast),
+        CuckooFilter::builder(3, 0.001).prefer(Prefer::Fast).counter_limit(2),
+    ];
+    let fill = |mut filter: CuckooFilter| {
+        keys::hashes(1, 60).for_each(|hash| filter.insert_hash(hash).unwrap());
+        keys::hashes(1, 2).for_each(|hash| {
+            (0..5).for_each(|_| filter.insert_hash(hash).unwrap());
+        });
+        assert_eq!(filter.distinct_counters(), 2);
+        filter
+    };
+    builders.into_iter().map(|builder| fill(builder.build().unwrap())).collect()
+}
+
+/// A sample cut down to `1 << segment_bits` segments of few buckets, nearly full.
+fn reshaped(sample: &CuckooFilter, segment_bits: u8, buckets: u32) -> CuckooFilter {
+    let bytes = image::reshape(&sample.to_bytes(), segment_bits, buckets);
+    let mut filter = CuckooFilter::from_bytes(&bytes).unwrap();
+    let taken = keys::hashes(2, filter.slots()).filter(|&hash| filter.insert_hash(hash).is_ok());
+    assert!(taken.count() as u64 >= filter.slots() / 2);
+    filter
+}
+
+fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    bytes
+}
+
+#[test]
+fn every_flipped_bit_of_a_file_is_found() {
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        for bit in 0..8 * bytes.len() {
+            let damaged = flipped(&bytes, bit);
+            let error = CuckooFilter::from_bytes(&damaged).unwrap_err();
+            let expected = match bit / 8 {
+                0..8 => ImageError::NotAFilter,
+                8..10 if damaged[8..10] != [0, 0] => {
+                    ImageError::Newer { version: u16::from_le_bytes([damaged[8], damaged[9]]) }
+                }
+                8..128 => ImageError::Checksum { part: "header" },
+                _ => ImageError::Checksum { part: "body" },
+            };
+            assert_eq!(error, expected, "bit {bit}");
+            let opened = FilterView::open(&damaged);
+            assert_eq!(opened.as_ref().err(), Some(&expected).filter(|_| bit < 8 * 128));
+            assert_eq!(opened.and_then(|view| view.verify()), Err(expected));
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_behind_fitting_checksums_is_refused_or_harmless() {
+    let (mut accepted, mut refused) = (0, 0);
+    let small = |filter: &CuckooFilter| [reshaped(filter, 0, 1), reshaped(filter, 2, 3)];
+    let all: Vec<_> = samples().into_iter().flat_map(|f| [small(&f).to_vec(), vec![f]]).collect();
+    for filter in all.into_iter().flatten() {
+        let bytes = filter.to_bytes();
+        for bit in 0..8 * bytes.len() {
+            let mut forged = flipped(&bytes, bit);
+            image::reseal(&mut forged);
+            match arbitrary_bytes(&forged, 100) {
+                Verdict::Accepted => accepted += 1,
+                Verdict::Refused(ImageError::Checksum { .. }) => panic!("bit {bit}: not sealed"),
+                Verdict::Refused(_) => refused += 1,
+            }
+        }
+    }
+    // Both must have been tried: fields such as the seed may have any value, others may not.
+    assert!(accepted > 1000 && refused > 1000, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        for end in 0..bytes.len() {
+            let error = FilterView::open(&bytes[..end]).unwrap_err();
+            assert_eq!(CuckooFilter::from_bytes(&bytes[..end]).unwrap_err(), error);
+            let expected = if end == 0 {
+                ImageError::NotAFilter
+            } else {
+                let expected = if end < 128 { 128 } else { bytes.len() as u64 };
+                ImageError::Length { expected, got: end as u64 }
+            };
+            assert_eq!(error, expected, "{end} bytes");
+        }
+    }
+}
+
+#[test]
+fn every_extension_by_a_byte_is_refused() {
+    for filter in samples() {
+        let mut bytes = filter.to_bytes();
+        let expected = bytes.len() as u64;
+        for byte in 0..=u8::MAX {
+            bytes.push(byte);
+            let error = ImageError::Length { expected, got: expected + 1 };
+            assert_eq!(FilterView::open(&bytes).unwrap_err(), error);
+            assert_eq!(CuckooFilter::from_bytes(&bytes).unwrap_err(), error);
+            bytes.pop();
+        }
+    }
+}
+
+#[test]
+fn a_table_or_a_counter_too_many_or_too_few_is_refused_though_the_checksums_fit() {
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        for difference in [-32, -16, -8, -1, 1, 8, 16, 32_isize] {
+            let mut forged = bytes.clone();
+            forged.resize(bytes.len().checked_add_signed(difference).unwrap(), 0);
+            image::reseal(&mut forged);
+            assert!(matches!(FilterView::open(&forged), Err(ImageError::Length { .. })));
+        }
+    }
+}
+
+#[test]
+fn views_answer_alike_at_every_alignment() {
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        for shift in 0..=16 {
+            let mut shifted = vec![0xff; shift];
+            shifted.extend_from_slice(&bytes);
+            shifted.extend_from_slice(&[0xff; 16]);
+            let view = FilterView::open(&shifted[shift..shift + bytes.len()]).unwrap();
+            assert_eq!(view.verify(), Ok(()));
+            for hash in keys::hashes(1, 300) {
+                assert_eq!(view.contains_hash(hash), filter.contains_hash(hash));
+                assert_eq!(view.count_hash(hash), filter.count_hash(hash));
+            }
+            assert_eq!((view.len(), view.occupancy()), (filter.len(), filter.occupancy()));
+            assert!(view.to_bytes() == bytes);
+        }
+    }
+}
+
+#[test]
+fn a_view_of_garbage_behind_a_sound_header_answers_without_a_panic() {
+    for (seed, filter) in (0..).zip(samples()) {
+        for round in 0..200 {
+            let mut bytes = filter.to_bytes();
+            let noise = keys::hashes(1000 * seed + round, u64::MAX).flat_map(u64::to_le_bytes);
+            // Bytes of one value now and then: full of zeros, of ones, of one nibble.
+            let same = round % 8 == 0;
+            for (byte, noise) in bytes[128..].iter_mut().zip(noise) {
+                *byte = if same { round.to_le_bytes()[0].wrapping_mul(17) } else { noise };
+            }
+            image::reseal_header(&mut bytes);
+            let view = FilterView::open(&bytes).unwrap();
+            exercise::question(&view);
+            for hash in keys::hashes(round, 200) {
+                assert!(!view.contains_hash(hash) || view.count_hash(hash) > 0);
+            }
+            assert_eq!(view.len(), filter.len());
+            assert_eq!(view.verify(), Err(ImageError::Checksum { part: "body" }));
+            image::reseal(&mut bytes);
+            assert!(matches!(CuckooFilter::from_bytes(&bytes), Err(ImageError::Field { .. })));
+        }
+    }
+}
+
+#[test]
+fn random_bytes_are_refused() {
+    for seed in 0..20_000 {
+        let bytes: Vec<u8> = keys::hashes(seed, seed % 80).flat_map(u64::to_le_bytes).collect();
+        assert_eq!(arbitrary_bytes(&bytes, 0), Verdict::Refused(ImageError::NotAFilter));
+        let mut named = b"koel\r\n\x1a\n\x01\0".to_vec();
+        named.extend(bytes);
+        image::reseal(&mut named);
+        assert!(matches!(arbitrary_bytes(&named, 0), Verdict::Refused(_)));
+    }
+}
+
+#[test]
+fn a_newer_version_is_called_newer_whatever_else_it_says() {
+    let mut bytes = samples()[0].to_bytes();
+    for version in 2..=u16::MAX {
+        bytes[8..10].copy_from_slice(&version.to_le_bytes());
+        bytes[10..].fill(0xee);
+        assert_eq!(CuckooFilter::from_bytes(&bytes), Err(ImageError::Newer { version }));
+    }
+}
