@@ -1,0 +1,89 @@
+//! `koel add`: puts keys into a filter file.
+//!
+//! All keys go in or none: the changed filter replaces the file only after the last key found room. Cost: the whole file is read,
+//! checked and written once, so add many keys at a time; memory: the filter.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::failure::{Failure, Outcome};
+use crate::filter_file::Editing;
+use crate::input::InputArgs;
+use crate::output;
+use crate::progress::Stdout;
+use crate::quantity::{grouped, rate};
+use crate::sizing::Tally;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Every line is inserted, copies too; --unique inserts a key only if it is not in the set.
+If one key finds no room, the file stays as it was and the exit code is 3.
+
+Examples:
+  koel add domains.koel new.txt
+  echo example.com | koel add domains.koel")]
+pub(crate) struct Args {
+    /// The filter to change
+    filter: PathBuf,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Insert a key only if it is not in the set
+    #[arg(long)]
+    unique: bool,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let inputs = args.input.open()?;
+    let mut editing = Editing::open(&args.filter)?;
+    let before = editing.filter.len();
+    let mut tally = Tally::default();
+    inputs.each("adding", Stdout::Silent, |key| {
+        tally.insert(&mut editing.filter, key, args.unique).map_err(|full| {
+            let name = args.filter.display();
+            let remedy = format!(
+                "{name} is unchanged; build a larger filter from the keys with `koel build`"
+            );
+            Failure::Full { full, remedy }
+        })?;
+        Ok(())
+    })?;
+    let filter = &editing.filter;
+    let (keys, capacity) = (filter.len(), filter.capacity());
+    let (expected, requested) =
+        (filter.false_positive_rate(), filter.requested_false_positive_rate());
+    if keys > before {
+        editing.save()?;
+    }
+    let report = if args.json {
+        output::json(&json!({
+            "added": keys - before,
+            "keys": keys,
+            "capacity": capacity,
+            "fpr_requested": requested,
+            "fpr_expected": expected,
+        }))
+    } else {
+        let mut rows = vec![
+            ("added", grouped(keys - before)),
+            ("keys", format!("{}, built for {} different ones", grouped(keys), grouped(capacity))),
+            ("expected error rate", rate(expected)),
+        ];
+        if expected > requested {
+            rows.push((
+                "hint",
+                format!("above the {} asked for; build a larger filter", rate(requested)),
+            ));
+        }
+        output::table(&rows)
+    };
+    output::print(&report)?;
+    Ok(Outcome::Done)
+}

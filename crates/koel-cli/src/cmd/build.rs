@@ -1,0 +1,142 @@
+//! `koel build`: keys in, a filter file out.
+//!
+//! The size must be known before the first insert. Without `--keys` it is the number of lines, which costs one reading more and is too
+//! large where lines repeat; the report says so. Cost: one hash and one insert per line; memory: the filter.
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+
+use koel::{CuckooFilter, Full};
+use serde_json::json;
+
+use crate::failure::{Failure, Outcome};
+use crate::input::InputArgs;
+use crate::output;
+use crate::progress::Stdout;
+use crate::quantity::{self, bytes, grouped};
+use crate::sizing::{ShapeArgs, Tally};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Every line is inserted, copies too, so that each can be removed again; --unique inserts a key once.
+Without --keys the lines are counted first: files are read twice, a pipe is copied to TMPDIR.
+
+Examples:
+  koel build domains.txt -o domains.koel
+  koel build *.gz --fpr 1e-4 --unique -o all.koel
+  zcat huge.gz | koel build --keys 500M -o huge.koel
+  find / -print0 | koel build -0 -o paths.koel")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Where to write the filter; `-` is standard output
+    #[arg(short, long, value_name = "OUT")]
+    out: PathBuf,
+
+    /// Share of absent keys that may look present: 0.001, 0.1% or 1/1000
+    #[arg(long, value_name = "P", default_value = "0.001", value_parser = quantity::parse_rate)]
+    fpr: f64,
+
+    #[command(flatten)]
+    shape: ShapeArgs,
+
+    /// Insert each key once, however often it comes
+    #[arg(long)]
+    unique: bool,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    args.input.refuse_output(&args.out)?;
+    output::refuse_terminal(&args.out)?;
+    let mut inputs = args.input.open()?;
+    let capacity = match args.shape.keys {
+        Some(keys) => keys,
+        None => inputs.count()?,
+    };
+    let mut filter = args.shape.build(capacity, args.fpr)?;
+    let mut tally = Tally::default();
+    inputs.each("building", Stdout::Silent, |key| {
+        tally.insert(&mut filter, key, args.unique).map_err(|full| too_small(full, &tally))?;
+        Ok(())
+    })?;
+    output::write_filter(&args.out, &filter)?;
+    let report =
+        if args.json { json_report(&filter, &tally) } else { text_report(args, &filter, &tally) };
+    if args.out == Path::new("-") {
+        output::print_aside(&report)?
+    } else {
+        output::print(&report)?
+    }
+    Ok(Outcome::Done)
+}
+
+fn too_small(full: Full, tally: &Tally) -> Failure {
+    let remedy = match full {
+        Full::Counters { .. } => {
+            "nothing was written; give --unique, or a larger --keys".to_owned()
+        }
+        _ => format!(
+            "nothing was written; {} went in, so give a --keys well above {}, or leave it out to have the lines counted",
+            quantity::counted(tally.keys, "line"),
+            tally.distinct()
+        ),
+    };
+    Failure::Full { full, remedy }
+}
+
+fn json_report(filter: &CuckooFilter, tally: &Tally) -> String {
+    output::json(&json!({
+        "lines": tally.keys,
+        "keys": filter.len(),
+        "distinct_estimate": tally.distinct(),
+        "capacity": filter.capacity(),
+        "size_in_bytes": filter.size_in_bytes(),
+        "bits_per_key": filter.bits_per_key(),
+        "fpr_requested": filter.requested_false_positive_rate(),
+        "fpr_expected": filter.false_positive_rate(),
+    }))
+}
+
+fn text_report(args: &Args, filter: &CuckooFilter, tally: &Tally) -> String {
+    let mut rows = vec![
+        ("keys", grouped(filter.len())),
+        ("different keys", format!("{} (estimate)", grouped(tally.distinct()))),
+        ("size", bytes(filter.size_in_bytes() as u64)),
+        (
+            "bits per key",
+            format!(
+                "{:.2}, for {} different keys",
+                filter.bits_per_key(),
+                grouped(filter.capacity())
+            ),
+        ),
+        ("expected error rate", quantity::rate(filter.false_positive_rate())),
+    ];
+    if let Some(hint) = smaller(args, filter, tally) {
+        rows.push(("hint", hint));
+    }
+    output::table(&rows)
+}
+
+/// Advice where lines repeat so much that the filter is larger than it need be.
+fn smaller(args: &Args, filter: &CuckooFilter, tally: &Tally) -> Option<String> {
+    let distinct = tally.distinct();
+    if distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
+        return None;
+    }
+    // Four standard deviations above the estimate, so that the advice works.
+    let enough = distinct + quantity::to_u64(4.0 * tally.expected_mistaken.sqrt()) + 1;
+    let plan = args.shape.plan(enough, args.fpr).ok()?;
+    if plan.size_in_bytes as f64 > 0.9 * filter.size_in_bytes() as f64 {
+        return None;
+    }
+    let unique = if args.unique { "" } else { " --unique" };
+    let smaller = bytes(plan.size_in_bytes as u64);
+    let forgets = if args.unique { "" } else { ", without counts" };
+    Some(format!("--keys {enough}{unique} would make it {smaller}{forgets}"))
+}

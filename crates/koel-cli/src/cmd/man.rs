@@ -1,0 +1,52 @@
+//! `koel man`: the manual, made from the same declarations as `--help`.
+//!
+//! Without a folder the page of `koel` itself goes to standard output (`koel man | man -l -`); a release puts all pages into one.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+
+use crate::cmd::Cli;
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, Lines};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  koel man | man -l -
+  koel man -o ~/.local/share/man/man1")]
+pub(crate) struct Args {
+    /// Write koel.1, koel-build.1 and the other pages into this folder
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let Some(folder) = &args.out else {
+        let mut out = Lines::new();
+        out.raw(page(&command).as_bytes())?;
+        out.finish()?;
+        return Ok(Outcome::Done);
+    };
+    fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
+    for command in std::iter::once(&command).chain(command.get_subcommands()) {
+        let path = folder.join(Man::new(command.clone()).get_filename());
+        output::write_file(&path, |sink| sink.write_all(page(command).as_bytes()))
+            .map_err(|error| Failure::write(&path, error))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// One page. The examples keep their line breaks, which clap_mangen would fill into paragraphs.
+fn page(command: &Command) -> String {
+    let mut page = Vec::new();
+    Man::new(command.clone()).render(&mut page).expect("a vector takes every byte");
+    String::from_utf8_lossy(&page)
+        .replace("\n.SH EXTRA\n", "\n.SH NOTES\n.nf\n")
+        .replace("\n.SH VERSION\n", "\n.fi\n.SH VERSION\n")
+}

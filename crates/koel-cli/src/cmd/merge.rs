@@ -1,0 +1,91 @@
+//! `koel merge`: one filter of several that were built alike.
+//!
+//! For lists that are built in pieces, on several machines or days. Filters go together when they have one geometry and one hash: the same
+//! `--keys`, `--fpr`, `--prefer` and `--seed`. Cost: every bucket of every filter is read and its entries inserted; memory: the first
+//! filter, the others stay mapped.
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+
+use koel::{Merge, MergeError};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::failure::Outcome;
+use crate::filter_file::FilterFile;
+use crate::output;
+use crate::quantity::{bytes, grouped, rate};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Filters can be merged when they were built with equal --keys, --fpr, --prefer and --seed. Give --keys the number
+of keys of the union: it must fit.
+
+Examples:
+  koel build monday.txt --keys 1M -o monday.koel
+  koel build tuesday.txt --keys 1M -o tuesday.koel
+  koel merge monday.koel tuesday.koel -o week.koel
+
+Exit codes: 0 done, 2 error, 3 the union does not fit.")]
+pub(crate) struct Args {
+    /// Filters to merge, two or more
+    #[arg(required = true, num_args = 2.., value_name = "FILTER")]
+    filters: Vec<PathBuf>,
+
+    /// Where to write the union; `-` is standard output
+    #[arg(short, long, value_name = "OUT")]
+    out: PathBuf,
+
+    /// Keep the larger of two counts of a key instead of their sum
+    #[arg(long)]
+    max: bool,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    output::refuse_terminal(&args.out)?;
+    let how = if args.max { Merge::Max } else { Merge::Sum };
+    let (first, others) = args.filters.split_first().expect("clap asks for two");
+    let mut union = FilterFile::open(first)?.load()?;
+    for path in others {
+        let file = FilterFile::open(path)?;
+        let other = file.view()?;
+        other.verify().map_err(|error| file.failure(error))?;
+        union.merge(&other, how).map_err(|error| refused(path, error))?;
+    }
+    output::write_filter(&args.out, &union)?;
+    let report = if args.json {
+        output::json(&json!({
+            "keys": union.len(),
+            "capacity": union.capacity(),
+            "size_in_bytes": union.size_in_bytes(),
+            "fpr_expected": union.false_positive_rate(),
+        }))
+    } else {
+        output::table(&[
+            (
+                "keys",
+                format!(
+                    "{}, built for {} different ones",
+                    grouped(union.len()),
+                    grouped(union.capacity())
+                ),
+            ),
+            ("size", bytes(union.size_in_bytes() as u64)),
+            ("expected error rate", rate(union.false_positive_rate())),
+        ])
+    };
+    if args.out == Path::new("-") {
+        output::print_aside(&report)?
+    } else {
+        output::print(&report)?
+    }
+    Ok(Outcome::Done)
+}
+
+fn refused(path: &Path, error: MergeError) -> Failure {
+    Failure::Merge { path: path.to_owned(), error }
+}

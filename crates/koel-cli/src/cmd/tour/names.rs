@@ -1,0 +1,60 @@
+//! The tour's data: the real list, kept compressed in this program, and names that are not on it.
+//!
+//! Absent names are made of four syllables that spell a 24-bit number, so no two are equal, and a top-level domain; they look like the
+//! real ones to the hash, and anyone gets the same ones. Multiplying by an odd constant runs through all numbers in a scattered order.
+#![forbid(unsafe_code)]
+
+use std::collections::HashSet;
+use std::io;
+
+/// How and from where it was made: data/README.md.
+const LIST: &[u8] = include_bytes!("../../../../../data/disposable-email-domains.txt.zst");
+
+const CONSONANTS: &[u8; 16] = b"bcdfghjklmnprstv";
+const VOWELS: &[u8; 4] = b"aeio";
+const ENDINGS: [&str; 8] = [".com", ".net", ".org", ".info", ".de", ".io", ".co.uk", ".example"];
+const STEMS: u32 = 1 << 24;
+
+/// The list, one name each.
+pub(crate) fn listed() -> io::Result<Vec<String>> {
+    let bytes = zstd::decode_all(LIST)?;
+    let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Names that are not on the list, no two equal.
+pub(crate) fn absent<'a>(listed: &'a HashSet<String>) -> impl Iterator<Item = String> + 'a {
+    (0..STEMS).map(spelled).filter(|name| !listed.contains(name))
+}
+
+fn spelled(number: u32) -> String {
+    let mut scattered = number.wrapping_mul(0x009e_3779) % STEMS;
+    let mut name = String::with_capacity(16);
+    for _ in 0..4 {
+        let syllable = scattered as usize % 64;
+        name.push(char::from(CONSONANTS[syllable / 4]));
+        name.push(char::from(VOWELS[syllable % 4]));
+        scattered /= 64;
+    }
+    name.push_str(ENDINGS[number as usize % ENDINGS.len()]);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_spelled_names_are_equal() {
+        let names: HashSet<String> = (0..1_000_000).map(spelled).collect();
+        assert_eq!(names.len(), 1_000_000);
+    }
+
+    #[test]
+    fn the_list_is_the_one_its_readme_describes() {
+        let list = listed().unwrap();
+        assert_eq!(list.len(), 121_570);
+        assert!(list.is_sorted());
+        assert_eq!(list.iter().map(|name| name.len() + 1).sum::<usize>(), 1_852_244);
+    }
+}

@@ -1,0 +1,85 @@
+//! How the tour is told: numbered chapters, short paragraphs, a mark for every promise.
+#![forbid(unsafe_code)]
+
+use std::time::Instant;
+
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::quantity::three_digits;
+
+const WIDTH: usize = 88;
+
+/// What was told so far, and what did not hold.
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    chapters: u32,
+    kept: u32,
+    broken: Vec<String>,
+}
+
+impl Story {
+    pub(crate) fn chapter(&mut self, title: &str, text: &str) -> Result<(), Failure> {
+        self.chapters += 1;
+        let space = if self.chapters > 1 { "\n" } else { "" };
+        output::print(&format!("{space}{}. {title}\n", self.chapters))?;
+        self.say(text)
+    }
+
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
+        output::print(&wrapped(text))
+    }
+
+    /// Marks whether a promise held.
+    pub(crate) fn promise(&mut self, held: bool, promise: &str) -> Result<(), Failure> {
+        if held {
+            self.kept += 1;
+        } else {
+            self.broken.push(promise.to_owned());
+        }
+        let mark = if held { "kept" } else { "BROKEN" };
+        output::print(&format!("   [{mark}] {promise}\n"))
+    }
+
+    pub(crate) fn end(self) -> Result<Outcome, Failure> {
+        if self.broken.is_empty() {
+            output::print(&format!(
+                "\nAll {} promises were kept. Now with a list of your own:\n\n\
+                 \x20  koel build LIST -o list.koel && koel check list.koel NAMES\n",
+                self.kept
+            ))?;
+            return Ok(Outcome::Done);
+        }
+        let broken = self.broken.join("; ");
+        Err(Failure::Broken(format!(
+            "the tour found a broken promise: {broken}; please report this output"
+        )))
+    }
+}
+
+/// Time since `started`, in the unit that suits it.
+pub(crate) fn time(started: Instant) -> String {
+    let seconds = started.elapsed().as_secs_f64();
+    match seconds {
+        _ if seconds < 1e-3 => format!("{} us", three_digits(seconds * 1e6)),
+        _ if seconds < 1.0 => format!("{} ms", three_digits(seconds * 1e3)),
+        _ => format!("{} s", three_digits(seconds)),
+    }
+}
+
+fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut width = WIDTH;
+    for word in text.split_whitespace() {
+        if width + 1 + word.len() > WIDTH {
+            let start = if lines.is_empty() { "   " } else { "\n   " };
+            lines.push_str(start);
+            width = 3;
+        } else {
+            lines.push(' ');
+            width += 1;
+        }
+        lines.push_str(word);
+        width += word.len();
+    }
+    lines + "\n"
+}

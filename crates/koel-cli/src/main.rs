@@ -1,0 +1,85 @@
+//! The `koel` command: cuckoo filters from the shell.
+//!
+//! ```text
+//! main.rs        parse, run one verb, turn the end of it into an exit code
+//! cmd/<verb>.rs  one verb each: its arguments and `run`
+//! input, lines   keys from files, pipes, gzip, zstd      output   atomic files, standard output
+//! filter_file    filters mapped or loaded for editing    sizing   from arguments to an empty filter
+//! hosts          domains of URLs                         families formulas of other filters
+//! quantity       numbers for people                      progress the bar
+//! failure        exit codes and one-line errors
+//! ```
+
+mod cmd;
+mod failure;
+mod families;
+mod filter_file;
+mod hosts;
+mod input;
+mod lines;
+mod output;
+mod progress;
+mod quantity;
+mod sizing;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let outcome = match cmd::Cli::try_parse() {
+        Ok(cli) => cmd::run(cli),
+        Err(error) => return wrong_arguments(&error),
+    };
+    match outcome {
+        Ok(outcome) => outcome.exit_code(),
+        Err(failure) => {
+            if !matches!(failure, Failure::BrokenPipe) {
+                complain(&format!("{failure}\n"));
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+/// To standard error; where that is closed too, the exit code has to do.
+fn complain(text: &str) {
+    drop(output::print_aside(text));
+}
+
+/// Help and version go to standard output as they are; an error becomes one line, hints included.
+fn wrong_arguments(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+
+    let text = error.render();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            match output::print(&text.to_string()) {
+                Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+                Err(failure) => failure.exit_code(),
+            }
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            complain(&text.to_string());
+            ExitCode::from(2)
+        }
+        _ => {
+            complain(&format!("koel: {}\n", one_line(&text.to_string())));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// What clap says in paragraphs, as one line: the error, its tips, and the help to ask for.
+fn one_line(text: &str) -> String {
+    let error = text.split("\n\nUsage: ").next().unwrap_or(text);
+    let error = error.split("\n\nFor more information").next().unwrap_or(error);
+    let words: Vec<&str> = error.split_whitespace().collect();
+    let sentence = words.join(" ").replace(" tip: ", "; ");
+    let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence);
+    let known = |verb: &String| cmd::Cli::command().find_subcommand(verb).is_some();
+    let verb = std::env::args().nth(1).filter(known).map(|verb| verb + " ").unwrap_or_default();
+    format!("{sentence}; see `koel {verb}--help`")
+}

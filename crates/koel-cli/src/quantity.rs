@@ -1,0 +1,193 @@
+//! Numbers as people write and read them: `10M` keys, `1.5GiB` of memory, `0.1%`; 121,570 and 183.9 KiB.
+//!
+//! Reading: keys count in thousands (`10k`, `10M`, `1G`); sizes follow GNU coreutils (`64M` and `64MiB` are 64 * 1024^2 bytes, `64MB`
+//! is 64 * 1000^2). A rate is a fraction, a percentage or `1/1000`. Writing is the reverse and rounds to what a person can use;
+//! `--json` prints the plain numbers instead.
+#![forbid(unsafe_code)]
+
+/// A whole number of keys, such as `121570`, `121_570` or `10M`.
+pub(crate) fn parse_keys(text: &str) -> Result<u64, String> {
+    let advice = "give a whole number of keys, such as 121570 or 10M";
+    let (number, unit) = split_unit(text);
+    let factor = match unit {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return Err(advice.to_owned()),
+    };
+    let keys = whole(&number, factor).ok_or(advice)?;
+    if keys == 0 { Err(advice.to_owned()) } else { Ok(keys) }
+}
+
+/// A number of bytes, such as `64M` or `1.5GiB`.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let advice = "give a size, such as 64M or 1.5GiB";
+    let (number, unit) = split_unit(text);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kib" => 1024.0,
+        "m" | "mib" => 1024.0 * 1024.0,
+        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        "t" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        _ => return Err(advice.to_owned()),
+    };
+    let bytes = whole(&number, factor).ok_or(advice)?;
+    if bytes == 0 { Err(advice.to_owned()) } else { Ok(bytes) }
+}
+
+/// A false-positive rate, such as `0.001`, `0.1%` or `1/1000`.
+pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = if let Some(percent) = text.strip_suffix('%') {
+        percent.trim().parse().map(|p: f64| p / 100.0)
+    } else if let Some(one_in) = text.strip_prefix("1/") {
+        one_in.parse().map(|n: f64| 1.0 / n)
+    } else {
+        text.parse()
+    };
+    match rate {
+        Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
+        _ => Err("give a rate above 0 and below 1, such as 0.001 or 0.1%".to_owned()),
+    }
+}
+
+fn split_unit(text: &str) -> (String, &str) {
+    let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    (number.trim().replace(['_', ','], ""), unit)
+}
+
+/// `number * factor`, exact where the number is whole. Fractions below one unit are dropped.
+fn whole(number: &str, factor: f64) -> Option<u64> {
+    if let Ok(integer) = number.parse::<u64>() {
+        return integer.checked_mul(to_u64(factor));
+    }
+    let value = number.parse::<f64>().ok()? * factor;
+    (value.is_finite() && (0.0..9e18).contains(&value)).then(|| to_u64(value))
+}
+
+/// The nearest whole number, where 0 stands for everything below and `u64::MAX` for everything above.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "`as` from a float saturates, which is what the name promises"
+)]
+pub(crate) fn to_u64(value: f64) -> u64 {
+    value.round() as u64
+}
+
+/// `121570` as `121,570`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `188342` as `183.9 KiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64 / 1024.0;
+    let mut unit = "KiB";
+    for larger in ["MiB", "GiB", "TiB"] {
+        if value < 1023.95 {
+            break;
+        }
+        value /= 1024.0;
+        unit = larger;
+    }
+    format!("{value:.1} {unit}")
+}
+
+/// `0.000979` as `0.0979 %`; three digits, and an exponent where a percentage would be all zeros.
+pub(crate) fn rate(rate: f64) -> String {
+    if rate <= 0.0 {
+        "0 %".to_owned()
+    } else if rate < 1e-5 {
+        format!("{rate:.2e}")
+    } else {
+        format!("{} %", three_digits(rate * 100.0))
+    }
+}
+
+/// Three significant digits without an exponent: `12.3`, `0.0123`. Whole numbers from 1000 on keep all their digits.
+pub(crate) fn three_digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let mut decimals: usize = 2;
+    let mut scaled = value.abs();
+    while scaled >= 9.995 && decimals > 0 {
+        scaled /= 10.0;
+        decimals -= 1;
+    }
+    while scaled < 0.9995 && decimals < 12 {
+        scaled *= 10.0;
+        decimals += 1;
+    }
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// `1 key`, `2 keys`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        assert_eq!(parse_keys("121_570"), Ok(121_570));
+        assert_eq!(parse_keys("10M"), Ok(10_000_000));
+        assert_eq!(parse_keys("1.5k"), Ok(1500));
+        assert_eq!(parse_size("64M"), Ok(64 << 20));
+        assert_eq!(parse_size("1.5GiB"), Ok(3 << 29));
+        assert_eq!(parse_size("64MB"), Ok(64_000_000));
+        assert_eq!(parse_rate("0.1%"), Ok(0.001));
+        assert_eq!(parse_rate("1/1000"), Ok(0.001));
+    }
+
+    #[test]
+    fn numbers_that_mean_nothing_are_refused() {
+        for text in ["", "0", "-1", "many", "10Q", "1e400", "99999999999999999999"] {
+            assert!(parse_keys(text).is_err(), "{text}");
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+        for text in ["", "0", "1", "2", "-0.1", "nan", "100%", "1/0"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_as_people_read_them() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(188_342), "183.9 KiB");
+        assert_eq!(bytes(1 << 20), "1.0 MiB");
+        assert_eq!(rate(0.000_979), "0.0979 %");
+        assert_eq!(rate(0.001), "0.1 %");
+        assert_eq!(rate(1e-6), "1.00e-6");
+        assert_eq!(three_digits(999.7), "1000");
+        assert_eq!(three_digits(12.345), "12.3");
+        assert_eq!(counted(1, "key"), "1 key");
+    }
+}

@@ -1,0 +1,198 @@
+//! Building filters and asking them.
+
+use crate::support::{Shell, copies, keys, lines};
+
+#[test]
+fn every_member_is_found_and_strangers_only_at_the_promised_rate() {
+    let shell = Shell::new();
+    let (members, strangers) = (keys("member", 20_000), keys("stranger", 100_000));
+    shell.write("members", lines(&members));
+    shell.write("strangers", lines(&strangers));
+    for options in ["", "--prefer fast", "--fpr 0.01 --seed 7", "--fpr 1e-4 --keys 20k", "--unique"]
+    {
+        shell.ok(&format!("build members -o set {options}"));
+        assert_eq!(shell.ok("check set members").out, lines(&members), "{options}");
+        let rate: f64 = if options.contains("0.01") { 0.01 } else { 0.001 };
+        let wrong: f64 = shell.run("check -c set strangers").text().trim().parse().unwrap();
+        let expected = rate * 100_000.0;
+        assert!(wrong < expected + 5.0 * expected.sqrt(), "{options}: {wrong}");
+    }
+}
+
+#[test]
+fn inverted_lines_are_exactly_those_that_are_not_selected() {
+    let shell = Shell::new();
+    let all = keys("all", 30_000);
+    let members: Vec<String> = all.iter().step_by(3).cloned().collect();
+    shell.build("set", &members, "--fpr 0.02");
+    shell.write("all", lines(&all));
+    let selected = shell.ok("check set all").out;
+    let inverted = shell.ok("check -v set all").out;
+    let mut merged: Vec<&[u8]> = selected.split(|&b| b == b'\n').collect();
+    merged.extend(inverted.split(|&b| b == b'\n'));
+    let mut expected: Vec<&[u8]> = all.iter().map(String::as_bytes).chain([&b""[..]; 2]).collect();
+    merged.sort_unstable();
+    expected.sort_unstable();
+    assert!(merged == expected);
+    let count = |words: &str| -> usize { shell.ok(words).text().trim().parse().unwrap() };
+    assert_eq!(count("check -c set all") + count("check -vc set all"), all.len());
+}
+
+#[test]
+fn the_exit_code_says_whether_a_line_was_selected() {
+    let shell = Shell::new();
+    shell.build("set", &keys("member", 100), "--fpr 1e-9");
+    let member = lines(&keys("member", 1));
+    for (words, input, code, out) in [
+        ("check set", &member[..], 0, &member[..]),
+        ("check set", b"stranger\n", 1, b""),
+        ("check -v set", b"stranger\n", 0, b"stranger\n"),
+        ("check -v set", &member, 1, b""),
+        ("check -c set", b"stranger\n", 1, b"0\n"),
+        ("check -q set", &member, 0, b""),
+        ("check -q set", b"stranger\n", 1, b""),
+        ("check set", b"", 1, b""),
+    ] {
+        let ran = shell.run_with(words, input);
+        assert_eq!((ran.code, &ran.out[..]), (code, out), "{words}");
+    }
+}
+
+#[test]
+fn a_quiet_check_stops_at_the_first_match() {
+    let shell = Shell::new();
+    shell.build("set", &keys("member", 10), "");
+    shell.write("first", lines(&keys("member", 1)));
+    // The second input is no readable text; it is never opened.
+    shell.write("second", [0x1f, 0x8b, 8, 0, 1, 2, 3]);
+    assert_eq!(shell.run("check -q set first second").code, 0);
+    assert_eq!(shell.run("check set first second").code, 2);
+}
+
+#[test]
+fn keys_are_the_exact_bytes_of_their_line() {
+    let shell = Shell::new();
+    let input: &[u8] = b"plain\nreturn\r\n\nnot\xffutf8\n last ";
+    shell.write("input", input);
+    shell.ok("build input -o set --fpr 1e-9");
+    let with_newline = [input, b"\n"].concat();
+    assert_eq!(shell.ok("check set input").out, with_newline);
+    let others = b"return\nPLAIN\nlast\nplain \nnot\n";
+    assert_eq!(shell.run_with("check set", others).code, 1);
+}
+
+#[test]
+fn nul_ends_keys_in_and_out_when_asked() {
+    let shell = Shell::new();
+    let input = b"one\ntwo\0three\0";
+    shell.write("input", input);
+    assert_eq!(shell.ok("build -0 input -o set --json").json()["keys"], 2);
+    assert_eq!(shell.ok("check -0 set input").out, input);
+    assert_eq!(shell.run_with("check set", b"one\ntwo\n").code, 1);
+}
+
+#[test]
+fn the_same_keys_give_the_same_bytes_by_file_by_pipe_and_by_redirection() {
+    let shell = Shell::new();
+    let keys = keys("key", 5_000);
+    shell.write("input", lines(&keys));
+    shell.ok("build input -o by-file");
+    shell.build("by-pipe", &keys, "");
+    shell.build("by-dash", &keys, "-");
+    let redirected = std::fs::File::open(shell.path("input")).unwrap();
+    let status = shell.command().args(["build", "-o", "by-redirection"]).stdin(redirected).output();
+    assert!(status.unwrap().status.success());
+    let streamed = shell.ok("build input -o -");
+    assert!(streamed.err.contains("5,000"), "the report goes to standard error");
+    assert!(streamed.out == shell.read("by-file"));
+    for name in ["by-pipe", "by-dash", "by-redirection"] {
+        assert!(shell.read(name) == shell.read("by-file"), "{name}");
+    }
+}
+
+#[test]
+fn an_empty_input_makes_an_empty_filter() {
+    let shell = Shell::new();
+    assert_eq!(shell.ok("build -o set --json").json()["keys"], 0);
+    assert_eq!(shell.run_with("check set", b"\nanything\n").code, 1);
+}
+
+#[test]
+fn the_report_counts_copies_and_estimates_different_keys() {
+    let shell = Shell::new();
+    shell.write("input", lines(&copies(&keys("key", 20_000), 5)));
+    for options in ["", "--keys 20k", "--keys 20k --unique"] {
+        let mut sum = 0.0;
+        for seed in 0..10 {
+            let words = format!("build input -o set --json --fpr 0.03 --seed {seed} {options}");
+            let report = shell.ok(&words).json();
+            assert_eq!(report["lines"], 100_000);
+            sum += report["distinct_estimate"].as_f64().unwrap() - 20_000.0;
+        }
+        // Each of 200,000 keys was mistaken for an old one with at most 3 %: four standard deviations.
+        let bound = 4.0 * (200_000.0_f64 * 0.03).sqrt();
+        assert!(sum.abs() < bound, "{options}: {sum}, bound {bound}");
+    }
+    let unique = shell.ok("build input -o set --unique --json").json();
+    let kept = unique["keys"].as_f64().unwrap();
+    assert!(kept <= 20_000.0 && kept > 19_900.0, "{kept}");
+}
+
+#[test]
+fn the_hint_for_repeated_lines_works_and_keeps_what_it_promises() {
+    let shell = Shell::new();
+    let input: Vec<String> = copies(&keys("key", 3_000), 4);
+    shell.write("input", lines(&input));
+    let report = shell.ok("build input -o large");
+    let hint = report.text().lines().find(|line| line.starts_with("hint")).unwrap().to_owned();
+    let options = hint.split_whitespace().skip(1).take(3).collect::<Vec<_>>().join(" ");
+    assert!(options.starts_with("--keys 3") && options.ends_with("--unique"), "{hint}");
+    shell.ok(&format!("build input -o small {options}"));
+    assert!(shell.read("small").len() * 3 < shell.read("large").len());
+    assert_eq!(shell.ok("check set input".replace("set", "small").as_str()).out, lines(&input));
+    let quiet = shell.ok(&format!("build input -o small {options}"));
+    assert!(!quiet.text().contains("hint"), "{}", quiet.text());
+}
+
+#[test]
+fn a_replaced_file_keeps_its_permissions_and_no_temporary_file_stays() {
+    let shell = Shell::new();
+    shell.build("set", &keys("key", 10), "");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let mode = |name: &str| shell.path(name).metadata().unwrap().permissions().mode() & 0o777;
+        shell.write("ordinary", "");
+        assert_eq!(mode("set"), mode("ordinary"), "a new filter is as readable as any new file");
+        let private = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(shell.path("set"), private).unwrap();
+        symlink("set", shell.path("link")).unwrap();
+        shell.build("link", &keys("other", 20), "");
+        assert_eq!(mode("set"), 0o600);
+        assert!(shell.path("link").is_symlink());
+        assert_eq!(shell.ok("info --json set").json()["keys"], 20);
+    }
+    let names = std::fs::read_dir(shell.folder()).unwrap();
+    assert!(names.flatten().all(|entry| !entry.file_name().to_string_lossy().starts_with(".koel")));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_the_command_without_a_word() {
+    let shell = Shell::new();
+    let keys = keys("key", 200_000);
+    shell.write("input", lines(&keys));
+    shell.ok("build input -o set");
+    for words in [&["check", "set", "input"][..], &["dedup", "input"], &["count", "set", "input"]] {
+        let mut child = shell
+            .command()
+            .args(words)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.stderr.is_empty(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

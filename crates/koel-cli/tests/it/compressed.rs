@@ -1,0 +1,67 @@
+//! Compressed input, recognised by its bytes.
+
+use std::io::Write;
+
+use flate2::write::GzEncoder;
+
+use crate::support::{Shell, keys, lines};
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).unwrap()
+}
+
+#[test]
+fn gzip_and_zstd_read_like_plain_text_by_file_and_by_pipe_in_one_part_or_several() {
+    let shell = Shell::new();
+    let plain = lines(&keys("key", 20_000));
+    let (front, back) = plain.split_at(100_001);
+    shell.write("plain", &plain);
+    shell.ok("build plain -o expected");
+    let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 9, 9, 9][..], &zstd(&plain)].concat();
+    for (name, bytes) in [
+        ("gzip", gzip(&plain)),
+        ("gzip-twice", [gzip(front), gzip(back)].concat()),
+        ("zstd", zstd(&plain)),
+        ("zstd-twice", [zstd(front), zstd(back)].concat()),
+        ("zstd-skippable", skippable),
+    ] {
+        shell.write(name, &bytes);
+        shell.ok(&format!("build {name} -o by-file"));
+        assert!(shell.read("by-file") == shell.read("expected"), "{name} by file");
+        assert_eq!(shell.run_with("build -o by-pipe", &bytes).code, 0);
+        assert!(shell.read("by-pipe") == shell.read("expected"), "{name} by pipe");
+    }
+}
+
+#[test]
+fn short_inputs_that_only_begin_like_compressed_ones_are_keys() {
+    let shell = Shell::new();
+    for input in [&b"\x1f"[..], b"\x28\xb5\x2f", b"a", b"ab\n", b"P*M"] {
+        shell.write("input", input);
+        assert_eq!(shell.ok("build input -o set --json").json()["keys"], 1, "{input:?}");
+        assert_eq!(shell.run("check -q set input").code, 0, "{input:?}");
+    }
+}
+
+#[test]
+fn a_cut_archive_is_refused_and_leaves_the_target_as_it_was() {
+    let shell = Shell::new();
+    let plain = lines(&keys("key", 20_000));
+    shell.build("set", &keys("old", 10), "--keys 30k");
+    let before = shell.read("set");
+    for whole in [gzip(&plain), zstd(&plain)] {
+        shell.write("cut", &whole[..whole.len() / 2]);
+        for words in ["build cut -o set", "add set cut", "build cut --keys 1M -o set"] {
+            let ran = shell.run(words);
+            assert_eq!(ran.code, 2, "{words}");
+            assert!(ran.err.contains("cut") && ran.err.lines().count() == 1, "{}", ran.err);
+            assert!(shell.read("set") == before, "{words}");
+        }
+    }
+}

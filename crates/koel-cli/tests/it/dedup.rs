@@ -1,0 +1,72 @@
+//! Deduplication against an exact one.
+
+use std::collections::HashSet;
+
+use crate::support::{Shell, keys, lines, scattered};
+
+/// 60,000 lines of 10,000 names, in no order.
+fn repeated() -> Vec<String> {
+    let names = keys("line", 10_000);
+    let mut pick = scattered(3);
+    (0..60_000).map(|_| names[pick(names.len())].clone()).collect()
+}
+
+fn exact(input: &[String]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    input.iter().filter(|line| seen.insert(line.as_str())).cloned().collect()
+}
+
+#[test]
+fn each_line_comes_out_once_in_its_order_as_an_exact_program_prints_it() {
+    let shell = Shell::new();
+    let input = repeated();
+    shell.write("input", lines(&input));
+    let expected = lines(&exact(&input));
+    for words in ["dedup input", "dedup input --keys 10k", "dedup --fpr 1e-9 --prefer small input"]
+    {
+        assert!(shell.ok(words).out == expected, "{words}");
+    }
+    assert!(shell.run_with("dedup", &lines(&input)).out == expected, "by pipe");
+}
+
+#[test]
+fn the_expected_number_of_lines_wrongly_dropped_is_right() {
+    let shell = Shell::new();
+    let input = repeated();
+    shell.write("input", lines(&input));
+    let exact = exact(&input).len() as f64;
+    let (mut dropped, mut expected) = (0.0, 0.0);
+    for seed in 0..20 {
+        let ran = shell.ok(&format!("dedup input --fpr 0.03 --keys 10k --seed {seed} --json"));
+        let report: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
+        let printed = report["printed"].as_f64().unwrap();
+        assert_eq!(ran.out.iter().filter(|&&byte| byte == b'\n').count() as f64, printed);
+        assert_eq!(report["read"], 60_000);
+        assert_eq!(report["dropped"].as_f64().unwrap(), 60_000.0 - printed);
+        dropped += exact - printed;
+        expected += report["expected_wrongly_dropped"].as_f64().unwrap();
+    }
+    let deviations = (dropped - expected) / expected.sqrt();
+    assert!(deviations.abs() < 4.0, "{dropped} dropped, {expected} expected");
+}
+
+#[test]
+fn nothing_is_ever_printed_twice_however_high_the_error_rate() {
+    let shell = Shell::new();
+    shell.write("input", lines(&repeated()));
+    let ran = shell.ok("dedup input --fpr 0.03");
+    let printed: Vec<&str> = ran.text().lines().collect();
+    assert_eq!(printed.iter().collect::<HashSet<_>>().len(), printed.len());
+}
+
+#[test]
+fn too_small_a_guess_stops_with_exit_code_3_after_printing_what_was_done() {
+    let shell = Shell::new();
+    let input = keys("line", 10_000);
+    let ran = shell.run_with("dedup --keys 100", &lines(&input));
+    assert_eq!(ran.code, 3);
+    assert!(ran.err.contains("--keys"), "{}", ran.err);
+    let printed = ran.text().lines().count();
+    assert!(ran.err.contains(&format!("first {printed} lines")), "{}", ran.err);
+    assert!(ran.text().lines().eq(input.iter().take(printed).map(String::as_str)));
+}

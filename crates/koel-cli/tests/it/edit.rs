@@ -1,0 +1,101 @@
+//! Adding, counting and removing.
+
+use std::collections::HashMap;
+
+use crate::support::{Shell, copies, keys, lines, scattered};
+
+#[test]
+fn what_is_added_and_removed_again_restores_the_file_byte_for_byte() {
+    let shell = Shell::new();
+    // Far from full, so that no key has to make room for another.
+    shell.build("set", &keys("old", 1_000), "--keys 100k");
+    let before = shell.read("set");
+    let new = lines(&keys("new", 1_000));
+    assert_eq!(shell.run_with("add set", &new).code, 0);
+    assert!(shell.read("set") != before);
+    assert_eq!(shell.run_with("check -vq set", &new).code, 1, "all that was added is found");
+    let removed = shell.run_with("remove set --json", &new);
+    assert_eq!((removed.code, &removed.json()["removed"]), (0, &serde_json::json!(1_000)));
+    assert!(shell.read("set") == before);
+}
+
+#[test]
+fn counts_are_the_exact_number_of_copies() {
+    let shell = Shell::new();
+    let names = keys("key", 500);
+    let mut pick = scattered(1);
+    let input: Vec<String> = (0..20_000).map(|_| names[pick(500).min(pick(500))].clone()).collect();
+    let mut exact = HashMap::new();
+    for name in &input {
+        *exact.entry(name).or_insert(0_u64) += 1;
+    }
+    shell.build("set", &input, "--fpr 1e-9 --keys 600");
+    let counted = shell.run_with("count set", &lines(&names));
+    let expected: String =
+        names.iter().map(|name| format!("{}\t{name}\n", exact.get(name).unwrap_or(&0))).collect();
+    assert_eq!(counted.text(), expected);
+}
+
+#[test]
+fn removing_all_copies_leaves_the_filter_of_the_other_keys() {
+    let shell = Shell::new();
+    let (stay, leave) = (keys("stay", 2_000), keys("leave", 300));
+    shell.build("expected", &stay, "--keys 50k");
+    shell.build("set", &[stay, copies(&leave, 7)].concat(), "--keys 50k");
+    assert_eq!(shell.run_with("remove set", &lines(&copies(&leave, 7))).code, 0);
+    assert!(shell.read("set") == shell.read("expected"));
+}
+
+#[test]
+fn removing_strangers_says_so_with_exit_code_1_and_removes_the_others() {
+    let shell = Shell::new();
+    shell.build("set", &keys("key", 100), "--fpr 1e-9");
+    let mut half = keys("key", 50);
+    half.extend(keys("stranger", 20));
+    let ran = shell.run_with("remove set", &lines(&half));
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.text(), "removed    50\nnot there  20\nkeys       50 left\n");
+    let again = shell.run_with("remove set", &lines(&half));
+    assert_eq!(again.code, 1);
+    assert_eq!(again.text(), "removed    0\nnot there  70\nkeys       50 left\n");
+}
+
+#[test]
+fn a_key_without_room_changes_nothing_and_gives_exit_code_3() {
+    let shell = Shell::new();
+    shell.build("set", &keys("old", 1_000), "");
+    let before = shell.read("set");
+    let ran = shell.run_with("add set", &lines(&keys("new", 10_000)));
+    assert_eq!(ran.code, 3);
+    assert!(ran.err.contains("full") && ran.err.contains("unchanged"), "{}", ran.err);
+    assert!(ran.out.is_empty());
+    assert!(shell.read("set") == before);
+}
+
+#[test]
+fn a_unique_add_skips_what_is_there() {
+    let shell = Shell::new();
+    shell.build("set", &keys("key", 100), "--fpr 1e-9 --keys 1000");
+    let ran = shell.run_with("add --unique --json set", &lines(&keys("key", 150)));
+    assert_eq!(ran.json()["added"], 50);
+    let ran = shell.run_with("add --json set", &lines(&keys("key", 150)));
+    assert_eq!((&ran.json()["added"], &ran.json()["keys"]), (&150.into(), &300.into()));
+}
+
+#[test]
+fn edits_at_the_same_time_are_all_there_in_the_end() {
+    let shell = Shell::new();
+    shell.build("set", &[], "--keys 10k");
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let shell = &shell;
+            scope.spawn(move || {
+                for round in 0..5 {
+                    let keys = keys(&format!("{writer}-{round}"), 10);
+                    assert_eq!(shell.run_with("add set", &lines(&keys)).code, 0);
+                }
+            });
+        }
+    });
+    assert_eq!(shell.ok("info --json set").json()["keys"], 400);
+}

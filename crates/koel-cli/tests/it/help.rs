@@ -1,0 +1,51 @@
+//! Help, manual and completions.
+
+use crate::support::Shell;
+
+const VERBS: [&str; 12] = [
+    "build",
+    "check",
+    "add",
+    "remove",
+    "count",
+    "dedup",
+    "merge",
+    "info",
+    "plan",
+    "tour",
+    "man",
+    "completions",
+];
+
+#[test]
+fn every_verb_has_help_of_lines_that_fit_a_screen() {
+    let shell = Shell::new();
+    for verb in VERBS {
+        let help = shell.ok(&format!("{verb} --help"));
+        assert!(help.text().contains("Usage: koel"), "{verb}");
+        let long = help.text().lines().find(|line| line.chars().count() > 120);
+        assert_eq!(long, None, "{verb}");
+        if verb != "tour" {
+            assert!(help.text().contains("Examples:"), "{verb}");
+        }
+    }
+    assert!(VERBS.iter().all(|verb| shell.ok("--help").text().contains(verb)));
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_verb() {
+    let shell = Shell::new();
+    assert!(shell.ok("man").text().contains(".TH koel 1"));
+    shell.ok("man -o pages");
+    for verb in VERBS {
+        assert!(!shell.read(&format!("pages/koel-{verb}.1")).is_empty(), "{verb}");
+    }
+}
+
+#[test]
+fn every_shell_gets_its_completions() {
+    let shell = Shell::new();
+    for name in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(shell.ok(&format!("completions {name}")).text().contains("dedup"), "{name}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Merging filters.
+
+use crate::support::{Shell, copies, keys, lines};
+
+#[test]
+fn a_union_has_the_keys_of_all_and_the_sum_or_the_larger_of_their_counts() {
+    let shell = Shell::new();
+    let shape = "--keys 5000 --fpr 1e-9";
+    shell.build("a", &[keys("a", 500), copies(&keys("both", 100), 3)].concat(), shape);
+    shell.build("b", &[keys("b", 500), copies(&keys("both", 100), 5)].concat(), shape);
+    for (options, copies) in [("", 8), ("--max", 5)] {
+        let report = shell.ok(&format!("merge a b -o union --json {options}")).json();
+        assert_eq!(report["keys"], 1_000 + 100 * copies);
+        let all = lines(&[keys("a", 500), keys("b", 500), keys("both", 100)].concat());
+        assert_eq!(shell.run_with("check union", &all).out, all);
+        let counted = shell.run_with("count union", &lines(&keys("both", 100)));
+        assert!(counted.text().lines().all(|line| line.starts_with(&format!("{copies}\t"))));
+    }
+}
+
+#[test]
+fn three_parts_make_the_filter_that_the_whole_would() {
+    let shell = Shell::new();
+    let shape = "--keys 50k";
+    let parts = [keys("x", 1_000), keys("y", 1_000), keys("z", 1_000)];
+    for (name, part) in ["x", "y", "z"].iter().zip(&parts) {
+        shell.build(name, part, shape);
+    }
+    shell.build("whole", &parts.concat(), shape);
+    let streamed = shell.ok("merge x y z -o -");
+    assert_eq!(shell.run_with("info --json -", &streamed.out).json()["keys"], 3_000);
+    let all = lines(&parts.concat());
+    shell.write("union", &streamed.out);
+    assert_eq!(shell.run_with("check -c union", &all).text(), "3000\n");
+    assert_eq!(
+        shell.ok("info --json union").json()["fpr_expected"],
+        shell.ok("info --json whole").json()["fpr_expected"]
+    );
+}
+
+#[test]
+fn filters_that_were_built_otherwise_are_refused() {
+    let shell = Shell::new();
+    shell.build("set", &keys("a", 100), "--keys 1000");
+    for other in [
+        "--keys 2000",
+        "--keys 1000 --fpr 0.01",
+        "--keys 1000 --seed 1",
+        "--keys 1000 --prefer fast",
+    ] {
+        shell.build("other", &keys("b", 100), other);
+        let ran = shell.run("merge set other -o union");
+        assert_eq!(ran.code, 2, "{other}");
+        assert!(ran.err.contains("other") && ran.err.lines().count() == 1, "{}", ran.err);
+        assert!(!shell.path("union").exists());
+    }
+}
+
+#[test]
+fn a_union_that_does_not_fit_gives_exit_code_3_and_no_file() {
+    let shell = Shell::new();
+    shell.build("a", &keys("a", 1_000), "--keys 1000");
+    shell.build("b", &keys("b", 1_000), "--keys 1000");
+    let ran = shell.run("merge a b -o union");
+    assert_eq!(ran.code, 3);
+    assert!(ran.err.lines().count() == 1 && ran.err.contains("full"), "{}", ran.err);
+    assert!(!shell.path("union").exists());
+}

@@ -1,0 +1,123 @@
+//! A folder of its own for each test, the program run in it, and made-up keys.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A temporary folder in which `koel` runs.
+#[derive(Debug)]
+pub(crate) struct Shell {
+    folder: tempfile::TempDir,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: Vec<u8>,
+    pub(crate) err: String,
+}
+
+impl Shell {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_koel"));
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    /// Runs `koel` with these words, split at spaces, and nothing on standard input.
+    pub(crate) fn run(&self, words: &str) -> Ran {
+        self.run_with(words, b"")
+    }
+
+    /// Runs `koel` with this on standard input, which is a pipe.
+    pub(crate) fn run_with(&self, words: &str, input: &[u8]) -> Ran {
+        let mut child = self
+            .command()
+            .args(words.split_whitespace())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        // A thread, because the program may answer before it has read everything; it may also end without reading at all.
+        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        Ran {
+            code: output.status.code().unwrap(),
+            out: output.stdout,
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Runs `koel` and expects exit code 0.
+    pub(crate) fn ok(&self, words: &str) -> Ran {
+        let ran = self.run(words);
+        assert_eq!(ran.code, 0, "koel {words}: {}", ran.err);
+        ran
+    }
+
+    /// Builds `name` from these keys.
+    pub(crate) fn build(&self, name: &str, keys: &[String], options: &str) {
+        let words = format!("build -o {name} {options}");
+        let ran = self.run_with(&words, &lines(keys));
+        assert_eq!(ran.code, 0, "koel {words}: {}", ran.err);
+    }
+}
+
+impl Ran {
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.out).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.out).unwrap()
+    }
+}
+
+/// `count` different keys; other names give other keys.
+pub(crate) fn keys(name: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{name}/{number:x}/{}", number * number % 997)).collect()
+}
+
+/// The whole list `times` times over.
+pub(crate) fn copies(keys: &[String], times: usize) -> Vec<String> {
+    keys.iter().cycle().take(keys.len() * times).cloned().collect()
+}
+
+pub(crate) fn lines(keys: &[String]) -> Vec<u8> {
+    keys.iter().flat_map(|key| [key.as_bytes(), b"\n"].concat()).collect()
+}
+
+/// Numbers that look random and never change.
+pub(crate) fn scattered(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |below| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    }
+}

@@ -1,0 +1,15 @@
+//! The tour.
+
+use crate::support::Shell;
+
+#[test]
+fn every_promise_of_the_tour_is_kept() {
+    let shell = Shell::new();
+    let ran = shell.ok("tour");
+    assert!(ran.text().matches("[kept]").count() >= 10, "{}", ran.text());
+    assert!(!ran.text().contains("BROKEN"), "{}", ran.text());
+    for word in ["121,570", "1,000,000", "HashSet", "Bloom"] {
+        assert!(ran.text().contains(word), "{word}");
+    }
+    assert!(ran.text().lines().all(|line| line.len() <= 90), "{}", ran.text());
+}

@@ -1,0 +1,103 @@
+//! Wrong use: exit code, and one line that says what to do.
+
+use crate::support::{Shell, keys, lines};
+
+/// A folder with one of everything that can be wrong.
+fn broken_things() -> Shell {
+    let shell = Shell::new();
+    shell.write("list", lines(&keys("key", 3_000)));
+    shell.ok("build list -o set");
+    let set = shell.read("set");
+    shell.write("cut", &set[..set.len() - 7]);
+    shell.write("tiny", &set[..10]);
+    shell.write("empty", "");
+    let mut newer = set;
+    // The format version stands behind the eight bytes that name the format.
+    newer[8] = 99;
+    shell.write("newer", &newer);
+    std::fs::create_dir(shell.path("folder")).unwrap();
+    shell
+}
+
+#[test]
+fn every_wrong_use_gets_its_exit_code_and_one_line_with_the_remedy() {
+    let shell = broken_things();
+    for (words, code, remedy) in [
+        ("check list list", 2, "koel build"),
+        ("check empty list", 2, "koel build"),
+        ("check tiny list", 2, "copy the file again"),
+        ("check cut list", 2, "copy the file again"),
+        ("check newer list", 2, "use a newer koel"),
+        ("info list", 2, "koel build"),
+        ("add newer list", 2, "use a newer koel"),
+        ("check set absent", 2, "check the name"),
+        ("check absent list", 2, "check the name"),
+        ("check set folder", 2, "name the files in it"),
+        ("check folder list", 2, "name the files in it"),
+        ("add folder list", 2, "name the files in it"),
+        ("build list -o absent/set", 2, "create the folder first"),
+        ("build list -o folder", 2, "name a file in it"),
+        ("build list -o list", 2, "write the filter elsewhere"),
+        ("build list -o new --fpr 2", 2, "above 0 and below 1, such as 0.001"),
+        ("build list -o new --fpr 0", 2, "above 0 and below 1, such as 0.001"),
+        ("build list -o new --fpr often", 2, "above 0 and below 1, such as 0.001"),
+        ("build list -o new --fpr 1e-30", 2, "ask for"),
+        ("build list -o new --keys 0", 2, "such as 121570 or 10M"),
+        ("build list -o new --keys 100", 3, "--keys"),
+        ("build list", 2, "--out <OUT>"),
+        ("build list -o new --fps 0.1", 2, "--fpr"),
+        ("merge set -o new", 2, "koel merge --help"),
+        ("plan --keys 10M", 2, "give two of --keys, --fpr and --memory"),
+        ("plan --keys 10M --fpr 0.1 --memory 1M", 2, "give two"),
+        ("plan --keys 10M --memory many", 2, "such as 64M or 1.5GiB"),
+        ("plan --keys 10M --memory many", 2, "koel plan --help"),
+        ("chek set list", 2, "check"),
+        ("chek set list", 2, "koel --help"),
+        ("completions tcsh", 2, "bash"),
+        ("dedup --keys 100 list", 3, "--keys"),
+    ] {
+        let ran = shell.run(words);
+        assert_eq!(ran.code, code, "koel {words}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "koel {words}: {}", ran.err);
+        assert!(ran.err.starts_with("koel: "), "koel {words}: {}", ran.err);
+        assert!(ran.err.contains(remedy), "koel {words}: {}", ran.err);
+    }
+    assert!(!shell.path("new").exists());
+}
+
+#[test]
+fn a_pipe_that_cannot_be_spooled_is_told_with_the_two_ways_out() {
+    let shell = Shell::new();
+    let mut command = shell.command();
+    command.args(["build", "-o", "new"]).env("TMPDIR", shell.path("absent"));
+    let output = command.stdin(std::process::Stdio::piped()).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err.lines().count() == 1 && err.contains("TMPDIR") && err.contains("--keys"), "{err}");
+}
+
+#[test]
+fn without_a_verb_the_help_is_shown_and_the_exit_code_is_2() {
+    let ran = Shell::new().run("");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("Examples:"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_that_is_no_regular_file_is_written_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+
+    let shell = Shell::new();
+    shell.build("expected", &keys("key", 10), "");
+    let pipe = shell.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read(pipe).unwrap()
+    });
+    shell.build("pipe", &keys("key", 10), "");
+    assert!(reader.join().unwrap() == shell.read("expected"));
+    assert!(std::fs::metadata(pipe).unwrap().file_type().is_fifo());
+}
