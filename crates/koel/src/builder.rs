@@ -105,18 +105,13 @@ impl Builder {
         let size_in_bytes = body
             .and_then(|bytes| bytes.checked_add(HEADER_BYTES))
             .ok_or(BuildError::TooLarge { capacity: self.capacity })?;
-        let fingerprint_bits = shape.layout.fingerprint_bits();
         Ok(Plan {
             layout: shape.layout,
             capacity: self.capacity,
             buckets: shape.buckets(),
             size_in_bytes,
             bits_per_key: image::bits_per_key(size_in_bytes, self.capacity),
-            false_positive_rate: sizing::expected_rate(
-                fingerprint_bits,
-                self.capacity,
-                shape.slots(),
-            ),
+            false_positive_rate: shape.rate_after(self.capacity),
         })
     }
 

@@ -74,11 +74,11 @@ impl fmt::Display for BuildError {
         match self {
             Self::Rate { rate } => write!(
                 f,
-                "a false-positive rate of {rate} cannot be built; give one above 0 and below 1, such as 0.001"
+                "a false-positive rate of {rate:e} cannot be built; give one above 0 and below 1, such as 0.001"
             ),
             Self::TooPrecise { rate, smallest } => write!(
                 f,
-                "a false-positive rate of {rate} cannot be reached at this capacity; ask for {smallest:.2e} or more"
+                "a false-positive rate of {rate:e} cannot be reached at this capacity; ask for {smallest:.2e} or more"
             ),
             Self::TooLarge { capacity } => write!(
                 f,

@@ -1,7 +1,7 @@
 //! The header of a filter's bytes: what it says, and which values of it are refused.
 //!
 //! ```text
-//!     | header, 128 bytes | buckets (table.rs) | counters, 16 bytes each (counters.rs) |
+//!     | header, 192 bytes | buckets (table.rs) | counters, 16 bytes each (counters.rs) |
 //!                         '------------------ body, guarded by its own checksum ------'
 //! ```
 //!
@@ -18,7 +18,7 @@ use crate::sizing::{self, Shape};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of the header.
-pub(crate) const HEADER_BYTES: usize = 128;
+pub(crate) const HEADER_BYTES: usize = 192;
 /// The format this crate writes, and the newest it reads.
 pub(crate) const VERSION: u16 = 1;
 /// The first bytes of every filter. The line ends and the end-of-file mark catch transfers that change text.
@@ -53,12 +53,14 @@ const LEN: Field = (80, 8, "keys");
 const ENTRIES: Field = (88, 8, "entries");
 const COUNTERS: Field = (96, 8, "counters");
 const COUNTER_LIMIT: Field = (104, 8, "counter limit");
-const BODY_CHECKSUM: Field = (112, 8, "body checksum");
-const HEADER_CHECKSUM: Field = (120, 8, "header checksum");
+const DISTINCT: Field = (112, 8, "distinct entries");
+const RESERVED: Field = (120, 56, "reserved");
+const BODY_CHECKSUM: Field = (176, 8, "body checksum");
+const HEADER_CHECKSUM: Field = (184, 8, "header checksum");
 
 /// Every field, in order and without gaps.
 #[cfg(test)]
-const FIELDS: [Field; 28] = [
+const FIELDS: [Field; 30] = [
     MAGIC_FIELD,
     VERSION_FIELD,
     HEADER_LENGTH,
@@ -85,6 +87,8 @@ const FIELDS: [Field; 28] = [
     ENTRIES,
     COUNTERS,
     COUNTER_LIMIT,
+    DISTINCT,
+    RESERVED,
     BODY_CHECKSUM,
     HEADER_CHECKSUM,
 ];
@@ -110,6 +114,7 @@ pub(crate) struct Header {
     pub(crate) profile: Profile,
     pub(crate) len: u64,
     pub(crate) entries: u64,
+    pub(crate) distinct: u64,
     pub(crate) counters: u64,
     pub(crate) body_checksum: u64,
 }
@@ -137,6 +142,7 @@ impl Header {
         bytes.number(RATE, self.profile.rate.to_bits());
         bytes.number(LEN, self.len);
         bytes.number(ENTRIES, self.entries);
+        bytes.number(DISTINCT, self.distinct);
         bytes.number(COUNTERS, self.counters);
         bytes.number(COUNTER_LIMIT, self.profile.counter_limit);
         bytes.number(BODY_CHECKSUM, self.body_checksum);
@@ -169,6 +175,7 @@ impl Header {
             },
             len: fields.number(LEN),
             entries: fields.number(ENTRIES),
+            distinct: fields.number(DISTINCT),
             counters: fields.number(COUNTERS),
             body_checksum: fields.number(BODY_CHECKSUM),
         };
@@ -181,7 +188,8 @@ impl Header {
         fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
         fields.require(ENTRIES, self.entries <= self.shape.slots())?;
         fields.require(LEN, self.len >= self.entries)?;
-        fields.require(COUNTERS, self.counters <= self.entries)?;
+        fields.require(DISTINCT, self.distinct <= self.entries)?;
+        fields.require(COUNTERS, self.counters <= self.distinct)?;
         fields.require(COUNTER_LIMIT, self.profile.counter_limit >= self.counters)
     }
 }
@@ -201,6 +209,10 @@ fn check_frame(fields: Reader<'_>) -> Result<(), ImageError> {
         return Err(ImageError::Checksum { part: "header" });
     }
     fields.require(VERSION_FIELD, version == VERSION)?;
+    let reserved = &fields.0[RESERVED.0..RESERVED.0 + RESERVED.1];
+    if let Some(&byte) = reserved.iter().find(|&&byte| byte != 0) {
+        return Err(ImageError::Field { field: RESERVED.2, got: u64::from(byte) });
+    }
     FIXED
         .into_iter()
         .try_for_each(|(field, value)| fields.require(field, fields.number(field) == value))

@@ -1,7 +1,7 @@
 //! From keys and error rate to buckets and bits.
 //!
-//! * **Error rate.** A lookup of an absent key compares its fingerprint with the entries of two buckets: with `e` of the slots in
-//!   use and `F` equally likely fingerprints, it is wrong with probability `1 - (1 - 1/F)^(8 e)`, about `8 e / F`.
+//! * **Error rate.** With N buckets and F fingerprints, a key has one of `U = N F / 2` equally likely entries. A filter with d different
+//!   ones is wrong about an absent key with probability d/U, whatever their copies; after n keys that is `1 - exp(-n/U)` on average.
 //! * **Slots.** Two choices of four-slot buckets first fail near a load of 0.975 (B. Fan et al. 2014; our own figures are in
 //!   docs/decisions/0001-addressing.md). A small filter is designed for 0.97, a fast one for 0.95, where inserts are cheaper.
 //! * **Chance.** Small tables deviate more, so every segment gets slots beyond that; and where there are several segments, each gets its
@@ -42,6 +42,11 @@ impl Shape {
         u64::from(self.segment_buckets) << self.segment_bits
     }
 
+    /// Expected false-positive rate with `keys` distinct keys in the filter.
+    pub(crate) fn rate_after(&self, keys: u64) -> f64 {
+        rate_after(keys, possible_entries(self.layout.fingerprint_bits(), self.buckets()))
+    }
+
     pub(crate) fn slots(&self) -> u64 {
         self.buckets() * SLOTS as u64
     }
@@ -63,7 +68,7 @@ pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, 
         else {
             break;
         };
-        let reached = expected_rate(width, capacity, shape.slots());
+        let reached = shape.rate_after(capacity);
         if reached <= rate {
             return Ok(shape);
         }
@@ -113,18 +118,21 @@ pub(crate) fn fits_hash(segment_bits: u32, segment_buckets: u32, fingerprint_bit
     bucket_bits + fingerprint_bits <= HASH_BITS
 }
 
-/// Probability that an absent key is reported present, with `entries` of `slots` in use.
-pub(crate) fn expected_rate(fingerprint_bits: u32, entries: u64, slots: u64) -> f64 {
-    let match_one = 1.0 / (CORES << (fingerprint_bits - CORE_BITS)) as f64;
-    let compared = 2.0 * SLOTS as f64 * (entries as f64 / slots as f64);
-    // The binomial series of 1 - (1 - q)^k: at most 8 comparisons, q below 1/250.
-    let mut term = match_one * compared;
-    let mut sum = term;
-    for i in 1..8 {
-        term *= -match_one * (compared - f64::from(i)) / f64::from(i + 1);
-        sum += term;
-    }
-    sum
+/// Entries that keys can have, each as likely as any other: half as many as there are buckets times fingerprints, because an entry has two buckets.
+pub(crate) fn possible_entries(fingerprint_bits: u32, buckets: u64) -> f64 {
+    (CORES << (fingerprint_bits - CORE_BITS)) as f64 * buckets as f64 / 2.0
+}
+
+/// Probability that an absent key has an entry that one of `keys` keys has: `1 - exp(-keys/possible)`, as a series.
+fn rate_after(keys: u64, possible: f64) -> f64 {
+    let x = keys as f64 / possible;
+    x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0)))
+}
+
+/// Keys that make `distinct` different entries on average: the inverse, `-possible ln(1 - distinct/possible)`, as a series.
+pub(crate) fn distinct_keys(distinct: u64, possible: f64) -> f64 {
+    let share = distinct as f64 / possible;
+    distinct as f64 * (1.0 + share * (1.0 / 2.0 + share * (1.0 / 3.0 + share / 4.0)))
 }
 
 /// The whole number that is not below `value`.

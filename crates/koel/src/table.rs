@@ -130,6 +130,29 @@ impl<B: AsRef<[u8]>> Table<B> {
         (0..self.geometry.buckets()).map(|bucket| self.read(bucket))
     }
 
+    /// The place of every entry, those stored twice only once. O(buckets).
+    pub(crate) fn distinct_entries(&self) -> impl Iterator<Item = Place> {
+        let segment_buckets = self.geometry.segment_buckets();
+        let segments = (0..self.geometry.buckets()).step_by(segment_buckets as usize);
+        segments.flat_map(move |base| {
+            (0..segment_buckets).flat_map(move |home| self.first_entries(base, home))
+        })
+    }
+
+    /// The entries of a bucket that stand in no slot before, of this bucket or of an earlier one.
+    fn first_entries(&self, base: u64, home: u32) -> impl Iterator<Item = Place> {
+        let bucket = self.read(base + u64::from(home)).0;
+        (0..bucket.len()).filter_map(move |i| {
+            let slot = bucket[i];
+            let fingerprint = self.layout.fingerprint_of(slot);
+            let alternate = self.geometry.alternate(home, fingerprint);
+            let place = Place { base, home, alternate, fingerprint };
+            let earlier = || self.read(base + u64::from(alternate)).copies(slot) > 0;
+            let repeated = bucket[..i].contains(&slot) || (alternate < home && earlier());
+            (slot != 0 && !repeated).then_some(place)
+        })
+    }
+
     /// Entries in all buckets. O(buckets).
     pub(crate) fn entries(&self) -> u64 {
         self.iter().map(|bucket| 4 - bucket.free()).sum()

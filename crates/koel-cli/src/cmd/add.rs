@@ -14,7 +14,7 @@ use crate::input::InputArgs;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{grouped, rate};
-use crate::sizing::Tally;
+use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -44,9 +44,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
     let before = editing.filter.len();
-    let mut tally = Tally::default();
     inputs.each("adding", Stdout::Silent, |key| {
-        tally.insert(&mut editing.filter, key, args.unique).map_err(|full| {
+        sizing::insert(&mut editing.filter, key, args.unique).map_err(|full| {
             let name = args.filter.display();
             let remedy = format!(
                 "{name} is unchanged; build a larger filter from the keys with `koel build`"

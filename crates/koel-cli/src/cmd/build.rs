@@ -14,7 +14,7 @@ use crate::input::InputArgs;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{self, bytes, grouped};
-use crate::sizing::{ShapeArgs, Tally};
+use crate::sizing::{self, ShapeArgs};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -59,14 +59,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => inputs.count()?,
     };
     let mut filter = args.shape.build(capacity, args.fpr)?;
-    let mut tally = Tally::default();
+    let mut lines = 0;
     inputs.each("building", Stdout::Silent, |key| {
-        tally.insert(&mut filter, key, args.unique).map_err(|full| too_small(full, &tally))?;
+        sizing::insert(&mut filter, key, args.unique)
+            .map_err(|full| too_small(full, lines, &filter))?;
+        lines += 1;
         Ok(())
     })?;
     output::write_filter(&args.out, &filter)?;
-    let report =
-        if args.json { json_report(&filter, &tally) } else { text_report(args, &filter, &tally) };
+    let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
     if args.out == Path::new("-") {
         output::print_aside(&report)?
     } else {
@@ -75,25 +76,25 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn too_small(full: Full, tally: &Tally) -> Failure {
+fn too_small(full: Full, lines: u64, filter: &CuckooFilter) -> Failure {
     let remedy = match full {
         Full::Counters { .. } => {
             "nothing was written; give --unique, or a larger --keys".to_owned()
         }
         _ => format!(
             "nothing was written; {} went in, so give a --keys well above {}, or leave it out to have the lines counted",
-            quantity::counted(tally.keys, "line"),
-            tally.distinct()
+            quantity::counted(lines, "line"),
+            sizing::distinct(filter)
         ),
     };
     Failure::Full { full, remedy }
 }
 
-fn json_report(filter: &CuckooFilter, tally: &Tally) -> String {
+fn json_report(filter: &CuckooFilter, lines: u64) -> String {
     output::json(&json!({
-        "lines": tally.keys,
+        "lines": lines,
         "keys": filter.len(),
-        "distinct_estimate": tally.distinct(),
+        "distinct_estimate": sizing::distinct(filter),
         "capacity": filter.capacity(),
         "size_in_bytes": filter.size_in_bytes(),
         "bits_per_key": filter.bits_per_key(),
@@ -102,10 +103,10 @@ fn json_report(filter: &CuckooFilter, tally: &Tally) -> String {
     }))
 }
 
-fn text_report(args: &Args, filter: &CuckooFilter, tally: &Tally) -> String {
+fn text_report(args: &Args, filter: &CuckooFilter) -> String {
     let mut rows = vec![
         ("keys", grouped(filter.len())),
-        ("different keys", format!("{} (estimate)", grouped(tally.distinct()))),
+        ("different keys", format!("{} (estimate)", grouped(sizing::distinct(filter)))),
         ("size", bytes(filter.size_in_bytes() as u64)),
         (
             "bits per key",
@@ -117,20 +118,21 @@ fn text_report(args: &Args, filter: &CuckooFilter, tally: &Tally) -> String {
         ),
         ("expected error rate", quantity::rate(filter.false_positive_rate())),
     ];
-    if let Some(hint) = smaller(args, filter, tally) {
+    if let Some(hint) = smaller(args, filter) {
         rows.push(("hint", hint));
     }
     output::table(&rows)
 }
 
 /// Advice where lines repeat so much that the filter is larger than it need be.
-fn smaller(args: &Args, filter: &CuckooFilter, tally: &Tally) -> Option<String> {
-    let distinct = tally.distinct();
+fn smaller(args: &Args, filter: &CuckooFilter) -> Option<String> {
+    let distinct = sizing::distinct(filter);
     if distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
         return None;
     }
-    // Four standard deviations above the estimate, so that the advice works.
-    let enough = distinct + quantity::to_u64(4.0 * tally.expected_mistaken.sqrt()) + 1;
+    // Four standard errors above the estimate, so that the advice works.
+    let error = (distinct as f64 * filter.false_positive_rate() / 2.0).sqrt();
+    let enough = distinct + quantity::to_u64(4.0 * error) + 1;
     let plan = args.shape.plan(enough, args.fpr).ok()?;
     if plan.size_in_bytes as f64 > 0.9 * filter.size_in_bytes() as f64 {
         return None;

@@ -1,12 +1,12 @@
 //! `koel dedup`: each line once, in the order of first appearance, in bounded memory.
 //!
 //! `sort -u` loses the order and `awk '!seen[$0]++'` keeps every line in memory; this keeps some 23 bits for each. The price is a known,
-//! small number of lines wrongly dropped, which is printed at the end: with p the filter's error rate when a line comes, each line
-//! judged new stands for p/(1-p) new lines judged old (`sizing::Tally`). Nothing is ever printed twice.
+//! small number of lines wrongly dropped, which is printed at the end: how many more different lines than printed ones the filter
+//! estimates to have seen. Nothing is ever printed twice.
 //! Cost: one reading to count the lines unless `--keys` is given, then one hash and one insert per line; memory: the filter.
 #![forbid(unsafe_code)]
 
-use koel::Full;
+use koel::{CuckooFilter, Full};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -14,7 +14,7 @@ use crate::input::InputArgs;
 use crate::output::{self, Lines};
 use crate::progress::Stdout;
 use crate::quantity::{self, grouped};
-use crate::sizing::{ShapeArgs, Tally};
+use crate::sizing::ShapeArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -48,45 +48,51 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => inputs.count()?,
     };
     let mut filter = args.shape.build(capacity, args.fpr)?;
-    let mut tally = Tally::default();
+    let mut read = 0;
     let mut out = Lines::new();
     let whole = inputs.each("deduplicating", Stdout::Busy, |line| {
-        if tally.insert(&mut filter, line, true).map_err(|full| too_small(full, &tally))? {
+        if filter.insert_unique(line).map_err(|full| too_small(full, read, filter.len()))? {
             out.line(line, inputs.terminator())?;
         }
+        read += 1;
         Ok(())
     });
     out.finish()?;
     whole?;
-    let report = if args.json { json_report(&tally) } else { text_report(&tally) };
+    let report = if args.json { json_report(read, &filter) } else { text_report(read, &filter) };
     output::print_aside(&report)?;
     Ok(Outcome::Done)
 }
 
-fn too_small(full: Full, tally: &Tally) -> Failure {
+fn too_small(full: Full, read: u64, printed: u64) -> Failure {
     let remedy = format!(
         "the first {} are done; give a --keys well above {}, or leave it out to have the lines counted",
-        quantity::counted(tally.keys, "line"),
-        tally.distinct()
+        quantity::counted(read, "line"),
+        printed
     );
     Failure::Full { full, remedy }
 }
 
-fn json_report(tally: &Tally) -> String {
+/// Different lines that were taken for earlier ones, as far as can be expected.
+fn wrongly_dropped(filter: &CuckooFilter) -> f64 {
+    (filter.distinct_estimate() - filter.len() as f64).max(0.0)
+}
+
+fn json_report(read: u64, filter: &CuckooFilter) -> String {
     output::json(&json!({
-        "read": tally.keys,
-        "printed": tally.judged_new,
-        "dropped": tally.keys - tally.judged_new,
-        "expected_wrongly_dropped": tally.expected_mistaken,
+        "read": read,
+        "printed": filter.len(),
+        "dropped": read - filter.len(),
+        "expected_wrongly_dropped": wrongly_dropped(filter),
     }))
 }
 
-fn text_report(tally: &Tally) -> String {
+fn text_report(read: u64, filter: &CuckooFilter) -> String {
     format!(
         "koel: {} read, {} printed, {} dropped; expected to be dropped wrongly: {}\n",
-        quantity::counted(tally.keys, "line"),
-        grouped(tally.judged_new),
-        grouped(tally.keys - tally.judged_new),
-        quantity::three_digits(tally.expected_mistaken)
+        quantity::counted(read, "line"),
+        grouped(filter.len()),
+        grouped(read - filter.len()),
+        quantity::three_digits(wrongly_dropped(filter))
     )
 }

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
     json!({
         "keys": filter.len(),
+        "distinct_estimate": filter.distinct_estimate(),
         "capacity": filter.capacity(),
         "load_factor": filter.load_factor(),
         "bits_per_key": filter.bits_per_key(),

@@ -76,19 +76,21 @@ impl CuckooFilter {
     /// [`remove`](Self::remove) for a key hashed beforehand.
     pub fn remove_hash(&mut self, hash: u64) -> bool {
         let place = self.table.geometry().locate(hash);
-        let (home, alternate) = place.buckets();
-        let identity = self.identity(&place);
-        if self.counters.take(identity) {
-            self.len -= 1;
-            return true;
+        let copies = self.table.copies(&place, place.fingerprint);
+        if copies == 0 {
+            return false;
         }
-        let removed = self.table.replace(home, place.fingerprint, 0)
-            || self.table.replace(alternate, place.fingerprint, 0);
-        if removed {
+        self.len -= 1;
+        if !self.counters.take(self.identity(&place)) {
+            let (home, alternate) = place.buckets();
+            let slot = place.fingerprint;
+            if !self.table.replace(home, slot, 0) {
+                self.table.replace(alternate, slot, 0);
+            }
             self.entries -= 1;
-            self.len -= 1;
+            self.distinct -= u64::from(copies == 1);
         }
-        removed
+        true
     }
 
     /// Forgets every key.
@@ -96,20 +98,22 @@ impl CuckooFilter {
         self.table.clear();
         self.counters.clear();
         self.entries = 0;
+        self.distinct = 0;
         self.len = 0;
     }
 
-    /// Adds `times` copies of the entry of `place`. With one copy a failure changes nothing; with more, copies before the failure stay.
+    /// Adds `times` copies of the entry of `place`. With one copy a failure changes nothing; with more the filter must be dropped then.
     pub(super) fn add(&mut self, place: &Place, times: u64) -> Result<(), Full> {
         let len = self.len.checked_add(times).ok_or(Full::Overflow)?;
         let mut copies = self.table.copies(place, place.fingerprint);
         let mut left = times;
-        while left > 0 && copies < COPIES_IN_BUCKETS && self.put(place, copies) {
+        if copies == 0 {
+            self.put_first(place)?;
             copies += 1;
             left -= 1;
         }
-        if copies == 0 {
-            return Err(self.full());
+        if left > 0 && copies < COPIES_IN_BUCKETS && self.put_second(place) {
+            left -= 1;
         }
         if left > 0 {
             self.counters.add(self.identity(place), left, self.profile.counter_limit)?;
@@ -118,25 +122,48 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// Puts one more copy of an entry into the buckets, which hold `copies` of it; false, and nothing changed, where it should not or cannot be.
-    ///
-    /// Below the capacity there is room for every distinct key and for its copies. Above it copies go to the counters, the new ones
-    /// at once and the old ones when a distinct key needs their slot.
-    fn put(&mut self, place: &Place, copies: u64) -> bool {
-        let crowded = self.entries >= self.profile.capacity;
-        if copies > 0 && crowded {
+    /// Gives a new entry a slot, that of a spare copy if need be: at once where spare copies are common, for then empty slots are hard to reach.
+    fn put_first(&mut self, place: &Place) -> Result<(), Full> {
+        let spares = if self.counters.len() >= self.profile.counter_limit {
+            Spares::Keep
+        } else if self.is_crowded() || self.spares_are_common() {
+            Spares::AtOnce
+        } else {
+            Spares::IfNeeded
+        };
+        if self.table.put(place, place.fingerprint) {
+            self.entries += 1;
+        } else if !self.make_room(place, spares) {
+            return Err(Full::Slots { in_use: self.entries, capacity: self.capacity() });
+        }
+        self.distinct += 1;
+        Ok(())
+    }
+
+    /// Gives an entry its second slot while there is plenty; false, and nothing changed, where the copy should be counted instead.
+    fn put_second(&mut self, place: &Place) -> bool {
+        if self.is_crowded() || self.counters.get(self.identity(place)) > 0 {
             return false;
         }
         if self.table.put(place, place.fingerprint) {
             self.entries += 1;
             return true;
         }
-        let spares = match (copies, crowded) {
-            _ if self.counters.len() >= self.profile.counter_limit => Spares::Keep,
-            (0, true) => Spares::AtOnce,
-            (0, false) => Spares::IfNeeded,
-            _ => Spares::Keep,
-        };
+        !self.spares_are_common() && self.make_room(place, Spares::Keep)
+    }
+
+    /// Whether the slots up to the capacity are taken. From there on they are for distinct keys only.
+    fn is_crowded(&self) -> bool {
+        self.entries >= self.profile.capacity
+    }
+
+    /// Whether copies came from repeated keys, rather than from keys that happen to share an entry: those are 1 in 60 at a rate of 3 %.
+    fn spares_are_common(&self) -> bool {
+        (self.entries - self.distinct).saturating_mul(16) > self.entries
+    }
+
+    /// Finds a slot for the entry of `place`, whose buckets are full; false, and nothing changed, if there is none.
+    fn make_room(&mut self, place: &Place, spares: Spares) -> bool {
         let plan = self.search.plan(&self.table, place, spares);
         plan.is_some_and(|plan| self.carry_out(&plan, place.fingerprint))
     }
@@ -164,9 +191,5 @@ impl CuckooFilter {
             self.table.replace(bucket, old, new);
         }
         true
-    }
-
-    fn full(&self) -> Full {
-        Full::Slots { in_use: self.entries, capacity: self.capacity() }
     }
 }

@@ -35,6 +35,7 @@ impl CuckooFilter {
             profile: view.profile,
             len: view.len,
             entries: view.entries,
+            distinct: view.distinct,
             body_checksum: None,
             search: Search::default(),
         })
@@ -60,6 +61,7 @@ impl<'a> FilterView<'a> {
             profile: header.profile,
             len: header.len,
             entries: header.entries,
+            distinct: header.distinct,
             body_checksum: Some(header.body_checksum),
             search: Search::default(),
         })
@@ -111,6 +113,7 @@ impl<S: Store> CuckooFilter<S> {
             profile: self.profile,
             len: self.len,
             entries: self.entries,
+            distinct: self.distinct,
             counters: self.counters.len(),
             body_checksum: self.checksum(),
         };
@@ -152,7 +155,9 @@ impl<S: Store> CuckooFilter<S> {
             require("bucket", bucket, sound)?;
         }
         require("padding", 0, self.table.is_padded_with_zeros())?;
-        require("entries", self.entries, self.entries == self.table.entries())
+        require("entries", self.entries, self.entries == self.table.entries())?;
+        let distinct = self.table.distinct_entries().count() as u64;
+        require("distinct entries", self.distinct, self.distinct == distinct)
     }
 
     /// The sum of all counts.

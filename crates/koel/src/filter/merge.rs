@@ -5,7 +5,6 @@
 
 use crate::CuckooFilter;
 use crate::error::MergeError;
-use crate::geometry::Place;
 use crate::store::Store;
 
 /// What becomes of the counts of a key that is in both filters.
@@ -40,7 +39,8 @@ impl CuckooFilter {
     ) -> Result<(), MergeError> {
         self.check_compatible(other)?;
         let mut union = self.clone();
-        for (place, theirs) in other.distinct_entries() {
+        for place in other.table.distinct_entries() {
+            let theirs = other.count_place(&place);
             let missing = match counts {
                 Merge::Sum => theirs,
                 Merge::Max => theirs.saturating_sub(union.count_place(&place)),
@@ -64,24 +64,5 @@ impl CuckooFilter {
             return Ok(());
         };
         Err(MergeError::Incompatible { field })
-    }
-}
-
-impl<S: Store> CuckooFilter<S> {
-    /// Every entry once, with its count.
-    fn distinct_entries(&self) -> impl Iterator<Item = (Place, u64)> {
-        let buckets = (0..).zip(self.table.iter());
-        buckets.flat_map(move |(number, bucket)| {
-            (0..bucket.0.len()).filter_map(move |slot| {
-                let fingerprint = bucket.0[slot];
-                let place = self.table.geometry().place_of(number, fingerprint);
-                let (_, other) = place.buckets();
-                let counted_here = bucket.0[..slot].contains(&fingerprint);
-                let counted_before =
-                    || other < number && self.table.read(other).copies(fingerprint) > 0;
-                let first = fingerprint != 0 && !counted_here && !counted_before();
-                first.then(|| (place, self.count_place(&place)))
-            })
-        })
     }
 }

@@ -53,12 +53,12 @@ fn every_flipped_bit_of_a_file_is_found() {
                 8..10 if damaged[8..10] != [0, 0] => {
                     ImageError::Newer { version: u16::from_le_bytes([damaged[8], damaged[9]]) }
                 }
-                8..128 => ImageError::Checksum { part: "header" },
+                8..192 => ImageError::Checksum { part: "header" },
                 _ => ImageError::Checksum { part: "body" },
             };
             assert_eq!(error, expected, "bit {bit}");
             let opened = FilterView::open(&damaged);
-            assert_eq!(opened.as_ref().err(), Some(&expected).filter(|_| bit < 8 * 128));
+            assert_eq!(opened.as_ref().err(), Some(&expected).filter(|_| bit < 8 * 192));
             assert_eq!(opened.and_then(|view| view.verify()), Err(expected));
         }
     }
@@ -95,7 +95,7 @@ fn every_truncation_is_refused() {
             let expected = if end == 0 {
                 ImageError::NotAFilter
             } else {
-                let expected = if end < 128 { 128 } else { bytes.len() as u64 };
+                let expected = if end < 192 { 192 } else { bytes.len() as u64 };
                 ImageError::Length { expected, got: end as u64 }
             };
             assert_eq!(error, expected, "{end} bytes");
@@ -159,7 +159,7 @@ fn a_view_of_garbage_behind_a_sound_header_answers_without_a_panic() {
             let noise = keys::hashes(1000 * seed + round, u64::MAX).flat_map(u64::to_le_bytes);
             // Bytes of one value now and then: full of zeros, of ones, of one nibble.
             let same = round % 8 == 0;
-            for (byte, noise) in bytes[128..].iter_mut().zip(noise) {
+            for (byte, noise) in bytes[192..].iter_mut().zip(noise) {
                 *byte = if same { round.to_le_bytes()[0].wrapping_mul(17) } else { noise };
             }
             image::reseal_header(&mut bytes);
