@@ -17,7 +17,8 @@ impl CuckooFilter {
     /// Adds a copy of `key`. O(1); at most 4096 slots are looked at.
     ///
     /// # Errors
-    /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) distinct keys are in.
+    /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) distinct keys are in, unless
+    /// [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
         self.insert_hash(self.hasher().hash(key))

@@ -1,8 +1,10 @@
-//! Bytes from outside: a sound filter is read as it was, everything else is refused with a reason, and nothing panics.
+//! Bytes from outside: a sound filter is read as it was, everything else is refused with a reason,
+//! and nothing panics.
 //!
-//! Small filters, so that *every* flip, cut and extension can be tried. Behind the checksums, where chance never gets, `testkit::image::reseal` leads.
+//! Small filters, so that *every* flip, cut and extension can be tried. Behind the checksums, where
+//! chance never gets, `testkit::image::reseal` leads.
 
-use koel::{CuckooFilter, FilterView, ImageError, Prefer};
+use koel::{CuckooFilter, FilterView, ImageError, Merge, Prefer};
 use testkit::exercise::{self, Verdict, arbitrary_bytes};
 use testkit::{image, keys};
 
@@ -131,6 +133,85 @@ fn a_table_or_a_counter_too_many_or_too_few_is_refused_though_the_checksums_fit(
     }
 }
 
+/// What a view answers from the header alone must not be absurd, for nobody may ever look at the
+/// body.
+#[test]
+fn a_header_whose_counts_exceed_each_other_is_not_even_opened() {
+    for filter in samples() {
+        let (entries, len) = (filter.slots_in_use(), filter.len());
+        let forgeries = [
+            ("entries", 88, filter.slots() + 1),
+            ("keys", 80, entries - 1),
+            ("distinct entries", 112, entries + 1),
+            ("counters", 96, entries + 1),
+            ("counter limit", 104, filter.distinct_counters() - 1),
+        ];
+        for (field, offset, value) in forgeries {
+            let mut forged = filter.to_bytes();
+            // So many keys that only the forged field can be at fault.
+            image::set(&mut forged, 80, len + filter.slots());
+            image::set(&mut forged, offset, value);
+            image::reseal(&mut forged);
+            let refused = FilterView::open(&forged).unwrap_err();
+            assert!(matches!(refused, ImageError::Field { field: f, .. } if f == field), "{field}");
+        }
+    }
+}
+
+/// 56 bits of a hash are bucket and fingerprint; a header that needs 57 is refused for that, not
+/// for its length.
+#[test]
+fn more_buckets_than_a_hash_can_name_are_refused_before_their_bytes_are_counted() {
+    let bytes = CuckooFilter::builder(1, 1e-8).build().unwrap().to_bytes();
+    for (segment_bits, segment_buckets, fits) in [
+        (3, 1 << 20, true),
+        (4, 1 << 20, false),
+        (3, (1 << 20) + 1, false),
+        (23, 1, true),
+        (24, 1, false),
+        (255, u32::MAX, false),
+    ] {
+        let mut forged = bytes.clone();
+        (forged[15], forged[26], forged[27]) = (33, 27, 27);
+        forged[18] = segment_bits;
+        forged[20..24].copy_from_slice(&u32::to_le_bytes(segment_buckets));
+        image::reseal(&mut forged);
+        let got = u64::from(segment_bits);
+        let length = bytes.len() as u64;
+        match FilterView::open(&forged).unwrap_err() {
+            ImageError::Length { got, .. } => assert!(fits && got == length),
+            error => {
+                assert_eq!(error, ImageError::Field { field: "segment bits", got });
+                assert!(!fits, "{segment_bits} {segment_buckets}");
+            }
+        }
+    }
+}
+
+#[test]
+fn counters_out_of_order_twice_or_too_large_are_refused() {
+    for filter in samples() {
+        let sealed = filter.to_bytes();
+        let refused = |forge: &dyn Fn(&mut [[u8; 16]])| {
+            let mut forged = sealed.clone();
+            let (_, records) = forged.as_rchunks_mut();
+            let first = records.len() - 2;
+            forge(&mut records[first..]);
+            image::reseal(&mut forged);
+            match arbitrary_bytes(&forged, 0) {
+                Verdict::Refused(ImageError::Field { field, .. }) => field,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(refused(&|records| records.swap(0, 1)), "counter identity");
+        assert_eq!(refused(&|records| records[1] = records[0]), "counter identity");
+        let most = |records: &mut [[u8; 16]]| records.iter_mut().for_each(|r| r[8..].fill(0xff));
+        assert_eq!(refused(&most), "counter value");
+        assert_eq!(refused(&|records| records[1][8..].fill(0)), "counter value");
+        assert_eq!(refused(&|records| records[0][8] += 1), "keys");
+    }
+}
+
 #[test]
 fn views_answer_alike_at_every_alignment() {
     for filter in samples() {
@@ -165,8 +246,11 @@ fn a_view_of_garbage_behind_a_sound_header_answers_without_a_panic() {
             image::reseal_header(&mut bytes);
             let view = FilterView::open(&bytes).unwrap();
             exercise::question(&view);
+            let mut union = filter.clone();
+            let merged = union.merge(&view, Merge::Max).is_ok();
             for hash in keys::hashes(round, 200) {
                 assert!(!view.contains_hash(hash) || view.count_hash(hash) > 0);
+                assert!(!view.contains_hash(hash) || union.contains_hash(hash) || !merged);
             }
             assert_eq!(view.len(), filter.len());
             assert_eq!(view.verify(), Err(ImageError::Checksum { part: "body" }));

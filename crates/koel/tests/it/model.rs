@@ -1,6 +1,8 @@
-//! Random operations against the exact multiset of `testkit::model`, which says what is checked after each.
+//! Random operations against the exact multiset of `testkit::model`, which says what is checked
+//! after each.
 //!
-//! A case that fails is printed as the plain data it is, shrunk: it becomes a test with a name before the bug is fixed.
+//! A case that fails is printed as the plain data it is, shrunk: it becomes a test with a name
+//! before the bug is fixed.
 
 use koel::{Merge, Prefer};
 use proptest::prelude::*;

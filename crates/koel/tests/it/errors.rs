@@ -1,0 +1,116 @@
+//! Every error, made the way a user makes it: it says what happened in one line, and its figures
+//! are those of the case.
+
+use koel::{BuildError, CuckooFilter, Full, ImageError, Merge, MergeError};
+use testkit::exercise::is_one_line;
+use testkit::{image, keys};
+
+#[track_caller]
+fn assert_says(error: impl std::error::Error, words: &[&str]) {
+    let line = error.to_string();
+    assert!(is_one_line(&line), "{line:?}");
+    assert!(words.iter().all(|word| line.contains(word)), "{line}");
+}
+
+#[test]
+fn a_filter_that_cannot_be_built_says_what_to_ask_for() {
+    for rate in [0.0, 1.0, 2.0, -0.1, f64::NAN, f64::INFINITY] {
+        let error = CuckooFilter::builder(10, rate).build().unwrap_err();
+        assert!(matches!(error, BuildError::Rate { .. }), "{error:?}");
+        assert_says(error, &["above 0 and below 1"]);
+    }
+    let error = CuckooFilter::builder(1_000_000, 1e-15).build().unwrap_err();
+    let BuildError::TooPrecise { smallest, .. } = error else { panic!("{error:?}") };
+    assert_says(error, &["1e-15", &format!("{smallest:.2e}")]);
+    // Rounded to what the message shows, the rate it names must be one that can be had.
+    let shown = format!("{smallest:.2e}").parse::<f64>().unwrap();
+    CuckooFilter::builder(1_000_000, shown * 1.01).plan().unwrap();
+
+    let error = CuckooFilter::builder(u64::MAX, 0.01).build().unwrap_err();
+    assert_eq!(error, BuildError::TooLarge { capacity: u64::MAX });
+    assert_says(error, &[&u64::MAX.to_string()]);
+}
+
+#[test]
+fn a_full_filter_says_what_it_holds_and_why_it_is_full() {
+    let mut filter = CuckooFilter::builder(10, 1e-8).counter_limit(0).build().unwrap();
+    let full = keys::hashes(1, 1000).find_map(|hash| filter.insert_hash(hash).err()).unwrap();
+    assert_eq!(full, Full::Slots { in_use: filter.slots_in_use(), capacity: 10 });
+    assert_says(full, &["full", "10 keys"]);
+
+    let full = filter.insert_hash(keys::hashes(1, 1).next().unwrap()).unwrap_err();
+    assert_eq!(full, Full::Counters { limit: 0 });
+    assert_says(full, &["counter limit"]);
+}
+
+/// Two counts of more than half of 2^64, in bytes that are a sound filter.
+#[test]
+fn a_count_that_would_pass_64_bits_is_refused_and_changes_nothing() {
+    let mut filter = CuckooFilter::builder(10, 0.001).build().unwrap();
+    (0..9).for_each(|_| filter.insert("often").unwrap());
+    let mut bytes = filter.to_bytes();
+    let count = bytes.len() - 8;
+    let slots = filter.slots_in_use();
+    image::set(&mut bytes, count, u64::MAX - slots);
+    image::set(&mut bytes, 80, u64::MAX);
+    image::reseal(&mut bytes);
+    let mut filter = CuckooFilter::from_bytes(&bytes).unwrap();
+    assert_eq!(filter.count("often"), u64::MAX);
+    assert_eq!(filter.insert("often"), Err(Full::Overflow));
+    assert_eq!(filter.insert("another"), Err(Full::Overflow));
+    let twin = filter.clone();
+    assert_eq!(filter.merge(&twin, Merge::Sum), Err(MergeError::Full(Full::Overflow)));
+    assert_eq!(filter.merge(&twin, Merge::Max), Ok(()));
+    assert!(filter.to_bytes() == bytes);
+    assert_says(Full::Overflow, &["2^64"]);
+    assert!(filter.remove("often"));
+    filter.insert("another").unwrap();
+    assert_eq!(filter.verify(), Ok(()));
+}
+
+#[test]
+fn filters_that_do_not_merge_say_in_what_they_differ() {
+    let one = CuckooFilter::builder(1000, 0.001);
+    let others = [
+        ("layout", CuckooFilter::builder(1000, 0.01)),
+        ("size", CuckooFilter::builder(2000, 0.001)),
+        ("hash", CuckooFilter::builder(1000, 0.001).seed(1)),
+        ("hash", CuckooFilter::builder(1000, 0.001).sip_key([0; 16])),
+    ];
+    for (field, other) in others {
+        let mut filter = one.build().unwrap();
+        let error = filter.merge(&other.build().unwrap(), Merge::Sum).unwrap_err();
+        assert_eq!(error, MergeError::Incompatible { field });
+        assert_says(error, &[field]);
+    }
+    let mut filter = CuckooFilter::builder(1, 0.001).build().unwrap();
+    let mut other = filter.clone();
+    keys::hashes(1, 120).for_each(|hash| filter.insert_hash(hash).unwrap());
+    keys::hashes(2, 120).for_each(|hash| other.insert_hash(hash).unwrap());
+    let error = filter.merge(&other, Merge::Sum).unwrap_err();
+    assert!(matches!(error, MergeError::Full(Full::Slots { .. })));
+    assert_says(error, &["union", "full"]);
+}
+
+#[test]
+fn bytes_that_are_not_a_filter_say_what_is_wrong() {
+    let bytes = CuckooFilter::with_capacity(10).to_bytes();
+    let changed = |offset: usize, value: u8, sealed: bool| {
+        let mut bytes = bytes.clone();
+        bytes[offset] = value;
+        if sealed {
+            image::reseal(&mut bytes);
+        }
+        CuckooFilter::from_bytes(&bytes).unwrap_err()
+    };
+    assert_says(changed(0, b'K', true), &["not a Koel filter"]);
+    assert_says(changed(8, 2, true), &["version 2", "newer"]);
+    assert_says(changed(64, 99, false), &["header", "checksum"]);
+    assert_says(changed(200, 99, false), &["body", "checksum"]);
+    assert_says(changed(28, 4, true), &["flags", "4"]);
+    let cut = CuckooFilter::from_bytes(&bytes[..100]).unwrap_err();
+    assert!(matches!(cut, ImageError::Length { got: 100, .. }));
+    assert_says(cut, &["cut short", "100"]);
+    let longer = CuckooFilter::from_bytes(&[&bytes[..], &[0]].concat()).unwrap_err();
+    assert_says(longer, &[&bytes.len().to_string(), &(bytes.len() + 1).to_string()]);
+}
