@@ -22,6 +22,11 @@
 //!
 //! A bias of at most 2^-8 per digit is guaranteed by [`HASH_BITS`]. When both buckets are the same one, the pair counts as a single bucket.
 
+mod dispatch;
+mod many;
+
+pub(crate) use many::{BLOCK, Places};
+
 /// Bits of the fingerprint that choose the alternate bucket.
 pub(crate) const CORE_BITS: u32 = 6;
 /// Values of the core: 1 to 63.
@@ -104,6 +109,11 @@ impl Geometry {
         let base = segment * u64::from(self.segment_buckets);
         let home = low_half(bucket - base);
         Place { base, home, alternate: self.alternate(home, fingerprint), fingerprint }
+    }
+
+    /// Whether every product of a place fits into 32 x 32 bits.
+    fn is_narrow(&self) -> bool {
+        self.buckets() <= u64::from(u32::MAX)
     }
 
     /// The other bucket of a fingerprint that lies in bucket `local` of a segment: an involution.

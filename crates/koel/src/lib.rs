@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 
@@ -14,6 +14,7 @@ mod image;
 mod key;
 mod layout;
 mod placement;
+mod prefetch;
 mod sizing;
 mod store;
 mod table;

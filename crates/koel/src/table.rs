@@ -8,9 +8,11 @@
 //! that the two cache misses overlap. All methods speak of single entries in single buckets; who may move where is `placement.rs`.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use crate::geometry::{Geometry, Place};
+use crate::geometry::{Geometry, Place, Places};
 use crate::layout::{Bucket, Layout, Word};
+use crate::prefetch::prefetch;
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
@@ -55,40 +57,82 @@ impl<B: AsRef<[u8]>> Table<B> {
             #[inline(always)]
             |layout| {
                 if layout.bucket_bits() <= u64::BITS {
-                    self.either_has::<u64>(layout, place)
+                    self.either_has::<u64>(layout, place.buckets(), place.fingerprint, false)
                 } else {
-                    self.either_has::<u128>(layout, place)
+                    self.either_has::<u128>(layout, place.buckets(), place.fingerprint, false)
                 }
             },
         )
     }
 
     #[inline(always)]
-    fn either_has<W: Word>(&self, layout: Layout, place: &Place) -> bool {
-        let (home, alternate) = place.buckets();
+    fn either_has<W: Word>(
+        &self,
+        layout: Layout,
+        (home, alternate): (u64, u64),
+        fingerprint: u64,
+        eager: bool,
+    ) -> bool {
         let (home, alternate) = (self.load::<W>(layout, home), self.load::<W>(layout, alternate));
-        layout.has(home, place.fingerprint) | layout.has(alternate, place.fingerprint)
+        layout.has(home, fingerprint, eager) | layout.has(alternate, fingerprint, eager)
     }
 
-    /// Both buckets of `place`, decoded; the second is `None` when they are the same one.
+    /// `contains` for places from `first` on, one answer each.
+    pub(crate) fn contains_group(&self, places: &Places, first: usize, found: &mut [bool]) {
+        self.layout.specialise(
+            #[inline(always)]
+            |layout| {
+                for (i, found) in (first..).zip(found) {
+                    let (pair, fingerprint) = (places.buckets(i), places.fingerprint(i));
+                    *found = if layout.bucket_bits() <= u64::BITS {
+                        self.either_has::<u64>(layout, pair, fingerprint, true)
+                    } else {
+                        self.either_has::<u128>(layout, pair, fingerprint, true)
+                    };
+                }
+            },
+        );
+    }
+
+    /// Asks the memory for the buckets of some places.
     #[inline]
-    pub(crate) fn pair(&self, place: &Place) -> (Bucket, Option<Bucket>) {
-        let (home, alternate) = place.buckets();
-        (self.read(home), (home != alternate).then(|| self.read(alternate)))
+    pub(crate) fn prefetch_group(&self, places: &Places, group: Range<usize>) {
+        for i in group {
+            let (home, alternate) = places.buckets(i);
+            for bucket in [home, alternate] {
+                prefetch(self.bytes.as_ref(), position(self.layout, bucket).0);
+            }
+        }
     }
 
     /// How many entries of the pair of buckets equal `slot`.
     pub(crate) fn copies(&self, place: &Place, slot: u64) -> u64 {
-        let (home, alternate) = self.pair(place);
-        home.copies(slot) + alternate.map_or(0, |bucket| bucket.copies(slot))
+        self.layout.specialise(
+            #[inline(always)]
+            |layout| self.pair_in(layout, place, slot).2,
+        )
     }
 
     /// The decoded bucket.
     pub(crate) fn read(&self, bucket: u64) -> Bucket {
         self.layout.specialise(
             #[inline(always)]
-            |layout| layout.decode(self.word_in(layout, bucket)),
+            |layout| self.read_in(layout, bucket),
         )
+    }
+
+    #[inline(always)]
+    fn read_in(&self, layout: Layout, bucket: u64) -> Bucket {
+        layout.decode(self.word_in(layout, bucket))
+    }
+
+    /// Both buckets of `place` and the copies of `slot` in them.
+    #[inline(always)]
+    fn pair_in(&self, layout: Layout, place: &Place, slot: u64) -> (Bucket, Bucket, u64) {
+        let (home, alternate) = place.buckets();
+        let (at_home, elsewhere) = (self.read_in(layout, home), self.read_in(layout, alternate));
+        let others = if home == alternate { 0 } else { elsewhere.copies(slot) };
+        (at_home, elsewhere, at_home.copies(slot) + others)
     }
 
     /// The bucket as it is stored.
@@ -165,43 +209,92 @@ impl Table<Vec<u8>> {
         self.bytes.fill(0);
     }
 
-    /// Fills an empty slot of the emptier bucket of `place`; false, and nothing written, if both are full.
-    #[inline]
-    pub(crate) fn put(&mut self, place: &Place, slot: u64) -> bool {
-        let (home, alternate) = place.buckets();
-        let (at_home, elsewhere) = self.pair(place);
-        let elsewhere = elsewhere.map_or(0, |bucket| bucket.free());
-        let emptier = if elsewhere > at_home.free() { alternate } else { home };
-        self.replace(emptier, 0, slot)
+    /// Fills an empty slot of the emptier bucket of `place` with `slot`, where the pair has at most `most` copies of it.
+    pub(crate) fn put(&mut self, place: &Place, slot: u64, most: u64) -> Put {
+        self.layout.specialise(
+            #[inline(always)]
+            |layout| {
+                let (at_home, elsewhere, copies) = self.pair_in(layout, place, slot);
+                if copies > most {
+                    return Put::Repeated(copies);
+                }
+                let (home, alternate) = place.buckets();
+                let (bucket, mut slots) = if elsewhere.free() > at_home.free() {
+                    (alternate, elsewhere)
+                } else {
+                    (home, at_home)
+                };
+                if !slots.replace(0, slot) {
+                    return Put::Full;
+                }
+                self.write_in(layout, bucket, slots);
+                Put::Done
+            },
+        )
+    }
+
+    /// Empties a slot of `place` that holds `slot`: how many did.
+    pub(crate) fn take(&mut self, place: &Place, slot: u64) -> u64 {
+        self.layout.specialise(
+            #[inline(always)]
+            |layout| {
+                let (mut at_home, mut elsewhere, copies) = self.pair_in(layout, place, slot);
+                let (home, alternate) = place.buckets();
+                if at_home.replace(slot, 0) {
+                    self.write_in(layout, home, at_home);
+                } else if elsewhere.replace(slot, 0) {
+                    self.write_in(layout, alternate, elsewhere);
+                }
+                copies
+            },
+        )
     }
 
     /// Writes `new` over one slot of `bucket` that holds `old`; false, and nothing written, if there is none.
     ///
     /// With 0 for `old` this fills an empty slot, with 0 for `new` it empties one.
-    #[inline]
     pub(crate) fn replace(&mut self, bucket: u64, old: u64, new: u64) -> bool {
-        let mut slots = self.read(bucket);
-        let found = slots.replace(old, new);
-        if found {
-            self.write(bucket, slots);
-        }
-        found
-    }
-
-    fn write(&mut self, bucket: u64, slots: Bucket) {
-        let bytes = &mut self.bytes;
         self.layout.specialise(
             #[inline(always)]
             |layout| {
-                let (byte, shift) = position(layout, bucket);
-                let window: &mut [u8; 16] =
-                    (&mut bytes[byte..byte + 16]).try_into().expect("a range of 16 bytes");
-                let mask = low_ones(layout.bucket_bits()) << shift;
-                let around = u128::from_le_bytes(*window) & !mask;
-                *window = (around | (layout.encode(slots) << shift)).to_le_bytes();
+                let mut slots = self.read_in(layout, bucket);
+                let found = slots.replace(old, new);
+                if found {
+                    self.write_in(layout, bucket, slots);
+                }
+                found
             },
-        );
+        )
     }
+
+    /// Writes a bucket and leaves the bits around it alone.
+    #[inline(always)]
+    fn write_in(&mut self, layout: Layout, bucket: u64, slots: Bucket) {
+        let (byte, shift) = position(layout, bucket);
+        let (width, word) = (layout.bucket_bits(), layout.encode(slots));
+        if width <= u64::BITS {
+            self.overwrite::<u64>(byte, low_ones(width) << shift, word << shift);
+        } else {
+            self.overwrite::<u128>(byte, low_ones(width) << shift, word << shift);
+        }
+    }
+
+    #[inline(always)]
+    fn overwrite<W: Word>(&mut self, byte: usize, mask: u128, bits: u128) {
+        let around = W::read(&self.bytes, byte) & !W::truncate(mask);
+        (around | W::truncate(bits)).write(&mut self.bytes, byte);
+    }
+}
+
+/// What became of a new copy of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// It has a slot.
+    Done,
+    /// Nothing was written: there are more copies than allowed, this many.
+    Repeated(u64),
+    /// Nothing was written: both buckets are full.
+    Full,
 }
 
 /// The byte a bucket starts in, and at which of its bits: 0 or 4.

@@ -7,6 +7,7 @@ use crate::counters::ReadCounters;
 use crate::error::Full;
 use crate::geometry::Place;
 use crate::placement::{End, Plan, Spares};
+use crate::table::Put;
 use crate::{CuckooFilter, Key};
 
 /// Copies of an entry that may stay in the buckets. Two rather than one, because now and then two *keys* share a fingerprint: with one, each such
@@ -76,22 +77,22 @@ impl CuckooFilter {
 
     /// [`remove`](Self::remove) for a key hashed beforehand.
     pub fn remove_hash(&mut self, hash: u64) -> bool {
-        let place = self.table.geometry().locate(hash);
-        let copies = self.table.copies(&place, place.fingerprint);
-        if copies == 0 {
-            return false;
+        self.take(&self.table.geometry().locate(hash))
+    }
+
+    /// Takes out one copy of the entry of `place`: a counted one if there is one, for then there is a copy in the buckets too.
+    pub(super) fn take(&mut self, place: &Place) -> bool {
+        if self.counters.len() > 0 && self.counters.take(self.identity(place)) {
+            self.len -= 1;
+            return true;
         }
-        self.len -= 1;
-        if !self.counters.take(self.identity(&place)) {
-            let (home, alternate) = place.buckets();
-            let slot = place.fingerprint;
-            if !self.table.replace(home, slot, 0) {
-                self.table.replace(alternate, slot, 0);
-            }
+        let copies = self.table.take(place, place.fingerprint);
+        if copies > 0 {
+            self.len -= 1;
             self.entries -= 1;
             self.distinct -= u64::from(copies == 1);
         }
-        true
+        copies > 0
     }
 
     /// Forgets every key.
@@ -106,11 +107,10 @@ impl CuckooFilter {
     /// Adds `times` copies of the entry of `place`. With one copy a failure changes nothing; with more the filter must be dropped then.
     pub(super) fn add(&mut self, place: &Place, times: u64) -> Result<(), Full> {
         let len = self.len.checked_add(times).ok_or(Full::Overflow)?;
-        let mut copies = self.table.copies(place, place.fingerprint);
+        let mut copies = self.put_first(place)?;
         let mut left = times;
         if copies == 0 {
-            self.put_first(place)?;
-            copies += 1;
+            copies = 1;
             left -= 1;
         }
         if left > 0 && copies < COPIES_IN_BUCKETS && self.put_second(place) {
@@ -123,22 +123,30 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// Gives a new entry a slot, that of a spare copy if need be: at once where spare copies are common, for then empty slots are hard to reach.
-    fn put_first(&mut self, place: &Place) -> Result<(), Full> {
-        let spares = if self.counters.len() >= self.profile.counter_limit {
+    /// Gives a new entry a slot and returns 0, or returns how many copies of it there are.
+    ///
+    /// Where both buckets are full it may be the slot of a spare copy: at once where spare copies are common, for then empty slots are hard to reach.
+    fn put_first(&mut self, place: &Place) -> Result<u64, Full> {
+        match self.table.put(place, place.fingerprint, 0) {
+            Put::Repeated(copies) => return Ok(copies),
+            Put::Done => self.entries += 1,
+            Put::Full if self.make_room(place, self.spares_to_take()) => {}
+            Put::Full => {
+                return Err(Full::Slots { in_use: self.entries, capacity: self.capacity() });
+            }
+        }
+        self.distinct += 1;
+        Ok(0)
+    }
+
+    fn spares_to_take(&self) -> Spares {
+        if self.counters.len() >= self.profile.counter_limit {
             Spares::Keep
         } else if self.is_crowded() || self.spares_are_common() {
             Spares::AtOnce
         } else {
             Spares::IfNeeded
-        };
-        if self.table.put(place, place.fingerprint) {
-            self.entries += 1;
-        } else if !self.make_room(place, spares) {
-            return Err(Full::Slots { in_use: self.entries, capacity: self.capacity() });
         }
-        self.distinct += 1;
-        Ok(())
     }
 
     /// Gives an entry its second slot while there is plenty; false, and nothing changed, where the copy should be counted instead.
@@ -146,11 +154,14 @@ impl CuckooFilter {
         if self.is_crowded() || self.counters.get(self.identity(place)) > 0 {
             return false;
         }
-        if self.table.put(place, place.fingerprint) {
-            self.entries += 1;
-            return true;
+        match self.table.put(place, place.fingerprint, 1) {
+            Put::Repeated(_) => false,
+            Put::Done => {
+                self.entries += 1;
+                true
+            }
+            Put::Full => !self.spares_are_common() && self.make_room(place, Spares::Keep),
         }
-        !self.spares_are_common() && self.make_room(place, Spares::Keep)
     }
 
     /// Whether the slots up to the capacity are taken. From there on they are for distinct keys only.

@@ -5,6 +5,7 @@
 
 mod edit;
 mod file;
+mod many;
 mod merge;
 #[cfg(feature = "serde")]
 mod serde;

@@ -70,14 +70,13 @@ fn nibbles_of<W: Word>(word: W, lane: u32) -> u16 {
     NIBBLES[usize::from(low16(code)) % CODE_SPACE]
 }
 
-/// Whether one of the lanes marked in `hits` also has the low bits of `fingerprint`.
+/// Whether one of the lanes whose top bit is in `hits` also has the low bits of `fingerprint`. No branches.
 #[inline(always)]
 pub(super) fn low_bits_match<W: Word>(word: W, hits: W, lane: u32, fingerprint: u64) -> bool {
     let nibbles = u64::from(nibbles_of(word, lane));
-    let hits = hits.widen();
-    (0..4).any(|i| {
-        hits >> (i * lane + lane - 1) & 1 == 1 && (nibbles >> (4 * i)) & 15 == fingerprint & 15
-    })
+    let equal = word::equal_lanes(nibbles, fingerprint & 15, LOW_BITS, LOW_BITS);
+    let nth = |i: u32| W::from(equal >> (LOW_BITS * (i + 1) - 1) & 1).raised((i + 1) * lane - 1);
+    (hits & (nth(0) | nth(1) | nth(2) | nth(3))) != W::ZERO
 }
 
 /// The four slots, by ascending low bits.

@@ -13,6 +13,7 @@ use super::SLOTS;
 /// An unsigned register that holds a bucket: `u64` or `u128`.
 pub(crate) trait Word:
     Copy
+    + From<u64>
     + PartialEq
     + Add<Output = Self>
     + BitAnd<Output = Self>
@@ -26,8 +27,12 @@ pub(crate) trait Word:
     fn widen(self) -> u128;
     /// The register's width of bytes from `at`, little-endian.
     fn read(bytes: &[u8], at: usize) -> Self;
+    /// Writes the register over the bytes from `at`, little-endian.
+    fn write(self, bytes: &mut [u8], at: usize);
     /// `self` shifted right.
     fn shifted(self, bits: u32) -> Self;
+    /// `self` shifted left.
+    fn raised(self, bits: u32) -> Self;
 }
 
 impl Word for u64 {
@@ -50,8 +55,18 @@ impl Word for u64 {
     }
 
     #[inline]
+    fn write(self, bytes: &mut [u8], at: usize) {
+        bytes[at..at + 8].copy_from_slice(&self.to_le_bytes());
+    }
+
+    #[inline]
     fn shifted(self, bits: u32) -> Self {
         self >> bits
+    }
+
+    #[inline]
+    fn raised(self, bits: u32) -> Self {
+        self << bits
     }
 }
 
@@ -74,8 +89,18 @@ impl Word for u128 {
     }
 
     #[inline]
+    fn write(self, bytes: &mut [u8], at: usize) {
+        bytes[at..at + 16].copy_from_slice(&self.to_le_bytes());
+    }
+
+    #[inline]
     fn shifted(self, bits: u32) -> Self {
         self >> bits
+    }
+
+    #[inline]
+    fn raised(self, bits: u32) -> Self {
+        self << bits
     }
 }
 

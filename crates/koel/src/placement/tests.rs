@@ -9,7 +9,7 @@ use std::println;
 use super::*;
 use crate::geometry::{Geometry, tests::hash};
 use crate::layout::{Codec, Layout};
-use crate::table::table_bytes;
+use crate::table::{Put, table_bytes};
 
 fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Vec<u8>> {
     let geometry = Geometry::new(segment_bits, buckets, fingerprint_bits);
@@ -76,7 +76,7 @@ fn a_plan_is_a_chain_of_the_fewest_moves_or_there_is_no_room_at_all() {
         let mut refused = 0;
         for counter in 0.. {
             let place = table.geometry().locate(hash(counter));
-            if table.put(&place, place.fingerprint) {
+            if table.put(&place, place.fingerprint, 0) != Put::Full {
                 continue;
             }
             let fewest = distance_to_room(&table, &place);
@@ -106,15 +106,14 @@ fn a_spare_copy_makes_room_only_when_it_may() {
     let (place, counter) = (0..)
         .find_map(|counter| {
             let place = table.geometry().locate(hash(counter));
-            let full =
-                !(table.put(&place, place.fingerprint) && table.put(&place, place.fingerprint));
+            let full = (0..2).any(|most| table.put(&place, place.fingerprint, most) == Put::Full);
             full.then_some((place, counter))
         })
         .unwrap();
     // A few more, where there are empty slots left, so that no chain ends in one.
     for counter in counter + 1..counter + 10_000 {
         let place = table.geometry().locate(hash(counter));
-        table.put(&place, place.fingerprint);
+        table.put(&place, place.fingerprint, 0);
     }
     assert_eq!(table.entries(), 200);
     assert_eq!(search.plan(&table, &place, Spares::Keep), None);
@@ -131,7 +130,7 @@ fn no_search_looks_at_more_slots_than_its_budget() {
     let mut search = Search::default();
     for counter in 0..80_000 {
         let place = table.geometry().locate(hash(counter));
-        if !table.put(&place, place.fingerprint) {
+        if table.put(&place, place.fingerprint, 0) == Put::Full {
             let plan = search.plan(&table, &place, Spares::Keep);
             assert!(search.looked <= BUDGET);
             plan.inspect(|plan| carry_out(&mut table, plan, place.fingerprint));
@@ -152,7 +151,7 @@ fn cost_of_placement() {
         let (first, mut looked, mut moves) = (counter, 0, 0);
         while (counter as f64) < slots as f64 * load {
             let place = table.geometry().locate(hash(counter));
-            if !table.put(&place, place.fingerprint) {
+            if table.put(&place, place.fingerprint, 0) == Put::Full {
                 let plan = search.plan(&table, &place, Spares::Keep).unwrap();
                 looked += search.looked;
                 moves += plan.moves.len();

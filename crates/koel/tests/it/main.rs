@@ -6,6 +6,7 @@ mod errors;
 mod format;
 mod image;
 mod load;
+mod many;
 mod model;
 mod rates;
 mod space;

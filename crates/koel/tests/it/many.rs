@@ -1,0 +1,116 @@
+//! Many keys at once do what one after the other does: the same answers, the same bytes, the same failure.
+
+use koel::{CuckooFilter, FilterView, Full, Prefer};
+use testkit::keys;
+
+fn filters() -> impl Iterator<Item = CuckooFilter> {
+    [
+        (0.03, Prefer::Small),
+        (0.001, Prefer::Small),
+        (0.000_06, Prefer::Small),
+        (1e-8, Prefer::Small),
+    ]
+    .into_iter()
+    .chain([(0.03, Prefer::Fast), (0.002, Prefer::Fast), (1e-8, Prefer::Fast)])
+    .map(|(rate, prefer)| CuckooFilter::builder(2000, rate).prefer(prefer).build().unwrap())
+}
+
+/// Lengths around the sizes of groups and blocks.
+const LENGTHS: [usize; 13] = [0, 1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 500, 1500];
+
+fn hashes(count: usize) -> Vec<u64> {
+    keys::hashes(3, count as u64).collect()
+}
+
+#[test]
+fn inserting_many_gives_the_bytes_of_inserting_each() {
+    for (many, mut each) in filters().zip(filters()) {
+        for length in LENGTHS {
+            let mut many = many.clone();
+            each.clear();
+            let mut repeated = hashes(length);
+            repeated.extend_from_within(..length / 3);
+            many.insert_many_hashes(&repeated).unwrap();
+            repeated.iter().for_each(|&hash| each.insert_hash(hash).unwrap());
+            assert_eq!(many, each, "{length} keys");
+        }
+    }
+}
+
+#[test]
+fn asking_many_gives_the_answers_of_asking_each_in_filters_and_views() {
+    for mut filter in filters() {
+        let all = hashes(4000);
+        filter.insert_many_hashes(&all[..1500]).unwrap();
+        (0..5).for_each(|_| filter.insert_many_hashes(&all[..200]).unwrap());
+        let bytes = filter.to_bytes();
+        let view = FilterView::open(&bytes).unwrap();
+        for length in LENGTHS {
+            let asked = &all[1500 - length / 2..][..length];
+            let (mut found, mut counts) = (vec![false; length], vec![9; length]);
+            filter.contains_many_hashes(asked, &mut found);
+            filter.count_many_hashes(asked, &mut counts);
+            let (mut found_in_view, mut counts_in_view) = (vec![true; length], vec![8; length]);
+            view.contains_many_hashes(asked, &mut found_in_view);
+            view.count_many_hashes(asked, &mut counts_in_view);
+            for (i, &hash) in asked.iter().enumerate() {
+                assert_eq!(found[i], filter.contains_hash(hash));
+                assert_eq!(counts[i], filter.count_hash(hash));
+            }
+            assert_eq!((found, counts), (found_in_view, counts_in_view));
+        }
+    }
+}
+
+#[test]
+fn removing_many_takes_out_what_is_there_and_says_so() {
+    for mut filter in filters() {
+        let empty = filter.to_bytes();
+        let all = hashes(1500);
+        filter.insert_many_hashes(&all[..1000]).unwrap();
+        let mut each = filter.clone();
+        let mut removed = vec![false; 1500];
+        filter.remove_many_hashes(&all, &mut removed);
+        assert!(
+            all.iter().zip(&removed).all(|(&hash, &removed)| each.remove_hash(hash) == removed)
+        );
+        assert_eq!(filter, each);
+        assert!(filter.to_bytes() == empty);
+    }
+}
+
+#[test]
+fn keys_of_every_kind_are_hashed_as_one_by_one() {
+    let mut filter = CuckooFilter::builder(1000, 1e-9).sip_key([1; 16]).build().unwrap();
+    let names: Vec<String> = (0..300).map(|i| format!("name {i}")).collect();
+    filter.insert_many(&names).unwrap();
+    filter.insert_many(&[1_u64, 2, 2]).unwrap();
+    assert!(names.iter().all(|name| filter.count(name) == 1));
+    let mut counts = [0; 3];
+    filter.count_many(&[1_u64, 2, 3], &mut counts);
+    assert_eq!(counts, [1, 2, 0]);
+    let mut found = [false; 2];
+    filter.contains_many(&["name 7", "name 300"], &mut found);
+    assert_eq!(found, [true, false]);
+    let mut removed = vec![false; 300];
+    filter.remove_many(&names, &mut removed);
+    assert!(removed.iter().all(|&removed| removed));
+    assert_eq!(filter.len(), 3);
+}
+
+#[test]
+fn a_failure_in_the_middle_leaves_what_came_before() {
+    let (mut many, mut each) = (CuckooFilter::with_capacity(500), CuckooFilter::with_capacity(500));
+    let all = hashes(5000);
+    let failed = many.insert_many_hashes(&all);
+    let one = all.iter().find_map(|&hash| each.insert_hash(hash).err());
+    assert!(matches!(failed, Err(Full::Slots { .. })));
+    assert_eq!(failed.err(), one);
+    assert_eq!(many, each);
+}
+
+#[test]
+#[should_panic(expected = "one answer for each key")]
+fn answers_for_other_numbers_of_keys_are_refused() {
+    CuckooFilter::with_capacity(10).contains_many(&["a", "b"], &mut [false]);
+}
