@@ -1,6 +1,6 @@
 //! docs/FORMAT.md against the code: its hash vectors and its whole filter. The tables of fields and of places are compared where those live, in `image.rs` and `geometry.rs`.
 
-use koel::{CuckooFilter, FilterView, KeyHasher};
+use koel::{CuckooFilter, FilterView, KeyHasher, Prefer};
 
 const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
 
@@ -55,4 +55,32 @@ fn the_whole_filter_of_the_format_is_what_the_code_writes_and_reads() {
     assert_eq!((read.count("example.org"), read.count("twice"), read.count("absent")), (1, 5, 0));
     let image = whole_filter();
     assert_eq!(FilterView::open(&image).unwrap().count("twice"), 5);
+}
+
+/// XXH3-64 of the bytes of filters that hold 0 to 999, the multiples of ten three times: layout, keyed or not, digest.
+const IMAGES: [(Prefer, f64, bool, u64); 9] = [
+    (Prefer::Small, 0.03, false, 0x7a8a_b06f_e970_b535),
+    (Prefer::Small, 0.01, false, 0x46d8_c776_82f7_61f7),
+    (Prefer::Small, 0.001, false, 0xcc35_98dc_61fd_d130),
+    (Prefer::Small, 0.000_1, true, 0xabf5_47a6_4c0d_cba8),
+    (Prefer::Small, 1e-8, false, 0x2d8c_f77c_94f8_bcca),
+    (Prefer::Fast, 0.03, false, 0x2d30_498a_3154_c2a0),
+    (Prefer::Fast, 0.002, true, 0x81cb_ee3a_3df8_0384),
+    (Prefer::Fast, 0.000_2, false, 0x1f65_17b5_3a34_e46a),
+    (Prefer::Fast, 1e-6, false, 0x1efe_7d47_75ce_3da7),
+];
+
+#[test]
+fn filters_of_every_kind_have_the_bytes_they_always_had() {
+    for (prefer, rate, keyed, digest) in IMAGES {
+        let builder = CuckooFilter::builder(1000, rate).prefer(prefer);
+        let builder = if keyed { builder.sip_key([3; 16]) } else { builder };
+        let mut filter = builder.build().unwrap();
+        for key in 0..1000_u64 {
+            let times = if key % 10 == 0 { 3 } else { 1 };
+            (0..times).for_each(|_| filter.insert(&key).unwrap());
+        }
+        let found = KeyHasher::default().hash(&filter.to_bytes());
+        assert_eq!(found, digest, "{prefer:?} {rate} {}: {found:#018x}", filter.layout());
+    }
 }

@@ -9,4 +9,6 @@ mod load;
 mod many;
 mod model;
 mod rates;
+#[cfg(feature = "serde")]
+mod serde;
 mod space;

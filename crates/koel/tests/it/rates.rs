@@ -2,6 +2,7 @@
 
 use koel::{CuckooFilter, Prefer};
 use testkit::keys;
+use testkit::places::Places;
 
 const QUERIES: u64 = 4_000_000;
 
@@ -79,4 +80,21 @@ fn counts_are_too_high_as_seldom_as_the_documentation_says() {
     // Wrong counts come in pairs, which doubles their variance.
     let sigma = (2.0 * mean).sqrt();
     assert!((wrong - mean).abs() < 5.0 * sigma, "{wrong} wrong counts, expected {mean} +- {sigma}");
+}
+
+#[test]
+fn no_fingerprint_is_wrong_more_often_than_another() {
+    let mut filter = CuckooFilter::builder(300_000, 0.03).build().unwrap();
+    keys::hashes(5, 300_000).for_each(|hash| filter.insert_hash(hash).unwrap());
+    let places = Places::of(&filter.to_bytes());
+    // By core, the part of the fingerprint on which the alternate bucket depends as well.
+    let mut wrong = [0_u32; 64];
+    for hash in keys::hashes(98, QUERIES).filter(|&hash| filter.contains_hash(hash)) {
+        wrong[usize::try_from(places.fingerprint(hash) >> places.fraction_bits()).unwrap()] += 1;
+    }
+    assert_eq!(wrong[0], 0);
+    let mean = f64::from(wrong.iter().sum::<u32>()) / 63.0;
+    let distance = wrong[1..].iter().map(|&count| (f64::from(count) - mean).powi(2) / mean);
+    let sigmas = (distance.sum::<f64>() - 62.0) / (2.0_f64 * 62.0).sqrt();
+    assert!(sigmas < 5.0, "{sigmas} sigmas: {wrong:?}");
 }
