@@ -155,7 +155,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     #[inline(always)]
     fn load<W: Word>(&self, layout: Layout, bucket: u64) -> W {
         let (byte, shift) = position(layout, bucket);
-        W::read(self.bytes.as_ref(), byte).shifted(shift)
+        W::read(self.bytes.as_ref(), byte) >> shift
     }
 
     /// The same table in memory of its own.

@@ -75,7 +75,7 @@ fn nibbles_of<W: Word>(word: W, lane: u32) -> u16 {
 pub(super) fn low_bits_match<W: Word>(word: W, hits: W, lane: u32, fingerprint: u64) -> bool {
     let nibbles = u64::from(nibbles_of(word, lane));
     let equal = word::equal_lanes(nibbles, fingerprint & 15, LOW_BITS, LOW_BITS);
-    let nth = |i: u32| W::from(equal >> (LOW_BITS * (i + 1) - 1) & 1).raised((i + 1) * lane - 1);
+    let nth = |i: u32| W::from(equal >> (LOW_BITS * (i + 1) - 1) & 1) << ((i + 1) * lane - 1);
     (hits & (nth(0) | nth(1) | nth(2) | nth(3))) != W::ZERO
 }
 

@@ -6,7 +6,7 @@
 //! Zero lanes are found without carries between lanes: adding 0111..1 to a lane's low bits sets its top bit exactly
 //! when one of them is set. Source: H. Warren, Hacker's Delight, section 6-1.
 
-use core::ops::{Add, BitAnd, BitOr, BitXor, Not};
+use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr};
 
 use super::SLOTS;
 
@@ -20,6 +20,8 @@ pub(crate) trait Word:
     + BitOr<Output = Self>
     + BitXor<Output = Self>
     + Not<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
 {
     const ZERO: Self;
     /// The low bits of `wide`; the rest is known to be zero, or not wanted.
@@ -29,10 +31,6 @@ pub(crate) trait Word:
     fn read(bytes: &[u8], at: usize) -> Self;
     /// Writes the register over the bytes from `at`, little-endian.
     fn write(self, bytes: &mut [u8], at: usize);
-    /// `self` shifted right.
-    fn shifted(self, bits: u32) -> Self;
-    /// `self` shifted left.
-    fn raised(self, bits: u32) -> Self;
 }
 
 impl Word for u64 {
@@ -58,16 +56,6 @@ impl Word for u64 {
     fn write(self, bytes: &mut [u8], at: usize) {
         bytes[at..at + 8].copy_from_slice(&self.to_le_bytes());
     }
-
-    #[inline]
-    fn shifted(self, bits: u32) -> Self {
-        self >> bits
-    }
-
-    #[inline]
-    fn raised(self, bits: u32) -> Self {
-        self << bits
-    }
 }
 
 impl Word for u128 {
@@ -91,16 +79,6 @@ impl Word for u128 {
     #[inline]
     fn write(self, bytes: &mut [u8], at: usize) {
         bytes[at..at + 16].copy_from_slice(&self.to_le_bytes());
-    }
-
-    #[inline]
-    fn shifted(self, bits: u32) -> Self {
-        self >> bits
-    }
-
-    #[inline]
-    fn raised(self, bits: u32) -> Self {
-        self << bits
     }
 }
 
