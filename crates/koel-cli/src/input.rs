@@ -112,28 +112,32 @@ impl Inputs {
         Ok(keys)
     }
 
-    /// Hands every key to `take`.
+    /// Hands every key to `take`, in groups.
     pub(crate) fn each(
         &self,
         label: &'static str,
         stdout: Stdout,
-        mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+        mut take: impl FnMut(&[&[u8]]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.each_until(label, stdout, |key| take(key).map(|()| false))
+        self.each_until(label, stdout, |keys| take(keys).map(|()| false))
     }
 
-    /// Hands keys to `take` until it returns true.
+    /// Hands groups of keys to `take` until it returns true.
     pub(crate) fn each_until(
         &self,
         label: &'static str,
         stdout: Stdout,
-        mut take: impl FnMut(&[u8]) -> Result<bool, Failure>,
+        mut take: impl FnMut(&[&[u8]]) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
         let progress = Progress::start(label, self.bytes(), stdout);
         for source in &self.sources {
             let mut keys = Keys::new(source.open(&progress)?, self.terminator);
-            while let Some(key) = keys.next().map_err(|error| source.failure(error))? {
-                if take(key)? {
+            loop {
+                let group = keys.next_group().map_err(|error| source.failure(error))?;
+                if group.is_empty() {
+                    break;
+                }
+                if take(&group)? {
                     return Ok(());
                 }
             }

@@ -13,11 +13,15 @@
 #![forbid(unsafe_code)]
 
 use std::io::{ErrorKind, Read, Result};
+use std::ops::Range;
 
 /// Reads of this size make the system calls vanish behind the copying.
 const BUFFER: usize = 256 * 1024;
 
-/// The keys of one reader, lent one at a time.
+/// Most keys of a group: enough for the filter to work ahead, few enough to stay in the cache.
+const GROUP: usize = 1024;
+
+/// The keys of one reader, lent in groups.
 pub(crate) struct Keys<R> {
     reader: R,
     terminator: u8,
@@ -31,8 +35,23 @@ impl<R: Read> Keys<R> {
         Self { reader, terminator, buffer: vec![0; BUFFER], start: 0, filled: 0 }
     }
 
-    /// The next key, or nothing at the end. The bytes stay good until the next call.
-    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>> {
+    /// The next keys: as many as the buffer has whole, at least one, or none at the end. The bytes stay good until the next call.
+    pub(crate) fn next_group(&mut self) -> Result<Vec<&[u8]>> {
+        let mut group = Vec::with_capacity(GROUP);
+        group.extend(self.next()?);
+        if !group.is_empty() {
+            let rest = self.start;
+            let ends = memchr::memchr_iter(self.terminator, &self.buffer[rest..self.filled]);
+            for end in ends.take(GROUP - 1) {
+                group.push(self.start..rest + end);
+                self.start = rest + end + 1;
+            }
+        }
+        Ok(group.into_iter().map(|key| &self.buffer[key]).collect())
+    }
+
+    /// Where the next key is in the buffer, or nothing at the end.
+    fn next(&mut self) -> Result<Option<Range<usize>>> {
         let mut searched = self.start;
         loop {
             if let Some(length) =
@@ -40,13 +59,13 @@ impl<R: Read> Keys<R> {
             {
                 let key = self.start..searched + length;
                 self.start = key.end + 1;
-                return Ok(Some(&self.buffer[key]));
+                return Ok(Some(key));
             }
             searched = self.filled - self.start;
             if !self.refill()? {
                 let rest = self.start..self.filled;
                 self.start = self.filled;
-                return Ok((!rest.is_empty()).then(|| &self.buffer[rest]));
+                return Ok((!rest.is_empty()).then_some(rest));
             }
         }
     }
@@ -120,14 +139,20 @@ mod tests {
     #[test]
     fn keys_are_the_bytes_between_terminators_however_the_input_is_cut() {
         let long = [vec![b'x'; 3 * BUFFER], b"\ny".to_vec()].concat();
-        let inputs: [&[u8]; 8] =
-            [b"", b"\n", b"\n\n", b"a", b"a\n", b"a\r\n\nb\0c\xff", b"\nab\n\ncd", &long];
+        let many = b"k\n".repeat(3 * GROUP + 1);
+        let inputs: [&[u8]; 9] =
+            [b"", b"\n", b"\n\n", b"a", b"a\n", b"a\r\n\nb\0c\xff", b"\nab\n\ncd", &long, &many];
         for input in inputs {
             for step in [1, 2, 3, BUFFER - 1, usize::MAX] {
                 let mut keys = Keys::new(Drip { bytes: input, step }, b'\n');
                 let mut got = Vec::new();
-                while let Some(key) = keys.next().unwrap() {
-                    got.push(key.to_vec());
+                loop {
+                    let group = keys.next_group().unwrap();
+                    if group.is_empty() {
+                        break;
+                    }
+                    assert!(group.len() <= GROUP);
+                    got.extend(group.into_iter().map(<[u8]>::to_vec));
                 }
                 assert!(got == expected(input), "step {step}, {} bytes", input.len());
                 let counted = count_keys(Drip { bytes: input, step }, b'\n').unwrap();

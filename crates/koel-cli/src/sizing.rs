@@ -54,9 +54,13 @@ pub(crate) fn refused(error: &BuildError) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// Adds a key: every copy of it, or with `unique` only if it is not contained. Says whether it was added.
-pub(crate) fn insert(filter: &mut CuckooFilter, key: &[u8], unique: bool) -> Result<bool, Full> {
-    if unique { filter.insert_unique(key) } else { filter.insert(key).map(|()| true) }
+/// Adds keys: every copy of each, or with `unique` only those not contained.
+pub(crate) fn insert(filter: &mut CuckooFilter, keys: &[&[u8]], unique: bool) -> Result<(), Full> {
+    if unique {
+        keys.iter().try_for_each(|key| filter.insert_unique(key).map(|_| ()))
+    } else {
+        filter.insert_many(keys)
+    }
 }
 
 /// The estimated number of different keys.

@@ -44,8 +44,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
     let before = editing.filter.len();
-    inputs.each("adding", Stdout::Silent, |key| {
-        sizing::insert(&mut editing.filter, key, args.unique).map_err(|full| {
+    inputs.each("adding", Stdout::Silent, |keys| {
+        sizing::insert(&mut editing.filter, keys, args.unique).map_err(|full| {
             let name = args.filter.display();
             let remedy = format!(
                 "{name} is unchanged; build a larger filter from the keys with `koel build`"

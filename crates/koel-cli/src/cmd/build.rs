@@ -60,10 +60,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let mut filter = args.shape.build(capacity, args.fpr)?;
     let mut lines = 0;
-    inputs.each("building", Stdout::Silent, |key| {
-        sizing::insert(&mut filter, key, args.unique)
-            .map_err(|full| too_small(full, lines, &filter))?;
-        lines += 1;
+    inputs.each("building", Stdout::Silent, |keys| {
+        sizing::insert(&mut filter, keys, args.unique).map_err(|full| too_small(full, &filter))?;
+        lines += keys.len() as u64;
         Ok(())
     })?;
     output::write_filter(&args.out, &filter)?;
@@ -76,14 +75,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn too_small(full: Full, lines: u64, filter: &CuckooFilter) -> Failure {
+fn too_small(full: Full, filter: &CuckooFilter) -> Failure {
     let remedy = match full {
         Full::Counters { .. } => {
             "nothing was written; give --unique, or a larger --keys".to_owned()
         }
         _ => format!(
             "nothing was written; {} went in, so give a --keys well above {}, or leave it out to have the lines counted",
-            quantity::counted(lines, "line"),
+            quantity::counted(filter.len(), "key"),
             sizing::distinct(filter)
         ),
     };

@@ -54,16 +54,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
     let filter = file.view()?;
     let inputs = args.input.open()?;
-    let known = |line: &[u8]| {
-        filter.contains(line)
-            || (args.url && hosts::host_or_parent(line, |name| filter.contains(name)))
-    };
+    let mut known = Vec::new();
     let prints = !args.count && !args.quiet;
     let mut out = Lines::new();
     let mut selected: u64 = 0;
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
-    inputs.each_until("checking", busy, |line| {
-        if known(line) != args.invert {
+    inputs.each_until("checking", busy, |lines| {
+        known.resize(lines.len(), false);
+        filter.contains_many(lines, &mut known);
+        if args.url {
+            for (line, known) in lines.iter().zip(&mut known) {
+                *known = *known || hosts::host_or_parent(line, |name| filter.contains(name));
+            }
+        }
+        for (line, _) in lines.iter().zip(&known).filter(|&(_, &known)| known != args.invert) {
             selected += 1;
             if prints {
                 out.line(line, inputs.terminator())?;

@@ -34,11 +34,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     let mut out = Lines::new();
     let mut number = Vec::with_capacity(24);
-    inputs.each("counting", Stdout::Busy, |line| {
-        number.clear();
-        write!(number, "{}\t", filter.count(line)).expect("a vector takes every byte");
-        out.raw(&number)?;
-        out.line(line, inputs.terminator())
+    let mut counts = Vec::new();
+    inputs.each("counting", Stdout::Busy, |lines| {
+        counts.resize(lines.len(), 0);
+        filter.count_many(lines, &mut counts);
+        lines.iter().zip(&counts).try_for_each(|(line, count)| {
+            number.clear();
+            write!(number, "{count}\t").expect("a vector takes every byte");
+            out.raw(&number)?;
+            out.line(line, inputs.terminator())
+        })
     })?;
     out.finish()?;
     Ok(Outcome::Done)

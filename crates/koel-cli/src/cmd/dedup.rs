@@ -50,12 +50,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut filter = args.shape.build(capacity, args.fpr)?;
     let mut read = 0;
     let mut out = Lines::new();
-    let whole = inputs.each("deduplicating", Stdout::Busy, |line| {
-        if filter.insert_unique(line).map_err(|full| too_small(full, read, filter.len()))? {
-            out.line(line, inputs.terminator())?;
-        }
-        read += 1;
-        Ok(())
+    let whole = inputs.each("deduplicating", Stdout::Busy, |lines| {
+        lines.iter().try_for_each(|line| {
+            if filter.insert_unique(line).map_err(|full| too_small(full, read, filter.len()))? {
+                out.line(line, inputs.terminator())?;
+            }
+            read += 1;
+            Ok(())
+        })
     });
     out.finish()?;
     whole?;

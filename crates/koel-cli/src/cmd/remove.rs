@@ -41,17 +41,18 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
-    let mut removed: u64 = 0;
-    let mut missing: u64 = 0;
-    inputs.each("removing", Stdout::Silent, |key| {
-        if editing.filter.remove(key) {
-            removed += 1;
-        } else {
-            missing += 1;
-        }
+    let mut offered: u64 = 0;
+    let before = editing.filter.len();
+    let mut taken = Vec::new();
+    inputs.each("removing", Stdout::Silent, |keys| {
+        taken.resize(keys.len(), false);
+        editing.filter.remove_many(keys, &mut taken);
+        offered += keys.len() as u64;
         Ok(())
     })?;
     let keys = editing.filter.len();
+    let removed = before - keys;
+    let missing = offered - removed;
     if removed > 0 {
         editing.save()?;
     }
