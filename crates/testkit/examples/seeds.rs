@@ -1,0 +1,74 @@
+//! Makes the inputs that fuzzing starts from; `seeds FOLDER` writes them to FOLDER/image and
+//! FOLDER/model, `seeds` alone only checks them.
+//!
+//! Small sound filters of every codec and shape, which a fuzzer would not guess, and operations
+//! that fill and empty a filter. They are made here rather than kept, so that they follow the
+//! format.
+
+use std::path::Path;
+use std::{env, fs, io};
+
+use koel::{CuckooFilter, Prefer};
+use testkit::cases::Case;
+use testkit::{image, keys};
+
+fn main() -> io::Result<()> {
+    let (images, models) = (images(), models());
+    assert!(images.iter().all(|image| CuckooFilter::from_bytes(image).is_ok()));
+    assert!(models.iter().all(|model| Case::decode(model, 24).ops.len() >= 8));
+    println!("{} filters and {} runs of operations", images.len(), models.len());
+    let Some(folder) = env::args_os().nth(1) else { return Ok(()) };
+    for (target, seeds) in [("image", images), ("model", models)] {
+        let folder = Path::new(&folder).join(target);
+        fs::create_dir_all(&folder)?;
+        for (number, seed) in seeds.iter().enumerate() {
+            fs::write(folder.join(format!("seed-{number:02}")), seed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Filters of one bucket to 41, empty, half full and full, with and without counters.
+fn images() -> Vec<Vec<u8>> {
+    let mut images = Vec::new();
+    for (prefer, rate) in [
+        (Prefer::Small, 0.03),
+        (Prefer::Small, 0.001),
+        (Prefer::Small, 1e-8),
+        (Prefer::Fast, 0.02),
+        (Prefer::Fast, 1e-6),
+    ] {
+        let builder = CuckooFilter::builder(20, rate).prefer(prefer);
+        let whole = builder.build().expect("rates of this list can be built").to_bytes();
+        let cut = [(0, 1), (0, 3), (1, 2), (3, 1)]
+            .map(|(segment_bits, buckets)| image::reshape(&whole, segment_bits, buckets));
+        for empty in cut.into_iter().chain([whole]) {
+            let mut filter = CuckooFilter::from_bytes(&empty).expect("reshaped filters are sound");
+            images.push(empty);
+            // Every third hash is a copy of the one before the last.
+            for (i, hash) in keys::hashes(1, filter.slots()).enumerate() {
+                let hash = if i % 3 == 2 { keys::splitmix64(i as u64 % 2) } else { hash };
+                if filter.insert_hash(hash).is_err() || i as u64 == filter.slots() / 3 {
+                    images.push(filter.to_bytes());
+                }
+            }
+            images.push(filter.to_bytes());
+        }
+    }
+    images.dedup();
+    images
+}
+
+/// Each kind of operation on each kind of setup, in an order that varies.
+fn models() -> Vec<Vec<u8>> {
+    let seed = |number: u64| {
+        let setup = keys::splitmix64(number).to_le_bytes();
+        let ops = (0..24_u8).flat_map(move |step| {
+            let [kind, key, more, ..] =
+                keys::splitmix64(1000 * number + u64::from(step)).to_le_bytes();
+            [kind, key, more]
+        });
+        setup[..6].iter().copied().chain(ops).collect()
+    };
+    (0..32).map(seed).collect()
+}

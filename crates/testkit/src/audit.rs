@@ -1,0 +1,233 @@
+//! Which strings of bytes are filters: docs/FORMAT.md read a second time.
+//!
+//! The library and this file share no line of code, so a check that is missing in one of them shows
+//! as soon as a fuzzer finds bytes they disagree about. Written for clarity: it takes a bucket
+//! apart bit by bit and keeps every entry in a map.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::image::{BODY_CHECKSUM, HEADER_BYTES, HEADER_CHECKSUM};
+use crate::places::{Entry, Places};
+
+/// What the format says of these bytes: nothing, or the first rule they break.
+///
+/// # Errors
+/// The broken rule.
+pub fn audit(image: &[u8]) -> Result<(), &'static str> {
+    let (header, body) = image.split_at_checked(HEADER_BYTES).ok_or("no room for a header")?;
+    let header = Header(header);
+    header.check_constants()?;
+    header.check_shape()?;
+    header.check_profile()?;
+    require(header.number(HEADER_CHECKSUM, 8) == xxh3_64(&image[..HEADER_CHECKSUM]), "header")?;
+    require(header.number(BODY_CHECKSUM, 8) == xxh3_64(body), "body checksum")?;
+
+    let buckets_end = u128::from(header.buckets()) * u128::from(header.bucket_bits());
+    let table_bytes = buckets_end.div_ceil(64) * 8 + 16;
+    let counters = header.number(96, 8);
+    let length = table_bytes + u128::from(counters) * 16;
+    require(length == body.len() as u128, "length")?;
+    let (table, records) = body.split_at(usize::try_from(table_bytes).expect("within the body"));
+
+    let entries = read_table(&header, table)?;
+    require(entries.values().sum::<u64>() == header.number(88, 8), "entries")?;
+    require(entries.len() as u64 == header.number(112, 8), "distinct entries")?;
+    let counted = read_counters(&header, records, &entries)?;
+    let keys = counted + u128::from(header.number(88, 8));
+    require(keys == u128::from(header.number(80, 8)), "keys")
+}
+
+fn require(holds: bool, rule: &'static str) -> Result<(), &'static str> {
+    if holds { Ok(()) } else { Err(rule) }
+}
+
+struct Header<'a>(&'a [u8]);
+
+impl Header<'_> {
+    fn number(&self, offset: usize, bytes: usize) -> u64 {
+        let field = self.0[offset..offset + bytes].iter().rev();
+        field.fold(0, |number, &byte| (number << 8) | u64::from(byte))
+    }
+
+    fn fingerprint_bits(&self) -> u64 {
+        self.number(15, 1)
+    }
+
+    fn is_semi_sorted(&self) -> bool {
+        self.number(13, 1) == 1
+    }
+
+    fn bucket_bits(&self) -> u64 {
+        4 * self.fingerprint_bits() - if self.is_semi_sorted() { 4 } else { 0 }
+    }
+
+    fn buckets(&self) -> u64 {
+        self.number(20, 4) << self.number(18, 1)
+    }
+
+    fn check_constants(&self) -> Result<(), &'static str> {
+        require(self.0.starts_with(b"koel\r\n\x1a\n"), "magic")?;
+        require(self.number(8, 2) == 1, "version")?;
+        require(self.number(10, 2) == 192, "header length")?;
+        require(self.number(12, 1) == 0, "kind")?;
+        require(self.number(14, 1) == 4, "slots")?;
+        require(self.number(16, 1) == 6, "core bits")?;
+        require(self.number(17, 1) == 0, "value bits")?;
+        require(self.number(24, 2) == 0, "level or crossing bits")?;
+        require(self.number(28, 4) == 0, "flags")?;
+        require(self.number(32, 8) == 0 && self.number(40, 8) == 0, "split or widened pointer")?;
+        require(self.0[120..176].iter().all(|&byte| byte == 0), "reserved")
+    }
+
+    fn check_shape(&self) -> Result<(), &'static str> {
+        let (f, k, m) = (self.fingerprint_bits(), self.number(18, 1), self.number(20, 4));
+        let widest = match self.number(13, 1) {
+            0 => 32,
+            1 => 33,
+            _ => return Err("codec"),
+        };
+        require((8..=widest).contains(&f), "fingerprint bits")?;
+        require(self.number(26, 1) == f - 6 && self.number(27, 1) == f - 6, "fraction bits")?;
+        require(m >= 1, "segment buckets")?;
+        let bits_of_m = u64::from((m - 1).checked_ilog2().map_or(0, |log| log + 1));
+        require(bits_of_m + k + f <= 56, "segment bits")
+    }
+
+    fn check_profile(&self) -> Result<(), &'static str> {
+        require(self.number(19, 1) <= 1, "hash")?;
+        require(self.number(19, 1) == 1 || self.number(56, 8) == 0, "seed")?;
+        let rate = f64::from_bits(self.number(72, 8));
+        require(rate > 0.0 && rate < 1.0, "requested rate")?;
+        require(self.number(104, 8) >= self.number(96, 8), "counter limit")
+    }
+}
+
+/// Every entry of the table, and how often it stands there.
+fn read_table(header: &Header<'_>, table: &[u8]) -> Result<BTreeMap<Entry, u64>, &'static str> {
+    let places = Places::of(header.0);
+    let mut entries = BTreeMap::new();
+    for bucket in 0..header.buckets() {
+        let start = bucket * header.bucket_bits();
+        let slots = if header.is_semi_sorted() {
+            semi_sorted_slots(table, start, header.fingerprint_bits())?
+        } else {
+            let f = header.fingerprint_bits();
+            [0, 1, 2, 3].map(|slot| bits(table, start + slot * f, f))
+        };
+        for fingerprint in slots.into_iter().filter(|&slot| slot != 0) {
+            require(fingerprint >> places.fraction_bits() != 0, "a core of 0")?;
+            *entries.entry(places.entry_in(bucket, fingerprint)).or_default() += 1;
+        }
+    }
+    let end = header.buckets() * header.bucket_bits();
+    let zeros = (end..table.len() as u64 * 8).all(|bit| bits(table, bit, 1) == 0);
+    require(zeros, "zeros behind the last bucket")?;
+    Ok(entries)
+}
+
+fn semi_sorted_slots(table: &[u8], start: u64, f: u64) -> Result<[u64; 4], &'static str> {
+    let rest = f - 4;
+    let code = usize::try_from(bits(table, start + 4 * rest, 12)).expect("12 bits");
+    let nibbles = codes().get(code).ok_or("a code above 3875")?;
+    let halves = [0, 1, 2, 3].map(|i| (nibbles[i], bits(table, start + i as u64 * rest, rest)));
+    require(halves.is_sorted(), "slots out of order")?;
+    Ok(halves.map(|(nibble, high)| (high << 4) | nibble))
+}
+
+/// The sorted nibbles of each code.
+fn codes() -> &'static [[u64; 4]] {
+    static CODES: OnceLock<Vec<[u64; 4]>> = OnceLock::new();
+    CODES.get_or_init(|| {
+        let mut codes: Vec<_> = (0..1 << 16)
+            .map(|packed| [0, 4, 8, 12].map(|shift| (packed >> shift) & 15))
+            .filter(|nibbles: &[u64; 4]| nibbles.is_sorted())
+            .collect();
+        let code = |[a, b, c, d]: &[u64; 4]| {
+            let triples = (c + 2) * (c + 1) * c / 6;
+            let quadruples = (d + 3) * (d + 2) * (d + 1) * d / 24;
+            a + (b + 1) * b / 2 + triples + quadruples
+        };
+        codes.sort_unstable_by_key(code);
+        assert!((0..3876).eq(codes.iter().map(code)));
+        codes
+    })
+}
+
+/// The sum of all counts.
+fn read_counters(
+    header: &Header<'_>,
+    records: &[u8],
+    entries: &BTreeMap<Entry, u64>,
+) -> Result<u128, &'static str> {
+    let (mut sum, mut last) = (0, None);
+    for record in records.chunks(16) {
+        let (identity, count) = (Header(record).number(0, 8), Header(record).number(8, 8));
+        let f = header.fingerprint_bits();
+        let entry = Entry { lower: identity >> f, fingerprint: identity & ((1 << f) - 1) };
+        require(entries.contains_key(&entry), "a counter beside no entry")?;
+        require(last < Some(identity), "counters out of order")?;
+        require(count > 0, "a count of 0")?;
+        last = Some(identity);
+        sum += u128::from(count);
+    }
+    Ok(sum)
+}
+
+/// `count` bits, at most 33, from bit `start` on.
+fn bits(bytes: &[u8], start: u64, count: u64) -> u64 {
+    let first = usize::try_from(start / 8).expect("within the table");
+    let window = bytes[first..].iter().take(8).rev();
+    let window = window.fold(0, |number, &byte| (number << 8) | u64::from(byte));
+    (window >> (start % 8)) & ((1 << count) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{image, keys};
+    use koel::{CuckooFilter, Prefer};
+
+    #[test]
+    fn filters_of_every_width_pass() {
+        for prefer in [Prefer::Small, Prefer::Fast] {
+            for exponent in 1..28 {
+                let rate = 0.5_f64.powi(exponent);
+                let mut filter = CuckooFilter::builder(300, rate).prefer(prefer).build().unwrap();
+                keys::hashes(1, 300).for_each(|hash| filter.insert_hash(hash).unwrap());
+                let (copies, times) = (keys::hashes(1, 300).step_by(7), 0..5);
+                copies.for_each(|hash| {
+                    times.clone().for_each(|_| filter.insert_hash(hash).unwrap());
+                });
+                assert_eq!(audit(&filter.to_bytes()), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn broken_rules_are_named() {
+        let mut filter = CuckooFilter::builder(20, 0.03).build().unwrap();
+        (0..5).for_each(|_| filter.insert("a").unwrap());
+        let whole = filter.to_bytes();
+        let refuse = |offset: usize, value: u8| {
+            let mut forged = whole.clone();
+            let offset = if offset < 1000 { offset } else { whole.len() - (2000 - offset) };
+            forged[offset] = value;
+            image::reseal(&mut forged);
+            audit(&forged).unwrap_err()
+        };
+        assert_eq!(audit(&whole[..100]), Err("no room for a header"));
+        assert_eq!(refuse(0, 0), "magic");
+        assert_eq!(refuse(80, 9), "keys");
+        assert_eq!(refuse(88, 9), "entries");
+        assert_eq!(refuse(112, 2), "distinct entries");
+        assert_eq!(refuse(96, 2), "length");
+        assert_eq!(refuse(104, 0), "counter limit");
+        // From the end: the count of the counter, its identity, and the zeros before it.
+        assert_eq!(refuse(2000 - 8, 0), "a count of 0");
+        assert_eq!(refuse(2000 - 16, 0), "a counter beside no entry");
+        assert_eq!(refuse(2000 - 17, 1), "zeros behind the last bucket");
+    }
+}

@@ -1,0 +1,187 @@
+//! Operations on a filter of unknown content: what came out of a fuzzer, or of a file that was
+//! tampered with and still accepted.
+//!
+//! Nobody knows what such a filter holds, so the oracle is the difference each operation makes: an
+//! insert counts one more, a remove one less, a refusal changes no byte. Afterwards the filter must
+//! verify and must read its own bytes back.
+
+use koel::{CuckooFilter, FilterView, ImageError, Merge};
+
+use crate::audit::audit;
+use crate::keys;
+use crate::places::Places;
+
+/// How many hashes are used.
+const HASHES: usize = 48;
+
+/// What [`arbitrary_bytes`] made of its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Not a filter, and this is why.
+    Refused(ImageError),
+    /// A sound filter, which took all operations.
+    Accepted,
+}
+
+/// Holds any string of bytes to the promise of the format: a sound filter, or refused with a
+/// reason, and that by the rules of [`audit()`].
+///
+/// # Panics
+/// Where opening and reading disagree, where a refusal has no words, or where an accepted filter
+/// misbehaves.
+pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Verdict {
+    let read = CuckooFilter::from_bytes(bytes);
+    let opened = FilterView::open(bytes);
+    if let Ok(view) = &opened {
+        question(view);
+    }
+    let trusted = opened.and_then(|view| view.verify());
+    match read {
+        Ok(mut filter) => {
+            assert_eq!(trusted, Ok(()), "read, but not opened and verified");
+            assert_eq!(audit(bytes), Ok(()), "read, but against the format");
+            assert!(filter.to_bytes() == bytes, "read, and written otherwise");
+            exercise(&mut filter, bytes.len() as u64, operations);
+            Verdict::Accepted
+        }
+        Err(error) => {
+            assert_eq!(trusted, Err(error), "refused in one way only");
+            assert!(audit(bytes).is_err(), "refused, but a filter: {error}");
+            assert!(is_one_line(&error.to_string()), "{error}");
+            Verdict::Refused(error)
+        }
+    }
+}
+
+/// How many operations an input of a fuzzer is worth: most a few, so that many inputs are tried,
+/// and one in 256 a thousand.
+#[must_use]
+pub fn operations(bytes: &[u8]) -> u32 {
+    let sum = bytes.iter().fold(0_u8, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte));
+    if sum == 0 { 1000 } else { 12 }
+}
+
+/// Asks a view that nobody verified whatever can be asked: nothing may panic.
+pub fn question(view: &FilterView<'_>) {
+    let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
+    let (mut found, mut counts) = (vec![false; hashes.len()], vec![0; hashes.len()]);
+    view.contains_many_hashes(&hashes, &mut found);
+    view.count_many_hashes(&hashes, &mut counts);
+    for (i, &hash) in hashes.iter().enumerate() {
+        assert_eq!((found[i], counts[i]), (view.contains_hash(hash), view.count_hash(hash)));
+        assert!(!found[i] || counts[i] > 0);
+    }
+    assert_eq!(view.occupancy().iter().sum::<u64>(), view.buckets());
+    assert!(view.len() >= view.slots_in_use());
+    assert!(is_one_line(&format!("{view:?}")));
+}
+
+/// Whether an error says something, and in one line.
+#[must_use]
+pub fn is_one_line(message: &str) -> bool {
+    !message.trim().is_empty() && !message.contains('\n')
+}
+
+/// Applies `operations` steps, chosen by `seed`, to a filter that is sound; it is sound afterwards.
+///
+/// # Panics
+/// Where a step does not make the difference it should.
+pub fn exercise(filter: &mut CuckooFilter, seed: u64, operations: u32) {
+    let mut hands = Hands { hashes: choose(filter, seed), inserted: Vec::new() };
+    for choice in keys::hashes(seed, u64::from(operations)) {
+        hands.step(filter, choice);
+    }
+    assert!(hands.inserted.iter().all(|&hash| filter.contains_hash(hash)));
+    assert_eq!(filter.verify(), Ok(()));
+    let bytes = filter.to_bytes();
+    assert!(CuckooFilter::from_bytes(&bytes).as_ref() == Ok(filter), "not read back");
+}
+
+/// Hashes of every kind: uniform, of one entry, of one home bucket.
+fn choose(filter: &CuckooFilter, seed: u64) -> Vec<u64> {
+    let places = Places::of(&filter.to_bytes());
+    let first = keys::splitmix64(seed);
+    let twins = keys::sharing_entry(&places, first).take(4);
+    let neighbours = keys::sharing_home(&places, places.pair(first).0).take(HASHES / 2);
+    let hashes = twins.chain(neighbours).chain(keys::hashes(seed, u64::MAX));
+    hashes.take(HASHES).collect()
+}
+
+/// The hashes in use, and those that were inserted and not removed, each as often as it is in.
+struct Hands {
+    hashes: Vec<u64>,
+    inserted: Vec<u64>,
+}
+
+impl Hands {
+    fn step(&mut self, filter: &mut CuckooFilter, choice: u64) {
+        let hash = self.hashes[index(choice >> 32, HASHES)];
+        match choice % 64 {
+            0..32 => self.insert(filter, hash),
+            32..40 => self.insert_unique(filter, hash),
+            40..60 => self.remove(filter, choice),
+            60 => *filter = CuckooFilter::from_bytes(&filter.to_bytes()).expect("its own bytes"),
+            61 => merge_with_itself(filter, hash),
+            62 if (choice >> 8).is_multiple_of(16) => {
+                filter.clear();
+                self.inserted.clear();
+                assert!(filter.is_empty() && filter.slots_in_use() == 0);
+            }
+            _ => assert_eq!(filter.occupancy().iter().sum::<u64>(), filter.buckets()),
+        }
+    }
+
+    fn insert(&mut self, filter: &mut CuckooFilter, hash: u64) {
+        let (before, copies, len) = (filter.to_bytes(), filter.count_hash(hash), filter.len());
+        match filter.insert_hash(hash) {
+            Ok(()) => {
+                assert_eq!((filter.count_hash(hash), filter.len()), (copies + 1, len + 1));
+                self.inserted.push(hash);
+            }
+            Err(full) => {
+                assert!(is_one_line(&full.to_string()));
+                assert!(filter.to_bytes() == before, "a refusal changed the filter");
+            }
+        }
+    }
+
+    fn insert_unique(&mut self, filter: &mut CuckooFilter, hash: u64) {
+        let (before, copies) = (filter.to_bytes(), filter.count_hash(hash));
+        match filter.insert_unique_hash(hash) {
+            Ok(true) => {
+                assert_eq!((copies, filter.count_hash(hash)), (0, 1));
+                self.inserted.push(hash);
+            }
+            unchanged => {
+                assert!(unchanged.is_err() || copies > 0);
+                assert!(filter.to_bytes() == before, "a refusal changed the filter");
+            }
+        }
+    }
+
+    fn remove(&mut self, filter: &mut CuckooFilter, choice: u64) {
+        if self.inserted.is_empty() {
+            return;
+        }
+        let hash = self.inserted.swap_remove(index(choice >> 8, self.inserted.len()));
+        let (copies, len) = (filter.count_hash(hash), filter.len());
+        assert!(filter.remove_hash(hash), "an inserted key is not found");
+        assert_eq!((filter.count_hash(hash), filter.len()), (copies - 1, len - 1));
+    }
+}
+
+/// The larger of equal counts changes nothing; their sum is twice as much, or does not fit.
+fn merge_with_itself(filter: &mut CuckooFilter, hash: u64) {
+    let (twin, copies) = (filter.clone(), filter.count_hash(hash));
+    let max = filter.merge(&twin, Merge::Max);
+    assert!(max == Ok(()) && *filter == twin, "the larger of equal counts changed the filter");
+    match filter.merge(&twin, Merge::Sum) {
+        Ok(()) => assert_eq!(filter.count_hash(hash), 2 * copies),
+        Err(_) => assert!(*filter == twin, "a refusal changed the filter"),
+    }
+    *filter = twin;
+}
+
+fn index(choice: u64, len: usize) -> usize {
+    usize::try_from(choice % len as u64).expect("below a length")
+}

@@ -1,0 +1,105 @@
+//! Surgery on the bytes of a filter.
+//!
+//! A change to a file is caught by its checksums, so what lies behind them is never reached by
+//! chance. [`reseal`] makes the checksums fit again, for tests of every check but those.
+//! [`reshape`] makes filters of a few buckets, which no builder gives, where a table is full, both
+//! buckets of a key are one, or a segment has a single bucket.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 192;
+/// Where the header has the checksum of the body.
+pub const BODY_CHECKSUM: usize = 176;
+/// Where the header has the checksum of the bytes before it.
+pub const HEADER_CHECKSUM: usize = 184;
+
+/// Makes both checksums of `image` fit its bytes. Does nothing to bytes that are too few for a
+/// header.
+pub fn reseal(image: &mut [u8]) {
+    let Some((_, body)) = image.split_at_checked(HEADER_BYTES) else { return };
+    let body = xxh3_64(body);
+    set(image, BODY_CHECKSUM, body);
+    reseal_header(image);
+}
+
+/// Makes the checksum of the header fit, and leaves that of the body as it is.
+///
+/// # Panics
+/// Where `image` is shorter than a header.
+pub fn reseal_header(image: &mut [u8]) {
+    let header = xxh3_64(&image[..HEADER_CHECKSUM]);
+    set(image, HEADER_CHECKSUM, header);
+}
+
+/// Writes the 8-byte field at `offset`.
+///
+/// # Panics
+/// Where `image` ends before the field does.
+pub fn set(image: &mut [u8], offset: usize, value: u64) {
+    image[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+/// The image of an empty filter like that of `image`, but of `1 << segment_bits` segments of
+/// `segment_buckets` buckets.
+///
+/// # Panics
+/// Where `image` is shorter than a header, or where the buckets would not fit into memory.
+#[must_use]
+pub fn reshape(image: &[u8], segment_bits: u8, segment_buckets: u32) -> Vec<u8> {
+    let mut header = image[..HEADER_BYTES].to_vec();
+    header[18] = segment_bits;
+    header[20..24].copy_from_slice(&segment_buckets.to_le_bytes());
+    // Keys, entries, counters and distinct entries.
+    header[80..104].fill(0);
+    header[112..120].fill(0);
+    let (semi_sorted, fingerprint_bits) = (header[13] == 1, usize::from(header[15]));
+    let bucket_bits = 4 * fingerprint_bits - if semi_sorted { 4 } else { 0 };
+    let buckets = usize::try_from(segment_buckets).expect("32 bits") << segment_bits;
+    header.resize(HEADER_BYTES + (buckets * bucket_bits).div_ceil(64) * 8 + 16, 0);
+    reseal(&mut header);
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use koel::{CuckooFilter, ImageError, Prefer};
+
+    #[test]
+    fn sealing_what_is_sealed_changes_nothing_and_a_changed_image_passes_the_checksums_again() {
+        let mut filter = CuckooFilter::with_capacity(10);
+        filter.insert("a").unwrap();
+        let sealed = filter.to_bytes();
+        let mut image = sealed.clone();
+        reseal(&mut image);
+        assert_eq!(image, sealed);
+
+        set(&mut image, 80, 2);
+        assert_eq!(CuckooFilter::from_bytes(&image), Err(ImageError::Checksum { part: "header" }));
+        reseal(&mut image);
+        assert_eq!(
+            CuckooFilter::from_bytes(&image),
+            Err(ImageError::Field { field: "keys", got: 2 })
+        );
+        reseal(&mut image[..HEADER_BYTES - 1]);
+    }
+
+    #[test]
+    fn a_reshaped_image_is_an_empty_filter_of_that_shape() {
+        for (prefer, rate) in [(Prefer::Small, 0.03), (Prefer::Small, 0.001), (Prefer::Fast, 1e-5)]
+        {
+            let mut filter = CuckooFilter::builder(5, rate).prefer(prefer).build().unwrap();
+            filter.insert("a").unwrap();
+            for (segment_bits, segment_buckets) in
+                [(0, 1), (0, 2), (0, 7), (1, 1), (2, 3), (0, 100)]
+            {
+                let image = reshape(&filter.to_bytes(), segment_bits, segment_buckets);
+                let reshaped = CuckooFilter::from_bytes(&image).unwrap();
+                assert_eq!(reshaped.buckets(), u64::from(segment_buckets) << segment_bits);
+                assert!(reshaped.is_empty());
+                assert_eq!(reshaped.to_bytes(), image);
+            }
+        }
+    }
+}

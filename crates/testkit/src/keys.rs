@@ -1,0 +1,111 @@
+//! Keys and hashes that are the same in every run.
+//!
+//! Uniform ones are SplitMix64, so that no test needs a random number. The others are made to meet
+//! each other: hashes that share a pair of buckets, or all of an entry, are what a filter must
+//! survive and what uniform hashes of a test almost never are.
+//!
+//! Source: G. Steele, D. Lea, C. Flood, Fast Splittable Pseudorandom Number Generators (OOPSLA
+//! 2014).
+
+use crate::places::Places;
+
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The `counter`-th output of SplitMix64 started at 0.
+#[must_use]
+pub fn splitmix64(counter: u64) -> u64 {
+    mix(counter.wrapping_add(1).wrapping_mul(GAMMA))
+}
+
+fn mix(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// `count` uniform hashes, all different. Equal seeds give equal hashes; a longer run starts as a
+/// shorter one does.
+pub fn hashes(seed: u64, count: u64) -> impl Iterator<Item = u64> + Clone {
+    let start = splitmix64(seed);
+    (0..count).map(move |i| mix(start.wrapping_add(i.wrapping_mul(GAMMA))))
+}
+
+/// Up to 200 hashes with the same home bucket and the same fingerprint as `hash`: no filter of this
+/// shape can tell them apart.
+pub fn sharing_entry(places: &Places, hash: u64) -> impl Iterator<Item = u64> + Clone {
+    let first = places.hash_of(places.pair(hash).0, places.fingerprint(hash));
+    (0..200).map(move |i| first + i)
+}
+
+/// One hash for every fingerprint that lives in the same two buckets as `hash` because it has the
+/// same core.
+pub fn sharing_pair(places: &Places, hash: u64) -> impl Iterator<Item = u64> + Clone {
+    let (home, _) = places.pair(hash);
+    let fraction_bits = places.fraction_bits();
+    let core = places.fingerprint(hash) >> fraction_bits;
+    let places = *places;
+    (0..1 << fraction_bits)
+        .map(move |fraction| places.hash_of(home, (core << fraction_bits) | fraction))
+}
+
+/// One hash for every core, all with home bucket `bucket`: their alternates are all over the
+/// segment.
+pub fn sharing_home(places: &Places, bucket: u64) -> impl Iterator<Item = u64> + Clone {
+    let places = *places;
+    (1..64).map(move |core| places.hash_of(bucket, core << places.fraction_bits()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use koel::{CuckooFilter, Prefer};
+    use std::collections::BTreeSet;
+
+    fn empty(prefer: Prefer, rate: f64) -> CuckooFilter {
+        CuckooFilter::builder(20_000, rate).prefer(prefer).build().unwrap()
+    }
+
+    #[test]
+    fn the_generator_gives_the_published_outputs_and_repeats_itself() {
+        assert_eq!(splitmix64(0), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(splitmix64(1), 0x6e78_9e6a_a1b9_65f4);
+        assert!(hashes(7, 10).eq(hashes(7, u64::MAX).take(10)));
+        assert_eq!(hashes(7, 1000).chain(hashes(8, 1000)).collect::<BTreeSet<_>>().len(), 2000);
+    }
+
+    #[test]
+    fn a_filter_takes_hashes_that_share_an_entry_for_one_key() {
+        for (prefer, rate) in [(Prefer::Small, 0.03), (Prefer::Small, 1e-8), (Prefer::Fast, 1e-4)] {
+            let mut filter = empty(prefer, rate);
+            let places = Places::of(&filter.to_bytes());
+            for hash in hashes(1, 100) {
+                filter.clear();
+                filter.insert_hash(hash).unwrap();
+                let twins: BTreeSet<u64> = sharing_entry(&places, hash).collect();
+                assert_eq!(twins.len(), 200);
+                assert!(twins.iter().all(|&twin| filter.count_hash(twin) == 1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_pair_of_buckets_refuses_the_ninth_hash_that_shares_it() {
+        let mut filter = empty(Prefer::Small, 1e-6);
+        let places = Places::of(&filter.to_bytes());
+        for hash in hashes(2, 50).filter(|&hash| places.pair(hash).0 != places.pair(hash).1) {
+            filter.clear();
+            let accepted =
+                sharing_pair(&places, hash).take_while(|&h| filter.insert_hash(h).is_ok());
+            assert_eq!(accepted.count(), 8);
+        }
+    }
+
+    #[test]
+    fn hashes_that_share_a_home_all_have_it() {
+        let places = Places::of(&empty(Prefer::Fast, 0.01).to_bytes());
+        for bucket in [0, 1, places.buckets() - 1] {
+            assert!(sharing_home(&places, bucket).all(|hash| places.pair(hash).0 == bucket));
+            assert_eq!(sharing_home(&places, bucket).collect::<BTreeSet<_>>().len(), 63);
+        }
+    }
+}

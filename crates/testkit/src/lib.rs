@@ -1,0 +1,17 @@
+//! What the tests of this workspace share: models, key generators, image surgery. Never published.
+//!
+//! An oracle is worth having only if it is not the code it judges: [`places`] computes addresses
+//! from docs/FORMAT.md anew, [`audit`] reads its bytes anew, and [`model`] is an exact multiset.
+//! Whatever drives a filter through random operations (proptest, the fuzz targets, a crash test)
+//! drives it through [`model::Model`] or, where the filter came from bytes of unknown origin,
+//! through [`exercise`].
+#![forbid(unsafe_code)]
+
+pub mod audit;
+pub mod cases;
+pub mod exercise;
+pub mod image;
+pub mod keys;
+pub mod model;
+pub mod places;
+pub mod source;

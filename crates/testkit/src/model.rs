@@ -1,0 +1,328 @@
+//! A filter beside the multiset it stands for.
+//!
+//! The model is exact. A filter cannot tell keys with equal [entries](crate::places::Entry) apart,
+//! so it *is* a multiset of entries, and the model, which knows the entry of each key, says of
+//! every count what it must be, not only what it may not be below. Each operation is checked where
+//! it happens; [`Model::check`] compares everything.
+//!
+//! What is held against the filter: no false negative, ever; every count and the length; an insert
+//! that fails leaves every byte as it was, and fails only for the reason it gives; an entry has at
+//! most two slots; counters keep to their limit; all removed, the bytes are those of the empty
+//! filter; bytes read back are the same filter, read in place they answer alike.
+
+mod check;
+
+use std::collections::BTreeMap;
+
+use koel::{CuckooFilter, FilterView, Full, Merge, MergeError};
+
+use crate::cases::{Case, KEYS, KeyNumber, Op, Setup, Universe};
+use crate::places::{Entry, Places};
+
+/// The copies of each key, under the entry they share.
+type Multiset = BTreeMap<Entry, BTreeMap<KeyNumber, u64>>;
+
+/// A filter and what must be in it.
+#[derive(Debug)]
+pub struct Model {
+    setup: Setup,
+    filter: CuckooFilter,
+    empty: Vec<u8>,
+    places: Places,
+    /// Hash and entry of each key.
+    keys: Vec<(u64, Entry)>,
+    held: Multiset,
+}
+
+impl Model {
+    /// The empty filter of `setup`.
+    #[must_use]
+    pub fn new(setup: Setup) -> Self {
+        let filter = setup.build();
+        let empty = filter.to_bytes();
+        let places = Places::of(&empty);
+        let keys = setup.hashes(&filter).into_iter().map(|hash| (hash, places.entry(hash)));
+        Self { keys: keys.collect(), setup, filter, empty, places, held: Multiset::new() }
+    }
+
+    /// Goes through `case` from beginning to end, then takes everything out again. Returns the
+    /// bytes before that.
+    ///
+    /// # Panics
+    /// Where the filter does not do what it should: that is what a model is for.
+    pub fn run(case: &Case) -> Vec<u8> {
+        let mut model = Self::new(case.setup.clone());
+        case.ops.iter().for_each(|op| model.apply(op));
+        model.check();
+        let bytes = model.filter.to_bytes();
+        model.drain();
+        bytes
+    }
+
+    /// The filter as it is now.
+    #[must_use]
+    pub fn filter(&self) -> &CuckooFilter {
+        &self.filter
+    }
+
+    /// Applies one operation to both and compares what it says.
+    ///
+    /// # Panics
+    /// Where the two differ.
+    pub fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Insert(key) => match self.insert(*key) {
+                Ok(()) | Err(_) => {}
+            },
+            Op::InsertTimes(key, times) => {
+                self.insert_each(&vec![*key; usize::from(*times)]);
+            }
+            Op::InsertRun(first, count) => {
+                self.insert_each(&run(*first, *count).collect::<Vec<_>>());
+            }
+            Op::InsertUnique(key) => self.insert_unique(*key),
+            Op::Remove(key) => self.remove(*key),
+            Op::RemoveRun(first, count) => {
+                self.remove_each(&run(*first, *count).collect::<Vec<_>>());
+                run(*first, *count).for_each(|key| self.remove_all(key));
+            }
+            Op::Count(key) => self.check_key(*key),
+            Op::Clear => {
+                self.filter.clear();
+                self.held.clear();
+                assert_eq!(self.filter.to_bytes(), self.empty, "a cleared filter is empty");
+            }
+            Op::Reload => self.reload(),
+            Op::View => self.check_view(),
+            Op::Merge { other, counts, as_view } => self.merge(other, *counts, *as_view),
+            Op::Check => self.check(),
+        }
+    }
+
+    /// Takes out every copy of every key; then the bytes are those of the empty filter.
+    ///
+    /// # Panics
+    /// Where a key is not found or something stays behind.
+    pub fn drain(&mut self) {
+        (0..=KeyNumber::MAX).for_each(|key| self.remove_all(key));
+        assert!(self.held.is_empty());
+        assert_eq!(self.filter.to_bytes(), self.empty, "all removed is not empty");
+    }
+
+    /// Inserts one after the other until one is refused; all at once it must come to the same.
+    fn insert_each(&mut self, keys: &[KeyNumber]) {
+        let mut at_once = self.filter.clone();
+        let many = match self.setup.universe {
+            Universe::Integers => {
+                let numbers: Vec<u64> = keys.iter().map(|&key| u64::from(key)).collect();
+                at_once.insert_many(&numbers)
+            }
+            _ => at_once.insert_many_hashes(&self.hashes_of(keys)),
+        };
+        let one_by_one = keys.iter().try_for_each(|&key| self.insert(key));
+        assert_eq!(many, one_by_one);
+        assert!(at_once == self.filter, "inserting many is not inserting each");
+    }
+
+    /// Removes a copy of each that has one; all at once it must come to the same.
+    fn remove_each(&mut self, keys: &[KeyNumber]) {
+        let present: Vec<KeyNumber> =
+            keys.iter().copied().filter(|&key| self.copies(key) > 0).collect();
+        let (mut at_once, mut removed) = (self.filter.clone(), vec![false; present.len()]);
+        match self.setup.universe {
+            Universe::Integers => {
+                let numbers: Vec<u64> = present.iter().map(|&key| u64::from(key)).collect();
+                at_once.remove_many(&numbers, &mut removed);
+            }
+            _ => at_once.remove_many_hashes(&self.hashes_of(&present), &mut removed),
+        }
+        present.iter().for_each(|&key| self.remove(key));
+        assert!(removed.iter().all(|&removed| removed), "a present key was not removed");
+        assert!(at_once == self.filter, "removing many is not removing each");
+    }
+
+    fn hashes_of(&self, keys: &[KeyNumber]) -> Vec<u64> {
+        keys.iter().map(|&key| self.keys[usize::from(key)].0).collect()
+    }
+
+    fn insert(&mut self, key: KeyNumber) -> Result<(), Full> {
+        let before = self.filter.to_bytes();
+        let (hash, entry) = self.keys[usize::from(key)];
+        let inserted = match self.setup.universe {
+            Universe::Integers => self.filter.insert(&u64::from(key)),
+            _ => self.filter.insert_hash(hash),
+        };
+        match inserted {
+            Ok(()) => self.hold(key, 1),
+            Err(full) => {
+                self.check_unchanged(&before);
+                let distinct = self.held.len() as u64 + u64::from(!self.held.contains_key(&entry));
+                self.check_refusal(full, distinct);
+                let slots = matches!(full, Full::Slots { .. });
+                assert_eq!(
+                    slots,
+                    self.total(entry) == 0,
+                    "{full} for {} copies",
+                    self.total(entry)
+                );
+            }
+        }
+        self.check_key(key);
+        inserted
+    }
+
+    fn insert_unique(&mut self, key: KeyNumber) {
+        let before = self.filter.to_bytes();
+        let (hash, entry) = self.keys[usize::from(key)];
+        let inserted = match self.setup.universe {
+            Universe::Integers => self.filter.insert_unique(&u64::from(key)),
+            _ => self.filter.insert_unique_hash(hash),
+        };
+        match inserted {
+            Ok(new) => {
+                assert_eq!(new, self.total(entry) == 0, "insert_unique of key {key}");
+                if new {
+                    self.hold(key, 1);
+                } else {
+                    self.check_unchanged(&before);
+                }
+            }
+            Err(full) => {
+                self.check_unchanged(&before);
+                self.check_refusal(full, self.held.len() as u64 + 1);
+                assert!(matches!(full, Full::Slots { .. }), "{full}");
+            }
+        }
+        self.check_key(key);
+    }
+
+    /// Removes a copy if the key has one. Where it has none but shares its entry with a key that
+    /// has, removing is what the documentation forbids, and nothing is done.
+    fn remove(&mut self, key: KeyNumber) {
+        let (hash, entry) = self.keys[usize::from(key)];
+        let copies = self.copies(key);
+        if copies == 0 && self.total(entry) > 0 {
+            return;
+        }
+        let before = (copies == 0).then(|| self.filter.to_bytes());
+        let removed = match self.setup.universe {
+            Universe::Integers => self.filter.remove(&u64::from(key)),
+            _ => self.filter.remove_hash(hash),
+        };
+        assert_eq!(removed, copies > 0, "removing key {key}, which has {copies} copies");
+        match before {
+            Some(before) => self.check_unchanged(&before),
+            None => self.release(key),
+        }
+        self.check_key(key);
+    }
+
+    fn remove_all(&mut self, key: KeyNumber) {
+        (0..self.copies(key)).for_each(|_| self.remove(key));
+    }
+
+    fn merge(&mut self, keys: &[(KeyNumber, u8)], counts: Merge, as_view: bool) {
+        let mut other = self.new_twin();
+        for &(key, times) in keys {
+            other.apply(&Op::InsertTimes(key, times % 8));
+        }
+        let before = self.filter.to_bytes();
+        let theirs = other.filter.to_bytes();
+        let merged = if as_view {
+            let view = FilterView::open(&theirs).expect("the bytes of a filter open");
+            self.filter.merge(&view, counts)
+        } else {
+            self.filter.merge(&other.filter, counts)
+        };
+        assert_eq!(other.filter.to_bytes(), theirs, "a merge leaves the other filter alone");
+        match merged {
+            Ok(()) => unite(&mut self.held, &other.held, counts),
+            Err(MergeError::Full(full)) => {
+                self.check_unchanged(&before);
+                let new = other.held.keys().filter(|entry| !self.held.contains_key(entry)).count();
+                self.check_refusal(full, (self.held.len() + new) as u64);
+            }
+            Err(error) => panic!("filters of one setup do not merge: {error}"),
+        }
+        self.check();
+    }
+
+    /// The empty filter of the same setup.
+    fn new_twin(&self) -> Self {
+        let filter = CuckooFilter::from_bytes(&self.empty).expect("its own bytes are a filter");
+        Self {
+            setup: self.setup.clone(),
+            filter,
+            empty: self.empty.clone(),
+            places: self.places,
+            keys: self.keys.clone(),
+            held: Multiset::new(),
+        }
+    }
+
+    fn reload(&mut self) {
+        let bytes = self.filter.to_bytes();
+        let read = CuckooFilter::from_bytes(&bytes).expect("its own bytes are a filter");
+        assert_eq!(read, self.filter);
+        assert_eq!(read.to_bytes(), bytes, "reading and writing changes the bytes");
+        self.filter = read;
+        self.check_sizes();
+    }
+
+    fn copies(&self, key: KeyNumber) -> u64 {
+        let keys = self.held.get(&self.keys[usize::from(key)].1);
+        keys.and_then(|keys| keys.get(&key)).copied().unwrap_or(0)
+    }
+
+    /// Copies of all keys of an entry.
+    fn total(&self, entry: Entry) -> u64 {
+        self.held.get(&entry).map_or(0, |keys| keys.values().sum())
+    }
+
+    fn hold(&mut self, key: KeyNumber, copies: u64) {
+        let entry = self.keys[usize::from(key)].1;
+        *self.held.entry(entry).or_default().entry(key).or_default() += copies;
+    }
+
+    fn release(&mut self, key: KeyNumber) {
+        let entry = self.keys[usize::from(key)].1;
+        let keys = self.held.get_mut(&entry).expect("a key that is held has an entry");
+        let copies = keys.get_mut(&key).expect("only a key that is held is released");
+        *copies -= 1;
+        if *copies == 0 {
+            keys.remove(&key);
+        }
+        if keys.is_empty() {
+            self.held.remove(&entry);
+        }
+    }
+}
+
+/// `count` keys from `first` on, around the end of the universe.
+fn run(first: KeyNumber, count: u8) -> impl Iterator<Item = KeyNumber> {
+    const { assert!(KEYS == KeyNumber::MAX as u16 + 1) };
+    (0..count).map(move |i| first.wrapping_add(i))
+}
+
+/// The multiset after a merge. The larger count of an entry cannot be divided among its keys by
+/// anyone who sees the filter alone, so a maximum over several keys belongs to the first of them.
+fn unite(ours: &mut Multiset, theirs: &Multiset, counts: Merge) {
+    for (entry, their_keys) in theirs {
+        let our_keys = ours.entry(*entry).or_default();
+        match counts {
+            Merge::Sum => {
+                for (key, copies) in their_keys {
+                    *our_keys.entry(*key).or_default() += copies;
+                }
+            }
+            Merge::Max => {
+                let their_total: u64 = their_keys.values().sum();
+                let our_total: u64 = our_keys.values().sum();
+                if their_total > our_total {
+                    let first = their_keys.keys().next().expect("an entry is held for a key");
+                    *our_keys = BTreeMap::from([(*first, their_total)]);
+                }
+            }
+        }
+    }
+}

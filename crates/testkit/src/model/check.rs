@@ -1,0 +1,124 @@
+//! Comparing a filter with its model: every answer, every size, every reason for a refusal.
+
+use std::collections::BTreeMap;
+
+use koel::{FilterView, Full, ImageError};
+
+use super::Model;
+use crate::audit::audit;
+use crate::cases::{KeyNumber, Universe};
+
+impl Model {
+    /// Compares every answer of the filter with the model's, and verifies its bytes.
+    ///
+    /// # Panics
+    /// Where they differ.
+    pub fn check(&self) {
+        self.compare(&Face {
+            contains: &|hash| self.filter.contains_hash(hash),
+            count: &|hash| self.filter.count_hash(hash),
+            contains_many: &|hashes, found| self.filter.contains_many_hashes(hashes, found),
+            count_many: &|hashes, counts| self.filter.count_many_hashes(hashes, counts),
+            len: self.filter.len(),
+            occupancy: self.filter.occupancy(),
+        });
+        assert_eq!(self.filter.verify(), Ok(()));
+        assert_eq!(audit(&self.filter.to_bytes()), Ok(()));
+        self.check_sizes();
+    }
+
+    pub(super) fn check_view(&self) {
+        let bytes = self.filter.to_bytes();
+        let view = FilterView::open(&bytes).expect("its own bytes open");
+        self.compare(&Face {
+            contains: &|hash| view.contains_hash(hash),
+            count: &|hash| view.count_hash(hash),
+            contains_many: &|hashes, found| view.contains_many_hashes(hashes, found),
+            count_many: &|hashes, counts| view.count_many_hashes(hashes, counts),
+            len: view.len(),
+            occupancy: view.occupancy(),
+        });
+        assert_eq!(view.verify(), Ok::<(), ImageError>(()));
+        assert_eq!(view.to_bytes(), bytes);
+        assert_eq!(format!("{view:?}"), format!("{:?}", self.filter));
+    }
+
+    fn compare(&self, face: &Face<'_>) {
+        let hashes: Vec<u64> = self.keys.iter().map(|&(hash, _)| hash).collect();
+        let (mut found, mut counts) = (vec![false; hashes.len()], vec![0; hashes.len()]);
+        (face.contains_many)(&hashes, &mut found);
+        (face.count_many)(&hashes, &mut counts);
+        for (key, &(hash, entry)) in self.keys.iter().enumerate() {
+            let total = self.total(entry);
+            assert_eq!((face.contains)(hash), total > 0, "contains, key {key}");
+            assert_eq!((face.count)(hash), total, "count, key {key}");
+            assert_eq!((found[key], counts[key]), (total > 0, total), "many, key {key}");
+        }
+        let len: u64 = self.held.values().flat_map(BTreeMap::values).sum();
+        assert_eq!(face.len, len, "length");
+        let in_use: u64 = (0..).zip(face.occupancy).map(|(held, buckets)| held * buckets).sum();
+        assert_eq!(in_use, self.filter.slots_in_use(), "occupancy");
+        assert_eq!(face.occupancy.iter().sum::<u64>(), self.filter.buckets());
+    }
+
+    /// One key, by way of the key where it is one.
+    pub(super) fn check_key(&self, key: KeyNumber) {
+        let (hash, entry) = self.keys[usize::from(key)];
+        let total = self.total(entry);
+        assert_eq!(self.filter.contains_hash(hash), total > 0, "contains, key {key}");
+        assert_eq!(self.filter.count_hash(hash), total, "count, key {key}");
+        if self.setup.universe == Universe::Integers {
+            assert_eq!(self.filter.contains(&u64::from(key)), total > 0, "contains, key {key}");
+            assert_eq!(self.filter.count(&u64::from(key)), total, "count, key {key}");
+        }
+    }
+
+    /// Slots and counters: each entry in one slot or two, with a counter only where there are
+    /// copies to count.
+    pub(super) fn check_sizes(&self) {
+        let totals = || self.held.keys().map(|&entry| self.total(entry));
+        let at_most: u64 = totals().map(|total| total.min(2)).sum();
+        let slots = self.filter.slots_in_use();
+        assert!(self.held.len() as u64 <= slots && slots <= at_most, "{slots} slots");
+
+        let counters = self.filter.distinct_counters();
+        let counted = |copies| totals().filter(|&total| total > copies).count() as u64;
+        assert!(counted(2) <= counters && counters <= counted(1), "{counters} counters");
+        assert!(counters <= self.filter.counter_limit());
+
+        let distinct = self.held.len() as f64;
+        let rate = distinct / self.places.possible_entries();
+        assert!((self.filter.false_positive_rate() - rate).abs() <= 1e-9 * rate);
+        assert!(self.filter.distinct_estimate() >= distinct && self.filter.load_factor() <= 1.0);
+        assert_eq!(self.filter.is_empty(), self.held.is_empty());
+        assert_eq!(self.filter.size_in_bytes(), self.filter.to_bytes().len());
+    }
+
+    pub(super) fn check_unchanged(&self, before: &[u8]) {
+        assert!(self.filter.to_bytes() == before, "a refusal changed the filter");
+    }
+
+    /// Whether the reason is a true one, for an insert that would have made it `distinct` entries.
+    pub(super) fn check_refusal(&self, full: Full, distinct: u64) {
+        let promised = self.setup.promises_capacity() && distinct <= self.filter.capacity();
+        assert!(!promised, "{full}, with {distinct} entries");
+        match full {
+            Full::Slots { in_use, capacity } => {
+                assert_eq!(capacity, self.filter.capacity());
+                assert!(in_use <= self.filter.slots());
+            }
+            Full::Counters { limit } => assert_eq!(limit, self.filter.counter_limit()),
+            other => panic!("{other}, with few copies of anything"),
+        }
+    }
+}
+
+/// The questions that filters and views are both asked.
+struct Face<'a> {
+    contains: &'a dyn Fn(u64) -> bool,
+    count: &'a dyn Fn(u64) -> u64,
+    contains_many: &'a dyn Fn(&[u64], &mut [bool]),
+    count_many: &'a dyn Fn(&[u64], &mut [u64]),
+    len: u64,
+    occupancy: [u64; 5],
+}

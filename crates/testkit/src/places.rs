@@ -1,0 +1,169 @@
+//! Where a hash lives in a filter, computed from docs/FORMAT.md and the header alone.
+//!
+//! The second implementation of the addressing, in 128-bit arithmetic and without a table. A filter
+//! is exactly a multiset of entries, where an entry is a pair of buckets and a fingerprint, so
+//! whoever can name the entry of a hash can say what every count must be.
+
+/// The addressing of one filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    segment_bits: u32,
+    segment_buckets: u64,
+    fingerprint_bits: u32,
+}
+
+/// What the filter stores for a key. Keys with equal entries are one key to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The smaller bucket number of the pair.
+    pub lower: u64,
+    /// The fingerprint; with it and one bucket the other bucket is known.
+    pub fingerprint: u64,
+}
+
+impl Places {
+    /// The addressing that the header of `image` describes.
+    ///
+    /// # Panics
+    /// Where `image` is shorter than a header.
+    #[must_use]
+    pub fn of(image: &[u8]) -> Self {
+        let buckets = image[20..24].try_into().expect("a range of 4 bytes");
+        Self {
+            segment_bits: u32::from(image[18]),
+            segment_buckets: u64::from(u32::from_le_bytes(buckets)),
+            fingerprint_bits: u32::from(image[15]),
+        }
+    }
+
+    /// Buckets of the table.
+    #[must_use]
+    pub fn buckets(&self) -> u64 {
+        self.segment_buckets << self.segment_bits
+    }
+
+    /// Bits of a fingerprint behind its core.
+    #[must_use]
+    pub fn fraction_bits(&self) -> u32 {
+        self.fingerprint_bits - 6
+    }
+
+    /// The fingerprint of a hash.
+    #[must_use]
+    pub fn fingerprint(&self, hash: u64) -> u64 {
+        let p = low(u128::from(hash) * u128::from(self.buckets()));
+        let q = u128::from(p) * 63;
+        let core = high(q) + 1;
+        (core << self.fraction_bits()) | (low(q) >> (64 - self.fraction_bits()))
+    }
+
+    /// Home bucket and other bucket of a hash.
+    #[must_use]
+    pub fn pair(&self, hash: u64) -> (u64, u64) {
+        let home = high(u128::from(hash) * u128::from(self.buckets()));
+        (home, self.other(home, self.fingerprint(hash)))
+    }
+
+    /// What the filter stores for a hash.
+    #[must_use]
+    pub fn entry(&self, hash: u64) -> Entry {
+        self.entry_in(self.pair(hash).0, self.fingerprint(hash))
+    }
+
+    /// The entry of a fingerprint that stands in `bucket`.
+    #[must_use]
+    pub fn entry_in(&self, bucket: u64, fingerprint: u64) -> Entry {
+        Entry { lower: bucket.min(self.other(bucket, fingerprint)), fingerprint }
+    }
+
+    /// How many entries there can be, each as likely as any other: an entry has two buckets.
+    #[must_use]
+    pub fn possible_entries(&self) -> f64 {
+        (63_u64 << self.fraction_bits()) as f64 * self.buckets() as f64 / 2.0
+    }
+
+    /// The smallest hash with this home bucket and fingerprint. The next 200 have them too, because
+    /// 8 of the 64 bits are not used.
+    #[must_use]
+    pub fn hash_of(&self, bucket: u64, fingerprint: u64) -> u64 {
+        let buckets = u128::from(self.buckets());
+        let first = (u128::from(bucket) << 64).div_ceil(buckets);
+        let rest = first * buckets - (u128::from(bucket) << 64);
+        // Core and fraction are digits of `rest`: they begin where 63 * rest reaches this.
+        let digits = u128::from(fingerprint - (1 << self.fraction_bits()));
+        let wanted = (digits << (64 - self.fraction_bits())).div_ceil(63);
+        low(first + wanted.saturating_sub(rest).div_ceil(buckets))
+    }
+
+    fn other(&self, bucket: u64, fingerprint: u64) -> u64 {
+        let local = bucket % self.segment_buckets;
+        let core = fingerprint >> self.fraction_bits();
+        let reflection = (mix(core) * self.segment_buckets) >> 32;
+        bucket - local + (reflection + self.segment_buckets - local) % self.segment_buckets
+    }
+}
+
+/// MurmurHash3's 32-bit finaliser, on 64-bit numbers.
+fn mix(core: u64) -> u64 {
+    let x = ((core ^ (core >> 16)) * 0x85eb_ca6b) & 0xffff_ffff;
+    let x = ((x ^ (x >> 13)) * 0xc2b2_ae35) & 0xffff_ffff;
+    x ^ (x >> 16)
+}
+
+fn high(product: u128) -> u64 {
+    u64::try_from(product >> 64).expect("half of a product")
+}
+
+fn low(product: u128) -> u64 {
+    u64::try_from(product & u128::from(u64::MAX)).expect("half of a product")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys;
+
+    fn shapes() -> impl Iterator<Item = Places> {
+        let sizes = [(0, 1), (0, 2), (0, 41), (3, 1), (2, 1234), (4, 0x0001_0001)];
+        sizes.into_iter().flat_map(|(segment_bits, segment_buckets)| {
+            [8, 13, 32].map(|fingerprint_bits| Places {
+                segment_bits,
+                segment_buckets,
+                fingerprint_bits,
+            })
+        })
+    }
+
+    #[test]
+    fn a_hash_made_for_a_place_has_it_and_so_have_the_next_200_but_not_the_one_before() {
+        for places in shapes() {
+            for hash in keys::hashes(3, 2000) {
+                let (home, fingerprint) = (places.pair(hash).0, places.fingerprint(hash));
+                let made = places.hash_of(home, fingerprint);
+                assert!(made <= hash);
+                for twin in [made, made + 100, made + 200] {
+                    assert_eq!(
+                        (places.pair(twin).0, places.fingerprint(twin)),
+                        (home, fingerprint)
+                    );
+                }
+                let before = made.wrapping_sub(1);
+                assert_ne!(
+                    (places.pair(before).0, places.fingerprint(before)),
+                    (home, fingerprint)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_other_bucket_of_the_other_bucket_is_home() {
+        for places in shapes() {
+            for hash in keys::hashes(4, 2000) {
+                let (home, other) = places.pair(hash);
+                assert!(home < places.buckets() && other < places.buckets());
+                assert_eq!(places.other(other, places.fingerprint(hash)), home);
+            }
+        }
+    }
+}

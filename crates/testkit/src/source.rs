@@ -1,0 +1,267 @@
+//! Rust and Cargo manifests read as text: enough of both for a test that looks at imports and
+//! words.
+//!
+//! No parser: comments, strings and characters are blanked out, and what is left is searched. That
+//! is exact for words and for paths that start at the root of a crate, which is all that is asked
+//! here; it does not expand macros and does not follow `use` renames.
+
+/// The text with comments, strings and characters blanked out.
+#[must_use]
+pub fn code_of(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let hidden = literal_length(rest, code.chars().next_back());
+        let (token, after) = rest.split_at(if hidden == 0 { first.len_utf8() } else { hidden });
+        if hidden == 0 {
+            code.push_str(token);
+        } else {
+            code.extend(token.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        }
+        rest = after;
+    }
+    code
+}
+
+/// The length of the comment, string or character at the start of `rest`; 0 if there is none.
+fn literal_length(rest: &str, before: Option<char>) -> usize {
+    if rest.starts_with("//") {
+        return rest.find('\n').unwrap_or(rest.len());
+    }
+    if rest.starts_with("/*") {
+        return block_comment_length(rest);
+    }
+    let inside_a_name = before.is_some_and(is_word);
+    if let Some(raw) = rest.strip_prefix('r').filter(|_| !inside_a_name || before == Some('b')) {
+        let hashes = raw.len() - raw.trim_start_matches('#').len();
+        if raw[hashes..].starts_with('"') {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let start = 1 + hashes + 1;
+            return rest[start..].find(&end).map_or(rest.len(), |at| start + at + end.len());
+        }
+    }
+    match rest.as_bytes() {
+        [b'"', ..] => quoted_length(rest, '"'),
+        [b'\'', b'\\', ..] => quoted_length(rest, '\''),
+        [b'\'', ..] => {
+            let end = rest[1..].chars().next().map_or(1, |c| 1 + c.len_utf8());
+            if rest[end..].starts_with('\'') { end + 1 } else { 0 }
+        }
+        _ => 0,
+    }
+}
+
+fn quoted_length(rest: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        if c == quote && !escaped {
+            return at + 1;
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    rest.len()
+}
+
+fn block_comment_length(rest: &str) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while at < rest.len() {
+        match &rest.as_bytes()[at..] {
+            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
+            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    rest.len()
+}
+
+/// Code without the items behind `#[cfg(test)]`.
+#[must_use]
+pub fn without_tests(code: &str) -> String {
+    let Some((shipped, rest)) = code.split_once("#[cfg(test)]") else { return code.to_owned() };
+    let mut depth = 0;
+    for (at, c) in rest.char_indices() {
+        depth += match c {
+            '(' | '[' | '{' => 1,
+            ')' | ']' | '}' => -1,
+            _ => 0,
+        };
+        // The attributes of the item end in a bracket; the item itself in a brace or a semicolon.
+        if depth == 0 && (c == '}' || c == ';') {
+            return shipped.to_owned() + &without_tests(&rest[at + 1..]);
+        }
+    }
+    shipped.to_owned()
+}
+
+/// The names that follow `crate::`, also where it is spelled with `super`, of which `depth` lead to
+/// the root of the crate.
+#[must_use]
+pub fn crate_paths(code: &str, depth: usize) -> Vec<String> {
+    let code = code.replace(&"super::".repeat(depth), "crate::");
+    let mut names = Vec::new();
+    for after in code.split("crate::").skip(1) {
+        match after.strip_prefix('{') {
+            None => names.push(first_word(after)),
+            Some(group) => names.extend(items_of(group).into_iter().map(first_word)),
+        }
+    }
+    names
+}
+
+/// The items of a group of imports, whose opening brace has been taken off.
+fn items_of(group: &str) -> Vec<&str> {
+    let (mut items, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            ',' | '}' if depth == 0 => {
+                items.push(group[start..at].trim());
+                start = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    items.retain(|item| !item.is_empty());
+    items
+}
+
+/// What `lib.rs` re-exports: name and module.
+#[must_use]
+pub fn exports_of(lib: &str) -> Vec<(String, String)> {
+    let code = code_of(lib);
+    let mut exports = Vec::new();
+    for line in code.split("pub use ").skip(1) {
+        let line = line.split(';').next().unwrap_or(line);
+        let Some((module, names)) = line.split_once("::") else { continue };
+        let items = match names.strip_prefix('{') {
+            Some(group) => items_of(group),
+            None => vec![names],
+        };
+        exports.extend(items.into_iter().map(|item| (first_word(item), module.to_owned())));
+    }
+    exports
+}
+
+fn first_word(text: &str) -> String {
+    text.chars().take_while(|&c| is_word(c)).collect()
+}
+
+/// Whether `word` stands in the code, not as a part of a longer name.
+#[must_use]
+pub fn has_word(code: &str, word: &str) -> bool {
+    code.split(|c| !is_word(c)).any(|found| found == word)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Section and crate of every dependency in a manifest.
+#[must_use]
+pub fn dependencies(manifest: &str) -> Vec<(String, String)> {
+    let kind_of = |header: &str| {
+        let kinds = ["dev-dependencies", "build-dependencies", "dependencies"];
+        kinds.into_iter().find(|kind| header.split(['.', '[', ']']).any(|part| part == *kind))
+    };
+    let (mut section, mut found) = (None, Vec::new());
+    for line in manifest.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        if line.starts_with('[') {
+            section = kind_of(line);
+            // `[dependencies.name]`, whose lines are no dependencies, except that one may rename
+            // it.
+            let name = line.trim_matches(['[', ']']).rsplit('.').next().unwrap_or(line);
+            if let Some(kind) = section.take_if(|kind| *kind != name) {
+                found.push((kind, name.to_owned()));
+            }
+        } else if let Some((_, package)) = line.split_once("package = \"") {
+            let kind = section.unwrap_or("dependencies");
+            found.push((kind, package.split('"').next().unwrap_or(package).to_owned()));
+        } else if let Some(kind) = section
+            && let Some((name, _)) = line.split_once(['.', ' ', '='])
+        {
+            found.push((kind, name.trim_matches('"').to_owned()));
+        }
+    }
+    found.into_iter().map(|(kind, name)| (kind.to_owned(), name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(code: &str) -> Vec<&str> {
+        code.split_whitespace().collect()
+    }
+
+    #[test]
+    fn comments_strings_and_characters_are_no_code() {
+        let text = r##"let a = "unsafe"; // unsafe
+            /* unsafe /* unsafe */ unsafe */ let b = r#"un"safe"#; let c = ['"', '\'', '/'];
+            fn life<'a>(x: &'a str) -> char { b"\"unsafe\\"; br"unsafe\"; for r in x {} } end"##;
+        let code = code_of(text);
+        assert!(!has_word(&code, "unsafe"));
+        assert_eq!(code.lines().count(), text.lines().count());
+        let left = "let a = ; let b = ; let c = [ , , ]; fn life<'a>(x: &'a str) -> char { b ; b ; for r in x {} } end";
+        assert_eq!(words(&code), words(left));
+    }
+
+    #[test]
+    fn a_word_is_found_whole_or_not_at_all() {
+        assert!(has_word("a { unsafe { x } }", "unsafe"));
+        assert!(!has_word("#![forbid(unsafe_code)] nonunsafe", "unsafe"));
+        assert!(has_word("use std::fs;", "std"));
+        assert!(!has_word("my_std::fs", "std"));
+    }
+
+    #[test]
+    fn what_is_compiled_for_tests_only_is_cut_out() {
+        let code =
+            "a #[cfg(test)] const F: [u8; 2] = [1; 2]; b #[cfg(test)] mod t { fn f() { x } } c";
+        assert_eq!(words(&without_tests(code)), ["a", "b", "c"]);
+        assert_eq!(words(&without_tests("a #[cfg(test)] mod tests; b")), ["a", "b"]);
+        let behind_another = "a #[cfg(test)] #[expect(dead_code)] fn f(x: [u8; 3]) {} b";
+        assert_eq!(words(&without_tests(behind_another)), ["a", "b"]);
+    }
+
+    #[test]
+    fn names_of_the_crate_are_found_however_they_are_imported() {
+        let code = "use crate::table::{Table, x}; use crate::{Builder, a::{b, c}, counters};
+            fn f() { crate::geometry::mix() } use super::layout::Word; use super::super::filter;";
+        let found = ["table", "Builder", "a", "counters", "geometry"];
+        assert_eq!(crate_paths(code, 9), found);
+        assert!(crate_paths(code, 1).contains(&"layout".to_owned()));
+        assert_eq!(crate_paths("use super::layout; use super::super::filter;", 2), ["filter"]);
+    }
+
+    #[test]
+    fn exports_know_their_module() {
+        let exports = exports_of("pub use a::{B, C};\nmod d;\npub use d::E; // pub use f::G;");
+        let expected = [("B", "a"), ("C", "a"), ("E", "d")];
+        assert_eq!(exports, expected.map(|(name, module)| (name.to_owned(), module.to_owned())));
+    }
+
+    #[test]
+    fn dependencies_are_found_in_every_form() {
+        let manifest = "[package]\nname = \"x\"\n[dependencies]\na = \"1\"\nb.workspace = true\n# c = 1\n\
+            d = { path = \"..\", package = \"real\" }\n[dev-dependencies]\n\"e\" = \"1\"\n\
+            [dependencies.f]\nversion = \"1\"\npackage = \"renamed\"\n[target.'cfg(unix)'.dependencies]\ng = \"1\"\n[features]\nh = []\n";
+        let found = dependencies(manifest);
+        let expected = [
+            ("dependencies", "a"),
+            ("dependencies", "b"),
+            ("dependencies", "real"),
+            ("dev-dependencies", "e"),
+            ("dependencies", "f"),
+            ("dependencies", "renamed"),
+            ("dependencies", "g"),
+        ];
+        assert_eq!(found, expected.map(|(kind, name)| (kind.to_owned(), name.to_owned())));
+    }
+}

@@ -1,0 +1,355 @@
+//! The rules of the house that no compiler checks: who imports whom, and how every source file
+//! looks.
+//!
+//! Each rule is a function from the text of files to complaints. It is applied to this workspace,
+//! where there must be none, and to small texts that break it, where there must be one: a rule that
+//! cannot fail protects nothing.
+
+use std::fs;
+use std::path::Path;
+
+use testkit::source::{code_of, crate_paths, dependencies, exports_of, has_word, without_tests};
+
+/// Crates of `crates/` and what they may import of each other. Development dependencies may add
+/// `testkit`.
+const CRATES: &[(&str, &[&str])] = &[
+    ("koel", &[]),
+    ("koel-cli", &["koel", "koel-store"]),
+    ("koel-store", &["koel"]),
+    ("koel-valkey", &["koel"]),
+    ("koel-python", &["koel"]),
+    ("koel-bench", &["koel", "koel-cli", "koel-store", "koel-valkey", "koel-python", "testkit"]),
+    ("testkit", &["koel", "koel-store"]),
+    ("fuzz", &["koel", "koel-store", "testkit"]),
+];
+
+/// The lower floors of `koel` and what they may import of the rest. The floors above them may
+/// import anything.
+const FLOORS: &[(&str, &[&str])] = &[
+    ("key", &[]),
+    ("hash", &["key"]),
+    ("geometry", &[]),
+    ("layout", &["geometry"]),
+    ("prefetch", &[]),
+    ("table", &["geometry", "layout", "prefetch"]),
+    ("placement", &["geometry", "layout", "table"]),
+    ("counters", &["error"]),
+    ("store", &["counters"]),
+];
+
+/// Files with `unsafe` code.
+const UNSAFE_FILES: &[&str] = &[
+    "crates/koel-bench/src/limits/walk.rs",
+    "crates/koel-cli/src/filter_file.rs",
+    "crates/koel/src/geometry/dispatch.rs",
+    "crates/koel/src/prefetch.rs",
+];
+
+/// What nothing in `image.rs` may be called: bytes come in and go out as slices.
+const IO_WORDS: &[&str] = &["std", "fs", "io", "File", "Read", "Write", "Mmap", "OpenOptions"];
+
+const MAX_LINES: usize = 600;
+
+/// A file: its path from the root of the repository, with slashes, and its text.
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// The module of `crates/koel/src` that the file belongs to.
+    fn module(&self) -> Option<&str> {
+        let inside = self.path.strip_prefix("crates/koel/src/")?;
+        inside.split(['/', '.']).next()
+    }
+
+    fn is_test(&self) -> bool {
+        self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
+    }
+
+    /// The code that is compiled into the crate.
+    fn shipped(&self) -> String {
+        if self.is_test() { String::new() } else { without_tests(&code_of(&self.text)) }
+    }
+}
+
+// ---- the rules
+
+fn imports_outside_the_table(manifest: &Source) -> Vec<String> {
+    let folder = manifest.path.trim_end_matches("/Cargo.toml").trim_start_matches("crates/");
+    let Some((_, allowed)) = CRATES.iter().find(|(name, _)| *name == folder) else {
+        return vec![format!(
+            "{}: crate `{folder}` is not in CRATES of this test; enter it with what it may import, \
+             and in ARCHITECTURE.md",
+            manifest.path
+        )];
+    };
+    let ours = |name: &String| CRATES.iter().any(|(known, _)| known == name);
+    let mut complaints = Vec::new();
+    for (section, name) in dependencies(&manifest.text).into_iter().filter(|(_, name)| ours(name)) {
+        let for_tests = section == "dev-dependencies" && name == "testkit";
+        if !allowed.contains(&name.as_str()) && !for_tests {
+            complaints.push(format!(
+                "{}: `{folder}` may not import `{name}` in [{section}]; move the code to a crate \
+                 that may, or change CRATES and ARCHITECTURE.md",
+                manifest.path
+            ));
+        }
+    }
+    complaints
+}
+
+/// `exports` are the names that the root of the crate re-exports, each with its module.
+fn imports_of_a_higher_floor(source: &Source, exports: &[(String, String)]) -> Vec<String> {
+    let Some(module) = source.module() else { return Vec::new() };
+    let Some((_, allowed)) = FLOORS.iter().find(|(floor, _)| *floor == module) else {
+        return Vec::new();
+    };
+    let mut complaints = Vec::new();
+    for name in crate_paths(&source.shipped(), depth(&source.path)) {
+        let exported = exports.iter().find(|(export, _)| *export == name);
+        let target = exported.map_or(name.as_str(), |(_, module)| module);
+        if target != module && !allowed.contains(&target) {
+            complaints.push(format!(
+                "{}: floor `{module}` may not import `{name}` of `{target}`; pass what it needs as \
+                 an argument, or move it down",
+                source.path
+            ));
+        }
+    }
+    complaints
+}
+
+fn use_of_the_standard_library(source: &Source) -> Vec<String> {
+    let found = source.module().is_some() && has_word(&source.shipped(), "std");
+    complain(found, source, "the library is `no_std`: take it from `core` or `alloc`")
+}
+
+fn input_or_output_in_the_image(source: &Source) -> Vec<String> {
+    let code = source.shipped();
+    let found =
+        source.module() == Some("image") && IO_WORDS.iter().any(|word| has_word(&code, word));
+    complain(
+        found,
+        source,
+        "`image` turns bytes into values and back; do input and output above it",
+    )
+}
+
+fn missing_header(source: &Source) -> Vec<String> {
+    let text = source.text.trim_start();
+    let found = !text.starts_with("//! ") && !text.starts_with("#![doc = include_str!");
+    complain(found, source, "open with `//!`: what the file is, why it exists, its invariants")
+}
+
+fn too_many_lines(source: &Source) -> Vec<String> {
+    let found = source.text.lines().count() > MAX_LINES;
+    complain(found, source, "more than 600 lines: divide it")
+}
+
+fn bytes_beyond_ascii(source: &Source) -> Vec<String> {
+    let line = source.text.lines().position(|line| !line.is_ascii());
+    complain(line.is_some(), source, &format!("line {} is not ASCII", line.unwrap_or(0) + 1))
+}
+
+fn allowed_lints(source: &Source) -> Vec<String> {
+    let code: String = code_of(&source.text).split_whitespace().collect();
+    let found = code.contains("#[allow(") || code.contains("#![allow(");
+    complain(found, source, "use `#[expect(lint, reason = \"...\")]` instead of `allow`")
+}
+
+fn undeclared_unsafe(source: &Source) -> Vec<String> {
+    let (has, listed) =
+        (has_word(&code_of(&source.text), "unsafe"), UNSAFE_FILES.contains(&source.path.as_str()));
+    match (has, listed) {
+        (true, false) => complain(true, source, "`unsafe` outside UNSAFE_FILES; do without it"),
+        (false, true) => complain(true, source, "has no `unsafe`; take it off UNSAFE_FILES"),
+        _ => Vec::new(),
+    }
+}
+
+fn complain(found: bool, source: &Source, what: &str) -> Vec<String> {
+    if found { vec![format!("{}: {what}", source.path)] } else { Vec::new() }
+}
+
+/// How many times `super` leads from the top of a file of `koel` to the root of the crate.
+fn depth(path: &str) -> usize {
+    let inside = path.trim_start_matches("crates/koel/src/").trim_end_matches("/mod.rs");
+    inside.split('/').count()
+}
+
+// ---- the workspace
+
+/// Every file of the repository below `crates`, `fuzz` and `scripts` whose path `wanted` accepts.
+fn sources(wanted: impl Fn(&str) -> bool) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = vec!["crates".to_owned(), "fuzz".to_owned(), "scripts".to_owned()];
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder)).expect("a folder of this repository") {
+            let entry = entry.expect("an entry of a folder");
+            let name = entry.file_name().into_string().expect("a name in UTF-8");
+            let path = format!("{folder}/{name}");
+            if entry.path().is_dir() {
+                let made = ["target", "corpus", "artifacts"].contains(&name.as_str());
+                folders.extend(Some(path).filter(|_| !made));
+            } else if wanted(&path) {
+                sources.push(Source { text: read(&entry.path()), path });
+            }
+        }
+    }
+    assert!(!sources.is_empty());
+    sources
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).expect("a file of text")
+}
+
+fn is_rust(path: &str) -> bool {
+    path.ends_with(".rs")
+}
+
+#[track_caller]
+fn assert_kept(wanted: impl Fn(&str) -> bool, rule: impl Fn(&Source) -> Vec<String>) {
+    let complaints: Vec<String> = sources(wanted).iter().flat_map(rule).collect();
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+#[test]
+fn each_crate_imports_only_what_the_table_allows() {
+    assert_kept(|path| path.ends_with("/Cargo.toml"), imports_outside_the_table);
+}
+
+#[test]
+fn each_floor_of_the_library_imports_only_floors_below_it() {
+    let lib = sources(|path| path == "crates/koel/src/lib.rs");
+    let exports = exports_of(&lib[0].text);
+    assert!(exports.contains(&("CuckooFilter".to_owned(), "filter".to_owned())));
+    assert_kept(is_rust, |source| imports_of_a_higher_floor(source, &exports));
+}
+
+#[test]
+fn every_floor_of_this_test_is_a_module_of_the_library() {
+    let files = sources(is_rust);
+    for (floor, _) in FLOORS {
+        assert!(files.iter().any(|file| file.module() == Some(floor)), "no module `{floor}`");
+    }
+}
+
+#[test]
+fn the_library_uses_nothing_of_the_standard_library() {
+    assert_kept(is_rust, use_of_the_standard_library);
+}
+
+#[test]
+fn the_image_does_no_input_or_output() {
+    assert_kept(is_rust, input_or_output_in_the_image);
+}
+
+#[test]
+fn every_file_says_what_it_is_is_short_and_is_plain_text() {
+    assert_kept(is_rust, missing_header);
+    assert_kept(is_rust, too_many_lines);
+    let made_by_cargo = |path: &str| path.ends_with("Cargo.lock");
+    assert_kept(|path| !made_by_cargo(path) && is_source(path), bytes_beyond_ascii);
+}
+
+/// Rust, manifests and scripts, but not data.
+fn is_source(path: &str) -> bool {
+    is_rust(path) || path.ends_with(".toml") || path.starts_with("scripts/")
+}
+
+#[test]
+fn no_lint_is_allowed_and_unsafe_code_is_where_it_is_said_to_be() {
+    assert_kept(is_rust, allowed_lints);
+    assert_kept(is_rust, undeclared_unsafe);
+}
+
+// ---- the rules, seen to fail
+
+fn source(path: &str, text: &str) -> Source {
+    Source { path: path.to_owned(), text: text.to_owned() }
+}
+
+/// The one complaint of a rule about a text, which names the file.
+#[track_caller]
+fn complaint(path: &str, text: &str, rule: impl Fn(&Source) -> Vec<String>) -> String {
+    let [complaint] = <[String; 1]>::try_from(rule(&source(path, text))).expect("one complaint");
+    assert!(complaint.starts_with(path), "{complaint}");
+    complaint
+}
+
+#[track_caller]
+fn assert_silent(path: &str, text: &str, rule: impl Fn(&Source) -> Vec<String>) {
+    assert_eq!(rule(&source(path, text)), Vec::<String>::new());
+}
+
+#[test]
+fn a_crate_that_imports_a_crate_above_it_is_named() {
+    let rule = imports_outside_the_table;
+    let path = "crates/koel/Cargo.toml";
+    complaint(path, "[dependencies]\nkoel-cli.workspace = true\n", rule);
+    complaint(path, "[dependencies.testkit]\n", rule);
+    complaint(path, "[build-dependencies]\ntestkit = { path = \"../testkit\" }\n", rule);
+    complaint(path, "[target.'cfg(unix)'.dependencies]\nx = { package = \"koel-store\" }\n", rule);
+    assert_silent(
+        path,
+        "[dependencies]\nserde = \"1\"\n[dev-dependencies]\ntestkit = \"1\"\n",
+        rule,
+    );
+    assert_silent("crates/koel-cli/Cargo.toml", "[dependencies]\nkoel = \"1\"\n", rule);
+    assert!(complaint("crates/koel-new/Cargo.toml", "", rule).contains("ARCHITECTURE.md"));
+}
+
+#[test]
+fn a_floor_that_imports_a_higher_one_is_named() {
+    let exports = exports_of("pub use filter::{CuckooFilter, Merge};");
+    let rule = |source: &Source| imports_of_a_higher_floor(source, &exports);
+    complaint("crates/koel/src/geometry.rs", "use crate::table::Table;", rule);
+    complaint("crates/koel/src/layout/word.rs", "use super::super::placement::Plan;", rule);
+    complaint("crates/koel/src/layout/mod.rs", "use super::{filter::Profile};", |source| {
+        assert_eq!(depth(&source.path), 1);
+        rule(source)
+    });
+    complaint("crates/koel/src/placement.rs", "use crate::CuckooFilter;", rule);
+    complaint("crates/koel/src/table.rs", "fn f() -> crate::Merge { x }", rule);
+    assert_silent("crates/koel/src/layout/word.rs", "use super::SLOTS;", rule);
+    assert_silent("crates/koel/src/filter/mod.rs", "use crate::table::Table;", rule);
+    let in_a_test = "#[cfg(test)]\nmod tests { use crate::filter::Profile; }";
+    assert_silent("crates/koel/src/geometry.rs", in_a_test, rule);
+}
+
+#[test]
+fn a_library_file_that_uses_the_standard_library_is_named() {
+    let path = "crates/koel/src/hash.rs";
+    complaint(path, "use std::fmt;", use_of_the_standard_library);
+    assert_silent(path, "/// std::fmt\nuse core::fmt;", use_of_the_standard_library);
+    assert_silent("crates/koel-cli/src/main.rs", "use std::fmt;", use_of_the_standard_library);
+    let image = "crates/koel/src/image.rs";
+    complaint(image, "fn save(file: &mut File) {}", input_or_output_in_the_image);
+    assert_silent(image, "struct Reader; struct Writer;", input_or_output_in_the_image);
+}
+
+#[test]
+fn a_file_without_header_too_long_or_not_ascii_is_named() {
+    let path = "crates/koel/examples/a.rs";
+    complaint(path, "// A story.\nfn main() {}", missing_header);
+    complaint(path, "", missing_header);
+    assert_silent(path, "//! A story.", missing_header);
+    assert_silent(path, "#![doc = include_str!(\"../README.md\")]", missing_header);
+    complaint(path, &"\n".repeat(MAX_LINES + 1), too_many_lines);
+    assert_silent(path, &"\n".repeat(MAX_LINES), too_many_lines);
+    assert!(complaint(path, "a\n\u{e4}", bytes_beyond_ascii).contains("line 2"));
+}
+
+#[test]
+fn an_allowed_lint_and_unsafe_code_are_named() {
+    let path = "crates/koel/src/table.rs";
+    complaint(path, "#[ allow(dead_code)]", allowed_lints);
+    complaint(path, "#![allow(\n    dead_code\n)]", allowed_lints);
+    assert_silent(path, "#[expect(dead_code, reason = \"#[allow(\")] // #[allow(", allowed_lints);
+    complaint(path, "fn f() { unsafe { g() } }", undeclared_unsafe);
+    complaint(UNSAFE_FILES[0], "fn f() {}", undeclared_unsafe);
+    assert_silent(path, "#![forbid(unsafe_code)] // unsafe", undeclared_unsafe);
+}
