@@ -15,3 +15,8 @@ pub mod keys;
 pub mod model;
 pub mod places;
 pub mod source;
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
