@@ -163,6 +163,8 @@ pub enum MergeError {
     },
     /// The union does not fit.
     Full(Full),
+    /// The other filter is a view of bytes that are not sound.
+    Unsound(ImageError),
 }
 
 impl fmt::Display for MergeError {
@@ -173,6 +175,7 @@ impl fmt::Display for MergeError {
                 "the filters differ in {field}; build both with the same capacity, error rate, preference and hash"
             ),
             Self::Full(full) => write!(f, "the union does not fit: {full}"),
+            Self::Unsound(error) => write!(f, "the other filter is {error}"),
         }
     }
 }

@@ -52,9 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut union = FilterFile::open(first)?.load()?;
     for path in others {
         let file = FilterFile::open(path)?;
-        let other = file.view()?;
-        other.verify().map_err(|error| file.failure(error))?;
-        union.merge(&other, how).map_err(|error| refused(path, error))?;
+        union.merge(&file.view()?, how).map_err(|error| refused(path, error))?;
     }
     output::write_filter(&args.out, &union)?;
     let report = if args.json {
@@ -87,5 +85,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn refused(path: &Path, error: MergeError) -> Failure {
-    Failure::Merge { path: path.to_owned(), error }
+    let path = path.to_owned();
+    match error {
+        MergeError::Unsound(error) => Failure::Image { path, error },
+        error => Failure::Merge { path, error },
+    }
 }

@@ -122,6 +122,11 @@ impl<S: Store> CuckooFilter<S> {
         self.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
     }
 
+    /// Whether the filter is a view, whose body may be anything.
+    pub(super) fn is_unverified(&self) -> bool {
+        self.body_checksum.is_some()
+    }
+
     /// XXH3-64 of buckets and counters as stored.
     fn checksum(&self) -> u64 {
         let mut state = Xxh3::new();

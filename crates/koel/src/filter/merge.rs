@@ -17,7 +17,7 @@ pub enum Merge {
 }
 
 impl CuckooFilter {
-    /// Adds the keys of `other` to this filter. Membership afterwards is that of the union; `other` may be a view.
+    /// Adds the keys of `other` to this filter. Membership afterwards is that of the union; `other` may be a view, which is verified first.
     ///
     /// ```
     /// use koel::{CuckooFilter, Merge};
@@ -31,13 +31,17 @@ impl CuckooFilter {
     /// ```
     ///
     /// # Errors
-    /// [`MergeError`] where the filters differ in layout, size or hash, or where the union does not fit; then nothing has changed.
+    /// [`MergeError`] where the filters differ in layout, size or hash, where the union does not fit, or where a view is not sound; then
+    /// nothing has changed.
     pub fn merge<S: Store>(
         &mut self,
         other: &CuckooFilter<S>,
         counts: Merge,
     ) -> Result<(), MergeError> {
         self.check_compatible(other)?;
+        if other.is_unverified() {
+            other.verify().map_err(MergeError::Unsound)?;
+        }
         let mut union = self.clone();
         for place in other.table.distinct_entries() {
             let theirs = other.count_place(&place);
