@@ -1,0 +1,115 @@
+//! The arguments of the bench, and how it reads numbers: `1e6`, `16e6`, `996147`, `1_000_000`.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// 95 % of 2^20 and 2^24: the most that `qfilter` takes without doubling its table, and a load that every cuckoo filter of a power of two
+/// of slots reaches. A million keys would leave `qfilter` half empty: twice the memory, and faster.
+const KEYS: &str = "996147,15938355";
+
+#[derive(Debug, Parser)]
+#[command(name = "koel-bench", about = "Measures Koel, its rivals and this machine's limits")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Inserts, lookups and deletes of every filter, over the same keys
+    Filters(FiltersArgs),
+    /// Random cache lines a second that this machine can read
+    Limits(LimitsArgs),
+    /// Writes BENCHMARKS.md and its plots
+    Report(ReportArgs),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct FiltersArgs {
+    /// How many keys, one table for each number
+    #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = KEYS)]
+    pub(crate) keys: Vec<u64>,
+    /// The error rate asked for, by those that can be asked
+    #[arg(long, default_value_t = 0.002)]
+    pub(crate) fpr: f64,
+    /// Only these filters
+    #[arg(long, num_args = 1.., value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// How often everything is measured; medians are printed
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) reps: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Huge pages for everyone's tables, where glibc can give them
+    #[arg(long)]
+    pub(crate) huge: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LimitsArgs {
+    /// Sizes of the table in bytes
+    #[arg(long, value_delimiter = ',', value_parser = whole_number,
+          default_value = "1048576,4194304,16777216,67108864,268435456,1073741824")]
+    pub(crate) bytes: Vec<u64>,
+    /// Operations in each measurement
+    #[arg(long, default_value = "4e6", value_parser = whole_number)]
+    pub(crate) ops: u64,
+    /// How often everything is measured; medians are printed
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) reps: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// The folder that BENCHMARKS.md and plots/ are written into
+    #[arg(long, default_value = "docs")]
+    pub(crate) out: PathBuf,
+    /// The largest table of the plots, in bytes; keys in memory take five times as much
+    #[arg(long, default_value = "268435456", value_parser = whole_number)]
+    pub(crate) max_bytes: u64,
+    /// Small tables and one repetition: to see that the report works, not to publish it
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+/// A whole number above 0, as digits or with an exponent.
+fn whole_number(text: &str) -> Result<u64, String> {
+    let plain = text.replace('_', "");
+    if let Ok(number) = plain.parse::<u64>() {
+        return if number > 0 { Ok(number) } else { Err("give a number above 0".into()) };
+    }
+    let number: f64 = plain.parse().map_err(|_| "give a number such as 1e6".to_string())?;
+    if !(1.0..=1e15).contains(&number) || number.fract() != 0.0 {
+        return Err("give a whole number from 1 to 1e15, such as 16e6".into());
+    }
+    Ok(truncated(number))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the caller has a whole number from 1 to 1e15"
+)]
+fn truncated(number: f64) -> u64 {
+    number as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_digits_or_have_an_exponent() {
+        assert_eq!(whole_number("996147"), Ok(996_147));
+        assert_eq!(whole_number("1_000"), Ok(1000));
+        assert_eq!(whole_number("1.6e7"), Ok(16_000_000));
+        for wrong in ["0", "-3", "1.5", "1e16", "x", "nan", "inf", ""] {
+            assert!(whole_number(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! One size, every filter: the keys, the order, the clock.
+//!
+//! Each repetition starts with another filter, so that none always runs in the wake of the same one. Small sizes are built
+//! several times a repetition, so that a measurement takes milliseconds. A table comes fresh from the allocator: its first touch belongs to the
+//! inserts, for everyone alike.
+
+use std::time::Duration;
+
+use testkit::keys::hashes;
+
+use crate::clock::{median, mops, spread, timed};
+use crate::subject::{Filter, Op, Subject};
+
+/// Keys handled in a repetition, at least, and lookups and deletes at most.
+const AT_LEAST: usize = 1_000_000;
+const QUERIES: usize = 16_000_000;
+
+/// Seeds of the streams of keys: those put in, those not, those to fill up with.
+const PRESENT: u64 = 1;
+const ABSENT: u64 = 2;
+const BEYOND: u64 = 3;
+
+/// Whether to fill each filter once more, until it refuses a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loads {
+    /// Find the load at the first refusal.
+    Measure,
+    /// Save the time.
+    Skip,
+}
+
+/// The same keys for all filters.
+pub(crate) struct Keys {
+    pub(crate) present: Vec<u64>,
+    absent: Vec<u64>,
+}
+
+impl Keys {
+    pub(crate) fn new(count: usize) -> Self {
+        let absent = count.clamp(AT_LEAST, QUERIES) as u64;
+        Self {
+            present: hashes(PRESENT, count as u64).collect(),
+            absent: hashes(ABSENT, absent).collect(),
+        }
+    }
+
+    /// As many absent keys as are put in, others each round until there are no more.
+    fn absent(&self, round: usize) -> &[u64] {
+        let length = self.present.len().min(self.absent.len());
+        let parts = self.absent.len() / length;
+        &self.absent[round % parts * length..][..length]
+    }
+}
+
+/// What was found out about one subject at one size.
+pub(crate) struct Row {
+    pub(crate) subject: &'static Subject,
+    pub(crate) keys: usize,
+    /// Millions a second, one sample each repetition; empty where there is no such operation.
+    samples: [Vec<f64>; 4],
+    pub(crate) bits_per_key: f64,
+    false_positives: usize,
+    lookups_of_absent: usize,
+    /// The share of slots in use at the first refusal.
+    pub(crate) load: Option<f64>,
+    /// Keys not accepted, or not found again.
+    pub(crate) lost: usize,
+}
+
+impl Row {
+    fn new(subject: &'static Subject, keys: usize) -> Self {
+        Self {
+            subject,
+            keys,
+            samples: Default::default(),
+            bits_per_key: 0.0,
+            false_positives: 0,
+            lookups_of_absent: 0,
+            load: None,
+            lost: 0,
+        }
+    }
+
+    fn samples(&self, op: Op) -> &[f64] {
+        &self.samples[op as usize]
+    }
+
+    /// The median of an operation's speed.
+    pub(crate) fn mops(&self, op: Op) -> Option<f64> {
+        let samples = self.samples(op);
+        (!samples.is_empty()).then(|| median(samples))
+    }
+
+    pub(crate) fn spread(&self, op: Op) -> f64 {
+        spread(self.samples(op))
+    }
+
+    /// The measured error rate.
+    pub(crate) fn fpr(&self) -> Option<f64> {
+        let lookups = self.lookups_of_absent;
+        (lookups > 0).then(|| self.false_positives as f64 / lookups as f64)
+    }
+}
+
+/// All subjects over so many keys.
+pub(crate) fn measure(
+    subjects: &[&'static Subject],
+    keys: usize,
+    rate: f64,
+    repetitions: u32,
+    loads: Loads,
+) -> Vec<Row> {
+    let mut rows: Vec<_> = subjects.iter().map(|&subject| Row::new(subject, keys)).collect();
+    let keys = Keys::new(keys);
+    for repetition in 0..repetitions {
+        for step in 0..rows.len() {
+            // A third of the list further each time, so that the neighbours change too.
+            let turn = repetition as usize * (rows.len() / 3 + 1);
+            let row = (step + turn) % rows.len();
+            repeat(&mut rows[row], &keys, rate);
+        }
+    }
+    if loads == Loads::Measure {
+        for row in &mut rows {
+            row.load = load_at_refusal(row.subject, rate, &keys);
+        }
+    }
+    rows
+}
+
+/// One repetition of one subject.
+fn repeat(row: &mut Row, keys: &Keys, rate: f64) {
+    let rounds = (AT_LEAST / keys.present.len()).clamp(1, 50);
+    let mut totals = [(Duration::ZERO, 0); 4];
+    for round in 0..rounds {
+        let mut filter = (row.subject.build)(keys.present.len(), rate);
+        one_round(row, filter.as_mut(), keys, round, &mut totals);
+    }
+    for (samples, (time, operations)) in row.samples.iter_mut().zip(totals) {
+        if operations > 0 {
+            samples.push(mops(operations, time));
+        }
+    }
+}
+
+/// Inserts, lookups and deletes of one filter, timed into `totals`.
+fn one_round(
+    row: &mut Row,
+    filter: &mut dyn Filter,
+    keys: &Keys,
+    round: usize,
+    totals: &mut [(Duration, usize); 4],
+) {
+    let mut add = |op: Op, time: Duration, operations: usize| {
+        totals[op as usize].0 += time;
+        totals[op as usize].1 += operations;
+    };
+    let (time, accepted) = timed(|| filter.insert(&keys.present));
+    if row.subject.mode(Op::Insert).is_some() {
+        add(Op::Insert, time, accepted);
+    }
+    row.bits_per_key = filter.bytes() as f64 * 8.0 / accepted.max(1) as f64;
+    let queried = &keys.present[..accepted.min(QUERIES)];
+    if row.subject.mode(Op::Hit).is_some() {
+        let (time, found) = timed(|| filter.find(queried));
+        add(Op::Hit, time, queried.len());
+        row.lost = keys.present.len() - accepted + queried.len() - found;
+    }
+    if row.subject.mode(Op::Miss).is_some() {
+        let absent = keys.absent(round);
+        let (time, found) = timed(|| filter.find(absent));
+        add(Op::Miss, time, absent.len());
+        row.false_positives += found;
+        row.lookups_of_absent += absent.len();
+    }
+    if row.subject.mode(Op::Delete).is_some() {
+        let (time, _) = timed(|| filter.delete(queried));
+        add(Op::Delete, time, queried.len());
+    }
+}
+
+/// The share of slots in use when a filter refuses the first key.
+fn load_at_refusal(subject: &Subject, rate: f64, keys: &Keys) -> Option<f64> {
+    let mut filter = (subject.build)(keys.present.len(), rate);
+    let slots = filter.slots()?;
+    let room = slots.saturating_sub(keys.present.len()) as u64 + 100;
+    let mut accepted = filter.fill(&keys.present);
+    if accepted == keys.present.len() {
+        accepted += filter.fill(&hashes(BEYOND, room).collect::<Vec<_>>());
+    }
+    Some(accepted as f64 / slots as f64)
+}

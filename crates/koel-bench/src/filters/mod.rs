@@ -1,0 +1,110 @@
+//! `filters`: every filter over the same keys, as tables or as JSON.
+
+mod measure;
+
+pub(crate) use measure::{Loads, Row, measure};
+
+use serde_json::json;
+
+use crate::args::FiltersArgs;
+use crate::subject::Op;
+use crate::subjects::{YARDSTICK, chosen};
+use crate::table::{Table, figure, grouped};
+use crate::{Failure, machine};
+
+/// How the tables are to be read; printed above them.
+pub(crate) const LEGEND: &str = "\
+Millions of operations a second of one thread's CPU time, medians. `x`: how many times as fast koel-fast is, one key a call. `+-`: the largest spread
+of the four, (max - min) / median. bits/key: memory by keys put in. fpr: measured with absent keys. load: share of slots in use at the first refusal.";
+
+pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
+    if !(args.fpr > 0.0 && args.fpr < 1.0) {
+        return Err(format!("an error rate of {} is not between 0 and 1", args.fpr).into());
+    }
+    let subjects = chosen(&args.only)?;
+    if args.huge {
+        machine::restart_with_huge_pages()?;
+        report_huge_pages();
+    }
+    if !args.json {
+        println!("{}\n{LEGEND}", machine::description());
+    }
+    for &keys in &args.keys {
+        let rows = measure(&subjects, usize::try_from(keys)?, args.fpr, args.reps, Loads::Measure);
+        if args.json {
+            rows.iter().for_each(print_json);
+        } else {
+            println!("\n{} keys, error rate {}", grouped(keys), args.fpr);
+            print!("{}", table(&rows).plain());
+            print!("{}", notes(&rows));
+        }
+    }
+    Ok(())
+}
+
+/// Says whether the allocator really gives huge pages: a table of 64 MiB, touched.
+fn report_huge_pages() {
+    let table = std::hint::black_box(vec![1_u8; 64 << 20]);
+    let huge = machine::huge_bytes();
+    drop(table);
+    eprintln!("huge pages: {} MiB of a table of 64 MiB", huge >> 20);
+}
+
+/// One line each operation.
+fn print_json(row: &Row) {
+    for op in Op::ALL {
+        if let (Some(mode), Some(mops)) = (row.subject.mode(op), row.mops(op)) {
+            let line = json!({
+                "filter": row.subject.name,
+                "keys": row.keys,
+                "op": op.name(),
+                "mode": mode.name(),
+                "mops": mops,
+                "bits_per_key": row.bits_per_key,
+                "fpr": row.fpr(),
+                "load": row.load,
+                "spread": row.spread(op),
+            });
+            println!("{line}");
+        }
+    }
+}
+
+/// A line each subject, with its speed relative to Koel's.
+pub(crate) fn table(rows: &[Row]) -> Table {
+    let yardstick = rows.iter().find(|row| row.subject.name == YARDSTICK);
+    let mut table = Table::new(&[
+        "filter", "mode", "insert", "x", "hit", "x", "miss", "x", "delete", "x", "+-", "bits/key",
+        "fpr", "load",
+    ]);
+    for row in rows {
+        let mode = row.subject.modes.iter().flatten().next().map_or("-", |mode| mode.name());
+        let mut cells = vec![row.subject.name.to_string(), mode.to_string()];
+        for op in Op::ALL {
+            let ratio = yardstick.and_then(|koel| Some(koel.mops(op)? / row.mops(op)?));
+            cells.extend([figure(row.mops(op)), figure(ratio)]);
+        }
+        let spread = Op::ALL.map(|op| row.spread(op)).into_iter().fold(0.0, f64::max);
+        cells.push(format!("{:.0} %", spread * 100.0));
+        cells.push(figure(Some(row.bits_per_key)));
+        cells.push(row.fpr().map_or("-".into(), |rate| format!("{:.4} %", rate * 100.0)));
+        cells.push(row.load.map_or("-".into(), |load| format!("{load:.3}")));
+        table.push(cells);
+    }
+    table
+}
+
+/// What must be known beside the figures, a line each.
+pub(crate) fn notes(rows: &[Row]) -> String {
+    let mut notes = String::new();
+    for row in rows {
+        let name = row.subject.name;
+        if !row.subject.note.is_empty() && !name.ends_with("+mix") {
+            notes += &format!("* {name}: {}.\n", row.subject.note);
+        }
+        if row.lost > 0 {
+            notes += &format!("* {name}: {} keys refused or not found again.\n", row.lost);
+        }
+    }
+    notes
+}

@@ -1,0 +1,61 @@
+//! A table of cache lines in pages of a chosen size, touched before it is used.
+
+use memmap2::{Advice, MmapMut};
+
+use crate::{Failure, machine};
+
+const HUGE_PAGE: usize = 2 << 20;
+pub(super) const LINE: usize = 64;
+
+/// What the table is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// 4 KiB each, and no others.
+    Small,
+    /// 2 MiB each.
+    Huge,
+}
+
+impl Pages {
+    pub(crate) const ALL: [Self; 2] = [Self::Small, Self::Huge];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Small => "4k",
+            Self::Huge => "huge",
+        }
+    }
+}
+
+/// The table. It begins at a huge page, whatever its own pages are.
+pub(super) struct Memory {
+    map: MmapMut,
+    start: usize,
+    bytes: usize,
+}
+
+impl Memory {
+    pub(super) fn new(bytes: usize, pages: Pages) -> Result<Self, Failure> {
+        if bytes < LINE {
+            return Err(format!("a table needs {LINE} bytes or more").into());
+        }
+        // Whole huge pages, and one to spare for the alignment.
+        let mut map = MmapMut::map_anon(bytes.next_multiple_of(HUGE_PAGE) + HUGE_PAGE)?;
+        map.advise(match pages {
+            Pages::Small => Advice::NoHugePage,
+            Pages::Huge => Advice::HugePage,
+        })?;
+        let start = map.as_ptr().align_offset(HUGE_PAGE);
+        map[start..].iter_mut().step_by(LINE).for_each(|byte| *byte = 1);
+        Ok(Self { map, start, bytes })
+    }
+
+    pub(super) fn lines(&self) -> &[[u8; LINE]] {
+        self.map[self.start..][..self.bytes].as_chunks().0
+    }
+
+    /// How much of the mapping is in huge pages, as the system says.
+    pub(super) fn huge_bytes(&self) -> u64 {
+        machine::huge_bytes_at(self.map.as_ptr().addr() + self.start)
+    }
+}

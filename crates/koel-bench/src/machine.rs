@@ -1,0 +1,120 @@
+//! What this machine is, and whether memory is really in huge pages: as far as /proc tells.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::Failure;
+
+/// Makes glibc ask for huge pages for all its memory; read when a process starts.
+const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+
+/// The processor and how many of its cores are here.
+pub(crate) fn description() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = info.lines().find(|line| line.starts_with(name))?;
+        line.split_once(':').map(|(_, value)| value.trim().to_string())
+    };
+    let model = field("model name").unwrap_or_else(|| "unknown processor".into());
+    let numbers = [("family", "cpu family"), ("model", "model")]
+        .map(|(short, name)| field(name).map(|value| format!("{short} {value}")))
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{model} ({numbers}), {cores} cores, {} GiB of memory", memory_gib())
+}
+
+fn memory_gib() -> u64 {
+    let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = info.lines().find_map(|line| kibibytes(line, "MemTotal:")).unwrap_or(0);
+    kib.div_ceil(1 << 20)
+}
+
+/// The number of a line such as `AnonHugePages:   2048 kB`.
+fn kibibytes(line: &str, name: &str) -> Option<u64> {
+    line.strip_prefix(name)?.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+/// Today, as year-month-day in UTC.
+pub(crate) fn today() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let (year, month, day) = civil(now.map_or(0, |since| since.as_secs() / 86_400));
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The date of a day counted from 1970-01-01. Source: H. Hinnant, chrono-compatible low-level date algorithms.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day_of_year - (153 * shifted_month + 2) / 5 + 1)
+}
+
+/// Bytes in huge pages of the mapping that holds `address`.
+pub(crate) fn huge_bytes_at(address: usize) -> u64 {
+    huge_bytes_in(&fs::read_to_string("/proc/self/smaps").unwrap_or_default(), address)
+}
+
+fn huge_bytes_in(smaps: &str, address: usize) -> u64 {
+    let mut inside = false;
+    for line in smaps.lines() {
+        if let Some((start, end)) = range(line) {
+            inside = (start..end).contains(&address);
+        } else if let (true, Some(kib)) = (inside, kibibytes(line, "AnonHugePages:")) {
+            return kib * 1024;
+        }
+    }
+    0
+}
+
+/// The addresses of a line such as `7f0000000000-7f0000200000 rw-p ...`.
+fn range(line: &str) -> Option<(usize, usize)> {
+    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+    Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
+}
+
+/// Bytes of this process in huge pages.
+pub(crate) fn huge_bytes() -> u64 {
+    let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let kib = rollup.lines().find_map(|line| kibibytes(line, "AnonHugePages:"));
+    kib.unwrap_or(0) * 1024
+}
+
+/// Starts this program anew with huge pages for every table, unless that has been done.
+pub(crate) fn restart_with_huge_pages() -> Result<(), Failure> {
+    if std::env::var(TUNABLES.0).is_ok_and(|value| value.contains(TUNABLES.1)) {
+        return Ok(());
+    }
+    let mut command = Command::new(std::env::current_exe()?);
+    let failure = command.args(std::env::args_os().skip(1)).env(TUNABLES.0, TUNABLES.1).exec();
+    Err(format!("cannot start again with huge pages: {failure}").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_since_1970_become_dates() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(11_016), (2000, 2, 29));
+        assert_eq!(civil(20_454), (2026, 1, 1));
+    }
+
+    #[test]
+    fn huge_pages_are_those_of_the_mapping_that_holds_the_address() {
+        let smaps = "1000-2000 rw-p 00000000 00:00 0\nAnonHugePages:  4 kB\n\
+                     2000-3000 rw-p 00000000 00:00 0\nSize: 4 kB\nAnonHugePages:   2048 kB\n";
+        assert_eq!(huge_bytes_in(smaps, 0x1fff), 4096);
+        assert_eq!(huge_bytes_in(smaps, 0x2000), 2048 * 1024);
+        assert_eq!(huge_bytes_in(smaps, 0x3000), 0);
+    }
+}

@@ -1,0 +1,41 @@
+//! Measures Koel, its rivals and this machine's limits, side by side in one process.
+//!
+//! `filters` runs every filter over the same keys; `limits` finds how many random cache lines a core of this machine reads a second, which
+//! no filter can pass; `report` runs both over many sizes and writes docs/BENCHMARKS.md with its plots.
+//!
+//! The only crate that knows a rival. Figures of different runs should not be compared: a machine has good and bad hours, so compare
+//! ratios within one run.
+
+mod args;
+mod clock;
+mod filters;
+mod limits;
+mod machine;
+mod report;
+mod subject;
+mod subjects;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+/// What stopped a run, as a sentence.
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::Filters(args) => filters::run(&args),
+        Command::Limits(args) => limits::run(&args),
+        Command::Report(args) => report::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("koel-bench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `report`: docs/BENCHMARKS.md and its plots, all from one run.
+//!
+//! `speed.rs` has throughput by table size, beside the machine's limit; `space.rs` bits per key by error rate; `load.rs` what an
+//! insert costs as a filter fills, and what churn costs. `plot.rs` draws. The numbers stand beside the command, the machine and the day.
+
+mod load;
+mod plot;
+mod space;
+mod speed;
+
+use std::fs;
+use std::path::Path;
+
+use crate::args::ReportArgs;
+use crate::table::{bytes, grouped};
+use crate::{Failure, machine};
+
+/// How large and how often.
+pub(crate) struct Scale {
+    /// Sizes of the tables of all filters.
+    keys: Vec<usize>,
+    /// Slots of the tables in the plots by size, where they are a power of two.
+    slots: Vec<usize>,
+    /// Sizes of the tables of the machine's limit.
+    limits: Vec<u64>,
+    limit_operations: u64,
+    /// Keys of the plots by error rate and by load.
+    one_size: usize,
+    repetitions: u32,
+}
+
+/// 95 % of a power of two: see `args.rs`.
+fn full(slots: usize) -> usize {
+    slots * 19 / 20
+}
+
+impl Scale {
+    fn of(args: &ReportArgs) -> Self {
+        if args.quick {
+            return Self {
+                keys: vec![20_000],
+                slots: vec![1 << 13, 1 << 15],
+                limits: vec![1 << 16, 1 << 18],
+                limit_operations: 100_000,
+                one_size: 20_000,
+                repetitions: 1,
+            };
+        }
+        let slots = (15..=30).step_by(2).map(|bits| 1_usize << bits);
+        // Twelve bits a slot.
+        let fits = |&slots: &usize| slots as u64 * 3 / 2 <= args.max_bytes;
+        let limits = (16..=30).step_by(2).map(|bits| 1_u64 << bits);
+        Self {
+            keys: vec![full(1 << 20), full(1 << 24)],
+            slots: slots.filter(fits).collect(),
+            limits: limits.collect(),
+            limit_operations: 4_000_000,
+            one_size: full(1 << 20),
+            repetitions: 3,
+        }
+    }
+}
+
+pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    let scale = Scale::of(args);
+    let plots = args.out.join("plots");
+    fs::create_dir_all(&plots)?;
+    let mut page = head(args);
+    page += &speed::tables(&scale)?;
+    page += &speed::by_size(&scale, &plots)?;
+    page += &space::by_rate(&scale, &plots)?;
+    page += &space::by_count(&scale);
+    page += &load::inserts(&scale, &plots)?;
+    page += &load::churn_section(&scale, &plots)?;
+    fs::write(args.out.join("BENCHMARKS.md"), page)?;
+    Ok(())
+}
+
+fn head(args: &ReportArgs) -> String {
+    let quick = if args.quick { " --quick" } else { "" };
+    format!(
+        "# Benchmarks\n\n\
+         Written by one run of this command, on the machine and the day named below; nothing here was copied by hand.\n\n\
+         ```sh\ncargo run --release -p koel-bench -- report --max-bytes {}{quick}\n```\n\n\
+         | | |\n|---|---|\n| machine | {} |\n| day | {} |\n| build | release, default target: no `target-cpu=native` |\n\n\
+         One thread's CPU time; the same random 64-bit keys for every filter, hashed by each in its own way (`+mix`: with a cheap hash \
+         instead of the crate's default); the order of the filters changes between repetitions; medians. Other work on the machine moves the \
+         figures of a whole run up and down together: compare ratios. Tables are full where a filter can be: {} keys are 95 % of 2^20 \
+         slots.\n\n",
+        args.max_bytes,
+        machine::description(),
+        machine::today(),
+        grouped(full(1 << 20) as u64),
+    )
+}
+
+/// A picture in the page.
+fn picture(plots: &Path, file: &str, what: &str) -> String {
+    let folder = plots.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    format!("![{what}]({folder}/{file})\n\n")
+}
+
+/// Ticks of an axis of bytes: powers of four from the first size below to the first above.
+fn byte_ticks(values: &[f64]) -> Vec<(f64, String)> {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(0.0, f64::max);
+    let sizes: Vec<u64> = (10..=34).step_by(2).map(|bits| 1_u64 << bits).collect();
+    let from = sizes.iter().rposition(|&size| size as f64 <= low).unwrap_or(0);
+    let to = sizes.iter().position(|&size| size as f64 >= high).unwrap_or(sizes.len() - 1);
+    sizes[from..=to].iter().map(|&size| (size as f64, bytes(size))).collect()
+}

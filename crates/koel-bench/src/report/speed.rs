@@ -1,0 +1,139 @@
+//! Speed: all filters at a few sizes as tables, some filters at many sizes as plots beside the machine's limit.
+
+use std::path::Path;
+
+use super::plot::{Axis, Chart, Ink, Line};
+use super::{Scale, byte_ticks, full, picture};
+use crate::Failure;
+use crate::filters::{self, LEGEND, Loads, Row, measure};
+use crate::limits::{self, Limit, Pages};
+use crate::subject::{Op, Subject};
+use crate::subjects::{SUBJECTS, chosen};
+use crate::table::{Table, figure, grouped};
+
+/// The error rate asked for: fingerprints of twelve bits in a cuckoo filter.
+const RATE: f64 = 0.002;
+
+/// In the plots by size; the place in the list chooses the colour.
+const PLOTTED: [&str; 7] = [
+    "koel-fast",
+    "koel-small",
+    "qfilter",
+    "cuckoofilter+mix",
+    "scalable_cuckoo_filter+mix",
+    "fastbloom+mix",
+    "sbbf",
+];
+
+/// A table of all filters for each number of keys.
+pub(super) fn tables(scale: &Scale) -> Result<String, Failure> {
+    let mut page = format!("## All filters\n\n{}\n\n", LEGEND.replace('\n', " "));
+    let subjects = chosen(&[])?;
+    for &keys in &scale.keys {
+        eprintln!("all filters, {} keys", grouped(keys as u64));
+        let rows = measure(&subjects, keys, RATE, scale.repetitions, Loads::Measure);
+        page += &format!("### {} keys, error rate {RATE} asked for\n\n", grouped(keys as u64));
+        page += &format!("{}\n{}\n", filters::table(&rows).markdown(), filters::notes(&rows));
+    }
+    Ok(page)
+}
+
+/// Inserts and lookups by size of the table.
+pub(super) fn by_size(scale: &Scale, plots: &Path) -> Result<String, Failure> {
+    let limits = limits_by_size(scale)?;
+    let mut page = format!(
+        "## The machine\n\nRandom cache lines, millions of operations a second; \
+        `ring`: lines asked for so many operations ahead.\n\n{}\n",
+        limits::table(&limits).markdown()
+    );
+    let names = PLOTTED.map(String::from);
+    let subjects = chosen(&names)?;
+    let mut rows = Vec::new();
+    for &slots in &scale.slots {
+        eprintln!("filters by size, {} keys", grouped(full(slots) as u64));
+        // The largest sizes take minutes each.
+        let repetitions = if slots > 1 << 22 { 1 } else { scale.repetitions };
+        rows.extend(measure(&subjects, full(slots), RATE, repetitions, Loads::Skip));
+    }
+    page += "## By size of the table\n\nTables in pages of 4 KiB. Grey: what this machine allows two \
+        random lines an operation, the two buckets of a cuckoo filter, with and without prefetching. \
+        Above 4 million keys everything was measured once.\n\n";
+    for (op, file, title) in [
+        (Op::Miss, "lookups.svg", "Lookups of absent keys, millions a second"),
+        (Op::Insert, "inserts.svg", "Inserts until full, millions a second"),
+    ] {
+        chart(op, title, &rows, &limits).save(&plots.join(file))?;
+        page += &picture(plots, file, title);
+    }
+    page += &by_size_table(&rows);
+    Ok(page)
+}
+
+fn limits_by_size(scale: &Scale) -> Result<Vec<Limit>, Failure> {
+    let mut limits = Vec::new();
+    for &size in &scale.limits {
+        for pages in Pages::ALL {
+            limits.extend(limits::of_table(
+                size,
+                pages,
+                scale.limit_operations,
+                scale.repetitions,
+            )?);
+        }
+    }
+    Ok(limits)
+}
+
+fn chart(op: Op, title: &'static str, rows: &[Row], limits: &[Limit]) -> Chart {
+    let mut lines: Vec<_> =
+        plotted().map(|(number, subject)| line(op, rows, subject, number)).collect();
+    lines.push(limit_line("limit: two lines, prefetched", 0, limits, |ring| ring > 0));
+    lines.push(limit_line("two lines, unaided", 1, limits, |ring| ring == 0));
+    lines.retain(|line| !line.points.is_empty());
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let sizes: Vec<_> = points().map(|point| point.0).collect();
+    Chart {
+        title,
+        x: Axis::marked("bytes of the table", byte_ticks(&sizes)),
+        y: Axis::decades("millions a second", points().map(|point| point.1)),
+        lines,
+    }
+}
+
+/// The plotted subjects in all their modes, each with the number of its look.
+fn plotted() -> impl Iterator<Item = (usize, &'static Subject)> {
+    let number = |name: &str| PLOTTED.iter().position(|plotted| *plotted == name);
+    SUBJECTS.iter().filter_map(move |subject| Some((number(subject.name)?, subject)))
+}
+
+fn line(op: Op, rows: &[Row], subject: &'static Subject, number: usize) -> Line {
+    let of = rows.iter().filter(|row| std::ptr::eq(row.subject, subject));
+    let point = |row: &Row| Some((row.bits_per_key * row.keys as f64 / 8.0, row.mops(op)?));
+    let ink = if subject.is_single() { Ink::Filter(number) } else { Ink::Variant(number) };
+    Line { name: subject.label(), ink, points: of.filter_map(point).collect() }
+}
+
+/// The best of some rings, in small pages, two lines an operation.
+fn limit_line(name: &str, number: usize, limits: &[Limit], wanted: fn(usize) -> bool) -> Line {
+    let of = |limit: &&Limit| limit.lines == 2 && limit.pages == Pages::Small && wanted(limit.ring);
+    let chosen: Vec<_> = limits.iter().filter(of).collect();
+    let best = |same: &[&Limit]| {
+        (same[0].bytes as f64, same.iter().map(|limit| limit.mops).fold(0.0, f64::max))
+    };
+    let points = chosen.chunk_by(|a, b| a.bytes == b.bytes).map(best).collect();
+    Line { name: name.into(), ink: Ink::Limit(number), points }
+}
+
+/// The figures behind the plots.
+fn by_size_table(rows: &[Row]) -> String {
+    let mut table = Table::new(&["filter", "keys", "KiB", "insert", "hit", "miss", "delete"]);
+    for (_, subject) in plotted() {
+        for row in rows.iter().filter(|row| std::ptr::eq(row.subject, subject)) {
+            let mut cells = vec![subject.label(), grouped(row.keys as u64)];
+            cells.push(format!("{:.0}", row.bits_per_key * row.keys as f64 / 8192.0));
+            cells.extend(Op::ALL.map(|op| figure(row.mops(op))));
+            table.push(cells);
+        }
+    }
+    format!("<details><summary>The figures</summary>\n\n{}\n</details>\n\n", table.markdown())
+}

@@ -1,0 +1,126 @@
+//! Everything that is measured, one file each.
+//!
+//! To add a filter: a file here with a type that implements [`Filter`](crate::subject::Filter), and a line in [`SUBJECTS`].
+
+mod atomic_cuckoo;
+mod bits;
+mod bloom;
+mod counting_bloom;
+mod cuckoofilter;
+mod d_left;
+mod fastbloom;
+mod koel;
+mod mix;
+mod qfilter;
+mod sbbf;
+mod scalable_cuckoo;
+mod valkey_cuckoo;
+mod xorf;
+
+use crate::Failure;
+use crate::subject::{Mode, Subject};
+
+/// What Koel is compared by: the first of [`SUBJECTS`].
+pub(crate) const YARDSTICK: &str = "koel-fast";
+
+const SINGLE: [Option<Mode>; 4] = [Some(Mode::Single); 4];
+const BATCH: [Option<Mode>; 4] = [Some(Mode::Batch); 4];
+const NO_DELETE: [Option<Mode>; 4] =
+    [Some(Mode::Single), Some(Mode::Single), Some(Mode::Single), None];
+const STATIC: [Option<Mode>; 4] = [Some(Mode::Bulk), Some(Mode::Single), Some(Mode::Single), None];
+
+const EIGHT_BITS: &str = "8-bit fingerprints whatever the rate asked for";
+
+/// A further mode of Koel goes here, beside its other lines: the same name, an adapter of `koel.rs`, and for example
+/// `[Some(Mode::Bulk), None, None, None]`. The first line is what the others are compared with.
+pub(crate) static SUBJECTS: &[Subject] = &[
+    Subject { name: YARDSTICK, modes: SINGLE, build: koel::fast, note: "" },
+    Subject { name: YARDSTICK, modes: BATCH, build: koel::fast_batch, note: "" },
+    Subject { name: "koel-small", modes: SINGLE, build: koel::small, note: "" },
+    Subject { name: "koel-small", modes: BATCH, build: koel::small_batch, note: "" },
+    Subject { name: "cuckoofilter", modes: SINGLE, build: cuckoofilter::default, note: EIGHT_BITS },
+    Subject { name: "cuckoofilter+mix", modes: SINGLE, build: cuckoofilter::mix, note: EIGHT_BITS },
+    Subject {
+        name: "valkey-cuckoo",
+        modes: SINGLE,
+        build: valkey_cuckoo::default,
+        note: EIGHT_BITS,
+    },
+    Subject {
+        name: "valkey-cuckoo+mix",
+        modes: SINGLE,
+        build: valkey_cuckoo::mix,
+        note: EIGHT_BITS,
+    },
+    Subject {
+        name: "scalable_cuckoo_filter",
+        modes: SINGLE,
+        build: scalable_cuckoo::default,
+        note: "never full: load is where it first grows",
+    },
+    Subject {
+        name: "scalable_cuckoo_filter+mix",
+        modes: SINGLE,
+        build: scalable_cuckoo::mix,
+        note: "never full: load is where it first grows",
+    },
+    Subject {
+        name: "atomic-cuckoo-filter",
+        modes: SINGLE,
+        build: atomic_cuckoo::default,
+        note: "the smallest of its 4, 8, 16 and 32 bits that keeps the rate",
+    },
+    Subject {
+        name: "atomic-cuckoo-filter+mix",
+        modes: SINGLE,
+        build: atomic_cuckoo::mix,
+        note: "the smallest of its 4, 8, 16 and 32 bits that keeps the rate",
+    },
+    Subject {
+        name: "qfilter",
+        modes: SINGLE,
+        build: qfilter::build,
+        note: "refuses above a load of 0.95 by design",
+    },
+    Subject { name: "fastbloom", modes: NO_DELETE, build: fastbloom::default, note: "" },
+    Subject { name: "fastbloom+mix", modes: NO_DELETE, build: fastbloom::mix, note: "" },
+    Subject {
+        name: "sbbf",
+        modes: NO_DELETE,
+        build: sbbf::build,
+        note: "the crate sbbf-rs-safe, hashed with XXH3; whole bits per key",
+    },
+    Subject {
+        name: "xorf",
+        modes: STATIC,
+        build: xorf::build,
+        note: "built once from all keys; 8 or 16 bits, whichever is nearer to the rate",
+    },
+    Subject { name: "bloom", modes: NO_DELETE, build: bloom::build, note: "a baseline of ours" },
+    Subject {
+        name: "counting-bloom",
+        modes: SINGLE,
+        build: counting_bloom::build,
+        note: "a baseline of ours, 4-bit counters",
+    },
+    Subject {
+        name: "d-left",
+        modes: SINGLE,
+        build: d_left::build,
+        note: "a baseline of ours, at most 14-bit remainders; load is that of its cells",
+    },
+];
+
+/// Those with these names; all of them if there is none.
+pub(crate) fn chosen(names: &[String]) -> Result<Vec<&'static Subject>, Failure> {
+    let known = |name: &String| SUBJECTS.iter().any(|subject| subject.name == name);
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        let mut list: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
+        list.dedup();
+        return Err(format!("no filter `{unknown}`; there are: {}", list.join(", ")).into());
+    }
+    let wanted = |subject: &&Subject| {
+        names.is_empty() || names.iter().any(|name| name.as_str() == subject.name)
+    };
+    Ok(SUBJECTS.iter().filter(wanted).collect())
+}

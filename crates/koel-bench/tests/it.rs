@@ -1,0 +1,104 @@
+//! The bench runs, at sizes that say nothing about speed, and what it prints has the fields that others read.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What the program prints when run like this.
+fn printed(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_koel-bench"));
+    let output = command.args(arguments).output().expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("it prints text")
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+}
+
+fn texts<'a>(objects: &'a [Value], field: &str) -> BTreeSet<&'a str> {
+    objects.iter().map(|object| object[field].as_str().expect("a text")).collect()
+}
+
+#[test]
+fn filters_prints_an_object_for_each_operation_of_each_filter() {
+    let lines = objects(&printed(&["filters", "--keys", "2e4", "--reps", "1", "--json"]));
+    assert_eq!(texts(&lines, "op"), BTreeSet::from(["insert", "hit", "miss", "delete"]));
+    assert_eq!(texts(&lines, "mode"), BTreeSet::from(["single", "batch", "bulk"]));
+    let names = texts(&lines, "filter");
+    for name in ["koel-fast", "koel-small", "cuckoofilter", "qfilter", "sbbf", "xorf", "bloom"] {
+        assert!(names.contains(name), "{name}");
+    }
+    for line in &lines {
+        assert_eq!(line["keys"], 20_000);
+        assert!(line["mops"].as_f64().unwrap() > 0.0, "{line}");
+        assert!((5.0..100.0).contains(&line["bits_per_key"].as_f64().unwrap()), "{line}");
+        assert!((0.0..0.04).contains(&line["fpr"].as_f64().unwrap()), "{line}");
+        assert!(line["load"].is_null() || (0.5..=1.0).contains(&line["load"].as_f64().unwrap()));
+    }
+    let koel = lines.iter().filter(|line| line["filter"].as_str().unwrap().starts_with("koel"));
+    for line in koel.clone() {
+        assert!(line["fpr"].as_f64().unwrap() <= 0.0022, "{line}");
+        assert!(line["load"].as_f64().unwrap() >= 0.95, "{line}");
+    }
+    assert!(koel.count() >= 16);
+}
+
+#[test]
+fn filters_measures_only_what_is_asked_for_and_prints_a_table() {
+    let text = printed(&[
+        "filters",
+        "--keys",
+        "2e4",
+        "--reps",
+        "1",
+        "--fpr",
+        "0.01",
+        "--only",
+        "koel-small",
+        "d-left",
+    ]);
+    let rows: Vec<_> = text.lines().filter(|line| line.contains("single")).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(rows[0].starts_with("koel-small") && rows[1].starts_with("d-left"));
+    assert!(!text.contains("not found again"), "{text}");
+}
+
+#[test]
+fn an_unknown_filter_is_refused_with_the_names_of_the_known_ones() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_koel-bench"));
+    let output = command.args(["filters", "--only", "zebra"]).output().unwrap();
+    assert!(!output.status.success());
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("zebra") && error.contains("koel-fast"), "{error}");
+}
+
+#[test]
+fn limits_prints_an_object_for_each_table_pages_lines_and_ring() {
+    let lines = objects(&printed(&["limits", "--bytes", "65536,1e6", "--ops", "2e4", "--json"]));
+    assert!(texts(&lines, "pages").contains("4k"));
+    for field in ["lines", "ring", "bytes"] {
+        assert!(lines.iter().all(|line| line[field].is_u64()), "{field}");
+    }
+    assert!(lines.iter().all(|line| line["mops"].as_f64().unwrap() > 0.0));
+    let small = lines.iter().filter(|line| line["pages"] == "4k");
+    assert_eq!(small.count(), 2 * 2 * 6);
+}
+
+#[test]
+fn the_report_is_a_page_whose_pictures_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    printed(&["report", "--quick", "--out", out]);
+    let page = std::fs::read_to_string(folder.path().join("BENCHMARKS.md")).unwrap();
+    let pictures: Vec<_> =
+        page.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    assert_eq!(pictures.len(), 5, "{pictures:?}");
+    for picture in pictures {
+        let svg = std::fs::read_to_string(folder.path().join(Path::new(picture))).unwrap();
+        assert!(svg.contains("<svg") && svg.contains("koel-small"), "{picture}");
+    }
+    assert!(!page.contains("NaN") && !page.contains("inf"));
+}
