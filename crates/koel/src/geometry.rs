@@ -155,17 +155,10 @@ fn mix(value: u32) -> u32 {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use alloc::vec::Vec;
-
-    /// A hash that is uniform and repeatable: SplitMix64.
-    pub(crate) fn hash(counter: u64) -> u64 {
-        let z = counter.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+    use testkit::keys::splitmix64 as hash;
 
     /// How far `counts` are from equal: chi-square, in standard deviations from its mean.
     fn chi_square_sigmas(counts: &[u64]) -> f64 {

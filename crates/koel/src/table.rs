@@ -55,18 +55,22 @@ impl<B: AsRef<[u8]>> Table<B> {
     pub(crate) fn contains(&self, place: &Place) -> bool {
         self.layout.specialise(
             #[inline(always)]
-            |layout| {
-                if layout.bucket_bits() <= u64::BITS {
-                    self.either_has::<u64>(layout, place.buckets(), place.fingerprint, false)
-                } else {
-                    self.either_has::<u128>(layout, place.buckets(), place.fingerprint, false)
-                }
-            },
+            |layout| self.either_has(layout, place.buckets(), place.fingerprint, false),
         )
     }
 
+    /// Whether either bucket of `pair` has the fingerprint, tested in the narrowest register that holds a bucket.
     #[inline(always)]
-    fn either_has<W: Word>(
+    fn either_has(&self, layout: Layout, pair: (u64, u64), fingerprint: u64, eager: bool) -> bool {
+        if layout.bucket_bits() <= u64::BITS {
+            self.either_has_in::<u64>(layout, pair, fingerprint, eager)
+        } else {
+            self.either_has_in::<u128>(layout, pair, fingerprint, eager)
+        }
+    }
+
+    #[inline(always)]
+    fn either_has_in<W: Word>(
         &self,
         layout: Layout,
         (home, alternate): (u64, u64),
@@ -84,11 +88,7 @@ impl<B: AsRef<[u8]>> Table<B> {
             |layout| {
                 for (i, found) in (first..).zip(found) {
                     let (pair, fingerprint) = (places.buckets(i), places.fingerprint(i));
-                    *found = if layout.bucket_bits() <= u64::BITS {
-                        self.either_has::<u64>(layout, pair, fingerprint, true)
-                    } else {
-                        self.either_has::<u128>(layout, pair, fingerprint, true)
-                    };
+                    *found = self.either_has(layout, pair, fingerprint, true);
                 }
             },
         );
@@ -195,11 +195,6 @@ impl<B: AsRef<[u8]>> Table<B> {
             let repeated = bucket[..i].contains(&slot) || (alternate < home && earlier());
             (slot != 0 && !repeated).then_some(place)
         })
-    }
-
-    /// Entries in all buckets. O(buckets).
-    pub(crate) fn entries(&self) -> u64 {
-        self.iter().map(|bucket| 4 - bucket.free()).sum()
     }
 }
 

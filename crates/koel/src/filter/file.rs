@@ -154,13 +154,17 @@ impl<S: Store> CuckooFilter<S> {
 
     fn verify_buckets(&self) -> Result<(), ImageError> {
         let fraction_bits = self.layout().fingerprint_bits() - CORE_BITS;
+        let mut entries = 0;
         for bucket in 0..self.buckets() {
-            let sound = self.layout().is_canonical(self.table.word(bucket))
-                && self.table.read(bucket).entries().all(|slot| slot >> fraction_bits & CORES != 0);
+            let word = self.table.word(bucket);
+            let slots = self.layout().decode(word);
+            let sound = self.layout().is_canonical(word)
+                && slots.entries().all(|slot| slot >> fraction_bits & CORES != 0);
             require("bucket", bucket, sound)?;
+            entries += slots.entries().count() as u64;
         }
         require("padding", 0, self.table.is_padded_with_zeros())?;
-        require("entries", self.entries, self.entries == self.table.entries())?;
+        require("entries", self.entries, self.entries == entries)?;
         let distinct = self.table.distinct_entries().count() as u64;
         require("distinct entries", self.distinct, self.distinct == distinct)
     }

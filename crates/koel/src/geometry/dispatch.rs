@@ -50,7 +50,7 @@ fn locate_avx512(geometry: &Geometry, hashes: &[u64; BLOCK], places: &mut Places
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::tests::hash;
+    use testkit::keys::splitmix64 as hash;
 
     fn shapes() -> impl Iterator<Item = Geometry> {
         let sizes = [(0, 1), (0, 7), (0, 4_000_000_000), (1, 41), (5, 123_457), (12, 262_144)];

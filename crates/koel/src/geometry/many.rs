@@ -1,7 +1,7 @@
 //! The places of a block of hashes at once: the vector form of `locate`.
 //!
 //! The same digits as in `geometry.rs`, written as products of 32 x 32 bits and without branches, so that the compiler turns eight
-//! hashes at a time into vector code. The function is compiled for each instruction set below and chosen at run time, once for a batch; the portable form
+//! hashes at a time into vector code. `dispatch.rs` compiles the function for each instruction set and chooses one for each block; the portable form
 //! is always there, and a test holds all of them to `locate`.
 
 use super::{CORE_BITS, CORES, Geometry, Place};
@@ -56,15 +56,6 @@ impl Places {
     }
 }
 
-/// The constants of a geometry, each as wide as the products that use it.
-#[derive(Clone, Copy)]
-struct Digits {
-    buckets: u64,
-    segment_buckets: u64,
-    segment_shift: u32,
-    fraction_bits: u32,
-}
-
 impl Geometry {
     /// The places of `hashes`, one by one.
     pub(super) fn locate_each(&self, hashes: &[u64; BLOCK], places: &mut Places) {
@@ -76,26 +67,22 @@ impl Geometry {
     /// The places of `hashes`, as `locate` gives them, for a geometry that is narrow.
     #[inline(always)]
     pub(super) fn locate_narrow(&self, hashes: &[u64; BLOCK], places: &mut Places) {
-        let digits = Digits {
-            buckets: self.buckets(),
-            segment_buckets: u64::from(self.segment_buckets),
-            segment_shift: 63 - self.segment_bits,
-            fraction_bits: self.fraction_bits(),
-        };
+        let (buckets, segment_buckets) = (self.buckets(), u64::from(self.segment_buckets));
+        let (segment_shift, fraction_bits) = (63 - self.segment_bits, self.fraction_bits());
         for (i, &hash) in hashes.iter().enumerate() {
-            let (bucket, rest) = digit(hash, digits.buckets);
+            let (bucket, rest) = digit(hash, buckets);
             let (core, string) = digit(rest, CORES);
-            let fraction = string >> (u64::BITS - digits.fraction_bits);
-            let base = ((hash >> 1) >> digits.segment_shift) * digits.segment_buckets;
-            let reflection = (mix(core + 1) * digits.segment_buckets) >> 32;
+            let fraction = string >> (u64::BITS - fraction_bits);
+            let base = ((hash >> 1) >> segment_shift) * segment_buckets;
+            let reflection = (mix(core + 1) * segment_buckets) >> 32;
             let difference = reflection.wrapping_sub(bucket - base);
             // All ones where the difference is negative.
             let borrow = (difference >> 63).wrapping_neg();
             places.base[i] = base;
             places.home[i] = bucket;
             places.alternate[i] =
-                base.wrapping_add(difference).wrapping_add(digits.segment_buckets & borrow);
-            places.fingerprint[i] = ((core + 1) << digits.fraction_bits) | fraction;
+                base.wrapping_add(difference).wrapping_add(segment_buckets & borrow);
+            places.fingerprint[i] = ((core + 1) << fraction_bits) | fraction;
         }
     }
 }
