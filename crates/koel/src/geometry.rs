@@ -22,10 +22,9 @@
 //!
 //! A bias of at most 2^-8 per digit is guaranteed by [`HASH_BITS`]. When both buckets are the same one, the pair counts as a single bucket.
 
-mod dispatch;
 mod many;
 
-pub(crate) use many::{BLOCK, Places};
+pub(crate) use many::{BLOCK, Column, Places};
 
 /// Bits of the fingerprint that choose the alternate bucket.
 pub(crate) const CORE_BITS: u32 = 6;
@@ -37,9 +36,12 @@ pub(crate) const HASH_BITS: u32 = 56;
 /// The shape of a table: how a hash falls apart into buckets and fingerprint.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Geometry {
+    buckets: u64,
     segment_bits: u32,
     segment_buckets: u32,
-    fingerprint_bits: u32,
+    fraction_bits: u32,
+    /// How many fingerprints there are: `CORES << fraction_bits`.
+    fingerprints: u64,
     /// S(core) for each core, index 0 unused.
     reflections: [u32; 1 << CORE_BITS],
 }
@@ -75,7 +77,10 @@ impl Geometry {
         for (core, reflection) in (0..).zip(&mut reflections) {
             *reflection = scale(mix(core), segment_buckets);
         }
-        Self { segment_bits, segment_buckets, fingerprint_bits, reflections }
+        let buckets = u64::from(segment_buckets) << segment_bits;
+        let fraction_bits = fingerprint_bits - CORE_BITS;
+        let fingerprints = CORES << fraction_bits;
+        Self { buckets, segment_bits, segment_buckets, fraction_bits, fingerprints, reflections }
     }
 
     pub(crate) fn segment_bits(&self) -> u32 {
@@ -89,21 +94,16 @@ impl Geometry {
     /// Buckets of the whole table.
     #[inline]
     pub(crate) fn buckets(&self) -> u64 {
-        u64::from(self.segment_buckets) << self.segment_bits
-    }
-
-    #[inline]
-    fn fraction_bits(&self) -> u32 {
-        self.fingerprint_bits - CORE_BITS
+        self.buckets
     }
 
     /// Where a key with this hash may live.
     #[inline]
     pub(crate) fn locate(&self, hash: u64) -> Place {
-        let (rest, bucket) = hash.carrying_mul(self.buckets(), 0);
-        let (string, core) = rest.carrying_mul(CORES, 0);
-        let fraction = string >> (u64::BITS - self.fraction_bits());
-        let fingerprint = ((core + 1) << self.fraction_bits()) | fraction;
+        let (rest, bucket) = hash.carrying_mul(self.buckets, 0);
+        // Core and fraction at once: the digits of `rest * CORES` after r bits of its fraction.
+        let (_, digits) = rest.carrying_mul(self.fingerprints, 0);
+        let fingerprint = digits + (1 << self.fraction_bits);
         // Two shifts, because a table of one segment would shift by all 64 bits.
         let segment = (hash >> 1) >> (63 - self.segment_bits);
         let base = segment * u64::from(self.segment_buckets);
@@ -119,8 +119,8 @@ impl Geometry {
     /// The other bucket of a fingerprint that lies in bucket `local` of a segment: an involution.
     #[inline]
     pub(crate) fn alternate(&self, local: u32, fingerprint: u64) -> u32 {
-        let core = low_half(fingerprint >> self.fraction_bits());
-        let reflection = self.reflections[core as usize % self.reflections.len()];
+        let core = fingerprint >> self.fraction_bits;
+        let reflection = self.reflections[low_half(core) as usize % self.reflections.len()];
         let (difference, borrow) = reflection.overflowing_sub(local);
         if borrow { difference.wrapping_add(self.segment_buckets) } else { difference }
     }

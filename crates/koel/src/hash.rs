@@ -43,14 +43,69 @@ impl KeyHasher {
     #[inline]
     #[must_use]
     pub fn hash<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        key.with_bytes(|bytes| match self {
-            Self::Xxh3 { seed } => xxh3_64_with_seed(bytes, *seed),
-            Self::Sip13 { key } => {
-                let mut state = SipHasher13::new_with_key(key);
-                state.write(bytes);
-                state.finish()
+        key.with_bytes(
+            #[inline(always)]
+            |bytes| match self {
+                Self::Xxh3 { seed } => xxh3(bytes, *seed),
+                Self::Sip13 { key } => sip13(bytes, key),
+            },
+        )
+    }
+}
+
+/// SipHash-1-3; not inlined, so that the loops around it keep their registers for the usual hash.
+#[inline(never)]
+fn sip13(bytes: &[u8], key: &[u8; 16]) -> u64 {
+    let mut state = SipHasher13::new_with_key(key);
+    state.write(bytes);
+    state.finish()
+}
+
+/// XXH3-64 with a seed. The library's function is a call, and too large to be inlined; for the four to eight bytes of an integer the few
+/// operations of the specification stand here, where the compiler knows the length and can work on several keys at once.
+#[inline(always)]
+fn xxh3(bytes: &[u8], seed: u64) -> u64 {
+    if let (4..=8, Some(first), Some(last)) = (bytes.len(), bytes.first_chunk(), bytes.last_chunk())
+    {
+        let [first, last] = [first, last].map(|&half| u64::from(u32::from_le_bytes(half)));
+        return xxh3_of_4_to_8(last | first << 32, bytes.len() as u64, seed);
+    }
+    xxh3_64_with_seed(bytes, seed)
+}
+
+/// Section "4-8 bytes of input" of the XXH3 specification, with its default secret.
+#[inline(always)]
+fn xxh3_of_4_to_8(halves: u64, len: u64, seed: u64) -> u64 {
+    let seed = seed ^ (seed & 0xffff_ffff).swap_bytes();
+    let mixed = halves ^ SECRET_8_TO_24.wrapping_sub(seed);
+    let mixed = mixed ^ mixed.rotate_left(49) ^ mixed.rotate_left(24);
+    let mixed = mixed.wrapping_mul(0x9fb2_1c65_1e98_df25);
+    let mixed = (mixed ^ ((mixed >> 35) + len)).wrapping_mul(0x9fb2_1c65_1e98_df25);
+    mixed ^ (mixed >> 28)
+}
+
+/// Bytes 8 to 15 of the default secret, exclusive or bytes 16 to 23.
+const SECRET_8_TO_24: u64 = 0x1cad_21f7_2c81_017c ^ 0xdb97_9083_e96d_d4de;
+
+impl KeyHasher {
+    /// The hash of each of `keys`. Inlined into vector code, several integers at once.
+    #[inline(always)]
+    pub(crate) fn hash_each<K: Key>(&self, keys: &[K], hashes: &mut [u64]) {
+        match self {
+            Self::Xxh3 { seed } => {
+                for (key, hash) in keys.iter().zip(hashes) {
+                    *hash = key.with_bytes(
+                        #[inline(always)]
+                        |bytes| xxh3(bytes, *seed),
+                    );
+                }
             }
-        })
+            Self::Sip13 { key: secret } => {
+                for (key, hash) in keys.iter().zip(hashes) {
+                    *hash = key.with_bytes(|bytes| sip13(bytes, secret));
+                }
+            }
+        }
     }
 }
 

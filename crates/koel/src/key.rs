@@ -33,36 +33,42 @@ pub trait Key {
 }
 
 impl Key for [u8] {
+    #[inline]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         read(self)
     }
 }
 
 impl<const N: usize> Key for [u8; N] {
+    #[inline]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         read(self)
     }
 }
 
 impl Key for Vec<u8> {
+    #[inline]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         read(self)
     }
 }
 
 impl Key for str {
+    #[inline]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         read(self.as_bytes())
     }
 }
 
 impl Key for String {
+    #[inline]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         read(self.as_bytes())
     }
 }
 
 impl<K: Key + ?Sized> Key for &K {
+    #[inline]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         (**self).with_bytes(read)
     }
@@ -71,6 +77,7 @@ impl<K: Key + ?Sized> Key for &K {
 macro_rules! integer_keys {
     ($($integer:ty)*) => {$(
         impl Key for $integer {
+            #[inline]
             fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
                 read(&self.to_le_bytes())
             }

@@ -18,6 +18,7 @@ mod prefetch;
 mod sizing;
 mod store;
 mod table;
+mod vector;
 
 pub use builder::{Builder, Plan, Prefer};
 pub use error::{BuildError, Full, ImageError, MergeError};

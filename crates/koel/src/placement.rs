@@ -12,9 +12,11 @@
 //! * The result is a plan. Who carries it out decides what else moves along with each entry.
 
 use alloc::vec::Vec;
+use core::mem;
 
 use crate::geometry::Place;
-use crate::table::Table;
+use crate::layout::SLOTS;
+use crate::table::{Neighbour, Table};
 
 /// Slots whose other bucket is looked at before the search gives up.
 pub(crate) const BUDGET: usize = 4096;
@@ -65,6 +67,8 @@ pub(crate) struct Search {
     seen: Seen,
     /// Slots looked at so far.
     looked: usize,
+    /// The moves of the last plan, to be filled again.
+    moves: Vec<(u64, u64)>,
 }
 
 impl Search {
@@ -81,29 +85,31 @@ impl Search {
         let mut next = 0;
         while next < self.steps.len() && self.looked < BUDGET {
             let local = self.steps[next].bucket;
-            let bucket = table.read(numbered(local));
-            for slot in bucket.entries() {
+            let neighbours = table.neighbours(place.base, local);
+            for Neighbour { slot, bucket, has_room, has_equal } in neighbours {
                 self.looked += 1;
-                let fingerprint = table.layout().fingerprint_of(slot);
-                let target = table.geometry().alternate(local, fingerprint);
-                let beyond = table.read(numbered(target));
-                if beyond.free() > 0 {
-                    return Some(self.chain(place.base, next, slot, End::Empty(numbered(target))));
+                if has_room {
+                    return Some(self.chain(place.base, next, slot, End::Empty(numbered(bucket))));
                 }
-                let elsewhere = if target == local { 0 } else { beyond.copies(slot) };
-                if spares != Spares::Keep && bucket.copies(slot) + elsewhere > 1 {
+                if spares != Spares::Keep && (has_equal || repeats(&neighbours, slot)) {
                     if spares == Spares::AtOnce {
                         return Some(self.chain(place.base, next, slot, End::Spare));
                     }
                     spare = spare.or(Some((next, slot)));
                 }
-                if self.seen.insert(target) {
-                    self.steps.push(Step { bucket: target, from: next, slot });
+                if self.seen.insert(bucket) {
+                    self.steps.push(Step { bucket, from: next, slot });
                 }
             }
             next += 1;
         }
-        spare.map(|(step, slot)| self.chain(place.base, step, slot, End::Spare))
+        let (step, slot) = spare?;
+        Some(self.chain(place.base, step, slot, End::Spare))
+    }
+
+    /// Takes back the memory of a plan that was carried out.
+    pub(crate) fn recycle(&mut self, plan: Plan) {
+        self.moves = plan.moves;
     }
 
     fn start(&mut self, place: &Place) {
@@ -118,8 +124,9 @@ impl Search {
     }
 
     /// The moves from a root to `slot` of step `last`, in that order.
-    fn chain(&self, base: u64, last: usize, slot: u64, end: End) -> Plan {
-        let mut moves = Vec::new();
+    fn chain(&mut self, base: u64, last: usize, slot: u64, end: End) -> Plan {
+        let mut moves = mem::take(&mut self.moves);
+        moves.clear();
         let (mut index, mut leaving) = (last, slot);
         loop {
             let step = self.steps[index];
@@ -132,6 +139,11 @@ impl Search {
         moves.reverse();
         Plan { moves, end }
     }
+}
+
+/// Whether more than one slot of a bucket holds `slot`.
+fn repeats(neighbours: &[Neighbour; SLOTS], slot: u64) -> bool {
+    neighbours.iter().filter(|held| held.slot == slot).count() > 1
 }
 
 /// Which buckets a search has been to: exact in segments of up to 8192 buckets. In larger ones two buckets may share a bit, and the later one

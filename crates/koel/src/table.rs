@@ -8,11 +8,26 @@
 //! that the two cache misses overlap. All methods speak of single entries in single buckets; who may move where is `placement.rs`.
 
 use alloc::vec::Vec;
-use core::ops::Range;
 
-use crate::geometry::{Geometry, Place, Places};
-use crate::layout::{Bucket, Layout, Word};
+use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
+use crate::layout::{Bucket, Form, Lanes, Layout, SLOTS, Word};
 use crate::prefetch::prefetch;
+use crate::vector::InstructionSet;
+
+/// Places worked on between two requests to the memory, so that neither waits for the other.
+pub(crate) const GROUP: usize = 8;
+
+/// Calls the method in the form of the table's lanes: `method::<register, semi-sorted>(arguments)`.
+macro_rules! in_form {
+    ($table:expr, $method:ident($($argument:expr),*)) => {
+        match $table.lanes.form() {
+            Form::Plain => $table.$method::<u64, false>($($argument),*),
+            Form::Sorted => $table.$method::<u64, true>($($argument),*),
+            Form::WidePlain => $table.$method::<u128, false>($($argument),*),
+            Form::WideSorted => $table.$method::<u128, true>($($argument),*),
+        }
+    };
+}
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
@@ -29,6 +44,7 @@ pub(crate) fn table_bytes(layout: Layout, buckets: u64) -> Option<usize> {
 pub(crate) struct Table<B> {
     geometry: Geometry,
     layout: Layout,
+    lanes: Lanes,
     bytes: B,
 }
 
@@ -36,7 +52,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     /// The table in `bytes`, which are as many as [`table_bytes`] says.
     pub(crate) fn new(geometry: Geometry, layout: Layout, bytes: B) -> Self {
         debug_assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, geometry.buckets()));
-        Self { geometry, layout, bytes }
+        Self { geometry, layout, lanes: Lanes::new(layout), bytes }
     }
 
     pub(crate) fn geometry(&self) -> &Geometry {
@@ -51,121 +67,235 @@ impl<B: AsRef<[u8]>> Table<B> {
         self.bytes.as_ref()
     }
 
-    /// Whether either bucket of `place` holds its fingerprint. O(1): two loads, no branch on the data of a plain layout.
-    pub(crate) fn contains(&self, place: &Place) -> bool {
-        self.layout.specialise(
-            #[inline(always)]
-            |layout| self.either_has(layout, place.buckets(), place.fingerprint, false),
-        )
-    }
-
-    /// Whether either bucket of `pair` has the fingerprint, tested in the narrowest register that holds a bucket.
+    /// Whether either bucket of `place` holds its fingerprint. O(1): two loads, no branch on the data.
     #[inline(always)]
-    fn either_has(&self, layout: Layout, pair: (u64, u64), fingerprint: u64, eager: bool) -> bool {
-        if layout.bucket_bits() <= u64::BITS {
-            self.either_has_in::<u64>(layout, pair, fingerprint, eager)
-        } else {
-            self.either_has_in::<u128>(layout, pair, fingerprint, eager)
+    pub(crate) fn contains(&self, place: &Place) -> bool {
+        let (pair, fingerprint) = (place.buckets(), place.fingerprint);
+        match self.lanes.form() {
+            Form::Plain => self.either_has::<u64, false>(pair, fingerprint),
+            Form::Sorted => self.either_has::<u64, true>(pair, fingerprint),
+            Form::WidePlain | Form::WideSorted => self.contains_wide(pair, fingerprint),
         }
     }
 
-    #[inline(always)]
-    fn either_has_in<W: Word>(
-        &self,
-        layout: Layout,
-        (home, alternate): (u64, u64),
-        fingerprint: u64,
-        eager: bool,
-    ) -> bool {
-        let (home, alternate) = (self.load::<W>(layout, home), self.load::<W>(layout, alternate));
-        layout.has(home, fingerprint, eager) | layout.has(alternate, fingerprint, eager)
+    #[cold]
+    fn contains_wide(&self, pair: (u64, u64), fingerprint: u64) -> bool {
+        in_form!(self, either_has(pair, fingerprint))
     }
 
-    /// `contains` for places from `first` on, one answer each.
-    pub(crate) fn contains_group(&self, places: &Places, first: usize, found: &mut [bool]) {
-        self.layout.specialise(
-            #[inline(always)]
-            |layout| {
-                for (i, found) in (first..).zip(found) {
-                    let (pair, fingerprint) = (places.buckets(i), places.fingerprint(i));
-                    *found = self.either_has(layout, pair, fingerprint, true);
+    #[inline(always)]
+    fn either_has<W: Word, const SORTED: bool>(&self, pair: (u64, u64), fingerprint: u64) -> bool {
+        let words = self.load_pair::<W, SORTED>(pair);
+        let opened = words.map(|word| (word, self.lanes.nibbles::<W, SORTED>(word)));
+        let pattern = self.lanes.pattern::<W, SORTED>(fingerprint);
+        self.lanes.either_has::<W, SORTED>(opened, pattern)
+    }
+
+    /// The places of the hashes that `hash` writes.
+    #[inline]
+    pub(crate) fn locate_many(
+        &self,
+        set: InstructionSet,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        self.geometry.locate_many(set, self.lanes.bucket_bits(), hash, places);
+    }
+
+    /// Loads the buckets of the eight places from `first` on into `words`.
+    #[inline(always)]
+    fn load_group<const SORTED: bool>(&self, places: &Places, first: usize, words: &mut Words) {
+        for i in first..first + GROUP {
+            let [home, alternate] = places.bits(i).map(|bit| self.load_at::<u64, SORTED>(bit));
+            (words.home[i], words.alternate[i]) = (home, alternate);
+            if SORTED {
+                words.home_nibbles[i] = self.lanes.nibbles::<u64, SORTED>(home);
+                words.alternate_nibbles[i] = self.lanes.nibbles::<u64, SORTED>(alternate);
+            }
+        }
+    }
+
+    /// `contains` for a block of places, whose buckets the memory was asked for, while it is asked for those of the `coming` block.
+    pub(crate) fn contains_block(
+        &self,
+        set: InstructionSet,
+        (ready, coming): (&Places, &Places),
+        words: &mut Words,
+        found: &mut [bool; BLOCK],
+    ) {
+        match self.lanes.form() {
+            Form::Plain => self.contains_block_in::<false>(set, (ready, coming), words, found),
+            Form::Sorted => self.contains_block_in::<true>(set, (ready, coming), words, found),
+            Form::WidePlain | Form::WideSorted => {
+                for (i, found) in found.iter_mut().enumerate() {
+                    if i.is_multiple_of(GROUP) {
+                        self.prefetch_group(coming, i);
+                    }
+                    *found = self.contains_wide(ready.buckets(i), ready.fingerprints()[i]);
                 }
-            },
+            }
+        }
+    }
+
+    #[inline]
+    fn contains_block_in<const SORTED: bool>(
+        &self,
+        set: InstructionSet,
+        (ready, coming): (&Places, &Places),
+        words: &mut Words,
+        found: &mut [bool; BLOCK],
+    ) {
+        for first in (0..BLOCK).step_by(GROUP) {
+            self.prefetch_group(coming, first);
+            self.load_group::<SORTED>(ready, first, words);
+        }
+        set.run(
+            #[inline(always)]
+            || test::<SORTED>(&self.lanes, ready, words, found),
         );
     }
 
-    /// Asks the memory for the buckets of some places.
-    #[inline]
-    pub(crate) fn prefetch_group(&self, places: &Places, group: Range<usize>) {
-        for i in group {
-            let (home, alternate) = places.buckets(i);
-            for bucket in [home, alternate] {
-                prefetch(self.bytes.as_ref(), position(self.layout, bucket).0);
+    /// Asks the memory for the buckets of the eight places from `first` on.
+    #[inline(always)]
+    pub(crate) fn prefetch_group(&self, places: &Places, first: usize) {
+        for i in first..first + GROUP {
+            for bit in places.bits(i) {
+                self.prefetch(bit);
             }
         }
     }
 
     /// How many entries of the pair of buckets equal `slot`.
     pub(crate) fn copies(&self, place: &Place, slot: u64) -> u64 {
-        self.layout.specialise(
-            #[inline(always)]
-            |layout| self.pair_in(layout, place, slot).2,
-        )
+        in_form!(self, copies_in(place, slot))
+    }
+
+    fn copies_in<W: Word, const SORTED: bool>(&self, place: &Place, slot: u64) -> u64 {
+        self.pair::<W, SORTED>(self.bits(place), slot).copies(&self.lanes)
+    }
+
+    /// The bits of the table that the two buckets of `place` start at.
+    #[inline(always)]
+    pub(crate) fn bits(&self, place: &Place) -> [u64; 2] {
+        let (home, alternate) = place.buckets();
+        [home, alternate].map(|bucket| bucket * self.lanes.bucket_bits())
+    }
+
+    /// The buckets at `bits`, and where `slot` is in them.
+    #[inline(always)]
+    fn pair<W: Word, const SORTED: bool>(&self, bits: [u64; 2], slot: u64) -> Pair<W> {
+        let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
+        let pattern = self.lanes.pattern::<W, SORTED>(slot);
+        let [at_home, elsewhere] = words.map(|word| self.lanes.equal::<W, SORTED>(word, pattern));
+        // One bucket twice is one bucket.
+        let elsewhere = if bits[0] == bits[1] { W::ZERO } else { elsewhere };
+        Pair { words, equal: [at_home, elsewhere] }
+    }
+
+    /// The slots of bucket `local` of the segment that starts at `base`, each with its other bucket.
+    pub(crate) fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
+        in_form!(self, neighbours_in(base, local))
+    }
+
+    #[inline]
+    fn neighbours_in<W: Word, const SORTED: bool>(
+        &self,
+        base: u64,
+        local: u32,
+    ) -> [Neighbour; SLOTS] {
+        let slots = self.lanes.slots::<W, SORTED>(self.load::<W, SORTED>(base + u64::from(local)));
+        let targets =
+            slots.map(|slot| self.geometry.alternate(local, self.layout.fingerprint_of(slot)));
+        // All four are loaded before any is looked at, so that the cache misses overlap.
+        let words = targets.map(|target| self.load::<W, SORTED>(base + u64::from(target)));
+        [0, 1, 2, 3].map(|i| {
+            let (slot, bucket, word) = (slots[i], targets[i], words[i]);
+            let pattern = self.lanes.pattern::<W, SORTED>(slot);
+            let has_room = self.lanes.empty::<W, SORTED>(word) != W::ZERO;
+            let has_equal =
+                bucket != local && self.lanes.equal::<W, SORTED>(word, pattern) != W::ZERO;
+            Neighbour { slot, bucket, has_room, has_equal }
+        })
+    }
+
+    /// Asks the memory for the other buckets of the entries of bucket `local`.
+    pub(crate) fn prefetch_neighbours(&self, base: u64, local: u32) {
+        in_form!(self, prefetch_neighbours_in(base, local));
+    }
+
+    #[inline]
+    fn prefetch_neighbours_in<W: Word, const SORTED: bool>(&self, base: u64, local: u32) {
+        let word = self.load::<W, SORTED>(base + u64::from(local));
+        for slot in self.lanes.slots::<W, SORTED>(word) {
+            let target = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
+            self.prefetch((base + u64::from(target)) * self.lanes.bucket_bits());
+        }
+    }
+
+    /// Asks the memory for what a search will look at first, where both buckets of `place` are full.
+    #[inline]
+    pub(crate) fn prefetch_search(&self, place: &Place) {
+        if in_form!(self, is_full(place)) {
+            self.prefetch_neighbours(place.base, place.home);
+            self.prefetch_neighbours(place.base, place.alternate);
+        }
+    }
+
+    #[inline(always)]
+    fn is_full<W: Word, const SORTED: bool>(&self, place: &Place) -> bool {
+        let words = self.load_pair::<W, SORTED>(place.buckets());
+        let [home, alternate] = words.map(|word| self.lanes.empty::<W, SORTED>(word));
+        (home | alternate) == W::ZERO
+    }
+
+    /// Asks the memory for the bucket that starts at bit `bit`.
+    #[inline(always)]
+    fn prefetch(&self, bit: u64) {
+        prefetch(self.bytes.as_ref(), byte_index(bit / 8));
     }
 
     /// The decoded bucket.
     pub(crate) fn read(&self, bucket: u64) -> Bucket {
-        self.layout.specialise(
-            #[inline(always)]
-            |layout| self.read_in(layout, bucket),
-        )
-    }
-
-    #[inline(always)]
-    fn read_in(&self, layout: Layout, bucket: u64) -> Bucket {
-        layout.decode(self.word_in(layout, bucket))
-    }
-
-    /// Both buckets of `place` and the copies of `slot` in them.
-    #[inline(always)]
-    fn pair_in(&self, layout: Layout, place: &Place, slot: u64) -> (Bucket, Bucket, u64) {
-        let (home, alternate) = place.buckets();
-        let (at_home, elsewhere) = (self.read_in(layout, home), self.read_in(layout, alternate));
-        let others = if home == alternate { 0 } else { elsewhere.copies(slot) };
-        (at_home, elsewhere, at_home.copies(slot) + others)
+        self.layout.decode(self.word(bucket))
     }
 
     /// The bucket as it is stored.
     pub(crate) fn word(&self, bucket: u64) -> u128 {
-        self.word_in(self.layout, bucket)
-    }
-
-    #[inline(always)]
-    fn word_in(&self, layout: Layout, bucket: u64) -> u128 {
-        let width = layout.bucket_bits();
-        let word = if width <= u64::BITS {
-            u128::from(self.load::<u64>(layout, bucket))
-        } else {
-            self.load::<u128>(layout, bucket)
+        let word = match self.lanes.form() {
+            Form::Plain | Form::Sorted => u128::from(self.load::<u64, true>(bucket)),
+            Form::WidePlain | Form::WideSorted => self.load::<u128, true>(bucket),
         };
-        word & low_ones(width)
+        word & self.lanes.bucket::<u128>()
     }
 
     /// A register that starts with the bucket; bits of the next one may follow.
     #[inline(always)]
-    fn load<W: Word>(&self, layout: Layout, bucket: u64) -> W {
-        let (byte, shift) = position(layout, bucket);
+    fn load<W: Word, const SORTED: bool>(&self, bucket: u64) -> W {
+        self.load_at::<W, SORTED>(bucket * self.lanes.bucket_bits())
+    }
+
+    /// The same for a bucket that starts at bit `bit` of the table.
+    #[inline(always)]
+    fn load_at<W: Word, const SORTED: bool>(&self, bit: u64) -> W {
+        let (byte, shift) = position::<W, SORTED>(bit);
         W::read(self.bytes.as_ref(), byte) >> shift
+    }
+
+    /// Both, loaded before either is looked at, so that the cache misses overlap.
+    #[inline(always)]
+    fn load_pair<W: Word, const SORTED: bool>(&self, (home, alternate): (u64, u64)) -> [W; 2] {
+        [home, alternate].map(|bucket| self.load::<W, SORTED>(bucket))
     }
 
     /// The same table in memory of its own.
     pub(crate) fn to_owned_table(&self) -> Table<Vec<u8>> {
-        Table { geometry: self.geometry.clone(), layout: self.layout, bytes: self.bytes().to_vec() }
+        Table::new(self.geometry.clone(), self.layout, self.bytes().to_vec())
     }
 
     /// Whether all bits behind the last bucket are zero.
     pub(crate) fn is_padded_with_zeros(&self) -> bool {
-        let (byte, shift) = position(self.layout, self.geometry.buckets());
+        let (byte, shift) =
+            position::<u64, true>(self.lanes.bucket_bits() * self.geometry.buckets());
         self.bytes()[byte] >> shift == 0 && self.bytes()[byte + 1..].iter().all(|&byte| byte == 0)
     }
 
@@ -204,81 +334,164 @@ impl Table<Vec<u8>> {
         self.bytes.fill(0);
     }
 
-    /// Fills an empty slot of the emptier bucket of `place` with `slot`, where the pair has at most `most` copies of it.
-    pub(crate) fn put(&mut self, place: &Place, slot: u64, most: u64) -> Put {
-        self.layout.specialise(
-            #[inline(always)]
-            |layout| {
-                let (at_home, elsewhere, copies) = self.pair_in(layout, place, slot);
-                if copies > most {
-                    return Put::Repeated(copies);
-                }
-                let (home, alternate) = place.buckets();
-                let (bucket, mut slots) = if elsewhere.free() > at_home.free() {
-                    (alternate, elsewhere)
-                } else {
-                    (home, at_home)
-                };
-                if !slots.replace(0, slot) {
-                    return Put::Full;
-                }
-                self.write_in(layout, bucket, slots);
-                Put::Done
-            },
-        )
+    /// Fills an empty slot of the emptier bucket of the pair at `bits` with `slot`, where the pair has at most `most` copies of it.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
+        match self.lanes.form() {
+            Form::Plain => self.put_in::<u64, false>(bits, slot, most),
+            _ => self.put_in_form(bits, slot, most),
+        }
     }
 
-    /// Empties a slot of `place` that holds `slot`: how many did.
-    pub(crate) fn take(&mut self, place: &Place, slot: u64) -> u64 {
-        self.layout.specialise(
-            #[inline(always)]
-            |layout| {
-                let (mut at_home, mut elsewhere, copies) = self.pair_in(layout, place, slot);
-                let (home, alternate) = place.buckets();
-                if at_home.replace(slot, 0) {
-                    self.write_in(layout, home, at_home);
-                } else if elsewhere.replace(slot, 0) {
-                    self.write_in(layout, alternate, elsewhere);
-                }
-                copies
-            },
-        )
+    #[inline(never)]
+    fn put_in_form(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
+        in_form!(self, put_in(bits, slot, most))
+    }
+
+    #[inline(always)]
+    fn put_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
+        let pair = self.pair::<W, SORTED>(bits, slot);
+        if pair.has_any() && pair.copies(&self.lanes) > most {
+            return Put::Repeated(pair.copies(&self.lanes));
+        }
+        let empty = pair.words.map(|word| self.lanes.empty::<W, SORTED>(word));
+        let chosen = usize::from(self.lanes.more(empty[1], empty[0]));
+        if empty[chosen] == W::ZERO {
+            return Put::Full;
+        }
+        let word = self.lanes.replace::<W, SORTED>(pair.words[chosen], empty[chosen], 0, slot);
+        self.store_at::<W, SORTED>(bits[chosen], word);
+        Put::Done
+    }
+
+    /// Empties a slot of the pair at `bits` that holds `slot`.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, bits: [u64; 2], slot: u64) -> Taken {
+        match self.lanes.form() {
+            Form::Plain => self.take_in::<u64, false>(bits, slot),
+            _ => self.take_in_form(bits, slot),
+        }
+    }
+
+    #[inline(never)]
+    fn take_in_form(&mut self, bits: [u64; 2], slot: u64) -> Taken {
+        in_form!(self, take_in(bits, slot))
+    }
+
+    #[inline(always)]
+    fn take_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64) -> Taken {
+        let pair = self.pair::<W, SORTED>(bits, slot);
+        if !pair.has_any() {
+            return Taken::Nothing;
+        }
+        let chosen = usize::from(pair.equal[0] == W::ZERO);
+        let (word, equal) = (pair.words[chosen], pair.equal[chosen]);
+        self.store_at::<W, SORTED>(
+            bits[chosen],
+            self.lanes.replace::<W, SORTED>(word, equal, slot, 0),
+        );
+        if self.lanes.is_one(pair.equal) { Taken::Last } else { Taken::Copy }
     }
 
     /// Writes `new` over one slot of `bucket` that holds `old`; false, and nothing written, if there is none.
     ///
     /// With 0 for `old` this fills an empty slot, with 0 for `new` it empties one.
     pub(crate) fn replace(&mut self, bucket: u64, old: u64, new: u64) -> bool {
-        self.layout.specialise(
-            #[inline(always)]
-            |layout| {
-                let mut slots = self.read_in(layout, bucket);
-                let found = slots.replace(old, new);
-                if found {
-                    self.write_in(layout, bucket, slots);
-                }
-                found
-            },
-        )
+        in_form!(self, replace_in(bucket, old, new))
     }
 
-    /// Writes a bucket and leaves the bits around it alone.
     #[inline(always)]
-    fn write_in(&mut self, layout: Layout, bucket: u64, slots: Bucket) {
-        let (byte, shift) = position(layout, bucket);
-        let (width, word) = (layout.bucket_bits(), layout.encode(slots));
-        if width <= u64::BITS {
-            self.overwrite::<u64>(byte, low_ones(width) << shift, word << shift);
-        } else {
-            self.overwrite::<u128>(byte, low_ones(width) << shift, word << shift);
+    fn replace_in<W: Word, const SORTED: bool>(&mut self, bucket: u64, old: u64, new: u64) -> bool {
+        let word = self.load::<W, SORTED>(bucket);
+        let equal = self.lanes.equal::<W, SORTED>(word, self.lanes.pattern::<W, SORTED>(old));
+        let found = equal != W::ZERO;
+        if found {
+            self.store::<W, SORTED>(bucket, self.lanes.replace::<W, SORTED>(word, equal, old, new));
         }
+        found
     }
 
     #[inline(always)]
-    fn overwrite<W: Word>(&mut self, byte: usize, mask: u128, bits: u128) {
-        let around = W::read(&self.bytes, byte) & !W::truncate(mask);
-        (around | W::truncate(bits)).write(&mut self.bytes, byte);
+    fn store<W: Word, const SORTED: bool>(&mut self, bucket: u64, word: W) {
+        self.store_at::<W, SORTED>(bucket * self.lanes.bucket_bits(), word);
     }
+
+    /// Writes the bucket at bit `bit` and leaves the bits around it alone, whatever follows the bucket in `word`.
+    #[inline(always)]
+    fn store_at<W: Word, const SORTED: bool>(&mut self, bit: u64, word: W) {
+        let (byte, shift) = position::<W, SORTED>(bit);
+        let mask = self.lanes.bucket::<W>() << shift;
+        let around = W::read(&self.bytes, byte) & !mask;
+        (around | ((word << shift) & mask)).write(&mut self.bytes, byte);
+    }
+}
+
+/// The buckets of a block of places as registers, in columns.
+#[repr(align(64))]
+pub(crate) struct Words {
+    home: Column,
+    home_nibbles: Column,
+    alternate: Column,
+    alternate_nibbles: Column,
+}
+
+impl Words {
+    pub(crate) fn new() -> Self {
+        let column = [0; BLOCK];
+        Self { home: column, home_nibbles: column, alternate: column, alternate_nibbles: column }
+    }
+}
+
+/// Whether either word of each place has its fingerprint.
+#[inline(always)]
+fn test<const SORTED: bool>(
+    lanes: &Lanes,
+    places: &Places,
+    words: &Words,
+    found: &mut [bool; BLOCK],
+) {
+    // Answers as bytes first: narrowed by one instruction, where a bool would be an exchange with a mask register.
+    let mut bytes = [0_u8; BLOCK];
+    for (i, byte) in bytes.iter_mut().enumerate() {
+        let pattern = lanes.pattern::<u64, SORTED>(places.fingerprints()[i]);
+        let home = (words.home[i], words.home_nibbles[i]);
+        let alternate = (words.alternate[i], words.alternate_nibbles[i]);
+        *byte = lanes.match_byte::<SORTED>([home, alternate], pattern);
+    }
+    for (found, byte) in found.iter_mut().zip(bytes) {
+        *found = byte != 0;
+    }
+}
+
+/// The two buckets of a place as registers, and the lanes in them that hold a certain slot.
+struct Pair<W> {
+    words: [W; 2],
+    equal: [W; 2],
+}
+
+impl<W: Word> Pair<W> {
+    #[inline(always)]
+    fn has_any(&self) -> bool {
+        (self.equal[0] | self.equal[1]) != W::ZERO
+    }
+
+    #[inline(always)]
+    fn copies(&self, lanes: &Lanes) -> u64 {
+        lanes.count(self.equal[0]) + lanes.count(self.equal[1])
+    }
+}
+
+/// A slot of a bucket, and the other bucket its entry could move to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neighbour {
+    /// What the slot holds.
+    pub(crate) slot: u64,
+    /// The other bucket, within the segment; it may be the same one.
+    pub(crate) bucket: u32,
+    /// Whether the other bucket has an empty slot.
+    pub(crate) has_room: bool,
+    /// Whether the other bucket, if it is not the same, holds an equal slot.
+    pub(crate) has_equal: bool,
 }
 
 /// What became of a new copy of an entry.
@@ -292,21 +505,32 @@ pub(crate) enum Put {
     Full,
 }
 
-/// The byte a bucket starts in, and at which of its bits: 0 or 4.
-#[inline(always)]
-fn position(layout: Layout, bucket: u64) -> (usize, u32) {
-    let bit = bucket * u64::from(layout.bucket_bits());
-    let halves = if layout.bucket_bits().is_multiple_of(8) { 0 } else { bit % 8 };
-    (byte_index(bit / 8), if halves == 0 { 0 } else { 4 })
+/// What was taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// The only entry there was.
+    Last,
+    /// One of several equal ones.
+    Copy,
+    /// Nothing: there is none.
+    Nothing,
 }
 
+/// The byte that a bucket at bit `bit` starts in, and at which of its bits: 0 or 4, always 0 in `Form::Plain`.
 #[inline(always)]
-fn low_ones(bits: u32) -> u128 {
-    u128::MAX >> (u128::BITS - bits)
+fn position<W: Word, const SORTED: bool>(bit: u64) -> (usize, u32) {
+    let shift = if W::BITS == u64::BITS && !SORTED { 0 } else { shift_of(bit) };
+    (byte_index(bit / 8), shift)
 }
 
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the table is in memory, so its offsets fit")]
 fn byte_index(byte: u64) -> usize {
     byte as usize
+}
+
+/// Where in its byte a bit is.
+#[inline(always)]
+fn shift_of(bit: u64) -> u32 {
+    (bit % 8) as u32
 }

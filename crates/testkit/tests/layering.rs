@@ -41,7 +41,7 @@ const FLOORS: &[(&str, &[&str])] = &[
 const UNSAFE_FILES: &[&str] = &[
     "crates/koel-bench/src/limits/walk.rs",
     "crates/koel-cli/src/filter_file.rs",
-    "crates/koel/src/geometry/dispatch.rs",
+    "crates/koel/src/vector.rs",
     "crates/koel/src/prefetch.rs",
 ];
 

@@ -7,7 +7,7 @@ use crate::counters::ReadCounters;
 use crate::error::Full;
 use crate::geometry::Place;
 use crate::placement::{End, Plan, Spares};
-use crate::table::Put;
+use crate::table::{Put, Taken};
 use crate::{CuckooFilter, Key};
 
 /// Copies of an entry that may stay in the buckets. Two rather than one, because now and then two *keys* share a fingerprint: with one, each such
@@ -31,7 +31,7 @@ impl CuckooFilter {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) -> Result<(), Full> {
-        self.add(&self.table.geometry().locate(hash), 1)
+        self.add_one(&self.table.geometry().locate(hash))
     }
 
     /// Adds `key` unless it is there already; true if it was added.
@@ -56,7 +56,7 @@ impl CuckooFilter {
         if self.table.contains(&place) {
             return Ok(false);
         }
-        self.add(&place, 1).map(|()| true)
+        self.add_one(&place).map(|()| true)
     }
 
     /// Adds every key of `keys`, in order.
@@ -81,18 +81,26 @@ impl CuckooFilter {
     }
 
     /// Takes out one copy of the entry of `place`: a counted one if there is one, for then there is a copy in the buckets too.
+    #[inline]
     pub(super) fn take(&mut self, place: &Place) -> bool {
         if self.counters.len() > 0 && self.counters.take(self.identity(place)) {
             self.len -= 1;
             return true;
         }
-        let copies = self.table.take(place, place.fingerprint);
-        if copies > 0 {
-            self.len -= 1;
-            self.entries -= 1;
-            self.distinct -= u64::from(copies == 1);
+        self.take_entry(self.table.bits(place), place.fingerprint)
+    }
+
+    /// Takes out one entry that has no counter.
+    #[inline(always)]
+    pub(super) fn take_entry(&mut self, bits: [u64; 2], fingerprint: u64) -> bool {
+        let taken = self.table.take(bits, fingerprint);
+        if taken == Taken::Nothing {
+            return false;
         }
-        copies > 0
+        self.len -= 1;
+        self.entries -= 1;
+        self.distinct -= u64::from(taken == Taken::Last);
+        true
     }
 
     /// Forgets every key.
@@ -104,39 +112,78 @@ impl CuckooFilter {
         self.len = 0;
     }
 
-    /// Adds `times` copies of the entry of `place`. With one copy a failure changes nothing; with more the filter must be dropped then.
+    /// Adds a copy of the entry of `place`.
+    #[inline]
+    fn add_one(&mut self, place: &Place) -> Result<(), Full> {
+        match self.put_new(self.table.bits(place), place.fingerprint) {
+            Put::Done => Ok(()),
+            refused => self.add_refused(place, refused),
+        }
+    }
+
+    /// The usual case: a new entry for which there is an empty slot.
+    #[inline(always)]
+    pub(super) fn put_new(&mut self, bits: [u64; 2], fingerprint: u64) -> Put {
+        if self.len == u64::MAX {
+            return Put::Full;
+        }
+        let put = self.table.put(bits, fingerprint, 0);
+        if put == Put::Done {
+            self.entries += 1;
+            self.distinct += 1;
+            self.len += 1;
+        }
+        put
+    }
+
+    /// Adds a copy of the entry of `place`, for which [`put_new`](Self::put_new) did not find an empty slot or found copies.
+    #[inline(never)]
+    pub(super) fn add_refused(&mut self, place: &Place, refused: Put) -> Result<(), Full> {
+        let len = self.len.checked_add(1).ok_or(Full::Overflow)?;
+        match refused {
+            Put::Done => {}
+            Put::Full => self.make_room_for_new(place)?,
+            Put::Repeated(copies) => self.add_copies(place, copies, 1)?,
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Adds `times` copies of the entry of `place`. After a failure the filter must be dropped.
     pub(super) fn add(&mut self, place: &Place, times: u64) -> Result<(), Full> {
         let len = self.len.checked_add(times).ok_or(Full::Overflow)?;
-        let mut copies = self.put_first(place)?;
-        let mut left = times;
-        if copies == 0 {
-            copies = 1;
-            left -= 1;
+        let (copies, left) = match self.put_new(self.table.bits(place), place.fingerprint) {
+            Put::Done => (1, times - 1),
+            Put::Full => {
+                self.make_room_for_new(place)?;
+                (1, times - 1)
+            }
+            Put::Repeated(copies) => (copies, times),
+        };
+        self.add_copies(place, copies, left)?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Finds a slot for a new entry whose buckets are full. It may be the slot of a spare copy: at once where spare copies are common, for
+    /// then empty slots are hard to reach.
+    fn make_room_for_new(&mut self, place: &Place) -> Result<(), Full> {
+        if !self.make_room(place, self.spares_to_take()) {
+            return Err(Full::Slots { in_use: self.entries, capacity: self.capacity() });
         }
+        self.distinct += 1;
+        Ok(())
+    }
+
+    /// Adds `left` copies to the `copies` that are there. With one copy a failure changes nothing.
+    fn add_copies(&mut self, place: &Place, copies: u64, mut left: u64) -> Result<(), Full> {
         if left > 0 && copies < COPIES_IN_BUCKETS && self.put_second(place) {
             left -= 1;
         }
         if left > 0 {
             self.counters.add(self.identity(place), left, self.profile.counter_limit)?;
         }
-        self.len = len;
         Ok(())
-    }
-
-    /// Gives a new entry a slot and returns 0, or returns how many copies of it there are.
-    ///
-    /// Where both buckets are full it may be the slot of a spare copy: at once where spare copies are common, for then empty slots are hard to reach.
-    fn put_first(&mut self, place: &Place) -> Result<u64, Full> {
-        match self.table.put(place, place.fingerprint, 0) {
-            Put::Repeated(copies) => return Ok(copies),
-            Put::Done => self.entries += 1,
-            Put::Full if self.make_room(place, self.spares_to_take()) => {}
-            Put::Full => {
-                return Err(Full::Slots { in_use: self.entries, capacity: self.capacity() });
-            }
-        }
-        self.distinct += 1;
-        Ok(0)
     }
 
     fn spares_to_take(&self) -> Spares {
@@ -154,7 +201,7 @@ impl CuckooFilter {
         if self.is_crowded() || self.counters.get(self.identity(place)) > 0 {
             return false;
         }
-        match self.table.put(place, place.fingerprint, 1) {
+        match self.table.put(self.table.bits(place), place.fingerprint, 1) {
             Put::Repeated(_) => false,
             Put::Done => {
                 self.entries += 1;
@@ -176,8 +223,10 @@ impl CuckooFilter {
 
     /// Finds a slot for the entry of `place`, whose buckets are full; false, and nothing changed, if there is none.
     fn make_room(&mut self, place: &Place, spares: Spares) -> bool {
-        let plan = self.search.plan(&self.table, place, spares);
-        plan.is_some_and(|plan| self.carry_out(&plan, place.fingerprint))
+        let Some(plan) = self.search.plan(&self.table, place, spares) else { return false };
+        let done = self.carry_out(&plan, place.fingerprint);
+        self.search.recycle(plan);
+        done
     }
 
     /// Makes the moves of `plan`, last one first, so that no entry is ever in no place, and puts `slot` where the first one was.

@@ -8,13 +8,16 @@ use core::convert::Infallible;
 use core::mem;
 use core::ops::Range;
 
+use crate::counters::ReadCounters;
 use crate::error::Full;
 use crate::geometry::{BLOCK, Places};
 use crate::store::Store;
-use crate::{CuckooFilter, Key};
+use crate::table::{GROUP, Put, Table, Words};
+use crate::vector::InstructionSet;
+use crate::{CuckooFilter, Key, KeyHasher};
 
-/// Places worked on between two requests to the memory, so that neither waits for the other.
-const GROUP: usize = 8;
+/// A table that a cache is likely to hold: looking ahead costs more there than it brings.
+const CACHED_BYTES: usize = 8 << 20;
 
 /// A block of keys: their places, and how many there are.
 struct Block {
@@ -28,47 +31,79 @@ impl Block {
     }
 
     /// The places of up to a block of the `len` keys from `start` on.
-    fn fill<S: Store>(
+    #[inline]
+    fn fill(
         &mut self,
-        filter: &CuckooFilter<S>,
+        (set, table): (InstructionSet, &Table<impl AsRef<[u8]>>),
         (start, len): (usize, usize),
-        hash_of: &impl Fn(usize) -> u64,
+        hash: &impl Fn(Range<usize>, &mut [u64]),
     ) {
         self.len = len.saturating_sub(start).min(BLOCK);
-        let mut hashes = [0; BLOCK];
-        for (i, hash) in hashes[..self.len].iter_mut().enumerate() {
-            *hash = hash_of(start + i);
+        let keys = start..start + self.len;
+        if self.len == BLOCK {
+            // The length known at compile time makes vector code of the hash.
+            table.locate_many(
+                set,
+                #[inline(always)]
+                |hashes| hash(keys, &mut hashes[..BLOCK]),
+                &mut self.places,
+            );
+        } else if self.len > 0 {
+            table.locate_many(set, |hashes| hash(keys, &mut hashes[..self.len]), &mut self.places);
         }
-        filter.table.geometry().locate_many(&hashes, &mut self.places);
+    }
+
+    /// The places in use, group by group: the first place of the group, and which are in use.
+    fn groups(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let len = self.len;
+        (0..BLOCK)
+            .step_by(GROUP)
+            .map(move |first| (first, first.min(len)..(first + GROUP).min(len)))
     }
 }
 
-/// Hands the places of `len` keys to `work`, in order and in groups, after their buckets were asked for: the target, the places, the group's
-/// range of them, and the number of its first key.
-fn in_groups<T, S: Store, E>(
+/// Hands the places of `len` keys to `work`, a block at a time and in order: the target, the block, and the number of its first key. Their
+/// buckets have been asked for; `work` asks for those of the coming block, group by group, between groups of its own.
+fn in_blocks<T, S: Store, E>(
     target: &mut T,
     filter_of: impl Fn(&T) -> &CuckooFilter<S>,
-    (len, hash_of): (usize, impl Fn(usize) -> u64),
-    mut work: impl FnMut(&mut T, &Places, Range<usize>, usize) -> Result<(), E>,
+    (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
+    mut work: impl FnMut(&mut T, &Block, &Block, usize) -> Result<(), E>,
 ) -> Result<(), E> {
+    let set = InstructionSet::best();
     let mut blocks = (Block::new(), Block::new());
     let (mut ready, mut coming) = (&mut blocks.0, &mut blocks.1);
-    ready.fill(filter_of(target), (0, len), &hash_of);
-    filter_of(target).table.prefetch_group(&ready.places, 0..ready.len);
     let mut start = 0;
+    ready.fill((set, &filter_of(target).table), (start, len), &hash);
+    for first in (0..ready.len).step_by(GROUP) {
+        filter_of(target).table.prefetch_group(&ready.places, first);
+    }
     while ready.len > 0 {
-        coming.fill(filter_of(target), (start + ready.len, len), &hash_of);
-        for first in (0..BLOCK).step_by(GROUP) {
-            let group = |len: usize| first.min(len)..(first + GROUP).min(len);
-            filter_of(target).table.prefetch_group(&coming.places, group(coming.len));
-            let range = group(ready.len);
-            let first_key = start + range.start;
-            work(target, &ready.places, range, first_key)?;
-        }
-        start += ready.len;
+        let next = start + ready.len;
+        coming.fill((set, &filter_of(target).table), (next, len), &hash);
+        work(target, ready, coming, start)?;
+        start = next;
         mem::swap(&mut ready, &mut coming);
     }
     Ok(())
+}
+
+/// How many keys there are, and what writes the hashes of some of them.
+fn hashes_of<K: Key>(hasher: &KeyHasher, keys: &[K]) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
+    (
+        keys.len(),
+        #[inline(always)]
+        move |range: Range<usize>, hashes: &mut [u64]| hasher.hash_each(&keys[range], hashes),
+    )
+}
+
+/// The same for hashes that are there already.
+fn copies_of(ready: &[u64]) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
+    (
+        ready.len(),
+        #[inline(always)]
+        move |range: Range<usize>, hashes: &mut [u64]| hashes.copy_from_slice(&ready[range]),
+    )
 }
 
 impl<S: Store> CuckooFilter<S> {
@@ -86,7 +121,7 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn contains_many<K: Key>(&self, keys: &[K], found: &mut [bool]) {
-        self.contains_each((keys.len(), |i| self.hasher().hash(&keys[i])), found);
+        self.contains_each(hashes_of(self.hasher(), keys), found);
     }
 
     /// [`contains_many`](Self::contains_many) for keys hashed beforehand.
@@ -94,7 +129,7 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn contains_many_hashes(&self, hashes: &[u64], found: &mut [bool]) {
-        self.contains_each((hashes.len(), |i| hashes[i]), found);
+        self.contains_each(copies_of(hashes), found);
     }
 
     /// [`count`](Self::count) for each of `keys`: the answer to `keys[i]` goes to `counts[i]`.
@@ -102,7 +137,7 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
-        self.count_each((keys.len(), |i| self.hasher().hash(&keys[i])), counts);
+        self.count_each(hashes_of(self.hasher(), keys), counts);
     }
 
     /// [`count_many`](Self::count_many) for keys hashed beforehand.
@@ -110,32 +145,47 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        self.count_each((hashes.len(), |i| hashes[i]), counts);
+        self.count_each(copies_of(hashes), counts);
     }
 
-    fn contains_each(&self, hashes: (usize, impl Fn(usize) -> u64), found: &mut [bool]) {
+    fn contains_each(
+        &self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        found: &mut [bool],
+    ) {
         assert_eq!(hashes.0, found.len(), "one answer for each key");
-        let Ok(()) = in_groups(
+        let (set, table) = (InstructionSet::best(), &self.table);
+        let mut words = Words::new();
+        let mut answers = [false; BLOCK];
+        let Ok(()) = in_blocks(
             &mut &*self,
             |filter| filter,
             hashes,
-            |filter, places, group, key| {
-                let found = &mut found[key..key + group.len()];
-                filter.table.contains_group(places, group.start, found);
+            |_, ready, coming, start| {
+                table.contains_block(
+                    set,
+                    (&ready.places, &coming.places),
+                    &mut words,
+                    &mut answers,
+                );
+                found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
                 Ok::<(), Infallible>(())
             },
         );
     }
 
-    fn count_each(&self, hashes: (usize, impl Fn(usize) -> u64), counts: &mut [u64]) {
+    fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
         assert_eq!(hashes.0, counts.len(), "one answer for each key");
-        let Ok(()) = in_groups(
+        let Ok(()) = in_blocks(
             &mut &*self,
             |filter| filter,
             hashes,
-            |filter, places, group, key| {
-                for (place, count) in group.zip(&mut counts[key..]) {
-                    *count = filter.count_place(&places.get(place));
+            |filter, ready, coming, start| {
+                for (first, group) in ready.groups() {
+                    filter.table.prefetch_group(&coming.places, first);
+                    for i in group {
+                        counts[start + i] = filter.count_place(&ready.places.get(i));
+                    }
                 }
                 Ok::<(), Infallible>(())
             },
@@ -150,7 +200,7 @@ impl CuckooFilter {
     /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len) says how many.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), Full> {
         let hasher = *self.hasher();
-        self.insert_each((keys.len(), |i| hasher.hash(&keys[i])))
+        self.insert_each(hashes_of(&hasher, keys))
     }
 
     /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
@@ -158,7 +208,7 @@ impl CuckooFilter {
     /// # Errors
     /// As [`insert_many`](Self::insert_many).
     pub fn insert_many_hashes(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        self.insert_each((hashes.len(), |i| hashes[i]))
+        self.insert_each(copies_of(hashes))
     }
 
     /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes to `removed[i]`.
@@ -167,7 +217,7 @@ impl CuckooFilter {
     /// Where the slices differ in length.
     pub fn remove_many<K: Key>(&mut self, keys: &[K], removed: &mut [bool]) {
         let hasher = *self.hasher();
-        self.remove_each((keys.len(), |i| hasher.hash(&keys[i])), removed);
+        self.remove_each(hashes_of(&hasher, keys), removed);
     }
 
     /// [`remove_many`](Self::remove_many) for keys hashed beforehand.
@@ -175,29 +225,69 @@ impl CuckooFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn remove_many_hashes(&mut self, hashes: &[u64], removed: &mut [bool]) {
-        self.remove_each((hashes.len(), |i| hashes[i]), removed);
+        self.remove_each(copies_of(hashes), removed);
     }
 
-    fn insert_each(&mut self, hashes: (usize, impl Fn(usize) -> u64)) -> Result<(), Full> {
-        in_groups(
+    fn insert_each(
+        &mut self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+    ) -> Result<(), Full> {
+        in_blocks(
             self,
             |filter| filter,
             hashes,
-            |filter, places, mut group, _| {
-                group.try_for_each(|place| filter.add(&places.get(place), 1))
+            |filter, ready, coming, _| {
+                for (first, group) in ready.groups() {
+                    filter.table.prefetch_group(&coming.places, first);
+                    filter.prefetch_searches(ready, group.end);
+                    for i in group {
+                        let (bits, fingerprint) =
+                            (ready.places.bits(i), ready.places.fingerprints()[i]);
+                        match filter.put_new(bits, fingerprint) {
+                            Put::Done => {}
+                            refused => filter.add_refused(&ready.places.get(i), refused)?,
+                        }
+                    }
+                }
+                Ok(())
             },
         )
     }
 
-    fn remove_each(&mut self, hashes: (usize, impl Fn(usize) -> u64), removed: &mut [bool]) {
+    /// Asks the memory for what the searches for the group from `first` on will look at: where searches are to be expected, in a table
+    /// that no cache holds.
+    #[inline]
+    fn prefetch_searches(&self, ready: &Block, first: usize) {
+        let searches = self.entries / 3 > self.slots() / 4;
+        if searches && self.table.bytes().len() > CACHED_BYTES {
+            for i in first..(first + GROUP).min(ready.len) {
+                self.table.prefetch_search(&ready.places.get(i));
+            }
+        }
+    }
+
+    fn remove_each(
+        &mut self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        removed: &mut [bool],
+    ) {
         assert_eq!(hashes.0, removed.len(), "one answer for each key");
-        let Ok(()) = in_groups(
+        let Ok(()) = in_blocks(
             self,
             |filter| filter,
             hashes,
-            |filter, places, group, key| {
-                for (place, removed) in group.zip(&mut removed[key..]) {
-                    *removed = filter.take(&places.get(place));
+            |filter, ready, coming, start| {
+                for (first, group) in ready.groups() {
+                    filter.table.prefetch_group(&coming.places, first);
+                    for i in group {
+                        let (bits, fingerprint) =
+                            (ready.places.bits(i), ready.places.fingerprints()[i]);
+                        removed[start + i] = if filter.counters.len() == 0 {
+                            filter.take_entry(bits, fingerprint)
+                        } else {
+                            filter.take(&ready.places.get(i))
+                        };
+                    }
                 }
                 Ok::<(), Infallible>(())
             },

@@ -1,28 +1,40 @@
 //! The places of a block of hashes at once: the vector form of `locate`.
 //!
 //! The same digits as in `geometry.rs`, written as products of 32 x 32 bits and without branches, so that the compiler turns eight
-//! hashes at a time into vector code. `dispatch.rs` compiles the function for each instruction set and chooses one for each block; the portable form
-//! is always there, and a test holds all of them to `locate`.
+//! hashes at a time into vector code (vector.rs). A test holds every form to `locate`.
 
 use super::{CORE_BITS, CORES, Geometry, Place};
+use crate::vector::InstructionSet;
 
-/// Hashes of a block: enough to keep the memory busy, few enough to stay in registers and the first cache.
+/// Hashes of a block: enough to keep the memory busy, few enough to stay in the first cache.
 pub(crate) const BLOCK: usize = 64;
+/// A number for each hash of a block.
+pub(crate) type Column = [u64; BLOCK];
 
 /// Places in columns, for vector code.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Places {
-    base: [u64; BLOCK],
-    home: [u64; BLOCK],
-    alternate: [u64; BLOCK],
-    fingerprint: [u64; BLOCK],
+    hash: Column,
+    base: Column,
+    home: Column,
+    alternate: Column,
+    fingerprint: Column,
+    /// The bits of the table that the two buckets start at.
+    bits: [Column; 2],
 }
 
 impl Places {
     pub(crate) fn new() -> Self {
         let column = [0; BLOCK];
-        Self { base: column, home: column, alternate: column, fingerprint: column }
+        Self {
+            hash: column,
+            base: column,
+            home: column,
+            alternate: column,
+            fingerprint: column,
+            bits: [column; 2],
+        }
     }
 
     /// Both buckets of a place, by their number in the table.
@@ -31,14 +43,21 @@ impl Places {
         (self.home[index], self.alternate[index])
     }
 
-    /// The fingerprint of a place.
+    /// The bits of the table that the two buckets of a place start at.
     #[inline(always)]
-    pub(crate) fn fingerprint(&self, index: usize) -> u64 {
-        self.fingerprint[index]
+    pub(crate) fn bits(&self, index: usize) -> [u64; 2] {
+        [self.bits[0][index], self.bits[1][index]]
     }
 
-    fn set(&mut self, index: usize, place: &Place) {
+    /// The fingerprints.
+    pub(crate) fn fingerprints(&self) -> &Column {
+        &self.fingerprint
+    }
+
+    fn set(&mut self, index: usize, place: &Place, bucket_bits: u64) {
         (self.home[index], self.alternate[index]) = place.buckets();
+        self.bits[0][index] = self.home[index] * bucket_bits;
+        self.bits[1][index] = self.alternate[index] * bucket_bits;
         self.base[index] = place.base;
         self.fingerprint[index] = place.fingerprint;
     }
@@ -57,19 +76,37 @@ impl Places {
 }
 
 impl Geometry {
-    /// The places of `hashes`, one by one.
-    pub(super) fn locate_each(&self, hashes: &[u64; BLOCK], places: &mut Places) {
-        for (i, &hash) in hashes.iter().enumerate() {
-            places.set(i, &self.locate(hash));
+    /// The places of the hashes that `hash` writes, as `locate` gives them, in a table of buckets of so many bits.
+    #[inline]
+    pub(crate) fn locate_many(
+        &self,
+        set: InstructionSet,
+        bucket_bits: u64,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        if self.is_narrow() {
+            set.run(
+                #[inline(always)]
+                || {
+                    hash(&mut places.hash);
+                    self.locate_narrow(bucket_bits, places);
+                },
+            );
+        } else {
+            hash(&mut places.hash);
+            for i in 0..BLOCK {
+                places.set(i, &self.locate(places.hash[i]), bucket_bits);
+            }
         }
     }
 
-    /// The places of `hashes`, as `locate` gives them, for a geometry that is narrow.
     #[inline(always)]
-    pub(super) fn locate_narrow(&self, hashes: &[u64; BLOCK], places: &mut Places) {
-        let (buckets, segment_buckets) = (self.buckets(), u64::from(self.segment_buckets));
-        let (segment_shift, fraction_bits) = (63 - self.segment_bits, self.fraction_bits());
-        for (i, &hash) in hashes.iter().enumerate() {
+    fn locate_narrow(&self, bucket_bits: u64, places: &mut Places) {
+        let (buckets, segment_buckets) = (self.buckets, u64::from(self.segment_buckets));
+        let (segment_shift, fraction_bits) = (63 - self.segment_bits, self.fraction_bits);
+        for i in 0..BLOCK {
+            let hash = places.hash[i];
             let (bucket, rest) = digit(hash, buckets);
             let (core, string) = digit(rest, CORES);
             let fraction = string >> (u64::BITS - fraction_bits);
@@ -80,8 +117,10 @@ impl Geometry {
             let borrow = (difference >> 63).wrapping_neg();
             places.base[i] = base;
             places.home[i] = bucket;
-            places.alternate[i] =
-                base.wrapping_add(difference).wrapping_add(segment_buckets & borrow);
+            let alternate = base.wrapping_add(difference).wrapping_add(segment_buckets & borrow);
+            places.alternate[i] = alternate;
+            places.bits[0][i] = bucket * bucket_bits;
+            places.bits[1][i] = alternate * bucket_bits;
             places.fingerprint[i] = ((core + 1) << fraction_bits) | fraction;
         }
     }
@@ -102,4 +141,59 @@ fn mix(core: u64) -> u64 {
     let value = (core * 0x85eb_ca6b) & 0xffff_ffff;
     let value = ((value ^ (value >> 13)) * 0xc2b2_ae35) & 0xffff_ffff;
     value ^ (value >> 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vector::each_set;
+    use testkit::keys::splitmix64 as hash;
+
+    fn shapes() -> impl Iterator<Item = Geometry> {
+        // The last one is too large for products of 32 x 32 bits.
+        let sizes = [
+            (0, 1),
+            (0, 7),
+            (0, 4_000_000_000),
+            (1, 41),
+            (5, 123_457),
+            (12, 262_144),
+            (8, 1 << 27),
+        ];
+        sizes.into_iter().flat_map(|(bits, buckets)| {
+            [8, 13, 18, 21].map(|fingerprint_bits| Geometry::new(bits, buckets, fingerprint_bits))
+        })
+    }
+
+    #[test]
+    fn every_form_of_the_address_stage_gives_the_places_of_locate() {
+        let hash_of = |block: u64, i: usize| match i {
+            0 => 0,
+            1 => u64::MAX,
+            _ => hash(block << 8 | i as u64),
+        };
+        each_set(|set| {
+            for geometry in shapes() {
+                let mut places = Places::new();
+                for block in 0..200 {
+                    let hashes = core::array::from_fn(|i| hash_of(block, i));
+                    geometry.locate_many(set, 36, |column| *column = hashes, &mut places);
+                    for i in 0..BLOCK {
+                        let place = geometry.locate(hash_of(block, i));
+                        assert_eq!(places.get(i), place, "{set:?}, hash {:x}", hash_of(block, i));
+                        let (home, alternate) = place.buckets();
+                        assert_eq!(places.buckets(i), (home, alternate));
+                        assert_eq!(places.bits(i), [36 * home, 36 * alternate]);
+                        assert_eq!(places.fingerprints()[i], place.fingerprint);
+                    }
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_table_of_more_than_32_bits_of_buckets_is_not_narrow() {
+        assert!(!Geometry::new(8, 1 << 27, 13).is_narrow());
+        assert!(Geometry::new(0, 4_000_000_000, 13).is_narrow());
+    }
 }

@@ -25,7 +25,7 @@ const CODE_SPACE: usize = 4096;
 /// `C(v + i, i + 1)`: what nibble `v` in position `i` adds to the code.
 static WEIGHTS: [[u16; 16]; SLOTS] = weights();
 /// Four nibbles, position 0 lowest, for each code.
-static NIBBLES: [u16; CODE_SPACE] = nibbles();
+static NIBBLES: [u16; CODE_SPACE] = all_nibbles();
 
 /// Pascal's rule: each weight is the one for the nibble below plus the one a position earlier.
 const fn weights() -> [[u16; 16]; SLOTS] {
@@ -41,7 +41,7 @@ const fn weights() -> [[u16; 16]; SLOTS] {
     table
 }
 
-const fn nibbles() -> [u16; CODE_SPACE] {
+const fn all_nibbles() -> [u16; CODE_SPACE] {
     let weights = weights();
     let mut table = [0; CODE_SPACE];
     let mut packed: u16 = 0;
@@ -63,27 +63,85 @@ const fn nibbles() -> [u16; CODE_SPACE] {
     }
 }
 
-/// The four nibbles of a bucket whose high parts are `lane` bits wide.
+/// The four nibbles of a bucket whose lanes are `width` bits wide, position 0 lowest.
 #[inline(always)]
-fn nibbles_of<W: Word>(word: W, lane: u32) -> u16 {
-    let code = word.widen() >> (4 * lane);
-    NIBBLES[usize::from(low16(code)) % CODE_SPACE]
+pub(super) fn nibbles<W: Word>(word: W, width: u32) -> u64 {
+    let code = u64::truncate((word >> (4 * width)).widen()) % CODE_SPACE as u64;
+    u64::from(NIBBLES[low32(code) as usize])
 }
 
-/// Whether one of the lanes whose top bit is in `hits` also has the low bits of `fingerprint`. No branches.
+/// The word with `new` instead of slot `old` of lane `lane`. Nothing is sorted: one slot is taken out and the other put in at its rank.
 #[inline(always)]
-pub(super) fn low_bits_match<W: Word>(word: W, hits: W, lane: u32, fingerprint: u64) -> bool {
-    let nibbles = u64::from(nibbles_of(word, lane));
-    let equal = word::equal_lanes(nibbles, fingerprint & 15, LOW_BITS, LOW_BITS);
-    let nth = |i: u32| W::from(equal >> (LOW_BITS * (i + 1) - 1) & 1) << ((i + 1) * lane - 1);
-    (hits & (nth(0) | nth(1) | nth(2) | nth(3))) != W::ZERO
+pub(super) fn replace<W: Word>(word: W, width: u32, (lane, old): (u64, u64), new: u64) -> W {
+    let mut open = Open { lanes: word, nibbles: nibbles(word, width) };
+    if old != 0 {
+        open = open.without(lane, width);
+    }
+    if new != 0 {
+        open = open.with(new, width);
+    }
+    open.close(width)
+}
+
+/// A bucket with its nibbles written out: both in the order of the slots.
+struct Open<W> {
+    lanes: W,
+    nibbles: u64,
+}
+
+impl<W: Word> Open<W> {
+    /// Takes out slot `lane`: those below it move up, and the lowest is empty.
+    #[inline(always)]
+    fn without(self, lane: u64, width: u32) -> Self {
+        let lane = low32(lane);
+        let cut = |word: W, width: u32| {
+            let below = W::low_ones(lane * width);
+            let above = !W::low_ones((lane + 1) * width);
+            (word & above) | ((word & below) << width)
+        };
+        let nibbles = cut(W::from(self.nibbles), LOW_BITS).widen();
+        Self { lanes: cut(self.lanes, width), nibbles: u64::truncate(nibbles) }
+    }
+
+    /// Puts `slot` in the place of the empty lowest one: those less than it move down.
+    #[inline(always)]
+    fn with(self, slot: u64, width: u32) -> Self {
+        let (high, nibble) = (slot >> LOW_BITS, slot & 15);
+        let plain = W::low_ones(width);
+        let key = |high: W, nibble: u64| high | (W::from(nibble) << width);
+        let new = key(W::from(high), nibble);
+        let less = |i: u32| {
+            let held = key((self.lanes >> (i * width)) & plain, (self.nibbles >> (4 * i)) & 15);
+            u32::from(held < new)
+        };
+        let rank = less(1) + less(2) + less(3);
+        let put = |word: W, new: W, width: u32| {
+            let rest = !W::low_ones((rank + 1) * width);
+            let below = word & !rest;
+            (word & rest) | (below >> width) | (new << (rank * width))
+        };
+        let nibbles = put(W::from(self.nibbles), W::from(nibble), LOW_BITS).widen();
+        Self { lanes: put(self.lanes, W::from(high), width), nibbles: u64::truncate(nibbles) }
+    }
+
+    /// The word: the lanes, and the number of the nibbles above them.
+    #[inline(always)]
+    fn close(self, width: u32) -> W {
+        let nibble = |i: u32| low32(self.nibbles >> (4 * i) & 15) as usize;
+        let code = WEIGHTS[0][nibble(0)]
+            + WEIGHTS[1][nibble(1)]
+            + WEIGHTS[2][nibble(2)]
+            + WEIGHTS[3][nibble(3)];
+        let lanes = self.lanes & W::low_ones(4 * width);
+        lanes | (W::from(u64::from(code)) << (4 * width))
+    }
 }
 
 /// The four slots, by ascending low bits.
 #[inline(always)]
 pub(super) fn decode(word: u128, slot_bits: u32) -> [u64; SLOTS] {
     let lane = slot_bits - LOW_BITS;
-    let nibbles = u64::from(nibbles_of(word, lane));
+    let nibbles = nibbles(word, lane);
     let mut slots = word::lanes(word, lane);
     for (i, slot) in slots.iter_mut().enumerate() {
         *slot = *slot << LOW_BITS | (nibbles >> (4 * i)) & 15;
@@ -116,9 +174,9 @@ fn sort([a, b, c, d]: [u64; SLOTS]) -> [u64; SLOTS] {
 }
 
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the code is the top 12 bits of a bucket")]
-fn low16(value: u128) -> u16 {
-    value as u16
+#[expect(clippy::cast_possible_truncation, reason = "the number of a lane or a code")]
+fn low32(number: u64) -> u32 {
+    number as u32
 }
 
 #[cfg(test)]

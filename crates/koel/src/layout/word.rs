@@ -1,12 +1,8 @@
-//! Four lanes in one register.
+//! The register that a bucket is loaded into.
 //!
-//! A bucket of at most 64 bits is tested in a `u64`, a wider one in a `u128`; the arithmetic is the same. A lane is `width` bits
-//! wide, lane 0 lowest; bits above the fourth lane (the code of a semi-sorted bucket) are ignored.
-//!
-//! Zero lanes are found without carries between lanes: adding 0111..1 to a lane's low bits sets its top bit exactly
-//! when one of them is set. Source: H. Warren, Hacker's Delight, section 6-1.
+//! A bucket of at most 64 bits is worked on in a `u64`, a wider one in a `u128`; the arithmetic is the same.
 
-use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr};
+use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
 
 use super::SLOTS;
 
@@ -14,7 +10,7 @@ use super::SLOTS;
 pub(crate) trait Word:
     Copy
     + From<u64>
-    + PartialEq
+    + PartialOrd
     + Add<Output = Self>
     + BitAnd<Output = Self>
     + BitOr<Output = Self>
@@ -22,11 +18,17 @@ pub(crate) trait Word:
     + Not<Output = Self>
     + Shl<u32, Output = Self>
     + Shr<u32, Output = Self>
+    + Sub<Output = Self>
 {
+    const BITS: u32;
     const ZERO: Self;
     /// The low bits of `wide`; the rest is known to be zero, or not wanted.
     fn truncate(wide: u128) -> Self;
     fn widen(self) -> u128;
+    /// So many ones, fewer than the register has bits.
+    fn low_ones(bits: u32) -> Self;
+    /// The low half of the product.
+    fn times(self, other: Self) -> Self;
     /// The register's width of bytes from `at`, little-endian.
     fn read(bytes: &[u8], at: usize) -> Self;
     /// Writes the register over the bytes from `at`, little-endian.
@@ -34,6 +36,7 @@ pub(crate) trait Word:
 }
 
 impl Word for u64 {
+    const BITS: u32 = Self::BITS;
     const ZERO: Self = 0;
 
     #[inline]
@@ -48,6 +51,16 @@ impl Word for u64 {
     }
 
     #[inline]
+    fn low_ones(bits: u32) -> Self {
+        !(Self::MAX << bits)
+    }
+
+    #[inline]
+    fn times(self, other: Self) -> Self {
+        self.wrapping_mul(other)
+    }
+
+    #[inline]
     fn read(bytes: &[u8], at: usize) -> Self {
         Self::from_le_bytes(bytes[at..at + 8].try_into().expect("a range of 8 bytes"))
     }
@@ -59,6 +72,7 @@ impl Word for u64 {
 }
 
 impl Word for u128 {
+    const BITS: u32 = Self::BITS;
     const ZERO: Self = 0;
 
     #[inline]
@@ -72,6 +86,16 @@ impl Word for u128 {
     }
 
     #[inline]
+    fn low_ones(bits: u32) -> Self {
+        !(Self::MAX << bits)
+    }
+
+    #[inline]
+    fn times(self, other: Self) -> Self {
+        self.wrapping_mul(other)
+    }
+
+    #[inline]
     fn read(bytes: &[u8], at: usize) -> Self {
         Self::from_le_bytes(bytes[at..at + 16].try_into().expect("a range of 16 bytes"))
     }
@@ -82,26 +106,9 @@ impl Word for u128 {
     }
 }
 
-/// `pattern` in each of the four lanes.
-#[inline(always)]
-fn broadcast(pattern: u128, width: u32) -> u128 {
-    let pair = pattern | (pattern << width);
-    pair | (pair << (2 * width))
-}
-
 #[inline(always)]
 fn ones(bits: u32) -> u128 {
     !(u128::MAX << bits)
-}
-
-/// The top bit of every lane whose low `compared` bits equal `pattern`.
-#[inline(always)]
-pub(super) fn equal_lanes<W: Word>(word: W, pattern: u64, width: u32, compared: u32) -> W {
-    let mask = W::truncate(broadcast(ones(compared), width));
-    let below_top = W::truncate(broadcast(ones(width - 1), width));
-    let top = W::truncate(broadcast(1 << (width - 1), width));
-    let difference = (word ^ W::truncate(broadcast(u128::from(pattern), width))) & mask;
-    !(((difference & below_top) + below_top) | difference) & top
 }
 
 /// The four lanes, apart.

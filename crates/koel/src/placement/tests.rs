@@ -41,7 +41,7 @@ fn distance_to_room(table: &Table<Vec<u8>>, place: &Place) -> Option<usize> {
     let (home, alternate) = place.buckets();
     let mut reached = BTreeSet::from([home, alternate]);
     for moves in 0.. {
-        if reached.iter().any(|&bucket| table.read(bucket).free() > 0) {
+        if reached.iter().any(|&bucket| table.read(bucket).copies(0) > 0) {
             return Some(moves);
         }
         let beyond = reached.iter().flat_map(|&bucket| {
@@ -83,7 +83,7 @@ fn a_plan_is_a_chain_of_the_fewest_moves_or_there_is_no_room_at_all() {
         let mut refused = 0;
         for counter in 0.. {
             let place = table.geometry().locate(hash(counter));
-            if table.put(&place, place.fingerprint, 0) != Put::Full {
+            if table.put(table.bits(&place), place.fingerprint, 0) != Put::Full {
                 continue;
             }
             let fewest = distance_to_room(&table, &place);
@@ -113,14 +113,15 @@ fn a_spare_copy_makes_room_only_when_it_may() {
     let (place, counter) = (0..)
         .find_map(|counter| {
             let place = table.geometry().locate(hash(counter));
-            let full = (0..2).any(|most| table.put(&place, place.fingerprint, most) == Put::Full);
+            let full = (0..2)
+                .any(|most| table.put(table.bits(&place), place.fingerprint, most) == Put::Full);
             full.then_some((place, counter))
         })
         .unwrap();
     // A few more, where there are empty slots left, so that no chain ends in one.
     for counter in counter + 1..counter + 10_000 {
         let place = table.geometry().locate(hash(counter));
-        table.put(&place, place.fingerprint, 0);
+        table.put(table.bits(&place), place.fingerprint, 0);
     }
     assert_eq!(entries(&table), 200);
     assert_eq!(search.plan(&table, &place, Spares::Keep), None);
@@ -137,7 +138,7 @@ fn no_search_looks_at_more_slots_than_its_budget() {
     let mut search = Search::default();
     for counter in 0..80_000 {
         let place = table.geometry().locate(hash(counter));
-        if table.put(&place, place.fingerprint, 0) == Put::Full {
+        if table.put(table.bits(&place), place.fingerprint, 0) == Put::Full {
             let plan = search.plan(&table, &place, Spares::Keep);
             assert!(search.looked <= BUDGET);
             plan.inspect(|plan| carry_out(&mut table, plan, place.fingerprint));
@@ -158,7 +159,7 @@ fn cost_of_placement() {
         let (first, mut looked, mut moves) = (counter, 0, 0);
         while (counter as f64) < slots as f64 * load {
             let place = table.geometry().locate(hash(counter));
-            if table.put(&place, place.fingerprint, 0) == Put::Full {
+            if table.put(table.bits(&place), place.fingerprint, 0) == Put::Full {
                 let plan = search.plan(&table, &place, Spares::Keep).unwrap();
                 looked += search.looked;
                 moves += plan.moves.len();

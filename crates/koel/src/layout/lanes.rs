@@ -1,0 +1,366 @@
+//! The four slots of a bucket as lanes of one register (SWAR): tested, counted and replaced without unpacking them.
+//!
+//! A lane is `width` bits, lane 0 lowest: a slot, or what a semi-sorted bucket holds of it beside its code. [`Lanes`] has the masks of a
+//! layout, computed once, so that one piece of code serves every width of a codec. `slot` in the functions is never wider than the layout's.
+//!
+//! A test takes the *difference* of a word and a slot, lane by lane, and asks which lanes of it are zero, without carries
+//! between lanes: adding 0111..1 to a lane's low bits sets its top bit exactly when one of them is set.
+//! Source: H. Warren, Hacker's Delight, section 6-1.
+
+use super::sorted::{self, LOW_BITS};
+use super::{Codec, Layout, SLOTS, Word};
+
+/// The masks of a layout.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lanes {
+    form: Form,
+    bucket_bits: u64,
+    width: u32,
+    /// The lowest bit of every lane.
+    ones: u128,
+    /// The highest bit of every lane.
+    tops: u128,
+    /// The low bits of the last lane that hold a count.
+    count: u128,
+    /// The bits of every lane that belong to the fingerprint.
+    fingerprints: u128,
+    /// The bits of the bucket.
+    bucket: u128,
+}
+
+/// Codec and register of a layout. Hot code is compiled once for each, and asks which before its loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Plain slots, in 64 bits, and buckets of whole bytes.
+    Plain,
+    /// Semi-sorted slots, in 64 bits.
+    Sorted,
+    /// Plain slots, in 128 bits; or of a width that no filter is built with.
+    WidePlain,
+    /// Semi-sorted slots, in 128 bits.
+    WideSorted,
+}
+
+impl Form {
+    fn of(layout: Layout) -> Self {
+        let bits = layout.bucket_bits();
+        match layout.codec() {
+            Codec::Plain if bits <= u64::BITS && bits.is_multiple_of(8) => Self::Plain,
+            Codec::Plain => Self::WidePlain,
+            // One of 64 bits starts with a byte, and a smaller one leaves room for the four bits before it.
+            Codec::SemiSorted if bits <= u64::BITS => Self::Sorted,
+            Codec::SemiSorted => Self::WideSorted,
+        }
+    }
+}
+
+/// A slot in every lane, to be compared with words.
+#[derive(Clone, Copy)]
+pub(crate) struct Pattern<W> {
+    lanes: W,
+    nibbles: W,
+}
+
+impl Lanes {
+    pub(crate) fn new(layout: Layout) -> Self {
+        let sorted = layout.codec() == Codec::SemiSorted;
+        let cut = if sorted { LOW_BITS } else { 0 };
+        let width = layout.slot_bits() - cut;
+        let ones = (0..SLOTS).fold(0, |ones, _| ones << width | 1);
+        let fingerprint = low_ones(layout.fingerprint_bits() - cut);
+        Self {
+            form: Form::of(layout),
+            bucket_bits: u64::from(layout.bucket_bits()),
+            width,
+            ones,
+            tops: ones << (width - 1),
+            count: 7 << (3 * width),
+            fingerprints: ones * fingerprint,
+            bucket: u128::MAX >> (u128::BITS - layout.bucket_bits()),
+        }
+    }
+
+    /// Which of the four pieces of code serves these lanes.
+    #[inline(always)]
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Bits of a bucket.
+    #[inline(always)]
+    pub(crate) fn bucket_bits(&self) -> u64 {
+        self.bucket_bits
+    }
+
+    /// The bits of a register that a bucket fills.
+    #[inline(always)]
+    pub(crate) fn bucket<W: Word>(&self) -> W {
+        W::truncate(self.bucket)
+    }
+
+    /// `slot` in every lane.
+    #[inline(always)]
+    pub(crate) fn pattern<W: Word, const SORTED: bool>(&self, slot: u64) -> Pattern<W> {
+        let ones = W::truncate(self.ones);
+        if SORTED {
+            let (high, nibble) = (slot >> LOW_BITS, slot & 15);
+            Pattern { lanes: ones.times(W::from(high)), nibbles: ones.times(W::from(nibble)) }
+        } else {
+            Pattern { lanes: ones.times(W::from(slot)), nibbles: W::ZERO }
+        }
+    }
+
+    /// The nibbles of a semi-sorted word, 0 for a plain one.
+    #[inline(always)]
+    pub(crate) fn nibbles<W: Word, const SORTED: bool>(&self, word: W) -> u64 {
+        if SORTED { sorted::nibbles(word, self.width) } else { 0 }
+    }
+
+    /// The top bit of every lane of which the bits in `mask` differ from those of `pattern`.
+    #[inline(always)]
+    fn different<W: Word, const SORTED: bool>(
+        &self,
+        (word, nibbles): (W, u64),
+        pattern: Pattern<W>,
+        mask: u128,
+    ) -> W {
+        let plain = (word ^ pattern.lanes) & W::truncate(mask);
+        let difference =
+            if SORTED { plain | (self.spread::<W>(nibbles) ^ pattern.nibbles) } else { plain };
+        self.nonzero(difference)
+    }
+
+    /// The top bit of every lane that is not zero.
+    #[inline(always)]
+    fn nonzero<W: Word>(&self, word: W) -> W {
+        let tops = W::truncate(self.tops);
+        let below = W::truncate(self.tops - self.ones);
+        (((word & below) + below) | word) & tops
+    }
+
+    /// Four nibbles, each at the low end of a lane.
+    #[inline(always)]
+    fn spread<W: Word>(&self, nibbles: u64) -> W {
+        let nibbles = W::from(nibbles);
+        let pairs = (nibbles & W::from(0xff)) | ((nibbles >> 8) << (2 * self.width));
+        let even = W::truncate(0xf | 0xf << (2 * self.width));
+        (pairs & even) | (((pairs >> 4) & even) << self.width)
+    }
+
+    /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint of `pattern`. No branch on the data.
+    #[inline(always)]
+    pub(crate) fn either_has<W: Word, const SORTED: bool>(
+        &self,
+        words: [(W, u64); 2],
+        pattern: Pattern<W>,
+    ) -> bool {
+        self.matches::<W, SORTED>(words, pattern) != W::ZERO
+    }
+
+    #[inline(always)]
+    fn matches<W: Word, const SORTED: bool>(&self, words: [(W, u64); 2], pattern: Pattern<W>) -> W {
+        let [one, other] =
+            words.map(|word| self.different::<W, SORTED>(word, pattern, self.fingerprints));
+        (one & other) ^ W::truncate(self.tops)
+    }
+
+    /// `either_has` as 1 or 0, by arithmetic alone.
+    #[inline(always)]
+    pub(crate) fn match_byte<const SORTED: bool>(
+        &self,
+        words: [(u64, u64); 2],
+        pattern: Pattern<u64>,
+    ) -> u8 {
+        let matches = self.matches::<u64, SORTED>(words, pattern);
+        ((matches | matches.wrapping_neg()) >> 63) as u8
+    }
+
+    /// The top bit of every lane that holds exactly `slot`.
+    #[inline(always)]
+    pub(crate) fn equal<W: Word, const SORTED: bool>(&self, word: W, pattern: Pattern<W>) -> W {
+        let every = (self.tops - self.ones) | self.tops;
+        let word = (word, self.nibbles::<W, SORTED>(word));
+        self.different::<W, SORTED>(word, pattern, every) ^ W::truncate(self.tops)
+    }
+
+    /// The top bit of every empty lane.
+    #[inline(always)]
+    pub(crate) fn empty<W: Word, const SORTED: bool>(&self, word: W) -> W {
+        self.equal::<W, SORTED>(word, Pattern { lanes: W::ZERO, nibbles: W::ZERO })
+    }
+
+    /// Whether exactly one lane of two words has its top bit set.
+    #[inline(always)]
+    pub(crate) fn is_one<W: Word>(&self, [one, other]: [W; 2]) -> bool {
+        let both = one | (other >> 1);
+        both != W::ZERO && (both & (both - W::from(1))) == W::ZERO
+    }
+
+    /// Whether more lanes have their top bit in `these` than in `those`.
+    #[inline(always)]
+    pub(crate) fn more<W: Word>(&self, these: W, those: W) -> bool {
+        let sum = |tops: W| {
+            (tops >> (self.width - 1)).times(W::truncate(self.ones)) & W::truncate(self.count)
+        };
+        sum(these) > sum(those)
+    }
+
+    /// How many lanes have their top bit in `tops`: their sum, gathered in the last lane by one product.
+    #[inline(always)]
+    pub(crate) fn count<W: Word>(&self, tops: W) -> u64 {
+        let each = tops >> (self.width - 1);
+        u64::truncate((each.times(W::truncate(self.ones)) >> (3 * self.width)).widen()) & 7
+    }
+
+    /// The four slots.
+    #[inline(always)]
+    pub(crate) fn slots<W: Word, const SORTED: bool>(&self, word: W) -> [u64; SLOTS] {
+        let lane = W::low_ones(self.width);
+        let nibbles = self.nibbles::<W, SORTED>(word);
+        [0, 1, 2, 3].map(|i| {
+            let high = u64::truncate(((word >> (i * self.width)) & lane).widen());
+            if SORTED { high << LOW_BITS | (nibbles >> (4 * i)) & 15 } else { high }
+        })
+    }
+
+    /// `word` with `new` instead of the slot `old` in the lowest lane of `tops`, of which there is one.
+    #[inline(always)]
+    pub(crate) fn replace<W: Word, const SORTED: bool>(
+        &self,
+        word: W,
+        tops: W,
+        old: u64,
+        new: u64,
+    ) -> W {
+        let first = tops & (!tops + W::from(1));
+        let lowest = first >> (self.width - 1);
+        if !SORTED {
+            return word ^ lowest.times(W::from(old ^ new));
+        }
+        let lane = self.count((first - W::from(1)) & W::truncate(self.tops));
+        sorted::replace(word, self.width, (lane, old), new)
+    }
+}
+
+fn low_ones(bits: u32) -> u128 {
+    !(u128::MAX << bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Bucket, MAX_BUCKET_BITS};
+    use super::*;
+
+    /// Every layout that a filter may have, and some with values.
+    fn layouts() -> impl Iterator<Item = Layout> {
+        let codecs = [Codec::Plain, Codec::SemiSorted];
+        let widths = move |codec| {
+            (8..=33).flat_map(move |bits| [0, 1, 5].map(|value| Layout::new(codec, bits, value)))
+        };
+        codecs.into_iter().flat_map(widths).flatten()
+    }
+
+    fn noise(seed: &mut u64) -> u64 {
+        *seed =
+            seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *seed ^ (*seed >> 29)
+    }
+
+    /// `check` with the lanes of every layout, a bucket of it, and a stream of slots like its own.
+    fn each_bucket(seed: u64, mut check: impl FnMut(Layout, Bucket, &mut dyn FnMut() -> u64)) {
+        let mut seed = seed;
+        for layout in layouts() {
+            let slot_mask = u64::MAX >> (u64::BITS - layout.slot_bits());
+            for _ in 0..500 {
+                // Few distinct values, so that equal and nearly equal slots are common.
+                let mut slot = || noise(&mut seed) & slot_mask & !(noise(&mut seed) & !0x13);
+                let bucket = Bucket([slot(), slot(), slot(), 0]);
+                check(layout, bucket, &mut slot);
+            }
+        }
+    }
+
+    /// Everything that lanes can do with a word, against the slots themselves.
+    fn check_word<W: Word, const SORTED: bool>(layout: Layout, bucket: Bucket, probe: u64) {
+        let lanes = Lanes::new(layout);
+        // Whatever follows the bucket in the register does not matter.
+        let junk = u128::MAX.checked_shl(layout.bucket_bits()).unwrap_or(0);
+        let word = W::truncate(layout.encode(bucket) | junk);
+        let slots = layout.decode(layout.encode(bucket));
+        assert_eq!(lanes.slots::<W, SORTED>(word), slots.0, "{layout}");
+        let fingerprint = layout.fingerprint_of(probe);
+        let holds = slots.0.iter().any(|&slot| layout.fingerprint_of(slot) == fingerprint);
+        let opened = (word, lanes.nibbles::<W, SORTED>(word));
+        let pattern = lanes.pattern::<W, SORTED>(probe);
+        let empty = (W::ZERO, 0);
+        let other = fingerprint == 0;
+        for pair in [[opened, empty], [empty, opened]] {
+            let found = lanes.either_has::<W, SORTED>(pair, pattern);
+            assert_eq!(found, holds || other, "{layout} {bucket:x?} {probe:x}");
+        }
+        let equal = lanes.equal::<W, SORTED>(word, pattern);
+        assert_eq!(lanes.count(equal), slots.copies(probe), "{layout} {bucket:x?} {probe:x}");
+        let free = lanes.empty::<W, SORTED>(word);
+        assert_eq!(lanes.count(free), slots.copies(0));
+        assert_eq!(lanes.more(equal, free), slots.copies(probe) > slots.copies(0));
+        if equal != W::ZERO {
+            for new in [0, 1, 16, bucket.0[1], u64::MAX >> (u64::BITS - layout.slot_bits())] {
+                let replaced = lanes.replace::<W, SORTED>(word, equal, probe, new);
+                let mut expected = slots;
+                let at = expected.0.iter().position(|&slot| slot == probe).unwrap();
+                expected.0[at] = new;
+                let kept = replaced & lanes.bucket::<W>();
+                assert_eq!(
+                    kept.widen(),
+                    layout.encode(expected),
+                    "{layout} {bucket:x?} {probe:x} {new:x}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_do_with_a_word_what_one_would_do_with_its_slots() {
+        each_bucket(1, |layout, bucket, slot| {
+            let last = u64::MAX >> (u64::BITS - layout.slot_bits());
+            for probe in bucket.0.into_iter().chain([slot(), slot(), 0, last]) {
+                match Form::of(layout) {
+                    Form::Plain => check_word::<u64, false>(layout, bucket, probe),
+                    Form::Sorted => check_word::<u64, true>(layout, bucket, probe),
+                    Form::WidePlain => check_word::<u128, false>(layout, bucket, probe),
+                    Form::WideSorted => check_word::<u128, true>(layout, bucket, probe),
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn the_answer_as_a_byte_is_the_answer() {
+        each_bucket(2, |layout, bucket, slot| {
+            let lanes = Lanes::new(layout);
+            let word = u64::truncate(layout.encode(bucket));
+            for probe in bucket.0.into_iter().chain([slot()]) {
+                match Form::of(layout) {
+                    Form::Plain => {
+                        let (words, pattern) = ([(word, 0); 2], lanes.pattern::<u64, false>(probe));
+                        let found = lanes.either_has::<u64, false>(words, pattern);
+                        assert_eq!(lanes.match_byte::<false>(words, pattern), u8::from(found));
+                    }
+                    Form::Sorted => {
+                        let words = [(word, lanes.nibbles::<u64, true>(word)); 2];
+                        let pattern = lanes.pattern::<u64, true>(probe);
+                        let found = lanes.either_has::<u64, true>(words, pattern);
+                        assert_eq!(lanes.match_byte::<true>(words, pattern), u8::from(found));
+                    }
+                    Form::WidePlain | Form::WideSorted => {}
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_bucket_of_128_bits_is_the_widest() {
+        assert!(layouts().all(|layout| layout.bucket_bits() <= MAX_BUCKET_BITS));
+        assert!(layouts().any(|layout| layout.bucket_bits() == MAX_BUCKET_BITS));
+    }
+}
