@@ -35,6 +35,8 @@ pub struct Builder {
     prefer: Prefer,
     hasher: KeyHasher,
     counter_limit: Option<u64>,
+    #[cfg(feature = "rayon")]
+    parallel: bool,
 }
 
 /// What [`Builder::build`] would build.
@@ -63,6 +65,8 @@ impl Builder {
             prefer: Prefer::default(),
             hasher: KeyHasher::default(),
             counter_limit: None,
+            #[cfg(feature = "rayon")]
+            parallel: false,
         }
     }
 
@@ -94,6 +98,24 @@ impl Builder {
     pub fn counter_limit(mut self, limit: u64) -> Self {
         self.counter_limit = Some(limit);
         self
+    }
+
+    /// Lets [`build_from`](Self::build_from) work on several segments at once, on the threads of rayon's current pool. The bytes are the
+    /// same.
+    #[cfg(feature = "rayon")]
+    #[must_use]
+    pub fn parallel(mut self) -> Self {
+        self.parallel = true;
+        self
+    }
+
+    #[cfg(feature = "rayon")]
+    pub(crate) fn is_parallel(&self) -> bool {
+        self.parallel
+    }
+
+    pub(crate) fn hasher(&self) -> &KeyHasher {
+        &self.hasher
     }
 
     /// Sizes the filter without allocating it.

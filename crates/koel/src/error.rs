@@ -67,11 +67,14 @@ pub enum BuildError {
         /// What was asked for.
         capacity: u64,
     },
+    /// The keys to build from do not fit.
+    Full(Full),
 }
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Full(full) => full.fmt(f),
             Self::Rate { rate } => write!(
                 f,
                 "a false-positive rate of {rate:e} cannot be built; give one above 0 and below 1, such as 0.001"

@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod buffer;
 mod builder;
 mod counters;
 mod error;

@@ -93,7 +93,8 @@ fn shape(capacity: u64, layout: Layout, prefer: Prefer) -> Option<Shape> {
     let per_segment = if segments == 1 {
         whole
     } else {
-        buckets_of_segment(capacity as f64 / segments as f64, load, true)
+        // An even number, so that a segment is a whole number of bytes.
+        buckets_of_segment(capacity as f64 / segments as f64, load, true).next_multiple_of(2)
     };
     let segment_buckets = u32::try_from(per_segment).ok()?;
     let shape = Shape { layout, segment_bits, segment_buckets };

@@ -3,8 +3,7 @@
 //! The bytes are the same in either case, and the same as in a file (docs/FORMAT.md), so that a view of a memory-mapped file and an owned
 //! filter share every line of code that reads. Sealed: these two are all there are.
 
-use alloc::vec::Vec;
-
+use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters, StoredCounters};
 
 /// Bytes owned by the filter, which can be changed.
@@ -24,7 +23,7 @@ pub trait Store {
 }
 
 impl Store for Owned {
-    type Buckets = Vec<u8>;
+    type Buckets = Buffer;
     type Counters = Counters;
 }
 

@@ -9,6 +9,7 @@
 
 use alloc::vec::Vec;
 
+use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
 use crate::layout::{Bucket, Form, Lanes, Layout, SLOTS, Word};
 use crate::prefetch::prefetch;
@@ -288,8 +289,8 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 
     /// The same table in memory of its own.
-    pub(crate) fn to_owned_table(&self) -> Table<Vec<u8>> {
-        Table::new(self.geometry.clone(), self.layout, self.bytes().to_vec())
+    pub(crate) fn to_owned_table(&self) -> Table<Buffer> {
+        Table::new(self.geometry.clone(), self.layout, Buffer::copy_of(self.bytes()))
     }
 
     /// Whether all bits behind the last bucket are zero.
@@ -328,10 +329,19 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 }
 
-impl Table<Vec<u8>> {
+impl Table<Buffer> {
     /// Empties every bucket.
     pub(crate) fn clear(&mut self) {
-        self.bytes.fill(0);
+        self.bytes.as_mut().fill(0);
+    }
+
+    /// The bytes of each segment, where segments are whole bytes.
+    pub(crate) fn segments_mut(&mut self) -> Vec<&mut [u8]> {
+        let bits = u64::from(self.geometry.segment_buckets()) * self.lanes.bucket_bits();
+        let segments = 1 << self.geometry.segment_bits();
+        debug_assert!(bits.is_multiple_of(8) || segments == 1);
+        let bytes = self.bytes.as_mut();
+        bytes.chunks_mut(byte_index(bits / 8)).take(segments).collect()
     }
 
     /// Fills an empty slot of the emptier bucket of the pair at `bits` with `slot`, where the pair has at most `most` copies of it.
@@ -421,8 +431,8 @@ impl Table<Vec<u8>> {
     fn store_at<W: Word, const SORTED: bool>(&mut self, bit: u64, word: W) {
         let (byte, shift) = position::<W, SORTED>(bit);
         let mask = self.lanes.bucket::<W>() << shift;
-        let around = W::read(&self.bytes, byte) & !mask;
-        (around | ((word << shift) & mask)).write(&mut self.bytes, byte);
+        let around = W::read(self.bytes.as_ref(), byte) & !mask;
+        (around | ((word << shift) & mask)).write(self.bytes.as_mut(), byte);
     }
 }
 

@@ -1,11 +1,11 @@
-//! Koel itself, both preferences, one key a call and many.
+//! Koel itself, both preferences: one key a call, many, and all at once.
 //!
 //! Another mode: a type beside [`Single`] and [`Batch`] that implements `Filter`, and its lines in
 //! [`SUBJECTS`](super::SUBJECTS). Memory is [`CuckooFilter::size_in_bytes`], header included.
 
 use std::hint::black_box;
 
-use koel::{CuckooFilter, Prefer};
+use koel::{Builder, CuckooFilter, Prefer};
 
 use crate::subject::{Filter, tally, until_refused};
 
@@ -14,6 +14,12 @@ struct Single(CuckooFilter);
 
 /// A slice of keys a call, so many at a time, as a program does that reads its keys from somewhere.
 struct Batch(CuckooFilter);
+
+/// All keys in one call, of a filter that is built by it.
+struct Bulk {
+    builder: Builder,
+    filter: CuckooFilter,
+}
 
 const SLICE: usize = 4096;
 
@@ -31,6 +37,19 @@ pub(super) fn fast_batch(keys: usize, rate: f64) -> Box<dyn Filter> {
 
 pub(super) fn small_batch(keys: usize, rate: f64) -> Box<dyn Filter> {
     Box::new(Batch(empty(keys, rate, Prefer::Small)))
+}
+
+pub(super) fn fast_bulk(keys: usize, rate: f64) -> Box<dyn Filter> {
+    bulk(keys, rate, Prefer::Fast)
+}
+
+pub(super) fn small_bulk(keys: usize, rate: f64) -> Box<dyn Filter> {
+    bulk(keys, rate, Prefer::Small)
+}
+
+fn bulk(keys: usize, rate: f64, prefer: Prefer) -> Box<dyn Filter> {
+    let builder = CuckooFilter::builder(keys as u64, rate).prefer(prefer);
+    Box::new(Bulk { builder, filter: empty(1, rate, prefer) })
 }
 
 fn empty(keys: usize, rate: f64, prefer: Prefer) -> CuckooFilter {
@@ -101,5 +120,25 @@ impl Filter for Batch {
 
     fn slots(&self) -> Option<usize> {
         slots(&self.0)
+    }
+}
+
+impl Filter for Bulk {
+    fn insert(&mut self, keys: &[u64]) -> usize {
+        match self.builder.build_from(black_box(keys)) {
+            Ok(filter) => {
+                self.filter = filter;
+                keys.len()
+            }
+            Err(_) => 0,
+        }
+    }
+
+    fn find(&self, keys: &[u64]) -> usize {
+        tally_slices(keys, |slice, found| self.filter.contains_many(slice, found))
+    }
+
+    fn bytes(&self) -> usize {
+        self.filter.size_in_bytes()
     }
 }

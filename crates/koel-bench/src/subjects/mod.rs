@@ -29,15 +29,18 @@ const NO_DELETE: [Option<Mode>; 4] =
     [Some(Mode::Single), Some(Mode::Single), Some(Mode::Single), None];
 const STATIC: [Option<Mode>; 4] = [Some(Mode::Bulk), Some(Mode::Single), Some(Mode::Single), None];
 
+const BULK: [Option<Mode>; 4] = [Some(Mode::Bulk), None, None, None];
+
 const EIGHT_BITS: &str = "8-bit fingerprints whatever the rate asked for";
 
-/// A further mode of Koel goes here, beside its other lines: the same name, an adapter of `koel.rs`, and for example
-/// `[Some(Mode::Bulk), None, None, None]`. The first line is what the others are compared with.
+/// The first line is what the others are compared with.
 pub(crate) static SUBJECTS: &[Subject] = &[
     Subject { name: YARDSTICK, modes: SINGLE, build: koel::fast, note: "" },
     Subject { name: YARDSTICK, modes: BATCH, build: koel::fast_batch, note: "" },
+    Subject { name: YARDSTICK, modes: BULK, build: koel::fast_bulk, note: "" },
     Subject { name: "koel-small", modes: SINGLE, build: koel::small, note: "" },
     Subject { name: "koel-small", modes: BATCH, build: koel::small_batch, note: "" },
+    Subject { name: "koel-small", modes: BULK, build: koel::small_bulk, note: "" },
     Subject { name: "cuckoofilter", modes: SINGLE, build: cuckoofilter::default, note: EIGHT_BITS },
     Subject { name: "cuckoofilter+mix", modes: SINGLE, build: cuckoofilter::mix, note: EIGHT_BITS },
     Subject {

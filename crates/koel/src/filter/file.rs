@@ -17,7 +17,6 @@ use crate::filter::{FilterView, geometry_of};
 use crate::geometry::{CORE_BITS, CORES};
 use crate::image::{HEADER_BYTES, Header};
 use crate::placement::Search;
-use crate::sizing::Shape;
 use crate::store::Store;
 use crate::table::{Table, table_bytes};
 
@@ -102,14 +101,8 @@ impl<S: Store> CuckooFilter<S> {
     /// # Errors
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let geometry = self.table.geometry();
-        let shape = Shape {
-            layout: self.layout(),
-            segment_bits: geometry.segment_bits(),
-            segment_buckets: geometry.segment_buckets(),
-        };
         let header = Header {
-            shape,
+            shape: self.shape(),
             profile: self.profile,
             len: self.len,
             entries: self.entries,

@@ -3,6 +3,7 @@
 //! This file has the type and every question one can ask it, for filters and for views of filters alike.
 //! `edit.rs` changes it, `merge.rs` unites two, `file.rs` turns it into bytes and back. All the work is done one floor below, by `table.rs`.
 
+mod bulk;
 mod edit;
 mod file;
 mod many;
@@ -12,6 +13,7 @@ mod serde;
 
 use core::fmt;
 
+use crate::buffer::Buffer;
 use crate::counters::{Identity, ReadCounters};
 use crate::geometry::{Geometry, Place};
 use crate::hash::KeyHasher;
@@ -103,7 +105,7 @@ impl CuckooFilter {
     pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
         let bytes = table_bytes(shape.layout, shape.buckets())?;
         Some(Self {
-            table: Table::new(geometry_of(&shape), shape.layout, alloc::vec![0; bytes]),
+            table: Table::new(geometry_of(&shape), shape.layout, Buffer::zeroed(bytes)),
             counters: counters::Counters::default(),
             profile,
             len: 0,
@@ -158,6 +160,16 @@ impl<S: Store> CuckooFilter<S> {
     fn identity(&self, place: &Place) -> Identity {
         let (home, alternate) = place.buckets();
         home.min(alternate) << self.layout().fingerprint_bits() | place.fingerprint
+    }
+
+    /// Layout and size.
+    fn shape(&self) -> Shape {
+        let geometry = self.table.geometry();
+        Shape {
+            layout: self.layout(),
+            segment_bits: geometry.segment_bits(),
+            segment_buckets: geometry.segment_buckets(),
+        }
     }
 
     /// Keys inserted and not removed, each as often as it was inserted.

@@ -3,25 +3,26 @@
 extern crate std;
 
 use alloc::collections::BTreeSet;
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use std::println;
 
 use super::*;
 use testkit::keys::splitmix64 as hash;
 
+use crate::buffer::Buffer;
 use crate::geometry::Geometry;
 use crate::layout::{Codec, Layout};
 use crate::table::{Put, table_bytes};
 
-fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Vec<u8>> {
+fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Buffer> {
     let geometry = Geometry::new(segment_bits, buckets, fingerprint_bits);
     let layout = Layout::new(Codec::SemiSorted, fingerprint_bits, 0).unwrap();
-    let bytes = vec![0; table_bytes(layout, geometry.buckets()).unwrap()];
+    let bytes = Buffer::zeroed(table_bytes(layout, geometry.buckets()).unwrap());
     Table::new(geometry, layout, bytes)
 }
 
 /// Puts the entry where `plan` makes room; the filter does the same with counters beside.
-fn carry_out(table: &mut Table<Vec<u8>>, plan: &Plan, mut arriving: u64) {
+fn carry_out(table: &mut Table<Buffer>, plan: &Plan, mut arriving: u64) {
     for &(bucket, leaving) in &plan.moves {
         assert!(table.replace(bucket, leaving, arriving));
         arriving = leaving;
@@ -32,12 +33,12 @@ fn carry_out(table: &mut Table<Vec<u8>>, plan: &Plan, mut arriving: u64) {
 }
 
 /// Entries in all buckets.
-fn entries(table: &Table<Vec<u8>>) -> usize {
+fn entries(table: &Table<Buffer>) -> usize {
     table.iter().map(|bucket| bucket.entries().count()).sum()
 }
 
 /// Moves needed to reach an empty slot, by flooding the whole segment one move at a time.
-fn distance_to_room(table: &Table<Vec<u8>>, place: &Place) -> Option<usize> {
+fn distance_to_room(table: &Table<Buffer>, place: &Place) -> Option<usize> {
     let (home, alternate) = place.buckets();
     let mut reached = BTreeSet::from([home, alternate]);
     for moves in 0.. {
@@ -59,7 +60,7 @@ fn distance_to_room(table: &Table<Vec<u8>>, place: &Place) -> Option<usize> {
     None
 }
 
-fn assert_is_a_chain(table: &Table<Vec<u8>>, place: &Place, plan: &Plan) {
+fn assert_is_a_chain(table: &Table<Buffer>, place: &Place, plan: &Plan) {
     let (home, alternate) = place.buckets();
     assert!([home, alternate].contains(&plan.moves[0].0));
     let distinct: BTreeSet<_> = plan.moves.iter().map(|&(bucket, _)| bucket).collect();

@@ -1,6 +1,7 @@
 //! The tests of the library through its public face: one binary, so that it is linked once.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+mod bulk;
 mod copies;
 mod errors;
 mod format;

@@ -1,0 +1,99 @@
+//! A filter built from all its keys at once answers like one that was given them in turn.
+
+use koel::{BuildError, Builder, CuckooFilter, Prefer};
+use testkit::keys::hashes;
+
+/// Enough keys for a table of several segments.
+const KEYS: u64 = 1_900_000;
+
+fn builders() -> impl Iterator<Item = Builder> {
+    [Prefer::Fast, Prefer::Small]
+        .map(|prefer| CuckooFilter::builder(KEYS, 0.001).prefer(prefer))
+        .into_iter()
+}
+
+fn in_turn(builder: &Builder, keys: &[u64]) -> CuckooFilter {
+    let mut filter = builder.build().unwrap();
+    filter.insert_many(keys).unwrap();
+    filter
+}
+
+/// Everything that does not depend on the order of the inserts.
+fn assert_alike(bulk: &CuckooFilter, turns: &CuckooFilter, keys: &[u64]) {
+    assert_eq!(bulk.len(), turns.len());
+    assert_eq!(bulk.false_positive_rate(), turns.false_positive_rate());
+    let mut counts = [vec![0; keys.len()], vec![0; keys.len()]];
+    bulk.count_many(keys, &mut counts[0]);
+    turns.count_many(keys, &mut counts[1]);
+    assert!(counts[0] == counts[1]);
+    bulk.verify().unwrap();
+    assert!(CuckooFilter::from_bytes(&bulk.to_bytes()).unwrap() == *bulk);
+}
+
+#[test]
+fn the_answers_are_those_of_inserts_in_turn() {
+    let keys: Vec<_> = hashes(1, KEYS).collect();
+    for builder in builders() {
+        let bulk = builder.build_from(&keys).unwrap();
+        assert!(bulk.segments() > 1);
+        assert_alike(&bulk, &in_turn(&builder, &keys), &keys);
+    }
+}
+
+#[test]
+fn keys_that_come_several_times_are_counted() {
+    let distinct: Vec<_> = hashes(2, KEYS / 2).collect();
+    let keys: Vec<_> = (0..7).flat_map(|copy| distinct.iter().skip(copy * 1000)).copied().collect();
+    for builder in builders() {
+        let bulk = builder.build_from(&keys).unwrap();
+        assert!(bulk.distinct_counters() > 0);
+        assert_alike(&bulk, &in_turn(&builder, &keys), &keys);
+    }
+}
+
+#[test]
+fn hashes_may_be_given_instead_of_keys() {
+    let keys: Vec<_> = hashes(3, KEYS).collect();
+    for builder in builders() {
+        let hasher = *builder.build().unwrap().hasher();
+        let hashed: Vec<_> = keys.iter().map(|key| hasher.hash(key)).collect();
+        let from_hashes = builder.build_from_hashes(&hashed).unwrap();
+        assert!(from_hashes == builder.build_from(&keys).unwrap());
+    }
+}
+
+#[test]
+fn a_table_of_one_segment_is_filled_in_turn() {
+    for count in [0, 1, 63, 64, 65, 5000] {
+        let keys: Vec<_> = hashes(4, count).collect();
+        let builder = CuckooFilter::builder(5000, 0.001);
+        assert!(builder.build_from(&keys).unwrap() == in_turn(&builder, &keys));
+    }
+}
+
+#[test]
+fn too_many_keys_are_the_error_of_the_insert_that_fails() {
+    let keys: Vec<_> = hashes(5, KEYS + KEYS / 20).collect();
+    for builder in builders() {
+        let mut filter = builder.build().unwrap();
+        let full = filter.insert_many(&keys).unwrap_err();
+        assert_eq!(builder.build_from(&keys).unwrap_err(), BuildError::Full(full));
+    }
+    let few = CuckooFilter::builder(KEYS, 0.001).counter_limit(10);
+    let copies: Vec<_> = keys[..50].iter().cycle().take(1_000_000).copied().collect();
+    assert!(matches!(few.build_from(&copies), Err(BuildError::Full(_))));
+}
+
+#[test]
+#[cfg(feature = "rayon")]
+fn the_bytes_are_the_same_however_many_threads_there_are() {
+    let keys: Vec<_> = hashes(6, KEYS).chain(hashes(6, 1000)).collect();
+    for builder in builders() {
+        let one = builder.build_from(&keys).unwrap();
+        for threads in [1, 2, 5] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let several = pool.install(|| builder.clone().parallel().build_from(&keys).unwrap());
+            assert!(one == several, "{threads} threads");
+        }
+    }
+}
