@@ -15,7 +15,6 @@ use alloc::vec::Vec;
 use core::mem;
 
 use crate::geometry::Place;
-use crate::layout::SLOTS;
 use crate::table::{Neighbour, Table};
 
 /// Slots whose other bucket is looked at before the search gives up.
@@ -79,23 +78,34 @@ impl Search {
         place: &Place,
         spares: Spares,
     ) -> Option<Plan> {
+        let found = self.search(table, place, spares == Spares::AtOnce);
+        if found.is_none() && spares == Spares::IfNeeded {
+            return self.search(table, place, true);
+        }
+        found
+    }
+
+    /// The first empty slot, or, where `take_spares`, the first one that is empty or spare.
+    fn search<B: AsRef<[u8]>>(
+        &mut self,
+        table: &Table<B>,
+        place: &Place,
+        take_spares: bool,
+    ) -> Option<Plan> {
         let numbered = |local: u32| place.base + u64::from(local);
         self.start(place);
-        let mut spare = None;
         let mut next = 0;
         while next < self.steps.len() && self.looked < BUDGET {
             let local = self.steps[next].bucket;
-            let neighbours = table.neighbours(place.base, local);
-            for Neighbour { slot, bucket, has_room, has_equal } in neighbours {
+            for Neighbour { slot, bucket, has_room } in table.neighbours(place.base, local) {
                 self.looked += 1;
                 if has_room {
                     return Some(self.chain(place.base, next, slot, End::Empty(numbered(bucket))));
                 }
-                if spares != Spares::Keep && (has_equal || repeats(&neighbours, slot)) {
-                    if spares == Spares::AtOnce {
-                        return Some(self.chain(place.base, next, slot, End::Spare));
-                    }
-                    spare = spare.or(Some((next, slot)));
+                let entry =
+                    table.geometry().place_of(numbered(local), table.layout().fingerprint_of(slot));
+                if take_spares && table.copies(&entry, slot) > 1 {
+                    return Some(self.chain(place.base, next, slot, End::Spare));
                 }
                 if self.seen.insert(bucket) {
                     self.steps.push(Step { bucket, from: next, slot });
@@ -103,8 +113,7 @@ impl Search {
             }
             next += 1;
         }
-        let (step, slot) = spare?;
-        Some(self.chain(place.base, step, slot, End::Spare))
+        None
     }
 
     /// Takes back the memory of a plan that was carried out.
@@ -139,11 +148,6 @@ impl Search {
         moves.reverse();
         Plan { moves, end }
     }
-}
-
-/// Whether more than one slot of a bucket holds `slot`.
-fn repeats(neighbours: &[Neighbour; SLOTS], slot: u64) -> bool {
-    neighbours.iter().filter(|held| held.slot == slot).count() > 1
 }
 
 /// Which buckets a search has been to: exact in segments of up to 8192 buckets. In larger ones two buckets may share a bit, and the later one

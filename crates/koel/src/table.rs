@@ -210,12 +210,8 @@ impl<B: AsRef<[u8]>> Table<B> {
         // All four are loaded before any is looked at, so that the cache misses overlap.
         let words = targets.map(|target| self.load::<W, SORTED>(base + u64::from(target)));
         [0, 1, 2, 3].map(|i| {
-            let (slot, bucket, word) = (slots[i], targets[i], words[i]);
-            let pattern = self.lanes.pattern::<W, SORTED>(slot);
-            let has_room = self.lanes.empty::<W, SORTED>(word) != W::ZERO;
-            let has_equal =
-                bucket != local && self.lanes.equal::<W, SORTED>(word, pattern) != W::ZERO;
-            Neighbour { slot, bucket, has_room, has_equal }
+            let has_room = self.lanes.empty::<W, SORTED>(words[i]) != W::ZERO;
+            Neighbour { slot: slots[i], bucket: targets[i], has_room }
         })
     }
 
@@ -360,16 +356,22 @@ impl Table<Buffer> {
 
     #[inline(always)]
     fn put_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
-        let pair = self.pair::<W, SORTED>(bits, slot);
-        if pair.has_any() && pair.copies(&self.lanes) > most {
-            return Put::Repeated(pair.copies(&self.lanes));
+        let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
+        let pattern = self.lanes.pattern::<W, SORTED>(slot);
+        // A new entry is the rule, and then lanes show that it is new.
+        let [home, alternate] = words.map(|word| self.lanes.maybe_equal(word, pattern));
+        if (home | alternate) != W::ZERO {
+            let copies = self.pair::<W, SORTED>(bits, slot).copies(&self.lanes);
+            if copies > most {
+                return Put::Repeated(copies);
+            }
         }
-        let empty = pair.words.map(|word| self.lanes.empty::<W, SORTED>(word));
+        let empty = words.map(|word| self.lanes.empty::<W, SORTED>(word));
         let chosen = usize::from(self.lanes.more(empty[1], empty[0]));
         if empty[chosen] == W::ZERO {
             return Put::Full;
         }
-        let word = self.lanes.replace::<W, SORTED>(pair.words[chosen], empty[chosen], 0, slot);
+        let word = self.lanes.replace::<W, SORTED>(words[chosen], empty[chosen], 0, slot);
         self.store_at::<W, SORTED>(bits[chosen], word);
         Put::Done
     }
@@ -500,8 +502,6 @@ pub(crate) struct Neighbour {
     pub(crate) bucket: u32,
     /// Whether the other bucket has an empty slot.
     pub(crate) has_room: bool,
-    /// Whether the other bucket, if it is not the same, holds an equal slot.
-    pub(crate) has_equal: bool,
 }
 
 /// What became of a new copy of an entry.

@@ -9,6 +9,7 @@
 
 use super::sorted::{self, LOW_BITS};
 use super::{Codec, Layout, SLOTS, Word};
+use crate::geometry::CORE_BITS;
 
 /// The masks of a layout.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(crate) struct Lanes {
     fingerprints: u128,
     /// The bits of the bucket.
     bucket: u128,
+    /// Whether the core of a fingerprint, which is never 0, is in the lane: then an empty lane needs no look at the nibbles.
+    core_in_lane: bool,
 }
 
 /// Codec and register of a layout. Hot code is compiled once for each, and asks which before its loop.
@@ -77,6 +80,7 @@ impl Lanes {
             count: 7 << (3 * width),
             fingerprints: ones * fingerprint,
             bucket: u128::MAX >> (u128::BITS - layout.bucket_bits()),
+            core_in_lane: layout.fingerprint_bits() >= CORE_BITS + cut,
         }
     }
 
@@ -183,10 +187,22 @@ impl Lanes {
         self.different::<W, SORTED>(word, pattern, every) ^ W::truncate(self.tops)
     }
 
+    /// The top bit of every lane that equals `slot` as far as lanes show it: in a semi-sorted bucket there are the nibbles besides.
+    #[inline(always)]
+    pub(crate) fn maybe_equal<W: Word>(&self, word: W, pattern: Pattern<W>) -> W {
+        let every = W::truncate((self.tops - self.ones) | self.tops);
+        self.nonzero((word ^ pattern.lanes) & every) ^ W::truncate(self.tops)
+    }
+
     /// The top bit of every empty lane.
     #[inline(always)]
     pub(crate) fn empty<W: Word, const SORTED: bool>(&self, word: W) -> W {
-        self.equal::<W, SORTED>(word, Pattern { lanes: W::ZERO, nibbles: W::ZERO })
+        let nothing = Pattern { lanes: W::ZERO, nibbles: W::ZERO };
+        if self.core_in_lane {
+            self.maybe_equal(word, nothing)
+        } else {
+            self.equal::<W, SORTED>(word, nothing)
+        }
     }
 
     /// Whether exactly one lane of two words has its top bit set.
@@ -272,8 +288,9 @@ mod tests {
         for layout in layouts() {
             let slot_mask = u64::MAX >> (u64::BITS - layout.slot_bits());
             for _ in 0..500 {
-                // Few distinct values, so that equal and nearly equal slots are common.
-                let mut slot = || noise(&mut seed) & slot_mask & !(noise(&mut seed) & !0x13);
+                // Few distinct values, so that equal and nearly equal slots are common; and a core, as every entry has one.
+                let core = 1 << (layout.fingerprint_bits() - CORE_BITS);
+                let mut slot = || noise(&mut seed) & slot_mask & !(noise(&mut seed) & !0x13) | core;
                 let bucket = Bucket([slot(), slot(), slot(), 0]);
                 check(layout, bucket, &mut slot);
             }
