@@ -1,0 +1,255 @@
+//! The hot paths of the library under Callgrind: how many instructions each one takes.
+//!
+//! Unlike a time, the count is the same in every run, so a change of a few per cent can be seen on a busy machine. What it does
+//! not see is the memory: a cache miss costs no instruction. `scripts/instructions` runs these and compares them with instructions.txt.
+//!
+//! Counted is the body of each function below; its setup is not, nor is the drop of what it returns. Keys are hashed beforehand, so
+//! that `hash` alone counts the hash. The counts depend on the compiler, which is recorded with them, and hardly on the machine: Valgrind
+//! shows the same processor everywhere, with AVX2 and without AVX-512. The C library's part, `memset` and `malloc`, is at
+//! most 5 %, and 11 % of the few instructions of `open`. Cases come in a box, lest moving them add to it.
+
+#![expect(missing_docs, reason = "the macros of the harness make public items")]
+
+use std::hint::black_box;
+
+use gungraun::{
+    Callgrind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
+};
+use koel::{CuckooFilter, FilterView, KeyHasher, Prefer};
+use testkit::keys::hashes;
+
+/// Keys of the filters, which stay in the caches: their misses are not counted anyway.
+const CAPACITY: u64 = 50_000;
+/// Keys of one measurement.
+const KEYS: usize = 4096;
+
+/// Seeds of the streams of hashes: those that fill the filter, and others.
+const PRESENT: u64 = 1;
+const ABSENT: u64 = 2;
+
+/// A filter, and what is to be asked of it.
+struct Case {
+    filter: CuckooFilter,
+    hashes: Vec<u64>,
+    answers: Vec<bool>,
+}
+
+impl Case {
+    fn new(filter: CuckooFilter, hashes: Vec<u64>) -> Box<Self> {
+        let answers = vec![false; hashes.len()];
+        Box::new(Self { filter, hashes, answers })
+    }
+}
+
+// ---- what is measured, before it is
+
+fn empty(prefer: Prefer) -> CuckooFilter {
+    let (rate, layout) = match prefer {
+        Prefer::Fast => (0.002, "plain 4x12"),
+        Prefer::Small => (0.001, "semi-sorted 4x13"),
+    };
+    let filter = CuckooFilter::builder(CAPACITY, rate).prefer(prefer).build().expect("a filter");
+    assert_eq!(filter.layout().to_string(), layout, "the counts are named after this layout");
+    filter
+}
+
+/// So many hashes that `filter`, empty, would have this per cent of its slots in use.
+fn hashes_to(filter: &CuckooFilter, per_cent: u64) -> Vec<u64> {
+    hashes(PRESENT, filter.slots() * per_cent / 100).collect()
+}
+
+/// A filter with this per cent of its slots in use, and the hashes in it.
+fn filled(prefer: Prefer, per_cent: u64) -> (CuckooFilter, Vec<u64>) {
+    let mut filter = empty(prefer);
+    let hashes = hashes_to(&filter, per_cent);
+    filter.insert_many_hashes(&hashes).expect("room below the design load");
+    (filter, hashes)
+}
+
+/// Keys that are in a filter at 95 %.
+fn present(prefer: Prefer) -> Box<Case> {
+    let (filter, mut hashes) = filled(prefer, 95);
+    hashes.truncate(KEYS);
+    Case::new(filter, hashes)
+}
+
+/// Keys that are not.
+fn absent(prefer: Prefer) -> Box<Case> {
+    Case::new(filled(prefer, 95).0, hashes(ABSENT, KEYS as u64).collect())
+}
+
+/// Keys of which every second one is in a filter at 95 %.
+fn mixed(prefer: Prefer) -> Box<Case> {
+    let (filter, present) = filled(prefer, 95);
+    let pairs = present.into_iter().zip(hashes(ABSENT, KEYS as u64 / 2));
+    Case::new(filter, pairs.flat_map(|(present, absent)| [present, absent]).collect())
+}
+
+/// Keys for a filter at 50 %.
+fn coming(prefer: Prefer) -> Box<Case> {
+    Case::new(filled(prefer, 50).0, hashes(ABSENT, KEYS as u64).collect())
+}
+
+/// The keys that take a filter from 93 % to 95 %.
+fn last(prefer: Prefer) -> Box<Case> {
+    let (filter, before) = filled(prefer, 93);
+    let hashes = hashes_to(&filter, 95).split_off(before.len());
+    Case::new(filter, hashes)
+}
+
+/// The keys that take an empty filter to 95 %.
+fn all(prefer: Prefer) -> Box<Case> {
+    let filter = empty(prefer);
+    let hashes = hashes_to(&filter, 95);
+    Case::new(filter, hashes)
+}
+
+/// Names of 13 to 16 bytes.
+fn names() -> Vec<String> {
+    (0..KEYS).map(|number| format!("{number}.example.org")).collect()
+}
+
+/// The bytes of a filter of a thousand keys.
+fn image() -> Box<[u8]> {
+    let mut filter = CuckooFilter::with_capacity(1000);
+    filter.insert_many_hashes(&hashes(PRESENT, 1000).collect::<Vec<_>>()).expect("room");
+    filter.to_bytes().into_boxed_slice()
+}
+
+// ---- what is measured
+
+fn ask(case: &mut Case) {
+    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.filter.contains_hash(hash);
+    }
+}
+
+fn add(case: &mut Case) {
+    for &hash in &case.hashes {
+        case.filter.insert_hash(hash).expect("room");
+    }
+}
+
+fn add_many(case: &mut Case) {
+    case.filter.insert_many_hashes(&case.hashes).expect("room");
+}
+
+#[library_benchmark(setup = present)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn contains_hit(mut case: Box<Case>) -> Box<Case> {
+    ask(&mut case);
+    case
+}
+
+#[library_benchmark(setup = absent)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn contains_miss(mut case: Box<Case>) -> Box<Case> {
+    ask(&mut case);
+    case
+}
+
+#[library_benchmark(setup = mixed)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn contains_many(mut case: Box<Case>) -> Box<Case> {
+    let Case { filter, hashes, answers } = &mut *case;
+    filter.contains_many_hashes(hashes, answers);
+    case
+}
+
+#[library_benchmark(setup = coming)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn insert_half_full(mut case: Box<Case>) -> Box<Case> {
+    add(&mut case);
+    case
+}
+
+#[library_benchmark(setup = last)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn insert_nearly_full(mut case: Box<Case>) -> Box<Case> {
+    add(&mut case);
+    case
+}
+
+#[library_benchmark(setup = coming)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn insert_many(mut case: Box<Case>) -> Box<Case> {
+    add_many(&mut case);
+    case
+}
+
+#[library_benchmark(setup = all)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn fill_many(mut case: Box<Case>) -> Box<Case> {
+    add_many(&mut case);
+    case
+}
+
+#[library_benchmark(setup = present)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn remove(mut case: Box<Case>) -> Box<Case> {
+    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.filter.remove_hash(hash);
+    }
+    case
+}
+
+#[library_benchmark(setup = present)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn remove_many(mut case: Box<Case>) -> Box<Case> {
+    let Case { filter, hashes, answers } = &mut *case;
+    filter.remove_many_hashes(hashes, answers);
+    case
+}
+
+#[library_benchmark]
+#[bench::names(names())]
+fn hash(names: Vec<String>) -> Vec<String> {
+    // Not a constant, as in a filter.
+    let hasher = black_box(KeyHasher::default());
+    for name in &names {
+        black_box(hasher.hash(name.as_str()));
+    }
+    names
+}
+
+#[library_benchmark]
+#[bench::small(image())]
+fn open(image: Box<[u8]>) -> Box<[u8]> {
+    black_box(&FilterView::open(&image).expect("a sound image"));
+    image
+}
+
+library_benchmark_group!(
+    name = hot_paths,
+    benchmarks = [
+        contains_hit,
+        contains_miss,
+        contains_many,
+        insert_half_full,
+        insert_nearly_full,
+        insert_many,
+        fill_many,
+        remove,
+        remove_many,
+        hash,
+        open,
+    ]
+);
+
+/// Instructions alone: the simulated caches would take as long again.
+fn config() -> LibraryBenchmarkConfig {
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(Callgrind::with_args(["--cache-sim=no"]));
+    config
+}
+
+main!(config = config(), library_benchmark_groups = hot_paths);

@@ -1,0 +1,318 @@
+//! The gate of the instruction counts: fails where a hot path takes more than 3 % more than was recorded.
+//!
+//! `scripts/instructions` runs benches/instructions.rs under Callgrind and hands its summaries, one JSON object a line, to the standard input of
+//! this program, which compares them with benches/instructions.txt. That file has the compiler in its first line and then a name and a count a
+//! line. It is in git, so that a change of the counts is seen beside the change that made it.
+//!
+//! Gungraun compares with the last run on the same machine, which is in no commit; and its fixed limits are in the code of each bench, which
+//! a program cannot rewrite. Hence this comparison.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::Value;
+
+/// How far a count may be from the recorded one, in per cent.
+const TOLERANCE: u64 = 3;
+
+const ACCEPT: &str = "scripts/instructions --accept";
+
+type Failure = Box<dyn std::error::Error>;
+
+#[derive(Parser)]
+#[command(about = "Compares instruction counts with the recorded ones")]
+struct Args {
+    /// The file of recorded counts
+    record: PathBuf,
+    /// The compiler of the counts at the standard input, as `rustc --version` prints it
+    #[arg(long)]
+    compiler: String,
+    /// Record the counts instead of comparing them
+    #[arg(long)]
+    accept: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("\ninstructions: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<(), Failure> {
+    let measured = Counts::measured(&args.compiler, &io::read_to_string(io::stdin())?)?;
+    if args.accept {
+        std::fs::write(&args.record, measured.to_string())?;
+        println!("{} counts are recorded in {}", measured.of.len(), args.record.display());
+        return Ok(());
+    }
+    let recorded = std::fs::read_to_string(&args.record)
+        .map_err(|error| format!("{}: {error}; run `{ACCEPT}`", args.record.display()))?;
+    let (table, verdict) = compare(&Counts::recorded(&recorded)?, &measured);
+    print!("{table}");
+    println!("{}", verdict?);
+    Ok(())
+}
+
+/// Instructions by the name of the bench, and the compiler that made them.
+#[derive(Clone, Debug, PartialEq)]
+struct Counts {
+    compiler: String,
+    of: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    /// Reads the lines of JSON that Gungraun prints, one for each bench.
+    fn measured(compiler: &str, summaries: &str) -> Result<Self, Failure> {
+        let mut of = BTreeMap::new();
+        for line in summaries.lines() {
+            let bench: Value = serde_json::from_str(line)?;
+            let name = bench["function_name"].as_str().zip(bench["id"].as_str());
+            let count = &bench["profiles"][0]["data"]["total"]["metrics"]["Ir"]["values"]["new"];
+            let (Some((function, id)), Some(count)) = (name, count.as_u64()) else {
+                return Err(format!("no name or no count in the summary of a bench: {line}").into());
+            };
+            of.insert(format!("{function}/{id}"), count);
+        }
+        if of.is_empty() {
+            return Err("no bench was run, so there is nothing to compare".into());
+        }
+        Ok(Self { compiler: compiler.into(), of })
+    }
+
+    /// Reads what `Display` wrote.
+    fn recorded(file: &str) -> Result<Self, Failure> {
+        let mut lines = file.lines();
+        let compiler = lines.next().unwrap_or_default().into();
+        let count = |line: &str| {
+            let (name, count) = line.split_once(' ')?;
+            Some((name.to_string(), count.trim().parse().ok()?))
+        };
+        let mut of = BTreeMap::new();
+        for line in lines {
+            let (name, count) = count(line)
+                .ok_or_else(|| format!("`{line}` is no name and count; run `{ACCEPT}`"))?;
+            of.insert(name, count);
+        }
+        Ok(Self { compiler, of })
+    }
+}
+
+/// The file: the compiler, then a line for each bench.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.compiler)?;
+        self.of.iter().try_for_each(|(name, count)| writeln!(f, "{name:<24} {count:>10}"))
+    }
+}
+
+/// What became of one count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Within,
+    Above,
+    Below,
+    NotRecorded,
+    NotMeasured,
+}
+
+impl Change {
+    fn of(recorded: Option<u64>, measured: Option<u64>) -> Self {
+        let (recorded, measured) = match (recorded, measured) {
+            (None, _) => return Self::NotRecorded,
+            (_, None) => return Self::NotMeasured,
+            (Some(recorded), Some(measured)) => (u128::from(recorded), u128::from(measured)),
+        };
+        if measured * 100 > recorded * u128::from(100 + TOLERANCE) {
+            Self::Above
+        } else if measured * 100 < recorded * u128::from(100 - TOLERANCE) {
+            Self::Below
+        } else {
+            Self::Within
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Within => "",
+            Self::Above => "  ABOVE",
+            Self::Below => "  below",
+            Self::NotRecorded => "  NOT RECORDED",
+            Self::NotMeasured => "  NOT MEASURED",
+        }
+    }
+}
+
+/// A table of all counts, and a sentence: what to do where the gate is shut, how it went where it is open.
+fn compare(recorded: &Counts, measured: &Counts) -> (String, Result<String, Failure>) {
+    let names: BTreeSet<_> = recorded.of.keys().chain(measured.of.keys()).collect();
+    let mut table = format!("{:<24} {:>10} {:>10} {:>8}\n", "", "recorded", "measured", "change");
+    let mut changes = Vec::new();
+    for name in names {
+        let (before, now) = (recorded.of.get(name).copied(), measured.of.get(name).copied());
+        let change = Change::of(before, now);
+        let [old, new] = [before, now].map(|count| count.map_or("-".into(), |c| c.to_string()));
+        let (moved, words) = (per_cent(before, now), change.words());
+        table += &format!("{name:<24} {old:>10} {new:>10} {moved:>8}{words}\n");
+        changes.push((name, change));
+    }
+    (table, verdict(&changes, &recorded.compiler, &measured.compiler))
+}
+
+fn per_cent(before: Option<u64>, now: Option<u64>) -> String {
+    let ratio = before.zip(now).map(|(before, now)| now as f64 / before as f64);
+    ratio.map_or("-".into(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0))
+}
+
+fn verdict(changes: &[(&String, Change)], before: &str, now: &str) -> Result<String, Failure> {
+    let names = |of: Change| {
+        let names = changes.iter().filter(|(_, change)| *change == of).map(|(name, _)| *name);
+        names.cloned().collect::<Vec<_>>().join(", ")
+    };
+    let mut wrong = Vec::new();
+    for (change, what) in [
+        (Change::NotRecorded, "Measured but not recorded"),
+        (Change::NotMeasured, "Recorded but not measured"),
+    ] {
+        if !names(change).is_empty() {
+            wrong.push(format!("{what}: {}. If that is meant, run `{ACCEPT}`.", names(change)));
+        }
+    }
+    let above = names(Change::Above);
+    if !above.is_empty() {
+        wrong.push(format!(
+            "More than {TOLERANCE} % above the recorded counts: {above}. `callgrind_annotate` on the files in target/gungraun shows where the \
+             instructions are. If the change is worth them, run `{ACCEPT}` and commit the file."
+        ));
+        if before != now {
+            let version = before.split(' ').nth(1).unwrap_or(before);
+            wrong.push(format!(
+                "The recorded counts are of {before}, these of {now}. If `rustup run --install {version} scripts/instructions` passes, the \
+                 compiler is the cause, and not the code."
+            ));
+        }
+    }
+    let below = names(Change::Below);
+    match (wrong.is_empty(), below.is_empty()) {
+        (false, _) => Err(wrong.join("\n").into()),
+        (true, false) => Ok(format!(
+            "More than {TOLERANCE} % below the recorded counts: {below}. Run `{ACCEPT}` to record them, so that they stay there."
+        )),
+        (true, true) => Ok(format!("All counts are within {TOLERANCE} % of the recorded ones.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(compiler: &str, of: &[(&str, u64)]) -> Counts {
+        let of = of.iter().map(|&(name, count)| (name.into(), count)).collect();
+        Counts { compiler: compiler.into(), of }
+    }
+
+    /// The sentence about a count of `measured` where a thousand are recorded.
+    fn verdict_on(measured: u64) -> Result<String, String> {
+        let [before, now] = [1000, measured].map(|count| counts("rustc 1.0.0", &[("a/b", count)]));
+        compare(&before, &now).1.map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn the_gate_is_shut_above_three_per_cent_and_open_up_to_there() {
+        for passes in [971, 1000, 1029, 1030] {
+            let sentence = verdict_on(passes).unwrap();
+            assert_eq!(sentence, "All counts are within 3 % of the recorded ones.", "{passes}");
+        }
+        for fails in [1031, 1040, u64::MAX] {
+            let sentence = verdict_on(fails).unwrap_err();
+            assert!(
+                sentence.starts_with("More than 3 % above the recorded counts: a/b."),
+                "{sentence}"
+            );
+            assert!(sentence.contains(ACCEPT) && !sentence.contains("rustc"), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn an_improvement_passes_and_asks_to_be_recorded() {
+        for improved in [0, 969] {
+            let sentence = verdict_on(improved).unwrap();
+            assert!(
+                sentence.contains("below the recorded counts: a/b.") && sentence.contains(ACCEPT),
+                "{sentence}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_regression_is_not_made_up_for_by_improvements() {
+        let before = counts("r", &[("a/b", 1000), ("c/d", 1000), ("e/f", 1000)]);
+        let now = counts("r", &[("a/b", 10), ("c/d", 1031), ("e/f", 10)]);
+        let (table, verdict) = compare(&before, &now);
+        assert!(verdict.unwrap_err().to_string().contains("counts: c/d. "));
+        assert!(table.contains("+3.1 %  ABOVE\n") && table.contains("-99.0 %  below\n"), "{table}");
+    }
+
+    #[test]
+    fn missing_and_new_names_shut_the_gate() {
+        let (one, two) = (counts("r", &[("a/b", 7)]), counts("r", &[("a/b", 7), ("c/d", 7)]));
+        for (before, now, words, start) in [
+            (&one, &two, "NOT RECORDED", "Measured but not recorded: c/d."),
+            (&two, &one, "NOT MEASURED", "Recorded but not measured: c/d."),
+        ] {
+            let (table, verdict) = compare(before, now);
+            let line = table.lines().find(|line| line.starts_with("c/d")).unwrap();
+            assert!(line.ends_with(words), "{line}");
+            let sentence = verdict.unwrap_err().to_string();
+            assert!(sentence.starts_with(start) && sentence.contains(ACCEPT), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn another_compiler_is_named_where_a_count_went_up_and_excuses_nothing() {
+        let before = counts("rustc 1.95.0 (59807616e 2026-04-14)", &[("a/b", 1000)]);
+        let now = |count| counts("rustc 1.96.0 (0123456 2026-05-28)", &[("a/b", count)]);
+        assert!(compare(&before, &now(1030)).1.is_ok());
+        let sentence = compare(&before, &now(1031)).1.unwrap_err().to_string();
+        assert!(
+            sentence.contains("rustup run --install 1.95.0 scripts/instructions"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("rustc 1.96.0 (0123456 2026-05-28)"), "{sentence}");
+    }
+
+    #[test]
+    fn what_is_recorded_is_read_back_and_what_is_not_a_record_is_refused() {
+        let written =
+            counts("rustc 1.95.0 (59807616e 2026-04-14)", &[("a/b", 1), ("c/d", 9 << 40)]);
+        assert_eq!(Counts::recorded(&written.to_string()).unwrap(), written);
+        for broken in ["rustc\na/b", "rustc\na/b x", "rustc\na/b -1", "rustc\n\n"] {
+            let sentence = Counts::recorded(broken).unwrap_err().to_string();
+            assert!(sentence.contains(ACCEPT), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn counts_are_read_from_the_summaries_of_the_harness() {
+        let line = |function: &str, values: &str| {
+            let metrics =
+                format!(r#"{{"Dr":{{"values":{{"new":3}}}},"Ir":{{"values":{values}}}}}"#);
+            format!(
+                r#"{{"function_name":"{function}","id":"fast","profiles":[{{"data":{{"total":{{"metrics":{metrics}}}}}}}]}}"#
+            )
+        };
+        let lines = [line("hit", r#"{"new":5}"#), line("miss", r#"{"new":6,"old":9}"#)].join("\n");
+        let measured = Counts::measured("r", &lines).unwrap();
+        assert_eq!(measured, counts("r", &[("hit/fast", 5), ("miss/fast", 6)]));
+        for broken in ["", "{}", "no JSON", &line("hit", r#"{"old":5}"#)] {
+            assert!(Counts::measured("r", broken).is_err(), "{broken}");
+        }
+    }
+}
