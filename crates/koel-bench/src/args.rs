@@ -21,6 +21,10 @@ pub(crate) enum Command {
     Filters(FiltersArgs),
     /// Random cache lines a second that this machine can read
     Limits(LimitsArgs),
+    /// The exact map beside hashbrown's: throughput, and the slowest lookups
+    Map(MapArgs),
+    /// The load at which the map's first insert finds no room, beside theory
+    Thresholds(ThresholdsArgs),
     /// Writes BENCHMARKS.md and its plots
     Report(ReportArgs),
 }
@@ -58,6 +62,32 @@ pub(crate) struct LimitsArgs {
     pub(crate) ops: u64,
     /// How often everything is measured; medians are printed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) reps: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct MapArgs {
+    /// How many keys, one table for each number; hashbrown's is at its fullest at 7/8 of a power of two, such as 14680064
+    #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e5,1e7")]
+    pub(crate) keys: Vec<u64>,
+    /// How often everything is measured; medians are printed
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) reps: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ThresholdsArgs {
+    /// How many keys would fill the tables: their slots, up to rounding
+    #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "4096,65536,1048576")]
+    pub(crate) keys: Vec<u64>,
+    /// Tables of each size; means are printed
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) reps: u32,
     /// One JSON object a line
     #[arg(long)]

@@ -1,7 +1,8 @@
 //! Measures Koel, its rivals and this machine's limits, side by side in one process.
 //!
 //! `filters` runs every filter over the same keys; `limits` finds how many random cache lines a core of this machine reads a second, which
-//! no filter can pass; `report` runs both over many sizes and writes docs/BENCHMARKS.md with its plots.
+//! no filter can pass; `map` and `thresholds` measure the exact map; `report` runs the filters, the limits and the thresholds over many sizes
+//! and writes docs/BENCHMARKS.md with its plots.
 //!
 //! The only crate that knows a rival. Figures of different runs should not be compared: a machine has good and bad hours, so compare
 //! ratios within one run.
@@ -11,10 +12,12 @@ mod clock;
 mod filters;
 mod limits;
 mod machine;
+mod map;
 mod report;
 mod subject;
 mod subjects;
 mod table;
+mod thresholds;
 
 use std::process::ExitCode;
 
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Filters(args) => filters::run(&args),
         Command::Limits(args) => limits::run(&args),
+        Command::Map(args) => map::run(&args),
+        Command::Thresholds(args) => thresholds::run(&args),
         Command::Report(args) => report::run(&args),
     };
     match done {

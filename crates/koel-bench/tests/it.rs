@@ -88,6 +88,43 @@ fn limits_prints_an_object_for_each_table_pages_lines_and_ring() {
 }
 
 #[test]
+fn thresholds_prints_an_object_for_each_shape_near_what_theory_gives() {
+    let lines = objects(&printed(&["thresholds", "--keys", "2e4", "--reps", "3", "--json"]));
+    assert_eq!(lines.len(), 7);
+    for line in &lines {
+        assert!(line["hashes"].is_u64() && line["slots"].is_u64(), "{line}");
+        let (load, theory) = (line["load"].as_f64().unwrap(), line["threshold"].as_f64().unwrap());
+        assert!((load - theory).abs() < 0.06, "{line}");
+        let slots = line["keys"].as_f64().unwrap() / load;
+        assert!((19_990.0..20_010.0).contains(&slots), "{line}");
+    }
+    let text = printed(&["thresholds", "--keys", "1e3", "--reps", "1"]);
+    assert!(
+        text.lines().any(|line| line.starts_with("2 x 4") && line.contains("0.9804")),
+        "{text}"
+    );
+}
+
+#[test]
+fn map_prints_speeds_probes_and_latencies_of_both_maps() {
+    let lines = objects(&printed(&["map", "--keys", "1e4", "--reps", "1", "--json"]));
+    let names = ["koel", "koel+foldhash", "hashbrown", "hashbrown+siphash"];
+    assert_eq!(texts(&lines, "map"), BTreeSet::from(names));
+    let ops = ["insert", "grow", "hit", "miss", "remove", "single hit"];
+    assert_eq!(texts(&lines, "op"), BTreeSet::from(ops));
+    let with = |field: &'static str| lines.iter().filter(move |line| line[field].is_number());
+    assert_eq!(with("mops").filter(|line| line["mops"].as_f64().unwrap() > 0.0).count(), 20);
+    assert_eq!(with("ns_p999").count(), 4);
+    assert_eq!(with("probes_max").count(), 8);
+    for line in with("probes_max") {
+        let probes = line["probes_max"].as_u64().unwrap();
+        // A hash table of ten thousand keys reads one group for most and a few for some.
+        let koel = line["map"].as_str().unwrap().starts_with("koel");
+        assert!(if koel { probes == 2 } else { (1..12).contains(&probes) }, "{line}");
+    }
+}
+
+#[test]
 fn the_report_is_a_page_whose_pictures_exist() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
@@ -95,10 +132,11 @@ fn the_report_is_a_page_whose_pictures_exist() {
     let page = std::fs::read_to_string(folder.path().join("BENCHMARKS.md")).unwrap();
     let pictures: Vec<_> =
         page.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
-    assert_eq!(pictures.len(), 5, "{pictures:?}");
+    assert_eq!(pictures.len(), 6, "{pictures:?}");
     for picture in pictures {
         let svg = std::fs::read_to_string(folder.path().join(Path::new(picture))).unwrap();
-        assert!(svg.contains("<svg") && svg.contains("koel-small"), "{picture}");
+        let line = if picture.contains("thresholds") { "2 x 4" } else { "koel-small" };
+        assert!(svg.contains("<svg") && svg.contains(line), "{picture}");
     }
     assert!(!page.contains("NaN") && !page.contains("inf"));
 }

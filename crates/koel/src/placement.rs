@@ -1,4 +1,4 @@
-//! Where a new entry goes when both of its buckets are full: the only search in this crate.
+//! Where a new entry goes when all its buckets are full: the only search in this crate, of the filter and of the map.
 //!
 //! Every entry has one other bucket, so making room means moving entries along a chain: `x` to the place of `a`, `a` to the
 //! place of `b`, `b` to an empty slot. A breadth-first search finds the shortest such chain *before* anything is written: an
@@ -11,11 +11,11 @@
 //!   never take room from distinct keys.
 //! * The result is a plan. Who carries it out decides what else moves along with each entry.
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 use core::mem;
 
 use crate::geometry::Place;
-use crate::table::{Neighbour, Table};
+use crate::table::Table;
 
 /// Slots whose other bucket is looked at before the search gives up.
 pub(crate) const BUDGET: usize = 4096;
@@ -49,6 +49,17 @@ pub(crate) enum End {
     Spare,
 }
 
+/// A slot of a bucket, and the other bucket its entry could move to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neighbour {
+    /// What the slot holds.
+    pub(crate) slot: u64,
+    /// The other bucket, within the segment; it may be the same one.
+    pub(crate) bucket: u32,
+    /// Whether the other bucket has an empty slot.
+    pub(crate) has_room: bool,
+}
+
 /// A bucket reached by the search.
 #[derive(Clone, Copy)]
 struct Step {
@@ -71,41 +82,57 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// The shortest way to room for an entry at `place`, whose buckets are full, or `None` if there is none within the budget.
+    /// A search that tells so many buckets apart.
+    pub(crate) fn exact(buckets: u32) -> Self {
+        Self { seen: Seen::exact(buckets), ..Self::default() }
+    }
+
+    /// The shortest way to room for an entry at `place` of a filter, whose buckets are full, or `None` if there is none within the budget.
     pub(crate) fn plan<B: AsRef<[u8]>>(
         &mut self,
         table: &Table<B>,
         place: &Place,
         spares: Spares,
     ) -> Option<Plan> {
-        let found = self.search(table, place, spares == Spares::AtOnce);
-        if found.is_none() && spares == Spares::IfNeeded {
-            return self.search(table, place, true);
+        let (base, roots) = (place.base, [place.home, place.alternate]);
+        let neighbours = |local: u32| table.neighbours(base, local);
+        let is_spare = |local: u32, slot: u64| {
+            let fingerprint = table.layout().fingerprint_of(slot);
+            let entry = table.geometry().place_of(base + u64::from(local), fingerprint);
+            table.copies(&entry, slot) > 1
+        };
+        let mut plan = None;
+        if spares != Spares::AtOnce {
+            plan = self.shortest(base, roots, neighbours, |_, _| false);
         }
-        found
+        if plan.is_none() && spares != Spares::Keep {
+            plan = self.shortest(base, roots, neighbours, is_spare);
+        }
+        plan
     }
 
-    /// The first empty slot, or, where `take_spares`, the first one that is empty or spare.
-    fn search<B: AsRef<[u8]>>(
+    /// The shortest way from the full buckets `roots` to an empty slot, or to one that is spare. `neighbours` are the entries of a full bucket, each with
+    /// another bucket that it may move to; buckets are numbered from `base`.
+    #[inline]
+    pub(crate) fn shortest<N: IntoIterator<Item = Neighbour>>(
         &mut self,
-        table: &Table<B>,
-        place: &Place,
-        take_spares: bool,
+        base: u64,
+        roots: impl IntoIterator<Item = u32>,
+        neighbours: impl Fn(u32) -> N,
+        is_spare: impl Fn(u32, u64) -> bool,
     ) -> Option<Plan> {
-        let numbered = |local: u32| place.base + u64::from(local);
-        self.start(place);
+        self.start(roots);
         let mut next = 0;
         while next < self.steps.len() && self.looked < BUDGET {
-            let local = self.steps[next].bucket;
-            for Neighbour { slot, bucket, has_room } in table.neighbours(place.base, local) {
+            let from = self.steps[next].bucket;
+            for Neighbour { slot, bucket, has_room } in neighbours(from) {
                 self.looked += 1;
                 if has_room {
-                    return Some(self.chain(place.base, next, slot, End::Empty(numbered(bucket))));
+                    let end = End::Empty(base + u64::from(bucket));
+                    return Some(self.chain(base, next, slot, end));
                 }
-                let entry =
-                    table.geometry().place_of(numbered(local), table.layout().fingerprint_of(slot));
-                if take_spares && table.copies(&entry, slot) > 1 {
-                    return Some(self.chain(place.base, next, slot, End::Spare));
+                if is_spare(from, slot) {
+                    return Some(self.chain(base, next, slot, End::Spare));
                 }
                 if self.seen.insert(bucket) {
                     self.steps.push(Step { bucket, from: next, slot });
@@ -121,11 +148,11 @@ impl Search {
         self.moves = plan.moves;
     }
 
-    fn start(&mut self, place: &Place) {
+    fn start(&mut self, roots: impl IntoIterator<Item = u32>) {
+        self.seen.forget(self.steps.iter().map(|step| step.bucket));
         self.steps.clear();
-        self.seen.clear();
         self.looked = 0;
-        for bucket in [place.home, place.alternate] {
+        for bucket in roots {
             if self.seen.insert(bucket) {
                 self.steps.push(Step { bucket, from: self.steps.len(), slot: 0 });
             }
@@ -150,24 +177,39 @@ impl Search {
     }
 }
 
-/// Which buckets a search has been to: exact in segments of up to 8192 buckets. In larger ones two buckets may share a bit, and the later one
-/// is then looked at but not passed through; no bucket is ever passed through twice.
+/// Which buckets a search has been to. In a filter: exact in segments of up to 8192 buckets; in larger ones two buckets may share a bit, and the
+/// later one is then looked at but not passed through. No bucket is ever passed through twice.
 #[derive(Clone, Default)]
 struct Seen(Vec<u64>);
 
 impl Seen {
-    fn clear(&mut self) {
-        self.0.clear();
-        self.0.resize(128, 0);
+    /// A bit for each of so many buckets. The number of words is a power of two.
+    fn exact(buckets: u32) -> Self {
+        Self(vec![0; (buckets as usize).div_ceil(64).next_power_of_two()])
+    }
+
+    /// Unmarks `buckets`, which are all that are marked.
+    fn forget(&mut self, buckets: impl Iterator<Item = u32>) {
+        if self.0.is_empty() {
+            self.0.resize(128, 0);
+        }
+        buckets.for_each(|bucket| *self.word(bucket) = 0);
     }
 
     /// Marks `bucket`; false if it was marked already.
+    #[inline]
     fn insert(&mut self, bucket: u32) -> bool {
-        let word = &mut self.0[bucket as usize / 64 % 128];
+        let word = self.word(bucket);
         let bit = 1 << (bucket % 64);
         let new = *word & bit == 0;
         *word |= bit;
         new
+    }
+
+    #[inline]
+    fn word(&mut self, bucket: u32) -> &mut u64 {
+        let last = self.0.len() - 1;
+        &mut self.0[(bucket as usize / 64) & last]
     }
 }
 

@@ -1,12 +1,13 @@
 //! `report`: docs/BENCHMARKS.md and its plots, all from one run.
 //!
 //! `speed.rs` has throughput by table size, beside the machine's limit; `space.rs` bits per key by error rate; `load.rs` what an
-//! insert costs as a filter fills, and what churn costs. `plot.rs` draws. The numbers stand beside the command, the machine and the day.
+//! insert costs as a filter fills, and what churn costs; `thresholds.rs` how full the exact map gets. `plot.rs` draws. The numbers stand beside the command, the machine and the day.
 
 mod load;
 mod plot;
 mod space;
 mod speed;
+mod thresholds;
 
 use std::fs;
 use std::path::Path;
@@ -27,6 +28,9 @@ pub(crate) struct Scale {
     /// Keys of the plots by error rate and by load.
     one_size: usize,
     repetitions: u32,
+    /// Slots of the maps that are filled up, and how many of each.
+    maps: Vec<u64>,
+    maps_of_each: u32,
 }
 
 /// 95 % of a power of two: see `args.rs`.
@@ -44,6 +48,8 @@ impl Scale {
                 limit_operations: 100_000,
                 one_size: 20_000,
                 repetitions: 1,
+                maps: vec![1 << 10, 1 << 12],
+                maps_of_each: 2,
             };
         }
         let slots = (15..=30).step_by(2).map(|bits| 1_usize << bits);
@@ -57,6 +63,8 @@ impl Scale {
             limit_operations: 4_000_000,
             one_size: full(1 << 20),
             repetitions: 3,
+            maps: (10..=20).step_by(2).map(|bits| 1 << bits).collect(),
+            maps_of_each: 10,
         }
     }
 }
@@ -72,6 +80,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     page += &space::by_count(&scale);
     page += &load::inserts(&scale, &plots)?;
     page += &load::churn_section(&scale, &plots)?;
+    page += &thresholds::section(&scale, &plots)?;
     fs::write(args.out.join("BENCHMARKS.md"), page)?;
     Ok(())
 }

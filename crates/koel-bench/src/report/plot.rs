@@ -50,6 +50,7 @@ pub(super) enum Ink {
 
 /// One line of a chart.
 pub(super) struct Line {
+    /// May be empty.
     pub(super) name: String,
     pub(super) ink: Ink,
     pub(super) points: Vec<(f64, f64)>,
@@ -186,11 +187,11 @@ impl Chart {
         Ok(())
     }
 
-    /// Each line's name beside its last point, moved up or down where another one is in the way.
+    /// Each line's name, if it has one, beside its last point, moved up or down where another one is in the way.
     fn names(&self, area: &Area<'_>) -> Result<(), Failure> {
         let end = |line: &Line| self.visible(line).last().map(|point| self.pixel(point));
-        let mut ends: Vec<_> =
-            self.lines.iter().filter_map(|line| Some((end(line)?, line))).collect();
+        let named = self.lines.iter().filter(|line| !line.name.is_empty());
+        let mut ends: Vec<_> = named.filter_map(|line| Some((end(line)?, line))).collect();
         ends.sort_by_key(|((_, y), _)| *y);
         let wished: Vec<_> = ends.iter().map(|((_, y), _)| *y).collect();
         for (&(at, line), y) in ends.iter().zip(apart(&wished)) {

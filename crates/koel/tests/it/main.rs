@@ -8,6 +8,7 @@ mod format;
 mod image;
 mod load;
 mod many;
+mod map;
 mod model;
 mod rates;
 #[cfg(feature = "serde")]

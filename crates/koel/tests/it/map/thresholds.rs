@@ -1,0 +1,121 @@
+//! The load at which the first insert finds no room, beside the thresholds that theory gives: not lower by more than a search that ends after
+//! 4096 entries explains, and not higher.
+
+use koel::CuckooMap;
+use testkit::keys;
+
+use super::{Hashing, assert_sound};
+
+/// The share of slots in use before the table grows for the first time.
+fn load_before_growth<const HASHES: usize, const SLOTS: usize>(
+    hashing: Hashing,
+    slots: usize,
+    keys: impl Iterator<Item = u64>,
+) -> f64 {
+    let mut map = CuckooMap::<u64, (), Hashing, HASHES, SLOTS>::with_hasher(hashing);
+    // The capacity of a shape is at least this share of its slots.
+    map.reserve(slots * 2 / 5);
+    let room = map.slots();
+    for key in keys {
+        let load = map.load_factor();
+        map.insert(key, ());
+        if map.slots() != room {
+            assert_sound(&map);
+            return load;
+        }
+        assert_eq!(map.overflow_len(), 0);
+    }
+    unreachable!("more keys than slots");
+}
+
+/// A hasher, and keys for it.
+type Pattern = (Hashing, Box<dyn Iterator<Item = u64>>);
+
+/// Keys that an honest program may have: uniform, in a row, far apart, with only their high bits in use.
+fn patterns(seed: u64) -> [Pattern; 5] {
+    let row = seed << 33;
+    [
+        (Hashing::Uniform, Box::new(row..)),
+        (Hashing::Identity, Box::new(keys::hashes(seed, u64::MAX))),
+        (Hashing::Identity, Box::new(row..)),
+        (Hashing::Identity, Box::new((seed..).map(|key| key * 65_536))),
+        (Hashing::Identity, Box::new((seed..).map(|key| key << 40))),
+    ]
+}
+
+/// Every size, seed and pattern.
+fn loads<const HASHES: usize, const SLOTS: usize>() -> Vec<f64> {
+    let sizes = [1 << 16, 1 << 18].into_iter();
+    let runs = sizes.flat_map(|slots| (0..4).map(move |seed| (slots, patterns(seed))));
+    let of = |(slots, patterns): (usize, [Pattern; 5])| {
+        patterns.map(|(hashing, keys)| load_before_growth::<HASHES, SLOTS>(hashing, slots, keys))
+    };
+    runs.flat_map(of).collect()
+}
+
+/// One slot and two choices: at half the slots on average. Single tables differ, for the window closes only with the cube root of their size.
+#[test]
+fn two_choices_of_one_slot_fail_near_a_half() {
+    let loads = loads::<2, 1>();
+    let mean = loads.iter().sum::<f64>() / loads.len() as f64;
+    assert!((0.49..0.52).contains(&mean), "{mean} on average: {loads:?}");
+    assert!(loads.iter().all(|load| (0.42..0.56).contains(load)), "{loads:?}");
+}
+
+#[track_caller]
+fn assert_loads<const HASHES: usize, const SLOTS: usize>(bounds: std::ops::Range<f64>) {
+    let loads = loads::<HASHES, SLOTS>();
+    let inside = loads.iter().all(|load| bounds.contains(load));
+    assert!(inside, "{HASHES} x {SLOTS}, {bounds:?}: {loads:?}");
+}
+
+#[test]
+fn more_choices_or_slots_fail_where_theory_says() {
+    assert_loads::<3, 1>(0.900..0.920);
+    assert_loads::<4, 1>(0.963..0.979);
+    assert_loads::<2, 2>(0.883..0.900);
+    assert_loads::<2, 4>(0.973..0.982);
+    assert_loads::<2, 8>(0.994..0.9982);
+    assert_loads::<4, 2>(0.992..0.9984);
+}
+
+/// The promise of `capacity`, kept by the overflow where the slots do not.
+fn assert_capacity_is_kept<const HASHES: usize, const SLOTS: usize>() {
+    for hashing in [Hashing::Uniform, Hashing::OneOf(40)] {
+        for capacity in (0..300).chain([1000, 10_000]) {
+            let mut map = CuckooMap::<_, _, _, HASHES, SLOTS>::with_hasher(hashing);
+            map.reserve(capacity);
+            let (slots, promised) = (map.slots(), map.capacity());
+            assert!(promised >= capacity);
+            assert!((0..promised as u64).all(|key| map.insert(key, key).is_none()));
+            assert_eq!((map.slots(), map.len()), (slots, promised));
+            assert_sound(&map);
+        }
+    }
+}
+
+#[test]
+fn no_map_grows_below_its_capacity() {
+    assert_capacity_is_kept::<2, 1>();
+    assert_capacity_is_kept::<3, 1>();
+    assert_capacity_is_kept::<2, 4>();
+    assert_capacity_is_kept::<4, 2>();
+}
+
+#[test]
+fn large_maps_filled_to_their_capacity_overflow_never_and_small_ones_by_a_few_entries() {
+    let overflow = |capacity: u64, seed: u64| {
+        let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::Identity);
+        map.reserve(usize::try_from(capacity).unwrap());
+        map.extend(keys::hashes(seed, capacity).map(|key| (key, ())));
+        map.overflow_len()
+    };
+    for seed in 0..100 {
+        assert_eq!(overflow(2000, seed), 0);
+        assert_eq!(overflow(20_000, seed), 0);
+    }
+    let small: Vec<_> = (0..2000).map(|seed| overflow(15, seed)).collect();
+    let overflowing = small.iter().filter(|&&entries| entries > 0).count();
+    assert!((60..260).contains(&overflowing), "{overflowing} of 2000 maps of 16 slots");
+    assert!(small.iter().all(|&entries| entries <= 8));
+}
