@@ -74,8 +74,12 @@ impl<B: AsRef<[u8]>> Table<B> {
     pub(crate) fn contains(&self, place: &Place) -> bool {
         let (pair, fingerprint) = (place.buckets(), place.fingerprint);
         match self.lanes.form() {
-            Form::Plain => self.either_has::<u64, false>(pair, fingerprint),
-            Form::Sorted => self.either_has::<u64, true>(pair, fingerprint),
+            Form::Plain => {
+                self.lanes.pair_has::<false>(self.load_pair::<_, false>(pair), fingerprint)
+            }
+            Form::Sorted => {
+                self.lanes.pair_has::<true>(self.load_pair::<_, true>(pair), fingerprint)
+            }
             Form::WidePlain | Form::WideSorted => self.contains_wide(pair, fingerprint),
         }
     }

@@ -7,8 +7,10 @@
 //! between lanes: adding 0111..1 to a lane's low bits sets its top bit exactly when one of them is set.
 //! Source: H. Warren, Hacker's Delight, section 6-1.
 
+use wide::u64x2;
+
 use super::sorted::{self, LOW_BITS};
-use super::{Codec, Layout, SLOTS, Word};
+use super::{Codec, Layout, Register, SLOTS, Word};
 use crate::geometry::CORE_BITS;
 
 /// The masks of a layout.
@@ -122,33 +124,45 @@ impl Lanes {
 
     /// The top bit of every lane of which the bits in `mask` differ from those of `pattern`.
     #[inline(always)]
-    fn different<W: Word, const SORTED: bool>(
+    fn different<R: Register, const SORTED: bool>(
         &self,
-        (word, nibbles): (W, u64),
-        pattern: Pattern<W>,
+        (word, nibbles): (R, R),
+        pattern: Pattern<R>,
         mask: u128,
-    ) -> W {
-        let plain = (word ^ pattern.lanes) & W::truncate(mask);
+    ) -> R {
+        let plain = (word ^ pattern.lanes) & R::truncate(mask);
         let difference =
-            if SORTED { plain | (self.spread::<W>(nibbles) ^ pattern.nibbles) } else { plain };
+            if SORTED { plain | (self.spread(nibbles) ^ pattern.nibbles) } else { plain };
         self.nonzero(difference)
     }
 
     /// The top bit of every lane that is not zero.
     #[inline(always)]
-    fn nonzero<W: Word>(&self, word: W) -> W {
-        let tops = W::truncate(self.tops);
-        let below = W::truncate(self.tops - self.ones);
+    fn nonzero<R: Register>(&self, word: R) -> R {
+        let tops = R::truncate(self.tops);
+        let below = R::truncate(self.tops - self.ones);
         (((word & below) + below) | word) & tops
     }
 
     /// Four nibbles, each at the low end of a lane.
     #[inline(always)]
-    fn spread<W: Word>(&self, nibbles: u64) -> W {
-        let nibbles = W::from(nibbles);
-        let pairs = (nibbles & W::from(0xff)) | ((nibbles >> 8) << (2 * self.width));
-        let even = W::truncate(0xf | 0xf << (2 * self.width));
+    fn spread<R: Register>(&self, nibbles: R) -> R {
+        let pairs = (nibbles & R::truncate(0xff)) | ((nibbles >> 8) << (2 * self.width));
+        let even = R::truncate(0xf | 0xf << (2 * self.width));
         (pairs & even) | (((pairs >> 4) & even) << self.width)
+    }
+
+    /// Whether a lane of one word or of the other has the fingerprint. No branch on the data; both words at once in the vector unit.
+    #[inline(always)]
+    pub(crate) fn pair_has<const SORTED: bool>(&self, words: [u64; 2], fingerprint: u64) -> bool {
+        let pattern = self.pattern::<u64, SORTED>(fingerprint);
+        let pattern =
+            Pattern { lanes: u64x2::splat(pattern.lanes), nibbles: u64x2::splat(pattern.nibbles) };
+        let nibbles = words.map(|word| self.nibbles::<u64, SORTED>(word));
+        let words = (u64x2::new(words), u64x2::new(nibbles));
+        let different = self.different::<u64x2, SORTED>(words, pattern, self.fingerprints);
+        let [one, other] = different.to_array();
+        (one & other) != u64::truncate(self.tops)
     }
 
     /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint of `pattern`. No branch on the data.
@@ -163,8 +177,9 @@ impl Lanes {
 
     #[inline(always)]
     fn matches<W: Word, const SORTED: bool>(&self, words: [(W, u64); 2], pattern: Pattern<W>) -> W {
-        let [one, other] =
-            words.map(|word| self.different::<W, SORTED>(word, pattern, self.fingerprints));
+        let [one, other] = words.map(|(word, nibbles)| {
+            self.different::<W, SORTED>((word, W::from(nibbles)), pattern, self.fingerprints)
+        });
         (one & other) ^ W::truncate(self.tops)
     }
 
@@ -183,7 +198,7 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn equal<W: Word, const SORTED: bool>(&self, word: W, pattern: Pattern<W>) -> W {
         let every = (self.tops - self.ones) | self.tops;
-        let word = (word, self.nibbles::<W, SORTED>(word));
+        let word = (word, W::from(self.nibbles::<W, SORTED>(word)));
         self.different::<W, SORTED>(word, pattern, every) ^ W::truncate(self.tops)
     }
 

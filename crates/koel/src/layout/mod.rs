@@ -22,7 +22,7 @@ use core::fmt;
 
 use crate::geometry::CORE_BITS;
 pub(crate) use lanes::{Form, Lanes};
-pub(crate) use word::Word;
+pub(crate) use word::{Register, Word};
 
 /// Slots of a bucket.
 pub(crate) const SLOTS: usize = 4;

@@ -13,7 +13,7 @@
 //! number system, so no table of 65,536 codes is needed.
 
 use super::SLOTS;
-use super::word::{self, Word};
+use super::word::{self, Register, Word};
 
 /// Bits of a slot that are stored in the code.
 pub(super) const LOW_BITS: u32 = 4;

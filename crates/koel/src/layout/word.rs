@@ -4,13 +4,13 @@
 
 use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
 
+use wide::u64x2;
+
 use super::SLOTS;
 
-/// An unsigned register that holds a bucket: `u64` or `u128`.
-pub(crate) trait Word:
+/// A register, or several side by side, that lanes are worked on in.
+pub(crate) trait Register:
     Copy
-    + From<u64>
-    + PartialOrd
     + Add<Output = Self>
     + BitAnd<Output = Self>
     + BitOr<Output = Self>
@@ -20,10 +20,14 @@ pub(crate) trait Word:
     + Shr<u32, Output = Self>
     + Sub<Output = Self>
 {
-    const BITS: u32;
-    const ZERO: Self;
     /// The low bits of `wide`; the rest is known to be zero, or not wanted.
     fn truncate(wide: u128) -> Self;
+}
+
+/// An unsigned register that holds a bucket: `u64` or `u128`.
+pub(crate) trait Word: Register + From<u64> + PartialOrd {
+    const BITS: u32;
+    const ZERO: Self;
     fn widen(self) -> u128;
     /// So many ones, fewer than the register has bits.
     fn low_ones(bits: u32) -> Self;
@@ -35,15 +39,32 @@ pub(crate) trait Word:
     fn write(self, bytes: &mut [u8], at: usize);
 }
 
-impl Word for u64 {
-    const BITS: u32 = Self::BITS;
-    const ZERO: Self = 0;
-
+impl Register for u64 {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "truncating is what it is for")]
     fn truncate(wide: u128) -> Self {
         wide as Self
     }
+}
+
+impl Register for u128 {
+    #[inline]
+    fn truncate(wide: u128) -> Self {
+        wide
+    }
+}
+
+/// Two registers of 64 bits: the vector unit of every x86-64 processor works on them at once.
+impl Register for u64x2 {
+    #[inline]
+    fn truncate(wide: u128) -> Self {
+        Self::splat(u64::truncate(wide))
+    }
+}
+
+impl Word for u64 {
+    const BITS: u32 = Self::BITS;
+    const ZERO: Self = 0;
 
     #[inline]
     fn widen(self) -> u128 {
@@ -74,11 +95,6 @@ impl Word for u64 {
 impl Word for u128 {
     const BITS: u32 = Self::BITS;
     const ZERO: Self = 0;
-
-    #[inline]
-    fn truncate(wide: u128) -> Self {
-        wide
-    }
 
     #[inline]
     fn widen(self) -> u128 {
