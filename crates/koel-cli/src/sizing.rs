@@ -57,7 +57,7 @@ pub(crate) fn refused(error: &BuildError) -> Failure {
 /// Adds keys: every copy of each, or with `unique` only those not contained.
 pub(crate) fn insert(filter: &mut CuckooFilter, keys: &[&[u8]], unique: bool) -> Result<(), Full> {
     if unique {
-        keys.iter().try_for_each(|key| filter.insert_unique(key).map(|_| ()))
+        filter.insert_unique_many(keys, &mut vec![false; keys.len()])
     } else {
         filter.insert_many(keys)
     }

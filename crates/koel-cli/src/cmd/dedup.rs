@@ -51,13 +51,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut read = 0;
     let mut out = Lines::new();
     let whole = inputs.each("deduplicating", Stdout::Busy, |lines| {
-        lines.iter().try_for_each(|line| {
-            if filter.insert_unique(line).map_err(|full| too_small(full, read, filter.len()))? {
-                out.line(line, inputs.terminator())?;
-            }
-            read += 1;
-            Ok(())
-        })
+        let mut new = vec![false; lines.len()];
+        let added = filter.insert_unique_many(lines, &mut new);
+        for (line, _) in lines.iter().zip(&new).filter(|(_, new)| **new) {
+            out.line(line, inputs.terminator())?;
+        }
+        let done = new.iter().rposition(|&new| new).map_or(0, |last| last + 1);
+        added.map_err(|full| too_small(full, read + done as u64, filter.len()))?;
+        read += lines.len() as u64;
+        Ok(())
     });
     out.finish()?;
     whole?;

@@ -53,10 +53,29 @@ impl CuckooFilter {
     #[inline]
     pub fn insert_unique_hash(&mut self, hash: u64) -> Result<bool, Full> {
         let place = self.table.geometry().locate(hash);
-        if self.table.contains(&place) {
-            return Ok(false);
+        self.add_unique(self.table.bits(&place), place.fingerprint, || place)
+    }
+
+    /// Adds the entry unless it is there.
+    #[inline(always)]
+    pub(super) fn add_unique(
+        &mut self,
+        bits: [u64; 2],
+        fingerprint: u64,
+        place: impl FnOnce() -> Place,
+    ) -> Result<bool, Full> {
+        match self.put_new(bits, fingerprint) {
+            Put::Done => Ok(true),
+            Put::Repeated(_) => Ok(false),
+            Put::Full => {
+                let place = place();
+                let new = !self.table.contains(&place);
+                if new {
+                    self.add_refused(&place, Put::Full)?;
+                }
+                Ok(new)
+            }
         }
-        self.add_one(&place).map(|()| true)
     }
 
     /// Adds every key of `keys`, in order.

@@ -211,6 +211,37 @@ impl CuckooFilter {
         self.insert_each(copies_of(hashes))
     }
 
+    /// [`insert_unique`](Self::insert_unique) for each of `keys`, in order: whether `keys[i]` was added goes to `added[i]`.
+    ///
+    /// # Errors
+    /// [`Full`] at the first key that finds no room; those before it are in, and the answers from it on are false.
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn insert_unique_many<K: Key>(
+        &mut self,
+        keys: &[K],
+        added: &mut [bool],
+    ) -> Result<(), Full> {
+        let hasher = *self.hasher();
+        self.insert_unique_each(hashes_of(&hasher, keys), added)
+    }
+
+    /// [`insert_unique_many`](Self::insert_unique_many) for keys hashed beforehand.
+    ///
+    /// # Errors
+    /// As [`insert_unique_many`](Self::insert_unique_many).
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn insert_unique_many_hashes(
+        &mut self,
+        hashes: &[u64],
+        added: &mut [bool],
+    ) -> Result<(), Full> {
+        self.insert_unique_each(copies_of(hashes), added)
+    }
+
     /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes to `removed[i]`.
     ///
     /// # Panics
@@ -247,6 +278,33 @@ impl CuckooFilter {
                             Put::Done => {}
                             refused => filter.add_refused(&ready.places.get(i), refused)?,
                         }
+                    }
+                }
+                Ok(())
+            },
+        )
+    }
+
+    fn insert_unique_each(
+        &mut self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        added: &mut [bool],
+    ) -> Result<(), Full> {
+        assert_eq!(hashes.0, added.len(), "one answer for each key");
+        added.fill(false);
+        in_blocks(
+            self,
+            |filter| filter,
+            hashes,
+            |filter, ready, coming, start| {
+                for (first, group) in ready.groups() {
+                    filter.table.prefetch_group(&coming.places, first);
+                    filter.prefetch_searches(ready, group.end);
+                    for i in group {
+                        let places = &ready.places;
+                        let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
+                        added[start + i] =
+                            filter.add_unique(bits, fingerprint, || places.get(i))?;
                     }
                 }
                 Ok(())

@@ -114,3 +114,42 @@ fn a_failure_in_the_middle_leaves_what_came_before() {
 fn answers_for_other_numbers_of_keys_are_refused() {
     CuckooFilter::with_capacity(10).contains_many(&["a", "b"], &mut [false]);
 }
+
+#[test]
+fn unique_inserts_of_many_are_those_of_each_in_turn() {
+    for (rate, prefer) in [(0.03, Prefer::Fast), (0.001, Prefer::Small), (1e-8, Prefer::Small)] {
+        let all = hashes(5000);
+        let asked: Vec<_> = all.iter().chain(&all[..700]).chain(&all[4990..]).copied().collect();
+        let builder = CuckooFilter::builder(5000, rate).prefer(prefer);
+        let (mut many, mut turns) = (builder.build().unwrap(), builder.build().unwrap());
+        for part in asked.chunks(611) {
+            let mut added = vec![true; part.len()];
+            many.insert_unique_many_hashes(part, &mut added).unwrap();
+            let expected: Vec<_> =
+                part.iter().map(|&hash| turns.insert_unique_hash(hash).unwrap()).collect();
+            assert_eq!(added, expected);
+        }
+        assert!(many == turns);
+        assert!(many.len() <= 5000);
+    }
+}
+
+#[test]
+fn unique_inserts_of_many_stop_at_the_first_that_finds_no_room() {
+    let all = hashes(3000);
+    let builder = CuckooFilter::builder(1000, 0.001);
+    let (mut many, mut turns) = (builder.build().unwrap(), builder.build().unwrap());
+    let mut added = vec![true; all.len()];
+    let full = many.insert_unique_many_hashes(&all, &mut added).unwrap_err();
+    let mut expected = Vec::new();
+    let refused = loop {
+        match turns.insert_unique_hash(all[expected.len()]) {
+            Ok(new) => expected.push(new),
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(full, refused);
+    assert_eq!(added[..expected.len()], expected);
+    assert!(added[expected.len()..].iter().all(|&added| !added));
+    assert!(many == turns);
+}
