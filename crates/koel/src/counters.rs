@@ -28,19 +28,60 @@ pub trait ReadCounters {
 }
 
 /// The counters of an owned filter.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Counters {
     counts: BTreeMap<Identity, u64>,
+    marks: Marks,
+}
+
+/// One bit of 4096 for each identity that got a counter, so that the many without one need no walk down the tree: a removal asks
+/// for its counter each time, and in a large filter a few keys always have one.
+#[derive(Clone, Debug)]
+struct Marks([u64; 64]);
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self([0; 64])
+    }
+}
+
+impl Marks {
+    /// Word and bit, by the top 12 bits of a product.
+    #[inline]
+    fn position(identity: Identity) -> (usize, u64) {
+        let [.., second, first] = identity.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+        (usize::from(first >> 2), 1 << ((first & 3) << 4 | second >> 4))
+    }
+
+    fn set(&mut self, identity: Identity) {
+        let (word, bit) = Self::position(identity);
+        self.0[word] |= bit;
+    }
+
+    #[inline]
+    fn is_set(&self, identity: Identity) -> bool {
+        let (word, bit) = Self::position(identity);
+        self.0[word] & bit != 0
+    }
+}
+
+/// Equal counts: marks may be left over from counters that are gone.
+impl PartialEq for Counters {
+    fn eq(&self, other: &Self) -> bool {
+        self.counts == other.counts
+    }
 }
 
 impl Counters {
     /// The counters of `records`; the caller has checked them.
     pub(crate) fn from_iter(records: impl Iterator<Item = (Identity, u64)>) -> Self {
-        Self { counts: records.collect() }
+        let mut counters = Self { counts: records.collect(), marks: Marks::default() };
+        counters.counts.keys().for_each(|&identity| counters.marks.set(identity));
+        counters
     }
 
     pub(crate) fn clear(&mut self) {
-        self.counts.clear();
+        *self = Self::default();
     }
 
     /// Counts `times` more copies, or changes nothing. A new counter must be one of at most `limit`.
@@ -49,6 +90,7 @@ impl Counters {
             *count = count.checked_add(times).ok_or(Full::Overflow)?;
         } else if self.len() < limit {
             self.counts.insert(identity, times);
+            self.marks.set(identity);
         } else {
             return Err(Full::Counters { limit });
         }
@@ -56,11 +98,19 @@ impl Counters {
     }
 
     /// Counts one copy less; false without a counter.
+    #[inline]
     pub(crate) fn take(&mut self, identity: Identity) -> bool {
+        !self.counts.is_empty() && self.marks.is_set(identity) && self.take_marked(identity)
+    }
+
+    fn take_marked(&mut self, identity: Identity) -> bool {
         match self.counts.get_mut(&identity) {
             None => return false,
             Some(1) => {
                 self.counts.remove(&identity);
+                if self.counts.is_empty() {
+                    self.clear();
+                }
             }
             Some(count) => *count -= 1,
         }

@@ -96,22 +96,19 @@ impl CuckooFilter {
 
     /// [`remove`](Self::remove) for a key hashed beforehand.
     pub fn remove_hash(&mut self, hash: u64) -> bool {
-        self.take(&self.table.geometry().locate(hash))
+        let place = self.table.geometry().locate(hash);
+        let (home, alternate) = place.buckets();
+        self.take_one(home.min(alternate), self.table.bits(&place), place.fingerprint)
     }
 
-    /// Takes out one copy of the entry of `place`: a counted one if there is one, for then there is a copy in the buckets too.
-    #[inline]
-    pub(super) fn take(&mut self, place: &Place) -> bool {
-        if self.counters.len() > 0 && self.counters.take(self.identity(place)) {
+    /// Takes out one copy of the entry in the buckets at `bits`, of which `first` is the one with the smaller number: a counted copy if
+    /// there is one, for then there is a copy in the buckets too.
+    #[inline(always)]
+    pub(super) fn take_one(&mut self, first: u64, bits: [u64; 2], fingerprint: u64) -> bool {
+        if self.counters.take(first << self.layout().fingerprint_bits() | fingerprint) {
             self.len -= 1;
             return true;
         }
-        self.take_entry(self.table.bits(place), place.fingerprint)
-    }
-
-    /// Takes out one entry that has no counter.
-    #[inline(always)]
-    pub(super) fn take_entry(&mut self, bits: [u64; 2], fingerprint: u64) -> bool {
         let taken = self.table.take(bits, fingerprint);
         if taken == Taken::Nothing {
             return false;

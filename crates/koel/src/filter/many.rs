@@ -8,7 +8,6 @@ use core::convert::Infallible;
 use core::mem;
 use core::ops::Range;
 
-use crate::counters::ReadCounters;
 use crate::error::Full;
 use crate::geometry::{BLOCK, Places};
 use crate::store::Store;
@@ -340,11 +339,9 @@ impl CuckooFilter {
                     for i in group {
                         let (bits, fingerprint) =
                             (ready.places.bits(i), ready.places.fingerprints()[i]);
-                        removed[start + i] = if filter.counters.len() == 0 {
-                            filter.take_entry(bits, fingerprint)
-                        } else {
-                            filter.take(&ready.places.get(i))
-                        };
+                        let (home, alternate) = ready.places.buckets(i);
+                        removed[start + i] =
+                            filter.take_one(home.min(alternate), bits, fingerprint);
                     }
                 }
                 Ok::<(), Infallible>(())
