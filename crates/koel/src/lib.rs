@@ -24,7 +24,7 @@ mod vector;
 
 pub use builder::{Builder, Plan, Prefer};
 pub use error::{BuildError, Full, ImageError, MergeError};
-pub use filter::{CuckooFilter, FilterView, Merge};
+pub use filter::{Comparison, CuckooFilter, Entry, Estimate, FilterView, Merge};
 pub use hash::KeyHasher;
 pub use key::Key;
 pub use layout::{Codec, Layout};

@@ -144,6 +144,6 @@ fn round_up(value: f64) -> u64 {
 }
 
 /// A square root without the standard library, precise to a thousandth above 1.
-fn square_root(value: f64) -> f64 {
+pub(crate) fn square_root(value: f64) -> f64 {
     round_up(value).isqrt() as f64
 }

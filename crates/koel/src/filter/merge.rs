@@ -56,8 +56,13 @@ impl CuckooFilter {
         *self = union;
         Ok(())
     }
+}
 
-    fn check_compatible<S: Store>(&self, other: &CuckooFilter<S>) -> Result<(), MergeError> {
+impl<S: Store> CuckooFilter<S> {
+    pub(super) fn check_compatible<T: Store>(
+        &self,
+        other: &CuckooFilter<T>,
+    ) -> Result<(), MergeError> {
         let field = if self.layout() != other.layout() {
             "layout"
         } else if self.table.geometry() != other.table.geometry() {

@@ -4,6 +4,7 @@
 //! `edit.rs` changes it, `merge.rs` unites two, `file.rs` turns it into bytes and back. All the work is done one floor below, by `table.rs`.
 
 mod bulk;
+mod compare;
 mod edit;
 mod file;
 mod many;
@@ -25,6 +26,7 @@ use crate::store::{Borrowed, Owned, Store};
 use crate::table::{Table, table_bytes};
 use crate::{Builder, Key, counters};
 
+pub use compare::{Comparison, Entry, Estimate};
 pub use merge::Merge;
 
 /// A set of keys in a few bits per key, that can also forget: a cuckoo filter.

@@ -1,0 +1,141 @@
+//! What two filters have in common: exact in entries, estimated in keys, with errors as large as they say.
+
+use std::collections::BTreeMap;
+
+use koel::{Comparison, CuckooFilter, Estimate, FilterView, Merge, MergeError, Prefer};
+use testkit::keys::hashes;
+
+fn filter_of(rate: f64, seed: u64, keys: &[u64]) -> CuckooFilter {
+    let builder = CuckooFilter::builder(20_000, rate).prefer(Prefer::Small).seed(seed);
+    builder.build_from(keys).unwrap()
+}
+
+/// Two filters with so many keys in the first only, in the second only and in both.
+fn compared(rate: f64, seed: u64, [first, second, both]: [u64; 3]) -> Comparison {
+    let keys: Vec<_> = hashes(seed, first + second + both).collect();
+    let (of_first, rest) = keys.split_at(usize::try_from(first).unwrap());
+    let (of_second, of_both) = rest.split_at(usize::try_from(second).unwrap());
+    let with = |own: &[u64]| filter_of(rate, seed, &[own, of_both].concat());
+    with(of_first).compare(&with(of_second)).unwrap()
+}
+
+/// Over many pairs of filters, deviations in standard errors: their mean and mean square.
+fn deviations(sizes: [u64; 3], truth: f64, of: impl Fn(&Comparison) -> Estimate) -> (f64, f64) {
+    const PAIRS: u64 = 400;
+    let each = (0..PAIRS).map(|seed| {
+        let estimate = of(&compared(0.03, seed, sizes));
+        (estimate.value - truth) / estimate.standard_error
+    });
+    let (sum, squares) = each.fold((0.0, 0.0), |(sum, squares), z| (sum + z, squares + z * z));
+    (sum / PAIRS as f64, squares / PAIRS as f64)
+}
+
+#[test]
+fn estimates_are_right_on_average_and_as_uncertain_as_they_say() {
+    let [a, b, c] = [6000, 9000, 5000];
+    let whole = (a + b + c) as f64;
+    let check = |name: &str, truth: f64, of: fn(&Comparison) -> Estimate| {
+        let (mean, square) = deviations([a, b, c], truth, of);
+        // 400 samples: the mean is within 5 sigma of 0, the variance within 5 sigma of 1.
+        assert!(mean.abs() < 5.0 / 20.0, "{name}: off by {mean:.2} standard errors on average");
+        assert!(
+            (square - 1.0).abs() < 5.0 * (2.0_f64 / 400.0).sqrt(),
+            "{name}: variance {square:.2}"
+        );
+    };
+    check("common", c as f64, Comparison::common);
+    check("union", whole, Comparison::union);
+    check("only first", a as f64, Comparison::only_first);
+    check("only second", b as f64, Comparison::only_second);
+    check("jaccard", c as f64 / whole, Comparison::jaccard);
+}
+
+#[test]
+fn equal_filters_are_equal_and_empty_ones_too() {
+    let filter = filter_of(0.001, 0, &hashes(1, 5000).collect::<Vec<_>>());
+    let same = filter.compare(&filter).unwrap();
+    assert_eq!((same.surplus_first(), same.surplus_second()), (0, 0));
+    assert_eq!(same.jaccard().value, 1.0);
+    assert!((same.common().value - filter.distinct_estimate()).abs() < 1e-6);
+    assert_eq!(same.only_first().value, 0.0);
+    let empty = filter_of(0.001, 0, &[]);
+    assert_eq!(empty.compare(&empty).unwrap().jaccard().value, 1.0);
+    let one_sided = filter.compare(&empty).unwrap();
+    assert_eq!(one_sided.jaccard().value, 0.0);
+    assert_eq!(one_sided.surplus_first(), 5000);
+}
+
+#[test]
+fn a_view_is_compared_like_its_filter_and_another_shape_is_refused() {
+    let (keys, others): (Vec<_>, Vec<_>) = (hashes(2, 800).collect(), hashes(3, 800).collect());
+    let (one, other) = (filter_of(0.001, 0, &keys), filter_of(0.001, 0, &others));
+    let bytes = other.to_bytes();
+    let view = FilterView::open(&bytes).unwrap();
+    assert_eq!(one.compare(&view).unwrap(), one.compare(&other).unwrap());
+    let seeded = filter_of(0.001, 5, &keys);
+    assert_eq!(one.compare(&seeded), Err(MergeError::Incompatible { field: "hash" }));
+    let wider = filter_of(1e-6, 0, &keys);
+    assert_eq!(one.compare(&wider), Err(MergeError::Incompatible { field: "layout" }));
+}
+
+#[test]
+fn snapshots_differ_by_what_was_inserted_and_removed_between_them() {
+    let keys: Vec<_> = hashes(4, 3000).collect();
+    let before = filter_of(1e-9, 0, &keys);
+    let mut after = before.clone();
+    keys[..100].iter().for_each(|key| assert!(after.remove(key)));
+    for _ in 0..7 {
+        after.insert_many(&keys[1000..1050]).unwrap();
+    }
+    after.insert_many(&hashes(5, 40).collect::<Vec<_>>()).unwrap();
+    let changes = before.compare(&after).unwrap();
+    assert_eq!(changes.surplus_first(), 100);
+    assert_eq!(changes.surplus_second(), 7 * 50 + 40);
+    let rounded = |estimate: Estimate| estimate.value.round();
+    assert_eq!(rounded(changes.only_first()), 100.0);
+    assert_eq!(rounded(changes.only_second()), 40.0);
+}
+
+#[test]
+fn entries_are_all_there_is_and_their_counts_add_up() {
+    let keys: Vec<_> = hashes(6, 2000).collect();
+    let mut filter = filter_of(0.03, 0, &keys);
+    for _ in 0..5 {
+        filter.insert_many(&keys[..300]).unwrap();
+    }
+    let entries: BTreeMap<_, _> =
+        filter.entries().map(|entry| ((entry.bucket, entry.fingerprint), entry.count)).collect();
+    assert_eq!(entries.len(), filter.entries().count(), "an entry came twice");
+    assert_eq!(entries.values().sum::<u64>(), filter.len());
+    assert!(entries.values().all(|&count| count > 0));
+}
+
+#[test]
+fn shards_merged_in_any_order_answer_like_one_build() {
+    let keys: Vec<_> = hashes(7, 9000).collect();
+    let whole = filter_of(0.01, 0, &keys);
+    let shards: Vec<_> = keys.chunks(1500).map(|part| filter_of(0.01, 0, part)).collect();
+    for order in [[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4], [2, 5, 4, 1, 3, 0]] {
+        let mut left = shards[order[0]].clone();
+        for &next in &order[1..] {
+            left.merge(&shards[next], Merge::Sum).unwrap();
+        }
+        // The other way to put brackets: each into the next one.
+        let mut right = shards[order[5]].clone();
+        for &next in order[..5].iter().rev() {
+            let mut merged = shards[next].clone();
+            merged.merge(&right, Merge::Sum).unwrap();
+            right = merged;
+        }
+        for merged in [left, right] {
+            assert_eq!(merged.len(), whole.len());
+            let same = merged.compare(&whole).unwrap();
+            assert_eq!((same.surplus_first(), same.surplus_second()), (0, 0));
+            let probes = keys.iter().copied().chain(hashes(8, 20_000));
+            assert!(probes.into_iter().all(|key| {
+                merged.contains(&key) == whole.contains(&key)
+                    && merged.count(&key) == whole.count(&key)
+            }));
+        }
+    }
+}
