@@ -98,7 +98,9 @@ impl fmt::Display for Failure {
                 )
             }
             Self::Image { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::Merge { path, error } => write!(f, "cannot merge {}: {error}", path.display()),
+            Self::Merge { path, error } => {
+                write!(f, "{} does not go with the first filter: {error}", path.display())
+            }
             Self::Full { full, remedy } => write!(f, "{}; {remedy}", full_fact(*full)),
             Self::BrokenPipe => f.write_str("the reader of the output went away"),
         }

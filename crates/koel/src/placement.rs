@@ -15,6 +15,7 @@ use alloc::{vec, vec::Vec};
 use core::mem;
 
 use crate::geometry::Place;
+pub(crate) use crate::table::Neighbour;
 use crate::table::Table;
 
 /// Slots whose other bucket is looked at before the search gives up.
@@ -47,17 +48,6 @@ pub(crate) enum End {
     Empty(u64),
     /// Nowhere: an equal copy stays in the table, and this one is to be counted.
     Spare,
-}
-
-/// A slot of a bucket, and the other bucket its entry could move to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Neighbour {
-    /// What the slot holds.
-    pub(crate) slot: u64,
-    /// The other bucket, within the segment; it may be the same one.
-    pub(crate) bucket: u32,
-    /// Whether the other bucket has an empty slot.
-    pub(crate) has_room: bool,
 }
 
 /// A bucket reached by the search.

@@ -12,7 +12,6 @@ use alloc::vec::Vec;
 use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
 use crate::layout::{Bucket, Form, Lanes, Layout, SLOTS, Word};
-use crate::placement::Neighbour;
 use crate::prefetch::prefetch;
 use crate::vector::InstructionSet;
 
@@ -496,6 +495,17 @@ impl<W: Word> Pair<W> {
     fn copies(&self, lanes: &Lanes) -> u64 {
         lanes.count(self.equal[0]) + lanes.count(self.equal[1])
     }
+}
+
+/// A slot of a bucket, and the other bucket its entry could move to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neighbour {
+    /// What the slot holds.
+    pub(crate) slot: u64,
+    /// The other bucket, within the segment; it may be the same one.
+    pub(crate) bucket: u32,
+    /// Whether the other bucket has an empty slot.
+    pub(crate) has_room: bool,
 }
 
 /// What became of a new copy of an entry.

@@ -28,13 +28,15 @@ const CRATES: &[(&str, &[&str])] = &[
 const FLOORS: &[(&str, &[&str])] = &[
     ("key", &[]),
     ("hash", &["key"]),
-    ("geometry", &[]),
-    ("layout", &["geometry"]),
+    ("vector", &[]),
     ("prefetch", &[]),
-    ("table", &["geometry", "layout", "prefetch"]),
+    ("buffer", &[]),
+    ("geometry", &["vector"]),
+    ("layout", &["geometry"]),
+    ("table", &["geometry", "layout", "prefetch", "vector", "buffer"]),
     ("placement", &["geometry", "layout", "table"]),
     ("counters", &["error"]),
-    ("store", &["counters"]),
+    ("store", &["counters", "buffer"]),
 ];
 
 /// Files with `unsafe` code.

@@ -7,11 +7,13 @@ mod check;
 mod completions;
 mod count;
 mod dedup;
+mod diff;
 mod info;
 mod man;
 mod merge;
 mod plan;
 mod remove;
+mod similar;
 mod tour;
 
 use clap::{Parser, Subcommand};
@@ -59,6 +61,10 @@ enum Verb {
     Dedup(dedup::Args),
     /// Make one filter of several
     Merge(merge::Args),
+    /// Estimate how many keys two filters have in common
+    Similar(similar::Args),
+    /// Show what changed between two snapshots of a filter
+    Diff(diff::Args),
     /// Show what a filter holds, and check that its bytes are sound
     Info(info::Args),
     /// Work out keys, error rate or memory from the other two, beside other filters
@@ -80,6 +86,8 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Verb::Count(args) => count::run(&args),
         Verb::Dedup(args) => dedup::run(&args),
         Verb::Merge(args) => merge::run(&args),
+        Verb::Similar(args) => similar::run(&args),
+        Verb::Diff(args) => diff::run(&args),
         Verb::Info(args) => info::run(&args),
         Verb::Plan(args) => plan::run(&args),
         Verb::Tour(args) => tour::run(&args),

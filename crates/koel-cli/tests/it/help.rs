@@ -2,7 +2,7 @@
 
 use crate::support::Shell;
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 14] = [
     "build",
     "check",
     "add",
@@ -10,6 +10,8 @@ const VERBS: [&str; 12] = [
     "count",
     "dedup",
     "merge",
+    "similar",
+    "diff",
     "info",
     "plan",
     "tour",

@@ -10,6 +10,7 @@ mod help;
 mod info;
 mod merge;
 mod plan;
+mod similar;
 mod support;
 mod tour;
 mod url;
