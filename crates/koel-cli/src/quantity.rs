@@ -43,7 +43,10 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
 /// A false-positive rate, such as `0.001`, `0.1%` or `1/1000`.
 pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = if let Some(percent) = text.strip_suffix('%') {
-        percent.trim().parse().map(|p: f64| p / 100.0)
+        // Read with its exponent, 0.39% is 0.0039 and prints as that; divided by 100 it is not.
+        format!("{}e-2", percent.trim())
+            .parse()
+            .or_else(|_| percent.trim().parse().map(|p: f64| p / 100.0))
     } else if let Some(one_in) = text.strip_prefix("1/") {
         one_in.parse().map(|n: f64| 1.0 / n)
     } else {
@@ -161,6 +164,8 @@ mod tests {
         assert_eq!(parse_size("1.5GiB"), Ok(3 << 29));
         assert_eq!(parse_size("64MB"), Ok(64_000_000));
         assert_eq!(parse_rate("0.1%"), Ok(0.001));
+        assert_eq!(parse_rate("0.39%"), Ok(0.0039));
+        assert_eq!(parse_rate("1e-1 %"), Ok(0.001));
         assert_eq!(parse_rate("1/1000"), Ok(0.001));
     }
 
