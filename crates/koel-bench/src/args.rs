@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Map(MapArgs),
     /// The load at which the map's first insert finds no room, beside theory
     Thresholds(ThresholdsArgs),
+    /// Lookups and a mix of operations by several threads on one filter
+    Threads(ThreadsArgs),
     /// Writes BENCHMARKS.md and its plots
     Report(ReportArgs),
 }
@@ -95,6 +97,28 @@ pub(crate) struct ThresholdsArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ThreadsArgs {
+    /// How many keys, one table for each number
+    #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e5,1e7")]
+    pub(crate) keys: Vec<u64>,
+    /// The error rate asked for
+    #[arg(long, default_value_t = 0.002, value_parser = rate)]
+    pub(crate) fpr: f64,
+    /// How many threads, one column for each number
+    #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = thread_count)]
+    pub(crate) threads: Vec<usize>,
+    /// Operations of each thread in each measurement
+    #[arg(long, default_value = "4e6", value_parser = whole_number)]
+    pub(crate) ops: u64,
+    /// How often everything is measured; medians are printed
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) reps: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArgs {
     /// The folder that BENCHMARKS.md and plots/ are written into
     #[arg(long, default_value = "docs")]
@@ -105,6 +129,18 @@ pub(crate) struct ReportArgs {
     /// Small tables and one repetition: to see that the report works, not to publish it
     #[arg(long)]
     pub(crate) quick: bool,
+}
+
+/// An error rate that every filter of the bench can be built for.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (0.000_2..1.0).contains(rate));
+    rate.ok_or_else(|| "give a rate from 0.0002 to below 1".into())
+}
+
+/// From 1 to 1024.
+fn thread_count(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=1024).contains(count));
+    count.ok_or_else(|| "give a number of threads from 1 to 1024".into())
 }
 
 /// A whole number above 0, as digits or with an exponent.

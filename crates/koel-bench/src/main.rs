@@ -1,8 +1,8 @@
 //! Measures Koel, its rivals and this machine's limits, side by side in one process.
 //!
-//! `filters` runs every filter over the same keys; `limits` finds how many random cache lines a core of this machine reads a second, which
-//! no filter can pass; `map` and `thresholds` measure the exact map; `report` runs the filters, the limits and the thresholds over many sizes
-//! and writes docs/BENCHMARKS.md with its plots.
+//! `filters` runs every filter over the same keys; `threads` those that threads can share; `limits` finds how many random cache lines a core of this
+//! machine reads a second, which no filter can pass; `map` and `thresholds` measure the exact map; `report` runs the filters, the limits and the
+//! thresholds over many sizes and writes docs/BENCHMARKS.md with its plots.
 //!
 //! The only crate that knows a rival. Figures of different runs should not be compared: a machine has good and bad hours, so compare
 //! ratios within one run.
@@ -17,6 +17,7 @@ mod report;
 mod subject;
 mod subjects;
 mod table;
+mod threads;
 mod thresholds;
 
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Limits(args) => limits::run(&args),
         Command::Map(args) => map::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
+        Command::Threads(args) => threads::run(&args),
         Command::Report(args) => report::run(&args),
     };
     match done {

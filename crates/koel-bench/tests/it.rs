@@ -125,6 +125,22 @@ fn map_prints_speeds_probes_and_latencies_of_both_maps() {
 }
 
 #[test]
+fn threads_prints_an_object_for_each_filter_work_and_number_of_threads() {
+    let arguments = ["threads", "--keys", "2e4", "--ops", "2e4", "--reps", "1", "--json"];
+    let lines = objects(&printed(&arguments));
+    assert_eq!(texts(&lines, "work"), BTreeSet::from(["lookups", "mixed"]));
+    for name in ["koel-concurrent", "koel-plain", "koel-mutex", "koel-rwlock"] {
+        assert!(texts(&lines, "filter").contains(name), "{name}");
+    }
+    for threads in [1, 2] {
+        assert_eq!(lines.iter().filter(|line| line["threads"] == threads).count(), 14);
+    }
+    assert!(
+        lines.iter().all(|line| line["mops"].as_f64().unwrap() > 0.0 && line["keys"] == 20_000)
+    );
+}
+
+#[test]
 fn the_report_is_a_page_whose_pictures_exist() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();

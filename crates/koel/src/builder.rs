@@ -148,13 +148,31 @@ impl Builder {
     /// Where the memory cannot be had, as `Vec::with_capacity` does.
     pub fn build(&self) -> Result<CuckooFilter, BuildError> {
         let shape = self.shape()?;
-        let profile = Profile {
+        CuckooFilter::empty(shape, self.profile())
+            .ok_or(BuildError::TooLarge { capacity: self.capacity })
+    }
+
+    /// Builds the empty filter for many threads. Its fingerprints have 9 or 17 bits with [`Prefer::Small`], 8 or 16 with [`Prefer::Fast`], so
+    /// that a bucket fills an atomic word: the error rate may be far below the one asked for.
+    ///
+    /// # Errors
+    /// [`BuildError`] as of [`build`](Self::build), and at error rates below about 0.006 % (small) and 0.012 % (fast).
+    ///
+    /// # Panics
+    /// Where the memory cannot be had, as `Vec::with_capacity` does.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub fn build_concurrent(&self) -> Result<crate::ConcurrentFilter, BuildError> {
+        let shape = sizing::choose_atomic(self.capacity, self.rate, self.prefer)?;
+        Ok(crate::ConcurrentFilter::empty(shape, self.profile()))
+    }
+
+    fn profile(&self) -> Profile {
+        Profile {
             hasher: self.hasher,
             capacity: self.capacity,
             rate: self.rate,
             counter_limit: self.counter_limit.unwrap_or(self.capacity),
-        };
-        CuckooFilter::empty(shape, profile).ok_or(BuildError::TooLarge { capacity: self.capacity })
+        }
     }
 
     fn shape(&self) -> Result<Shape, BuildError> {

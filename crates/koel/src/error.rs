@@ -155,6 +155,36 @@ impl fmt::Display for ImageError {
 
 impl core::error::Error for ImageError {}
 
+/// A filter that threads cannot change at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// A bucket does not fit into an atomic word.
+    TooWide {
+        /// Bits of a bucket.
+        bucket_bits: u32,
+    },
+    /// The count of all keys may pass 2^64 - 1.
+    Overflow,
+}
+
+impl fmt::Display for ConvertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooWide { bucket_bits } => write!(
+                f,
+                "buckets of {bucket_bits} bits do not fit into the 64 that change in one step; build a \
+                 concurrent filter from the keys, or one with an error rate of 0.00006 or more"
+            ),
+            Self::Overflow => {
+                f.write_str("the count of all keys may pass 2^64 - 1; remove copies first")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ConvertError {}
+
 /// Two filters that cannot be merged. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

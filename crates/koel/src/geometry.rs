@@ -65,6 +65,12 @@ impl Place {
     pub(crate) fn buckets(&self) -> (u64, u64) {
         (self.base + u64::from(self.home), self.base + u64::from(self.alternate))
     }
+
+    /// What names the entry, whichever of its buckets is home: `smaller bucket << fingerprint bits | fingerprint`.
+    pub(crate) fn identity(&self, fingerprint_bits: u32) -> u64 {
+        let (home, alternate) = self.buckets();
+        home.min(alternate) << fingerprint_bits | self.fingerprint
+    }
 }
 
 impl Geometry {

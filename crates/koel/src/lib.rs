@@ -6,6 +6,8 @@ extern crate alloc;
 
 mod buffer;
 mod builder;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+mod concurrent;
 mod counters;
 mod error;
 mod filter;
@@ -23,7 +25,9 @@ mod table;
 mod vector;
 
 pub use builder::{Builder, Plan, Prefer};
-pub use error::{BuildError, Full, ImageError, MergeError};
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+pub use concurrent::ConcurrentFilter;
+pub use error::{BuildError, ConvertError, Full, ImageError, MergeError};
 pub use filter::{Comparison, CuckooFilter, Entry, Estimate, FilterView, Merge};
 pub use hash::KeyHasher;
 pub use key::Key;

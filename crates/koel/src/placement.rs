@@ -15,6 +15,7 @@ use alloc::{vec, vec::Vec};
 use core::mem;
 
 use crate::geometry::Place;
+use crate::layout::SLOTS;
 pub(crate) use crate::table::Neighbour;
 use crate::table::Table;
 
@@ -60,6 +61,27 @@ struct Step {
     slot: u64,
 }
 
+/// What a search asks of the table of a filter, whoever else may be changing it.
+pub(crate) trait Neighbourhood {
+    /// The slots of full bucket `local` of the segment that starts at `base`, each with its other bucket.
+    fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS];
+
+    /// Whether an equal one stands beside `slot` of `bucket` in its pair.
+    fn is_spare(&self, bucket: u64, slot: u64) -> bool;
+}
+
+impl<B: AsRef<[u8]>> Neighbourhood for Table<B> {
+    #[inline]
+    fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
+        self.neighbours(base, local)
+    }
+
+    fn is_spare(&self, bucket: u64, slot: u64) -> bool {
+        let fingerprint = self.layout().fingerprint_of(slot);
+        self.copies(&self.geometry().place_of(bucket, fingerprint), slot) > 1
+    }
+}
+
 /// The working memory of searches, kept from one to the next.
 #[derive(Clone, Default)]
 pub(crate) struct Search {
@@ -78,19 +100,15 @@ impl Search {
     }
 
     /// The shortest way to room for an entry at `place` of a filter, whose buckets are full, or `None` if there is none within the budget.
-    pub(crate) fn plan<B: AsRef<[u8]>>(
+    pub(crate) fn plan(
         &mut self,
-        table: &Table<B>,
+        table: &impl Neighbourhood,
         place: &Place,
         spares: Spares,
     ) -> Option<Plan> {
         let (base, roots) = (place.base, [place.home, place.alternate]);
         let neighbours = |local: u32| table.neighbours(base, local);
-        let is_spare = |local: u32, slot: u64| {
-            let fingerprint = table.layout().fingerprint_of(slot);
-            let entry = table.geometry().place_of(base + u64::from(local), fingerprint);
-            table.copies(&entry, slot) > 1
-        };
+        let is_spare = |local: u32, slot: u64| table.is_spare(base + u64::from(local), slot);
         let mut plan = None;
         if spares != Spares::AtOnce {
             plan = self.shortest(base, roots, neighbours, |_, _| false);

@@ -2,20 +2,20 @@
 //!
 //! A hint that changes nothing a program can see: any address will do. On processors without the instruction it does nothing.
 
-/// Brings the cache line of `bytes[index]` closer; out of range, some other line or none.
+/// Brings the cache line of `items[index]` closer; out of range, some other line or none.
 #[inline(always)]
 #[cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "the intrinsic takes a raw pointer")
 )]
-pub(crate) fn prefetch(bytes: &[u8], index: usize) {
+pub(crate) fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let address = bytes.as_ptr().wrapping_add(index);
+        let address = items.as_ptr().wrapping_add(index);
         // SAFETY: a prefetch reads nothing and never faults, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (bytes, index);
+    let _ = (items, index);
 }

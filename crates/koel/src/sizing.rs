@@ -54,12 +54,35 @@ impl Shape {
 
 /// The smallest shape that takes `capacity` distinct keys and errs at most at `rate` then.
 pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
+    let widths = match prefer {
+        Prefer::Small => SMALL_WIDTHS,
+        Prefer::Fast => FAST_WIDTHS,
+    };
+    choose_among(widths, capacity, rate, prefer)
+}
+
+/// The same with buckets that fill an atomic word.
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+pub(crate) fn choose_atomic(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
+    let widths = match prefer {
+        Prefer::Small => &[9, 17],
+        Prefer::Fast => &[8, 16],
+    };
+    choose_among(widths, capacity, rate, prefer)
+}
+
+fn choose_among(
+    widths: &[u32],
+    capacity: u64,
+    rate: f64,
+    prefer: Prefer,
+) -> Result<Shape, BuildError> {
     if !(rate > 0.0 && rate < 1.0) {
         return Err(BuildError::Rate { rate });
     }
-    let (codec, widths) = match prefer {
-        Prefer::Small => (Codec::SemiSorted, SMALL_WIDTHS),
-        Prefer::Fast => (Codec::Plain, FAST_WIDTHS),
+    let codec = match prefer {
+        Prefer::Small => Codec::SemiSorted,
+        Prefer::Fast => Codec::Plain,
     };
     let mut smallest = None;
     for &width in widths {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
-use crate::layout::{Bucket, Form, Lanes, Layout, SLOTS, Word};
+use crate::layout::{Bucket, Form, Lanes, Layout, Register, SLOTS, Word};
 use crate::prefetch::prefetch;
 use crate::vector::InstructionSet;
 
@@ -112,11 +112,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     fn load_group<const SORTED: bool>(&self, places: &Places, first: usize, words: &mut Words) {
         for i in first..first + GROUP {
             let [home, alternate] = places.bits(i).map(|bit| self.load_at::<u64, SORTED>(bit));
-            (words.home[i], words.alternate[i]) = (home, alternate);
-            if SORTED {
-                words.home_nibbles[i] = self.lanes.nibbles::<u64, SORTED>(home);
-                words.alternate_nibbles[i] = self.lanes.nibbles::<u64, SORTED>(alternate);
-            }
+            words.set::<SORTED>(&self.lanes, i, [home, alternate]);
         }
     }
 
@@ -190,11 +186,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     #[inline(always)]
     fn pair<W: Word, const SORTED: bool>(&self, bits: [u64; 2], slot: u64) -> Pair<W> {
         let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
-        let pattern = self.lanes.pattern::<W, SORTED>(slot);
-        let [at_home, elsewhere] = words.map(|word| self.lanes.equal::<W, SORTED>(word, pattern));
-        // One bucket twice is one bucket.
-        let elsewhere = if bits[0] == bits[1] { W::ZERO } else { elsewhere };
-        Pair { words, equal: [at_home, elsewhere] }
+        Pair::new::<SORTED>(&self.lanes, words, bits[0] == bits[1], slot)
     }
 
     /// The slots of bucket `local` of the segment that starts at `base`, each with its other bucket.
@@ -208,15 +200,9 @@ impl<B: AsRef<[u8]>> Table<B> {
         base: u64,
         local: u32,
     ) -> [Neighbour; SLOTS] {
-        let slots = self.lanes.slots::<W, SORTED>(self.load::<W, SORTED>(base + u64::from(local)));
-        let targets =
-            slots.map(|slot| self.geometry.alternate(local, self.layout.fingerprint_of(slot)));
-        // All four are loaded before any is looked at, so that the cache misses overlap.
-        let words = targets.map(|target| self.load::<W, SORTED>(base + u64::from(target)));
-        [0, 1, 2, 3].map(|i| {
-            let has_room = self.lanes.empty::<W, SORTED>(words[i]) != W::ZERO;
-            Neighbour { slot: slots[i], bucket: targets[i], has_room }
-        })
+        let other = |slot| self.geometry.alternate(local, self.layout.fingerprint_of(slot));
+        let load = |local| self.load::<W, SORTED>(base + u64::from(local));
+        Neighbour::all_of::<W, SORTED>(&self.lanes, local, other, load)
     }
 
     /// Asks the memory for the other buckets of the entries of bucket `local`.
@@ -361,23 +347,13 @@ impl Table<Buffer> {
     #[inline(always)]
     fn put_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
         let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
-        let pattern = self.lanes.pattern::<W, SORTED>(slot);
-        // A new entry is the rule, and then lanes show that it is new.
-        let [home, alternate] = words.map(|word| self.lanes.maybe_equal(word, pattern));
-        if (home | alternate) != W::ZERO {
-            let copies = self.pair::<W, SORTED>(bits, slot).copies(&self.lanes);
-            if copies > most {
-                return Put::Repeated(copies);
+        match Pair::put::<SORTED>(&self.lanes, words, bits[0] == bits[1], (slot, most)) {
+            Ok((chosen, word)) => {
+                self.store_at::<W, SORTED>(bits[chosen], word);
+                Put::Done
             }
+            Err(refused) => refused,
         }
-        let empty = words.map(|word| self.lanes.empty::<W, SORTED>(word));
-        let chosen = usize::from(self.lanes.more(empty[1], empty[0]));
-        if empty[chosen] == W::ZERO {
-            return Put::Full;
-        }
-        let word = self.lanes.replace::<W, SORTED>(words[chosen], empty[chosen], 0, slot);
-        self.store_at::<W, SORTED>(bits[chosen], word);
-        Put::Done
     }
 
     /// Empties a slot of the pair at `bits` that holds `slot`.
@@ -397,15 +373,10 @@ impl Table<Buffer> {
     #[inline(always)]
     fn take_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64) -> Taken {
         let pair = self.pair::<W, SORTED>(bits, slot);
-        if !pair.has_any() {
+        let Some((chosen, word)) = pair.take::<SORTED>(&self.lanes, slot) else {
             return Taken::Nothing;
-        }
-        let chosen = usize::from(pair.equal[0] == W::ZERO);
-        let (word, equal) = (pair.words[chosen], pair.equal[chosen]);
-        self.store_at::<W, SORTED>(
-            bits[chosen],
-            self.lanes.replace::<W, SORTED>(word, equal, slot, 0),
-        );
+        };
+        self.store_at::<W, SORTED>(bits[chosen], word);
         if self.lanes.is_one(pair.equal) { Taken::Last } else { Taken::Copy }
     }
 
@@ -425,6 +396,15 @@ impl Table<Buffer> {
             self.store::<W, SORTED>(bucket, self.lanes.replace::<W, SORTED>(word, equal, old, new));
         }
         found
+    }
+
+    /// Writes a bucket as [`word`](Self::word) reads it.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn set_word(&mut self, bucket: u64, word: u128) {
+        match self.lanes.form() {
+            Form::Plain | Form::Sorted => self.store::<u64, true>(bucket, u64::truncate(word)),
+            Form::WidePlain | Form::WideSorted => self.store::<u128, true>(bucket, word),
+        }
     }
 
     #[inline(always)]
@@ -456,11 +436,26 @@ impl Words {
         let column = [0; BLOCK];
         Self { home: column, home_nibbles: column, alternate: column, alternate_nibbles: column }
     }
+
+    /// The words of the buckets of place `i`.
+    #[inline(always)]
+    pub(crate) fn set<const SORTED: bool>(
+        &mut self,
+        lanes: &Lanes,
+        i: usize,
+        [home, alternate]: [u64; 2],
+    ) {
+        (self.home[i], self.alternate[i]) = (home, alternate);
+        if SORTED {
+            self.home_nibbles[i] = lanes.nibbles::<u64, SORTED>(home);
+            self.alternate_nibbles[i] = lanes.nibbles::<u64, SORTED>(alternate);
+        }
+    }
 }
 
 /// Whether either word of each place has its fingerprint.
 #[inline(always)]
-fn test<const SORTED: bool>(
+pub(crate) fn test<const SORTED: bool>(
     lanes: &Lanes,
     places: &Places,
     words: &Words,
@@ -480,19 +475,65 @@ fn test<const SORTED: bool>(
 }
 
 /// The two buckets of a place as registers, and the lanes in them that hold a certain slot.
-struct Pair<W> {
+pub(crate) struct Pair<W> {
     words: [W; 2],
     equal: [W; 2],
 }
 
 impl<W: Word> Pair<W> {
+    /// Where `slot` is in `words`, which are one bucket twice if `same`: then it is one bucket.
+    #[inline(always)]
+    pub(crate) fn new<const SORTED: bool>(
+        lanes: &Lanes,
+        words: [W; 2],
+        same: bool,
+        slot: u64,
+    ) -> Self {
+        let pattern = lanes.pattern::<W, SORTED>(slot);
+        let [at_home, elsewhere] = words.map(|word| lanes.equal::<W, SORTED>(word, pattern));
+        Self { words, equal: [at_home, if same { W::ZERO } else { elsewhere }] }
+    }
+
+    /// Which of `words` a new copy of the slot goes to, the emptier one, and its new word; or why it goes to none.
+    #[inline(always)]
+    pub(crate) fn put<const SORTED: bool>(
+        lanes: &Lanes,
+        words: [W; 2],
+        same: bool,
+        (slot, most): (u64, u64),
+    ) -> Result<(usize, W), Put> {
+        let pattern = lanes.pattern::<W, SORTED>(slot);
+        // A new entry is the rule, and then lanes show that it is new.
+        let [home, alternate] = words.map(|word| lanes.maybe_equal(word, pattern));
+        if (home | alternate) != W::ZERO {
+            let copies = Self::new::<SORTED>(lanes, words, same, slot).copies(lanes);
+            if copies > most {
+                return Err(Put::Repeated(copies));
+            }
+        }
+        let empty = words.map(|word| lanes.empty::<W, SORTED>(word));
+        let chosen = usize::from(lanes.more(empty[1], empty[0]));
+        if empty[chosen] == W::ZERO {
+            return Err(Put::Full);
+        }
+        Ok((chosen, lanes.replace::<W, SORTED>(words[chosen], empty[chosen], 0, slot)))
+    }
+
+    /// Which bucket a copy of the slot is taken from, and its new word.
+    #[inline(always)]
+    pub(crate) fn take<const SORTED: bool>(&self, lanes: &Lanes, slot: u64) -> Option<(usize, W)> {
+        let chosen = usize::from(self.equal[0] == W::ZERO);
+        let (word, equal) = (self.words[chosen], self.equal[chosen]);
+        self.has_any().then(|| (chosen, lanes.replace::<W, SORTED>(word, equal, slot, 0)))
+    }
+
     #[inline(always)]
     fn has_any(&self) -> bool {
         (self.equal[0] | self.equal[1]) != W::ZERO
     }
 
     #[inline(always)]
-    fn copies(&self, lanes: &Lanes) -> u64 {
+    pub(crate) fn copies(&self, lanes: &Lanes) -> u64 {
         lanes.count(self.equal[0]) + lanes.count(self.equal[1])
     }
 }
@@ -506,6 +547,26 @@ pub(crate) struct Neighbour {
     pub(crate) bucket: u32,
     /// Whether the other bucket has an empty slot.
     pub(crate) has_room: bool,
+}
+
+impl Neighbour {
+    /// The slots of bucket `local`: `other` is the other bucket of a slot there, `load` the word of a bucket.
+    #[inline(always)]
+    pub(crate) fn all_of<W: Word, const SORTED: bool>(
+        lanes: &Lanes,
+        local: u32,
+        other: impl Fn(u64) -> u32,
+        load: impl Fn(u32) -> W,
+    ) -> [Self; SLOTS] {
+        let slots = lanes.slots::<W, SORTED>(load(local));
+        let targets = slots.map(other);
+        // All four are loaded before any is looked at, so that the cache misses overlap.
+        let words = targets.map(load);
+        [0, 1, 2, 3].map(|i| {
+            let has_room = lanes.empty::<W, SORTED>(words[i]) != W::ZERO;
+            Self { slot: slots[i], bucket: targets[i], has_room }
+        })
+    }
 }
 
 /// What became of a new copy of an entry.

@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Clone, Copy, Default)]
-pub(super) struct Mix(u64);
+pub(crate) struct Mix(u64);
 
 pub(super) type BuildMix = BuildHasherDefault<Mix>;
 

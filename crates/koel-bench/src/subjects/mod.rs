@@ -19,6 +19,7 @@ mod xorf;
 
 use crate::Failure;
 use crate::subject::{Mode, Subject};
+pub(crate) use mix::Mix;
 
 /// What Koel is compared by: the first of [`SUBJECTS`].
 pub(crate) const YARDSTICK: &str = "koel-fast";

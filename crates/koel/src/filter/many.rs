@@ -88,7 +88,10 @@ fn in_blocks<T, S: Store, E>(
 }
 
 /// How many keys there are, and what writes the hashes of some of them.
-fn hashes_of<K: Key>(hasher: &KeyHasher, keys: &[K]) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
+pub(crate) fn hashes_of<K: Key>(
+    hasher: &KeyHasher,
+    keys: &[K],
+) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
     (
         keys.len(),
         #[inline(always)]
@@ -97,7 +100,7 @@ fn hashes_of<K: Key>(hasher: &KeyHasher, keys: &[K]) -> (usize, impl Fn(Range<us
 }
 
 /// The same for hashes that are there already.
-fn copies_of(ready: &[u64]) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
+pub(crate) fn copies_of(ready: &[u64]) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
     (
         ready.len(),
         #[inline(always)]

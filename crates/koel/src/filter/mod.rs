@@ -7,7 +7,7 @@ mod bulk;
 mod compare;
 mod edit;
 mod file;
-mod many;
+pub(crate) mod many;
 mod merge;
 #[cfg(feature = "serde")]
 mod serde;
@@ -117,9 +117,36 @@ impl CuckooFilter {
             search: Search::default(),
         })
     }
+
+    /// The filter with these buckets and counters, whose numbers are found out. O(buckets).
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn from_parts(
+        table: Table<Buffer>,
+        counters: counters::Counters,
+        profile: Profile,
+    ) -> Self {
+        let entries = table.iter().map(|bucket| bucket.entries().count() as u64).sum();
+        let counted = counters.iter().map(|(_, count)| count);
+        Self {
+            len: counted.fold(entries, u64::saturating_add),
+            entries,
+            distinct: table.distinct_entries().count() as u64,
+            table,
+            counters,
+            profile,
+            body_checksum: None,
+            search: Search::default(),
+        }
+    }
+
+    /// What [`from_parts`](Self::from_parts) takes.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn into_parts(self) -> (Table<Buffer>, counters::Counters, Profile) {
+        (self.table, self.counters, self.profile)
+    }
 }
 
-fn geometry_of(shape: &Shape) -> Geometry {
+pub(crate) fn geometry_of(shape: &Shape) -> Geometry {
     Geometry::new(shape.segment_bits, shape.segment_buckets, shape.layout.fingerprint_bits())
 }
 
@@ -160,8 +187,7 @@ impl<S: Store> CuckooFilter<S> {
 
     /// The name of the counter of the entry at `place`.
     fn identity(&self, place: &Place) -> Identity {
-        let (home, alternate) = place.buckets();
-        home.min(alternate) << self.layout().fingerprint_bits() | place.fingerprint
+        place.identity(self.layout().fingerprint_bits())
     }
 
     /// Layout and size.

@@ -3,6 +3,8 @@
 
 mod bulk;
 mod compare;
+#[cfg(feature = "std")]
+mod concurrent;
 mod copies;
 mod errors;
 mod format;

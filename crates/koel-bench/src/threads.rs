@@ -1,0 +1,189 @@
+//! `threads`: one filter, several threads, by the wall clock.
+//!
+//! `koel-concurrent` beside what else there is: the plain filter where nobody writes, the same behind a lock of the standard library, and
+//! `atomic-cuckoo-filter`. Lookups ask for present and absent keys in turn; in `mixed` one operation in ten is an insert or a remove
+//! of a key of the thread's own. Every repetition starts with another filter. A machine that is busy with other work shows here first: the spread is
+//! printed beside each figure.
+
+mod shared;
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use testkit::keys::hashes;
+
+use crate::args::ThreadsArgs;
+use crate::clock::{median, mops, spread};
+use crate::table::{Table, figure, grouped};
+use crate::{Failure, machine};
+use shared::{SUBJECTS, Shared, Subject};
+
+/// A mixed round: so many lookups, then half as many of each kind of write as make a tenth.
+const LOOKUPS: usize = 288;
+const WRITES: usize = 16;
+
+/// What the threads do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Lookups,
+    Mixed,
+}
+
+impl Work {
+    const ALL: [Self; 2] = [Self::Lookups, Self::Mixed];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lookups => "lookups",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// One figure: millions of operations a second of all threads, one sample each repetition.
+struct Row {
+    subject: &'static Subject,
+    work: Work,
+    threads: usize,
+    samples: Vec<f64>,
+}
+
+pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
+    if !args.json {
+        println!("{}", machine::description());
+        println!("Millions of operations a second of all threads by the wall clock, medians.");
+    }
+    for &keys in &args.keys {
+        let rows = measure(args, usize::try_from(keys)?)?;
+        if args.json {
+            rows.iter().for_each(|row| print_json(row, keys));
+        } else {
+            println!("\n{} keys, error rate {}", grouped(keys), args.fpr);
+            print!("{}", table(&rows, &args.threads).plain());
+        }
+    }
+    Ok(())
+}
+
+fn measure(args: &ThreadsArgs, keys: usize) -> Result<Vec<Row>, Failure> {
+    let (present, absent) = (hashes(1, keys as u64), hashes(2, keys as u64));
+    let present: Vec<u64> = present.collect();
+    let asked: Vec<u64> = present.iter().copied().zip(absent).flat_map(|(a, b)| [a, b]).collect();
+    let operations = usize::try_from(args.ops)?;
+    let mut rows = Vec::new();
+    for subject in SUBJECTS {
+        for work in Work::ALL {
+            if work == Work::Lookups || subject.writes {
+                let row = |&threads| Row { subject, work, threads, samples: Vec::new() };
+                rows.extend(args.threads.iter().map(row));
+            }
+        }
+    }
+    for repetition in 0..args.reps as usize {
+        for step in 0..rows.len() {
+            let count = rows.len();
+            let row = &mut rows[(step + repetition * (count / 3 + 1)) % count];
+            let filter = (row.subject.build)(&present, args.fpr);
+            let time = time(filter.as_ref(), row.work, row.threads, &asked, operations);
+            row.samples.push(mops(row.threads * operations, time));
+        }
+    }
+    Ok(rows)
+}
+
+/// How long `threads` threads take for `operations` each.
+fn time(
+    filter: &dyn Shared,
+    work: Work,
+    threads: usize,
+    asked: &[u64],
+    operations: usize,
+) -> Duration {
+    let (start, end) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let (start, end) = (&start, &end);
+            scope.spawn(move || {
+                start.wait();
+                match work {
+                    Work::Lookups => lookups(filter, thread, asked, operations),
+                    Work::Mixed => mixed(filter, thread, asked, operations),
+                }
+                end.wait();
+            });
+        }
+        start.wait();
+        let clock = Instant::now();
+        end.wait();
+        clock.elapsed()
+    })
+}
+
+/// Slices of `asked` without end, each thread starting elsewhere.
+fn slices(asked: &[u64], thread: usize, length: usize) -> impl Iterator<Item = &[u64]> {
+    let count = asked.len() / length;
+    let first = thread * count / 3;
+    (first..).map(move |i| &asked[i % count * length..][..length])
+}
+
+fn lookups(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize) {
+    let length = asked.len().min(4096);
+    for slice in slices(asked, thread, length).take(operations.div_ceil(length)) {
+        black_box(filter.found(slice));
+    }
+}
+
+fn mixed(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize) {
+    let rounds = operations / (LOOKUPS + 2 * WRITES);
+    let own: Vec<u64> = hashes(10 + thread as u64, (rounds * WRITES) as u64).collect();
+    let slices = slices(asked, thread, LOOKUPS).take(rounds);
+    for (own, slice) in own.chunks(WRITES).zip(slices) {
+        filter.insert_all(own);
+        black_box(filter.found(slice));
+        filter.remove_all(own);
+    }
+}
+
+fn print_json(row: &Row, keys: u64) {
+    let line = json!({
+        "filter": row.subject.name,
+        "mode": row.subject.mode.name(),
+        "keys": keys,
+        "work": row.work.name(),
+        "threads": row.threads,
+        "mops": median(&row.samples),
+        "spread": spread(&row.samples),
+    });
+    println!("{line}");
+}
+
+/// A line each subject, a column each kind of work and number of threads.
+fn table(rows: &[Row], threads: &[usize]) -> Table {
+    let mut heading = vec!["filter".to_string(), "mode".to_string()];
+    for work in Work::ALL {
+        for threads in threads {
+            heading.extend([format!("{} {threads}", work.name()), "+-".to_string()]);
+        }
+    }
+    let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
+    let mut table = Table::new(&heading);
+    for subject in SUBJECTS {
+        let mut cells = vec![subject.name.to_string(), subject.mode.name().to_string()];
+        for work in Work::ALL {
+            for &threads in threads {
+                let row = rows.iter().find(|row| {
+                    std::ptr::eq(row.subject, subject) && (row.work, row.threads) == (work, threads)
+                });
+                cells.push(figure(row.map(|row| median(&row.samples))));
+                cells.push(
+                    row.map_or("-".into(), |row| format!("{:.0} %", 100.0 * spread(&row.samples))),
+                );
+            }
+        }
+        table.push(cells);
+    }
+    table
+}

@@ -1,0 +1,39 @@
+//! Several threads share one filter: each link of a crawl is taken by exactly one of them, and a file is written while they run.
+
+use koel::{ConcurrentFilter, FilterView, Full};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    const LINKS: u32 = 100_000;
+    let seen = ConcurrentFilter::builder(u64::from(LINKS), 0.001).build_concurrent()?;
+
+    // Every thread comes across every link; who is told that it is new has to fetch it.
+    let crawl = || -> Result<u32, Full> {
+        let mut fetched = 0;
+        for link in 0..LINKS {
+            fetched += u32::from(seen.insert_unique(&link)?);
+        }
+        Ok(fetched)
+    };
+    let (fetched, bytes) = std::thread::scope(|scope| {
+        let workers = [scope.spawn(crawl), scope.spawn(crawl)];
+        while seen.len() < u64::from(LINKS / 2) && !workers[0].is_finished() {
+            std::thread::yield_now();
+        }
+        let bytes = seen.snapshot().to_bytes();
+        let fetched: Result<u32, Full> =
+            workers.into_iter().map(|worker| worker.join().expect("a worker returns")).sum();
+        (fetched, bytes)
+    });
+    let fetched = fetched?;
+    println!("{fetched} of {LINKS} links fetched, the others taken for seen: {seen:?}");
+    assert_eq!(u64::from(fetched), seen.len());
+    assert!(fetched <= LINKS && fetched > LINKS - LINKS / 1000);
+    assert!((0..LINKS).all(|link| seen.contains(&link)));
+
+    // The file is a sound filter of what had been seen by then.
+    let halfway = FilterView::open(&bytes)?;
+    halfway.verify()?;
+    println!("the file has {} of them", halfway.len());
+    assert!(halfway.len() >= u64::from(LINKS / 2) && halfway.len() <= seen.len());
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Many keys at once, as in `filter/many.rs`: while one block of 64 is worked on, the buckets of the next are on their way.
+
+use core::convert::Infallible;
+use core::mem;
+use core::ops::Range;
+
+use super::ConcurrentFilter;
+use super::shards::Arrivals;
+use crate::Key;
+use crate::error::Full;
+use crate::filter::many::{copies_of, hashes_of};
+use crate::geometry::{BLOCK, Place, Places};
+use crate::table::Words;
+use crate::vector::InstructionSet;
+
+impl ConcurrentFilter {
+    /// [`contains`](Self::contains) for each of `keys`: the answer to `keys[i]` goes to `found[i]`.
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn contains_many<K: Key>(&self, keys: &[K], found: &mut [bool]) {
+        self.contains_each(hashes_of(self.hasher(), keys), found);
+    }
+
+    /// [`contains_many`](Self::contains_many) for keys hashed beforehand.
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn contains_many_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        self.contains_each(copies_of(hashes), found);
+    }
+
+    /// [`count`](Self::count) for each of `keys`: the answer to `keys[i]` goes to `counts[i]`.
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
+        self.count_each(hashes_of(self.hasher(), keys), counts);
+    }
+
+    /// [`count_many`](Self::count_many) for keys hashed beforehand.
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn count_many_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
+        self.count_each(copies_of(hashes), counts);
+    }
+
+    /// [`insert`](Self::insert) for each of `keys`, in order.
+    ///
+    /// # Errors
+    /// [`Full`] at the first key that finds no room; those before it are in. Where it must be known which, insert one by one.
+    pub fn insert_many<K: Key>(&self, keys: &[K]) -> Result<(), Full> {
+        self.each_place(hashes_of(self.hasher(), keys), |_, place| self.add(place))
+    }
+
+    /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
+    ///
+    /// # Errors
+    /// As [`insert_many`](Self::insert_many).
+    pub fn insert_many_hashes(&self, hashes: &[u64]) -> Result<(), Full> {
+        self.each_place(copies_of(hashes), |_, place| self.add(place))
+    }
+
+    /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes to `removed[i]`.
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn remove_many<K: Key>(&self, keys: &[K], removed: &mut [bool]) {
+        self.remove_each(hashes_of(self.hasher(), keys), removed);
+    }
+
+    /// [`remove_many`](Self::remove_many) for keys hashed beforehand.
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn remove_many_hashes(&self, hashes: &[u64], removed: &mut [bool]) {
+        self.remove_each(copies_of(hashes), removed);
+    }
+
+    fn contains_each(
+        &self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        found: &mut [bool],
+    ) {
+        assert_eq!(hashes.0, found.len(), "one answer for each key");
+        let set = InstructionSet::best();
+        let mut words = Words::new();
+        let mut answers = [false; BLOCK];
+        let Ok(()) = self.in_blocks(hashes, |ready, coming, start| {
+            let before = self.shards.all_arrivals();
+            let places = (&ready.places, &coming.places);
+            self.cells.contains_block(set, places, &mut words, &mut answers);
+            if !self.shards.are_still(&before) {
+                self.ask_again(&before, ready, &mut answers);
+            }
+            found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    /// Looks up once more what may have moved since `before`.
+    #[cold]
+    fn ask_again(&self, before: &Arrivals, block: &Block, answers: &mut [bool; BLOCK]) {
+        for (i, answer) in answers[..block.len].iter_mut().enumerate() {
+            let place = block.places.get(i);
+            if !*answer && !self.shards.is_still(before, place.fingerprint) {
+                *answer = self.contains_place(&place);
+            }
+        }
+    }
+
+    fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
+        assert_eq!(hashes.0, counts.len(), "one answer for each key");
+        let Ok(()) = self.each_place(hashes, |i, place| {
+            counts[i] = self.count_place(place);
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    fn remove_each(
+        &self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        removed: &mut [bool],
+    ) {
+        assert_eq!(hashes.0, removed.len(), "one answer for each key");
+        let Ok(()) = self.each_place(hashes, |i, place| {
+            removed[i] = self.take(place);
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    /// Hands each place, with the number of its key, to `work`.
+    fn each_place<E>(
+        &self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        mut work: impl FnMut(usize, &Place) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.in_blocks(hashes, |ready, coming, start| {
+            (0..ready.len).try_for_each(|i| {
+                self.cells.prefetch_place(&coming.places, i);
+                work(start + i, &ready.places.get(i))
+            })
+        })
+    }
+
+    /// Hands the places of `len` keys to `work`, a block at a time and in order: the block, the coming one, and the number of the first key. Their
+    /// buckets have been asked for; `work` asks for those of the coming block.
+    fn in_blocks<E>(
+        &self,
+        (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
+        mut work: impl FnMut(&Block, &Block, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut blocks = (Block::new(), Block::new());
+        let (mut ready, mut coming) = (&mut blocks.0, &mut blocks.1);
+        let mut start = 0;
+        self.fill(ready, (start, len), &hash);
+        (0..ready.len).for_each(|i| self.cells.prefetch_place(&ready.places, i));
+        while ready.len > 0 {
+            let next = start + ready.len;
+            self.fill(coming, (next, len), &hash);
+            work(ready, coming, start)?;
+            start = next;
+            mem::swap(&mut ready, &mut coming);
+        }
+        Ok(())
+    }
+
+    /// The places of up to a block of the `len` keys from `start` on.
+    #[inline]
+    fn fill(
+        &self,
+        block: &mut Block,
+        (start, len): (usize, usize),
+        hash: &impl Fn(Range<usize>, &mut [u64]),
+    ) {
+        block.len = len.saturating_sub(start).min(BLOCK);
+        let (set, keys) = (InstructionSet::best(), start..start + block.len);
+        let geometry = &self.cells.geometry;
+        if block.len == BLOCK {
+            // The length known at compile time makes vector code of the hash.
+            geometry.locate_many(
+                set,
+                1,
+                #[inline(always)]
+                |hashes| hash(keys, &mut hashes[..BLOCK]),
+                &mut block.places,
+            );
+        } else if block.len > 0 {
+            let some = block.len;
+            geometry.locate_many(
+                set,
+                1,
+                |hashes| hash(keys, &mut hashes[..some]),
+                &mut block.places,
+            );
+        }
+    }
+}
+
+/// A block of keys: their places, and how many there are.
+struct Block {
+    places: Places,
+    len: usize,
+}
+
+impl Block {
+    fn new() -> Self {
+        Self { places: Places::new(), len: 0 }
+    }
+}

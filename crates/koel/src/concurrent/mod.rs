@@ -1,0 +1,254 @@
+//! One filter, many threads: the table of `CuckooFilter`, with buckets that change one at a time and lookups that never wait.
+//!
+//! The only way to miss an entry that is there: a lookup reads bucket A, then the entry, or an equal one, comes to A and leaves B, then the
+//! lookup reads B. Hence two rules. Who writes an entry into a bucket says so afterwards, in the *arrivals* of its shard, before anything else
+//! happens to it. And who found nothing looks at the arrivals again, and if there was one, at the buckets too. Why that suffices:
+//!
+//! ```text
+//!     move or insert     copy into A  ->  arrivals + 1  ->  clear B (of this thread, or of one that removes a copy later)
+//!     lookup             arrivals v1  ->  read A        ->  read B   ->  arrivals v2, "no" only if v1 = v2
+//! ```
+//!
+//! * A lookup that reads B after the clear sees the arrival before it in v2. If v1 = v2, v1 saw it too, and then the read of A, which comes after,
+//!   sees the copy.
+//! * Copies are counted, and entries moved, by one thread at a time for each of 32 shards (`shards.rs`), and not while one is taken out of that
+//!   shard: no copy is counted beside an entry that is just leaving, none is taken out twice because it is in two places for a moment.
+//! * One thread at a time moves entries within a segment, after the plan of `placement.rs`. It checks each step: if the table has changed
+//!   since, it stops and plans anew. Every step leaves every entry in its place.
+//! * Locks are taken in the order segment, shard; and of shards in ascending order.
+//!
+//! Checked by `tests/loom.rs` in all orders of two threads on tables of a few buckets, and by `tests/it/concurrent.rs` under load.
+
+mod cells;
+mod convert;
+mod edit;
+mod many;
+mod shards;
+mod sync;
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use crate::counters::{Counters, Identity, ReadCounters};
+use crate::filter::{Profile, geometry_of};
+use crate::geometry::Place;
+use crate::hash::KeyHasher;
+use crate::layout::{Layout, SLOTS};
+use crate::placement::Search;
+use crate::sizing::{self, Shape};
+use crate::{Builder, Key};
+use cells::Cells;
+use shards::Shards;
+use sync::Mutex;
+
+/// A [`CuckooFilter`](crate::CuckooFilter) that many threads use at once, through a shared reference.
+///
+/// The same promises: [`contains`](Self::contains) never says no for a key that is in the set, an [`insert`](Self::insert) that fails adds
+/// nothing and loses nothing, and a filter built for n keys takes n distinct keys, each any number of times. A key is in the set from the
+/// return of its insert to the call of the remove that takes its last copy out. **Remove only keys that were inserted.**
+///
+/// ```
+/// use koel::ConcurrentFilter;
+///
+/// let seen = ConcurrentFilter::builder(10_000, 0.001).build_concurrent()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| seen.insert("ada@example.org"));
+///     scope.spawn(|| seen.insert("grace@example.org"));
+/// });
+/// assert!(seen.contains("ada@example.org") && seen.contains("grace@example.org"));
+/// assert!(seen.remove("ada@example.org"));
+/// # Ok::<(), koel::BuildError>(())
+/// ```
+///
+/// # Who waits for whom
+/// * **Lookups never wait**; they look again while entries with the same low bits of the fingerprint keep arriving. They are lock-free.
+/// * **Inserts of new keys** into a free slot, all but a few below a load of 0.85, are one compare-and-swap, lock-free too. Those for which entries
+///   must make way take turns within a segment of about 2 MiB.
+/// * **Removes** are one compare-and-swap under a lock that all removes share. They wait while an entry of their shard, one of 32 by fingerprint, is moved or
+///   a copy of it counted: some hundred nanoseconds.
+/// * **Repeated keys** and [`count`](Self::count) wait for each other in the same way.
+/// * [`snapshot`](Self::snapshot) holds up all of these but lookups and inserts of new keys into free slots.
+///
+/// # Size and error rate
+/// A bucket must fit into an atomic word, so fingerprints have 9 or 17 bits with [`Prefer::Small`](crate::Prefer::Small), 8 or 16 with
+/// [`Prefer::Fast`](crate::Prefer::Fast): at full capacity error rates of 1.6 % and 0.006 %, 3.0 % and 0.012 %, for 8.3, 16.5, 8.4 and 16.9 bits per key.
+/// A rate in between gets the next smaller one. 10 KiB for counts and locks come on top.
+///
+/// # To a file and back
+/// [`snapshot`](Self::snapshot) and [`into_filter`](Self::into_filter) give a `CuckooFilter` with the same buckets, which has bytes, views and
+/// merges; `ConcurrentFilter::try_from` takes one. No key is hashed again.
+pub struct ConcurrentFilter {
+    cells: Cells,
+    shards: Shards,
+    /// One for each segment, held while entries of it are moved.
+    searches: Box<[Mutex<Search>]>,
+    profile: Profile,
+}
+
+impl ConcurrentFilter {
+    /// Settings for a filter of `capacity` distinct keys that errs for at most `false_positive_rate` of the absent keys when it is full;
+    /// [`build_concurrent`](Builder::build_concurrent) builds it.
+    pub fn builder(capacity: u64, false_positive_rate: f64) -> Builder {
+        Builder::new(capacity, false_positive_rate)
+    }
+
+    /// An empty filter of a shape whose buckets have at most 64 bits.
+    pub(crate) fn empty(shape: Shape, profile: Profile) -> Self {
+        let cells = Cells::new(geometry_of(&shape), shape.layout, |_| 0);
+        Self::new(cells, 0, &Counters::default(), profile)
+    }
+
+    fn new(cells: Cells, entries: u64, counters: &Counters, profile: Profile) -> Self {
+        let fingerprint = |identity| cells.layout.fingerprint_of(identity);
+        let shards = Shards::new(entries, counters, profile.counter_limit, fingerprint);
+        let segments = 0..1_u64 << cells.geometry.segment_bits();
+        let searches = segments.map(|_| Mutex::new(Search::default())).collect();
+        Self { cells, shards, searches, profile }
+    }
+
+    /// Whether `key` is in the set: never wrong if it is, wrong with probability
+    /// [`false_positive_rate`](Self::false_positive_rate) if it is not. O(1): two buckets read. Lock-free.
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(self.profile.hasher.hash(key))
+    }
+
+    /// [`contains`](Self::contains) for a key hashed beforehand: 64 uniform bits, by [`hasher`](Self::hasher) or by a hash of your own.
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        self.contains_place(&self.cells.geometry.locate(hash))
+    }
+
+    #[inline]
+    fn contains_place(&self, place: &Place) -> bool {
+        let shard = self.shards.of(place.fingerprint);
+        loop {
+            let before = shard.arrivals();
+            if self.cells.contains(place) {
+                return true;
+            }
+            if shard.is_still(before) {
+                return false;
+            }
+        }
+    }
+
+    /// How often `key` was inserted and not removed. Never too low; too high, by the count of another key with the same fingerprint in
+    /// the same buckets, with probability [`false_positive_rate`](Self::false_positive_rate). O(log of the number of counters).
+    #[must_use]
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
+        self.count_hash(self.profile.hasher.hash(key))
+    }
+
+    /// [`count`](Self::count) for a key hashed beforehand.
+    #[must_use]
+    pub fn count_hash(&self, hash: u64) -> u64 {
+        self.count_place(&self.cells.geometry.locate(hash))
+    }
+
+    fn count_place(&self, place: &Place) -> u64 {
+        let shard = self.shards.of(place.fingerprint);
+        let counters = shard.read();
+        loop {
+            let before = shard.arrivals();
+            let copies = self.cells.copies(place);
+            if shard.is_still(before) {
+                return copies.saturating_add(counters.get(self.identity(place)));
+            }
+        }
+    }
+
+    /// The name of the counter of the entry at `place`.
+    fn identity(&self, place: &Place) -> Identity {
+        place.identity(self.cells.layout.fingerprint_bits())
+    }
+}
+
+/// Sizes. What changes with the keys is exact while no thread is inserting or removing, and about right while some are.
+impl ConcurrentFilter {
+    /// Keys inserted and not removed, each as often as it was inserted.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.shards.entries().saturating_add(self.shards.counted())
+    }
+
+    /// Whether nothing is in the set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many distinct keys the filter was built for: so many always fit, and then the false-positive rate is at most the requested one.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.profile.capacity
+    }
+
+    /// Slots of all buckets.
+    #[must_use]
+    pub fn slots(&self) -> u64 {
+        self.cells.geometry.buckets() * SLOTS as u64
+    }
+
+    /// Slots that hold an entry.
+    #[must_use]
+    pub fn slots_in_use(&self) -> u64 {
+        self.shards.entries()
+    }
+
+    /// The share of slots in use, 0 to 1.
+    #[must_use]
+    pub fn load_factor(&self) -> f64 {
+        self.slots_in_use() as f64 / self.slots() as f64
+    }
+
+    /// Probability that an absent key is reported present, as the filter is now. A little too high where keys repeat: second copies in the
+    /// buckets are taken for other keys. A [`snapshot`](Self::snapshot) says it exactly.
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        let bits = self.cells.layout.fingerprint_bits();
+        let possible = sizing::possible_entries(bits, self.cells.geometry.buckets());
+        self.slots_in_use() as f64 / possible
+    }
+
+    /// Bytes of the buckets in memory. Counters take about 25 more each, and 10 KiB are there in any case.
+    #[must_use]
+    pub fn size_in_bytes(&self) -> usize {
+        self.cells.size_in_bytes()
+    }
+
+    /// How many keys have a counter for copies beyond those in the buckets.
+    #[must_use]
+    pub fn distinct_counters(&self) -> u64 {
+        self.shards.counters()
+    }
+
+    /// The packing of the buckets.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.cells.layout
+    }
+
+    /// How keys are hashed.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.profile.hasher
+    }
+}
+
+/// One line; never the table.
+impl fmt::Debug for ConcurrentFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "ConcurrentFilter({} keys, capacity {}, {}, load {:.3}, {} bytes)",
+            self.len(),
+            self.capacity(),
+            self.layout(),
+            self.load_factor(),
+            self.size_in_bytes()
+        )
+    }
+}

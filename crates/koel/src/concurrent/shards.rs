@@ -1,0 +1,201 @@
+//! What the threads share besides the buckets, divided by fingerprint so that they seldom meet: arrivals, departures, counters.
+//!
+//! A shard's lock guards its counters, and with them the copies of its entries: held shared by whoever takes a copy out, exclusively by
+//! whoever counts a copy or moves an entry. So while a copy is counted, its entry stays; while an entry moves, nobody takes it out twice.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::sync::{self, AtomicU64, Ordering, ReadGuard, RwLock, WriteGuard};
+use crate::counters::{Counters, Identity, ReadCounters};
+use crate::error::Full;
+
+/// A power of two. Loom gets one: more of them would only hide how threads meet.
+pub(super) const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
+
+/// A cache line of its own, or two where the processor fetches them in pairs.
+#[repr(align(128))]
+struct Line<T>(T);
+
+pub(super) struct Shard {
+    /// Entries that came to any bucket, by insert or by move. Read by lookups, so nothing else is in its line.
+    arrivals: Line<AtomicU64>,
+    rest: Line<Rest>,
+}
+
+struct Rest {
+    /// Entries that left a bucket.
+    departures: AtomicU64,
+    /// Copies that are in no bucket: the sum of the counters.
+    counted: AtomicU64,
+    counters: RwLock<Counters>,
+}
+
+impl Shard {
+    fn new(counters: Counters) -> Self {
+        let counted = counters.iter().map(|(_, count)| count).sum();
+        Self {
+            arrivals: Line(AtomicU64::new(0)),
+            rest: Line(Rest {
+                departures: AtomicU64::new(0),
+                counted: AtomicU64::new(counted),
+                counters: RwLock::new(counters),
+            }),
+        }
+    }
+
+    /// Arrivals before whatever is read next.
+    #[inline(always)]
+    pub(super) fn arrivals(&self) -> u64 {
+        self.arrivals.0.load(Ordering::Acquire)
+    }
+
+    /// Whether there was no arrival since `before`, as far as it could matter to the buckets read in between.
+    #[inline(always)]
+    pub(super) fn is_still(&self, before: u64) -> bool {
+        // Not moved up: the reads in between are acquiring ones.
+        self.arrivals.0.load(Ordering::Relaxed) == before
+    }
+
+    /// After an entry has been written into a bucket, and before it, or an equal one, leaves another.
+    #[inline(always)]
+    pub(super) fn arrive(&self) {
+        self.arrivals.0.fetch_add(1, Ordering::Release);
+    }
+
+    /// After an entry has been taken out of a bucket.
+    #[inline(always)]
+    pub(super) fn depart(&self) {
+        self.rest.0.departures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The counters, while nobody changes them.
+    #[inline(always)]
+    pub(super) fn read(&self) -> ReadGuard<'_, Counters> {
+        sync::read(&self.rest.0.counters)
+    }
+
+    /// The counters, while nobody else looks at them or takes an entry out.
+    pub(super) fn write(&self) -> WriteGuard<'_, Counters> {
+        sync::write(&self.rest.0.counters)
+    }
+}
+
+/// All shards.
+pub(super) struct Shards {
+    shards: Box<[Shard; SHARDS]>,
+    /// Counters in all shards, and how many there may be.
+    counters: AtomicU64,
+    limit: u64,
+}
+
+impl Shards {
+    /// Shards of a table that holds so many entries; `fingerprint` is that of an identity.
+    pub(super) fn new(
+        entries: u64,
+        counters: &impl ReadCounters,
+        limit: u64,
+        fingerprint: impl Fn(Identity) -> u64,
+    ) -> Self {
+        let of_shard = |shard| {
+            let owned = |&(identity, _): &(Identity, u64)| number(fingerprint(identity)) == shard;
+            Shard::new(Counters::from_iter(counters.iter().filter(owned)))
+        };
+        let shards = Box::new(core::array::from_fn(of_shard));
+        shards[0].arrivals.0.fetch_add(entries, Ordering::Relaxed);
+        Self { shards, counters: AtomicU64::new(counters.len()), limit }
+    }
+
+    /// The shard of the entries with this fingerprint.
+    #[inline(always)]
+    pub(super) fn of(&self, fingerprint: u64) -> &Shard {
+        &self.shards[number(fingerprint)]
+    }
+
+    /// The arrivals of every shard.
+    #[inline(always)]
+    pub(super) fn all_arrivals(&self) -> Arrivals {
+        Arrivals(core::array::from_fn(|shard| self.shards[shard].arrivals()))
+    }
+
+    /// Whether no shard had an arrival since.
+    #[inline(always)]
+    pub(super) fn are_still(&self, before: &Arrivals) -> bool {
+        self.shards.iter().zip(&before.0).all(|(shard, &before)| shard.is_still(before))
+    }
+
+    /// Whether the shard of `fingerprint` had no arrival since.
+    #[inline(always)]
+    pub(super) fn is_still(&self, before: &Arrivals, fingerprint: u64) -> bool {
+        self.of(fingerprint).is_still(before.0[number(fingerprint)])
+    }
+
+    /// Slots in use.
+    pub(super) fn entries(&self) -> u64 {
+        let sum = |count: fn(&Shard) -> u64| {
+            self.shards.iter().fold(0, |sum: u64, shard| sum.wrapping_add(count(shard)))
+        };
+        // Departures first: each of them is of an earlier arrival.
+        let departures = sum(|shard| shard.rest.0.departures.load(Ordering::Acquire));
+        sum(|shard| shard.arrivals()).saturating_sub(departures)
+    }
+
+    /// Copies that are in no slot.
+    pub(super) fn counted(&self) -> u64 {
+        let counted = |shard: &Shard| shard.rest.0.counted.load(Ordering::Relaxed);
+        self.shards.iter().map(counted).fold(0, u64::saturating_add)
+    }
+
+    /// How many counters there are.
+    pub(super) fn counters(&self) -> u64 {
+        self.counters.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_counter_left(&self) -> bool {
+        self.counters() < self.limit
+    }
+
+    /// Counts a copy of an entry of `shard`, whose counters are `guard`, or changes nothing.
+    pub(super) fn count(
+        &self,
+        shard: &Shard,
+        guard: &mut Counters,
+        identity: Identity,
+    ) -> Result<(), Full> {
+        let reserve = |counters| (counters < self.limit).then_some(counters + 1);
+        if guard.get(identity) == 0
+            && self.counters.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_err()
+        {
+            return Err(Full::Counters { limit: self.limit });
+        }
+        guard.add(identity, 1, u64::MAX)?;
+        shard.rest.0.counted.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes one counted copy of an entry of `shard` away; false if it has no counter.
+    pub(super) fn discount(&self, shard: &Shard, guard: &mut Counters, identity: Identity) -> bool {
+        if !guard.take(identity) {
+            return false;
+        }
+        if guard.get(identity) == 0 {
+            self.counters.fetch_sub(1, Ordering::Relaxed);
+        }
+        shard.rest.0.counted.fetch_sub(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Every shard for this thread alone.
+    pub(super) fn write_all(&self) -> Vec<WriteGuard<'_, Counters>> {
+        self.shards.iter().map(Shard::write).collect()
+    }
+}
+
+/// What [`Shards::all_arrivals`] saw.
+pub(super) struct Arrivals([u64; SHARDS]);
+
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the number of a shard")]
+fn number(fingerprint: u64) -> usize {
+    fingerprint as usize % SHARDS
+}

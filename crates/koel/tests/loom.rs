@@ -1,0 +1,331 @@
+//! The concurrent filter in every order in which two threads can run: loom tries them all, on tables of a few buckets.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p koel --release --test loom`. Each model is one short story: what two threads do at once, and what must
+//! hold whatever the order; the older values that a weaker processor may read are tried too. The tests have been seen to fail: with the arrival of a move told after the
+//! clear, with any of the orderings relaxed, with moves or removes outside the lock of their shard.
+#![cfg(loom)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+use koel::{ConcurrentFilter, CuckooFilter, Prefer};
+use loom::sync::Arc;
+use loom::thread;
+use testkit::image::{self, HEADER_BYTES};
+use testkit::keys;
+use testkit::places::Places;
+
+/// Where the header has the capacity (docs/FORMAT.md).
+const CAPACITY: usize = 64;
+
+/// An empty filter of so few buckets: plain slots of 16 bits, four a word of 64.
+fn empty(buckets: u32) -> CuckooFilter {
+    let builder = |rate| CuckooFilter::builder(8, rate).prefer(Prefer::Fast).counter_limit(8);
+    let mut filters = (1..).map(|bits| builder(0.5_f64.powi(bits)).build().unwrap());
+    let filter = filters.find(|filter| filter.layout().fingerprint_bits() == 16).unwrap();
+    CuckooFilter::from_bytes(&image::reshape(&filter.to_bytes(), 0, buckets)).unwrap()
+}
+
+/// The slots of every bucket, read from the bytes.
+fn slots(filter: &CuckooFilter) -> Vec<Vec<u64>> {
+    let bytes = filter.to_bytes();
+    let words = bytes[HEADER_BYTES..].chunks(8).take(usize::try_from(filter.buckets()).unwrap());
+    let slots = |word: &[u8]| {
+        word.chunks(2).map(|slot| u64::from(slot[0]) | u64::from(slot[1]) << 8).collect()
+    };
+    words.map(slots).collect()
+}
+
+/// A filter in which `arriving` finds room only where `moved` makes way, in one move.
+struct Crowd {
+    filter: CuckooFilter,
+    arriving: u64,
+    moved: u64,
+}
+
+/// The first such crowd of filters filled with ever other keys, in which the moved key leaves its second bucket if `to_home`: the one that a
+/// lookup reads last.
+fn crowd(buckets: u32, to_home: bool) -> Crowd {
+    for seed in 0..10_000 {
+        let mut filter = empty(buckets);
+        let mut held = Vec::new();
+        let places = Places::of(&filter.to_bytes());
+        for hash in keys::hashes(seed, 4 * u64::from(buckets) - 1) {
+            let before = filter.clone();
+            if filter.insert_hash(hash).is_err() {
+                break;
+            }
+            let (was, is) = (slots(&before), slots(&filter));
+            let moved = held.iter().copied().filter(|&key| {
+                let (home, other) = places.pair(key);
+                let (from, to) = if to_home { (other, home) } else { (home, other) };
+                let count = |slots: &[Vec<u64>], bucket: u64| {
+                    let bucket = &slots[usize::try_from(bucket).unwrap()];
+                    bucket.iter().filter(|&&slot| slot == places.fingerprint(key)).count()
+                };
+                from != to
+                    && count(&was, from) > count(&is, from)
+                    && count(&was, to) < count(&is, to)
+            });
+            let changed = was.iter().zip(&is).filter(|(was, is)| was != is).count();
+            if let (2, Some(moved)) = (changed, moved.last()) {
+                return Crowd { filter: before, arriving: hash, moved };
+            }
+            held.push(hash);
+        }
+    }
+    panic!("no such crowd");
+}
+
+/// Goes through the orders in which two threads can do `one` and `other` with a filter made of `filter`, and has `check` judge what came
+/// of it. Twice, because loom starts from one thread running to its end and finds where to part from that by what the second one reads.
+fn model<A: 'static, B: 'static>(
+    filter: &CuckooFilter,
+    one: impl Fn(&ConcurrentFilter) -> A + Copy + Send + Sync + 'static,
+    other: impl Fn(&ConcurrentFilter) -> B + Copy + Send + Sync + 'static,
+    check: impl Fn(&ConcurrentFilter, A, B) + Copy + Send + Sync + 'static,
+) {
+    all_orders(filter, one, other, check);
+    all_orders(filter, other, one, move |filter, b, a| check(filter, a, b));
+}
+
+fn all_orders<A: 'static, B: 'static>(
+    filter: &CuckooFilter,
+    first: impl Fn(&ConcurrentFilter) -> A + Copy + Send + Sync + 'static,
+    second: impl Fn(&ConcurrentFilter) -> B + Copy + Send + Sync + 'static,
+    check: impl Fn(&ConcurrentFilter, A, B) + Copy + Send + Sync + 'static,
+) {
+    let filter = filter.clone();
+    let mut loom = loom::model::Builder::new();
+    loom.max_branches = 10_000;
+    loom.check(move || {
+        let filter = Arc::new(ConcurrentFilter::try_from(filter.clone()).unwrap());
+        let shared = Arc::clone(&filter);
+        let second = thread::spawn(move || second(&shared));
+        let first = first(&filter);
+        let second = second.join().unwrap();
+        check(&filter, first, second);
+    });
+}
+
+/// With no thread running: sound, and of so many keys.
+fn assert_len(filter: &ConcurrentFilter, len: u64) {
+    let snapshot = filter.snapshot();
+    assert_eq!(snapshot.verify(), Ok(()));
+    assert_eq!((snapshot.len(), filter.len()), (len, len));
+    assert_eq!(snapshot.slots_in_use(), filter.slots_in_use());
+}
+
+#[test]
+fn a_key_is_found_while_it_moves() {
+    for (buckets, to_home) in [(2, true), (3, true), (3, false), (4, true)] {
+        let Crowd { filter, arriving, moved } = crowd(buckets, to_home);
+        model(
+            &filter,
+            move |f| f.insert_hash(arriving),
+            move |f| f.contains_hash(moved),
+            |_, inserted, found| assert_eq!((inserted, found), (Ok(()), true)),
+        );
+    }
+}
+
+#[test]
+fn a_key_is_counted_once_while_it_moves() {
+    let Crowd { filter, arriving, moved } = crowd(2, true);
+    let insert = move |f: &ConcurrentFilter| f.insert_hash(arriving);
+    model(
+        &filter,
+        insert,
+        move |f| f.count_hash(moved),
+        |_, inserted, count| {
+            assert_eq!((inserted, count), (Ok(()), 1));
+        },
+    );
+}
+
+#[test]
+fn a_key_that_is_removed_while_it_moves_is_gone() {
+    let Crowd { filter, arriving, moved } = crowd(2, true);
+    let len = filter.len();
+    let insert = move |f: &ConcurrentFilter| f.insert_hash(arriving);
+    model(
+        &filter,
+        insert,
+        move |f| f.remove_hash(moved),
+        move |filter, inserted, removed| {
+            assert_eq!((inserted, removed), (Ok(()), true));
+            assert_eq!((filter.count_hash(moved), filter.count_hash(arriving)), (0, 1));
+            assert_len(filter, len);
+        },
+    );
+}
+
+#[test]
+fn a_snapshot_has_a_key_that_moves() {
+    for to_home in [true, false] {
+        let Crowd { filter, arriving, moved } = crowd(2, to_home);
+        let insert = move |f: &ConcurrentFilter| f.insert_hash(arriving);
+        model(&filter, insert, ConcurrentFilter::snapshot, move |_, _, snapshot| {
+            assert_eq!((snapshot.verify(), snapshot.count_hash(moved)), (Ok(()), 1));
+        });
+    }
+}
+
+/// A filter of four buckets that holds one key, so often.
+fn copies(hash: u64, copies: u64) -> CuckooFilter {
+    let mut filter = empty(4);
+    (0..copies).for_each(|_| filter.insert_hash(hash).unwrap());
+    filter
+}
+
+#[test]
+fn a_key_is_found_while_a_copy_of_it_comes_and_another_goes() {
+    let hash = keys::splitmix64(1);
+    let replace = move |f: &ConcurrentFilter| (f.insert_hash(hash), f.remove_hash(hash));
+    for held in [1, 2] {
+        let ask = move |f: &ConcurrentFilter| f.contains_hash(hash);
+        model(&copies(hash, held), replace, ask, move |filter, replaced, found| {
+            assert_eq!((replaced, found), ((Ok(()), true), true));
+            assert_len(filter, held);
+        });
+    }
+}
+
+#[test]
+fn a_key_is_found_while_its_copy_in_the_bucket_read_last_makes_way_for_one_in_the_first() {
+    // The key is in its second bucket; copies of it come to the first, as long as that is the emptier one.
+    let mut filter = empty(4);
+    let places = Places::of(&filter.to_bytes());
+    let apart = |&hash: &u64| places.pair(hash).0 != places.pair(hash).1;
+    let hash = keys::hashes(1, 100).find(apart).unwrap();
+    let (home, _) = places.pair(hash);
+    for twin in keys::sharing_home(&places, home).take(4) {
+        filter.insert_hash(twin).unwrap();
+    }
+    filter.insert_hash(hash).unwrap();
+    let come_and_go = move |f: &ConcurrentFilter| {
+        (0..2).all(|_| f.insert_hash(hash).is_ok()) && (0..2).all(|_| f.remove_hash(hash))
+    };
+    model(
+        &filter,
+        come_and_go,
+        move |f| f.contains_hash(hash),
+        |_, done, found| {
+            assert!(done && found);
+        },
+    );
+}
+
+#[test]
+fn two_that_insert_a_key_leave_two_copies_and_two_that_remove_one_take_one() {
+    let hash = keys::splitmix64(1);
+    let insert = move |f: &ConcurrentFilter| f.insert_hash(hash);
+    model(&empty(4), insert, insert, move |filter, one, other| {
+        assert_eq!((one, other, filter.count_hash(hash)), (Ok(()), Ok(()), 2));
+        assert_len(filter, 2);
+    });
+    let remove = move |f: &ConcurrentFilter| f.remove_hash(hash);
+    model(&copies(hash, 1), remove, remove, |filter, one, other| {
+        assert!(one != other);
+        assert_len(filter, 0);
+    });
+}
+
+#[test]
+fn of_two_that_insert_a_new_key_one_is_told_so() {
+    let hash = keys::splitmix64(1);
+    let insert = move |f: &ConcurrentFilter| f.insert_unique_hash(hash).unwrap();
+    model(&empty(4), insert, insert, |filter, one, other| {
+        assert!(one != other);
+        assert_len(filter, 1);
+    });
+}
+
+#[test]
+fn a_copy_that_is_counted_while_another_is_removed_is_not_lost() {
+    let hash = keys::splitmix64(1);
+    for held in [1, 2, 3] {
+        let insert = move |f: &ConcurrentFilter| f.insert_hash(hash);
+        let remove = move |f: &ConcurrentFilter| f.remove_hash(hash);
+        model(&copies(hash, held), insert, remove, move |filter, inserted, removed| {
+            assert_eq!((inserted, removed), (Ok(()), true));
+            assert_eq!((filter.count_hash(hash), filter.contains_hash(hash)), (held, true));
+            assert_len(filter, held);
+        });
+    }
+}
+
+#[test]
+fn a_copy_that_is_counted_beside_one_that_is_removed_is_not_left_alone() {
+    // Of capacity 1, so that a second copy is counted at once.
+    let hash = keys::splitmix64(1);
+    let image = copies(hash, 1).to_bytes();
+    let filter = crowded(&image);
+    let insert = move |f: &ConcurrentFilter| f.insert_hash(hash);
+    let remove = move |f: &ConcurrentFilter| f.remove_hash(hash);
+    model(&filter, insert, remove, move |filter, inserted, removed| {
+        assert_eq!((inserted, removed), (Ok(()), true));
+        assert!(filter.contains_hash(hash));
+        assert_len(filter, 1);
+    });
+}
+
+/// The same filter of capacity 1.
+fn crowded(image: &[u8]) -> CuckooFilter {
+    let mut image = image.to_vec();
+    image::set(&mut image, CAPACITY, 1);
+    image::reseal(&mut image);
+    CuckooFilter::from_bytes(&image).unwrap()
+}
+
+#[test]
+fn two_keys_that_both_need_room_both_get_it() {
+    let Crowd { mut filter, arriving, moved } = crowd(3, true);
+    while filter.slots_in_use() > filter.slots() - 3 {
+        let held =
+            keys::hashes(0, u64::MAX).find(|&hash| hash != moved && filter.contains_hash(hash));
+        filter.remove_hash(held.unwrap());
+    }
+    let len = filter.len();
+    let places = Places::of(&filter.to_bytes());
+    let last = keys::sharing_home(&places, places.pair(arriving).0).next().unwrap();
+    let insert = move |f: &ConcurrentFilter| f.insert_hash(arriving);
+    model(
+        &filter,
+        insert,
+        move |f| f.insert_hash(last),
+        move |filter, one, other| {
+            assert_eq!((one, other), (Ok(()), Ok(())));
+            assert!(filter.contains_hash(arriving) && filter.contains_hash(last));
+            assert_len(filter, len + 2);
+        },
+    );
+}
+
+#[test]
+fn a_key_whose_spare_copy_makes_room_is_found_and_keeps_its_count() {
+    // Two buckets of four slots: one key twice, others once, and a new one.
+    let spare = keys::splitmix64(1);
+    let mut filter = empty(2);
+    (0..2).for_each(|_| filter.insert_hash(spare).unwrap());
+    let mut others = keys::hashes(3, 1000);
+    while filter.slots_in_use() < filter.slots() {
+        let _full = filter.insert_hash(others.next().unwrap()).is_err();
+    }
+    let len = filter.len();
+    let new = others.find(|&hash| {
+        let mut twin = filter.clone();
+        let takes_it = twin.insert_hash(hash).is_ok() && twin.distinct_counters() == 1;
+        takes_it && !filter.contains_hash(hash)
+    });
+    let new = new.unwrap();
+    let insert = move |f: &ConcurrentFilter| f.insert_hash(new);
+    let ask = move |f: &ConcurrentFilter| (f.contains_hash(spare), f.count_hash(spare));
+    model(&filter, insert, ask, move |filter, inserted, answers| {
+        assert_eq!((inserted, answers), (Ok(()), (true, 2)));
+        assert_len(filter, len + 1);
+    });
+    let remove = move |f: &ConcurrentFilter| f.remove_hash(spare);
+    model(&filter, insert, remove, move |filter, inserted, removed| {
+        assert_eq!((inserted, removed, filter.count_hash(spare)), (Ok(()), true, 1));
+        assert_len(filter, len);
+    });
+}
