@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Limits(LimitsArgs),
     /// The exact map beside hashbrown's: throughput, and the slowest lookups
     Map(MapArgs),
+    /// The maplet of run ids and of locations: throughput and wrong values, and what counting with it costs
+    Maplet(MapletArgs),
     /// The load at which the map's first insert finds no room, beside theory
     Thresholds(ThresholdsArgs),
     /// Lookups and a mix of operations by several threads on one filter
@@ -74,6 +76,19 @@ pub(crate) struct LimitsArgs {
 pub(crate) struct MapArgs {
     /// How many keys, one table for each number; hashbrown's is at its fullest at 7/8 of a power of two, such as 14680064
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e5,1e7")]
+    pub(crate) keys: Vec<u64>,
+    /// How often everything is measured; medians are printed
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) reps: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct MapletArgs {
+    /// How many entries, one table for each number; and so many events are counted
+    #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e6,1e7")]
     pub(crate) keys: Vec<u64>,
     /// How often everything is measured; medians are printed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]

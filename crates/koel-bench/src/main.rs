@@ -1,7 +1,7 @@
 //! Measures Koel, its rivals and this machine's limits, side by side in one process.
 //!
 //! `filters` runs every filter over the same keys; `threads` those that threads can share; `limits` finds how many random cache lines a core of this
-//! machine reads a second, which no filter can pass; `map` and `thresholds` measure the exact map; `report` runs the filters, the limits and the
+//! machine reads a second, which no filter can pass; `map` and `thresholds` measure the exact map, `maplet` the maplet; `report` runs the filters, the limits and the
 //! thresholds over many sizes and writes docs/BENCHMARKS.md with its plots.
 //!
 //! The only crate that knows a rival. Figures of different runs should not be compared: a machine has good and bad hours, so compare
@@ -13,6 +13,7 @@ mod filters;
 mod limits;
 mod machine;
 mod map;
+mod maplet;
 mod report;
 mod subject;
 mod subjects;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Filters(args) => filters::run(&args),
         Command::Limits(args) => limits::run(&args),
         Command::Map(args) => map::run(&args),
+        Command::Maplet(args) => maplet::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
         Command::Threads(args) => threads::run(&args),
         Command::Report(args) => report::run(&args),

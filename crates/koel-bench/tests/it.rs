@@ -156,3 +156,17 @@ fn the_report_is_a_page_whose_pictures_exist() {
     }
     assert!(!page.contains("NaN") && !page.contains("inf"));
 }
+
+#[test]
+fn maplet_prints_figures_of_both_shapes_and_of_counting() {
+    let lines = objects(&printed(&["maplet", "--keys", "2e4", "--reps", "1", "--json"]));
+    assert_eq!(lines.len(), 2 + 5);
+    for line in &lines[..2] {
+        assert!(line["absent many"].as_f64().unwrap() > 0.0, "{line}");
+        assert!((0.0..0.006).contains(&line["wrong values"].as_f64().unwrap()), "{line}");
+        assert!((1.0..1.006).contains(&line["values"].as_f64().unwrap()), "{line}");
+    }
+    assert!(lines[2..].iter().all(|line| line["bytes/key"].as_f64().unwrap() > 1.0));
+    let text = printed(&["maplet", "--keys", "1e3", "--reps", "1"]);
+    assert_eq!(text.lines().filter(|line| line.starts_with("location, plain 4x24+40")).count(), 1);
+}

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::image::{HEADER_BYTES, VERSION};
+use crate::layout::MAX_VALUE_BITS;
 
 /// An insert that found no room. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,11 @@ pub enum Full {
     },
     /// A count would pass 2^64 - 1.
     Overflow,
+    /// Both buckets of a key of a maplet are full of entries that can go nowhere else: of its own values, or of keys with the same two buckets.
+    Values {
+        /// How many there are: 8, or 4 where both buckets of the key are one.
+        held: u64,
+    },
 }
 
 impl fmt::Display for Full {
@@ -40,6 +46,11 @@ impl fmt::Display for Full {
             Self::Overflow => {
                 f.write_str("the count of a key would pass 2^64 - 1; remove copies first")
             }
+            Self::Values { held } => write!(
+                f,
+                "the key has {held} values, or shares its two buckets with keys that have; a maplet has room \
+                 for no more: remove or replace one"
+            ),
         }
     }
 }
@@ -69,12 +80,23 @@ pub enum BuildError {
     },
     /// The keys to build from do not fit.
     Full(Full),
+    /// No maplet has values of so many bits.
+    ValueBits {
+        /// What was asked for.
+        value_bits: u32,
+    },
 }
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full(full) => full.fmt(f),
+            Self::ValueBits { value_bits } => {
+                write!(
+                    f,
+                    "values of {value_bits} bits cannot be stored; ask for 1 to {MAX_VALUE_BITS}"
+                )
+            }
             Self::Rate { rate } => write!(
                 f,
                 "a false-positive rate of {rate:e} cannot be built; give one above 0 and below 1, such as 0.001"
@@ -116,6 +138,13 @@ pub enum ImageError {
         /// Which part: `header` or `body`.
         part: &'static str,
     },
+    /// A filter was asked for and the bytes are a maplet, or the other way round.
+    Kind {
+        /// What was asked for: `filter` or `maplet`.
+        asked: &'static str,
+        /// What the bytes are.
+        found: &'static str,
+    },
     /// A field, bucket or counter holds a value that no filter has.
     Field {
         /// Its name in docs/FORMAT.md.
@@ -144,6 +173,9 @@ impl fmt::Display for ImageError {
                     f,
                     "damaged: the checksum of the {part} does not match; restore the file from a copy"
                 )
+            }
+            Self::Kind { asked, found } => {
+                write!(f, "a {found}, not a {asked}; open it as a {found}")
             }
             Self::Field { field, got } => write!(
                 f,

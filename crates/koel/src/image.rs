@@ -12,7 +12,7 @@ use crate::error::ImageError;
 use crate::filter::Profile;
 use crate::geometry::CORE_BITS;
 use crate::hash::KeyHasher;
-use crate::layout::{Codec, Layout, SLOTS};
+use crate::layout::{Codec, Layout, MAX_BUCKET_BITS, MAX_VALUE_BITS, SLOTS};
 use crate::sizing::{self, Shape};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -94,12 +94,10 @@ const FIELDS: [Field; 30] = [
 ];
 
 /// Fields that version 1 fixes; the growth fields say "never grown".
-const FIXED: [(Field, u64); 10] = [
+const FIXED: [(Field, u64); 8] = [
     (HEADER_LENGTH, HEADER_BYTES as u64),
-    (KIND, 0),
     (SLOT_COUNT, SLOTS as u64),
     (CORE, CORE_BITS as u64),
-    (VALUE_BITS, 0),
     (LEVEL, 0),
     (CROSSING_BITS, 0),
     (FLAGS, 0),
@@ -130,6 +128,8 @@ impl Header {
         for (field, value) in FIXED {
             bytes.number(field, value);
         }
+        bytes.number(KIND, u64::from(layout.value_bits() > 0));
+        bytes.number(VALUE_BITS, u64::from(layout.value_bits()));
         bytes.number(CODEC, encode_codec(layout.codec()));
         bytes.number(FINGERPRINT_BITS, u64::from(layout.fingerprint_bits()));
         bytes.number(SEGMENT_BITS, u64::from(self.shape.segment_bits));
@@ -183,6 +183,16 @@ impl Header {
         Ok(header)
     }
 
+    /// Whether the bytes are of the kind asked for: a maplet or a filter.
+    pub(crate) fn of_kind(self, maplet: bool) -> Result<Self, ImageError> {
+        let name = |maplet| if maplet { "maplet" } else { "filter" };
+        let found = self.shape.layout.value_bits() > 0;
+        if found == maplet {
+            return Ok(self);
+        }
+        Err(ImageError::Kind { asked: name(maplet), found: name(found) })
+    }
+
     /// Bounds what later arithmetic relies on: a rate that is a probability, counts that do not exceed each other.
     fn check_counts(&self, fields: Reader<'_>) -> Result<(), ImageError> {
         fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
@@ -226,7 +236,15 @@ fn decode_shape(fields: Reader<'_>) -> Result<Shape, ImageError> {
         got => return Err(ImageError::Field { field: CODEC.2, got }),
     };
     let fingerprint_bits = fields.byte(FINGERPRINT_BITS);
-    let layout = Layout::new(codec, fingerprint_bits, 0).ok_or(fields.refuse(FINGERPRINT_BITS))?;
+    let value_bits = fields.byte(VALUE_BITS);
+    fields.require(KIND, fields.number(KIND) <= 1)?;
+    let has_values = fields.number(KIND) == 1;
+    fields.require(VALUE_BITS, has_values == (value_bits > 0) && value_bits <= MAX_VALUE_BITS)?;
+    fields.require(CODEC, codec == Codec::Plain || !has_values)?;
+    let narrow = fingerprint_bits <= MAX_BUCKET_BITS / 4 || !has_values;
+    let layout = Layout::new(codec, fingerprint_bits, value_bits)
+        .filter(|_| narrow)
+        .ok_or(fields.refuse(FINGERPRINT_BITS))?;
     for field in [LOWER_BITS, UPPER_BITS] {
         fields.require(field, fields.byte(field) == fingerprint_bits - CORE_BITS)?;
     }

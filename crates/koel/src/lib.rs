@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod blocks;
 mod buffer;
 mod builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
@@ -17,6 +18,7 @@ mod image;
 mod key;
 mod layout;
 pub mod map;
+mod maplet;
 mod placement;
 mod prefetch;
 mod sizing;
@@ -33,4 +35,5 @@ pub use hash::KeyHasher;
 pub use key::Key;
 pub use layout::{Codec, Layout};
 pub use map::CuckooMap;
+pub use maplet::{Maplet, MapletBuilder, MapletEntry, MapletView, Values};
 pub use store::{Borrowed, Owned};

@@ -8,10 +8,12 @@
 //!   share of the keys only on average, so room is kept for five standard deviations.
 //! * **Layout.** The narrowest fingerprint that keeps the rate when the filter is full to its capacity.
 
+use core::ops::RangeInclusive;
+
 use crate::builder::Prefer;
 use crate::error::BuildError;
 use crate::geometry::{CORE_BITS, CORES, HASH_BITS};
-use crate::layout::{Codec, Layout, SLOTS};
+use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
 use crate::table::table_bytes;
 
 /// Fingerprint widths of a small filter: any. With 33 bits a semi-sorted bucket fills 128.
@@ -21,6 +23,8 @@ const SMALL_WIDTHS: &[u32] = &[
 ];
 /// Fingerprint widths of a fast filter: those whose buckets seldom cross a cache line.
 const FAST_WIDTHS: &[u32] = &[8, 12, 16, 24, 32];
+/// Fingerprint widths of a maplet.
+const MAPLET_WIDTHS: RangeInclusive<u32> = 8..=32;
 
 /// A segment is at most this large, and more than half of it in filters of more than one.
 const SEGMENT_BYTES: u64 = 2 << 20;
@@ -45,6 +49,11 @@ impl Shape {
     /// Expected false-positive rate with `keys` distinct keys in the filter.
     pub(crate) fn rate_after(&self, keys: u64) -> f64 {
         rate_after(keys, possible_entries(self.layout.fingerprint_bits(), self.buckets()))
+    }
+
+    /// Expected entries with the fingerprint of an absent key, where `entries` are in the table.
+    pub(crate) fn candidates_after(&self, entries: u64) -> f64 {
+        entries as f64 / possible_entries(self.layout.fingerprint_bits(), self.buckets())
     }
 
     pub(crate) fn slots(&self) -> u64 {
@@ -101,6 +110,37 @@ fn choose_among(
         rate,
         smallest,
     }))
+}
+
+/// The shape of a maplet for `capacity` entries of distinct keys: the narrowest fingerprint with which an absent key has at most `rate` false
+/// candidates then, widened to a bucket of whole bytes; or, where a slot has 64 bits, the widest that the slot and the hash have room for.
+pub(crate) fn choose_maplet(
+    capacity: u64,
+    rate: f64,
+    value_bits: u32,
+) -> Result<Shape, BuildError> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(BuildError::Rate { rate });
+    }
+    if !(1..=MAX_VALUE_BITS).contains(&value_bits) {
+        return Err(BuildError::ValueBits { value_bits });
+    }
+    let layouts = MAPLET_WIDTHS.filter_map(|width| Layout::new(Codec::Plain, width, value_bits));
+    let whole_bytes = layouts.filter(|layout| layout.bucket_bits().is_multiple_of(8));
+    let mut widest = None;
+    for layout in whole_bytes {
+        let Some(shape) = shape(capacity, layout, Prefer::Fast) else { break };
+        let reached = shape.candidates_after(capacity);
+        if reached <= rate && layout.slot_bits() < WIDE_SLOT_BITS {
+            return Ok(shape);
+        }
+        widest = Some((shape, reached));
+    }
+    match widest {
+        Some((shape, reached)) if reached <= rate => Ok(shape),
+        Some((_, smallest)) => Err(BuildError::TooPrecise { rate, smallest }),
+        None => Err(BuildError::TooLarge { capacity }),
+    }
 }
 
 /// Buckets for `capacity` keys in this layout; `None` if a hash cannot address them.

@@ -40,7 +40,7 @@ pub fn set(image: &mut [u8], offset: usize, value: u64) {
     image[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The image of an empty filter like that of `image`, but of `1 << segment_bits` segments of
+/// The image of an empty filter or maplet like that of `image`, but of `1 << segment_bits` segments of
 /// `segment_buckets` buckets.
 ///
 /// # Panics
@@ -53,8 +53,12 @@ pub fn reshape(image: &[u8], segment_bits: u8, segment_buckets: u32) -> Vec<u8> 
     // Keys, entries, counters and distinct entries.
     header[80..104].fill(0);
     header[112..120].fill(0);
-    let (semi_sorted, fingerprint_bits) = (header[13] == 1, usize::from(header[15]));
-    let bucket_bits = 4 * fingerprint_bits - if semi_sorted { 4 } else { 0 };
+    let (semi_sorted, value_bits) = (header[13] == 1, usize::from(header[17]));
+    let slot_bits = match usize::from(header[15]) + value_bits {
+        33.. if value_bits > 0 => 64,
+        bits => bits,
+    };
+    let bucket_bits = 4 * slot_bits - if semi_sorted { 4 } else { 0 };
     let buckets = usize::try_from(segment_buckets).expect("32 bits") << segment_bits;
     header.resize(HEADER_BYTES + (buckets * bucket_bits).div_ceil(64) * 8 + 16, 0);
     reseal(&mut header);

@@ -35,6 +35,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("layout", &["geometry"]),
     ("table", &["geometry", "layout", "prefetch", "vector", "buffer"]),
     ("placement", &["geometry", "layout", "table"]),
+    ("blocks", &["geometry", "hash", "key", "layout", "table", "vector"]),
     ("counters", &["error"]),
     ("store", &["counters", "buffer"]),
 ];

@@ -208,7 +208,8 @@ impl Cells {
         loop {
             let words = self.load_pair(place);
             let pair = self.pair::<SORTED>(words, place);
-            let Some((chosen, new)) = pair.take::<SORTED>(&self.lanes, place.fingerprint) else {
+            let Some((chosen, new)) = pair.exchange::<SORTED>(&self.lanes, place.fingerprint, 0)
+            else {
                 return false;
             };
             let (home, alternate) = place.buckets();

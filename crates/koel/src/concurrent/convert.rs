@@ -32,7 +32,7 @@ impl ConcurrentFilter {
         // No entry leaves a bucket while these are held, so none can slip past.
         let shards = self.shards.write_all();
         for bucket in 0..buckets {
-            table.set_word(bucket, u128::from(self.cells.load(bucket)));
+            table.set_word(bucket, self.cells.load(bucket));
         }
         let counters = Counters::from_iter(shards.iter().flat_map(|counters| counters.iter()));
         drop(shards);

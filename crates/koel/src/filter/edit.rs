@@ -262,11 +262,7 @@ impl CuckooFilter {
                 }
             }
         }
-        let leaving = plan.moves.iter().rev();
-        let arriving = plan.moves.iter().rev().skip(1).map(|&(_, moved)| moved).chain([slot]);
-        for (&(bucket, old), new) in leaving.zip(arriving) {
-            self.table.replace(bucket, old, new);
-        }
+        self.table.shift(&plan.moves, slot);
         true
     }
 }

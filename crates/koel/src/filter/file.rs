@@ -47,7 +47,7 @@ impl<'a> FilterView<'a> {
     /// # Errors
     /// [`ImageError`] where the header is not one, or where the length does not fit it.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
-        let header = Header::decode(bytes)?;
+        let header = Header::decode(bytes)?.of_kind(false)?;
         let shape = header.shape;
         let body = &bytes[HEADER_BYTES..];
         let (table, records) = split_body(&header, body).ok_or(ImageError::Length {

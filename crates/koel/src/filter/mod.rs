@@ -7,7 +7,7 @@ mod bulk;
 mod compare;
 mod edit;
 mod file;
-pub(crate) mod many;
+mod many;
 mod merge;
 #[cfg(feature = "serde")]
 mod serde;

@@ -10,7 +10,7 @@
 use wide::u64x2;
 
 use super::sorted::{self, LOW_BITS};
-use super::{Codec, Layout, Register, SLOTS, Word};
+use super::{Codec, Layout, Register, SLOTS, WIDE_SLOT_BITS, Word};
 use crate::geometry::CORE_BITS;
 
 /// The masks of a layout.
@@ -23,7 +23,9 @@ pub(crate) struct Lanes {
     ones: u128,
     /// The highest bit of every lane.
     tops: u128,
-    /// The low bits of the last lane that hold a count.
+    /// Where sums of lanes are gathered: the lowest bit of the last lane, or of the first where lanes are registers of their own.
+    sum: u32,
+    /// The low bits of that lane, which hold a count.
     count: u128,
     /// The bits of every lane that belong to the fingerprint.
     fingerprints: u128,
@@ -44,6 +46,8 @@ pub(crate) enum Form {
     WidePlain,
     /// Semi-sorted slots, in 128 bits.
     WideSorted,
+    /// Plain slots of 64 bits, each a register of its own: the masks of [`Lanes`] are those of one lane.
+    Quad,
 }
 
 impl Form {
@@ -51,6 +55,7 @@ impl Form {
         let bits = layout.bucket_bits();
         match layout.codec() {
             Codec::Plain if bits <= u64::BITS && bits.is_multiple_of(8) => Self::Plain,
+            Codec::Plain if layout.slot_bits() == WIDE_SLOT_BITS => Self::Quad,
             Codec::Plain => Self::WidePlain,
             // One of 64 bits starts with a byte, and a smaller one leaves room for the four bits before it.
             Codec::SemiSorted if bits <= u64::BITS => Self::Sorted,
@@ -71,22 +76,26 @@ impl Lanes {
         let sorted = layout.codec() == Codec::SemiSorted;
         let cut = if sorted { LOW_BITS } else { 0 };
         let width = layout.slot_bits() - cut;
-        let ones = (0..SLOTS).fold(0, |ones, _| ones << width | 1);
+        let form = Form::of(layout);
+        let lanes = if form == Form::Quad { 1 } else { SLOTS };
+        let ones = (0..lanes).fold(0, |ones, _| ones << width | 1);
+        let sum = if form == Form::Quad { 0 } else { 3 * width };
         let fingerprint = low_ones(layout.fingerprint_bits() - cut);
         Self {
-            form: Form::of(layout),
+            form,
             bucket_bits: u64::from(layout.bucket_bits()),
             width,
             ones,
             tops: ones << (width - 1),
-            count: 7 << (3 * width),
+            sum,
+            count: 7 << sum,
             fingerprints: ones * fingerprint,
-            bucket: u128::MAX >> (u128::BITS - layout.bucket_bits()),
+            bucket: u128::MAX >> u128::BITS.saturating_sub(layout.bucket_bits()),
             core_in_lane: layout.fingerprint_bits() >= CORE_BITS + cut,
         }
     }
 
-    /// Which of the four pieces of code serves these lanes.
+    /// Which of the five pieces of code serves these lanes.
     #[inline(always)]
     pub(crate) fn form(&self) -> Form {
         self.form
@@ -194,6 +203,13 @@ impl Lanes {
         ((matches | matches.wrapping_neg()) >> 63) as u8
     }
 
+    /// The top bit of every lane that has the fingerprint of `pattern`.
+    #[inline(always)]
+    pub(crate) fn alike<W: Word, const SORTED: bool>(&self, word: W, pattern: Pattern<W>) -> W {
+        let word = (word, W::from(self.nibbles::<W, SORTED>(word)));
+        self.different::<W, SORTED>(word, pattern, self.fingerprints) ^ W::truncate(self.tops)
+    }
+
     /// The top bit of every lane that holds exactly `slot`.
     #[inline(always)]
     pub(crate) fn equal<W: Word, const SORTED: bool>(&self, word: W, pattern: Pattern<W>) -> W {
@@ -224,14 +240,14 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn is_one<W: Word>(&self, [one, other]: [W; 2]) -> bool {
         let both = one | (other >> 1);
-        both != W::ZERO && (both & (both - W::from(1))) == W::ZERO
+        both != W::ZERO && both == both.lowest()
     }
 
     /// Whether more lanes have their top bit in `these` than in `those`.
     #[inline(always)]
     pub(crate) fn more<W: Word>(&self, these: W, those: W) -> bool {
         let sum = |tops: W| {
-            (tops >> (self.width - 1)).times(W::truncate(self.ones)) & W::truncate(self.count)
+            (tops >> (self.width - 1)).total(W::truncate(self.ones)) & W::truncate(self.count)
         };
         sum(these) > sum(those)
     }
@@ -240,16 +256,15 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn count<W: Word>(&self, tops: W) -> u64 {
         let each = tops >> (self.width - 1);
-        u64::truncate((each.times(W::truncate(self.ones)) >> (3 * self.width)).widen()) & 7
+        u64::truncate((each.total(W::truncate(self.ones)) >> self.sum).widen()) & 7
     }
 
     /// The four slots.
     #[inline(always)]
     pub(crate) fn slots<W: Word, const SORTED: bool>(&self, word: W) -> [u64; SLOTS] {
-        let lane = W::low_ones(self.width);
         let nibbles = self.nibbles::<W, SORTED>(word);
         [0, 1, 2, 3].map(|i| {
-            let high = u64::truncate(((word >> (i * self.width)) & lane).widen());
+            let high = word.lane(i, self.width);
             if SORTED { high << LOW_BITS | (nibbles >> (4 * i)) & 15 } else { high }
         })
     }
@@ -263,7 +278,7 @@ impl Lanes {
         old: u64,
         new: u64,
     ) -> W {
-        let first = tops & (!tops + W::from(1));
+        let first = tops.lowest();
         let lowest = first >> (self.width - 1);
         if !SORTED {
             return word ^ lowest.times(W::from(old ^ new));
@@ -279,16 +294,17 @@ fn low_ones(bits: u32) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bucket, MAX_BUCKET_BITS};
+    use super::super::{Bucket, MAX_BUCKET_BITS, Quad};
     use super::*;
 
-    /// Every layout that a filter may have, and some with values.
+    /// Every layout that a filter may have, and some with values, of buckets that fit into a register.
     fn layouts() -> impl Iterator<Item = Layout> {
         let codecs = [Codec::Plain, Codec::SemiSorted];
         let widths = move |codec| {
             (8..=33).flat_map(move |bits| [0, 1, 5].map(|value| Layout::new(codec, bits, value)))
         };
-        codecs.into_iter().flat_map(widths).flatten()
+        let layouts = codecs.into_iter().flat_map(widths).flatten();
+        layouts.filter(|layout| layout.bucket_bits() <= MAX_BUCKET_BITS)
     }
 
     fn noise(seed: &mut u64) -> u64 {
@@ -361,9 +377,53 @@ mod tests {
                     Form::Sorted => check_word::<u64, true>(layout, bucket, probe),
                     Form::WidePlain => check_word::<u128, false>(layout, bucket, probe),
                     Form::WideSorted => check_word::<u128, true>(layout, bucket, probe),
+                    Form::Quad => panic!("no bucket of 256 bits fits into a register"),
                 }
             }
         });
+    }
+
+    /// Slots of 64 bits have no word to be encoded in: the lanes are the slots.
+    #[test]
+    fn lanes_of_64_bits_do_what_one_would_do_with_their_slots() {
+        let layout = Layout::new(Codec::Plain, 24, 40).unwrap();
+        let lanes = Lanes::new(layout);
+        assert_eq!((lanes.form(), lanes.bucket_bits()), (Form::Quad, 256));
+        let mut seed = 3;
+        for _ in 0..20_000 {
+            // Few distinct slots, so that equal ones, equal fingerprints and empty slots are common.
+            let mut slot = || (noise(&mut seed) & 1) << 63 | (noise(&mut seed) & 3) << 18;
+            let slots = [slot(), slot(), slot(), slot()];
+            let (probe, new) = (slot(), slot() | 1);
+            let mut bytes = [0xff; 40];
+            (0..SLOTS).for_each(|i| slots[i].write(&mut bytes, 8 * i + 5));
+            let word = Quad::read(&bytes, 5);
+            assert_eq!(lanes.slots::<Quad, false>(word), slots);
+            let pattern = lanes.pattern::<Quad, false>(probe);
+            let positions = |holds: &dyn Fn(u64) -> bool| {
+                slots.iter().filter(|&&slot| holds(slot)).count() as u64
+            };
+            let equal = lanes.equal::<Quad, false>(word, pattern);
+            let empty = lanes.empty::<Quad, false>(word);
+            let alike = lanes.alike::<Quad, false>(word, pattern);
+            let same = |slot| layout.fingerprint_of(slot) == layout.fingerprint_of(probe);
+            assert_eq!(lanes.count(equal), positions(&|slot| slot == probe));
+            assert_eq!(lanes.count(empty), positions(&|slot| slot == 0));
+            assert_eq!(lanes.count(alike), positions(&same));
+            assert_eq!(lanes.more(alike, empty), lanes.count(alike) > lanes.count(empty));
+            let both = lanes.count(equal) + lanes.count(empty);
+            assert_eq!(lanes.is_one([equal, empty]), both == 1);
+            if let Some(at) = slots.iter().position(|&slot| slot == probe) {
+                let mut expected = slots;
+                expected[at] = new;
+                lanes.replace::<Quad, false>(word, equal, probe, new).write(&mut bytes, 5);
+                assert_eq!(
+                    Quad::read(&bytes, 5),
+                    Quad::read(&expected.map(u64::to_le_bytes).concat(), 0)
+                );
+                assert!(bytes[..5].iter().chain(&bytes[37..]).all(|&byte| byte == 0xff));
+            }
+        }
     }
 
     #[test]
@@ -384,7 +444,7 @@ mod tests {
                         let found = lanes.either_has::<u64, true>(words, pattern);
                         assert_eq!(lanes.match_byte::<true>(words, pattern), u8::from(found));
                     }
-                    Form::WidePlain | Form::WideSorted => {}
+                    Form::WidePlain | Form::WideSorted | Form::Quad => {}
                 }
             }
         });

@@ -8,6 +8,8 @@
 //!                      12        each the slot without its low 4 bits
 //! ```
 //!
+//! A slot with a value that would be wider than 32 bits has 64, the value above the fingerprint and zeros above the value.
+//!
 //! Buckets follow one another without gaps, so a semi-sorted bucket may start in the middle of a byte, always on a multiple of 4 bits. Widths are
 //! run-time numbers: one piece of code serves every layout, and a caller that knows its layout at compile time gets the
 //! constants folded in.
@@ -22,12 +24,17 @@ use core::fmt;
 
 use crate::geometry::CORE_BITS;
 pub(crate) use lanes::{Form, Lanes};
-pub(crate) use word::{Register, Word};
+pub(crate) use word::{Quad, Register, Word};
 
 /// Slots of a bucket.
 pub(crate) const SLOTS: usize = 4;
-/// The widest bucket in bits.
+/// The widest bucket in bits, but for slots of [`WIDE_SLOT_BITS`].
 pub(crate) const MAX_BUCKET_BITS: u32 = 128;
+/// Bits of a slot with a value that four of would not fit into [`MAX_BUCKET_BITS`].
+pub(crate) const WIDE_SLOT_BITS: u32 = 64;
+
+/// The widest value: beside it a fingerprint has the other 24 bits of a slot.
+pub(crate) const MAX_VALUE_BITS: u32 = 40;
 
 /// How four slots are packed into a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +57,13 @@ pub struct Layout {
 impl Layout {
     /// The layout of these widths, or `None` where a bucket would not fit into a word or a fingerprint would hold too little.
     pub(crate) const fn new(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Option<Self> {
-        if fingerprint_bits < CORE_BITS + 2 || fingerprint_bits > 64 || value_bits > 64 {
+        if fingerprint_bits < CORE_BITS + 2 || fingerprint_bits > 64 || value_bits > MAX_VALUE_BITS
+        {
             return None;
         }
         let layout = Self { codec, fingerprint_bits, value_bits };
-        if layout.bucket_bits() > MAX_BUCKET_BITS { None } else { Some(layout) }
+        let wide = layout.is_wide() && fingerprint_bits + value_bits <= WIDE_SLOT_BITS;
+        if layout.bucket_bits() <= MAX_BUCKET_BITS || wide { Some(layout) } else { None }
     }
 
     /// How slots are packed.
@@ -85,7 +94,25 @@ impl Layout {
     }
 
     pub(crate) const fn slot_bits(&self) -> u32 {
-        self.fingerprint_bits + self.value_bits
+        if self.is_wide() { WIDE_SLOT_BITS } else { self.fingerprint_bits + self.value_bits }
+    }
+
+    /// Whether a slot has more bits than a quarter of the widest register. Only values make it so.
+    const fn is_wide(&self) -> bool {
+        let bits = self.fingerprint_bits + self.value_bits;
+        matches!(self.codec, Codec::Plain) && self.value_bits > 0 && 4 * bits > MAX_BUCKET_BITS
+    }
+
+    /// The slot of a fingerprint and a value.
+    #[inline]
+    pub(crate) const fn slot(&self, fingerprint: u64, value: u64) -> u64 {
+        value << self.fingerprint_bits | fingerprint
+    }
+
+    /// The value of a slot.
+    #[inline]
+    pub(crate) const fn value_of(&self, slot: u64) -> u64 {
+        slot >> self.fingerprint_bits
     }
 
     /// The fingerprint of a slot.
@@ -94,7 +121,7 @@ impl Layout {
         slot & (u64::MAX >> (u64::BITS - self.fingerprint_bits))
     }
 
-    /// The four slots of a bucket.
+    /// The four slots of a bucket that fits into a register.
     #[inline(always)]
     pub(crate) fn decode(&self, word: u128) -> Bucket {
         Bucket(match self.codec {

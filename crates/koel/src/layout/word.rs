@@ -1,7 +1,9 @@
 //! The register that a bucket is loaded into.
 //!
-//! A bucket of at most 64 bits is worked on in a `u64`, a wider one in a `u128`; the arithmetic is the same.
+//! A bucket of at most 64 bits is worked on in a `u64`, a wider one in a `u128`; the arithmetic is the same. Slots of 64 bits, as maplets of large
+//! values have them, are four numbers side by side, one lane each.
 
+use core::array;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
 
 use wide::u64x2;
@@ -24,7 +26,7 @@ pub(crate) trait Register:
     fn truncate(wide: u128) -> Self;
 }
 
-/// An unsigned register that holds a bucket: `u64` or `u128`.
+/// An unsigned register that holds a bucket: `u64`, `u128`, or four numbers of 64 bits.
 pub(crate) trait Word: Register + From<u64> + PartialOrd {
     const BITS: u32;
     const ZERO: Self;
@@ -33,6 +35,12 @@ pub(crate) trait Word: Register + From<u64> + PartialOrd {
     fn low_ones(bits: u32) -> Self;
     /// The low half of the product.
     fn times(self, other: Self) -> Self;
+    /// The lowest bit that is set, alone; 0 of 0.
+    fn lowest(self) -> Self;
+    /// The sum of all lanes of a few low bits each, in the lane that [`Lanes`](super::Lanes) gathers sums in; `ones` are the lanes' lowest bits.
+    fn total(self, ones: Self) -> Self;
+    /// A lane of `width` bits.
+    fn lane(self, index: u32, width: u32) -> u64;
     /// The register's width of bytes from `at`, little-endian.
     fn read(bytes: &[u8], at: usize) -> Self;
     /// Writes the register over the bytes from `at`, little-endian.
@@ -82,6 +90,21 @@ impl Word for u64 {
     }
 
     #[inline]
+    fn lowest(self) -> Self {
+        self & self.wrapping_neg()
+    }
+
+    #[inline]
+    fn total(self, ones: Self) -> Self {
+        self.times(ones)
+    }
+
+    #[inline]
+    fn lane(self, index: u32, width: u32) -> u64 {
+        u64::truncate(((self >> (index * width)) & Self::low_ones(width)).widen())
+    }
+
+    #[inline]
     fn read(bytes: &[u8], at: usize) -> Self {
         Self::from_le_bytes(bytes[at..at + 8].try_into().expect("a range of 8 bytes"))
     }
@@ -112,6 +135,21 @@ impl Word for u128 {
     }
 
     #[inline]
+    fn lowest(self) -> Self {
+        self & self.wrapping_neg()
+    }
+
+    #[inline]
+    fn total(self, ones: Self) -> Self {
+        self.times(ones)
+    }
+
+    #[inline]
+    fn lane(self, index: u32, width: u32) -> u64 {
+        u64::truncate(((self >> (index * width)) & Self::low_ones(width)).widen())
+    }
+
+    #[inline]
     fn read(bytes: &[u8], at: usize) -> Self {
         Self::from_le_bytes(bytes[at..at + 16].try_into().expect("a range of 16 bytes"))
     }
@@ -119,6 +157,118 @@ impl Word for u128 {
     #[inline]
     fn write(self, bytes: &mut [u8], at: usize) {
         bytes[at..at + 16].copy_from_slice(&self.to_le_bytes());
+    }
+}
+
+/// Four lanes of 64 bits: every operation is that of `u64`, on each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub(crate) struct Quad([u64; SLOTS]);
+
+impl Quad {
+    #[inline(always)]
+    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self(array::from_fn(|i| of(self.0[i], other.0[i])))
+    }
+}
+
+/// Operators lane by lane.
+macro_rules! lane_by_lane {
+    ($($operator:ident::$method:ident),*) => {
+        $(impl $operator for Quad {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                self.with(other, u64::$method)
+            }
+        })*
+    };
+    (all by one: $($operator:ident::$method:ident),*) => {
+        $(impl $operator<u32> for Quad {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, bits: u32) -> Self {
+                Self(self.0.map(|lane| lane.$method(bits)))
+            }
+        })*
+    };
+}
+
+lane_by_lane!(Add::add, BitAnd::bitand, BitOr::bitor, BitXor::bitxor, Sub::sub);
+lane_by_lane!(all by one: Shl::shl, Shr::shr);
+
+impl Not for Quad {
+    type Output = Self;
+    #[inline(always)]
+    fn not(self) -> Self {
+        Self(self.0.map(u64::not))
+    }
+}
+
+impl From<u64> for Quad {
+    #[inline(always)]
+    fn from(lane: u64) -> Self {
+        Self([lane; SLOTS])
+    }
+}
+
+/// The same mask for every lane.
+impl Register for Quad {
+    #[inline(always)]
+    fn truncate(wide: u128) -> Self {
+        Self::from(u64::truncate(wide))
+    }
+}
+
+impl Word for Quad {
+    const BITS: u32 = 4 * u64::BITS;
+    const ZERO: Self = Self([0; SLOTS]);
+
+    /// The first lane, where sums are.
+    #[inline(always)]
+    fn widen(self) -> u128 {
+        u128::from(self.0[0])
+    }
+
+    #[inline(always)]
+    fn low_ones(bits: u32) -> Self {
+        Self::from(u64::low_ones(bits))
+    }
+
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        self.with(other, u64::wrapping_mul)
+    }
+
+    #[inline(always)]
+    fn lowest(self) -> Self {
+        let mut before = 0;
+        Self(self.0.map(|lane| {
+            let first = if before == 0 { lane.lowest() } else { 0 };
+            before |= lane;
+            first
+        }))
+    }
+
+    #[inline(always)]
+    fn total(self, _ones: Self) -> Self {
+        Self([self.0.iter().sum(), 0, 0, 0])
+    }
+
+    #[inline(always)]
+    fn lane(self, index: u32, _width: u32) -> u64 {
+        self.0[index as usize]
+    }
+
+    #[inline(always)]
+    fn read(bytes: &[u8], at: usize) -> Self {
+        let bytes: &[u8; 32] = bytes[at..at + 32].try_into().expect("a range of 32 bytes");
+        Self(array::from_fn(|i| u64::read(bytes, 8 * i)))
+    }
+
+    #[inline(always)]
+    fn write(self, bytes: &mut [u8], at: usize) {
+        let bytes = &mut bytes[at..at + 32];
+        (0..SLOTS).for_each(|i| self.0[i].write(bytes, 8 * i));
     }
 }
 

@@ -1,6 +1,6 @@
 //! docs/FORMAT.md against the code: its hash vectors and its whole filter. The tables of fields and of places are compared where those live, in `image.rs` and `geometry.rs`.
 
-use koel::{CuckooFilter, FilterView, KeyHasher, Prefer};
+use koel::{CuckooFilter, FilterView, KeyHasher, Maplet, Prefer};
 
 const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
 
@@ -35,9 +35,9 @@ fn the_hash_vectors_are_those_of_the_format() {
     }
 }
 
-/// The bytes of the page's last code block.
+/// The bytes of the page's filter.
 fn whole_filter() -> Vec<u8> {
-    let dump = FORMAT.split("## A whole filter").nth(1).unwrap();
+    let (dump, _) = FORMAT.split("## A whole filter").nth(1).unwrap().split_once("## ").unwrap();
     let lines = dump.lines().filter(|line| line.starts_with("0"));
     let bytes = lines.flat_map(|line| line.split_whitespace().skip(1));
     bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
@@ -55,6 +55,33 @@ fn the_whole_filter_of_the_format_is_what_the_code_writes_and_reads() {
     assert_eq!((read.count("example.org"), read.count("twice"), read.count("absent")), (1, 5, 0));
     let image = whole_filter();
     assert_eq!(FilterView::open(&image).unwrap().count("twice"), 5);
+}
+
+#[test]
+fn the_whole_maplet_of_the_format_is_what_the_code_writes_and_reads() {
+    let mut maplet = Maplet::builder(1, 0.03, 40).seed(42).build().unwrap();
+    let mut bytes = vec![0; 1520];
+    let page = FORMAT.split("## A whole maplet").nth(1).unwrap();
+    let lines = page.lines().filter(|line| line.starts_with('0'));
+    let rows: Vec<_> = lines.map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    let hex = |digits: &str| usize::from_str_radix(digits, 16).unwrap();
+    for row in &rows {
+        for (i, byte) in row[1..].iter().enumerate() {
+            bytes[hex(row[0]) + i] = u8::from_str_radix(byte, 16).unwrap();
+        }
+    }
+    maplet.insert("example.org", 513).unwrap();
+    maplet.insert("twice", 1_099_511_627_775).unwrap();
+    maplet.insert("twice", 0).unwrap();
+    assert!(maplet.to_bytes() == bytes, "{}", dump(&maplet.to_bytes()));
+    assert_eq!(Maplet::from_bytes(&bytes).unwrap().get("twice").sum::<u64>(), 1_099_511_627_775);
+}
+
+/// The lines of 16 bytes that are not all zeros.
+fn dump(bytes: &[u8]) -> String {
+    let lines = bytes.chunks(16).enumerate().filter(|(_, line)| line.iter().any(|&byte| byte != 0));
+    let hex = |line: &[u8]| line.iter().map(|byte| format!(" {byte:02x}")).collect::<String>();
+    lines.map(|(i, line)| format!("{:04x} {}\n", 16 * i, hex(line))).collect()
 }
 
 /// XXH3-64 of the bytes of filters that hold 0 to 999, the multiples of ten three times: layout, keyed or not, digest.

@@ -12,6 +12,7 @@ mod image;
 mod load;
 mod many;
 mod map;
+mod maplet;
 mod model;
 mod rates;
 #[cfg(feature = "serde")]

@@ -1,0 +1,177 @@
+//! `maplet`: keys to small values, in the two shapes that stores ask for: 5-bit ids of the runs of an LSM-tree, and 40-bit locations in a log.
+//!
+//! Nanoseconds of CPU an operation, one by one and many at once, in a full maplet; the copy of the whole; wrong values, counted. `counting.rs` counts
+//! events with a maplet and with the filter's counters.
+
+mod counting;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use koel::Maplet;
+use serde_json::json;
+use testkit::keys::hashes;
+
+use crate::args::MapletArgs;
+use crate::clock::{median, timed};
+use crate::table::{Table, figure, grouped};
+use crate::{Failure, machine};
+
+/// Name, error rate and bits of a value.
+const SHAPES: [(&str, f64, u32); 2] = [("run id", 0.004, 5), ("location", 1e-5, 40)];
+
+/// What is timed, in the order of [`one_round`].
+const OPS: [&str; 9] = [
+    "insert",
+    "insert many",
+    "absent",
+    "absent many",
+    "present",
+    "present many",
+    "replace",
+    "replace many",
+    "copy, GB/s",
+];
+
+/// What was found out about one shape at one size.
+struct Row {
+    shape: &'static str,
+    layout: String,
+    entries: usize,
+    /// In the order of [`OPS`].
+    figures: [f64; OPS.len()],
+    bits_per_entry: f64,
+    /// Values of an absent key, and of a present one, on average.
+    values: [f64; 2],
+}
+
+pub(crate) fn run(args: &MapletArgs) -> Result<(), Failure> {
+    if !args.json {
+        println!("{}\nMedians of {}.", machine::description(), args.reps);
+    }
+    for &keys in &args.keys {
+        let rows = SHAPES.map(|shape| measure(shape, keys, args.reps));
+        let [rows, counts] = [rows.map(Row::into_cells).to_vec(), counting::measure(keys)];
+        if args.json {
+            rows.iter().chain(&counts).for_each(print_json);
+        } else {
+            println!("\n{} entries: nanoseconds an operation\n", grouped(keys));
+            print!("{}", table(&rows).plain());
+            println!("\n{} events, Zipf's law, counted by key\n", grouped(keys));
+            print!("{}", table(&counts).plain());
+        }
+    }
+    Ok(())
+}
+
+/// A name, and figures with theirs.
+type Cells = (String, Vec<(&'static str, f64)>);
+
+impl Row {
+    fn into_cells(self) -> Cells {
+        let more = [
+            ("bits/entry", self.bits_per_entry),
+            ("wrong values", self.values[0]),
+            ("values", self.values[1]),
+        ];
+        let name = format!("{}, {}, {} entries", self.shape, self.layout, self.entries);
+        (name, OPS.into_iter().zip(self.figures).chain(more).collect())
+    }
+}
+
+fn measure((shape, rate, value_bits): (&'static str, f64, u32), keys: u64, reps: u32) -> Row {
+    let present: Vec<_> = hashes(1, keys).collect();
+    let absent: Vec<_> = hashes(2, keys).collect();
+    let values: Vec<_> = present.iter().map(|hash| hash >> (u64::BITS - value_bits)).collect();
+    let empty = Maplet::builder(keys, rate, value_bits).build().expect("a shape that can be built");
+    let mut samples = [const { Vec::new() }; OPS.len()];
+    let mut full = empty.clone();
+    full.insert_many_hashes(&present, &values).expect("room for the capacity");
+    let count = |keys: &[u64]| keys.iter().map(|&key| full.get_hash(key).len()).sum::<usize>();
+    let [wrong, right] = [&absent, &present].map(|keys| count(keys) as f64 / keys.len() as f64);
+    for _ in 0..reps {
+        let round = one_round(&empty, &present, &values, &absent);
+        samples.iter_mut().zip(round).for_each(|(samples, figure)| samples.push(figure));
+    }
+    Row {
+        shape,
+        layout: full.layout().to_string(),
+        entries: present.len(),
+        figures: samples.map(|samples| median(&samples)),
+        bits_per_entry: full.bits_per_entry(),
+        values: [wrong, right],
+    }
+}
+
+/// The figures of [`OPS`].
+fn one_round(empty: &Maplet, present: &[u64], values: &[u64], absent: &[u64]) -> [f64; OPS.len()] {
+    let each = |time: Duration| time.as_secs_f64() * 1e9 / present.len() as f64;
+    let mut singly = empty.clone();
+    let (insert, ()) = timed(|| {
+        for (&hash, &value) in black_box(present).iter().zip(values) {
+            singly.insert_hash(hash, value).expect("room for the capacity");
+        }
+    });
+    drop(singly);
+    let mut full = empty.clone();
+    let (insert_many, done) = timed(|| full.insert_many_hashes(present, values));
+    done.expect("room for the capacity");
+    let one_by_one = |keys: &[u64]| {
+        let mut last = 0;
+        let each = |&key| full.get_hash(key).for_each(|value| last = value.max(last));
+        timed(|| black_box(keys).iter().for_each(each)).0
+    };
+    let many = |keys: &[u64]| {
+        let mut last = 0;
+        timed(|| full.get_many_hashes(black_box(keys), |_, value| last = value.max(last))).0
+    };
+    let lookups = [one_by_one(absent), many(absent), one_by_one(present), many(present)];
+    let (copying, copy) = timed(|| black_box(full.clone()));
+    let gigabytes = copy.size_in_bytes() as f64 / copying.as_secs_f64() / 1e9;
+    drop(copy);
+    let (replace, replaced) = timed(|| {
+        let pairs = black_box(present).iter().zip(values);
+        pairs.filter(|&(&hash, &value)| full.replace_hash(hash, value, value ^ 1)).count()
+    });
+    // Where two keys share fingerprint and value, both are replaced, one for the other.
+    assert_eq!(replaced, present.len());
+    let back: Vec<_> = values.iter().map(|&value| (value ^ 1, value)).collect();
+    let (replace_many, replaced) = timed(|| full.replace_many_hashes(black_box(present), &back));
+    assert_eq!(replaced, present.len());
+    let [absent, absent_many, present, present_many] = lookups.map(each);
+    let [insert, insert_many, replace, replace_many] =
+        [insert, insert_many, replace, replace_many].map(each);
+    [
+        insert,
+        insert_many,
+        absent,
+        absent_many,
+        present,
+        present_many,
+        replace,
+        replace_many,
+        gigabytes,
+    ]
+}
+
+fn print_json((name, figures): &Cells) {
+    let mut line = json!({ "maplet": name });
+    for (figure, value) in figures {
+        line[*figure] = json!(value);
+    }
+    println!("{line}");
+}
+
+fn table(rows: &[Cells]) -> Table {
+    let heading: Vec<_> =
+        ["maplet"].into_iter().chain(rows[0].1.iter().map(|(name, _)| *name)).collect();
+    let mut table = Table::new(&heading);
+    for (name, figures) in rows {
+        let cells = figures.iter().map(|&(_, value)| match value {
+            0.0..0.1 => format!("{value:.5}"),
+            _ => figure(Some(value)),
+        });
+        table.push([name.clone()].into_iter().chain(cells).collect());
+    }
+    table
+}

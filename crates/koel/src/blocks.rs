@@ -1,0 +1,124 @@
+//! Many keys at once: the walk that filters and maplets share.
+//!
+//! One key after the other, a lookup waits for two cache misses each time. Here the hashes of a block of 64 keys are turned into places by
+//! vector code and their buckets asked for, while the block *before* it is worked on, whose buckets have arrived by
+//! then. Two blocks of places on the stack are all the memory it takes.
+
+use core::mem;
+use core::ops::Range;
+
+use crate::geometry::{BLOCK, Places};
+use crate::layout::SLOTS;
+use crate::table::{GROUP, Table};
+use crate::vector::InstructionSet;
+use crate::{Key, KeyHasher};
+
+/// A table that a cache is likely to hold: looking ahead costs more there than it brings.
+const CACHED_BYTES: usize = 8 << 20;
+
+/// A block of keys: their places, and how many there are.
+pub(crate) struct Block {
+    pub(crate) places: Places,
+    pub(crate) len: usize,
+}
+
+impl Block {
+    fn new() -> Self {
+        Self { places: Places::new(), len: 0 }
+    }
+
+    /// The places of up to a block of the `len` keys from `start` on.
+    #[inline]
+    fn fill(
+        &mut self,
+        (set, table): (InstructionSet, &Table<impl AsRef<[u8]>>),
+        (start, len): (usize, usize),
+        hash: &impl Fn(Range<usize>, &mut [u64]),
+    ) {
+        self.len = len.saturating_sub(start).min(BLOCK);
+        let keys = start..start + self.len;
+        if self.len == BLOCK {
+            // The length known at compile time makes vector code of the hash.
+            table.locate_many(
+                set,
+                #[inline(always)]
+                |hashes| hash(keys, &mut hashes[..BLOCK]),
+                &mut self.places,
+            );
+        } else if self.len > 0 {
+            table.locate_many(set, |hashes| hash(keys, &mut hashes[..self.len]), &mut self.places);
+        }
+    }
+
+    /// The places in use, group by group: the first place of the group, and which are in use.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let len = self.len;
+        (0..BLOCK)
+            .step_by(GROUP)
+            .map(move |first| (first, first.min(len)..(first + GROUP).min(len)))
+    }
+}
+
+/// Hands the places of `len` keys to `work`, a block at a time and in order: the target, the block, and the number of its first key. Their
+/// buckets have been asked for; `work` asks for those of the coming block, group by group, between groups of its own.
+pub(crate) fn in_blocks<T, B: AsRef<[u8]>, E>(
+    target: &mut T,
+    table_of: impl Fn(&T) -> &Table<B>,
+    (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
+    mut work: impl FnMut(&mut T, &Block, &Block, usize) -> Result<(), E>,
+) -> Result<(), E> {
+    let set = InstructionSet::best();
+    let mut blocks = (Block::new(), Block::new());
+    let (mut ready, mut coming) = (&mut blocks.0, &mut blocks.1);
+    let mut start = 0;
+    ready.fill((set, table_of(target)), (start, len), &hash);
+    for first in (0..ready.len).step_by(GROUP) {
+        table_of(target).prefetch_group(&ready.places, first);
+    }
+    while ready.len > 0 {
+        let next = start + ready.len;
+        coming.fill((set, table_of(target)), (next, len), &hash);
+        work(target, ready, coming, start)?;
+        start = next;
+        mem::swap(&mut ready, &mut coming);
+    }
+    Ok(())
+}
+
+/// How many keys there are, and what writes the hashes of some of them.
+pub(crate) fn hashes_of<K: Key>(
+    hasher: &KeyHasher,
+    keys: &[K],
+) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
+    (
+        keys.len(),
+        #[inline(always)]
+        move |range: Range<usize>, hashes: &mut [u64]| hasher.hash_each(&keys[range], hashes),
+    )
+}
+
+/// The same for hashes that are there already.
+pub(crate) fn copies_of(ready: &[u64]) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
+    (
+        ready.len(),
+        #[inline(always)]
+        move |range: Range<usize>, hashes: &mut [u64]| hashes.copy_from_slice(&ready[range]),
+    )
+}
+
+/// Asks the memory for what the searches for the group from `first` on will look at: where searches are to be expected, in a table
+/// that no cache holds.
+#[inline]
+pub(crate) fn prefetch_searches<B: AsRef<[u8]>>(
+    table: &Table<B>,
+    entries: u64,
+    ready: &Block,
+    first: usize,
+) {
+    let searches = entries / 3 > table.geometry().buckets() * SLOTS as u64 / 4;
+    if searches && table.bytes().len() > CACHED_BYTES {
+        for i in first..(first + GROUP).min(ready.len) {
+            table.prefetch_search(&ready.places.get(i));
+        }
+    }
+}

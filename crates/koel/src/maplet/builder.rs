@@ -1,0 +1,61 @@
+//! How a maplet is asked for: capacity, error rate and the width of its values.
+
+use crate::Maplet;
+use crate::error::BuildError;
+use crate::filter::Profile;
+use crate::hash::KeyHasher;
+use crate::sizing;
+
+/// Settings of a maplet to be built. Made by [`Maplet::builder`].
+///
+/// ```
+/// use koel::Maplet;
+///
+/// let runs = Maplet::builder(1_000_000, 0.004, 5).build()?;
+/// assert_eq!(runs.layout().to_string(), "plain 4x11+5");
+/// assert!(runs.bits_per_entry() <= 17.0);
+/// # Ok::<(), koel::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MapletBuilder {
+    capacity: u64,
+    rate: f64,
+    value_bits: u32,
+    hasher: KeyHasher,
+}
+
+impl MapletBuilder {
+    pub(super) fn new(capacity: u64, rate: f64, value_bits: u32) -> Self {
+        Self { capacity, rate, value_bits, hasher: KeyHasher::default() }
+    }
+
+    /// The seed of the default hash, XXH3-64; 0 unless set.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.hasher = KeyHasher::Xxh3 { seed };
+        self
+    }
+
+    /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is stored in the maplet's bytes.
+    #[must_use]
+    pub fn sip_key(mut self, key: [u8; 16]) -> Self {
+        self.hasher = KeyHasher::Sip13 { key };
+        self
+    }
+
+    /// Builds the empty maplet: the narrowest fingerprint that keeps the rate and makes a slot of an even number of bits, up to 32; beyond that a
+    /// slot has 64 bits, and the fingerprint up to 32 of those that the value leaves.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, where values are of no
+    /// or of more than 40 bits, or where the table could not be addressed.
+    ///
+    /// # Panics
+    /// Where the memory cannot be had, as `Vec::with_capacity` does.
+    pub fn build(&self) -> Result<Maplet, BuildError> {
+        let capacity = self.capacity;
+        let shape = sizing::choose_maplet(capacity, self.rate, self.value_bits)?;
+        let profile = Profile { hasher: self.hasher, capacity, rate: self.rate, counter_limit: 0 };
+        Maplet::empty(shape, profile).ok_or(BuildError::TooLarge { capacity })
+    }
+}

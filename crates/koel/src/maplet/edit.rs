@@ -1,0 +1,141 @@
+//! Changing a maplet: insert, replace, remove, clear.
+//!
+//! Hash to place, fingerprint and value to slot; from there on a slot is a number that `table.rs` puts, exchanges and takes out.
+//! The invariant: `len` is the number of slots in use.
+
+use crate::error::Full;
+use crate::geometry::Place;
+use crate::layout::SLOTS;
+use crate::placement::{End, Spares};
+use crate::table::{Put, Taken};
+use crate::{Key, Maplet};
+
+impl Maplet {
+    /// Adds the pair of `key` and `value`; once more if it is there already. O(1); at most 4096 slots are looked at.
+    ///
+    /// # Errors
+    /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) entries are in, as long as keys are distinct.
+    ///
+    /// # Panics
+    /// Where the value has more bits than the maplet's values.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), Full> {
+        self.insert_hash(self.hasher().hash(key), value)
+    }
+
+    /// [`insert`](Self::insert) for a key hashed beforehand. The 64 bits must be uniform: hash small integers, do not pass them.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    ///
+    /// # Panics
+    /// As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_hash(&mut self, hash: u64, value: u64) -> Result<(), Full> {
+        let place = self.table.geometry().locate(hash);
+        let slot = self.slot(place.fingerprint, value);
+        if self.put(self.table.bits(&place), slot) { Ok(()) } else { self.make_room(&place, slot) }
+    }
+
+    /// Makes one pair of `key` and `old` one of `key` and `new`; false, and nothing changed, if there is none. O(1).
+    ///
+    /// # Panics
+    /// Where `new` has more bits than the maplet's values.
+    #[inline]
+    pub fn replace<K: Key + ?Sized>(&mut self, key: &K, old: u64, new: u64) -> bool {
+        self.replace_hash(self.hasher().hash(key), old, new)
+    }
+
+    /// [`replace`](Self::replace) for a key hashed beforehand.
+    ///
+    /// # Panics
+    /// As [`replace`](Self::replace).
+    #[inline]
+    pub fn replace_hash(&mut self, hash: u64, old: u64, new: u64) -> bool {
+        let place = self.table.geometry().locate(hash);
+        let new = self.slot(place.fingerprint, new);
+        self.exchange((self.table.bits(&place), place.fingerprint), old, new)
+    }
+
+    /// Takes out one pair of `key` and `value`; false, and nothing changed, if there is none. O(1).
+    #[inline]
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
+        self.remove_hash(self.hasher().hash(key), value)
+    }
+
+    /// [`remove`](Self::remove) for a key hashed beforehand.
+    #[inline]
+    pub fn remove_hash(&mut self, hash: u64, value: u64) -> bool {
+        let place = self.table.geometry().locate(hash);
+        let entry = (self.table.bits(&place), place.fingerprint);
+        let removed = self.exchange(entry, value, 0);
+        self.len -= u64::from(removed);
+        removed
+    }
+
+    /// Forgets every pair.
+    pub fn clear(&mut self) {
+        self.table.clear();
+        self.len = 0;
+    }
+
+    /// Writes the slot `new` over one of this fingerprint and the value `old`, in the pair at `bits`.
+    #[inline(always)]
+    pub(super) fn exchange(
+        &mut self,
+        (bits, fingerprint): ([u64; 2], u64),
+        old: u64,
+        new: u64,
+    ) -> bool {
+        if old >> self.layout().value_bits() != 0 {
+            return false;
+        }
+        let old = self.layout().slot(fingerprint, old);
+        self.table.exchange(bits, old, new) != Taken::Nothing
+    }
+
+    /// The usual case of an insert: an empty slot in one of the buckets.
+    #[inline(always)]
+    pub(super) fn put(&mut self, bits: [u64; 2], slot: u64) -> bool {
+        let done = self.table.put(bits, slot, u64::MAX) == Put::Done;
+        self.len += u64::from(done);
+        done
+    }
+
+    /// Finds room for an entry whose buckets are full.
+    #[inline(never)]
+    pub(super) fn make_room(&mut self, place: &Place, slot: u64) -> Result<(), Full> {
+        let Some(plan) = self.search.plan(&self.table, place, Spares::Keep) else {
+            return Err(self.full(place));
+        };
+        if let (End::Empty(room), Some(&(_, last))) = (plan.end, plan.moves.last()) {
+            self.table.replace(room, 0, last);
+            self.table.shift(&plan.moves, slot);
+            self.len += 1;
+        }
+        self.search.recycle(plan);
+        Ok(())
+    }
+
+    /// Why there is no room: because no entry of the full buckets of `place` has another one to go to, or because none was found.
+    fn full(&self, place: &Place) -> Full {
+        let pair = [place.home, place.alternate];
+        let stay = |bucket| {
+            let entries = self.table.neighbours(place.base, bucket);
+            entries.iter().all(|entry| pair.contains(&entry.bucket))
+        };
+        if pair.into_iter().all(stay) {
+            let buckets = if pair[0] == pair[1] { 1 } else { 2 };
+            return Full::Values { held: buckets * SLOTS as u64 };
+        }
+        Full::Slots { in_use: self.len, capacity: self.capacity() }
+    }
+
+    /// The slot of a value to be written.
+    #[inline(always)]
+    pub(super) fn slot(&self, fingerprint: u64, value: u64) -> u64 {
+        let bits = self.layout().value_bits();
+        assert!(value >> bits == 0, "the value {value} does not fit into {bits} bits");
+        self.layout().slot(fingerprint, value)
+    }
+}

@@ -1,0 +1,135 @@
+//! A maplet as bytes, and bytes as a maplet: the file of a filter, with values in its slots and no counters (docs/FORMAT.md).
+//!
+//! The degrees of trust are those of a filter's file: [`MapletView::open`] checks the header and the length, after which no query can leave the bytes;
+//! [`verify`](Maplet::verify) checks the rest; [`Maplet::from_bytes`] does both.
+
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::ImageError;
+use crate::filter::geometry_of;
+use crate::geometry::{CORE_BITS, CORES};
+use crate::image::{HEADER_BYTES, Header};
+use crate::maplet::{Maplet, MapletView};
+use crate::placement::Search;
+use crate::sizing::Shape;
+use crate::store::Store;
+use crate::table::{Table, table_bytes};
+
+impl Maplet {
+    /// The maplet in `bytes`, which are copied and checked in full. O(bytes).
+    ///
+    /// # Errors
+    /// [`ImageError`] for any bytes that are not a sound maplet.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
+        let view = MapletView::open(bytes)?;
+        view.verify()?;
+        Ok(Self {
+            table: view.table.to_owned_table(),
+            profile: view.profile,
+            len: view.len,
+            body_checksum: None,
+            search: Search::default(),
+        })
+    }
+}
+
+impl<'a> MapletView<'a> {
+    /// Opens the maplet in `bytes` where it lies. O(1): reads the header only; call [`verify`](Self::verify) on bytes you do not trust.
+    ///
+    /// # Errors
+    /// [`ImageError`] where the header is not one of a maplet, or where the length does not fit it.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
+        let header = Header::decode(bytes)?.of_kind(true)?;
+        require("counters", header.counters, header.counters == 0)?;
+        require("counter limit", header.profile.counter_limit, header.profile.counter_limit == 0)?;
+        require("distinct entries", header.distinct, header.distinct == 0)?;
+        require("keys", header.len, header.len == header.entries)?;
+        let shape = header.shape;
+        let table = &bytes[HEADER_BYTES..];
+        let expected = table_bytes(shape.layout, shape.buckets());
+        if expected != Some(table.len()) {
+            let expected = expected.map_or(u64::MAX, |bytes| bytes as u64);
+            return Err(ImageError::Length {
+                expected: expected.saturating_add(HEADER_BYTES as u64),
+                got: bytes.len() as u64,
+            });
+        }
+        Ok(Self {
+            table: Table::new(geometry_of(&shape), shape.layout, table),
+            profile: header.profile,
+            len: header.len,
+            body_checksum: Some(header.body_checksum),
+            search: Search::default(),
+        })
+    }
+}
+
+impl<S: Store> Maplet<S> {
+    /// The maplet as one file image.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.size_in_bytes());
+        let written = self.write_to(|part| {
+            bytes.extend_from_slice(part);
+            Ok::<(), Infallible>(())
+        });
+        match written {
+            Ok(()) => bytes,
+        }
+    }
+
+    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets.
+    ///
+    /// # Errors
+    /// The first error of `sink`.
+    pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let geometry = self.table.geometry();
+        let header = Header {
+            shape: Shape {
+                layout: self.layout(),
+                segment_bits: geometry.segment_bits(),
+                segment_buckets: geometry.segment_buckets(),
+            },
+            profile: self.profile,
+            len: self.len,
+            entries: self.len,
+            distinct: 0,
+            counters: 0,
+            body_checksum: xxh3_64(self.table.bytes()),
+        };
+        sink(&header.encode())?;
+        sink(self.table.bytes())
+    }
+
+    /// Checks everything that [`MapletView::open`] took on trust: the checksum of the body, that every slot could have been written by this crate, and
+    /// that they are as many as the header says. O(bytes).
+    ///
+    /// # Errors
+    /// [`ImageError`] naming the first thing that is wrong.
+    pub fn verify(&self) -> Result<(), ImageError> {
+        let stored = self.body_checksum;
+        if stored.is_some_and(|stored| stored != xxh3_64(self.table.bytes())) {
+            return Err(ImageError::Checksum { part: "body" });
+        }
+        let layout = self.layout();
+        let fraction_bits = layout.fingerprint_bits() - CORE_BITS;
+        let mut entries = 0;
+        for (number, bucket) in (0..).zip(self.table.iter()) {
+            for slot in bucket.entries() {
+                let in_width = layout.value_of(slot) >> layout.value_bits() == 0;
+                let sound = (slot >> fraction_bits) & CORES != 0 && in_width;
+                require("bucket", number, sound)?;
+                entries += 1;
+            }
+        }
+        require("padding", 0, self.table.is_padded_with_zeros())?;
+        require("entries", self.len, self.len == entries)
+    }
+}
+
+fn require(field: &'static str, got: u64, holds: bool) -> Result<(), ImageError> {
+    if holds { Ok(()) } else { Err(ImageError::Field { field, got }) }
+}

@@ -1,0 +1,153 @@
+//! Many keys of a maplet at once, in the blocks of `blocks.rs`: the same answers in the same order, several times as fast.
+
+use core::convert::Infallible;
+use core::ops::Range;
+
+use crate::blocks::{copies_of, hashes_of, in_blocks, prefetch_searches};
+use crate::error::Full;
+use crate::store::Store;
+use crate::{Key, Maplet};
+
+impl<S: Store> Maplet<S> {
+    /// [`get`](Self::get) for each of `keys`: `found(i, value)` is called for every value of `keys[i]`, in the order of the keys. Nothing is called for a key without
+    /// values, and no memory is taken.
+    ///
+    /// ```
+    /// let mut files = koel::Maplet::builder(1000, 0.001, 8).build()?;
+    /// files.insert_many(&["ada", "grace"], &[1, 200])?;
+    /// let mut found = vec![];
+    /// files.get_many(&["ada", "mary", "grace"], |i, file| found.push((i, file)));
+    /// assert_eq!(found, [(0, 1), (2, 200)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get_many<K: Key>(&self, keys: &[K], found: impl FnMut(usize, u64)) {
+        self.get_each(hashes_of(self.hasher(), keys), found);
+    }
+
+    /// [`get_many`](Self::get_many) for keys hashed beforehand.
+    pub fn get_many_hashes(&self, hashes: &[u64], found: impl FnMut(usize, u64)) {
+        self.get_each(copies_of(hashes), found);
+    }
+
+    fn get_each(
+        &self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        mut found: impl FnMut(usize, u64),
+    ) {
+        let (table, layout) = (&self.table, self.layout());
+        let Ok(()) = in_blocks(
+            &mut &*self,
+            |maplet| &maplet.table,
+            hashes,
+            |_, ready, coming, start| {
+                for (first, group) in ready.groups() {
+                    table.prefetch_group(&coming.places, first);
+                    for i in group {
+                        let (bits, fingerprint) =
+                            (ready.places.bits(i), ready.places.fingerprints()[i]);
+                        for slot in table.candidates(bits, fingerprint) {
+                            found(start + i, layout.value_of(slot));
+                        }
+                    }
+                }
+                Ok::<(), Infallible>(())
+            },
+        );
+    }
+}
+
+impl Maplet {
+    /// [`insert`](Self::insert) for each of `keys` with the value of the same index, in order.
+    ///
+    /// # Errors
+    /// [`Full`] at the first pair that finds no room; those before it are in, [`len`](Self::len) says how many.
+    ///
+    /// # Panics
+    /// Where the slices differ in length, or where a value has more bits than the maplet's values.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K], values: &[u64]) -> Result<(), Full> {
+        let hasher = *self.hasher();
+        self.insert_each(hashes_of(&hasher, keys), values)
+    }
+
+    /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
+    ///
+    /// # Errors
+    /// As [`insert_many`](Self::insert_many).
+    ///
+    /// # Panics
+    /// As [`insert_many`](Self::insert_many).
+    pub fn insert_many_hashes(&mut self, hashes: &[u64], values: &[u64]) -> Result<(), Full> {
+        self.insert_each(copies_of(hashes), values)
+    }
+
+    /// [`replace`](Self::replace) for each of `keys` with the change of the same index, from a value to a value, in order: how many pairs were changed.
+    ///
+    /// # Panics
+    /// Where the slices differ in length, or where a new value has more bits than the maplet's values.
+    pub fn replace_many<K: Key>(&mut self, keys: &[K], changes: &[(u64, u64)]) -> usize {
+        let hasher = *self.hasher();
+        self.replace_each(hashes_of(&hasher, keys), changes)
+    }
+
+    /// [`replace_many`](Self::replace_many) for keys hashed beforehand.
+    ///
+    /// # Panics
+    /// As [`replace_many`](Self::replace_many).
+    pub fn replace_many_hashes(&mut self, hashes: &[u64], changes: &[(u64, u64)]) -> usize {
+        self.replace_each(copies_of(hashes), changes)
+    }
+
+    fn replace_each(
+        &mut self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        changes: &[(u64, u64)],
+    ) -> usize {
+        assert_eq!(hashes.0, changes.len(), "one change for each key");
+        let mut changed = 0;
+        let Ok(()) = in_blocks(
+            self,
+            |maplet| &maplet.table,
+            hashes,
+            |maplet, ready, coming, start| {
+                for (first, group) in ready.groups() {
+                    maplet.table.prefetch_group(&coming.places, first);
+                    for i in group {
+                        let fingerprint = ready.places.fingerprints()[i];
+                        let (old, new) = changes[start + i];
+                        let new = maplet.slot(fingerprint, new);
+                        let bits = ready.places.bits(i);
+                        changed += usize::from(maplet.exchange((bits, fingerprint), old, new));
+                    }
+                }
+                Ok::<(), Infallible>(())
+            },
+        );
+        changed
+    }
+
+    fn insert_each(
+        &mut self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        values: &[u64],
+    ) -> Result<(), Full> {
+        assert_eq!(hashes.0, values.len(), "one value for each key");
+        in_blocks(
+            self,
+            |maplet| &maplet.table,
+            hashes,
+            |maplet, ready, coming, start| {
+                for (first, group) in ready.groups() {
+                    maplet.table.prefetch_group(&coming.places, first);
+                    prefetch_searches(&maplet.table, maplet.len, ready, group.end);
+                    for i in group {
+                        let slot = maplet.slot(ready.places.fingerprints()[i], values[start + i]);
+                        if !maplet.put(ready.places.bits(i), slot) {
+                            maplet.make_room(&ready.places.get(i), slot)?;
+                        }
+                    }
+                }
+                Ok(())
+            },
+        )
+    }
+}

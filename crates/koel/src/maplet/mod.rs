@@ -1,0 +1,247 @@
+//! The maplet: keys to small values, in little more space than the values take.
+//!
+//! A filter whose slots have a value above the fingerprint, over the same geometry, layouts and search (docs/decisions/0007-maplet.md). To everything below, a slot is a
+//! number that moves as a whole, so values need no code of their own there. This file has the type and its questions; `edit.rs` changes it, `many.rs` is for many keys at once,
+//! `file.rs` turns it into bytes and back, `builder.rs` sizes it.
+
+mod builder;
+mod edit;
+mod file;
+mod many;
+mod values;
+
+use core::fmt;
+
+use crate::Key;
+use crate::buffer::Buffer;
+use crate::filter::{Profile, geometry_of};
+use crate::hash::KeyHasher;
+use crate::image::{self, HEADER_BYTES};
+use crate::layout::{Layout, SLOTS};
+use crate::placement::Search;
+use crate::sizing::{self, Shape};
+use crate::store::{Borrowed, Owned, Store};
+use crate::table::{Table, table_bytes};
+
+pub use builder::MapletBuilder;
+pub use values::Values;
+
+/// Keys with small values, in a fingerprint and the value's own bits each: it may answer with a value too many, never with one too few.
+///
+/// [`get`](Self::get) gives every value that was inserted for the key, and each entry of *another* key with probability
+/// [`false_candidates`](Self::false_candidates) over the number of entries: so `1 + e` values on average for a key with one, and `e` for an absent one,
+/// with e at most the rate the maplet was built for. It is for values that can be checked where they lead: which of many files has the
+/// key, or at which offset of a log it starts.
+///
+/// ```
+/// use koel::Maplet;
+///
+/// // In which of 32 files is the key?
+/// let mut files = Maplet::builder(10_000, 0.004, 5).build()?;
+/// files.insert("ada", 3)?;
+/// files.insert("grace", 17)?;
+/// assert!(files.get("ada").any(|file| file == 3));
+///
+/// // File 3 was merged into file 20.
+/// assert!(files.replace("ada", 3, 20));
+/// assert!(files.remove("ada", 20));
+/// assert!(!files.contains("ada"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Values
+/// Numbers of 1 to 40 bits; [`Maplet::builder`] is told how many. A slot of fingerprint and value has 10 to 32 bits, an even number, or 64.
+///
+/// # Copies
+/// A maplet is a multiset of pairs. A key may have several values, and inserting the same pair again makes another entry: insert twice, remove twice. All entries of a key
+/// share two buckets, so there is room for 8 of them and no more: the next one is [`Full`](crate::Full), and nothing has changed. There are no
+/// counters as in a [`CuckooFilter`](crate::CuckooFilter).
+///
+/// # What it does not do
+/// It does not hold the keys. **Remove and replace only what was inserted**: the pair of an absent key may be that of another key with the same fingerprint and the same
+/// value, which is rarer than a false positive of a filter by the number of values in use.
+///
+/// # Cost
+/// Every operation reads two buckets. An insert into a maplet nearly full looks at some hundred more, at most 4096.
+pub struct Maplet<S: Store = Owned> {
+    table: Table<S::Buckets>,
+    profile: Profile,
+    /// Slots in use.
+    len: u64,
+    /// What the bytes said of their body, in a view.
+    body_checksum: Option<u64>,
+    search: Search,
+}
+
+/// A maplet read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
+///
+/// It answers every question that [`Maplet`] does, and changes nothing. [`MapletView::open`] makes one.
+pub type MapletView<'a> = Maplet<Borrowed<'a>>;
+
+/// What a slot in use says: all that is left of a key and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct MapletEntry {
+    /// The bucket that it lies in: one of the two of its key.
+    pub bucket: u64,
+    /// What stands for the key.
+    pub fingerprint: u64,
+    /// The value.
+    pub value: u64,
+}
+
+impl Maplet {
+    /// Settings for a maplet of `capacity` entries of distinct keys and values of `value_bits` bits, 1 to 40. When it is full, [`get`](Self::get) gives at most
+    /// `false_positive_rate` wrong values for an absent key on average.
+    pub fn builder(capacity: u64, false_positive_rate: f64, value_bits: u32) -> MapletBuilder {
+        MapletBuilder::new(capacity, false_positive_rate, value_bits)
+    }
+
+    /// An empty maplet; `None` where its bytes could not be addressed.
+    fn empty(shape: Shape, profile: Profile) -> Option<Self> {
+        let bytes = table_bytes(shape.layout, shape.buckets())?;
+        let table = Table::new(geometry_of(&shape), shape.layout, Buffer::zeroed(bytes));
+        Some(Self { table, profile, len: 0, body_checksum: None, search: Search::default() })
+    }
+}
+
+/// Questions, of maplets and views alike.
+impl<S: Store> Maplet<S> {
+    /// Every value that may belong to `key`: those inserted for it, and seldom one of another key. O(1): two buckets read.
+    #[inline]
+    #[must_use]
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values {
+        self.get_hash(self.hasher().hash(key))
+    }
+
+    /// [`get`](Self::get) for a key hashed beforehand: 64 uniform bits, by [`hasher`](Self::hasher) or by a hash of your own.
+    #[inline]
+    #[must_use]
+    pub fn get_hash(&self, hash: u64) -> Values {
+        let place = self.table.geometry().locate(hash);
+        let slots = self.table.candidates(self.table.bits(&place), place.fingerprint);
+        Values { slots, layout: self.layout() }
+    }
+
+    /// Whether `key` has a value: never wrong if it has, wrong with probability [`false_candidates`](Self::false_candidates) if it has not. O(1).
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(self.hasher().hash(key))
+    }
+
+    /// [`contains`](Self::contains) for a key hashed beforehand.
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        self.table.contains(&self.table.geometry().locate(hash))
+    }
+
+    /// All entries, by bucket. O(buckets).
+    pub fn entries(&self) -> impl Iterator<Item = MapletEntry> {
+        let layout = self.layout();
+        (0..).zip(self.table.iter()).flat_map(move |(number, bucket)| {
+            bucket.0.into_iter().filter(|&slot| slot != 0).map(move |slot| MapletEntry {
+                bucket: number,
+                fingerprint: layout.fingerprint_of(slot),
+                value: layout.value_of(slot),
+            })
+        })
+    }
+
+    /// Pairs inserted and not removed.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many entries the maplet was built for: so many of distinct keys always fit.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.profile.capacity
+    }
+
+    /// Slots of all buckets.
+    #[must_use]
+    pub fn slots(&self) -> u64 {
+        self.table.geometry().buckets() * SLOTS as u64
+    }
+
+    /// The share of slots in use, 0 to 1.
+    #[must_use]
+    pub fn load_factor(&self) -> f64 {
+        self.len as f64 / self.slots() as f64
+    }
+
+    /// How many wrong values [`get`](Self::get) gives for an absent key on average, as the maplet is now; for a present key, as many besides its own.
+    #[must_use]
+    pub fn false_candidates(&self) -> f64 {
+        let buckets = self.table.geometry().buckets();
+        self.len as f64 / sizing::possible_entries(self.layout().fingerprint_bits(), buckets)
+    }
+
+    /// The rate the maplet was built for.
+    #[must_use]
+    pub fn requested_false_positive_rate(&self) -> f64 {
+        self.profile.rate
+    }
+
+    /// The widths of fingerprint and value.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.table.layout()
+    }
+
+    /// How keys are hashed.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.profile.hasher
+    }
+
+    /// Bytes of the maplet, in memory and as a file.
+    #[must_use]
+    pub fn size_in_bytes(&self) -> usize {
+        HEADER_BYTES + self.table.bytes().len()
+    }
+
+    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each entry of the [`capacity`](Self::capacity).
+    #[must_use]
+    pub fn bits_per_entry(&self) -> f64 {
+        image::bits_per_key(self.size_in_bytes(), self.capacity())
+    }
+}
+
+/// One line; never the table.
+impl<S: Store> fmt::Debug for Maplet<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Maplet({} entries, capacity {}, {}, load {:.3}, {} bytes)",
+            self.len,
+            self.capacity(),
+            self.layout(),
+            self.load_factor(),
+            self.size_in_bytes()
+        )
+    }
+}
+
+/// A copy of the bytes, at the speed of the memory.
+impl Clone for Maplet {
+    fn clone(&self) -> Self {
+        Self { table: self.table.clone(), search: Search::default(), ..*self }
+    }
+}
+
+/// Equal bytes: built alike, and changed alike since.
+impl PartialEq for Maplet {
+    fn eq(&self, other: &Self) -> bool {
+        self.profile == other.profile && self.table == other.table && self.len == other.len
+    }
+}

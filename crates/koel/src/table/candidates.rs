@@ -1,0 +1,81 @@
+//! The slots of a pair of buckets that may belong to a key: what a lookup in a maplet reads.
+//!
+//! An absent key is the rule, and then no slot is taken apart: the lanes show that none has the fingerprint. Otherwise all eight are, each to a place of its own,
+//! and a bit says which of them count: no address depends on what the memory has yet to answer, so that a processor can begin the next lookup before this one ends.
+
+use super::Table;
+use crate::layout::{Form, Quad, SLOTS, Word};
+
+/// The slots of a pair of buckets, and those of them that have the fingerprint, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidates {
+    slots: [u64; 2 * SLOTS],
+    /// Bit i: whether slot i is still to come.
+    coming: u32,
+}
+
+impl Candidates {
+    /// No slots.
+    #[inline(always)]
+    pub(crate) fn none() -> Self {
+        Self { slots: [0; 2 * SLOTS], coming: 0 }
+    }
+
+    /// How many are to come.
+    #[inline]
+    pub(crate) fn count_left(&self) -> usize {
+        self.coming.count_ones() as usize
+    }
+}
+
+impl Iterator for Candidates {
+    type Item = u64;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u64> {
+        let index = self.coming.trailing_zeros() as usize;
+        let slot = *self.slots.get(index)?;
+        self.coming &= self.coming - 1;
+        Some(slot)
+    }
+}
+
+impl<B: AsRef<[u8]>> Table<B> {
+    /// The slots of the pair at `bits` that have this fingerprint. O(1): two loads, and a branch only on
+    /// whether there are any.
+    #[inline(always)]
+    pub(crate) fn candidates(&self, bits: [u64; 2], fingerprint: u64) -> Candidates {
+        match self.lanes.form() {
+            Form::Plain => self.candidates_in::<u64, false>(bits, fingerprint),
+            _ => self.candidates_in_form(bits, fingerprint),
+        }
+    }
+
+    #[inline(never)]
+    fn candidates_in_form(&self, bits: [u64; 2], fingerprint: u64) -> Candidates {
+        in_form!(self, candidates_in(bits, fingerprint))
+    }
+
+    #[inline(always)]
+    fn candidates_in<W: Word, const SORTED: bool>(
+        &self,
+        bits: [u64; 2],
+        fingerprint: u64,
+    ) -> Candidates {
+        let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
+        let pattern = self.lanes.pattern::<W, SORTED>(fingerprint);
+        let [home, other] = words.map(|word| self.lanes.alike::<W, SORTED>(word, pattern));
+        if (home | other) == W::ZERO {
+            return Candidates::none();
+        }
+        let [home, other] = words.map(|word| self.lanes.slots::<W, SORTED>(word));
+        let [a, b, c, d] = home;
+        let [e, f, g, h] = other;
+        let slots = [a, b, c, d, e, f, g, h];
+        let alike = |i: usize| u32::from(self.layout.fingerprint_of(slots[i]) == fingerprint) << i;
+        let coming = (0..slots.len()).map(alike).sum::<u32>();
+        // One bucket twice is one bucket.
+        let different = if bits[0] == bits[1] { 0x0f } else { 0xff };
+        Candidates { slots, coming: coming & different }
+    }
+}

@@ -1,0 +1,189 @@
+//! The maplet: against a model, at its edges, its rates on both sides, and its bytes.
+
+mod image;
+mod model;
+mod rates;
+
+use koel::{BuildError, Full, Maplet};
+use testkit::keys;
+use testkit::places::Places;
+
+/// A maplet of each form of bucket: 64 bits, 128, and 256.
+fn of_each_form(capacity: u64) -> [Maplet; 5] {
+    [(0.004, 5), (0.1, 1), (0.001, 12), (1e-5, 40), (1e-8, 7)]
+        .map(|(rate, bits)| Maplet::builder(capacity, rate, bits).build().unwrap())
+}
+
+/// A value for a hash, of the maplet's width.
+fn value_of(maplet: &Maplet, hash: u64) -> u64 {
+    hash & ((1 << maplet.layout().value_bits()) - 1)
+}
+
+#[test]
+fn the_layouts_are_those_that_the_documentation_says() {
+    let layouts = of_each_form(1_000_000).map(|maplet| maplet.layout().to_string());
+    let expected = ["4x11+5", "4x9+1", "4x14+12", "4x24+40", "4x32+7"];
+    assert_eq!(layouts, expected.map(|widths| format!("plain {widths}")));
+    for capacity in [1_000_000, 10_000_000] {
+        let bits = |rate, value_bits| {
+            Maplet::builder(capacity, rate, value_bits).build().unwrap().bits_per_entry()
+        };
+        assert!(bits(0.004, 5) <= 17.0);
+        assert!(bits(1e-5, 40) <= 72.0);
+    }
+}
+
+#[test]
+fn what_cannot_be_built_is_refused_with_a_reason() {
+    let build = |rate, bits| Maplet::builder(1000, rate, bits).build().unwrap_err();
+    assert_eq!(build(0.01, 0), BuildError::ValueBits { value_bits: 0 });
+    assert_eq!(build(0.01, 41), BuildError::ValueBits { value_bits: 41 });
+    assert!(build(0.01, 41).to_string().contains("1 to 40"));
+    assert!(matches!(build(1.0, 5), BuildError::Rate { .. }));
+    let BuildError::TooPrecise { smallest, .. } = build(1e-12, 5) else { panic!("a layout") };
+    assert!(Maplet::builder(1000, smallest, 5).build().is_ok());
+    let huge = Maplet::builder(u64::MAX, 0.01, 5).build().unwrap_err();
+    assert_eq!(huge, BuildError::TooLarge { capacity: u64::MAX });
+}
+
+#[test]
+fn every_capacity_fits_and_taking_everything_out_leaves_zeros() {
+    for capacity in (1..=300).chain([10_000, 1_000_000]) {
+        for mut maplet in of_each_form(capacity) {
+            let empty = maplet.to_bytes();
+            for hash in keys::hashes(capacity, capacity) {
+                let value = value_of(&maplet, hash);
+                assert_eq!(maplet.insert_hash(hash, value), Ok(()), "{maplet:?}");
+            }
+            assert_eq!(maplet.len(), capacity);
+            for hash in keys::hashes(capacity, capacity) {
+                let value = value_of(&maplet, hash);
+                assert!(maplet.get_hash(hash).any(|found| found == value), "{maplet:?}");
+                assert!(maplet.remove_hash(hash, value));
+            }
+            assert!(maplet.to_bytes() == empty);
+        }
+    }
+}
+
+#[test]
+fn an_insert_that_fails_changes_nothing() {
+    for mut maplet in of_each_form(3000) {
+        let mut failures = 0;
+        for hash in keys::hashes(7, 2 * maplet.slots()) {
+            let before = maplet.to_bytes();
+            if let Err(error) = maplet.insert_hash(hash, value_of(&maplet, hash)) {
+                assert_eq!(error, Full::Slots { in_use: maplet.len(), capacity: 3000 });
+                assert!(maplet.to_bytes() == before);
+                failures += 1;
+            }
+            if failures == 100 {
+                break;
+            }
+        }
+        assert_eq!(failures, 100);
+        assert!(maplet.load_factor() > 0.95, "{maplet:?}");
+    }
+}
+
+#[test]
+fn a_key_has_room_for_eight_values_and_the_ninth_is_refused() {
+    for mut maplet in of_each_form(1000) {
+        let places = Places::of(&maplet.to_bytes());
+        for hash in keys::hashes(3, 40) {
+            maplet.clear();
+            let (home, other) = places.pair(hash);
+            let held = if home == other { 4 } else { 8 };
+            // The same value again and again where there are only two.
+            (0..held).for_each(|i| maplet.insert_hash(hash, i & 1).unwrap());
+            let before = maplet.to_bytes();
+            let error = maplet.insert_hash(hash, 1).unwrap_err();
+            assert_eq!(error, Full::Values { held });
+            assert!(error.to_string().contains(&format!("{held} values")));
+            assert!(maplet.to_bytes() == before);
+            assert_eq!(maplet.get_hash(hash).len() as u64, held);
+            assert_eq!(maplet.get_hash(hash).sum::<u64>(), held / 2);
+            assert!(maplet.replace_hash(hash, 1, 0));
+            assert_eq!(maplet.get_hash(hash).sum::<u64>(), held / 2 - 1);
+        }
+    }
+}
+
+#[test]
+fn values_beyond_the_width_are_in_no_maplet() {
+    for mut maplet in of_each_form(100) {
+        let last = (1 << maplet.layout().value_bits()) - 1;
+        maplet.insert("key", last).unwrap();
+        maplet.insert("zero", 0).unwrap();
+        for beyond in [last + 1, last << 1 | 1, u64::MAX, 1 << 63] {
+            assert!(!maplet.remove("key", beyond) && !maplet.replace("zero", beyond, 0));
+        }
+        assert_eq!(maplet.get("key").collect::<Vec<_>>(), [last]);
+        assert_eq!(maplet.get("zero").collect::<Vec<_>>(), [0]);
+        assert!(maplet.remove("zero", 0) && !maplet.contains("zero"));
+    }
+}
+
+#[test]
+#[should_panic(expected = "does not fit into 5 bits")]
+fn a_value_too_wide_is_not_cut() {
+    let mut maplet = Maplet::builder(10, 0.01, 5).build().unwrap();
+    let _full = maplet.insert("key", 32);
+}
+
+#[test]
+fn many_at_once_are_the_same_as_one_by_one() {
+    for capacity in [10, 64, 1000, 300_000] {
+        for mut one_by_one in of_each_form(capacity) {
+            let mut many = one_by_one.clone();
+            let hashes: Vec<_> = keys::hashes(1, capacity).collect();
+            let values: Vec<_> = hashes.iter().map(|&hash| value_of(&many, hash)).collect();
+            for (&hash, &value) in hashes.iter().zip(&values) {
+                one_by_one.insert_hash(hash, value).unwrap();
+            }
+            many.insert_many_hashes(&hashes, &values).unwrap();
+            assert!(many == one_by_one && many.to_bytes() == one_by_one.to_bytes());
+            let asked: Vec<_> = hashes.into_iter().chain(keys::hashes(2, capacity + 7)).collect();
+            let mut found = vec![];
+            many.get_many_hashes(&asked, |i, value| found.push((i, value)));
+            let singly = |(i, &hash)| many.get_hash(hash).map(move |value| (i, value));
+            assert!(asked.iter().enumerate().flat_map(singly).eq(found));
+            // Half of the changes are of values that are not there.
+            let change = |&hash: &u64| (value_of(&many, hash), value_of(&many, hash >> 1));
+            let changes: Vec<_> = asked.iter().map(change).collect();
+            let each = asked.iter().zip(&changes);
+            let changed =
+                each.filter(|&(&hash, &(old, new))| one_by_one.replace_hash(hash, old, new));
+            assert_eq!(changed.count(), many.replace_many_hashes(&asked, &changes));
+            assert!(many == one_by_one);
+        }
+    }
+}
+
+#[test]
+fn a_full_maplet_stops_insert_many_where_it_stops_insert() {
+    for mut one_by_one in of_each_form(500) {
+        let mut many = one_by_one.clone();
+        let hashes: Vec<_> = keys::hashes(1, 2000).collect();
+        let expected = hashes.iter().try_for_each(|&hash| one_by_one.insert_hash(hash, 1));
+        assert_eq!(many.insert_many_hashes(&hashes, &[1; 2000]), expected);
+        assert!(expected.is_err() && many == one_by_one);
+    }
+}
+
+#[test]
+fn the_entries_are_what_was_inserted() {
+    for mut maplet in of_each_form(1000) {
+        let places = Places::of(&maplet.to_bytes());
+        keys::hashes(4, 1000).for_each(|h| maplet.insert_hash(h, value_of(&maplet, h)).unwrap());
+        let mut found: Vec<_> = maplet
+            .entries()
+            .map(|entry| (places.entry_in(entry.bucket, entry.fingerprint), entry.value))
+            .collect();
+        let mut expected: Vec<_> =
+            keys::hashes(4, 1000).map(|h| (places.entry(h), value_of(&maplet, h))).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+    }
+}
