@@ -35,15 +35,18 @@ fn filters_prints_an_object_for_each_operation_of_each_filter() {
         assert_eq!(line["keys"], 20_000);
         assert!(line["mops"].as_f64().unwrap() > 0.0, "{line}");
         assert!((5.0..100.0).contains(&line["bits_per_key"].as_f64().unwrap()), "{line}");
-        assert!((0.0..0.04).contains(&line["fpr"].as_f64().unwrap()), "{line}");
+        // A bulk build of Koel is timed and not asked: its filter is that of the other lines.
+        let built = line["mode"] == "bulk" && line["fpr"].is_null();
+        assert!(built || (0.0..0.04).contains(&line["fpr"].as_f64().unwrap()), "{line}");
         assert!(line["load"].is_null() || (0.5..=1.0).contains(&line["load"].as_f64().unwrap()));
     }
     let koel = lines.iter().filter(|line| line["filter"].as_str().unwrap().starts_with("koel"));
-    for line in koel.clone() {
+    assert_eq!(koel.clone().filter(|line| line["mode"] == "bulk").count(), 2);
+    for line in koel.clone().filter(|line| line["mode"] != "bulk") {
         assert!(line["fpr"].as_f64().unwrap() <= 0.0022, "{line}");
         assert!(line["load"].as_f64().unwrap() >= 0.95, "{line}");
     }
-    assert!(koel.count() >= 16);
+    assert!(koel.count() >= 18);
 }
 
 #[test]
