@@ -175,7 +175,10 @@ impl ConcurrentFilter {
             } else {
                 Spares::IfNeeded
             };
-            let Some(plan) = search.plan(&self.cells, place, spares) else {
+            // A copy that is taken out meanwhile is no spare any more, and left a slot that the search may have passed before: it looks again.
+            let plan = search.plan(&self.cells, place, spares);
+            let plan = plan.or_else(|| search.plan(&self.cells, place, Spares::Keep));
+            let Some(plan) = plan else {
                 let (in_use, capacity) = (self.slots_in_use(), self.capacity());
                 return Err(Full::Slots { in_use, capacity });
             };
