@@ -1,4 +1,4 @@
-//! Many keys at once: the walk that filters and maplets share.
+//! Many keys at once: the walk that filters, maplets and filters of many threads share.
 //!
 //! One key after the other, a lookup waits for two cache misses each time. Here the hashes of a block of 64 keys are turned into places by
 //! vector code and their buckets asked for, while the block *before* it is worked on, whose buckets have arrived by
@@ -7,7 +7,7 @@
 use core::mem;
 use core::ops::Range;
 
-use crate::geometry::{BLOCK, Places};
+use crate::geometry::{BLOCK, Column, Places};
 use crate::layout::SLOTS;
 use crate::table::{GROUP, Table};
 use crate::vector::InstructionSet;
@@ -15,6 +15,32 @@ use crate::{Key, KeyHasher};
 
 /// A table that a cache is likely to hold: looking ahead costs more there than it brings.
 const CACHED_BYTES: usize = 8 << 20;
+
+/// What the walk asks of a table.
+pub(crate) trait Buckets {
+    /// The places of the hashes that `hash` writes.
+    fn locate_many(&self, set: InstructionSet, hash: impl FnOnce(&mut Column), places: &mut Places);
+
+    /// Asks the memory for the buckets of the eight places from `first` on.
+    fn prefetch_group(&self, places: &Places, first: usize);
+}
+
+impl<B: AsRef<[u8]>> Buckets for Table<B> {
+    #[inline]
+    fn locate_many(
+        &self,
+        set: InstructionSet,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        self.locate_many(set, hash, places);
+    }
+
+    #[inline(always)]
+    fn prefetch_group(&self, places: &Places, first: usize) {
+        self.prefetch_group(places, first);
+    }
+}
 
 /// A block of keys: their places, and how many there are.
 pub(crate) struct Block {
@@ -31,7 +57,7 @@ impl Block {
     #[inline]
     fn fill(
         &mut self,
-        (set, table): (InstructionSet, &Table<impl AsRef<[u8]>>),
+        (set, table): (InstructionSet, &impl Buckets),
         (start, len): (usize, usize),
         hash: &impl Fn(Range<usize>, &mut [u64]),
     ) {
@@ -61,9 +87,9 @@ impl Block {
 
 /// Hands the places of `len` keys to `work`, a block at a time and in order: the target, the block, and the number of its first key. Their
 /// buckets have been asked for; `work` asks for those of the coming block, group by group, between groups of its own.
-pub(crate) fn in_blocks<T, B: AsRef<[u8]>, E>(
+pub(crate) fn in_blocks<T, B: Buckets, E>(
     target: &mut T,
-    table_of: impl Fn(&T) -> &Table<B>,
+    table_of: impl Fn(&T) -> &B,
     (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
     mut work: impl FnMut(&mut T, &Block, &Block, usize) -> Result<(), E>,
 ) -> Result<(), E> {

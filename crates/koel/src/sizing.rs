@@ -12,9 +12,9 @@ use core::ops::RangeInclusive;
 
 use crate::builder::Prefer;
 use crate::error::BuildError;
-use crate::geometry::{CORE_BITS, CORES, HASH_BITS};
+use crate::geometry::{CORE_BITS, CORES, Geometry, HASH_BITS};
 use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
-use crate::table::table_bytes;
+use crate::table::{Table, table_bytes};
 
 /// Fingerprint widths of a small filter: any. With 33 bits a semi-sorted bucket fills 128.
 const SMALL_WIDTHS: &[u32] = &[
@@ -42,6 +42,20 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// That of a table that there is.
+    pub(crate) fn of<B: AsRef<[u8]>>(table: &Table<B>) -> Self {
+        let geometry = table.geometry();
+        Self {
+            layout: table.layout(),
+            segment_bits: geometry.segment_bits(),
+            segment_buckets: geometry.segment_buckets(),
+        }
+    }
+
+    pub(crate) fn geometry(&self) -> Geometry {
+        Geometry::new(self.segment_bits, self.segment_buckets, self.layout.fingerprint_bits())
+    }
+
     pub(crate) fn buckets(&self) -> u64 {
         u64::from(self.segment_buckets) << self.segment_bits
     }

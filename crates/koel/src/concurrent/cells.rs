@@ -7,11 +7,12 @@
 use alloc::boxed::Box;
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::geometry::{BLOCK, Geometry, Place, Places};
+use crate::blocks::Buckets;
+use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
 use crate::layout::{Codec, Lanes, Layout, SLOTS};
 use crate::placement::Neighbourhood;
 use crate::prefetch::prefetch;
-use crate::table::{self, Neighbour, Pair, Put, Words};
+use crate::table::{self, GROUP, Neighbour, Pair, Put, Words};
 use crate::vector::InstructionSet;
 
 /// Buckets and their shape.
@@ -97,10 +98,7 @@ impl Cells {
 
     #[inline(always)]
     fn contains_in<const SORTED: bool>(&self, place: &Place) -> bool {
-        let opened =
-            self.load_pair(place).map(|word| (word, self.lanes.nibbles::<u64, SORTED>(word)));
-        let pattern = self.lanes.pattern::<u64, SORTED>(place.fingerprint);
-        self.lanes.either_has::<u64, SORTED>(opened, pattern)
+        self.lanes.pair_has::<SORTED>(self.load_pair(place), place.fingerprint)
     }
 
     /// `contains` for a block of places, while the memory is asked for the buckets of the `coming` block.
@@ -122,22 +120,16 @@ impl Cells {
         words: &mut Words,
         found: &mut [bool; BLOCK],
     ) {
-        for i in 0..BLOCK {
-            self.prefetch_place(coming, i);
-            words.set::<SORTED>(&self.lanes, i, self.load_both(ready.buckets(i)));
+        for first in (0..BLOCK).step_by(GROUP) {
+            self.prefetch_group(coming, first);
+            for i in first..first + GROUP {
+                words.set::<SORTED>(&self.lanes, i, self.load_both(ready.buckets(i)));
+            }
         }
         set.run(
             #[inline(always)]
             || table::test::<SORTED>(&self.lanes, ready, words, found),
         );
-    }
-
-    /// Asks the memory for the buckets of place `i`.
-    #[inline(always)]
-    pub(super) fn prefetch_place(&self, places: &Places, i: usize) {
-        let (home, alternate) = places.buckets(i);
-        self.prefetch(home);
-        self.prefetch(alternate);
     }
 
     #[inline(always)]
@@ -262,6 +254,28 @@ impl Cells {
         let other = |slot| self.geometry.alternate(local, self.layout.fingerprint_of(slot));
         let load = |local| self.load(base + u64::from(local));
         Neighbour::all_of::<u64, SORTED>(&self.lanes, local, other, load)
+    }
+}
+
+impl Buckets for Cells {
+    #[inline]
+    fn locate_many(
+        &self,
+        set: InstructionSet,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        // Buckets are found by their number: where their bits would be is of no account.
+        self.geometry.locate_many(set, 1, hash, places);
+    }
+
+    #[inline(always)]
+    fn prefetch_group(&self, places: &Places, first: usize) {
+        for i in first..first + GROUP {
+            let (home, alternate) = places.buckets(i);
+            self.prefetch(home);
+            self.prefetch(alternate);
+        }
     }
 }
 

@@ -1,15 +1,14 @@
-//! Many keys at once, as in `filter/many.rs`: while one block of 64 is worked on, the buckets of the next are on their way.
+//! Many keys at once, as in `filter/many.rs`: the blocks are those of `blocks.rs`; here is what a filter of many threads does with each.
 
 use core::convert::Infallible;
-use core::mem;
 use core::ops::Range;
 
 use super::ConcurrentFilter;
 use super::shards::Arrivals;
 use crate::Key;
-use crate::blocks::{copies_of, hashes_of};
+use crate::blocks::{Block, Buckets, copies_of, hashes_of, in_blocks};
 use crate::error::Full;
-use crate::geometry::{BLOCK, Place, Places};
+use crate::geometry::{BLOCK, Place};
 use crate::table::Words;
 use crate::vector::InstructionSet;
 
@@ -87,7 +86,7 @@ impl ConcurrentFilter {
         let set = InstructionSet::best();
         let mut words = Words::new();
         let mut answers = [false; BLOCK];
-        let Ok(()) = self.in_blocks(hashes, |ready, coming, start| {
+        let work = |_: &mut &Self, ready: &Block, coming: &Block, start: usize| {
             let before = self.shards.all_arrivals();
             let places = (&ready.places, &coming.places);
             self.cells.contains_block(set, places, &mut words, &mut answers);
@@ -96,7 +95,8 @@ impl ConcurrentFilter {
             }
             found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
             Ok::<(), Infallible>(())
-        });
+        };
+        let Ok(()) = in_blocks(&mut &*self, |filter| &filter.cells, hashes, work);
     }
 
     /// Looks up once more what may have moved since `before`.
@@ -136,76 +136,16 @@ impl ConcurrentFilter {
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
         mut work: impl FnMut(usize, &Place) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.in_blocks(hashes, |ready, coming, start| {
-            (0..ready.len).try_for_each(|i| {
-                self.cells.prefetch_place(&coming.places, i);
-                work(start + i, &ready.places.get(i))
-            })
-        })
-    }
-
-    /// Hands the places of `len` keys to `work`, a block at a time and in order: the block, the coming one, and the number of the first key. Their
-    /// buckets have been asked for; `work` asks for those of the coming block.
-    fn in_blocks<E>(
-        &self,
-        (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
-        mut work: impl FnMut(&Block, &Block, usize) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut blocks = (Block::new(), Block::new());
-        let (mut ready, mut coming) = (&mut blocks.0, &mut blocks.1);
-        let mut start = 0;
-        self.fill(ready, (start, len), &hash);
-        (0..ready.len).for_each(|i| self.cells.prefetch_place(&ready.places, i));
-        while ready.len > 0 {
-            let next = start + ready.len;
-            self.fill(coming, (next, len), &hash);
-            work(ready, coming, start)?;
-            start = next;
-            mem::swap(&mut ready, &mut coming);
-        }
-        Ok(())
-    }
-
-    /// The places of up to a block of the `len` keys from `start` on.
-    #[inline]
-    fn fill(
-        &self,
-        block: &mut Block,
-        (start, len): (usize, usize),
-        hash: &impl Fn(Range<usize>, &mut [u64]),
-    ) {
-        block.len = len.saturating_sub(start).min(BLOCK);
-        let (set, keys) = (InstructionSet::best(), start..start + block.len);
-        let geometry = &self.cells.geometry;
-        if block.len == BLOCK {
-            // The length known at compile time makes vector code of the hash.
-            geometry.locate_many(
-                set,
-                1,
-                #[inline(always)]
-                |hashes| hash(keys, &mut hashes[..BLOCK]),
-                &mut block.places,
-            );
-        } else if block.len > 0 {
-            let some = block.len;
-            geometry.locate_many(
-                set,
-                1,
-                |hashes| hash(keys, &mut hashes[..some]),
-                &mut block.places,
-            );
-        }
-    }
-}
-
-/// A block of keys: their places, and how many there are.
-struct Block {
-    places: Places,
-    len: usize,
-}
-
-impl Block {
-    fn new() -> Self {
-        Self { places: Places::new(), len: 0 }
+        in_blocks(
+            &mut &*self,
+            |filter| &filter.cells,
+            hashes,
+            |filter, ready, coming, start| {
+                ready.groups().try_for_each(|(first, mut group)| {
+                    filter.cells.prefetch_group(&coming.places, first);
+                    group.try_for_each(|i| work(start + i, &ready.places.get(i)))
+                })
+            },
+        )
     }
 }

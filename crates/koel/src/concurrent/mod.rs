@@ -30,7 +30,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use crate::counters::{Counters, Identity, ReadCounters};
-use crate::filter::{Profile, geometry_of};
+use crate::filter::Profile;
 use crate::geometry::Place;
 use crate::hash::KeyHasher;
 use crate::layout::{Layout, SLOTS};
@@ -94,7 +94,7 @@ impl ConcurrentFilter {
 
     /// An empty filter of a shape whose buckets have at most 64 bits.
     pub(crate) fn empty(shape: Shape, profile: Profile) -> Self {
-        let cells = Cells::new(geometry_of(&shape), shape.layout, |_| 0);
+        let cells = Cells::new(shape.geometry(), shape.layout, |_| 0);
         Self::new(cells, 0, &Counters::default(), profile)
     }
 

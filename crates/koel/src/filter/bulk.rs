@@ -94,7 +94,7 @@ impl Builder {
         filter: &mut CuckooFilter,
         parts: &[Vec<Vec<u64>>],
     ) -> Result<(), Full> {
-        let (shape, profile) = (filter.shape(), filter.profile);
+        let (shape, profile) = (Shape::of(&filter.table), filter.profile);
         let segment_buckets = u64::from(shape.segment_buckets);
         let fill = |scratch: &mut CuckooFilter, (segment, bytes): (usize, &mut [u8])| {
             scratch.clear();

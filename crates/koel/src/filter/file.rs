@@ -13,10 +13,11 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::CuckooFilter;
 use crate::counters::{self, Counters, RECORD_BYTES, ReadCounters, StoredCounters};
 use crate::error::ImageError;
-use crate::filter::{FilterView, geometry_of};
+use crate::filter::FilterView;
 use crate::geometry::{CORE_BITS, CORES};
 use crate::image::{HEADER_BYTES, Header};
 use crate::placement::Search;
+use crate::sizing::Shape;
 use crate::store::Store;
 use crate::table::{Table, table_bytes};
 
@@ -55,7 +56,7 @@ impl<'a> FilterView<'a> {
             got: bytes.len() as u64,
         })?;
         Ok(Self {
-            table: Table::new(geometry_of(&shape), shape.layout, table),
+            table: Table::new(shape.geometry(), shape.layout, table),
             counters: StoredCounters::new(records),
             profile: header.profile,
             len: header.len,
@@ -102,7 +103,7 @@ impl<S: Store> CuckooFilter<S> {
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let header = Header {
-            shape: self.shape(),
+            shape: Shape::of(&self.table),
             profile: self.profile,
             len: self.len,
             entries: self.entries,

@@ -16,7 +16,7 @@ use core::fmt;
 
 use crate::buffer::Buffer;
 use crate::counters::{Identity, ReadCounters};
-use crate::geometry::{Geometry, Place};
+use crate::geometry::Place;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::{Layout, SLOTS};
@@ -107,7 +107,7 @@ impl CuckooFilter {
     pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
         let bytes = table_bytes(shape.layout, shape.buckets())?;
         Some(Self {
-            table: Table::new(geometry_of(&shape), shape.layout, Buffer::zeroed(bytes)),
+            table: Table::new(shape.geometry(), shape.layout, Buffer::zeroed(bytes)),
             counters: counters::Counters::default(),
             profile,
             len: 0,
@@ -144,10 +144,6 @@ impl CuckooFilter {
     pub(crate) fn into_parts(self) -> (Table<Buffer>, counters::Counters, Profile) {
         (self.table, self.counters, self.profile)
     }
-}
-
-pub(crate) fn geometry_of(shape: &Shape) -> Geometry {
-    Geometry::new(shape.segment_bits, shape.segment_buckets, shape.layout.fingerprint_bits())
 }
 
 /// Questions, of filters and views alike.
@@ -188,16 +184,6 @@ impl<S: Store> CuckooFilter<S> {
     /// The name of the counter of the entry at `place`.
     fn identity(&self, place: &Place) -> Identity {
         place.identity(self.layout().fingerprint_bits())
-    }
-
-    /// Layout and size.
-    fn shape(&self) -> Shape {
-        let geometry = self.table.geometry();
-        Shape {
-            layout: self.layout(),
-            segment_bits: geometry.segment_bits(),
-            segment_buckets: geometry.segment_buckets(),
-        }
     }
 
     /// Keys inserted and not removed, each as often as it was inserted.

@@ -9,7 +9,6 @@ use core::convert::Infallible;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::ImageError;
-use crate::filter::geometry_of;
 use crate::geometry::{CORE_BITS, CORES};
 use crate::image::{HEADER_BYTES, Header};
 use crate::maplet::{Maplet, MapletView};
@@ -58,7 +57,7 @@ impl<'a> MapletView<'a> {
             });
         }
         Ok(Self {
-            table: Table::new(geometry_of(&shape), shape.layout, table),
+            table: Table::new(shape.geometry(), shape.layout, table),
             profile: header.profile,
             len: header.len,
             body_checksum: Some(header.body_checksum),
@@ -86,13 +85,8 @@ impl<S: Store> Maplet<S> {
     /// # Errors
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let geometry = self.table.geometry();
         let header = Header {
-            shape: Shape {
-                layout: self.layout(),
-                segment_bits: geometry.segment_bits(),
-                segment_buckets: geometry.segment_buckets(),
-            },
+            shape: Shape::of(&self.table),
             profile: self.profile,
             len: self.len,
             entries: self.len,

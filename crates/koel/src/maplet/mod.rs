@@ -14,7 +14,7 @@ use core::fmt;
 
 use crate::Key;
 use crate::buffer::Buffer;
-use crate::filter::{Profile, geometry_of};
+use crate::filter::Profile;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::{Layout, SLOTS};
@@ -100,7 +100,7 @@ impl Maplet {
     /// An empty maplet; `None` where its bytes could not be addressed.
     fn empty(shape: Shape, profile: Profile) -> Option<Self> {
         let bytes = table_bytes(shape.layout, shape.buckets())?;
-        let table = Table::new(geometry_of(&shape), shape.layout, Buffer::zeroed(bytes));
+        let table = Table::new(shape.geometry(), shape.layout, Buffer::zeroed(bytes));
         Some(Self { table, profile, len: 0, body_checksum: None, search: Search::default() })
     }
 }
