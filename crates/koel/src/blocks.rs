@@ -9,7 +9,7 @@ use core::ops::Range;
 
 use crate::geometry::{BLOCK, Column, Places};
 use crate::layout::SLOTS;
-use crate::table::{GROUP, Table};
+use crate::table::{GROUP, Stretch, Table};
 use crate::vector::InstructionSet;
 use crate::{Key, KeyHasher};
 
@@ -26,6 +26,23 @@ pub(crate) trait Buckets {
 }
 
 impl<B: AsRef<[u8]>> Buckets for Table<B> {
+    #[inline]
+    fn locate_many(
+        &self,
+        set: InstructionSet,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        self.locate_many(set, hash, places);
+    }
+
+    #[inline(always)]
+    fn prefetch_group(&self, places: &Places, first: usize) {
+        self.prefetch_group(places, first);
+    }
+}
+
+impl<B: AsRef<[u8]>> Buckets for Table<B, Stretch> {
     #[inline]
     fn locate_many(
         &self,

@@ -37,11 +37,41 @@ impl Buffer {
         Self(Memory::Heap(alloc::vec![0; len]))
     }
 
+    /// So many zeros in memory that can [`grow`](Self::grow) without a copy where the allocator knows how: glibc moves pages, not bytes.
+    pub(crate) fn growing(len: usize) -> Self {
+        Self(Memory::Heap(alloc::vec![0; len]))
+    }
+
+    /// Adds zeros to make it `len` bytes long, with room for some more, so that this is seldom.
+    pub(crate) fn grow(&mut self, len: usize) {
+        #[cfg(feature = "huge-pages")]
+        if let Memory::Mapped(map) = &self.0 {
+            self.0 = Memory::Heap(map.to_vec());
+        }
+        match &mut self.0 {
+            Memory::Heap(bytes) => {
+                if len > bytes.capacity() {
+                    bytes.reserve_exact(len + len / 32 - bytes.len());
+                }
+                bytes.resize(len, 0);
+            }
+            #[cfg(feature = "huge-pages")]
+            Memory::Mapped(_) => {}
+        }
+    }
+
     /// A copy.
     pub(crate) fn copy_of(bytes: &[u8]) -> Self {
         let mut copy = Self::zeroed(bytes.len());
         copy.as_mut().copy_from_slice(bytes);
         copy
+    }
+}
+
+/// No bytes.
+impl Default for Buffer {
+    fn default() -> Self {
+        Self(Memory::Heap(Vec::new()))
     }
 }
 

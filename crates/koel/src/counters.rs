@@ -97,6 +97,20 @@ impl Counters {
         Ok(())
     }
 
+    /// Takes the whole counter out: its count, 0 without one.
+    pub(crate) fn remove(&mut self, identity: Identity) -> u64 {
+        self.counts.remove(&identity).unwrap_or(0)
+    }
+
+    /// Counts `times` more copies, without a limit.
+    pub(crate) fn add_all(&mut self, identity: Identity, times: u64) {
+        if times > 0 {
+            let count = self.counts.entry(identity).or_insert(0);
+            *count = count.saturating_add(times);
+            self.marks.set(identity);
+        }
+    }
+
     /// Counts one copy less; false without a counter.
     #[inline]
     pub(crate) fn take(&mut self, identity: Identity) -> bool {
@@ -120,7 +134,11 @@ impl Counters {
 
 impl ReadCounters for Counters {
     fn get(&self, identity: u64) -> u64 {
-        self.counts.get(&identity).copied().unwrap_or(0)
+        if self.marks.is_set(identity) {
+            self.counts.get(&identity).copied().unwrap_or(0)
+        } else {
+            0
+        }
     }
 
     fn len(&self) -> u64 {

@@ -198,6 +198,8 @@ pub enum ConvertError {
     },
     /// The count of all keys may pass 2^64 - 1.
     Overflow,
+    /// The filter has grown: its buckets are not where threads look for them.
+    Grown,
 }
 
 impl fmt::Display for ConvertError {
@@ -211,6 +213,9 @@ impl fmt::Display for ConvertError {
             Self::Overflow => {
                 f.write_str("the count of all keys may pass 2^64 - 1; remove copies first")
             }
+            Self::Grown => f.write_str(
+                "the filter has grown, and one for many threads cannot; build it from the keys",
+            ),
         }
     }
 }

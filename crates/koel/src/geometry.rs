@@ -89,6 +89,12 @@ impl Geometry {
         Self { buckets, segment_bits, segment_buckets, fraction_bits, fingerprints, reflections }
     }
 
+    /// Bits of a fingerprint besides the core.
+    #[inline]
+    pub(crate) fn fraction_bits(&self) -> u32 {
+        self.fraction_bits
+    }
+
     pub(crate) fn segment_bits(&self) -> u32 {
         self.segment_bits
     }
@@ -142,7 +148,7 @@ impl Geometry {
 /// The low 32 bits, for values that are known to have no others.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "callers pass numbers within a segment")]
-fn low_half(value: u64) -> u32 {
+pub(crate) fn low_half(value: u64) -> u32 {
     debug_assert!(value <= u64::from(u32::MAX));
     value as u32
 }

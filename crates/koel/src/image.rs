@@ -10,17 +10,21 @@
 
 use crate::error::ImageError;
 use crate::filter::Profile;
-use crate::geometry::CORE_BITS;
+use crate::geometry::{CORE_BITS, Geometry};
+use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::layout::{Codec, Layout, MAX_BUCKET_BITS, MAX_VALUE_BITS, SLOTS};
 use crate::sizing::{self, Shape};
+use crate::table::Stretch;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 192;
 /// The format this crate writes, and the newest it reads.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
+/// The version of what does not grow.
+const VERSION_WITHOUT_GROWTH: u16 = 1;
 /// The first bytes of every filter. The line ends and the end-of-file mark catch transfers that change text.
 const MAGIC: [u8; 8] = *b"koel\r\n\x1a\n";
 
@@ -40,12 +44,12 @@ const SEGMENT_BITS: Field = (18, 1, "segment bits");
 const HASH: Field = (19, 1, "hash");
 const SEGMENT_BUCKETS: Field = (20, 4, "segment buckets");
 const LEVEL: Field = (24, 1, "level");
-const CROSSING_BITS: Field = (25, 1, "crossing bits");
-const LOWER_BITS: Field = (26, 1, "fraction bits below the split");
-const UPPER_BITS: Field = (27, 1, "fraction bits above the split");
+const MARKED: Field = (25, 1, "marked");
+const FIRST_BITS: Field = (26, 1, "fraction bits at first");
+const FRACTION_BITS: Field = (27, 1, "fraction bits");
 const FLAGS: Field = (28, 4, "flags");
-const SPLIT: Field = (32, 8, "split pointer");
-const WIDENED: Field = (40, 8, "widened pointer");
+const SPLIT: Field = (32, 8, "split buckets");
+const MASS_LOW: Field = (40, 8, "mass, low half");
 const SEED: Field = (48, 16, "seed");
 const CAPACITY: Field = (64, 8, "capacity");
 const RATE: Field = (72, 8, "requested rate");
@@ -54,13 +58,14 @@ const ENTRIES: Field = (88, 8, "entries");
 const COUNTERS: Field = (96, 8, "counters");
 const COUNTER_LIMIT: Field = (104, 8, "counter limit");
 const DISTINCT: Field = (112, 8, "distinct entries");
-const RESERVED: Field = (120, 56, "reserved");
+const MASS_HIGH: Field = (120, 8, "mass, high half");
+const RESERVED: Field = (128, 48, "reserved");
 const BODY_CHECKSUM: Field = (176, 8, "body checksum");
 const HEADER_CHECKSUM: Field = (184, 8, "header checksum");
 
 /// Every field, in order and without gaps.
 #[cfg(test)]
-const FIELDS: [Field; 30] = [
+const FIELDS: [Field; 31] = [
     MAGIC_FIELD,
     VERSION_FIELD,
     HEADER_LENGTH,
@@ -74,12 +79,12 @@ const FIELDS: [Field; 30] = [
     HASH,
     SEGMENT_BUCKETS,
     LEVEL,
-    CROSSING_BITS,
-    LOWER_BITS,
-    UPPER_BITS,
+    MARKED,
+    FIRST_BITS,
+    FRACTION_BITS,
     FLAGS,
     SPLIT,
-    WIDENED,
+    MASS_LOW,
     SEED,
     CAPACITY,
     RATE,
@@ -88,27 +93,26 @@ const FIELDS: [Field; 30] = [
     COUNTERS,
     COUNTER_LIMIT,
     DISTINCT,
+    MASS_HIGH,
     RESERVED,
     BODY_CHECKSUM,
     HEADER_CHECKSUM,
 ];
 
-/// Fields that version 1 fixes; the growth fields say "never grown".
-const FIXED: [(Field, u64); 8] = [
-    (HEADER_LENGTH, HEADER_BYTES as u64),
-    (SLOT_COUNT, SLOTS as u64),
-    (CORE, CORE_BITS as u64),
-    (LEVEL, 0),
-    (CROSSING_BITS, 0),
-    (FLAGS, 0),
-    (SPLIT, 0),
-    (WIDENED, 0),
-];
+/// Fields that have one value.
+const FIXED: [(Field, u64); 3] =
+    [(HEADER_LENGTH, HEADER_BYTES as u64), (SLOT_COUNT, SLOTS as u64), (CORE, CORE_BITS as u64)];
+/// Fields that are zero in a table that has not been marked.
+const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, MASS_LOW, MASS_HIGH];
+/// The flag of what grows when it is full.
+const GROWABLE: u64 = 1;
 
 /// What a header says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
+    /// Buckets as they were built, in the layout that they have now.
     pub(crate) shape: Shape,
+    pub(crate) growth: Option<Growth>,
     pub(crate) profile: Profile,
     pub(crate) len: u64,
     pub(crate) entries: u64,
@@ -117,14 +121,38 @@ pub(crate) struct Header {
     pub(crate) body_checksum: u64,
 }
 
+/// How far a table of marked fingerprints has grown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Growth {
+    /// Fraction bits that the table was built with.
+    pub(crate) first_bits: u32,
+    pub(crate) level: u32,
+    pub(crate) split: u64,
+    pub(crate) mass: u128,
+}
+
+impl Growth {
+    pub(crate) fn of<B: AsRef<[u8]>>(grown: &Grown<B>) -> Self {
+        let addresses = grown.addresses();
+        Self {
+            first_bits: addresses.base().fraction_bits(),
+            level: addresses.level(),
+            split: addresses.split(),
+            mass: grown.mass(),
+        }
+    }
+}
+
 impl Header {
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let layout = self.shape.layout;
         let (hash, seed) = encode_hasher(self.profile.hasher);
-        let fraction_bits = u64::from(layout.fingerprint_bits() - CORE_BITS);
+        let fraction_bits = u64::from(layout.fraction_bits());
+        let growable = self.profile.growable || self.growth.is_some();
+        let version = if growable { VERSION } else { VERSION_WITHOUT_GROWTH };
         let mut bytes = Writer([0; HEADER_BYTES]);
         bytes.raw(MAGIC_FIELD, &MAGIC);
-        bytes.number(VERSION_FIELD, u64::from(VERSION));
+        bytes.number(VERSION_FIELD, u64::from(version));
         for (field, value) in FIXED {
             bytes.number(field, value);
         }
@@ -135,8 +163,19 @@ impl Header {
         bytes.number(SEGMENT_BITS, u64::from(self.shape.segment_bits));
         bytes.number(HASH, hash);
         bytes.number(SEGMENT_BUCKETS, u64::from(self.shape.segment_buckets));
-        bytes.number(LOWER_BITS, fraction_bits);
-        bytes.number(UPPER_BITS, fraction_bits);
+        bytes.number(
+            FIRST_BITS,
+            self.growth.map_or(fraction_bits, |growth| growth.first_bits.into()),
+        );
+        bytes.number(FRACTION_BITS, fraction_bits);
+        bytes.number(FLAGS, u64::from(self.profile.growable) * GROWABLE);
+        if let Some(Growth { level, split, mass, .. }) = self.growth {
+            bytes.number(MARKED, 1);
+            bytes.number(LEVEL, u64::from(level));
+            bytes.number(SPLIT, split);
+            bytes.raw(MASS_LOW, &mass.to_le_bytes()[..8]);
+            bytes.raw(MASS_HIGH, &mass.to_le_bytes()[8..]);
+        }
         bytes.raw(SEED, &seed);
         bytes.number(CAPACITY, self.profile.capacity);
         bytes.number(RATE, self.profile.rate.to_bits());
@@ -164,14 +203,17 @@ impl Header {
         };
         let fields = Reader(bytes);
         check_frame(fields)?;
-        let shape = decode_shape(fields)?;
+        let growth = decode_growth(fields)?;
+        let shape = decode_shape(fields, growth)?;
         let header = Self {
             shape,
+            growth,
             profile: Profile {
                 hasher: decode_hasher(fields)?,
                 capacity: fields.number(CAPACITY),
                 rate: f64::from_bits(fields.number(RATE)),
                 counter_limit: fields.number(COUNTER_LIMIT),
+                growable: fields.number(FLAGS) == GROWABLE,
             },
             len: fields.number(LEN),
             entries: fields.number(ENTRIES),
@@ -193,13 +235,35 @@ impl Header {
         Err(ImageError::Kind { asked: name(maplet), found: name(found) })
     }
 
+    /// Buckets of the table as it is now.
+    pub(crate) fn buckets(&self) -> u64 {
+        let built = self.shape.buckets();
+        self.growth.map_or(built, |growth| (built << growth.level) + growth.split)
+    }
+
+    /// The addresses of the table as it was built.
+    pub(crate) fn geometry(&self) -> Geometry {
+        let layout = self.shape.layout;
+        let first_bits = self.growth.map_or(layout.fraction_bits(), |growth| growth.first_bits);
+        let (segment_bits, buckets) = (self.shape.segment_bits, self.shape.segment_buckets);
+        Geometry::new(segment_bits, buckets, first_bits + CORE_BITS)
+    }
+
+    /// The addresses of the table as it is now, if its fingerprints are marked.
+    pub(crate) fn stretch(&self) -> Option<Stretch> {
+        let (growth, marked) = (self.growth?, self.shape.layout.marks()?);
+        Some(Stretch::new(self.geometry(), marked, growth.level, growth.split))
+    }
+
     /// Bounds what later arithmetic relies on: a rate that is a probability, counts that do not exceed each other.
     fn check_counts(&self, fields: Reader<'_>) -> Result<(), ImageError> {
         fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
-        fields.require(ENTRIES, self.entries <= self.shape.slots())?;
-        fields.require(LEN, self.len >= self.entries)?;
+        fields.require(ENTRIES, self.entries <= self.buckets() * SLOTS as u64)?;
+        // Growth may leave entries behind that are nobody's.
+        fields.require(LEN, self.len >= self.entries || self.growth.is_some())?;
         fields.require(DISTINCT, self.distinct <= self.entries)?;
-        fields.require(COUNTERS, self.counters <= self.distinct)?;
+        let named = if self.growth.is_some() { self.entries } else { self.distinct };
+        fields.require(COUNTERS, self.counters <= named)?;
         fields.require(COUNTER_LIMIT, self.profile.counter_limit >= self.counters)
     }
 }
@@ -218,7 +282,10 @@ fn check_frame(fields: Reader<'_>) -> Result<(), ImageError> {
     if fields.number(HEADER_CHECKSUM) != xxh3_64(&fields.0[..HEADER_CHECKSUM.0]) {
         return Err(ImageError::Checksum { part: "header" });
     }
-    fields.require(VERSION_FIELD, version == VERSION)?;
+    let grows = fields.number(FLAGS) == GROWABLE || fields.number(MARKED) == 1;
+    let expected = if grows { VERSION } else { VERSION_WITHOUT_GROWTH };
+    fields.require(VERSION_FIELD, version == expected)?;
+    fields.require(FLAGS, fields.number(FLAGS) <= GROWABLE)?;
     let reserved = &fields.0[RESERVED.0..RESERVED.0 + RESERVED.1];
     if let Some(&byte) = reserved.iter().find(|&&byte| byte != 0) {
         return Err(ImageError::Field { field: RESERVED.2, got: u64::from(byte) });
@@ -229,7 +296,7 @@ fn check_frame(fields: Reader<'_>) -> Result<(), ImageError> {
 }
 
 /// Layout and bucket counts, such that bucket numbers fit the hash.
-fn decode_shape(fields: Reader<'_>) -> Result<Shape, ImageError> {
+fn decode_shape(fields: Reader<'_>, growth: Option<Growth>) -> Result<Shape, ImageError> {
     let codec = match fields.number(CODEC) {
         0 => Codec::Plain,
         1 => Codec::SemiSorted,
@@ -245,18 +312,45 @@ fn decode_shape(fields: Reader<'_>) -> Result<Shape, ImageError> {
     let layout = Layout::new(codec, fingerprint_bits, value_bits)
         .filter(|_| narrow)
         .ok_or(fields.refuse(FINGERPRINT_BITS))?;
-    for field in [LOWER_BITS, UPPER_BITS] {
-        fields.require(field, fields.byte(field) == fingerprint_bits - CORE_BITS)?;
-    }
+    let layout = if growth.is_some() { layout.with_marks() } else { layout };
+    let first_bits = fields.byte(FIRST_BITS);
+    fields.require(FRACTION_BITS, fields.byte(FRACTION_BITS) == layout.fraction_bits())?;
+    let least = if growth.is_some() { 2 } else { layout.fraction_bits() };
+    fields.require(FIRST_BITS, (least..=layout.fraction_bits()).contains(&first_bits))?;
     let segment_bits = fields.byte(SEGMENT_BITS);
     let segment_buckets = u32::try_from(fields.number(SEGMENT_BUCKETS))
         .map_err(|_| fields.refuse(SEGMENT_BUCKETS))?;
     fields.require(SEGMENT_BUCKETS, segment_buckets > 0)?;
     fields.require(
         SEGMENT_BITS,
-        sizing::fits_hash(segment_bits, segment_buckets, fingerprint_bits),
+        sizing::fits_hash(segment_bits, segment_buckets, first_bits + CORE_BITS),
     )?;
-    Ok(Shape { layout, segment_bits, segment_buckets })
+    let shape = Shape { layout, segment_bits, segment_buckets };
+    if let (Some(growth), Some(marked)) = (growth, layout.marks()) {
+        let base = Geometry::new(segment_bits, segment_buckets, first_bits + CORE_BITS);
+        let sound = Stretch::new(base, marked, growth.level, growth.split).is_sound();
+        fields.require(SPLIT, sound)?;
+    }
+    Ok(shape)
+}
+
+/// How far the table has grown; `None` where its fingerprints are not marked.
+fn decode_growth(fields: Reader<'_>) -> Result<Option<Growth>, ImageError> {
+    if fields.number(MARKED) == 0 {
+        OF_GROWTH
+            .into_iter()
+            .try_for_each(|field| fields.require(field, fields.number(field) == 0))?;
+        return Ok(None);
+    }
+    fields.require(MARKED, fields.number(MARKED) == 1)?;
+    fields.require(FLAGS, fields.number(FLAGS) == GROWABLE)?;
+    fields.require(LEVEL, fields.byte(LEVEL) < u32::BITS)?;
+    Ok(Some(Growth {
+        first_bits: fields.byte(FIRST_BITS),
+        level: fields.byte(LEVEL),
+        split: fields.number(SPLIT),
+        mass: u128::from(fields.number(MASS_HIGH)) << 64 | u128::from(fields.number(MASS_LOW)),
+    }))
 }
 
 fn encode_codec(codec: Codec) -> u64 {

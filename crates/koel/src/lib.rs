@@ -13,6 +13,7 @@ mod counters;
 mod error;
 mod filter;
 mod geometry;
+mod growth;
 mod hash;
 mod image;
 mod key;

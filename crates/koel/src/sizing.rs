@@ -13,6 +13,7 @@ use core::ops::RangeInclusive;
 use crate::builder::Prefer;
 use crate::error::BuildError;
 use crate::geometry::{CORE_BITS, CORES, Geometry, HASH_BITS};
+use crate::growth;
 use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
 use crate::table::{Table, table_bytes};
 
@@ -23,6 +24,8 @@ const SMALL_WIDTHS: &[u32] = &[
 ];
 /// Fingerprint widths of a fast filter: those whose buckets seldom cross a cache line.
 const FAST_WIDTHS: &[u32] = &[8, 12, 16, 24, 32];
+/// The narrowest fingerprint of a filter that may grow: with fewer, many entries would be left without bits of their own.
+const GROWABLE_BITS: u32 = CORE_BITS + 5;
 /// Fingerprint widths of a maplet.
 const MAPLET_WIDTHS: RangeInclusive<u32> = 8..=32;
 
@@ -53,7 +56,8 @@ impl Shape {
     }
 
     pub(crate) fn geometry(&self) -> Geometry {
-        Geometry::new(self.segment_bits, self.segment_buckets, self.layout.fingerprint_bits())
+        let fingerprint_bits = self.layout.fraction_bits() + CORE_BITS;
+        Geometry::new(self.segment_bits, self.segment_buckets, fingerprint_bits)
     }
 
     pub(crate) fn buckets(&self) -> u64 {
@@ -62,26 +66,63 @@ impl Shape {
 
     /// Expected false-positive rate with `keys` distinct keys in the filter.
     pub(crate) fn rate_after(&self, keys: u64) -> f64 {
-        rate_after(keys, possible_entries(self.layout.fingerprint_bits(), self.buckets()))
+        rate_after(keys, possible_entries(self.layout.fraction_bits(), self.buckets()))
     }
 
     /// Expected entries with the fingerprint of an absent key, where `entries` are in the table.
     pub(crate) fn candidates_after(&self, entries: u64) -> f64 {
-        entries as f64 / possible_entries(self.layout.fingerprint_bits(), self.buckets())
-    }
-
-    pub(crate) fn slots(&self) -> u64 {
-        self.buckets() * SLOTS as u64
+        entries as f64 / possible_entries(self.layout.fraction_bits(), self.buckets())
     }
 }
 
 /// The smallest shape that takes `capacity` distinct keys and errs at most at `rate` then.
 pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
-    let widths = match prefer {
-        Prefer::Small => SMALL_WIDTHS,
-        Prefer::Fast => FAST_WIDTHS,
-    };
-    choose_among(widths, capacity, rate, prefer)
+    choose_among(widths(codec_of(prefer)), capacity, rate, prefer)
+}
+
+/// The same for a filter that may grow: with enough bits that few entries have none left after some doublings, and no more than can be marked.
+pub(crate) fn choose_growable(
+    capacity: u64,
+    rate: f64,
+    prefer: Prefer,
+) -> Result<Shape, BuildError> {
+    let all = widths(codec_of(prefer));
+    let first = all.partition_point(|&width| width < GROWABLE_BITS);
+    let shape = choose_among(&all[first..], capacity, rate, prefer)?;
+    growth::marked_layout(shape.layout).map(|_| shape).ok_or(growth::too_precise(rate))
+}
+
+/// The smallest shape with marks that takes about `capacity` distinct keys, and errs at most at `rate` after so many doublings.
+pub(crate) fn choose_marked(
+    (capacity, doublings): (u64, f64),
+    rate: f64,
+    prefer: Prefer,
+) -> Result<Shape, BuildError> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(BuildError::Rate { rate });
+    }
+    let codec = codec_of(prefer);
+    let marked = |&width| Layout::new(codec, width, 0).map(Layout::with_marks);
+    let layouts = widths(codec).iter().filter_map(marked);
+    let enough = layouts.filter(|layout| layout.fraction_bits() + CORE_BITS >= GROWABLE_BITS);
+    let shapes = enough.filter_map(|layout| shape(capacity, layout, prefer));
+    let reached = |shape: &Shape| growth::rate_when_full(shape.layout, doublings);
+    shapes.into_iter().find(|shape| reached(shape) <= rate).ok_or(growth::too_precise(rate))
+}
+
+fn codec_of(prefer: Prefer) -> Codec {
+    match prefer {
+        Prefer::Small => Codec::SemiSorted,
+        Prefer::Fast => Codec::Plain,
+    }
+}
+
+/// Fingerprint widths of filters, ascending.
+pub(crate) fn widths(codec: Codec) -> &'static [u32] {
+    match codec {
+        Codec::SemiSorted => SMALL_WIDTHS,
+        Codec::Plain => FAST_WIDTHS,
+    }
 }
 
 /// The same with buckets that fill an atomic word.
@@ -103,10 +144,7 @@ fn choose_among(
     if !(rate > 0.0 && rate < 1.0) {
         return Err(BuildError::Rate { rate });
     }
-    let codec = match prefer {
-        Prefer::Small => Codec::SemiSorted,
-        Prefer::Fast => Codec::Plain,
-    };
+    let codec = codec_of(prefer);
     let mut smallest = None;
     for &width in widths {
         let Some(shape) =
@@ -157,6 +195,12 @@ pub(crate) fn choose_maplet(
     }
 }
 
+/// How often `first` keys must double to be `last`, rounded up to a whole number.
+pub(crate) fn doublings(first: u64, last: u64) -> f64 {
+    let times = last.div_ceil(first.max(1));
+    f64::from(u64::BITS - (times.max(1) - 1).leading_zeros())
+}
+
 /// Buckets for `capacity` keys in this layout; `None` if a hash cannot address them.
 fn shape(capacity: u64, layout: Layout, prefer: Prefer) -> Option<Shape> {
     let load = match prefer {
@@ -197,8 +241,8 @@ pub(crate) fn fits_hash(segment_bits: u32, segment_buckets: u32, fingerprint_bit
 }
 
 /// Entries that keys can have, each as likely as any other: half as many as there are buckets times fingerprints, because an entry has two buckets.
-pub(crate) fn possible_entries(fingerprint_bits: u32, buckets: u64) -> f64 {
-    (CORES << (fingerprint_bits - CORE_BITS)) as f64 * buckets as f64 / 2.0
+pub(crate) fn possible_entries(fraction_bits: u32, buckets: u64) -> f64 {
+    (CORES << fraction_bits) as f64 * buckets as f64 / 2.0
 }
 
 /// Probability that an absent key has an entry that one of `keys` keys has: `1 - exp(-keys/possible)`, as a series.

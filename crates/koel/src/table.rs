@@ -8,7 +8,7 @@
 //! that the two cache misses overlap. All methods speak of single entries in single buckets; who may move where is `placement.rs`.
 
 use crate::buffer::Buffer;
-use crate::geometry::{Geometry, Place};
+use crate::geometry::Geometry;
 use crate::layout::{Bucket, Form, Lanes, Layout, Quad, SLOTS, Word};
 use crate::prefetch::prefetch;
 
@@ -28,14 +28,19 @@ macro_rules! in_form {
 mod block;
 mod candidates;
 mod edit;
+mod fixed;
+mod grown;
 mod pair;
+mod stretch;
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use block::test;
 pub(crate) use block::{GROUP, Words};
 pub(crate) use candidates::Candidates;
 pub(crate) use edit::{Put, Taken};
+pub(crate) use grown::Match;
 pub(crate) use pair::{Neighbour, Pair};
+pub(crate) use stretch::{Prefix, Site, Spot, Stretch};
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
@@ -47,23 +52,45 @@ pub(crate) fn table_bytes(layout: Layout, buckets: u64) -> Option<usize> {
     words.checked_mul(8)?.checked_add(PADDING).filter(|&bytes| isize::try_from(bytes).is_ok())
 }
 
-/// Buckets and their shape.
+/// Buckets and their shape. The addressing `A` says where a key may live: [`Geometry`] in a table of one size, `Stretch` in one that grows.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Table<B> {
-    geometry: Geometry,
+pub(crate) struct Table<B, A = Geometry> {
+    geometry: A,
     layout: Layout,
     lanes: Lanes,
     bytes: B,
 }
 
-impl<B: AsRef<[u8]>> Table<B> {
+/// Who says how many buckets a table has.
+pub(crate) trait Addressing: Clone {
+    /// Buckets of the whole table.
+    fn buckets(&self) -> u64;
+}
+
+impl Addressing for Geometry {
+    #[inline]
+    fn buckets(&self) -> u64 {
+        self.buckets()
+    }
+}
+
+/// Whatever the addressing.
+impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The table in `bytes`, which are as many as [`table_bytes`] says.
-    pub(crate) fn new(geometry: Geometry, layout: Layout, bytes: B) -> Self {
+    pub(crate) fn new(geometry: A, layout: Layout, bytes: B) -> Self {
         debug_assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, geometry.buckets()));
         Self { geometry, layout, lanes: Lanes::new(layout), bytes }
     }
 
-    pub(crate) fn geometry(&self) -> &Geometry {
+    /// A table whose bytes are elsewhere: only its shape may be asked for.
+    pub(crate) fn vacant(geometry: A, layout: Layout) -> Self
+    where
+        B: Default,
+    {
+        Self { geometry, layout, lanes: Lanes::new(layout), bytes: B::default() }
+    }
+
+    pub(crate) fn geometry(&self) -> &A {
         &self.geometry
     }
 
@@ -75,101 +102,11 @@ impl<B: AsRef<[u8]>> Table<B> {
         self.bytes.as_ref()
     }
 
-    /// Whether either bucket of `place` holds its fingerprint. O(1): two loads, no branch on the data.
-    #[inline(always)]
-    pub(crate) fn contains(&self, place: &Place) -> bool {
-        let (pair, fingerprint) = (place.buckets(), place.fingerprint);
-        match self.lanes.form() {
-            Form::Plain => {
-                self.lanes.pair_has::<false>(self.load_pair::<_, false>(pair), fingerprint)
-            }
-            Form::Sorted => {
-                self.lanes.pair_has::<true>(self.load_pair::<_, true>(pair), fingerprint)
-            }
-            _ => self.contains_wide(pair, fingerprint),
-        }
-    }
-
-    #[cold]
-    fn contains_wide(&self, pair: (u64, u64), fingerprint: u64) -> bool {
-        in_form!(self, either_has(pair, fingerprint))
-    }
-
-    #[inline(always)]
-    fn either_has<W: Word, const SORTED: bool>(&self, pair: (u64, u64), fingerprint: u64) -> bool {
-        let words = self.load_pair::<W, SORTED>(pair);
-        let opened = words.map(|word| (word, self.lanes.nibbles::<W, SORTED>(word)));
-        let pattern = self.lanes.pattern::<W, SORTED>(fingerprint);
-        self.lanes.either_has::<W, SORTED>(opened, pattern)
-    }
-
-    /// How many entries of the pair of buckets equal `slot`.
-    pub(crate) fn copies(&self, place: &Place, slot: u64) -> u64 {
-        in_form!(self, copies_in(place, slot))
-    }
-
-    fn copies_in<W: Word, const SORTED: bool>(&self, place: &Place, slot: u64) -> u64 {
-        self.pair::<W, SORTED>(self.bits(place), slot).copies(&self.lanes)
-    }
-
-    /// The bits of the table that the two buckets of `place` start at.
-    #[inline(always)]
-    pub(crate) fn bits(&self, place: &Place) -> [u64; 2] {
-        let (home, alternate) = place.buckets();
-        [home, alternate].map(|bucket| bucket * self.lanes.bucket_bits())
-    }
-
     /// The buckets at `bits`, and where `slot` is in them.
     #[inline(always)]
     fn pair<W: Word, const SORTED: bool>(&self, bits: [u64; 2], slot: u64) -> Pair<W> {
         let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
         Pair::new::<SORTED>(&self.lanes, words, bits[0] == bits[1], slot)
-    }
-
-    /// The slots of bucket `local` of the segment that starts at `base`, each with its other bucket.
-    pub(crate) fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
-        in_form!(self, neighbours_in(base, local))
-    }
-
-    #[inline]
-    fn neighbours_in<W: Word, const SORTED: bool>(
-        &self,
-        base: u64,
-        local: u32,
-    ) -> [Neighbour; SLOTS] {
-        let other = |slot| self.geometry.alternate(local, self.layout.fingerprint_of(slot));
-        let load = |local| self.load::<W, SORTED>(base + u64::from(local));
-        Neighbour::all_of::<W, SORTED>(&self.lanes, local, other, load)
-    }
-
-    /// Asks the memory for the other buckets of the entries of bucket `local`.
-    pub(crate) fn prefetch_neighbours(&self, base: u64, local: u32) {
-        in_form!(self, prefetch_neighbours_in(base, local));
-    }
-
-    #[inline]
-    fn prefetch_neighbours_in<W: Word, const SORTED: bool>(&self, base: u64, local: u32) {
-        let word = self.load::<W, SORTED>(base + u64::from(local));
-        for slot in self.lanes.slots::<W, SORTED>(word) {
-            let target = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
-            self.prefetch((base + u64::from(target)) * self.lanes.bucket_bits());
-        }
-    }
-
-    /// Asks the memory for what a search will look at first, where both buckets of `place` are full.
-    #[inline]
-    pub(crate) fn prefetch_search(&self, place: &Place) {
-        if in_form!(self, is_full(place)) {
-            self.prefetch_neighbours(place.base, place.home);
-            self.prefetch_neighbours(place.base, place.alternate);
-        }
-    }
-
-    #[inline(always)]
-    fn is_full<W: Word, const SORTED: bool>(&self, place: &Place) -> bool {
-        let words = self.load_pair::<W, SORTED>(place.buckets());
-        let [home, alternate] = words.map(|word| self.lanes.empty::<W, SORTED>(word));
-        (home | alternate) == W::ZERO
     }
 
     /// Asks the memory for the bucket that starts at bit `bit`.
@@ -216,7 +153,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 
     /// The same table in memory of its own.
-    pub(crate) fn to_owned_table(&self) -> Table<Buffer> {
+    pub(crate) fn to_owned_table(&self) -> Table<Buffer, A> {
         Table::new(self.geometry.clone(), self.layout, Buffer::copy_of(self.bytes()))
     }
 
@@ -230,29 +167,6 @@ impl<B: AsRef<[u8]>> Table<B> {
     /// All buckets in order, decoded.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Bucket> {
         (0..self.geometry.buckets()).map(|bucket| self.read(bucket))
-    }
-
-    /// The place of every entry, those stored twice only once. O(buckets).
-    pub(crate) fn distinct_entries(&self) -> impl Iterator<Item = Place> {
-        let segment_buckets = self.geometry.segment_buckets();
-        let segments = (0..self.geometry.buckets()).step_by(segment_buckets as usize);
-        segments.flat_map(move |base| {
-            (0..segment_buckets).flat_map(move |home| self.first_entries(base, home))
-        })
-    }
-
-    /// The entries of a bucket that stand in no slot before, of this bucket or of an earlier one.
-    fn first_entries(&self, base: u64, home: u32) -> impl Iterator<Item = Place> {
-        let bucket = self.read(base + u64::from(home)).0;
-        (0..bucket.len()).filter_map(move |i| {
-            let slot = bucket[i];
-            let fingerprint = self.layout.fingerprint_of(slot);
-            let alternate = self.geometry.alternate(home, fingerprint);
-            let place = Place { base, home, alternate, fingerprint };
-            let earlier = || self.read(base + u64::from(alternate)).copies(slot) > 0;
-            let repeated = bucket[..i].contains(&slot) || (alternate < home && earlier());
-            (slot != 0 && !repeated).then_some(place)
-        })
     }
 }
 

@@ -55,7 +55,32 @@ fn images() -> Vec<Vec<u8>> {
             images.push(filter.to_bytes());
         }
     }
+    images.extend(grown_images());
     images.dedup();
+    images
+}
+
+/// Filters that grow: some have not grown yet, some have a little, some several times.
+fn grown_images() -> Vec<Vec<u8>> {
+    let mut images = Vec::new();
+    for (prefer, rate) in [(Prefer::Small, 0.05), (Prefer::Small, 0.001), (Prefer::Fast, 0.01)] {
+        let ways = [
+            CuckooFilter::builder(20, rate).growable(),
+            CuckooFilter::builder(1000, rate).grow_from(1),
+        ];
+        for way in ways {
+            let empty = way.prefer(prefer).build().expect("rates of this list can be built");
+            let mut filter = CuckooFilter::from_bytes(&image::reshape(&empty.to_bytes(), 0, 3))
+                .expect("reshaped filters are sound");
+            for (i, hash) in keys::hashes(1, 80).enumerate() {
+                let hash = if i % 5 == 2 { keys::splitmix64(i as u64 % 2) } else { hash };
+                if i % 10 == 0 {
+                    images.push(filter.to_bytes());
+                }
+                filter.insert_hash(hash).expect("it grows");
+            }
+        }
+    }
     images
 }
 

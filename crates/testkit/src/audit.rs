@@ -4,6 +4,8 @@
 //! as soon as a fuzzer finds bytes they disagree about. Written for clarity: it takes a bucket
 //! apart bit by bit and keeps every entry in a map.
 
+mod growth;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -11,6 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::image::{BODY_CHECKSUM, HEADER_BYTES, HEADER_CHECKSUM};
 use crate::places::{Entry, Places};
+use growth::Grown;
 
 /// What the format says of these bytes: nothing, or the first rule they break.
 ///
@@ -25,19 +28,34 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     require(header.number(HEADER_CHECKSUM, 8) == xxh3_64(&image[..HEADER_CHECKSUM]), "header")?;
     require(header.number(BODY_CHECKSUM, 8) == xxh3_64(body), "body checksum")?;
 
-    let buckets_end = u128::from(header.buckets()) * u128::from(header.bucket_bits());
+    let grown = if header.is_marked() { Some(Grown::of(&header)?) } else { None };
+    let buckets = grown.as_ref().map_or(header.buckets(), Grown::buckets);
+    let buckets_end = u128::from(buckets) * u128::from(header.bucket_bits());
     let table_bytes = buckets_end.div_ceil(64) * 8 + 16;
     let counters = header.number(96, 8);
     let length = table_bytes + u128::from(counters) * 16;
     require(length == body.len() as u128, "length")?;
     let (table, records) = body.split_at(usize::try_from(table_bytes).expect("within the body"));
+    check_padding(&header, table, buckets)?;
+    let (in_use, keys) = (header.number(88, 8), u128::from(header.number(80, 8)));
 
+    if let Some(grown) = grown {
+        let names = grown.names(table)?;
+        require(names.len() as u64 == in_use, "entries")?;
+        require(header.number(112, 8) <= in_use, "distinct entries")?;
+        require(counters <= in_use, "more counters than entries")?;
+        grown.check_mass(&names)?;
+        let named = grown.identities(&names);
+        let counted = read_counters(records, |identity| named.contains(&identity.into()))?;
+        return require(keys <= counted + u128::from(in_use), "keys");
+    }
     let entries = read_table(&header, table)?;
-    require(entries.values().sum::<u64>() == header.number(88, 8), "entries")?;
+    require(entries.values().sum::<u64>() == in_use, "entries")?;
     require(entries.len() as u64 == header.number(112, 8), "distinct entries")?;
-    let counted = read_counters(&header, records, &entries)?;
-    let keys = counted + u128::from(header.number(88, 8));
-    require(keys == u128::from(header.number(80, 8)), "keys")
+    let f = header.fingerprint_bits();
+    let entry = |identity| Entry { lower: identity >> f, fingerprint: identity & ((1 << f) - 1) };
+    let counted = read_counters(records, |identity| entries.contains_key(&entry(identity)))?;
+    require(keys == counted + u128::from(in_use), "keys")
 }
 
 fn require(holds: bool, rule: &'static str) -> Result<(), &'static str> {
@@ -56,6 +74,14 @@ impl Header<'_> {
         self.number(15, 1)
     }
 
+    fn is_marked(&self) -> bool {
+        self.number(25, 1) == 1
+    }
+
+    fn fraction_bits(&self) -> u64 {
+        self.fingerprint_bits() - 6 - self.number(25, 1)
+    }
+
     fn is_semi_sorted(&self) -> bool {
         self.number(13, 1) == 1
     }
@@ -70,16 +96,19 @@ impl Header<'_> {
 
     fn check_constants(&self) -> Result<(), &'static str> {
         require(self.0.starts_with(b"koel\r\n\x1a\n"), "magic")?;
-        require(self.number(8, 2) == 1, "version")?;
+        let grows = self.number(28, 4) > 0 || self.is_marked();
+        require(self.number(8, 2) == if grows { 2 } else { 1 }, "version")?;
         require(self.number(10, 2) == 192, "header length")?;
         require(self.number(12, 1) == 0, "kind")?;
         require(self.number(14, 1) == 4, "slots")?;
         require(self.number(16, 1) == 6, "core bits")?;
         require(self.number(17, 1) == 0, "value bits")?;
-        require(self.number(24, 2) == 0, "level or crossing bits")?;
-        require(self.number(28, 4) == 0, "flags")?;
-        require(self.number(32, 8) == 0 && self.number(40, 8) == 0, "split or widened pointer")?;
-        require(self.0[120..176].iter().all(|&byte| byte == 0), "reserved")
+        require(self.number(25, 1) <= 1, "marked")?;
+        require(self.number(28, 4) <= 1, "flags")?;
+        let growth = [(24, 1), (32, 8), (40, 8), (120, 8)];
+        let is_zero = growth.iter().all(|&(offset, bytes)| self.number(offset, bytes) == 0);
+        require(self.is_marked() || is_zero, "growth without marks")?;
+        require(self.0[128..176].iter().all(|&byte| byte == 0), "reserved")
     }
 
     fn check_shape(&self) -> Result<(), &'static str> {
@@ -90,10 +119,13 @@ impl Header<'_> {
             _ => return Err("codec"),
         };
         require((8..=widest).contains(&f), "fingerprint bits")?;
-        require(self.number(26, 1) == f - 6 && self.number(27, 1) == f - 6, "fraction bits")?;
+        let first = self.number(26, 1);
+        require(self.number(27, 1) == self.fraction_bits(), "fraction bits")?;
+        let least = if self.is_marked() { 2 } else { self.fraction_bits() };
+        require((least..=self.fraction_bits()).contains(&first), "fraction bits at first")?;
         require(m >= 1, "segment buckets")?;
         let bits_of_m = u64::from((m - 1).checked_ilog2().map_or(0, |log| log + 1));
-        require(bits_of_m + k + f <= 56, "segment bits")
+        require(bits_of_m + k + 6 + first <= 56, "segment bits")
     }
 
     fn check_profile(&self) -> Result<(), &'static str> {
@@ -110,22 +142,29 @@ fn read_table(header: &Header<'_>, table: &[u8]) -> Result<BTreeMap<Entry, u64>,
     let places = Places::of(header.0);
     let mut entries = BTreeMap::new();
     for bucket in 0..header.buckets() {
-        let start = bucket * header.bucket_bits();
-        let slots = if header.is_semi_sorted() {
-            semi_sorted_slots(table, start, header.fingerprint_bits())?
-        } else {
-            let f = header.fingerprint_bits();
-            [0, 1, 2, 3].map(|slot| bits(table, start + slot * f, f))
-        };
+        let slots = slots_of(header, table, bucket)?;
         for fingerprint in slots.into_iter().filter(|&slot| slot != 0) {
             require(fingerprint >> places.fraction_bits() != 0, "a core of 0")?;
             *entries.entry(places.entry_in(bucket, fingerprint)).or_default() += 1;
         }
     }
-    let end = header.buckets() * header.bucket_bits();
-    let zeros = (end..table.len() as u64 * 8).all(|bit| bits(table, bit, 1) == 0);
-    require(zeros, "zeros behind the last bucket")?;
     Ok(entries)
+}
+
+/// Whether all bits behind the last of so many buckets are zero.
+fn check_padding(header: &Header<'_>, table: &[u8], buckets: u64) -> Result<(), &'static str> {
+    let end = buckets * header.bucket_bits();
+    let zeros = (end..table.len() as u64 * 8).all(|bit| bits(table, bit, 1) == 0);
+    require(zeros, "zeros behind the last bucket")
+}
+
+/// The four slots of a bucket.
+fn slots_of(header: &Header<'_>, table: &[u8], bucket: u64) -> Result<[u64; 4], &'static str> {
+    let (start, f) = (bucket * header.bucket_bits(), header.fingerprint_bits());
+    if header.is_semi_sorted() {
+        return semi_sorted_slots(table, start, f);
+    }
+    Ok([0, 1, 2, 3].map(|slot| bits(table, start + slot * f, f)))
 }
 
 fn semi_sorted_slots(table: &[u8], start: u64, f: u64) -> Result<[u64; 4], &'static str> {
@@ -156,18 +195,12 @@ fn codes() -> &'static [[u64; 4]] {
     })
 }
 
-/// The sum of all counts.
-fn read_counters(
-    header: &Header<'_>,
-    records: &[u8],
-    entries: &BTreeMap<Entry, u64>,
-) -> Result<u128, &'static str> {
+/// The sum of all counts, each of an entry that `is_name` knows.
+fn read_counters(records: &[u8], is_name: impl Fn(u64) -> bool) -> Result<u128, &'static str> {
     let (mut sum, mut last) = (0, None);
     for record in records.chunks(16) {
         let (identity, count) = (Header(record).number(0, 8), Header(record).number(8, 8));
-        let f = header.fingerprint_bits();
-        let entry = Entry { lower: identity >> f, fingerprint: identity & ((1 << f) - 1) };
-        require(entries.contains_key(&entry), "a counter beside no entry")?;
+        require(is_name(identity), "a counter beside no entry")?;
         require(last < Some(identity), "counters out of order")?;
         require(count > 0, "a count of 0")?;
         last = Some(identity);

@@ -53,6 +53,10 @@ pub fn reshape(image: &[u8], segment_bits: u8, segment_buckets: u32) -> Vec<u8> 
     // Keys, entries, counters and distinct entries.
     header[80..104].fill(0);
     header[112..120].fill(0);
+    // Level, split buckets and mass.
+    header[24] = 0;
+    header[32..48].fill(0);
+    header[120..128].fill(0);
     let (semi_sorted, value_bits) = (header[13] == 1, usize::from(header[17]));
     let slot_bits = match usize::from(header[15]) + value_bits {
         33.. if value_bits > 0 => 64,

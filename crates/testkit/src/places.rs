@@ -32,7 +32,7 @@ impl Places {
         Self {
             segment_bits: u32::from(image[18]),
             segment_buckets: u64::from(u32::from_le_bytes(buckets)),
-            fingerprint_bits: u32::from(image[15]),
+            fingerprint_bits: 6 + u32::from(image[26]),
         }
     }
 

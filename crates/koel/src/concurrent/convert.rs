@@ -52,6 +52,9 @@ impl TryFrom<CuckooFilter> for ConcurrentFilter {
     type Error = ConvertError;
 
     fn try_from(filter: CuckooFilter) -> Result<Self, ConvertError> {
+        if filter.has_grown() {
+            return Err(ConvertError::Grown);
+        }
         let bucket_bits = filter.layout().bucket_bits();
         if bucket_bits > u64::BITS {
             return Err(ConvertError::TooWide { bucket_bits });

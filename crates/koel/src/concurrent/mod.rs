@@ -208,7 +208,7 @@ impl ConcurrentFilter {
     /// buckets are taken for other keys. A [`snapshot`](Self::snapshot) says it exactly.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        let bits = self.cells.layout.fingerprint_bits();
+        let bits = self.cells.layout.fraction_bits();
         let possible = sizing::possible_entries(bits, self.cells.geometry.buckets());
         self.slots_in_use() as f64 / possible
     }

@@ -60,7 +60,7 @@ impl Builder {
         insert: impl Fn(&mut CuckooFilter, &[K]) -> Result<(), Full>,
     ) -> Result<CuckooFilter, BuildError> {
         let mut filter = self.build()?;
-        if filter.segments() > 1 {
+        if filter.segments() > 1 && filter.grown.is_none() {
             let parts = self.partition(keys, filter.table.geometry().segment_bits(), &hash);
             if self.fill_segments(&mut filter, &parts).is_ok() {
                 return Ok(filter);

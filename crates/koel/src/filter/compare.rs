@@ -8,14 +8,19 @@
 //! Errors: of a keys in the first filter only, b in the second only and c in both, keys that share an entry change the estimate of c when one is of a and the
 //! other of b, or both of c. There are about `a b / U` and `c c / 2 U` such pairs, as if drawn by chance (Poisson), so
 //! the variance is the same. The other estimates follow in the same way.
+//! In filters that have grown, an entry of one counts as common when one of the other continues it or is continued by it; `U` is then the number of entries by which chance alone would
+//! make as many.
 //! Cost: O(buckets) of both filters.
 
+use core::convert::Infallible;
 use core::fmt;
 
+use super::grown::merge::{Lengths, chance};
 use crate::CuckooFilter;
 use crate::error::MergeError;
 use crate::sizing;
 use crate::store::Store;
+use crate::table::Stretch;
 
 /// An entry as it is stored, for all the keys that share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,14 +150,23 @@ impl<S: Store> CuckooFilter<S> {
     /// # Ok::<(), koel::Full>(())
     /// ```
     pub fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.table.distinct_entries().map(|place| {
+        let built = self.grown.is_none().then(|| self.table.distinct_entries());
+        let built = built.into_iter().flatten().map(|place| {
             let (home, alternate) = place.buckets();
             Entry {
                 bucket: home.min(alternate),
                 fingerprint: place.fingerprint,
                 count: self.count_place(&place),
             }
-        })
+        });
+        let grown = self.grown.iter().flat_map(|grown| {
+            grown.table().distinct_entries().map(|entry| Entry {
+                bucket: entry.bucket,
+                fingerprint: entry.slot,
+                count: self.count_entry(grown, &entry),
+            })
+        });
+        built.chain(grown)
     }
 
     /// Counts what this filter, the first, and `other`, the second, have in common. Call [`verify`](Self::verify) first on a view that you do not
@@ -175,31 +189,63 @@ impl<S: Store> CuckooFilter<S> {
     /// [`MergeError::Incompatible`] where the filters differ in layout, size or hash: their entries say nothing about each other.
     pub fn compare<T: Store>(&self, other: &CuckooFilter<T>) -> Result<Comparison, MergeError> {
         self.check_compatible(other)?;
-        let [first, second] = [self.surplus_over(other), other.surplus_over(self)];
+        let addresses = self.common_addresses(other);
+        let surpluses = match &addresses {
+            None => [self.surplus_over(other), other.surplus_over(self)],
+            Some(addresses) => {
+                [self.surplus_grown(other, addresses), other.surplus_grown(self, addresses)]
+            }
+        };
+        let [first, second] = &surpluses;
+        let lengths = [&first.lengths, &second.lengths];
         Ok(Comparison {
             distinct: [first.distinct, second.distinct],
             common: first.common,
             surplus: [first.surplus, second.surplus],
-            possible: self.possible_entries(),
+            possible: addresses.map_or(self.possible_entries(), |it| 1.0 / chance(&it, lengths)),
         })
+    }
+
+    /// The entries of this filter beside those of `other`, where one of them has grown at least.
+    fn surplus_grown<T: Store>(&self, other: &CuckooFilter<T>, addresses: &Stretch) -> Surplus {
+        let mut found = Surplus::default();
+        let Ok(()) = self.each_prefix(addresses, |prefix, ours| {
+            found.note(ours, other.count_relatives(prefix));
+            found.lengths[prefix.length as usize % 64] += 1;
+            Ok::<(), Infallible>(())
+        });
+        found
     }
 
     fn surplus_over<T: Store>(&self, other: &CuckooFilter<T>) -> Surplus {
         let mut found = Surplus::default();
         for place in self.table.distinct_entries() {
-            let (ours, theirs) = (self.count_place(&place), other.count_place(&place));
-            found.distinct += 1;
-            found.common += u64::from(theirs > 0);
-            found.surplus = found.surplus.saturating_add(ours.saturating_sub(theirs));
+            found.note(self.count_place(&place), other.count_place(&place));
         }
         found
     }
 }
 
 /// The entries of one filter beside those of another.
-#[derive(Default)]
 struct Surplus {
     distinct: u64,
     common: u64,
     surplus: u64,
+    /// How long they are, in a filter that has grown.
+    lengths: Lengths,
+}
+
+impl Default for Surplus {
+    fn default() -> Self {
+        Self { distinct: 0, common: 0, surplus: 0, lengths: [0; 64] }
+    }
+}
+
+impl Surplus {
+    /// An entry, so often in this filter and so often in the other.
+    fn note(&mut self, ours: u64, theirs: u64) {
+        self.distinct += 1;
+        self.common += u64::from(theirs > 0);
+        self.surplus = self.surplus.saturating_add(ours.saturating_sub(theirs));
+    }
 }

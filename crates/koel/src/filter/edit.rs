@@ -19,7 +19,8 @@ impl CuckooFilter {
     ///
     /// # Errors
     /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) distinct keys are in, unless
-    /// [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat.
+    /// [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat. A [growable](crate::Builder::growable) filter grows instead, as far as
+    /// addresses of 32 bits go: 16 billion keys.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
         self.insert_hash(self.hasher().hash(key))
@@ -31,7 +32,13 @@ impl CuckooFilter {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) -> Result<(), Full> {
-        self.add_one(&self.table.geometry().locate(hash))
+        if self.grown.is_some() {
+            return self.insert_grown(hash);
+        }
+        match self.add_one(&self.table.geometry().locate(hash)) {
+            Ok(()) => Ok(()),
+            Err(full) => self.insert_growing(hash, full),
+        }
     }
 
     /// Adds `key` unless it is there already; true if it was added.
@@ -52,8 +59,15 @@ impl CuckooFilter {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_unique_hash(&mut self, hash: u64) -> Result<bool, Full> {
+        if let Some(grown) = &self.grown {
+            let new = !grown.contains(hash);
+            return if new { self.insert_grown(hash).map(|()| true) } else { Ok(false) };
+        }
         let place = self.table.geometry().locate(hash);
-        self.add_unique(self.table.bits(&place), place.fingerprint, || place)
+        match self.add_unique(self.table.bits(&place), place.fingerprint, || place) {
+            Ok(new) => Ok(new),
+            Err(full) => self.insert_growing(hash, full).map(|()| true),
+        }
     }
 
     /// Adds the entry unless it is there.
@@ -96,6 +110,9 @@ impl CuckooFilter {
 
     /// [`remove`](Self::remove) for a key hashed beforehand.
     pub fn remove_hash(&mut self, hash: u64) -> bool {
+        if self.grown.is_some() {
+            return self.remove_grown(hash);
+        }
         let place = self.table.geometry().locate(hash);
         let (home, alternate) = place.buckets();
         self.take_one(home.min(alternate), self.table.bits(&place), place.fingerprint)
@@ -119,9 +136,12 @@ impl CuckooFilter {
         true
     }
 
-    /// Forgets every key.
+    /// Forgets every key. The size stays.
     pub fn clear(&mut self) {
-        self.table.clear();
+        match &mut self.grown {
+            None => self.table.clear(),
+            Some(grown) => grown.clear(),
+        }
         self.counters.clear();
         self.entries = 0;
         self.distinct = 0;

@@ -11,11 +11,13 @@ use core::convert::Infallible;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::CuckooFilter;
+use crate::buffer::Buffer;
 use crate::counters::{self, Counters, RECORD_BYTES, ReadCounters, StoredCounters};
 use crate::error::ImageError;
 use crate::filter::FilterView;
 use crate::geometry::{CORE_BITS, CORES};
-use crate::image::{HEADER_BYTES, Header};
+use crate::growth::Grown;
+use crate::image::{Growth, HEADER_BYTES, Header};
 use crate::placement::Search;
 use crate::sizing::Shape;
 use crate::store::Store;
@@ -30,7 +32,8 @@ impl CuckooFilter {
         let view = FilterView::open(bytes)?;
         view.verify()?;
         Ok(Self {
-            table: view.table.to_owned_table(),
+            table: view.owned_table(),
+            grown: view.grown.as_ref().map(Grown::to_owned_table),
             counters: Counters::from_iter(view.counters.iter()),
             profile: view.profile,
             len: view.len,
@@ -49,14 +52,23 @@ impl<'a> FilterView<'a> {
     /// [`ImageError`] where the header is not one, or where the length does not fit it.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
         let header = Header::decode(bytes)?.of_kind(false)?;
-        let shape = header.shape;
+        let layout = header.shape.layout;
         let body = &bytes[HEADER_BYTES..];
         let (table, records) = split_body(&header, body).ok_or(ImageError::Length {
             expected: expected_length(&header),
             got: bytes.len() as u64,
         })?;
+        let (built, grown) = match header.stretch() {
+            None => (Table::new(header.geometry(), layout, table), None),
+            Some(stretch) => {
+                let mass = header.growth.map_or(0, |growth| growth.mass);
+                let grown = Grown::new(Table::new(stretch, layout, table), mass);
+                (Table::vacant(header.geometry(), layout), Some(grown))
+            }
+        };
         Ok(Self {
-            table: Table::new(shape.geometry(), shape.layout, table),
+            table: built,
+            grown,
             counters: StoredCounters::new(records),
             profile: header.profile,
             len: header.len,
@@ -70,14 +82,14 @@ impl<'a> FilterView<'a> {
 
 /// Buckets and counters, if the body is exactly as long as the header says.
 fn split_body<'a>(header: &Header, body: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-    let bytes = table_bytes(header.shape.layout, header.shape.buckets())?;
+    let bytes = table_bytes(header.shape.layout, header.buckets())?;
     let (table, records) = body.split_at_checked(bytes)?;
     let counters = usize::try_from(header.counters).ok()?.checked_mul(RECORD_BYTES)?;
     (records.len() == counters).then_some((table, records))
 }
 
 fn expected_length(header: &Header) -> u64 {
-    let table = table_bytes(header.shape.layout, header.shape.buckets());
+    let table = table_bytes(header.shape.layout, header.buckets());
     let table = table.map_or(u64::MAX, |bytes| bytes as u64);
     let counters = header.counters.saturating_mul(RECORD_BYTES as u64);
     table.saturating_add(counters).saturating_add(HEADER_BYTES as u64)
@@ -103,7 +115,8 @@ impl<S: Store> CuckooFilter<S> {
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let header = Header {
-            shape: Shape::of(&self.table),
+            shape: Shape { layout: self.layout(), ..Shape::of(&self.table) },
+            growth: self.grown.as_ref().map(Growth::of),
             profile: self.profile,
             len: self.len,
             entries: self.entries,
@@ -112,8 +125,16 @@ impl<S: Store> CuckooFilter<S> {
             body_checksum: self.checksum(),
         };
         sink(&header.encode())?;
-        sink(self.table.bytes())?;
+        sink(self.bucket_bytes())?;
         self.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
+    }
+
+    /// The table as it was built, in memory of its own if its buckets are there.
+    fn owned_table(&self) -> Table<Buffer> {
+        match &self.grown {
+            None => self.table.to_owned_table(),
+            Some(_) => Table::vacant(self.table.geometry().clone(), self.table.layout()),
+        }
     }
 
     /// Whether the filter is a view, whose body may be anything.
@@ -124,7 +145,7 @@ impl<S: Store> CuckooFilter<S> {
     /// XXH3-64 of buckets and counters as stored.
     fn checksum(&self) -> u64 {
         let mut state = Xxh3::new();
-        state.update(self.table.bytes());
+        state.update(self.bucket_bytes());
         for counter in self.counters.iter() {
             state.update(&counters::encode(counter));
         }
@@ -140,10 +161,42 @@ impl<S: Store> CuckooFilter<S> {
         if self.body_checksum.is_some_and(|stored| stored != self.checksum()) {
             return Err(ImageError::Checksum { part: "body" });
         }
+        if let Some(grown) = &self.grown {
+            return self.verify_grown(grown);
+        }
         self.verify_buckets()?;
-        let counted = self.verify_counters()?;
+        let counted = self.verify_counters(|identity| self.names_an_entry(identity))?;
         let total = self.entries.checked_add(counted);
         require("keys", self.len, total == Some(self.len))
+    }
+
+    /// The same for a filter that has grown.
+    fn verify_grown(&self, grown: &Grown<S::Buckets>) -> Result<(), ImageError> {
+        let (layout, table) = (self.layout(), grown.table());
+        let mut entries = 0;
+        for bucket in 0..grown.buckets() {
+            let slots = table.read(bucket);
+            let marked = grown.addresses().marked();
+            let sound = layout.is_canonical(table.word(bucket))
+                && slots.entries().all(|slot| marked.is_sound(slot));
+            require("bucket", bucket, sound)?;
+            entries += slots.entries().count() as u64;
+        }
+        require("padding", 0, table.is_padded_with_zeros())?;
+        require("entries", self.entries, self.entries == entries)?;
+        require("mass", 0, grown.weigh() == grown.mass())?;
+        let counted = self.verify_counters(|identity| names_a_grown_entry(grown, identity))?;
+        require("keys", self.len, self.len <= entries.saturating_add(counted))
+    }
+
+    /// Whether an entry of this name is in the buckets it belongs to.
+    fn names_an_entry(&self, identity: u64) -> bool {
+        let bucket = identity >> self.layout().fingerprint_bits();
+        let fingerprint = self.layout().fingerprint_of(identity);
+        bucket < self.buckets() && fingerprint != 0 && {
+            let place = self.table.geometry().place_of(bucket, fingerprint);
+            self.identity(&place) == identity && self.table.copies(&place, fingerprint) > 0
+        }
     }
 
     fn verify_buckets(&self) -> Result<(), ImageError> {
@@ -163,25 +216,26 @@ impl<S: Store> CuckooFilter<S> {
         require("distinct entries", self.distinct, self.distinct == distinct)
     }
 
-    /// The sum of all counts.
-    fn verify_counters(&self) -> Result<u64, ImageError> {
+    /// The sum of all counts, each of an entry that `is_name` knows.
+    fn verify_counters(&self, is_name: impl Fn(u64) -> bool) -> Result<u64, ImageError> {
         let mut sum = 0_u64;
         let mut last = None;
-        let bits = self.layout().fingerprint_bits();
         for (identity, count) in self.counters.iter() {
-            let bucket = identity >> bits;
-            let fingerprint = self.layout().fingerprint_of(identity);
-            let named = bucket < self.buckets() && fingerprint != 0 && {
-                let place = self.table.geometry().place_of(bucket, fingerprint);
-                self.identity(&place) == identity && self.table.copies(&place, fingerprint) > 0
-            };
-            require("counter identity", identity, named && last < Some(identity))?;
+            let ascending = last < Some(identity);
+            require("counter identity", identity, ascending && is_name(identity))?;
             let total = sum.checked_add(count).filter(|_| count > 0);
             sum = total.ok_or(ImageError::Field { field: "counter value", got: count })?;
             last = Some(identity);
         }
         Ok(sum)
     }
+}
+
+/// Whether an entry of this name is in the buckets it belongs to.
+fn names_a_grown_entry<B: AsRef<[u8]>>(grown: &Grown<B>, identity: u64) -> bool {
+    let Some(prefix) = grown.addresses().named(identity) else { return false };
+    let Some(site) = grown.addresses().site(prefix) else { return false };
+    grown.table().matches(&site).any(|entry| entry.prefix.length == prefix.length)
 }
 
 fn require(field: &'static str, got: u64, holds: bool) -> Result<(), ImageError> {

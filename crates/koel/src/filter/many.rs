@@ -3,11 +3,12 @@
 //! The blocks are those of `blocks.rs`; here is what a filter does with each.
 
 use core::convert::Infallible;
+use core::mem;
 use core::ops::Range;
 
 use crate::blocks::{copies_of, hashes_of, in_blocks, prefetch_searches};
 use crate::error::Full;
-use crate::geometry::BLOCK;
+use crate::geometry::{BLOCK, Column};
 use crate::store::Store;
 use crate::table::{Put, Words};
 use crate::vector::InstructionSet;
@@ -61,6 +62,9 @@ impl<S: Store> CuckooFilter<S> {
         found: &mut [bool],
     ) {
         assert_eq!(hashes.0, found.len(), "one answer for each key");
+        if let Some(grown) = &self.grown {
+            return grown.contains_each(hashes, found);
+        }
         let (set, table) = (InstructionSet::best(), &self.table);
         let mut words = Words::new();
         let mut answers = [false; BLOCK];
@@ -83,6 +87,9 @@ impl<S: Store> CuckooFilter<S> {
 
     fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
         assert_eq!(hashes.0, counts.len(), "one answer for each key");
+        if let Some(grown) = &self.grown {
+            return grown.each_site(hashes, |i, site| counts[i] = self.count_grown(grown, site));
+        }
         let Ok(()) = in_blocks(
             &mut &*self,
             |filter| &filter.table,
@@ -170,6 +177,22 @@ impl CuckooFilter {
         &mut self,
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
     ) -> Result<(), Full> {
+        let mut done = 0;
+        if self.grown.is_none() {
+            match self.insert_each_as_built((hashes.0, &hashes.1), &mut done) {
+                Err(full) if self.grows_instead(full) => self.start_to_grow()?,
+                result => return result,
+            }
+        }
+        self.each_hash_grown(hashes, done, |filter, _, hash| filter.insert_grown(hash))
+    }
+
+    /// The same in the table that the filter was built with; `done` keys are in.
+    fn insert_each_as_built(
+        &mut self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        done: &mut usize,
+    ) -> Result<(), Full> {
         in_blocks(
             self,
             |filter| &filter.table,
@@ -185,6 +208,7 @@ impl CuckooFilter {
                             Put::Done => {}
                             refused => filter.add_refused(&ready.places.get(i), refused)?,
                         }
+                        *done += 1;
                     }
                 }
                 Ok(())
@@ -199,6 +223,26 @@ impl CuckooFilter {
     ) -> Result<(), Full> {
         assert_eq!(hashes.0, added.len(), "one answer for each key");
         added.fill(false);
+        let mut done = 0;
+        if self.grown.is_none() {
+            match self.insert_unique_as_built((hashes.0, &hashes.1), added, &mut done) {
+                Err(full) if self.grows_instead(full) => self.start_to_grow()?,
+                result => return result,
+            }
+        }
+        self.each_hash_grown(hashes, done, |filter, i, hash| {
+            added[i] = filter.insert_unique_hash(hash)?;
+            Ok(())
+        })
+    }
+
+    /// The same in the table that the filter was built with; the first `done` keys are dealt with.
+    fn insert_unique_as_built(
+        &mut self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        added: &mut [bool],
+        done: &mut usize,
+    ) -> Result<(), Full> {
         in_blocks(
             self,
             |filter| &filter.table,
@@ -212,6 +256,7 @@ impl CuckooFilter {
                         let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
                         added[start + i] =
                             filter.add_unique(bits, fingerprint, || places.get(i))?;
+                        *done += 1;
                     }
                 }
                 Ok(())
@@ -225,6 +270,13 @@ impl CuckooFilter {
         removed: &mut [bool],
     ) {
         assert_eq!(hashes.0, removed.len(), "one answer for each key");
+        if self.grown.is_some() {
+            let Ok(()) = self.each_hash_grown(hashes, 0, |filter, i, hash| {
+                removed[i] = filter.remove_grown(hash);
+                Ok::<(), Infallible>(())
+            });
+            return;
+        }
         let Ok(()) = in_blocks(
             self,
             |filter| &filter.table,
@@ -243,5 +295,35 @@ impl CuckooFilter {
                 Ok::<(), Infallible>(())
             },
         );
+    }
+
+    /// Hands the hashes from number `first` on to `work`, in order, in a filter that has grown and may grow meanwhile; the buckets of the coming ones are asked for.
+    fn each_hash_grown<E>(
+        &mut self,
+        (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
+        first: usize,
+        mut work: impl FnMut(&mut Self, usize, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut blocks = ([0; BLOCK], [0; BLOCK]);
+        let (mut ready, mut coming) = (&mut blocks.0, &mut blocks.1);
+        let fill = |filter: &Self, block: &mut Column, start: usize| {
+            let hashes = &mut block[..len.saturating_sub(start).min(BLOCK)];
+            if hashes.is_empty() {
+                return;
+            }
+            hash(start..start + hashes.len(), hashes);
+            if let Some(grown) = &filter.grown {
+                hashes.iter().for_each(|&hash| grown.prefetch(hash));
+            }
+        };
+        fill(self, ready, first);
+        for start in (first..len).step_by(BLOCK) {
+            fill(self, coming, start + BLOCK);
+            for (i, &hash) in (start..len).zip(ready.iter()) {
+                work(self, i, hash)?;
+            }
+            mem::swap(&mut ready, &mut coming);
+        }
+        Ok(())
     }
 }

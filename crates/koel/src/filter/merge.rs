@@ -12,12 +12,15 @@ use crate::store::Store;
 pub enum Merge {
     /// They are added: the union of two multisets of separate events.
     Sum,
-    /// The larger one stays: the union of two sets that may overlap.
+    /// The larger one stays: the union of two sets that may overlap. Where a filter has grown, [`len`](CuckooFilter::len) is then known to some percent.
     Max,
 }
 
 impl CuckooFilter {
     /// Adds the keys of `other` to this filter. Membership afterwards is that of the union; `other` may be a view, which is verified first.
+    ///
+    /// A [growable](Self::is_growable) filter grows where the union does not fit, and merges with what has grown differently. The error rate of the union is at most the sum of both: what a filter
+    /// does not know of its keys, a union cannot know either.
     ///
     /// ```
     /// use koel::{CuckooFilter, Merge};
@@ -31,8 +34,8 @@ impl CuckooFilter {
     /// ```
     ///
     /// # Errors
-    /// [`MergeError`] where the filters differ in layout, size or hash, where the union does not fit, or where a view is not sound; then
-    /// nothing has changed.
+    /// [`MergeError`] where the filters differ in layout, hash or the size that they were built with, where the union does not fit and this filter is not
+    /// [growable](Self::is_growable), or where a view is not sound; then nothing has changed.
     pub fn merge<S: Store>(
         &mut self,
         other: &CuckooFilter<S>,
@@ -42,6 +45,25 @@ impl CuckooFilter {
         if other.is_unverified() {
             other.verify().map_err(MergeError::Unsound)?;
         }
+        let merged = match (&self.grown, &other.grown) {
+            (None, None) => match self.merged_as_built(other, counts) {
+                Err(MergeError::Full(full)) if self.grows_instead(full) => {
+                    self.merged_growing(other, counts)
+                }
+                merged => merged,
+            },
+            _ => self.merged_growing(other, counts),
+        };
+        *self = merged?;
+        Ok(())
+    }
+
+    /// The union in a table as it was built.
+    fn merged_as_built<S: Store>(
+        &self,
+        other: &CuckooFilter<S>,
+        counts: Merge,
+    ) -> Result<Self, MergeError> {
         let mut union = self.clone();
         for place in other.table.distinct_entries() {
             let theirs = other.count_place(&place);
@@ -53,8 +75,7 @@ impl CuckooFilter {
                 union.add(&place, missing)?;
             }
         }
-        *self = union;
-        Ok(())
+        Ok(union)
     }
 }
 
@@ -63,7 +84,7 @@ impl<S: Store> CuckooFilter<S> {
         &self,
         other: &CuckooFilter<T>,
     ) -> Result<(), MergeError> {
-        let field = if self.layout() != other.layout() {
+        let field = if !self.is_laid_out_like(other) {
             "layout"
         } else if self.table.geometry() != other.table.geometry() {
             "size"
@@ -73,5 +94,14 @@ impl<S: Store> CuckooFilter<S> {
             return Ok(());
         };
         Err(MergeError::Incompatible { field })
+    }
+
+    /// Whether entries of both filters can be seen under one layout: the one they have, or will have.
+    fn is_laid_out_like<T: Store>(&self, other: &CuckooFilter<T>) -> bool {
+        if self.grown.is_some() == other.grown.is_some() {
+            self.layout() == other.layout()
+        } else {
+            self.marked_layout().is_some() && self.marked_layout() == other.marked_layout()
+        }
     }
 }

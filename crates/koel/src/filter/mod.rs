@@ -7,6 +7,8 @@ mod bulk;
 mod compare;
 mod edit;
 mod file;
+mod grow;
+mod grown;
 mod many;
 mod merge;
 #[cfg(feature = "serde")]
@@ -17,9 +19,10 @@ use core::fmt;
 use crate::buffer::Buffer;
 use crate::counters::{Identity, ReadCounters};
 use crate::geometry::Place;
+use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
-use crate::layout::{Layout, SLOTS};
+use crate::layout::{Bucket, Layout, SLOTS};
 use crate::placement::Search;
 use crate::sizing::{self, Shape};
 use crate::store::{Borrowed, Owned, Store};
@@ -60,7 +63,9 @@ pub use merge::Merge;
 ///
 /// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better Than Bloom (CoNEXT 2014).
 pub struct CuckooFilter<S: Store = Owned> {
+    /// The buckets as they were built. Once the filter has grown they are elsewhere, and this is only where they would be.
     table: Table<S::Buckets>,
+    grown: Option<Grown<S::Buckets>>,
     counters: S::Counters,
     profile: Profile,
     /// Keys inserted and not removed, copies included.
@@ -86,6 +91,8 @@ pub(crate) struct Profile {
     pub(crate) capacity: u64,
     pub(crate) rate: f64,
     pub(crate) counter_limit: u64,
+    /// Whether a filter that is full grows.
+    pub(crate) growable: bool,
 }
 
 impl CuckooFilter {
@@ -108,6 +115,22 @@ impl CuckooFilter {
         let bytes = table_bytes(shape.layout, shape.buckets())?;
         Some(Self {
             table: Table::new(shape.geometry(), shape.layout, Buffer::zeroed(bytes)),
+            grown: None,
+            counters: counters::Counters::default(),
+            profile,
+            len: 0,
+            entries: 0,
+            distinct: 0,
+            body_checksum: None,
+            search: Search::default(),
+        })
+    }
+
+    /// An empty filter whose fingerprints are marked from the start, so that it grows without ever being rewritten.
+    pub(crate) fn empty_marked(shape: Shape, profile: Profile) -> Option<Self> {
+        Some(Self {
+            table: Table::vacant(shape.geometry(), shape.layout),
+            grown: Some(Grown::empty(shape.geometry(), shape.layout)?),
             counters: counters::Counters::default(),
             profile,
             len: 0,
@@ -132,6 +155,7 @@ impl CuckooFilter {
             entries,
             distinct: table.distinct_entries().count() as u64,
             table,
+            grown: None,
             counters,
             profile,
             body_checksum: None,
@@ -160,7 +184,10 @@ impl<S: Store> CuckooFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.table.contains(&self.table.geometry().locate(hash))
+        match &self.grown {
+            None => self.table.contains(&self.table.geometry().locate(hash)),
+            Some(grown) => grown.contains(hash),
+        }
     }
 
     /// How often `key` was inserted and not removed. Never too low; too high, by the count of another key with the same fingerprint in
@@ -173,7 +200,10 @@ impl<S: Store> CuckooFilter<S> {
     /// [`count`](Self::count) for a key hashed beforehand.
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> u64 {
-        self.count_place(&self.table.geometry().locate(hash))
+        match &self.grown {
+            None => self.count_place(&self.table.geometry().locate(hash)),
+            Some(grown) => self.count_grown(grown, &grown.addresses().locate(hash)),
+        }
     }
 
     fn count_place(&self, place: &Place) -> u64 {
@@ -207,10 +237,10 @@ impl<S: Store> CuckooFilter<S> {
     /// Buckets of four slots.
     #[must_use]
     pub fn buckets(&self) -> u64 {
-        self.table.geometry().buckets()
+        self.grown.as_ref().map_or_else(|| self.table.geometry().buckets(), Grown::buckets)
     }
 
-    /// Parts of equal size; both buckets of a key are in the same one.
+    /// Parts of equal size of the filter as it was built; until it grows, both buckets of a key are in the same one.
     #[must_use]
     pub fn segments(&self) -> u64 {
         1 << self.table.geometry().segment_bits()
@@ -235,7 +265,8 @@ impl<S: Store> CuckooFilter<S> {
     }
 
     /// How many different keys are in the set: an estimate, from the number `d` of different entries among the `U` that keys can
-    /// have: half as many as there are buckets times fingerprints. Its standard error is about `d / sqrt(2 U)`: 22 for a million keys at a rate of 0.1 %.
+    /// have: half as many as there are buckets times fingerprints. Its standard error is about `d / sqrt(2 U)`: 22 for a million keys at a rate of 0.1 %. In a filter that has
+    /// grown it may be some percent too high, because entries that growth has left without bits of their own are there several times.
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
         sizing::distinct_keys(self.distinct, self.possible_entries())
@@ -245,11 +276,15 @@ impl<S: Store> CuckooFilter<S> {
     /// have. Copies do not raise it.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.distinct as f64 / self.possible_entries()
+        (self.distinct as f64 / self.possible_entries()).min(1.0)
     }
 
+    /// The number of entries that keys can have, each as likely as any other; in a filter that has grown, the number that would give the same error rate.
     fn possible_entries(&self) -> f64 {
-        sizing::possible_entries(self.layout().fingerprint_bits(), self.buckets())
+        match &self.grown {
+            None => sizing::possible_entries(self.layout().fraction_bits(), self.buckets()),
+            Some(grown) => self.entries.max(1) as f64 / grown.matches_of_an_absent_key(),
+        }
     }
 
     /// The rate the filter was built for.
@@ -262,7 +297,12 @@ impl<S: Store> CuckooFilter<S> {
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         let counters = usize::try_from(self.counters.len()).unwrap_or(usize::MAX);
-        HEADER_BYTES + self.table.bytes().len() + counters.saturating_mul(counters::RECORD_BYTES)
+        HEADER_BYTES + self.bucket_bytes().len() + counters.saturating_mul(counters::RECORD_BYTES)
+    }
+
+    /// The buckets as they are stored.
+    fn bucket_bytes(&self) -> &[u8] {
+        self.grown.as_ref().map_or_else(|| self.table.bytes(), |grown| grown.table().bytes())
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the [`capacity`](Self::capacity).
@@ -286,7 +326,7 @@ impl<S: Store> CuckooFilter<S> {
     /// The packing of the buckets.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        self.table.layout()
+        self.grown.as_ref().map_or_else(|| self.table.layout(), |grown| grown.table().layout())
     }
 
     /// How keys are hashed.
@@ -295,12 +335,26 @@ impl<S: Store> CuckooFilter<S> {
         &self.profile.hasher
     }
 
+    /// Whether the filter grows when it is full, instead of refusing keys.
+    #[must_use]
+    pub fn is_growable(&self) -> bool {
+        self.profile.growable
+    }
+
+    /// Whether the filter has left the table that it was built with, or never had one without marks.
+    #[must_use]
+    pub fn has_grown(&self) -> bool {
+        self.grown.is_some()
+    }
+
     /// How many buckets hold 0, 1, 2, 3 and 4 entries. O(buckets).
     #[must_use]
     pub fn occupancy(&self) -> [u64; SLOTS + 1] {
         let mut buckets = [0; SLOTS + 1];
-        for bucket in self.table.iter() {
-            buckets[bucket.entries().count()] += 1;
+        let mut count = |bucket: Bucket| buckets[bucket.entries().count()] += 1;
+        match &self.grown {
+            None => self.table.iter().for_each(&mut count),
+            Some(grown) => grown.table().iter().for_each(&mut count),
         }
         buckets
     }
@@ -325,6 +379,7 @@ impl Clone for CuckooFilter {
     fn clone(&self) -> Self {
         Self {
             table: self.table.clone(),
+            grown: self.grown.clone(),
             counters: self.counters.clone(),
             search: Search::default(),
             ..*self
@@ -337,6 +392,7 @@ impl PartialEq for CuckooFilter {
     fn eq(&self, other: &Self) -> bool {
         self.profile == other.profile
             && self.table == other.table
+            && self.grown == other.grown
             && self.counters == other.counters
             && self.len == other.len
     }

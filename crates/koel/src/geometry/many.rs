@@ -22,6 +22,8 @@ pub(crate) struct Places {
     fingerprint: Column,
     /// The bits of the table that the two buckets start at.
     bits: [Column; 2],
+    /// What stands for the key in each bucket, in a table that grows.
+    keys: [Column; 2],
 }
 
 impl Places {
@@ -34,6 +36,7 @@ impl Places {
             alternate: column,
             fingerprint: column,
             bits: [column; 2],
+            keys: [column; 2],
         }
     }
 
@@ -52,6 +55,29 @@ impl Places {
     /// The fingerprints.
     pub(crate) fn fingerprints(&self) -> &Column {
         &self.fingerprint
+    }
+
+    /// What stands for the keys in either bucket, in a table that grows.
+    pub(crate) fn keys(&self) -> &[Column; 2] {
+        &self.keys
+    }
+
+    /// Puts what `refine` makes of hash, bucket and fingerprint in the place of each bucket: the bucket that it is now, and what stands for the key there.
+    #[inline(always)]
+    pub(crate) fn refine(
+        &mut self,
+        bucket_bits: u64,
+        refine: impl Fn(u64, u64, u64) -> (u64, u64),
+    ) {
+        let Self { hash, fingerprint, home, alternate, bits, keys, .. } = self;
+        for (buckets, (bits, keys)) in [home, alternate].into_iter().zip(bits.iter_mut().zip(keys))
+        {
+            for i in 0..BLOCK {
+                let (bucket, key) = refine(hash[i], buckets[i], fingerprint[i]);
+                (buckets[i], keys[i]) = (bucket, key);
+                bits[i] = bucket * bucket_bits;
+            }
+        }
     }
 
     fn set(&mut self, index: usize, place: &Place, bucket_bits: u64) {

@@ -7,11 +7,14 @@
 //! between lanes: adding 0111..1 to a lane's low bits sets its top bit exactly when one of them is set.
 //! Source: H. Warren, Hacker's Delight, section 6-1.
 
+mod prefix;
+
 use wide::u64x2;
 
 use super::sorted::{self, LOW_BITS};
 use super::{Codec, Layout, Register, SLOTS, WIDE_SLOT_BITS, Word};
 use crate::geometry::CORE_BITS;
+use prefix::Prefixes;
 
 /// The masks of a layout.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub(crate) struct Lanes {
     bucket: u128,
     /// Whether the core of a fingerprint, which is never 0, is in the lane: then an empty lane needs no look at the nibbles.
     core_in_lane: bool,
+    /// The masks of marked fingerprints, where there are any.
+    prefixes: Prefixes,
 }
 
 /// Codec and register of a layout. Hot code is compiled once for each, and asks which before its loop.
@@ -91,7 +96,11 @@ impl Lanes {
             count: 7 << sum,
             fingerprints: ones * fingerprint,
             bucket: u128::MAX >> u128::BITS.saturating_sub(layout.bucket_bits()),
+            // A marked fingerprint has its mark there.
             core_in_lane: layout.fingerprint_bits() >= CORE_BITS + cut,
+            prefixes: layout.marks().map_or(Prefixes::default(), |marked| {
+                Prefixes::new(marked, ones, (cut, layout.fingerprint_bits()), width)
+            }),
         }
     }
 

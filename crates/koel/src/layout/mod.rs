@@ -17,6 +17,7 @@
 //! Tests for "any slot equal to x" work on all four lanes of the word at once (SWAR), without decoding.
 
 mod lanes;
+mod marked;
 mod sorted;
 mod word;
 
@@ -24,6 +25,7 @@ use core::fmt;
 
 use crate::geometry::CORE_BITS;
 pub(crate) use lanes::{Form, Lanes};
+pub(crate) use marked::Marked;
 pub(crate) use word::{Quad, Register, Word};
 
 /// Slots of a bucket.
@@ -52,6 +54,7 @@ pub struct Layout {
     codec: Codec,
     fingerprint_bits: u32,
     value_bits: u32,
+    marked: bool,
 }
 
 impl Layout {
@@ -61,9 +64,19 @@ impl Layout {
         {
             return None;
         }
-        let layout = Self { codec, fingerprint_bits, value_bits };
+        let layout = Self { codec, fingerprint_bits, value_bits, marked: false };
         let wide = layout.is_wide() && fingerprint_bits + value_bits <= WIDE_SLOT_BITS;
         if layout.bucket_bits() <= MAX_BUCKET_BITS || wide { Some(layout) } else { None }
+    }
+
+    /// The same with fingerprints that say how much of them is known, as a table that grows has them.
+    pub(crate) const fn with_marks(self) -> Self {
+        Self { marked: true, ..self }
+    }
+
+    /// How marked fingerprints are read; `None` of a layout without.
+    pub(crate) const fn marks(&self) -> Option<Marked> {
+        if self.marked { Some(Marked::new(self.fingerprint_bits)) } else { None }
     }
 
     /// How slots are packed.
@@ -72,10 +85,15 @@ impl Layout {
         self.codec
     }
 
-    /// Bits of a fingerprint.
+    /// Bits of a fingerprint; in a filter that has grown, with the one that marks how many of them are known.
     #[must_use]
     pub const fn fingerprint_bits(&self) -> u32 {
         self.fingerprint_bits
+    }
+
+    /// Bits of a fingerprint that are not of its core, and not its mark.
+    pub(crate) const fn fraction_bits(&self) -> u32 {
+        self.fingerprint_bits - CORE_BITS - self.marked as u32
     }
 
     /// Bits of the value beside each fingerprint; 0 in a filter.
@@ -154,6 +172,9 @@ impl fmt::Display for Layout {
         write!(f, "{name} {SLOTS}x{}", self.fingerprint_bits)?;
         if self.value_bits > 0 {
             write!(f, "+{}", self.value_bits)?;
+        }
+        if self.marked {
+            f.write_str(", marked")?;
         }
         Ok(())
     }

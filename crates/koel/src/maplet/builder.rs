@@ -55,7 +55,13 @@ impl MapletBuilder {
     pub fn build(&self) -> Result<Maplet, BuildError> {
         let capacity = self.capacity;
         let shape = sizing::choose_maplet(capacity, self.rate, self.value_bits)?;
-        let profile = Profile { hasher: self.hasher, capacity, rate: self.rate, counter_limit: 0 };
+        let profile = Profile {
+            hasher: self.hasher,
+            capacity,
+            rate: self.rate,
+            counter_limit: 0,
+            growable: false,
+        };
         Maplet::empty(shape, profile).ok_or(BuildError::TooLarge { capacity })
     }
 }

@@ -86,6 +86,7 @@ impl<S: Store> Maplet<S> {
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let header = Header {
+            growth: None,
             shape: Shape::of(&self.table),
             profile: self.profile,
             len: self.len,

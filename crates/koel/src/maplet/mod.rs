@@ -183,7 +183,7 @@ impl<S: Store> Maplet<S> {
     #[must_use]
     pub fn false_candidates(&self) -> f64 {
         let buckets = self.table.geometry().buckets();
-        self.len as f64 / sizing::possible_entries(self.layout().fingerprint_bits(), buckets)
+        self.len as f64 / sizing::possible_entries(self.layout().fraction_bits(), buckets)
     }
 
     /// The rate the maplet was built for.

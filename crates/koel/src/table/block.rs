@@ -1,8 +1,8 @@
 //! A block of places at once: their buckets asked for, loaded, and compared in vector code.
 
-use super::Table;
+use super::{Addressing, Stretch, Table};
 use crate::geometry::{BLOCK, Column, Places};
-use crate::layout::{Form, Lanes};
+use crate::layout::{Form, Lanes, Quad};
 use crate::vector::InstructionSet;
 
 /// Places worked on between two requests to the memory, so that neither waits for the other.
@@ -18,15 +18,6 @@ impl<B: AsRef<[u8]>> Table<B> {
         places: &mut Places,
     ) {
         self.geometry.locate_many(set, self.lanes.bucket_bits(), hash, places);
-    }
-
-    /// Loads the buckets of the eight places from `first` on into `words`.
-    #[inline(always)]
-    fn load_group<const SORTED: bool>(&self, places: &Places, first: usize, words: &mut Words) {
-        for i in first..first + GROUP {
-            let [home, alternate] = places.bits(i).map(|bit| self.load_at::<u64, SORTED>(bit));
-            words.set::<SORTED>(&self.lanes, i, [home, alternate]);
-        }
     }
 
     /// `contains` for a block of places, whose buckets the memory was asked for, while it is asked for those of the `coming` block.
@@ -68,6 +59,18 @@ impl<B: AsRef<[u8]>> Table<B> {
             || test::<SORTED>(&self.lanes, ready, words, found),
         );
     }
+}
+
+/// Whatever the addressing.
+impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
+    /// Loads the buckets of the eight places from `first` on into `words`.
+    #[inline(always)]
+    fn load_group<const SORTED: bool>(&self, places: &Places, first: usize, words: &mut Words) {
+        for i in first..first + GROUP {
+            let [home, alternate] = places.bits(i).map(|bit| self.load_at::<u64, SORTED>(bit));
+            words.set::<SORTED>(&self.lanes, i, [home, alternate]);
+        }
+    }
 
     /// Asks the memory for the buckets of the eight places from `first` on.
     #[inline(always)]
@@ -85,6 +88,71 @@ impl<B: AsRef<[u8]>> Table<B> {
                 }
             }
         }
+    }
+}
+
+impl<B: AsRef<[u8]>> Table<B, Stretch> {
+    /// The places of the hashes that `hash` writes, in a table that grows.
+    #[inline]
+    pub(crate) fn locate_many(
+        &self,
+        set: InstructionSet,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        self.geometry.locate_many(set, self.lanes.bucket_bits(), hash, places);
+    }
+
+    /// `contains` for a block of places, as for a table of one size.
+    pub(crate) fn contains_block(
+        &self,
+        set: InstructionSet,
+        (ready, coming): (&Places, &Places),
+        words: &mut Words,
+        found: &mut [bool; BLOCK],
+    ) {
+        match self.lanes.form() {
+            Form::Plain => self.matches_block_in::<false>(set, (ready, coming), words, found),
+            Form::Sorted => self.matches_block_in::<true>(set, (ready, coming), words, found),
+            _ => {
+                for (i, found) in found.iter_mut().enumerate() {
+                    if i.is_multiple_of(GROUP) {
+                        self.prefetch_group(coming, i);
+                    }
+                    let [home, other] = ready.keys();
+                    let keys = [home[i], other[i]];
+                    *found = in_form!(self, either_matches(ready.buckets(i), keys));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn matches_block_in<const SORTED: bool>(
+        &self,
+        set: InstructionSet,
+        (ready, coming): (&Places, &Places),
+        words: &mut Words,
+        found: &mut [bool; BLOCK],
+    ) {
+        for first in (0..BLOCK).step_by(GROUP) {
+            self.prefetch_group(coming, first);
+            self.load_group::<SORTED>(ready, first, words);
+        }
+        set.run(
+            #[inline(always)]
+            || {
+                answer(
+                    words,
+                    found,
+                    #[inline(always)]
+                    |i, pair| {
+                        let [home, other] = ready.keys();
+                        self.lanes.matching_byte::<SORTED>(pair, [home[i], other[i]])
+                    },
+                );
+            },
+        );
     }
 }
 
@@ -127,13 +195,26 @@ pub(crate) fn test<const SORTED: bool>(
     words: &Words,
     found: &mut [bool; BLOCK],
 ) {
+    answer(
+        words,
+        found,
+        #[inline(always)]
+        |i, pair| {
+            let pattern = lanes.pattern::<u64, SORTED>(places.fingerprints()[i]);
+            lanes.match_byte::<SORTED>(pair, pattern)
+        },
+    );
+}
+
+/// The answer to each place, of which `test` says 1 or 0 by its number and its two words beside their nibbles.
+#[inline(always)]
+fn answer(words: &Words, found: &mut [bool; BLOCK], test: impl Fn(usize, [(u64, u64); 2]) -> u8) {
     // Answers as bytes first: narrowed by one instruction, where a bool would be an exchange with a mask register.
     let mut bytes = [0_u8; BLOCK];
     for (i, byte) in bytes.iter_mut().enumerate() {
-        let pattern = lanes.pattern::<u64, SORTED>(places.fingerprints()[i]);
         let home = (words.home[i], words.home_nibbles[i]);
         let alternate = (words.alternate[i], words.alternate_nibbles[i]);
-        *byte = lanes.match_byte::<SORTED>([home, alternate], pattern);
+        *byte = test(i, [home, alternate]);
     }
     for (found, byte) in found.iter_mut().zip(bytes) {
         *found = byte != 0;

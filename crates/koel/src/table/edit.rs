@@ -2,16 +2,11 @@
 
 use alloc::vec::Vec;
 
-use super::{Pair, Table, byte_index, position};
+use super::{Addressing, Pair, Table, byte_index, position};
 use crate::buffer::Buffer;
 use crate::layout::{Form, Quad, Word};
 
 impl Table<Buffer> {
-    /// Empties every bucket.
-    pub(crate) fn clear(&mut self) {
-        self.bytes.as_mut().fill(0);
-    }
-
     /// The bytes of each segment, where segments are whole bytes.
     pub(crate) fn segments_mut(&mut self) -> Vec<&mut [u8]> {
         let bits = u64::from(self.geometry.segment_buckets()) * self.lanes.bucket_bits();
@@ -19,6 +14,13 @@ impl Table<Buffer> {
         debug_assert!(bits.is_multiple_of(8) || segments == 1);
         let bytes = self.bytes.as_mut();
         bytes.chunks_mut(byte_index(bits / 8)).take(segments).collect()
+    }
+}
+
+impl<A: Addressing> Table<Buffer, A> {
+    /// Empties every bucket.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.as_mut().fill(0);
     }
 
     /// Fills an empty slot of the emptier bucket of the pair at `bits` with `slot`, where the pair has at most `most` copies of it.
@@ -116,7 +118,7 @@ impl Table<Buffer> {
     }
 
     #[inline(always)]
-    fn store<W: Word, const SORTED: bool>(&mut self, bucket: u64, word: W) {
+    pub(super) fn store<W: Word, const SORTED: bool>(&mut self, bucket: u64, word: W) {
         self.store_at::<W, SORTED>(bucket * self.lanes.bucket_bits(), word);
     }
 

@@ -8,6 +8,7 @@ mod concurrent;
 mod copies;
 mod errors;
 mod format;
+mod grow;
 mod image;
 mod load;
 mod many;

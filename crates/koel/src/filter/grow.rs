@@ -1,0 +1,144 @@
+//! Growing and shrinking: when a filter leaves the table it was built with, and how it gives memory back.
+
+use crate::CuckooFilter;
+use crate::counters::{Counters, ReadCounters};
+use crate::error::{BuildError, Full};
+use crate::growth::{self, Grown};
+use crate::table::{Prefix, Table};
+
+/// How much more room than the entries need is tried, step by step, when a filter shrinks.
+const SHRINKING_SLACKS: [f64; 4] = [1.01, 1.03, 1.06, 1.12];
+
+impl CuckooFilter {
+    /// Lets the filter grow from now on, whatever it was built as: an [`insert`](Self::insert) that finds it full makes it larger. Any number of keys may then have a counter
+    /// for their copies.
+    ///
+    /// # Errors
+    /// [`BuildError::TooPrecise`] where slots have no room for the bits that growth needs: below an error rate of about one in ten million. Nothing has
+    /// changed then.
+    pub fn make_growable(&mut self) -> Result<(), BuildError> {
+        if self.grown.is_none() && growth::marked_layout(self.layout()).is_none() {
+            return Err(growth::too_precise(self.requested_false_positive_rate()));
+        }
+        self.profile.growable = true;
+        self.profile.counter_limit = u64::MAX;
+        Ok(())
+    }
+
+    /// Makes room for `additional` more distinct keys at once, where the filter is [growable](Self::is_growable) and has not got it; inserts do so by themselves,
+    /// a little at a time.
+    ///
+    /// # Errors
+    /// [`Full::Slots`] where the filter is not growable, or where addresses of 32 bits have no room for so many buckets.
+    pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
+        let entries = self.entries.saturating_add(additional);
+        if entries <= self.capacity() && self.grown.is_none() {
+            return Ok(());
+        }
+        self.start_to_grow()?;
+        while self.grown.as_ref().is_some_and(|grown| grown.is_due(entries)) {
+            if !self.split_chunk() {
+                return Err(self.out_of_slots());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
+    /// memory of both for a while; where the entries do not fit, nothing changes. O(buckets).
+    pub fn shrink_to_fit(&mut self) {
+        for slack in SHRINKING_SLACKS {
+            let Some(grown) = &self.grown else { return };
+            let Some(smaller) = grown.emptied(self.entries, slack) else { return };
+            if smaller.buckets() >= grown.buckets() {
+                return;
+            }
+            if let Some(smaller) = self.moved_to(smaller) {
+                *self = smaller;
+                return;
+            }
+        }
+    }
+
+    /// This filter with all its entries and counters in another table; `None` where they do not fit.
+    fn moved_to(&self, table: Grown<crate::buffer::Buffer>) -> Option<Self> {
+        let from = self.grown.as_ref()?;
+        let mut moved = Self {
+            table: Table::vacant(self.table.geometry().clone(), self.table.layout()),
+            grown: Some(table),
+            counters: Counters::default(),
+            search: crate::placement::Search::default(),
+            entries: 0,
+            ..*self
+        };
+        for bucket in 0..from.buckets() {
+            for entry in from.table().entries_of(bucket) {
+                moved.place_prefix(entry.prefix)?;
+            }
+        }
+        for (identity, count) in self.counters.iter() {
+            let prefix = from.addresses().named(identity)?;
+            moved.counters.add_all(moved.kept_name(prefix)?, count);
+        }
+        Some(moved)
+    }
+
+    /// Gives an entry a slot in the table as it is; `None` where there is none.
+    fn place_prefix(&mut self, prefix: Prefix) -> Option<()> {
+        let grown = self.grown.as_mut()?;
+        let site = grown.addresses().site(prefix)?;
+        let found = grown.put(&site, 0, u64::MAX) == crate::table::Put::Done
+            || grown
+                .make_room(&mut self.search, &site, 0, |_, _, _| true, |_, _, _| false)
+                .is_some();
+        found.then(|| self.entries += 1)
+    }
+
+    /// The name of an entry after it was moved to this table, where it may have forgotten bits: that of its longest match.
+    fn kept_name(&self, prefix: Prefix) -> Option<u64> {
+        let grown = self.grown.as_ref()?;
+        let site = grown.addresses().site(prefix)?;
+        let kept = grown.table().matches(&site).max_by_key(|entry| entry.prefix.length)?;
+        Some(grown.addresses().identity(&kept.prefix))
+    }
+
+    /// Leaves the table that the filter was built with, for one that grows: the first time, every bucket is rewritten.
+    pub(super) fn start_to_grow(&mut self) -> Result<(), Full> {
+        if self.grown.is_some() {
+            return Ok(());
+        }
+        let layout = growth::marked_layout(self.layout()).filter(|_| self.profile.growable);
+        let grown = layout.and_then(|layout| Grown::widened(&self.table, layout));
+        let grown = grown.ok_or(self.out_of_slots())?;
+        let bits = self.layout().fingerprint_bits();
+        let named = self.counters.iter().map(|(identity, count)| {
+            let fingerprint = self.layout().fingerprint_of(identity);
+            let prefix = grown.addresses().unstretched(identity >> bits, fingerprint);
+            (grown.addresses().identity(&prefix), count)
+        });
+        self.counters = Counters::from_iter(named);
+        self.table = Table::vacant(self.table.geometry().clone(), grown.table().layout());
+        self.grown = Some(grown);
+        self.keep_load();
+        Ok(())
+    }
+
+    /// Inserts a key for which the table that the filter was built with has no room.
+    #[cold]
+    pub(super) fn insert_growing(&mut self, hash: u64, full: Full) -> Result<(), Full> {
+        if !self.grows_instead(full) {
+            return Err(full);
+        }
+        self.start_to_grow()?;
+        self.insert_grown(hash)
+    }
+
+    /// Whether the filter grows instead of this error.
+    pub(super) fn grows_instead(&self, full: Full) -> bool {
+        self.profile.growable && matches!(full, Full::Slots { .. })
+    }
+
+    pub(super) fn out_of_slots(&self) -> Full {
+        Full::Slots { in_use: self.entries, capacity: self.capacity() }
+    }
+}

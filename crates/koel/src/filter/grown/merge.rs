@@ -1,0 +1,197 @@
+//! The entries of a filter for another one that has grown further, or less.
+//!
+//! An entry is the first bits of its key, and stands for every key that continues them. Where the other filter has grown further, an entry may know too little to have one
+//! bucket there: then its continuations are added, which together stand for the same keys.
+
+use crate::CuckooFilter;
+use crate::counters::ReadCounters;
+use crate::error::{Full, MergeError};
+use crate::filter::Merge;
+use crate::growth::{self, Grown};
+use crate::store::Store;
+use crate::table::{Match, Prefix, Put, Site, Stretch};
+
+/// A counter of equal entries goes up from here on.
+const COPIES_IN_BUCKETS: u64 = 2;
+
+impl<S: Store> CuckooFilter<S> {
+    /// Hands every different entry to `visit`, as a prefix under `addresses`, with its count.
+    pub(in crate::filter) fn each_prefix<E>(
+        &self,
+        addresses: &Stretch,
+        mut visit: impl FnMut(Prefix, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match &self.grown {
+            None => self.table.distinct_entries().try_for_each(|place| {
+                let prefix = addresses.unstretched(place.buckets().0, place.fingerprint);
+                visit(prefix, self.count_place(&place))
+            }),
+            Some(grown) => grown
+                .table()
+                .distinct_entries()
+                .try_for_each(|entry| visit(entry.prefix, self.count_entry(grown, &entry))),
+        }
+    }
+
+    /// How many copies of an entry there are.
+    pub(in crate::filter) fn count_entry(&self, grown: &Grown<S::Buckets>, entry: &Match) -> u64 {
+        let counted = self.counters.get(grown.addresses().identity(&entry.prefix));
+        grown.table().equals(entry).saturating_add(counted)
+    }
+
+    /// How many copies of entries there are that may belong to a key that `prefix` may belong to.
+    pub(in crate::filter) fn count_relatives(&self, prefix: Prefix) -> u64 {
+        let Some(grown) = &self.grown else {
+            let geometry = self.table.geometry();
+            let fraction = prefix.string & !(u64::MAX << geometry.fraction_bits());
+            let fingerprint = prefix.core << geometry.fraction_bits() | fraction;
+            return self.count_place(&geometry.place_of(prefix.base, fingerprint));
+        };
+        let mut count = 0_u64;
+        grown.table().each_relative(prefix, &mut |entry| {
+            let counted = self.counters.get(grown.addresses().identity(&entry.prefix));
+            count = count.saturating_add(1).saturating_add(counted);
+        });
+        count
+    }
+
+    /// The addresses that both filters can be seen under, if one of them has grown at least.
+    pub(in crate::filter) fn common_addresses<T: Store>(
+        &self,
+        other: &CuckooFilter<T>,
+    ) -> Option<Stretch> {
+        let theirs = other.grown.as_ref().map(Grown::addresses);
+        self.grown.as_ref().map(Grown::addresses).or(theirs).cloned()
+    }
+
+    /// The layout that the filter has once it has grown, or would have.
+    pub(in crate::filter) fn marked_layout(&self) -> Option<crate::Layout> {
+        match &self.grown {
+            None => growth::marked_layout(self.layout()),
+            Some(_) => Some(self.layout()),
+        }
+    }
+}
+
+impl CuckooFilter {
+    /// The union with `other`, in a filter that grows as need be.
+    pub(in crate::filter) fn merged_growing<S: Store>(
+        &self,
+        other: &CuckooFilter<S>,
+        counts: Merge,
+    ) -> Result<Self, MergeError> {
+        if !self.profile.growable {
+            return Err(MergeError::Incompatible { field: "growth" });
+        }
+        let mut union = self.clone();
+        union.start_to_grow()?;
+        // Entries come in the order of their buckets, and would fill some of the buckets that growth makes and not others.
+        union.reserve(match counts {
+            Merge::Sum => other.entries,
+            Merge::Max => other.entries.saturating_sub(self.entries),
+        })?;
+        let Some(addresses) = union.grown.as_ref().map(|grown| grown.addresses().clone()) else {
+            return Ok(union);
+        };
+        let mut shared = 0_u64;
+        other.each_prefix(&addresses, |prefix, theirs| {
+            let mut missing = theirs;
+            if counts == Merge::Max {
+                missing = theirs.saturating_sub(union.count_shorter(prefix));
+                missing -= union.shorten(prefix, missing);
+                shared += theirs - missing;
+            }
+            union.add_prefix(prefix, missing)
+        })?;
+        let sum = self.len.checked_add(other.len).ok_or(Full::Overflow)?;
+        union.len = sum.saturating_sub(shared).max(self.len.max(other.len));
+        Ok(union)
+    }
+
+    /// Makes entries that continue `prefix` forget what they know beyond it, at most so many: they stand for its keys too from then on. How many they were.
+    fn shorten(&mut self, prefix: Prefix, most: u64) -> u64 {
+        let Some(grown) = &mut self.grown else { return 0 };
+        let mut longer = None;
+        grown.table().each_relative(prefix, &mut |entry| {
+            let named = self.counters.get(grown.addresses().identity(&entry.prefix)) > 0;
+            let tells = grown.addresses().level_of(entry.bucket) <= prefix.length;
+            if entry.prefix.length > prefix.length && tells && !named {
+                longer = Some(entry);
+            }
+        });
+        let Some(entry) = longer.filter(|_| most > 0) else { return 0 };
+        grown.shorten(&entry, prefix.length);
+        1
+    }
+
+    /// How many copies there are that every key of `prefix` would find.
+    fn count_shorter(&self, prefix: Prefix) -> u64 {
+        let Some(grown) = &self.grown else { return 0 };
+        match grown.addresses().site(prefix) {
+            Some(site) => self.count_grown(grown, &site),
+            None => {
+                let [one, other] = prefix.continuations().map(|longer| self.count_shorter(longer));
+                one.min(other)
+            }
+        }
+    }
+
+    /// Adds so many copies of an entry of another filter.
+    fn add_prefix(&mut self, prefix: Prefix, times: u64) -> Result<(), Full> {
+        if times == 0 {
+            return Ok(());
+        }
+        let mut left = times;
+        loop {
+            let Some(grown) = &mut self.grown else { return Ok(()) };
+            let Some(site) = grown.addresses().site(prefix) else {
+                return prefix
+                    .continuations()
+                    .into_iter()
+                    .try_for_each(|it| self.add_prefix(it, left));
+            };
+            // Too short to say which its other bucket is: its continuations can.
+            let is_short = site.spots[0] == site.spots[1]
+                && grown.addresses().other_base(&prefix) != prefix.base;
+            let equals =
+                grown.table().matches(&site).filter(|it| it.prefix.length == prefix.length).count();
+            if left == 0 || equals as u64 >= COPIES_IN_BUCKETS {
+                return self.count_prefix(&site, left);
+            }
+            if grown.put(&site, 0, u64::MAX) != Put::Done && !self.make_room_grown(&site) {
+                if is_short {
+                    let mut longer = prefix.continuations().into_iter();
+                    return longer.try_for_each(|it| self.add_prefix(it, left));
+                }
+                self.split_for_room()?;
+                continue;
+            }
+            left -= 1;
+            self.entries += 1;
+            self.distinct += u64::from(equals == 0);
+            self.keep_load();
+        }
+    }
+
+    /// Counts copies of an entry that is in the table, where it may have forgotten bits.
+    fn count_prefix(&mut self, site: &Site, times: u64) -> Result<(), Full> {
+        let Some(grown) = self.grown.as_ref().filter(|_| times > 0) else { return Ok(()) };
+        let kept = grown.table().matches(site).max_by_key(|entry| entry.prefix.length);
+        let Some(kept) = kept else { return Ok(()) };
+        let identity = grown.addresses().identity(&kept.prefix);
+        self.counters.add(identity, times, self.profile.counter_limit)
+    }
+}
+
+/// How many entries of each length a filter has.
+pub(in crate::filter) type Lengths = [u64; 64];
+
+/// Of pairs of entries, one of each filter, the share that may belong to the same key by chance alone.
+pub(in crate::filter) fn chance(addresses: &Stretch, [ours, theirs]: [&Lengths; 2]) -> f64 {
+    let pairs =
+        |&(a, b): &(usize, usize)| ours[a] as f64 * theirs[b] as f64 / (1_u64 << a.min(b)) as f64;
+    let all = (0..64).flat_map(|a| (0..64).map(move |b| (a, b)));
+    let total = |lengths: &Lengths| lengths.iter().sum::<u64>().max(1) as f64;
+    let alike = all.map(|lengths| pairs(&lengths)).sum::<f64>();
+    alike / (total(ours) * total(theirs) * addresses.places())
+}

@@ -1,0 +1,203 @@
+//! A filter that has grown: the multiset over entries of which more or fewer bits are known.
+//!
+//! The rules are those of `edit.rs`, said for entries that match a key by what they know of it:
+//!
+//! * A key is in the set if any entry matches it; its count is the number of those, and what their counters say.
+//! * A copy gets a slot of its own, the second one too where there is an empty slot. From then on the counter of the *longest* match goes up.
+//! * A removal takes the longest match: from its counter if there is one, otherwise the entry. If that entry is another key's, this key extends it and
+//!   the other key extends what is left, so each still has its own: no key is ever lost.
+//! * A counter goes by the absolute name of an entry, which growth does not change. An entry with a counter may not move where it would forget a
+//!   bit. A void entry that is split leaves its counter to both halves.
+
+pub(super) mod merge;
+
+use alloc::vec::Vec;
+
+use crate::CuckooFilter;
+use crate::buffer::Buffer;
+use crate::counters::{Counters, ReadCounters};
+use crate::error::Full;
+use crate::growth::Grown;
+use crate::store::Store;
+use crate::table::{Match, Prefix, Put, Site, Stretch, Table};
+
+impl<S: Store> CuckooFilter<S> {
+    /// How often a key was inserted, in a filter that has grown.
+    pub(super) fn count_grown(&self, grown: &Grown<S::Buckets>, site: &Site) -> u64 {
+        let mut seen = 0_u64;
+        let mut count = 0_u64;
+        for entry in grown.table().matches(site) {
+            // All match one key: those of one length are equal, and share a counter.
+            let bit = 1 << entry.prefix.length;
+            if seen & bit == 0 {
+                let counted = self.counters.get(grown.addresses().identity(&entry.prefix));
+                count = count.saturating_add(counted);
+            }
+            seen |= bit;
+            count = count.saturating_add(1);
+        }
+        count
+    }
+}
+
+/// The longest of the entries that match, and how many they are.
+fn longest(grown: &Grown<Buffer>, site: &Site) -> Option<(Match, u64)> {
+    let mut matches = 0;
+    let all = grown.table().matches(site).inspect(|_| matches += 1);
+    let longest = all.max_by_key(|entry| entry.prefix.length);
+    longest.map(|entry| (entry, matches))
+}
+
+impl CuckooFilter {
+    /// Adds a copy of a key to a filter that has grown.
+    pub(super) fn insert_grown(&mut self, hash: u64) -> Result<(), Full> {
+        let len = self.len.checked_add(1).ok_or(Full::Overflow)?;
+        self.add_grown(|addresses| addresses.locate(hash))?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Adds an entry for the prefix of a site, wherever it is by the time there is room.
+    pub(super) fn add_grown(&mut self, locate: impl Fn(&Stretch) -> Site) -> Result<(), Full> {
+        loop {
+            let Some(grown) = &mut self.grown else { return Ok(()) };
+            let site = locate(grown.addresses());
+            match grown.put(&site, 0, 0) {
+                Put::Done => {
+                    self.distinct += 1;
+                    break;
+                }
+                Put::Repeated(copies) => return self.add_copy_grown(&site, copies),
+                Put::Full if self.make_room_grown(&site) => break,
+                Put::Full => self.split_for_room()?,
+            }
+        }
+        self.entries += 1;
+        self.keep_load();
+        Ok(())
+    }
+
+    /// Adds a copy beside `copies` that match: in a slot if it is the second one and there is an empty one, otherwise counted.
+    fn add_copy_grown(&mut self, site: &Site, copies: u64) -> Result<(), Full> {
+        let Some(grown) = &mut self.grown else { return Ok(()) };
+        let Some((longest, _)) = longest(grown, site) else { return Ok(()) };
+        let identity = grown.addresses().identity(&longest.prefix);
+        let may_have_slot = copies < 2 && self.counters.get(identity) == 0;
+        if may_have_slot && grown.put(site, 0, 1) == Put::Done {
+            self.entries += 1;
+            self.keep_load();
+            return Ok(());
+        }
+        self.counters.add(identity, 1, self.profile.counter_limit)
+    }
+
+    /// Takes out one copy of a key.
+    pub(super) fn remove_grown(&mut self, hash: u64) -> bool {
+        let Some(grown) = &mut self.grown else { return false };
+        let site = grown.addresses().locate(hash);
+        let Some((longest, matches)) = longest(grown, &site) else { return false };
+        self.len = self.len.saturating_sub(1);
+        if self.counters.take(grown.addresses().identity(&longest.prefix)) {
+            return true;
+        }
+        grown.take(&longest);
+        self.entries -= 1;
+        self.distinct = self.distinct.saturating_sub(u64::from(matches == 1)).min(self.entries);
+        true
+    }
+
+    /// Finds a slot for the prefix of `site`, whose buckets are full: that of an entry that can move, or of one that has an equal beside it and is counted
+    /// from now on. False, and nothing changed, if there is none.
+    fn make_room_grown(&mut self, site: &Site) -> bool {
+        let Some(grown) = &mut self.grown else { return false };
+        let counters = &self.counters;
+        let may_forget = |table: &Table<Buffer, Stretch>, bucket: u64, slot: u64| {
+            let prefix = table.geometry().prefix(bucket, table.layout().fingerprint_of(slot));
+            counters.get(table.geometry().identity(&prefix)) == 0
+        };
+        let never = |_: &Table<Buffer, Stretch>, _: u64, _: u64| false;
+        let search = &mut self.search;
+        let mut room = grown.make_room(search, site, 0, may_forget, never);
+        if room.is_none() && counters.len() < self.profile.counter_limit {
+            room = grown.make_room(search, site, 0, may_forget, has_equal);
+        }
+        let Some(dropped) = room else { return self.share_room(site) };
+        if let Some(prefix) = dropped {
+            let identity = grown.addresses().identity(&prefix);
+            self.counters.add_all(identity, 1);
+            self.entries -= 1;
+        } else {
+            self.distinct += 1;
+        }
+        true
+    }
+
+    /// Makes two entries of one core into what they have in common, and a count, where both buckets of `site` are one: growth may be long in coming to that one.
+    /// False, and nothing changed, if there are no two.
+    fn share_room(&mut self, site: &Site) -> bool {
+        let Some(grown) = &mut self.grown else { return false };
+        let [spot, other] = site.spots;
+        if spot != other || self.counters.len() >= self.profile.counter_limit {
+            return false;
+        }
+        let entries: Vec<Match> = grown.table().entries_of(spot.bucket).collect();
+        let common = |(a, b): (&Match, &Match)| a.prefix.in_common(&b.prefix);
+        let pairs =
+            entries.iter().enumerate().flat_map(|(i, a)| entries[..i].iter().map(move |b| (a, b)));
+        let closest = pairs.filter(|&pair| common(pair).is_some()).max_by_key(|&pair| common(pair));
+        let Some((kept, gone)) = closest else { return false };
+        let Some(length) = common((kept, gone)) else { return false };
+        let names = [kept, gone].map(|entry| grown.addresses().identity(&entry.prefix));
+        let counted = names.map(|identity| self.counters.remove(identity));
+        grown.take(gone);
+        grown.shorten(kept, length);
+        let shared = grown.addresses().identity(&Prefix { length, ..kept.prefix });
+        self.counters.add_all(shared, counted[0].saturating_add(counted[1]).saturating_add(1));
+        self.entries -= 1;
+        let placed = grown.put(site, 0, u64::MAX) == Put::Done;
+        self.distinct += u64::from(placed);
+        self.distinct -= 1;
+        placed
+    }
+
+    /// Splits chunks until the load is what it should be.
+    pub(super) fn keep_load(&mut self) {
+        while self.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries))
+            && self.split_chunk()
+        {}
+    }
+
+    /// Splits the next chunk because a search found no room.
+    fn split_for_room(&mut self) -> Result<(), Full> {
+        let hopeful = self.grown.as_ref().is_some_and(|grown| grown.is_hopeful(self.entries));
+        if hopeful && self.split_chunk() { Ok(()) } else { Err(self.out_of_slots()) }
+    }
+
+    /// Splits the next chunk of buckets; false where the table is as large as can be.
+    pub(super) fn split_chunk(&mut self) -> bool {
+        let Some(grown) = &mut self.grown else { return false };
+        let counters = &mut self.counters;
+        let mut twins = 0;
+        let done = grown.split(|addresses, prefix| {
+            twins += 1;
+            leave_to_both(counters, addresses, prefix);
+        });
+        self.entries += twins;
+        self.distinct += twins;
+        done
+    }
+}
+
+/// Hands the counter of a void entry to its two halves, each with the full count.
+fn leave_to_both(counters: &mut Counters, addresses: &Stretch, void: Prefix) {
+    let count = counters.remove(addresses.identity(&void));
+    for half in void.continuations() {
+        counters.add_all(addresses.identity(&half), count);
+    }
+}
+
+/// Whether an equal entry is in the two buckets of this one.
+fn has_equal(table: &Table<Buffer, Stretch>, bucket: u64, slot: u64) -> bool {
+    let prefix = table.geometry().prefix(bucket, table.layout().fingerprint_of(slot));
+    table.equals(&Match { bucket, slot, prefix }) > 1
+}

@@ -1,0 +1,373 @@
+//! A table that grows as entries come, without their keys: when it grows, and what that costs.
+//!
+//! * **Load.** The next chunk of buckets is split when entries exceed the share of the slots that [`DESIGN_LOADS`] says. It depends on how far the level has come: in
+//!   the middle, where half of the buckets have twice the keys of the others, a search for room fails a little earlier. A search
+//!   that fails nevertheless splits the next chunk, so that an insert never fails for want of slots.
+//! * **Pauses.** A chunk is a 64th of the level, at most [`MAX_CHUNK`] buckets: a tenth of a millisecond. The first growth of a table built without marks rewrites all of
+//!   it, once.
+//! * **Error rate.** An entry of n bits beyond its bucket matches one key in 2^n. What growth takes from old entries, new ones have again; fingerprints get
+//!   [`WIDENING`] bits when they are first marked, so that 20 doublings raise the rate by less than a third (docs/decisions/0008-growth.md has the
+//!   measurements). The rate is known exactly at every moment: it is the [`mass`](Grown::mass) of the entries.
+//!
+//! Shared by filters and maplets: what is counted beside the slots is theirs.
+
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use core::mem;
+use core::ops::Range;
+
+use crate::blocks::{Block, in_blocks};
+use crate::buffer::Buffer;
+use crate::error::BuildError;
+use crate::geometry::{BLOCK, CORES, Geometry};
+use crate::layout::{Bucket, Layout, SLOTS};
+use crate::placement::{End, Plan, Search};
+use crate::sizing;
+use crate::table::{Addressing, Match, Prefix, Put, Site, Spot, Stretch, Table, Words};
+use crate::vector::InstructionSet;
+
+/// Bits that fingerprints get, besides the mark, when a table built without marks first grows.
+pub(crate) const WIDENING: u32 = 6;
+/// The smallest error rate, about, of a filter that can grow.
+pub(crate) const SMALLEST_RATE: f64 = 1e-7;
+/// The most buckets that are split at once.
+const MAX_CHUNK: u64 = 4096;
+/// Below this load a search that fails says more about the keys than about the room: growing would not help them.
+const HOPELESS_LOAD: f64 = 0.5;
+
+/// Entries by slots, in thousandths, at which the next chunk is split, for every tenth of a level: where a search for room fails, less 20.
+/// Measured by growing on failed searches alone.
+const DESIGN_LOADS: [u64; 11] = [951, 927, 910, 902, 901, 908, 918, 929, 940, 948, 952];
+
+/// The entries that a table of so many slots is to hold, with `split` of the buckets of a level split.
+fn design_limit(slots: u64, split: u64, level_buckets: u64) -> u64 {
+    let place = split * 10_000 / level_buckets;
+    let (first, rest) = (usize::try_from(place / 1000).unwrap_or(0), place % 1000);
+    let [low, high] = [DESIGN_LOADS[first], DESIGN_LOADS[first + 1]];
+    slots * (low * (1000 - rest) + high * rest) / 1_000_000
+}
+
+/// A table that grows, and what is known about it without reading it.
+#[derive(Clone)]
+pub(crate) struct Grown<B> {
+    table: Table<B, Stretch>,
+    /// The sum of 2^-length of all entries, in units of 2^-64.
+    mass: u128,
+    /// Entries beyond which the next chunk is split.
+    limit: u64,
+}
+
+/// Equal tables; the rest follows from them.
+impl<B: AsRef<[u8]>> PartialEq for Grown<B>
+where
+    Table<B, Stretch>: PartialEq,
+{
+    fn eq(&self, other: &Self) -> bool {
+        self.table == other.table
+    }
+}
+
+impl<B: AsRef<[u8]>> Grown<B> {
+    /// A table and the mass of its entries.
+    pub(crate) fn new(table: Table<B, Stretch>, mass: u128) -> Self {
+        let mut grown = Self { table, mass, limit: 0 };
+        grown.limit = grown.design_limit();
+        grown
+    }
+
+    /// The same in memory of its own.
+    pub(crate) fn to_owned_table(&self) -> Grown<Buffer> {
+        Grown { table: self.table.to_owned_table(), mass: self.mass, limit: self.limit }
+    }
+
+    pub(crate) fn table(&self) -> &Table<B, Stretch> {
+        &self.table
+    }
+
+    /// Whether an entry matches the key with this hash.
+    #[inline]
+    pub(crate) fn contains(&self, hash: u64) -> bool {
+        self.table.contains(&self.addresses().locate(hash))
+    }
+
+    /// Asks the memory for the buckets of the key with this hash.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        self.table.prefetch_site(&self.addresses().locate(hash));
+    }
+
+    /// Whether an entry matches each of the keys.
+    pub(crate) fn contains_each(
+        &self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        found: &mut [bool],
+    ) {
+        let set = InstructionSet::best();
+        let (mut words, mut answers) = (Words::new(), [false; BLOCK]);
+        let work = |table: &mut &Table<B, Stretch>, ready: &Block, coming: &Block, start: usize| {
+            let places = (&ready.places, &coming.places);
+            table.contains_block(set, places, &mut words, &mut answers);
+            found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = in_blocks(&mut &self.table, |table| *table, hashes, work);
+    }
+
+    /// Hands the site of each key to `work`, in order, its buckets asked for long before.
+    pub(crate) fn each_site(
+        &self,
+        (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
+        mut work: impl FnMut(usize, &Site),
+    ) {
+        let mut hashes = [0; BLOCK];
+        let mut sites: [Vec<Site>; 2] = Default::default();
+        let mut fill = |sites: &mut Vec<Site>, start: usize| {
+            let hashes = &mut hashes[..len.saturating_sub(start).min(BLOCK)];
+            sites.clear();
+            if hashes.is_empty() {
+                return;
+            }
+            hash(start..start + hashes.len(), hashes);
+            sites.extend(hashes.iter().map(|&hash| self.addresses().locate(hash)));
+            sites.iter().for_each(|site| self.table.prefetch_site(site));
+        };
+        let [ready, coming] = &mut sites;
+        fill(ready, 0);
+        for start in (0..len).step_by(BLOCK) {
+            fill(coming, start + BLOCK);
+            ready.iter().enumerate().for_each(|(i, site)| work(start + i, site));
+            mem::swap(ready, coming);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn addresses(&self) -> &Stretch {
+        self.table.geometry()
+    }
+
+    /// The sum of 2^-length of all entries, in units of 2^-64.
+    pub(crate) fn mass(&self) -> u128 {
+        self.mass
+    }
+
+    /// Entries that match an absent key, on average: each does if the key has its core, one of its two base buckets and its bits.
+    pub(crate) fn matches_of_an_absent_key(&self) -> f64 {
+        self.mass as f64 / mass_of(0) as f64 / self.addresses().places()
+    }
+
+    /// What the mass of the entries is, read from the table. O(buckets).
+    pub(crate) fn weigh(&self) -> u128 {
+        (0..self.buckets())
+            .flat_map(|bucket| self.table.entries_of(bucket))
+            .map(|entry| mass_of(entry.prefix.length))
+            .sum()
+    }
+
+    pub(crate) fn buckets(&self) -> u64 {
+        self.addresses().buckets()
+    }
+
+    fn design_limit(&self) -> u64 {
+        let addresses = self.addresses();
+        let slots = self.buckets() * SLOTS as u64;
+        design_limit(slots, addresses.split(), addresses.level_buckets())
+    }
+}
+
+/// The error rate of a table with marks that is full after so many doublings: the old entries of each have half the bits of the next, measured as 0.73 of the first
+/// rate for each doubling (docs/decisions/0008-growth.md).
+pub(crate) fn rate_when_full(layout: Layout, doublings: f64) -> f64 {
+    let fingerprints = (CORES << layout.fraction_bits()) as f64;
+    let full = 2.0 * SLOTS as f64 * DESIGN_LOADS[10] as f64 / 1000.0 / fingerprints;
+    full * (1.0 + 0.73 * doublings)
+}
+
+/// No layout can be marked at so small an error rate.
+pub(crate) fn too_precise(rate: f64) -> BuildError {
+    BuildError::TooPrecise { rate, smallest: SMALLEST_RATE }
+}
+
+/// The layout of a table that has grown, for one built with `layout` and no marks; `None` where slots have no room for the bits.
+pub(crate) fn marked_layout(layout: Layout) -> Option<Layout> {
+    let bits = layout.fingerprint_bits() + WIDENING + 1;
+    let widths = sizing::widths(layout.codec());
+    let width = widths.iter().copied().find(|&width| width >= bits)?;
+    Layout::new(layout.codec(), width, layout.value_bits()).map(Layout::with_marks)
+}
+
+/// What an entry that is one of 2^length weighs.
+pub(crate) fn mass_of(length: u32) -> u128 {
+    (u128::from(u64::MAX) + 1) >> length
+}
+
+impl Grown<Buffer> {
+    /// An empty table with the addresses of `base`; `None` where its bytes could not be addressed.
+    pub(crate) fn empty(base: Geometry, layout: Layout) -> Option<Self> {
+        let addresses = Stretch::new(base, layout.marks()?, 0, 0);
+        if !addresses.is_sound() {
+            return None;
+        }
+        Some(Self::new(Table::stretched(addresses, layout)?, 0))
+    }
+
+    /// The entries of a table of one size with marks, and so able to grow. O(buckets).
+    pub(crate) fn widened(narrow: &Table<Buffer>, layout: Layout) -> Option<Self> {
+        let mut grown = Self::empty(narrow.geometry().clone(), layout)?;
+        let values = narrow.layout();
+        for (bucket, slots) in (0..).zip(narrow.iter()) {
+            let widened = slots.0.map(|slot| {
+                if slot == 0 {
+                    return 0;
+                }
+                let prefix = grown.addresses().unstretched(bucket, values.fingerprint_of(slot));
+                grown.mass += mass_of(prefix.length);
+                layout.slot(grown.addresses().fingerprint(&prefix, 0), values.value_of(slot))
+            });
+            grown.table.write(bucket, Bucket(widened));
+        }
+        Some(grown)
+    }
+
+    /// Adds the longest prefix of a key where at most `most` entries match it.
+    #[inline]
+    pub(crate) fn put(&mut self, site: &Site, value: u64, most: u64) -> Put {
+        match self.table.put_at(site, value, most) {
+            Ok(spot) => {
+                self.weigh_in(site, spot);
+                Put::Done
+            }
+            Err(refused) => refused,
+        }
+    }
+
+    fn weigh_in(&mut self, site: &Site, spot: Spot) {
+        let longest = spot.level + self.table.geometry().marked().most();
+        self.mass += mass_of(longest.min(site.prefix.length));
+    }
+
+    /// Takes out an entry.
+    pub(crate) fn take(&mut self, entry: &Match) {
+        self.table.replace(entry.bucket, entry.slot, 0);
+        self.mass -= mass_of(entry.prefix.length);
+    }
+
+    /// Makes an entry forget all bits beyond `length`, which its bucket stands for at least.
+    pub(crate) fn shorten(&mut self, entry: &Match, length: u32) {
+        let (layout, level) = (self.table.layout(), self.addresses().level_of(entry.bucket));
+        let prefix = Prefix { length, ..entry.prefix };
+        let fingerprint = self.addresses().fingerprint(&prefix, level);
+        let shorter = layout.slot(fingerprint, layout.value_of(entry.slot));
+        self.table.replace(entry.bucket, entry.slot, shorter);
+        self.mass += mass_of(length) - mass_of(entry.prefix.length);
+    }
+
+    /// Adds the prefix of `site`, whose buckets are full, by moving others, bits and all unless they `may_forget` some; an entry that `is_spare` may be dropped instead, and is
+    /// then handed back. `None`, and nothing changed, where there is no way.
+    pub(crate) fn make_room(
+        &mut self,
+        search: &mut Search,
+        site: &Site,
+        value: u64,
+        may_forget: impl Fn(&Table<Buffer, Stretch>, u64, u64) -> bool,
+        is_spare: impl Fn(&Table<Buffer, Stretch>, u64, u64) -> bool,
+    ) -> Option<Option<Prefix>> {
+        let table = &self.table;
+        let roots = site.spots.map(|spot| u32::try_from(spot.bucket).unwrap_or(u32::MAX));
+        let neighbours = |bucket: u32| table.movable(u64::from(bucket), &may_forget);
+        let spare = |bucket: u32, slot: u64| is_spare(table, u64::from(bucket), slot);
+        let plan = search.shortest(0, roots, neighbours, spare)?;
+        let dropped = self.carry_out(&plan, site, value);
+        search.recycle(plan);
+        Some(dropped)
+    }
+
+    /// Makes the moves of `plan`, the last one first, so that no entry is ever in no place, and adds the prefix of `site` where the first one was.
+    fn carry_out(&mut self, plan: &Plan, site: &Site, value: u64) -> Option<Prefix> {
+        let mut dropped = None;
+        let mut next = plan.moves.iter().rev();
+        let mut free = match plan.end {
+            End::Empty(room) => (room, 0),
+            End::Spare => {
+                let &(bucket, slot) = next.next()?;
+                dropped = Some(self.prefix_of(bucket, slot));
+                (bucket, slot)
+            }
+        };
+        if let Some(prefix) = &dropped {
+            self.mass -= mass_of(prefix.length);
+        }
+        for &(bucket, slot) in next {
+            let moved = self.table.moved_slot(bucket, slot).unwrap_or(slot);
+            self.table.replace(free.0, free.1, moved);
+            let lengths =
+                [self.prefix_of(bucket, slot).length, self.prefix_of(free.0, moved).length];
+            self.mass += mass_of(lengths[1]) - mass_of(lengths[0]);
+            free = (bucket, slot);
+        }
+        if let Some(&spot) = site.spots.iter().find(|spot| spot.bucket == free.0) {
+            let layout = self.table.layout();
+            let fingerprint = self.addresses().fingerprint(&site.prefix, spot.level);
+            self.table.replace(free.0, free.1, layout.slot(fingerprint, value));
+            self.weigh_in(site, spot);
+        }
+        dropped
+    }
+
+    fn prefix_of(&self, bucket: u64, slot: u64) -> Prefix {
+        self.addresses().prefix(bucket, self.table.layout().fingerprint_of(slot))
+    }
+
+    /// Whether so many entries are more than the table should hold.
+    #[inline]
+    pub(crate) fn is_due(&self, entries: u64) -> bool {
+        entries > self.limit
+    }
+
+    /// Whether splitting buckets can help one of so many entries for which no room was found.
+    pub(crate) fn is_hopeful(&self, entries: u64) -> bool {
+        let slots = self.buckets() * SLOTS as u64;
+        self.addresses().can_grow() && entries as f64 > HOPELESS_LOAD * slots as f64
+    }
+
+    /// Splits the next chunk of buckets. Hands void entries, which are in two buckets from now on, to `doubled`. False, and nothing changed, where the
+    /// table is as large as its addresses allow.
+    pub(crate) fn split(&mut self, mut doubled: impl FnMut(&Stretch, Prefix)) -> bool {
+        let addresses = self.addresses();
+        let level = addresses.level_buckets();
+        let chunk = (level / 64).clamp(1, MAX_CHUNK).min(level - addresses.split());
+        if !addresses.can_grow() || !self.table.extend(chunk) {
+            return false;
+        }
+        (0..chunk).for_each(|_| self.table.split_next(&mut doubled));
+        self.limit = self.design_limit();
+        true
+    }
+
+    /// An empty table of the same kind that `entries` fill to its design load, or to `slack` times as much room.
+    pub(crate) fn emptied(&self, entries: u64, slack: f64) -> Option<Self> {
+        let (base, layout) = (self.addresses().base(), self.table.layout());
+        let marked = self.addresses().marked();
+        let mut level = 0;
+        let fits = |level: u32, split: u64| {
+            let whole = base.buckets() << level;
+            let slots = (whole + split) * SLOTS as u64;
+            entries as f64 * slack <= design_limit(slots, split, whole) as f64
+        };
+        while !fits(level + 1, 0) {
+            level += 1;
+        }
+        let whole = base.buckets() << level;
+        let step = (whole / 64).max(1);
+        let split =
+            (0..whole).step_by(usize::try_from(step).ok()?).find(|&split| fits(level, split));
+        let (level, split) = split.map_or((level + 1, 0), |split| (level, split));
+        let addresses = Stretch::new(base.clone(), marked, level, split);
+        Some(Self::new(Table::stretched(addresses, layout)?, 0))
+    }
+
+    /// Forgets all entries; the size stays.
+    pub(crate) fn clear(&mut self) {
+        self.table.clear();
+        self.mass = 0;
+    }
+}

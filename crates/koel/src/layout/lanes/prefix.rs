@@ -1,0 +1,202 @@
+//! Marked fingerprints against a key, in all lanes at once: a lane matches when the core is the key's and the bits that the lane knows are.
+//!
+//! ```text
+//!     | value | core, high 2 bits | 0 ... 0 1 | known bits | core, low 4 bits, of a plain slot |
+//!                     ^ guard     '-------- field ---------'
+//! ```
+//!
+//! Of the field and the key's, exclusive-or gives x. The lowest bit of x tells how many bits agree, and the highest one of the field how many are known. With
+//! `x ^ (x - 1)`, all ones up to the lowest bit of x, a match is one comparison: `x ^ (x - 1) >= field`. The guard is a bit above the field that
+//! x always has, so that nothing is borrowed from the next lane; the comparison subtracts from the bit above it.
+
+use wide::u64x2;
+
+use super::super::Marked;
+use super::{Lanes, Pattern, Register, Word};
+
+/// The masks of marked fingerprints, each for every lane.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Prefixes {
+    /// The field: known bits, mark, and zeros.
+    field: u128,
+    /// The lowest bit of the field.
+    unit: u128,
+    /// The bit above the field.
+    guard: u128,
+    /// The highest bit of the fingerprint.
+    top: u128,
+    /// How far the highest bit of the lane is above that.
+    above: u32,
+    /// The bits that a match has in common with the key, whatever it knows: those of the core.
+    core: u128,
+}
+
+impl Prefixes {
+    /// `cut` bits of each fingerprint are not in its lane.
+    pub(super) fn new(
+        marked: Marked,
+        ones: u128,
+        (cut, fingerprint_bits): (u32, u32),
+        width: u32,
+    ) -> Self {
+        let [top, guard, unit] = marked.edges().map(|bit| ones << (bit - cut));
+        let field = guard - unit;
+        let fingerprint_bits = fingerprint_bits - cut;
+        let core = (ones * super::low_ones(fingerprint_bits)) & !field;
+        Self { field, unit, guard, top, above: width - fingerprint_bits, core }
+    }
+}
+
+impl Lanes {
+    /// The top bit of every lane that does not match the key of `pattern`, which is the longest fingerprint of a key.
+    #[inline(always)]
+    fn unlike<R: Register, const SORTED: bool>(
+        &self,
+        (word, nibbles): (R, R),
+        pattern: Pattern<R>,
+    ) -> R {
+        let prefixes = &self.prefixes;
+        let (field, guard) = (R::truncate(prefixes.field), R::truncate(prefixes.guard));
+        let top = R::truncate(prefixes.top);
+        let x = word ^ pattern.lanes;
+        let core = x & R::truncate(prefixes.core);
+        let core = if SORTED { core | (self.spread(nibbles) ^ pattern.nibbles) } else { core };
+        let x = (x & field) | guard;
+        let agreed = x ^ (x - R::truncate(prefixes.unit));
+        let known = (agreed | top) - (word & field);
+        self.nonzero(core) | ((!known & top) << prefixes.above)
+    }
+
+    /// Whether a lane of the first word matches the first key's fingerprint, or one of the second word the second's. No branch on the data.
+    #[inline(always)]
+    pub(crate) fn pair_matches<const SORTED: bool>(
+        &self,
+        words: [u64; 2],
+        fingerprints: [u64; 2],
+    ) -> bool {
+        let patterns = fingerprints.map(|fingerprint| self.pattern::<u64, SORTED>(fingerprint));
+        let pattern = Pattern {
+            lanes: u64x2::new(patterns.map(|pattern| pattern.lanes)),
+            nibbles: u64x2::new(patterns.map(|pattern| pattern.nibbles)),
+        };
+        let nibbles = words.map(|word| self.nibbles::<u64, SORTED>(word));
+        let words = (u64x2::new(words), u64x2::new(nibbles));
+        let [one, other] = self.unlike::<u64x2, SORTED>(words, pattern).to_array();
+        (one & other) != u64::truncate(self.tops)
+    }
+
+    /// The top bit of every lane that matches the key whose longest fingerprint is given.
+    #[inline(always)]
+    pub(crate) fn matching<W: Word, const SORTED: bool>(&self, word: W, fingerprint: u64) -> W {
+        let nibbles = W::from(self.nibbles::<W, SORTED>(word));
+        let pattern = self.pattern::<W, SORTED>(fingerprint);
+        self.unlike::<W, SORTED>((word, nibbles), pattern) ^ W::truncate(self.tops)
+    }
+
+    /// Whether a lane of either word, each beside its nibbles, matches its fingerprint: as 1 or 0, by arithmetic alone, for vector code.
+    #[inline(always)]
+    pub(crate) fn matching_byte<const SORTED: bool>(
+        &self,
+        words: [(u64, u64); 2],
+        fingerprints: [u64; 2],
+    ) -> u8 {
+        let unlike = |i: usize| {
+            self.unlike::<u64, SORTED>(words[i], self.pattern::<u64, SORTED>(fingerprints[i]))
+        };
+        let matches = (unlike(0) & unlike(1)) ^ u64::truncate(self.tops);
+        ((matches | matches.wrapping_neg()) >> 63) as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Bucket, Codec, Form, Layout, MAX_BUCKET_BITS, Quad};
+    use super::*;
+    use alloc::vec::Vec;
+    use testkit::keys::splitmix64 as hash;
+
+    /// What a match is, one bit after the other.
+    fn matches(marked: Marked, stored: u64, core: u64, string: u64) -> bool {
+        let (bits, known) = marked.known(stored);
+        stored != 0
+            && marked.core(stored) == core
+            && (0..known).all(|i| (bits ^ string) >> i & 1 == 0)
+    }
+
+    fn check<W: Word, const SORTED: bool>(
+        layout: Layout,
+        word: W,
+        slots: [u64; 4],
+        key: (u64, u64),
+    ) {
+        let (marked, lanes) = (layout.marks().unwrap(), Lanes::new(layout));
+        let longest = marked.longest(key.0, key.1);
+        let expected = slots.map(|slot| matches(marked, layout.fingerprint_of(slot), key.0, key.1));
+        let found = lanes.matching::<W, SORTED>(word, longest);
+        let count = expected.iter().filter(|&&matches| matches).count() as u64;
+        assert_eq!(lanes.count(found), count, "{layout} {slots:x?} {key:x?}");
+        if found != W::ZERO {
+            let first = expected.iter().position(|&matches| matches).unwrap();
+            let taken = lanes.replace::<W, SORTED>(word, found, slots[first], 0);
+            let left = lanes.count(lanes.matching::<W, SORTED>(taken, longest));
+            assert_eq!(left, count - 1);
+        }
+        if W::BITS == 64 {
+            let word = u64::truncate(word.widen());
+            for other in [0, word] {
+                let nibbles = |word| lanes.nibbles::<u64, SORTED>(word);
+                let pair = [word, other].map(|word| (word, nibbles(word)));
+                assert_eq!(lanes.pair_matches::<SORTED>([word, other], [longest; 2]), count > 0);
+                let byte = lanes.matching_byte::<SORTED>(pair, [longest; 2]);
+                assert_eq!(byte, u8::from(count > 0));
+            }
+        }
+    }
+
+    fn layouts() -> Vec<Layout> {
+        let widths = |codec| (8..=40).flat_map(move |bits| [0, 1, 5, 13].map(|v| (codec, bits, v)));
+        let all = [Codec::Plain, Codec::SemiSorted].into_iter().flat_map(widths);
+        all.filter_map(|(codec, bits, v)| Layout::new(codec, bits, v))
+            .map(Layout::with_marks)
+            .collect()
+    }
+
+    #[test]
+    fn a_lane_matches_when_core_and_known_bits_are_the_keys() {
+        for layout in layouts() {
+            let marked = layout.marks().unwrap();
+            for i in 0..400 {
+                // Few cores and strings that often agree in their first bits.
+                let key = |n: u64| (1 + hash(n) % 3 * 20, hash(n + 1) | 0x2b & hash(n + 2));
+                let slot = |n: u64| {
+                    let (core, string) = key(n);
+                    let known = (hash(n + 3) % u64::from(marked.most() + 1)).min(hash(n + 4) % 41);
+                    let fingerprint =
+                        marked.fingerprint(core, string, u32::try_from(known).unwrap());
+                    let value = hash(n + 5) & !(u64::MAX << layout.value_bits());
+                    if hash(n + 6).is_multiple_of(5) { 0 } else { layout.slot(fingerprint, value) }
+                };
+                let bucket = Bucket([0, 10, 20, 30].map(|n| slot(100 * i + n)));
+                let probe = key(100 * i + 10 * (i % 5));
+                if layout.bucket_bits() <= MAX_BUCKET_BITS {
+                    let word = layout.encode(bucket);
+                    let slots = layout.decode(word).0;
+                    match Lanes::new(layout).form() {
+                        Form::Plain => {
+                            check::<u64, false>(layout, u64::truncate(word), slots, probe)
+                        }
+                        Form::Sorted => {
+                            check::<u64, true>(layout, u64::truncate(word), slots, probe)
+                        }
+                        Form::WidePlain => check::<u128, false>(layout, word, slots, probe),
+                        Form::WideSorted => check::<u128, true>(layout, word, slots, probe),
+                        Form::Quad => panic!("no bucket of 256 bits fits into a register"),
+                    }
+                } else {
+                    let bytes: Vec<u8> = bucket.0.into_iter().flat_map(u64::to_le_bytes).collect();
+                    check::<Quad, false>(layout, Quad::read(&bytes, 0), bucket.0, probe);
+                }
+            }
+        }
+    }
+}

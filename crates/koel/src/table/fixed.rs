@@ -1,0 +1,120 @@
+//! Questions to a table of one size: where a key may be is what `Geometry` says.
+
+use super::{Neighbour, Table};
+use crate::geometry::Place;
+use crate::layout::{Form, Quad, SLOTS, Word};
+
+impl<B: AsRef<[u8]>> Table<B> {
+    /// Whether either bucket of `place` holds its fingerprint. O(1): two loads, no branch on the data.
+    #[inline(always)]
+    pub(crate) fn contains(&self, place: &Place) -> bool {
+        let (pair, fingerprint) = (place.buckets(), place.fingerprint);
+        match self.lanes.form() {
+            Form::Plain => {
+                self.lanes.pair_has::<false>(self.load_pair::<_, false>(pair), fingerprint)
+            }
+            Form::Sorted => {
+                self.lanes.pair_has::<true>(self.load_pair::<_, true>(pair), fingerprint)
+            }
+            _ => self.contains_wide(pair, fingerprint),
+        }
+    }
+
+    #[cold]
+    pub(super) fn contains_wide(&self, pair: (u64, u64), fingerprint: u64) -> bool {
+        in_form!(self, either_has(pair, fingerprint))
+    }
+
+    #[inline(always)]
+    fn either_has<W: Word, const SORTED: bool>(&self, pair: (u64, u64), fingerprint: u64) -> bool {
+        let words = self.load_pair::<W, SORTED>(pair);
+        let opened = words.map(|word| (word, self.lanes.nibbles::<W, SORTED>(word)));
+        let pattern = self.lanes.pattern::<W, SORTED>(fingerprint);
+        self.lanes.either_has::<W, SORTED>(opened, pattern)
+    }
+
+    /// How many entries of the pair of buckets equal `slot`.
+    pub(crate) fn copies(&self, place: &Place, slot: u64) -> u64 {
+        in_form!(self, copies_in(place, slot))
+    }
+
+    fn copies_in<W: Word, const SORTED: bool>(&self, place: &Place, slot: u64) -> u64 {
+        self.pair::<W, SORTED>(self.bits(place), slot).copies(&self.lanes)
+    }
+
+    /// The bits of the table that the two buckets of `place` start at.
+    #[inline(always)]
+    pub(crate) fn bits(&self, place: &Place) -> [u64; 2] {
+        let (home, alternate) = place.buckets();
+        [home, alternate].map(|bucket| bucket * self.lanes.bucket_bits())
+    }
+
+    /// The slots of bucket `local` of the segment that starts at `base`, each with its other bucket.
+    pub(crate) fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
+        in_form!(self, neighbours_in(base, local))
+    }
+
+    #[inline]
+    fn neighbours_in<W: Word, const SORTED: bool>(
+        &self,
+        base: u64,
+        local: u32,
+    ) -> [Neighbour; SLOTS] {
+        let other = |slot| self.geometry.alternate(local, self.layout.fingerprint_of(slot));
+        let load = |local| self.load::<W, SORTED>(base + u64::from(local));
+        Neighbour::all_of::<W, SORTED>(&self.lanes, local, other, load)
+    }
+
+    /// Asks the memory for the other buckets of the entries of bucket `local`.
+    pub(crate) fn prefetch_neighbours(&self, base: u64, local: u32) {
+        in_form!(self, prefetch_neighbours_in(base, local));
+    }
+
+    #[inline]
+    fn prefetch_neighbours_in<W: Word, const SORTED: bool>(&self, base: u64, local: u32) {
+        let word = self.load::<W, SORTED>(base + u64::from(local));
+        for slot in self.lanes.slots::<W, SORTED>(word) {
+            let target = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
+            self.prefetch((base + u64::from(target)) * self.lanes.bucket_bits());
+        }
+    }
+
+    /// Asks the memory for what a search will look at first, where both buckets of `place` are full.
+    #[inline]
+    pub(crate) fn prefetch_search(&self, place: &Place) {
+        if in_form!(self, is_full(place)) {
+            self.prefetch_neighbours(place.base, place.home);
+            self.prefetch_neighbours(place.base, place.alternate);
+        }
+    }
+
+    #[inline(always)]
+    fn is_full<W: Word, const SORTED: bool>(&self, place: &Place) -> bool {
+        let words = self.load_pair::<W, SORTED>(place.buckets());
+        let [home, alternate] = words.map(|word| self.lanes.empty::<W, SORTED>(word));
+        (home | alternate) == W::ZERO
+    }
+
+    /// The place of every entry, those stored twice only once. O(buckets).
+    pub(crate) fn distinct_entries(&self) -> impl Iterator<Item = Place> {
+        let segment_buckets = self.geometry.segment_buckets();
+        let segments = (0..self.geometry.buckets()).step_by(segment_buckets as usize);
+        segments.flat_map(move |base| {
+            (0..segment_buckets).flat_map(move |home| self.first_entries(base, home))
+        })
+    }
+
+    /// The entries of a bucket that stand in no slot before, of this bucket or of an earlier one.
+    fn first_entries(&self, base: u64, home: u32) -> impl Iterator<Item = Place> {
+        let bucket = self.read(base + u64::from(home)).0;
+        (0..bucket.len()).filter_map(move |i| {
+            let slot = bucket[i];
+            let fingerprint = self.layout.fingerprint_of(slot);
+            let alternate = self.geometry.alternate(home, fingerprint);
+            let place = Place { base, home, alternate, fingerprint };
+            let earlier = || self.read(base + u64::from(alternate)).copies(slot) > 0;
+            let repeated = bucket[..i].contains(&slot) || (alternate < home && earlier());
+            (slot != 0 && !repeated).then_some(place)
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! A table that grows: which entries match a key, and how a bucket is split.
+//!
+//! Entries are marked fingerprints (layout/marked.rs) under the addresses of `Stretch`. The two buckets of a key may stand for different numbers of bits, so a key has a
+//! fingerprint for each.
+
+use super::stretch::{Prefix, Site, Spot, Stretch};
+use super::{Addressing, Neighbour, Put, Table, table_bytes};
+use crate::buffer::Buffer;
+use crate::geometry::low_half;
+use crate::layout::{Bucket, Form, Layout, Quad, SLOTS, Word};
+
+/// An entry that matches a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Match {
+    pub(crate) bucket: u64,
+    pub(crate) slot: u64,
+    pub(crate) prefix: Prefix,
+}
+
+impl<B: AsRef<[u8]>> Table<B, Stretch> {
+    /// Whether either bucket has an entry that matches the key of `site`. O(1): two loads, no branch on the data.
+    #[inline]
+    pub(crate) fn contains(&self, site: &Site) -> bool {
+        let (pair, keys) = (site.spots.map(|spot| spot.bucket), self.fingerprints(site));
+        let pair = (pair[0], pair[1]);
+        match self.lanes.form() {
+            Form::Plain => self.lanes.pair_matches::<false>(self.load_pair::<_, false>(pair), keys),
+            Form::Sorted => self.lanes.pair_matches::<true>(self.load_pair::<_, true>(pair), keys),
+            _ => in_form!(self, either_matches(pair, keys)),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn either_matches<W: Word, const SORTED: bool>(
+        &self,
+        pair: (u64, u64),
+        keys: [u64; 2],
+    ) -> bool {
+        let [home, other] = self.load_pair::<W, SORTED>(pair);
+        let matching = |word, key| self.lanes.matching::<W, SORTED>(word, key);
+        (matching(home, keys[0]) | matching(other, keys[1])) != W::ZERO
+    }
+
+    /// The longest fingerprint that the prefix of `site` has in each of its buckets.
+    #[inline]
+    fn fingerprints(&self, site: &Site) -> [u64; 2] {
+        site.spots.map(|spot| self.geometry.fingerprint(&site.prefix, spot.level))
+    }
+
+    /// The entries that match the prefix of `site`: those that know nothing beyond it, and nothing else of what they know.
+    pub(crate) fn matches(&self, site: &Site) -> impl Iterator<Item = Match> {
+        let [home, other] = site.spots;
+        let spots = [Some(home), (other != home).then_some(other)];
+        let prefix = site.prefix;
+        spots.into_iter().flatten().flat_map(move |spot| self.matches_at(spot, prefix))
+    }
+
+    fn matches_at(&self, spot: Spot, key: Prefix) -> impl Iterator<Item = Match> {
+        self.entries_of(spot.bucket).filter(move |found| {
+            let (length, entry) = (found.prefix.length, found.prefix);
+            let differ = (entry.string ^ key.string) & !(u64::MAX << length);
+            entry.core == key.core && length <= key.length && differ == 0
+        })
+    }
+
+    /// The entries of a bucket.
+    pub(crate) fn entries_of(&self, bucket: u64) -> impl Iterator<Item = Match> {
+        self.read(bucket).0.into_iter().filter(|&slot| slot != 0).map(move |slot| {
+            let prefix = self.geometry.prefix(bucket, self.layout.fingerprint_of(slot));
+            Match { bucket, slot, prefix }
+        })
+    }
+
+    /// Every entry, but of equal ones in the buckets of a key only the first. O(buckets).
+    pub(crate) fn distinct_entries(&self) -> impl Iterator<Item = Match> {
+        (0..self.geometry.buckets()).flat_map(move |bucket| {
+            let entries = self.entries_of(bucket);
+            entries.enumerate().filter_map(move |(i, entry)| {
+                let earlier = self.entries_of(bucket).take(i);
+                let repeated = earlier.into_iter().any(|other| other.slot == entry.slot)
+                    || self.twin(&entry).is_some_and(|other| other < bucket);
+                (!repeated).then_some(entry)
+            })
+        })
+    }
+
+    /// The other bucket of an entry, if an equal one is there.
+    fn twin(&self, entry: &Match) -> Option<u64> {
+        let fingerprint = self.layout.fingerprint_of(entry.slot);
+        let (other, moved) = self.geometry.moved(entry.bucket, fingerprint)?;
+        let equal = self.geometry.prefix(other, moved).length == entry.prefix.length
+            && other != entry.bucket
+            && self.read(other).entries().any(|slot| self.layout.fingerprint_of(slot) == moved);
+        equal.then_some(other)
+    }
+
+    /// How many entries equal this one in its two buckets, itself included.
+    pub(crate) fn equals(&self, entry: &Match) -> u64 {
+        let here = self.read(entry.bucket).copies(entry.slot);
+        let there = self.twin(entry).map_or(0, |other| {
+            let moved = self.moved_slot(entry.bucket, entry.slot).unwrap_or(0);
+            self.read(other).copies(moved)
+        });
+        here + there
+    }
+
+    /// Hands every entry to `visit` that may belong to a key that `prefix` may belong to: one of the two continues the other. Looks at every bucket that a
+    /// continuation of the prefix may be in.
+    pub(crate) fn each_relative(&self, prefix: Prefix, visit: &mut impl FnMut(Match)) {
+        let other = self.geometry.other_base(&prefix);
+        self.each_relative_at(prefix.base, prefix, visit);
+        if other != prefix.base {
+            self.each_relative_at(other, prefix, visit);
+        }
+    }
+
+    fn each_relative_at(&self, base: u64, prefix: Prefix, visit: &mut impl FnMut(Match)) {
+        let Some(spot) = self.geometry.named_spot(base, &prefix) else {
+            let longer = prefix.continuations();
+            return longer.into_iter().for_each(|it| self.each_relative_at(base, it, visit));
+        };
+        let relatives = self.entries_of(spot.bucket).filter(|entry| {
+            let common = entry.prefix.length.min(prefix.length);
+            let differ = (entry.prefix.string ^ prefix.string) & !(u64::MAX << common);
+            entry.prefix.core == prefix.core && differ == 0
+        });
+        relatives.for_each(visit);
+    }
+
+    /// Asks the memory for the buckets of `site`.
+    #[inline]
+    pub(crate) fn prefetch_site(&self, site: &Site) {
+        for spot in site.spots {
+            self.prefetch(spot.bucket * self.lanes.bucket_bits());
+        }
+    }
+
+    /// The slots of a full bucket, each with its other bucket. One that cannot move has its own: its other bucket is unknown, or it would forget a bit there and
+    /// `may_forget` forbids it.
+    #[inline]
+    pub(crate) fn movable(
+        &self,
+        bucket: u64,
+        may_forget: impl Fn(&Self, u64, u64) -> bool,
+    ) -> [Neighbour; SLOTS] {
+        in_form!(self, movable_in(bucket, may_forget))
+    }
+
+    #[inline(always)]
+    fn movable_in<W: Word, const SORTED: bool>(
+        &self,
+        bucket: u64,
+        may_forget: impl Fn(&Self, u64, u64) -> bool,
+    ) -> [Neighbour; SLOTS] {
+        let origin = self.geometry.origin(bucket);
+        let slots = self.lanes.slots::<W, SORTED>(self.load::<W, SORTED>(bucket));
+        let targets = slots.map(|slot| {
+            let (other, length) =
+                self.geometry.other_bucket(&origin, self.layout.fingerprint_of(slot));
+            let forgets = length > other.level + self.geometry.marked().most();
+            let stays = other.level > length || forgets && !may_forget(self, bucket, slot);
+            if stays { bucket } else { other.bucket }
+        });
+        // All four are loaded before any is looked at, so that the cache misses overlap.
+        let words = targets.map(|target| self.load::<W, SORTED>(target));
+        [0, 1, 2, 3].map(|i| {
+            let has_room = self.lanes.empty::<W, SORTED>(words[i]) != W::ZERO;
+            Neighbour { slot: slots[i], bucket: low_half(targets[i]), has_room }
+        })
+    }
+
+    /// What `slot` of `bucket` becomes in its other bucket.
+    pub(crate) fn moved_slot(&self, bucket: u64, slot: u64) -> Option<u64> {
+        let (_, fingerprint) = self.geometry.moved(bucket, self.layout.fingerprint_of(slot))?;
+        Some(self.layout.slot(fingerprint, self.layout.value_of(slot)))
+    }
+}
+
+impl Table<Buffer, Stretch> {
+    /// A table as it is when nothing is in it.
+    pub(crate) fn stretched(geometry: Stretch, layout: Layout) -> Option<Self> {
+        let bytes = table_bytes(layout, geometry.buckets())?;
+        Some(Self::new(geometry, layout, Buffer::growing(bytes)))
+    }
+
+    /// Fills an empty slot of the emptier bucket of `site` with the longest fingerprint and `value`, where at most `most` entries match.
+    #[inline]
+    pub(crate) fn put_at(&mut self, site: &Site, value: u64, most: u64) -> Result<Spot, Put> {
+        in_form!(self, put_at_in(site, value, most))
+    }
+
+    #[inline(always)]
+    fn put_at_in<W: Word, const SORTED: bool>(
+        &mut self,
+        site: &Site,
+        value: u64,
+        most: u64,
+    ) -> Result<Spot, Put> {
+        let keys = self.fingerprints(site);
+        let [home, other] = site.spots;
+        let words = self.load_pair::<W, SORTED>((home.bucket, other.bucket));
+        let lanes = &self.lanes;
+        let found = [0, 1].map(|i| lanes.matching::<W, SORTED>(words[i], keys[i]));
+        if (found[0] | found[1]) != W::ZERO {
+            let same = if home == other { 0 } else { lanes.count(found[1]) };
+            let copies = lanes.count(found[0]) + same;
+            if copies > most {
+                return Err(Put::Repeated(copies));
+            }
+        }
+        let empty = words.map(|word| lanes.empty::<W, SORTED>(word));
+        let chosen = usize::from(lanes.more(empty[1], empty[0]));
+        if empty[chosen] == W::ZERO {
+            return Err(Put::Full);
+        }
+        let slot = self.layout.slot(keys[chosen], value);
+        let word = lanes.replace::<W, SORTED>(words[chosen], empty[chosen], 0, slot);
+        self.store::<W, SORTED>(site.spots[chosen].bucket, word);
+        Ok(site.spots[chosen])
+    }
+
+    /// Splits the next bucket of the level. Hands void entries, which are in both halves from now on, to `doubled`.
+    pub(crate) fn split_next(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) {
+        let (lower, upper) = (self.geometry.split(), self.geometry.buckets());
+        let mut halves = [[0; SLOTS]; 2];
+        for (i, slot) in self.read(lower).0.into_iter().enumerate().filter(|&(_, slot)| slot != 0) {
+            let (fingerprint, value) =
+                (self.layout.fingerprint_of(slot), self.layout.value_of(slot));
+            match self.geometry.half(lower, fingerprint) {
+                Some((upper, rest)) => {
+                    halves[usize::from(upper)][i] = self.layout.slot(rest, value);
+                }
+                None => {
+                    halves.iter_mut().for_each(|half| half[i] = slot);
+                    doubled(&self.geometry, self.geometry.prefix(lower, fingerprint));
+                }
+            }
+        }
+        self.write(lower, Bucket(halves[0]));
+        self.write(upper, Bucket(halves[1]));
+        self.geometry.advance();
+    }
+
+    /// Makes room behind the last bucket for so many more.
+    pub(crate) fn extend(&mut self, buckets: u64) -> bool {
+        let total = self.geometry.buckets() + buckets;
+        let Some(bytes) = table_bytes(self.layout, total) else { return false };
+        self.bytes.grow(bytes);
+        true
+    }
+
+    /// Writes the whole bucket.
+    pub(crate) fn write(&mut self, bucket: u64, slots: Bucket) {
+        if self.lanes.form() == Form::Quad {
+            let bytes = slots.0.map(u64::to_le_bytes);
+            self.store::<Quad, false>(bucket, Quad::read(bytes.as_flattened(), 0));
+        } else {
+            self.store::<u128, true>(bucket, self.layout.encode(slots));
+        }
+    }
+}

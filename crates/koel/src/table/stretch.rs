@@ -1,0 +1,331 @@
+//! Where a key may live in a table that grows: linear hashing under cuckoo hashing.
+//!
+//! ```text
+//!     string    = fraction | hash << r          the bits that a key is told apart by, the first one lowest
+//!     world     = string ^ mix(base, core)      base: a bucket of the table as it was built, one of m
+//!     bucket    = base + m * (world mod 2^level)         where that is below the split: level + 1 instead
+//! ```
+//!
+//! * The table grows bucket by bucket: the next bucket `b` of a level is split in two, `b` and `b + m 2^level`, which is the next one behind the last. So a table grows
+//!   at its end, and nothing else moves. When all buckets of a level are split, the next level begins.
+//! * The two base buckets of a key never change: they are those that `Geometry` gave it when the table was built. Its string says which of the buckets that
+//!   each became is meant.
+//! * A bucket not yet split has twice the keys of a split one. `mix` gives the two buckets of a key different worlds, so that many
+//!   keys have one of each kind, and the search for room evens it out: the load stays between 0.90 and 0.96 all the way. It needs the core: moved by
+//!   differences that a bucket alone decides, entries would never leave the buckets of one world, which are few in a table that began small.
+//! * An entry is the first bits of a string: as many as its bucket stands for, and those that it knows beyond. Growth moves bits from the
+//!   second part to the first, so its *length*, the sum, stays the same, and names it whatever the table grows to.
+//!
+//! Source: W. Litwin, Linear Hashing (VLDB 1980); the balance between split and unsplit buckets is ours (docs/decisions/0008-growth.md).
+
+use super::Addressing;
+use crate::geometry::{CORE_BITS, CORES, Column, Geometry, Places, low_half};
+use crate::layout::Marked;
+use crate::vector::InstructionSet;
+
+/// The addresses of a table that grows.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// The table as it was built.
+    base: Geometry,
+    marked: Marked,
+    /// How often every bucket has been split.
+    level: u32,
+    /// Buckets below this one have been split once more.
+    split: u64,
+    /// What a whole level has: worlds, and buckets.
+    worlds: u64,
+    level_buckets: u64,
+}
+
+/// A bucket, and how many bits of the string it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) bucket: u64,
+    pub(crate) level: u32,
+}
+
+/// Where a bucket comes from: what it says of the entries in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// The bucket of the table as it was built that it was split off.
+    base: u64,
+    /// The same, within its segment.
+    local: u32,
+    world: u64,
+    level: u32,
+}
+
+impl Origin {
+    /// The bits of a string that the bucket stands for.
+    #[inline]
+    fn string(&self, core: u64) -> u64 {
+        (self.world ^ scatter(self.base, core)) & !(u64::MAX << self.level)
+    }
+}
+
+/// The first bits of a string, with what else names an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    pub(crate) core: u64,
+    /// A bucket of the table as it was built: one of two.
+    pub(crate) base: u64,
+    pub(crate) string: u64,
+    /// How many bits of the string count. A key has all of them.
+    pub(crate) length: u32,
+}
+
+impl Prefix {
+    /// How many bits two prefixes of one bucket begin alike with; `None` if they are not of one core.
+    pub(crate) fn in_common(&self, other: &Self) -> Option<u32> {
+        let alike = (self.string ^ other.string).trailing_zeros();
+        (self.core == other.core).then(|| alike.min(self.length).min(other.length))
+    }
+
+    /// The two prefixes that know one bit more.
+    pub(crate) fn continuations(self) -> [Self; 2] {
+        [0, 1].map(|bit| {
+            let string = self.string & !(1 << self.length) | bit << self.length;
+            Self { string, length: self.length + 1, ..self }
+        })
+    }
+}
+
+/// The two buckets of a prefix; the same one twice where both bases are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    pub(crate) prefix: Prefix,
+    pub(crate) spots: [Spot; 2],
+}
+
+impl Addressing for Stretch {
+    #[inline]
+    fn buckets(&self) -> u64 {
+        self.level_buckets + self.split
+    }
+}
+
+impl Stretch {
+    /// The addresses of a table that has grown so far: `split` is below the buckets of `level`.
+    pub(crate) fn new(base: Geometry, marked: Marked, level: u32, split: u64) -> Self {
+        let level_buckets = base.buckets() << level;
+        Self { base, marked, level, split, worlds: 1 << level, level_buckets }
+    }
+
+    /// The table as it was built.
+    pub(crate) fn base(&self) -> &Geometry {
+        &self.base
+    }
+
+    /// How many pairs of base buckets and cores there are, all equally likely.
+    pub(crate) fn places(&self) -> f64 {
+        CORES as f64 * self.base.buckets() as f64 / 2.0
+    }
+
+    pub(crate) fn marked(&self) -> Marked {
+        self.marked
+    }
+
+    pub(crate) fn level(&self) -> u32 {
+        self.level
+    }
+
+    pub(crate) fn split(&self) -> u64 {
+        self.split
+    }
+
+    /// Buckets that a whole level has.
+    pub(crate) fn level_buckets(&self) -> u64 {
+        self.level_buckets
+    }
+
+    /// Whether the table can grow.
+    pub(crate) fn can_grow(&self) -> bool {
+        self.has_room(self.level + 1)
+    }
+
+    /// Whether a table can have grown like this.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.has_room(self.level + u32::from(self.split > 0)) && self.split < self.level_buckets()
+    }
+
+    /// Whether a table of so many levels has addresses of 32 bits, and names of 64 for its entries.
+    fn has_room(&self, level: u32) -> bool {
+        let buckets = u128::from(self.base.buckets()) << level.min(64);
+        let name = u128::BITS - buckets.leading_zeros() + CORE_BITS + self.marked.most() + 1;
+        buckets <= u128::from(u32::MAX) && name < u64::BITS
+    }
+
+    /// Counts the next bucket as split.
+    pub(crate) fn advance(&mut self) {
+        self.split += 1;
+        if self.split == self.level_buckets {
+            *self = Self::new(self.base.clone(), self.marked, self.level + 1, 0);
+        }
+    }
+
+    /// Where the key with this hash may live.
+    #[inline]
+    pub(crate) fn locate(&self, hash: u64) -> Site {
+        let place = self.base.locate(hash);
+        let bits = self.base.fraction_bits();
+        let (core, fraction) = (place.fingerprint >> bits, place.fingerprint & !(u64::MAX << bits));
+        let string = fraction | hash << bits;
+        let (base, other) = place.buckets();
+        let spots = [self.spot(base, core, string), self.spot(other, core, string)];
+        Site { prefix: Prefix { core, base, string, length: u64::BITS }, spots }
+    }
+
+    /// The places of the hashes that `hash` writes, in a table of buckets of so many bits.
+    #[inline]
+    pub(crate) fn locate_many(
+        &self,
+        set: InstructionSet,
+        bucket_bits: u64,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        self.base.locate_many(set, 1, hash, places);
+        let bits = self.base.fraction_bits();
+        set.run(
+            #[inline(always)]
+            || {
+                places.refine(
+                    bucket_bits,
+                    #[inline(always)]
+                    |hash, base, fingerprint| {
+                        let core = fingerprint >> bits;
+                        let string = fingerprint & !(u64::MAX << bits) | hash << bits;
+                        let spot = self.spot(base, core, string);
+                        (spot.bucket, self.marked.longest(core, string >> spot.level))
+                    },
+                );
+            },
+        );
+    }
+
+    /// The prefix that an entry of a table as it was built stands for.
+    pub(crate) fn unstretched(&self, base: u64, fingerprint: u64) -> Prefix {
+        let length = self.base.fraction_bits();
+        let string = fingerprint & !(u64::MAX << length);
+        Prefix { core: fingerprint >> length, base, string, length }
+    }
+
+    /// The bucket that `base` became for this string.
+    #[inline(always)]
+    fn spot(&self, base: u64, core: u64, string: u64) -> Spot {
+        let world = string ^ scatter(base, core);
+        let bucket = base + self.base.buckets() * (world & (self.worlds - 1));
+        // Half of the buckets are split, so a branch would be taken wrongly half of the time.
+        let is_split = u64::from(bucket < self.split);
+        let is_upper = world >> self.level & is_split;
+        let upper = self.level_buckets & is_upper.wrapping_neg();
+        Spot { bucket: bucket + upper, level: self.level + low_half(is_split) }
+    }
+
+    /// The two buckets of a prefix; the same one twice where it is too short to say which its other one is, and `None` where it names neither.
+    pub(crate) fn site(&self, prefix: Prefix) -> Option<Site> {
+        let bases = [prefix.base, self.other_base(&prefix)];
+        let spots = bases.map(|base| self.named_spot(base, &prefix));
+        let spots = [spots[0].or(spots[1])?, spots[1].or(spots[0])?];
+        Some(Site { prefix, spots })
+    }
+
+    /// The bucket that `base` became for this prefix, if it is long enough to say.
+    pub(crate) fn named_spot(&self, base: u64, prefix: &Prefix) -> Option<Spot> {
+        let spot = self.spot(base, prefix.core, prefix.string);
+        (spot.level <= prefix.length).then_some(spot)
+    }
+
+    /// The other base bucket.
+    pub(crate) fn other_base(&self, prefix: &Prefix) -> u64 {
+        let local = low_half(prefix.base) % self.base.segment_buckets();
+        let other = self.base.alternate(local, prefix.core << self.base.fraction_bits());
+        prefix.base - u64::from(local) + u64::from(other)
+    }
+
+    /// Where a bucket comes from.
+    #[inline]
+    pub(crate) fn origin(&self, bucket: u64) -> Origin {
+        // A division of 32 bits takes half as long.
+        let (bucket32, count) = (low_half(bucket), low_half(self.base.buckets()));
+        let (base, world) = (bucket32 % count, bucket32 / count);
+        let local = base % self.base.segment_buckets();
+        let level = self.level_of(bucket);
+        Origin { base: u64::from(base), local, world: u64::from(world), level }
+    }
+
+    /// The other bucket of a fingerprint, and its length: where that is below the level of the bucket, it does not say which bucket it is.
+    #[inline(always)]
+    pub(crate) fn other_bucket(&self, from: &Origin, fingerprint: u64) -> (Spot, u32) {
+        let (bits, known) = self.marked.known(fingerprint);
+        let core = self.marked.core(fingerprint);
+        let string = bits << from.level | from.string(core);
+        let other = self.base.alternate(from.local, core << self.base.fraction_bits());
+        let base = from.base - u64::from(from.local) + u64::from(other);
+        (self.spot(base, core, string), from.level + known)
+    }
+
+    /// How many bits of a string a bucket stands for.
+    #[inline]
+    pub(crate) fn level_of(&self, bucket: u64) -> u32 {
+        let is_split = bucket < self.split || bucket >= self.level_buckets();
+        self.level + u32::from(is_split)
+    }
+
+    /// What a fingerprint stands for in its bucket.
+    pub(crate) fn prefix(&self, bucket: u64, fingerprint: u64) -> Prefix {
+        let from = self.origin(bucket);
+        let (bits, known) = self.marked.known(fingerprint);
+        let core = self.marked.core(fingerprint);
+        let string = bits << from.level | from.string(core);
+        Prefix { core, base: from.base, string, length: from.level + known }
+    }
+
+    /// The fingerprint that stands for a prefix in a bucket; it forgets what there is no room for.
+    #[inline]
+    pub(crate) fn fingerprint(&self, prefix: &Prefix, level: u32) -> u64 {
+        let known = (prefix.length - level).min(self.marked.most());
+        self.marked.fingerprint(prefix.core, prefix.string >> level, known)
+    }
+
+    /// The fingerprint that the prefix of an entry would have in its other bucket, which is that one's; and which bucket that is. `None` where the prefix is too
+    /// short to say.
+    pub(crate) fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)> {
+        let prefix = self.prefix(bucket, fingerprint);
+        let spot = self.named_spot(self.other_base(&prefix), &prefix)?;
+        Some((spot.bucket, self.fingerprint(&prefix, spot.level)))
+    }
+
+    /// Which half of `bucket` an entry goes to when the bucket is split, and its fingerprint there; `None` for a void one, which goes to both.
+    pub(crate) fn half(&self, bucket: u64, fingerprint: u64) -> Option<(bool, u64)> {
+        let level = self.level_of(bucket);
+        let (bits, known) = self.marked.known(fingerprint);
+        let core = self.marked.core(fingerprint);
+        let turned = scatter(bucket % self.base.buckets(), core) >> level & 1;
+        let rest = || self.marked.fingerprint(core, bits >> 1, known - 1);
+        (known > 0).then(|| ((bits ^ turned) & 1 == 1, rest()))
+    }
+
+    /// The name of an entry that no growth changes: the prefix, its core, and the smaller one of its base buckets.
+    pub(crate) fn identity(&self, prefix: &Prefix) -> u64 {
+        let string = 1 << prefix.length | prefix.string & !(u64::MAX << prefix.length);
+        let base = prefix.base.min(self.other_base(prefix));
+        (string << CORE_BITS | prefix.core) * self.base.buckets() + base
+    }
+
+    /// The prefix of a name; `None` where there is none of that name.
+    pub(crate) fn named(&self, identity: u64) -> Option<Prefix> {
+        let (base, rest) = (identity % self.base.buckets(), identity / self.base.buckets());
+        let (core, marked) = (rest & !(u64::MAX << CORE_BITS), rest >> CORE_BITS);
+        let length = u64::BITS.checked_sub(marked.leading_zeros() + 1)?;
+        let prefix = Prefix { core, base, string: marked ^ 1 << length, length };
+        (core > 0 && self.identity(&prefix) == identity).then_some(prefix)
+    }
+}
+
+/// Bits that differ from base bucket to base bucket, and from core to core, as if drawn by lot: of a sum of products, those that the carries reach.
+#[inline(always)]
+fn scatter(base: u64, core: u64) -> u64 {
+    (base * 0x9e37_79b9 + core * 0x01d8_af3c_6e2f_4d1b) >> 16
+}

@@ -1,0 +1,329 @@
+//! Filters that grow: no key is ever lost, the error rate and the load are kept on the way, and what is taken out is gone.
+
+use std::collections::BTreeMap;
+
+use koel::{Builder, CuckooFilter, Merge, Prefer};
+use testkit::keys::{self, splitmix64};
+
+/// The ways to ask for a filter that grows from a few keys to `last`, at this rate.
+fn builders(last: u64, rate: f64) -> impl Iterator<Item = Builder> {
+    let ways = [
+        CuckooFilter::builder(1000, rate).growable(),
+        CuckooFilter::builder(last, rate).grow_from(100),
+    ];
+    let prefers = [Prefer::Small, Prefer::Fast];
+    ways.into_iter().flat_map(move |way| prefers.map(|prefer| way.clone().prefer(prefer)))
+}
+
+fn insert(filter: &mut CuckooFilter, hashes: impl Iterator<Item = u64>) {
+    filter.insert_many_hashes(&hashes.collect::<Vec<_>>()).unwrap();
+}
+
+/// The share of absent keys that are reported present, and five standard deviations of it.
+fn measured_rate(filter: &CuckooFilter) -> (f64, f64) {
+    const QUERIES: u64 = 500_000;
+    let absent: Vec<u64> = keys::hashes(99, QUERIES).collect();
+    let mut found = vec![false; absent.len()];
+    filter.contains_many_hashes(&absent, &mut found);
+    let wrong = found.iter().filter(|&&found| found).count() as f64 / QUERIES as f64;
+    (wrong, 5.0 * (wrong.max(1e-6) / QUERIES as f64).sqrt())
+}
+
+#[test]
+fn on_the_whole_way_no_key_is_lost_and_rate_and_load_are_kept() {
+    for rate in [0.05, 0.004, 0.001, 0.000_1] {
+        for builder in builders(200_000, rate) {
+            let mut filter = builder.build().unwrap();
+            let (mut next, mut loads) = (0, vec![]);
+            // A quarter more each time, up to 209,000.
+            let steps = (0..24).scan(1000_u64, |keys, _| {
+                *keys += *keys / 4;
+                Some(*keys)
+            });
+            for last in steps {
+                insert(&mut filter, keys::hashes(7, last).skip(usize::try_from(next).unwrap()));
+                next = last;
+                assert!(keys::hashes(7, last).all(|hash| filter.contains_hash(hash)), "{filter:?}");
+                let (wrong, error) = measured_rate(&filter);
+                assert!(wrong - error <= 1.35 * rate, "{filter:?}: {wrong}, asked for {rate}");
+                let says = filter.false_positive_rate();
+                assert!(
+                    (wrong - says).abs() <= error + 0.03 * says,
+                    "{filter:?}: {wrong}, not {says}"
+                );
+                loads.push(filter.load_factor());
+            }
+            assert_eq!(filter.len(), next);
+            filter.verify().unwrap();
+            let grown = &loads[6..];
+            let mean = grown.iter().sum::<f64>() / grown.len() as f64;
+            assert!(
+                mean >= 0.9 && grown.iter().all(|&load| load > 0.86),
+                "{filter:?}: {mean}, {loads:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_taken_out_is_gone_and_takes_no_other_key_with_it() {
+    for rate in [0.05, 0.001] {
+        for builder in builders(60_000, rate) {
+            let mut filter = builder.build().unwrap();
+            insert(&mut filter, keys::hashes(7, 60_000));
+            // One half, while new ones make it grow further.
+            for (i, hash) in keys::hashes(7, 60_000).enumerate().filter(|(i, _)| i % 2 == 0) {
+                assert!(filter.remove_hash(hash), "{filter:?}");
+                filter.insert_hash(splitmix64(i as u64 + (1 << 40))).unwrap();
+            }
+            let left = keys::hashes(7, 60_000).enumerate().filter(|(i, _)| i % 2 == 1);
+            assert!(left.clone().all(|(_, hash)| filter.contains_hash(hash)), "{filter:?}");
+            assert_eq!(filter.len(), 60_000);
+            filter.verify().unwrap();
+            let new = (0..60_000_u64).step_by(2).map(|i| splitmix64(i + (1 << 40)));
+            let mut removed = vec![false; 60_000];
+            let all: Vec<u64> = left.map(|(_, hash)| hash).chain(new).collect();
+            filter.remove_many_hashes(&all, &mut removed);
+            assert!(removed.iter().all(|&removed| removed), "{filter:?}");
+            assert!(filter.is_empty() && filter.distinct_counters() <= filter.slots_in_use());
+            filter.verify().unwrap();
+        }
+    }
+}
+
+/// A filter beside the exact multiset, over few keys and with collisions in plenty.
+struct Pair {
+    filter: CuckooFilter,
+    held: BTreeMap<u64, u64>,
+}
+
+impl Pair {
+    fn check(&self) {
+        assert_eq!(self.filter.len(), self.held.values().sum::<u64>());
+        for (&hash, &count) in &self.held {
+            assert!(self.filter.count_hash(hash) >= count, "{:?}: {hash:x}", self.filter);
+            assert!(count == 0 || self.filter.contains_hash(hash));
+        }
+        self.filter.verify().unwrap();
+        let bytes = self.filter.to_bytes();
+        assert!(CuckooFilter::from_bytes(&bytes).unwrap() == self.filter);
+        assert!(testkit::audit::audit(&bytes) == Ok(()), "{:?}", testkit::audit::audit(&bytes));
+    }
+
+    fn step(&mut self, draw: u64) {
+        // Most keys seldom, some often, one all the time.
+        let key = match draw % 8 {
+            0 => 0,
+            1..3 => draw >> 8 & 63,
+            _ => draw >> 8 & 0x7fff,
+        };
+        let hash = splitmix64(key);
+        let count = self.held.entry(hash).or_default();
+        match draw >> 40 & 7 {
+            0 | 1 if *count > 0 => {
+                assert!(self.filter.remove_hash(hash));
+                *count -= 1;
+            }
+            2 if *count > 0 => assert!(!self.filter.insert_unique_hash(hash).unwrap()),
+            _ => {
+                self.filter.insert_hash(hash).unwrap();
+                *count += 1;
+            }
+        }
+    }
+
+    /// Takes everything out again, in no order.
+    fn drain(&mut self) {
+        for (&hash, count) in self.held.iter_mut().rev() {
+            for _ in 0..*count {
+                assert!(self.filter.remove_hash(hash), "{:?}", self.filter);
+            }
+            *count = 0;
+        }
+        self.check();
+    }
+}
+
+#[test]
+fn a_growing_filter_is_the_multiset_it_stands_for() {
+    for rate in [0.05, 0.002] {
+        for (seed, builder) in (0..).zip(builders(30_000, rate)) {
+            let mut pair = Pair { filter: builder.build().unwrap(), held: BTreeMap::new() };
+            for step in 0..120_000_u64 {
+                pair.step(splitmix64(step ^ seed << 32));
+                if step % 20_000 == 19_999 {
+                    pair.check();
+                    pair.filter.shrink_to_fit();
+                    pair.check();
+                }
+            }
+            assert!(pair.filter.has_grown() && pair.filter.distinct_counters() > 0);
+            pair.drain();
+        }
+    }
+}
+
+#[test]
+fn a_key_inserted_at_every_size_is_removed_as_often() {
+    for builder in builders(100_000, 0.01) {
+        let mut filter = builder.build().unwrap();
+        let key = splitmix64(u64::MAX);
+        for hash in keys::hashes(3, 100_000) {
+            filter.insert_hash(hash).unwrap();
+            filter.insert_hash(key).unwrap();
+        }
+        assert!(filter.count_hash(key) >= 100_000);
+        assert!((0..100_000).all(|_| filter.remove_hash(key)));
+        assert!(keys::hashes(3, 100_000).all(|hash| filter.contains_hash(hash)));
+        filter.verify().unwrap();
+    }
+}
+
+#[test]
+fn until_it_grows_a_growable_filter_is_the_fixed_one() {
+    for prefer in [Prefer::Small, Prefer::Fast] {
+        let builder = CuckooFilter::builder(5000, 0.001).prefer(prefer);
+        let (mut fixed, mut growable) =
+            (builder.build().unwrap(), builder.growable().build().unwrap());
+        insert(&mut fixed, keys::hashes(1, 5000));
+        insert(&mut growable, keys::hashes(1, 5000));
+        assert!(growable.is_growable() && !growable.has_grown() && !fixed.is_growable());
+        let (fixed, growable) = (fixed.to_bytes(), growable.to_bytes());
+        assert!(fixed[192..] == growable[192..]);
+    }
+}
+
+#[test]
+fn a_fixed_filter_can_be_let_grow() {
+    let mut filter = CuckooFilter::builder(5000, 0.001).build().unwrap();
+    insert(&mut filter, keys::hashes(1, 5000));
+    filter.make_growable().unwrap();
+    insert(&mut filter, keys::hashes(1, 50_000).skip(5000));
+    assert!(keys::hashes(1, 50_000).all(|hash| filter.contains_hash(hash)));
+    assert!(measured_rate(&filter).0 < 0.001_35);
+}
+
+#[test]
+fn room_is_made_at_once_and_given_back() {
+    for builder in builders(100_000, 0.001) {
+        let mut filter = builder.build().unwrap();
+        insert(&mut filter, keys::hashes(1, 1000));
+        filter.reserve(99_000).unwrap();
+        let (buckets, reserved) = (filter.buckets(), filter.size_in_bytes());
+        insert(&mut filter, keys::hashes(1, 90_000).skip(1000));
+        assert_eq!(filter.buckets(), buckets);
+        for hash in keys::hashes(1, 90_000).skip(10_000) {
+            assert!(filter.remove_hash(hash));
+        }
+        filter.shrink_to_fit();
+        assert!(filter.size_in_bytes() < reserved / 7, "{filter:?}");
+        assert!(keys::hashes(1, 10_000).all(|hash| filter.contains_hash(hash)));
+        filter.verify().unwrap();
+        assert!(measured_rate(&filter).0 < 0.001_35);
+    }
+}
+
+#[test]
+fn a_filter_that_does_not_grow_refuses_room_and_keeps_what_it_has() {
+    let mut filter = CuckooFilter::builder(1000, 0.001).build().unwrap();
+    let before = filter.to_bytes();
+    filter.reserve(1000).unwrap();
+    assert!(filter.reserve(1001).is_err());
+    assert!(filter.to_bytes() == before);
+}
+
+#[test]
+fn one_after_the_other_and_many_at_once_make_the_same_bytes() {
+    for builder in builders(20_000, 0.01) {
+        let hashes: Vec<u64> = keys::hashes(1, 20_000).chain(keys::hashes(1, 500)).collect();
+        let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
+        for &hash in &hashes {
+            one.insert_hash(hash).unwrap();
+        }
+        many.insert_many_hashes(&hashes).unwrap();
+        assert!(one.to_bytes() == many.to_bytes());
+        let absent: Vec<u64> = keys::hashes(2, 20_000).collect();
+        let (mut found, mut counts) = (vec![false; 20_000], vec![0; 20_000]);
+        many.contains_many_hashes(&absent, &mut found);
+        many.count_many_hashes(&absent, &mut counts);
+        for (i, &hash) in absent.iter().enumerate() {
+            assert_eq!((found[i], counts[i]), (one.contains_hash(hash), one.count_hash(hash)));
+        }
+        let mut added = vec![false; 20_000];
+        let new: Vec<bool> =
+            absent.iter().map(|&hash| one.insert_unique_hash(hash).unwrap()).collect();
+        many.insert_unique_many_hashes(&absent, &mut added).unwrap();
+        assert!(added == new && one.to_bytes() == many.to_bytes());
+        let mut removed = vec![false; hashes.len()];
+        many.remove_many_hashes(&hashes, &mut removed);
+        assert!(hashes.iter().all(|&hash| one.remove_hash(hash)) && removed.iter().all(|&it| it));
+        assert!(one.to_bytes() == many.to_bytes());
+    }
+}
+
+#[test]
+fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
+    for rate in [0.05, 0.001] {
+        for builder in builders(90_000, rate) {
+            let shard = |range: std::ops::Range<usize>| {
+                let mut filter = builder.build().unwrap();
+                insert(&mut filter, keys::hashes(5, 90_000).skip(range.start).take(range.len()));
+                filter
+            };
+            // Of very different sizes: one has not grown at all.
+            let shards = [shard(0..300), shard(300..20_000), shard(15_000..90_000)];
+            for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+                let mut union = shards[order[0]].clone();
+                union.merge(&shards[order[1]], Merge::Sum).unwrap();
+                union.merge(&shards[order[2]], Merge::Sum).unwrap();
+                assert_eq!(union.len(), 95_000);
+                assert!(keys::hashes(5, 90_000).all(|hash| union.contains_hash(hash)));
+                let (wrong, error) = measured_rate(&union);
+                // Nobody can tell more of the keys than each filter does: their rates add up.
+                let sum: f64 = shards.iter().map(CuckooFilter::false_positive_rate).sum();
+                assert!(wrong - error <= 1.05 * sum, "{union:?}: {wrong} of {sum}");
+                union.verify().unwrap();
+                for (i, hash) in keys::hashes(5, 90_000).enumerate() {
+                    let copies = if (15_000..20_000).contains(&i) { 2 } else { 1 };
+                    assert!(union.count_hash(hash) >= copies, "{union:?}");
+                    assert!((0..copies).all(|_| union.remove_hash(hash)), "{union:?}");
+                }
+                assert!(union.is_empty());
+            }
+            let mut most = shards[1].clone();
+            most.merge(&shards[2], Merge::Max).unwrap();
+            assert!(keys::hashes(5, 90_000).skip(300).all(|hash| most.contains_hash(hash)));
+            // The common ones are there once, but for those that chance takes for another, and for entries in two halves, which count twice.
+            let off = 1.0 - most.len() as f64 / 89_700.0;
+            assert!(off.abs() < 0.01 + 1.5 * rate, "{most:?}");
+        }
+    }
+}
+
+#[test]
+fn what_grown_filters_have_in_common_is_within_its_error() {
+    for rate in [0.02, 0.001] {
+        for builder in builders(90_000, rate) {
+            let filled = |range: std::ops::Range<usize>| {
+                let mut filter = builder.build().unwrap();
+                insert(&mut filter, keys::hashes(5, 90_000).skip(range.start).take(range.len()));
+                filter
+            };
+            let (one, other) = (filled(0..40_000), filled(30_000..90_000));
+            let found = one.compare(&other).unwrap();
+            let (common, jaccard) = (found.common(), found.jaccard());
+            // Entries that are in two halves count twice: up to three percent of a filter.
+            let slack = |value: f64, error: f64| 5.0 * error + 0.03 * value;
+            assert!(
+                (common.value - 10_000.0).abs() < slack(10_000.0, common.standard_error),
+                "{common:.0} {one:?}"
+            );
+            assert!(
+                (jaccard.value - 1.0 / 9.0).abs() < slack(1.0 / 9.0, jaccard.standard_error),
+                "{jaccard:.4}"
+            );
+            let same = one.compare(&one).unwrap();
+            assert!(same.jaccard().value > 0.999 && same.surplus_first() == 0);
+        }
+    }
+}

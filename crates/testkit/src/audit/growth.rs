@@ -1,0 +1,100 @@
+//! The section "Growth" of docs/FORMAT.md, read a second time: what the entries of a table of
+//! marked fingerprints stand for.
+
+use std::collections::BTreeSet;
+
+use super::{Header, require, slots_of};
+use crate::places::Places;
+
+/// What names an entry: the smaller base, the core, and the bits of the string from the first one
+/// on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name {
+    base: u64,
+    core: u64,
+    string: Vec<bool>,
+}
+
+impl Name {
+    /// The number that stands for it in a counter.
+    fn identity(&self, bases: u64) -> u128 {
+        let bits = self.string.iter().rev().fold(1_u128, |bits, &bit| bits << 1 | u128::from(bit));
+        (bits << 6 | u128::from(self.core)) * u128::from(bases) + u128::from(self.base)
+    }
+}
+
+/// A table that has grown, as its header says.
+pub(super) struct Grown<'a> {
+    header: &'a Header<'a>,
+    places: Places,
+    level: u64,
+    split: u64,
+}
+
+impl<'a> Grown<'a> {
+    /// The growth that a header describes.
+    pub(super) fn of(header: &'a Header<'a>) -> Result<Self, &'static str> {
+        let (level, split) = (header.number(24, 1), header.number(32, 8));
+        let places = Places::of(header.0);
+        require(header.number(28, 4) == 1, "a table of marks that does not grow")?;
+        require(level < 32, "level")?;
+        let whole = u128::from(places.buckets()) << level;
+        require(u128::from(split) < whole, "split buckets")?;
+        let last = whole << u32::from(split > 0);
+        require(last < 1 << 32, "addresses of 32 bits")?;
+        // Length of the longest string, its mark, core and base.
+        let bits = u64::from(128 - last.leading_zeros());
+        require(bits + 6 + header.fraction_bits() + 1 < 64, "names of 64 bits")?;
+        Ok(Self { header, places, level, split })
+    }
+
+    /// Buckets of the table.
+    pub(super) fn buckets(&self) -> u64 {
+        (self.places.buckets() << self.level) + self.split
+    }
+
+    /// The names of all entries, each as often as it is there.
+    pub(super) fn names(&self, table: &[u8]) -> Result<Vec<Name>, &'static str> {
+        let mut names = Vec::new();
+        for bucket in 0..self.buckets() {
+            let slots = slots_of(self.header, table, bucket)?;
+            for slot in slots.into_iter().filter(|&slot| slot != 0) {
+                names.push(self.name(bucket, slot)?);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// What a slot of a bucket stands for.
+    fn name(&self, bucket: u64, slot: u64) -> Result<Name, &'static str> {
+        let known_bits = self.header.fraction_bits();
+        let core = (slot >> (known_bits + 5)) << 4 | slot & 15;
+        let marked = (slot >> 4) % (1 << (known_bits + 1));
+        require(core > 0, "a core of 0")?;
+        require(marked > 0, "a fingerprint without a mark")?;
+        let bases = self.places.buckets();
+        let is_split = bucket < self.split || bucket >= bases << self.level;
+        let depth = self.level + u64::from(is_split);
+        let (base, world) = (bucket % bases, bucket / bases);
+        let sum = u128::from(base) * 0x9e37_79b9 + u128::from(core) * 0x01d8_af3c_6e2f_4d1b;
+        let turned = world ^ (u64::try_from(sum % (1 << 64)).expect("64 bits") >> 16);
+        let first = (0..depth).map(|i| turned >> i & 1 == 1);
+        let rest = (0..u64::from(marked.ilog2())).map(|i| marked >> i & 1 == 1);
+        let string = first.chain(rest).collect();
+        let other = self.places.entry_in(base, core << self.places.fraction_bits()).lower;
+        Ok(Name { base: other, core, string })
+    }
+
+    /// Whether the mass of these entries is the one of the header.
+    pub(super) fn check_mass(&self, names: &[Name]) -> Result<(), &'static str> {
+        let mass: u128 = names.iter().map(|name| (1 << 64) >> name.string.len()).sum();
+        let (low, high) = (self.header.number(40, 8), self.header.number(120, 8));
+        require(mass == u128::from(high) << 64 | u128::from(low), "mass")
+    }
+
+    /// The names in the form that counters have them in.
+    pub(super) fn identities(&self, names: &[Name]) -> BTreeSet<u128> {
+        names.iter().map(|name| name.identity(self.places.buckets())).collect()
+    }
+}
