@@ -149,6 +149,34 @@ pub(crate) fn copies_of(ready: &[u64]) -> (usize, impl Fn(Range<usize>, &mut [u6
     )
 }
 
+/// Hands the hashes from number `first` on to `work`, one by one and in order, for a table that may grow meanwhile, so that places would not stay what they are. `prefetch` is called
+/// for each a block before.
+pub(crate) fn each_hash<T, E>(
+    target: &mut T,
+    (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
+    first: usize,
+    prefetch: impl Fn(&T, u64),
+    mut work: impl FnMut(&mut T, usize, u64) -> Result<(), E>,
+) -> Result<(), E> {
+    let fill = |target: &T, block: &mut Column, start: usize| {
+        let hashes = &mut block[..len.saturating_sub(start).min(BLOCK)];
+        if !hashes.is_empty() {
+            hash(start..start + hashes.len(), hashes);
+            hashes.iter().for_each(|&hash| prefetch(target, hash));
+        }
+    };
+    let (mut ready, mut coming) = ([0; BLOCK], [0; BLOCK]);
+    fill(target, &mut ready, first);
+    for start in (first..len).step_by(BLOCK) {
+        fill(target, &mut coming, start + BLOCK);
+        for (i, &hash) in (start..len).zip(&ready) {
+            work(target, i, hash)?;
+        }
+        mem::swap(&mut ready, &mut coming);
+    }
+    Ok(())
+}
+
 /// Asks the memory for what the searches for the group from `first` on will look at: where searches are to be expected, in a table
 /// that no cache holds.
 #[inline]

@@ -113,6 +113,26 @@ impl<B: AsRef<[u8]>> Grown<B> {
         let Ok(()) = in_blocks(&mut &self.table, |table| *table, hashes, work);
     }
 
+    /// Hands the slots that match each of the keys to `found`, in order.
+    pub(crate) fn each_candidate(
+        &self,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        mut found: impl FnMut(usize, u64),
+    ) {
+        let work = |table: &mut &Table<B, Stretch>, ready: &Block, coming: &Block, start: usize| {
+            for (first, group) in ready.groups() {
+                table.prefetch_group(&coming.places, first);
+                for i in group {
+                    let [home, other] = ready.places.keys();
+                    let slots = table.candidates(ready.places.bits(i), [home[i], other[i]]);
+                    slots.for_each(|slot| found(start + i, slot));
+                }
+            }
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = in_blocks(&mut &self.table, |table| *table, hashes, work);
+    }
+
     /// Hands the site of each key to `work`, in order, its buckets asked for long before.
     pub(crate) fn each_site(
         &self,
@@ -249,6 +269,13 @@ impl Grown<Buffer> {
     pub(crate) fn take(&mut self, entry: &Match) {
         self.table.replace(entry.bucket, entry.slot, 0);
         self.mass -= mass_of(entry.prefix.length);
+    }
+
+    /// Gives an entry another value.
+    pub(crate) fn revalue(&mut self, entry: &Match, value: u64) -> bool {
+        let layout = self.table.layout();
+        let slot = layout.slot(layout.fingerprint_of(entry.slot), value);
+        self.table.replace(entry.bucket, entry.slot, slot)
     }
 
     /// Makes an entry forget all bits beyond `length`, which its bucket stands for at least.

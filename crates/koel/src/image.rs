@@ -15,7 +15,7 @@ use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::layout::{Codec, Layout, MAX_BUCKET_BITS, MAX_VALUE_BITS, SLOTS};
 use crate::sizing::{self, Shape};
-use crate::table::Stretch;
+use crate::table::{Stretch, Table};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -242,15 +242,30 @@ impl Header {
     }
 
     /// The addresses of the table as it was built.
-    pub(crate) fn geometry(&self) -> Geometry {
+    fn geometry(&self) -> Geometry {
         let layout = self.shape.layout;
         let first_bits = self.growth.map_or(layout.fraction_bits(), |growth| growth.first_bits);
         let (segment_bits, buckets) = (self.shape.segment_bits, self.shape.segment_buckets);
         Geometry::new(segment_bits, buckets, first_bits + CORE_BITS)
     }
 
+    /// The table in `bytes`, as it was built or as it has grown; where it has, the former has no bytes.
+    pub(crate) fn tables<B: AsRef<[u8]> + Default>(
+        &self,
+        bytes: B,
+    ) -> (Table<B>, Option<Grown<B>>) {
+        let layout = self.shape.layout;
+        match (self.stretch(), self.growth) {
+            (Some(stretch), Some(growth)) => {
+                let grown = Grown::new(Table::new(stretch, layout, bytes), growth.mass);
+                (Table::vacant(self.geometry(), layout), Some(grown))
+            }
+            _ => (Table::new(self.geometry(), layout, bytes), None),
+        }
+    }
+
     /// The addresses of the table as it is now, if its fingerprints are marked.
-    pub(crate) fn stretch(&self) -> Option<Stretch> {
+    fn stretch(&self) -> Option<Stretch> {
         let (growth, marked) = (self.growth?, self.shape.layout.marks()?);
         Some(Stretch::new(self.geometry(), marked, growth.level, growth.split))
     }

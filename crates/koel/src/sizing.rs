@@ -195,6 +195,36 @@ pub(crate) fn choose_maplet(
     }
 }
 
+/// The shape of a maplet that starts with room for about `first` entries and grows: as [`choose_maplet`] says, for the candidates there are after so many doublings.
+pub(crate) fn choose_growing_maplet(
+    (first, doublings): (u64, f64),
+    rate: f64,
+    value_bits: u32,
+) -> Result<Shape, BuildError> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(BuildError::Rate { rate });
+    }
+    if !(1..=MAX_VALUE_BITS).contains(&value_bits) {
+        return Err(BuildError::ValueBits { value_bits });
+    }
+    let layouts = MAPLET_WIDTHS.filter_map(|width| Layout::new(Codec::Plain, width, value_bits));
+    let whole_bytes = layouts.filter(|layout| layout.bucket_bits().is_multiple_of(8));
+    let mut smallest = rate;
+    let mut widest = None;
+    for layout in whole_bytes.map(Layout::with_marks) {
+        if layout.fraction_bits() + CORE_BITS < GROWABLE_BITS {
+            continue;
+        }
+        let Some(shape) = shape(first, layout, Prefer::Fast) else { break };
+        smallest = growth::rate_when_full(layout, doublings);
+        widest = Some(shape).filter(|_| smallest <= rate);
+        if widest.is_some() && layout.slot_bits() < WIDE_SLOT_BITS {
+            break;
+        }
+    }
+    widest.ok_or(BuildError::TooPrecise { rate, smallest })
+}
+
 /// How often `first` keys must double to be `last`, rounded up to a whole number.
 pub(crate) fn doublings(first: u64, last: u64) -> f64 {
     let times = last.div_ceil(first.max(1));

@@ -15,7 +15,6 @@ use crate::buffer::Buffer;
 use crate::counters::{self, Counters, RECORD_BYTES, ReadCounters, StoredCounters};
 use crate::error::ImageError;
 use crate::filter::FilterView;
-use crate::geometry::{CORE_BITS, CORES};
 use crate::growth::Grown;
 use crate::image::{Growth, HEADER_BYTES, Header};
 use crate::placement::Search;
@@ -52,22 +51,14 @@ impl<'a> FilterView<'a> {
     /// [`ImageError`] where the header is not one, or where the length does not fit it.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
         let header = Header::decode(bytes)?.of_kind(false)?;
-        let layout = header.shape.layout;
         let body = &bytes[HEADER_BYTES..];
         let (table, records) = split_body(&header, body).ok_or(ImageError::Length {
             expected: expected_length(&header),
             got: bytes.len() as u64,
         })?;
-        let (built, grown) = match header.stretch() {
-            None => (Table::new(header.geometry(), layout, table), None),
-            Some(stretch) => {
-                let mass = header.growth.map_or(0, |growth| growth.mass);
-                let grown = Grown::new(Table::new(stretch, layout, table), mass);
-                (Table::vacant(header.geometry(), layout), Some(grown))
-            }
-        };
+        let (table, grown) = header.tables(table);
         Ok(Self {
-            table: built,
+            table,
             grown,
             counters: StoredCounters::new(records),
             profile: header.profile,
@@ -176,9 +167,8 @@ impl<S: Store> CuckooFilter<S> {
         let mut entries = 0;
         for bucket in 0..grown.buckets() {
             let slots = table.read(bucket);
-            let marked = grown.addresses().marked();
             let sound = layout.is_canonical(table.word(bucket))
-                && slots.entries().all(|slot| marked.is_sound(slot));
+                && slots.entries().all(|slot| layout.is_fingerprint(slot));
             require("bucket", bucket, sound)?;
             entries += slots.entries().count() as u64;
         }
@@ -200,13 +190,12 @@ impl<S: Store> CuckooFilter<S> {
     }
 
     fn verify_buckets(&self) -> Result<(), ImageError> {
-        let fraction_bits = self.layout().fingerprint_bits() - CORE_BITS;
         let mut entries = 0;
         for bucket in 0..self.buckets() {
             let word = self.table.word(bucket);
             let slots = self.layout().decode(word);
             let sound = self.layout().is_canonical(word)
-                && slots.entries().all(|slot| slot >> fraction_bits & CORES != 0);
+                && slots.entries().all(|slot| self.layout().is_fingerprint(slot));
             require("bucket", bucket, sound)?;
             entries += slots.entries().count() as u64;
         }

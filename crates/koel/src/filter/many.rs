@@ -3,12 +3,11 @@
 //! The blocks are those of `blocks.rs`; here is what a filter does with each.
 
 use core::convert::Infallible;
-use core::mem;
 use core::ops::Range;
 
-use crate::blocks::{copies_of, hashes_of, in_blocks, prefetch_searches};
+use crate::blocks::{copies_of, each_hash, hashes_of, in_blocks, prefetch_searches};
 use crate::error::Full;
-use crate::geometry::{BLOCK, Column};
+use crate::geometry::BLOCK;
 use crate::store::Store;
 use crate::table::{Put, Words};
 use crate::vector::InstructionSet;
@@ -184,7 +183,7 @@ impl CuckooFilter {
                 result => return result,
             }
         }
-        self.each_hash_grown(hashes, done, |filter, _, hash| filter.insert_grown(hash))
+        each_hash(self, hashes, done, prefetch, |filter, _, hash| filter.insert_grown(hash))
     }
 
     /// The same in the table that the filter was built with; `done` keys are in.
@@ -230,7 +229,7 @@ impl CuckooFilter {
                 result => return result,
             }
         }
-        self.each_hash_grown(hashes, done, |filter, i, hash| {
+        each_hash(self, hashes, done, prefetch, |filter, i, hash| {
             added[i] = filter.insert_unique_hash(hash)?;
             Ok(())
         })
@@ -271,7 +270,7 @@ impl CuckooFilter {
     ) {
         assert_eq!(hashes.0, removed.len(), "one answer for each key");
         if self.grown.is_some() {
-            let Ok(()) = self.each_hash_grown(hashes, 0, |filter, i, hash| {
+            let Ok(()) = each_hash(self, hashes, 0, prefetch, |filter, i, hash| {
                 removed[i] = filter.remove_grown(hash);
                 Ok::<(), Infallible>(())
             });
@@ -296,34 +295,9 @@ impl CuckooFilter {
             },
         );
     }
+}
 
-    /// Hands the hashes from number `first` on to `work`, in order, in a filter that has grown and may grow meanwhile; the buckets of the coming ones are asked for.
-    fn each_hash_grown<E>(
-        &mut self,
-        (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
-        first: usize,
-        mut work: impl FnMut(&mut Self, usize, u64) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut blocks = ([0; BLOCK], [0; BLOCK]);
-        let (mut ready, mut coming) = (&mut blocks.0, &mut blocks.1);
-        let fill = |filter: &Self, block: &mut Column, start: usize| {
-            let hashes = &mut block[..len.saturating_sub(start).min(BLOCK)];
-            if hashes.is_empty() {
-                return;
-            }
-            hash(start..start + hashes.len(), hashes);
-            if let Some(grown) = &filter.grown {
-                hashes.iter().for_each(|&hash| grown.prefetch(hash));
-            }
-        };
-        fill(self, ready, first);
-        for start in (first..len).step_by(BLOCK) {
-            fill(self, coming, start + BLOCK);
-            for (i, &hash) in (start..len).zip(ready.iter()) {
-                work(self, i, hash)?;
-            }
-            mem::swap(&mut ready, &mut coming);
-        }
-        Ok(())
-    }
+/// Asks the memory for the buckets of a key, in a filter that has grown.
+fn prefetch(filter: &CuckooFilter, hash: u64) {
+    filter.grown.iter().for_each(|grown| grown.prefetch(hash));
 }

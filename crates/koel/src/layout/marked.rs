@@ -66,6 +66,14 @@ impl Marked {
         (marked & !(u64::MAX << count), count)
     }
 
+    /// Whether a fingerprint, or nothing, matches the key whose longest one is given.
+    #[inline]
+    pub(crate) fn matches(self, fingerprint: u64, key: u64) -> bool {
+        let (_, known) = self.known(fingerprint);
+        let differ = (fingerprint ^ key) >> LOW_CORE & !(u64::MAX << known);
+        fingerprint != 0 && self.core(fingerprint) == self.core(key) && differ == 0
+    }
+
     /// Whether a slot that is not empty could hold this: there is a core and a mark.
     pub(crate) fn is_sound(self, fingerprint: u64) -> bool {
         let marked = fingerprint >> LOW_CORE & !(u64::MAX << (self.most + 1));

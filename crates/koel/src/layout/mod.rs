@@ -23,7 +23,7 @@ mod word;
 
 use core::fmt;
 
-use crate::geometry::CORE_BITS;
+use crate::geometry::{CORE_BITS, CORES};
 pub(crate) use lanes::{Form, Lanes};
 pub(crate) use marked::Marked;
 pub(crate) use word::{Quad, Register, Word};
@@ -137,6 +137,14 @@ impl Layout {
     #[inline]
     pub(crate) const fn fingerprint_of(&self, slot: u64) -> u64 {
         slot & (u64::MAX >> (u64::BITS - self.fingerprint_bits))
+    }
+
+    /// Whether a key may have this fingerprint: there is a core, and a mark where there must be one.
+    pub(crate) fn is_fingerprint(&self, fingerprint: u64) -> bool {
+        match self.marks() {
+            None => fingerprint >> self.fraction_bits() & CORES != 0,
+            Some(marked) => marked.is_sound(fingerprint),
+        }
     }
 
     /// The four slots of a bucket that fits into a register.

@@ -1,7 +1,7 @@
 //! Changing a maplet: insert, replace, remove, clear.
 //!
 //! Hash to place, fingerprint and value to slot; from there on a slot is a number that `table.rs` puts, exchanges and takes out.
-//! The invariant: `len` is the number of slots in use.
+//! The invariant: `len` is the number of slots in use, where the maplet does not grow.
 
 use crate::error::Full;
 use crate::geometry::Place;
@@ -14,7 +14,8 @@ impl Maplet {
     /// Adds the pair of `key` and `value`; once more if it is there already. O(1); at most 4096 slots are looked at.
     ///
     /// # Errors
-    /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) entries are in, as long as keys are distinct.
+    /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) entries are in, as long as keys are distinct; in a maplet that
+    /// [grows](crate::MapletBuilder::grow_from) not before addresses of 32 bits end.
     ///
     /// # Panics
     /// Where the value has more bits than the maplet's values.
@@ -32,6 +33,9 @@ impl Maplet {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_hash(&mut self, hash: u64, value: u64) -> Result<(), Full> {
+        if self.grown.is_some() {
+            return self.insert_grown(hash, value);
+        }
         let place = self.table.geometry().locate(hash);
         let slot = self.slot(place.fingerprint, value);
         if self.put(self.table.bits(&place), slot) { Ok(()) } else { self.make_room(&place, slot) }
@@ -52,6 +56,9 @@ impl Maplet {
     /// As [`replace`](Self::replace).
     #[inline]
     pub fn replace_hash(&mut self, hash: u64, old: u64, new: u64) -> bool {
+        if self.grown.is_some() {
+            return self.replace_grown(hash, old, new);
+        }
         let place = self.table.geometry().locate(hash);
         let new = self.slot(place.fingerprint, new);
         self.exchange((self.table.bits(&place), place.fingerprint), old, new)
@@ -66,17 +73,25 @@ impl Maplet {
     /// [`remove`](Self::remove) for a key hashed beforehand.
     #[inline]
     pub fn remove_hash(&mut self, hash: u64, value: u64) -> bool {
+        if self.grown.is_some() {
+            return self.remove_grown(hash, value);
+        }
         let place = self.table.geometry().locate(hash);
         let entry = (self.table.bits(&place), place.fingerprint);
         let removed = self.exchange(entry, value, 0);
         self.len -= u64::from(removed);
+        self.entries -= u64::from(removed);
         removed
     }
 
-    /// Forgets every pair.
+    /// Forgets every pair. The size stays.
     pub fn clear(&mut self) {
-        self.table.clear();
+        match &mut self.grown {
+            None => self.table.clear(),
+            Some(grown) => grown.clear(),
+        }
         self.len = 0;
+        self.entries = 0;
     }
 
     /// Writes the slot `new` over one of this fingerprint and the value `old`, in the pair at `bits`.
@@ -99,6 +114,7 @@ impl Maplet {
     pub(super) fn put(&mut self, bits: [u64; 2], slot: u64) -> bool {
         let done = self.table.put(bits, slot, u64::MAX) == Put::Done;
         self.len += u64::from(done);
+        self.entries += u64::from(done);
         done
     }
 
@@ -112,6 +128,7 @@ impl Maplet {
             self.table.replace(room, 0, last);
             self.table.shift(&plan.moves, slot);
             self.len += 1;
+            self.entries += 1;
         }
         self.search.recycle(plan);
         Ok(())
@@ -134,8 +151,13 @@ impl Maplet {
     /// The slot of a value to be written.
     #[inline(always)]
     pub(super) fn slot(&self, fingerprint: u64, value: u64) -> u64 {
+        self.check_value(value);
+        self.layout().slot(fingerprint, value)
+    }
+
+    #[inline(always)]
+    pub(super) fn check_value(&self, value: u64) {
         let bits = self.layout().value_bits();
         assert!(value >> bits == 0, "the value {value} does not fit into {bits} bits");
-        self.layout().slot(fingerprint, value)
     }
 }

@@ -9,8 +9,8 @@ use core::convert::Infallible;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::ImageError;
-use crate::geometry::{CORE_BITS, CORES};
-use crate::image::{HEADER_BYTES, Header};
+use crate::growth::Grown;
+use crate::image::{Growth, HEADER_BYTES, Header};
 use crate::maplet::{Maplet, MapletView};
 use crate::placement::Search;
 use crate::sizing::Shape;
@@ -26,9 +26,14 @@ impl Maplet {
         let view = MapletView::open(bytes)?;
         view.verify()?;
         Ok(Self {
-            table: view.table.to_owned_table(),
+            table: match &view.grown {
+                None => view.table.to_owned_table(),
+                Some(_) => Table::vacant(view.table.geometry().clone(), view.layout()),
+            },
+            grown: view.grown.as_ref().map(Grown::to_owned_table),
             profile: view.profile,
             len: view.len,
+            entries: view.entries,
             body_checksum: None,
             search: Search::default(),
         })
@@ -45,10 +50,13 @@ impl<'a> MapletView<'a> {
         require("counters", header.counters, header.counters == 0)?;
         require("counter limit", header.profile.counter_limit, header.profile.counter_limit == 0)?;
         require("distinct entries", header.distinct, header.distinct == 0)?;
-        require("keys", header.len, header.len == header.entries)?;
-        let shape = header.shape;
+        let grows = header.growth.is_some();
+        require("keys", header.len, header.len == header.entries || grows)?;
+        require("keys", header.len, header.len <= header.entries)?;
+        require("flags", u64::from(header.profile.growable), header.profile.growable == grows)?;
+        let layout = header.shape.layout;
         let table = &bytes[HEADER_BYTES..];
-        let expected = table_bytes(shape.layout, shape.buckets());
+        let expected = table_bytes(layout, header.buckets());
         if expected != Some(table.len()) {
             let expected = expected.map_or(u64::MAX, |bytes| bytes as u64);
             return Err(ImageError::Length {
@@ -56,10 +64,13 @@ impl<'a> MapletView<'a> {
                 got: bytes.len() as u64,
             });
         }
+        let (table, grown) = header.tables(table);
         Ok(Self {
-            table: Table::new(shape.geometry(), shape.layout, table),
+            table,
+            grown,
             profile: header.profile,
             len: header.len,
+            entries: header.entries,
             body_checksum: Some(header.body_checksum),
             search: Search::default(),
         })
@@ -86,17 +97,17 @@ impl<S: Store> Maplet<S> {
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let header = Header {
-            growth: None,
+            growth: self.grown.as_ref().map(Growth::of),
             shape: Shape::of(&self.table),
             profile: self.profile,
             len: self.len,
-            entries: self.len,
+            entries: self.entries,
             distinct: 0,
             counters: 0,
-            body_checksum: xxh3_64(self.table.bytes()),
+            body_checksum: xxh3_64(self.bucket_bytes()),
         };
         sink(&header.encode())?;
-        sink(self.table.bytes())
+        sink(self.bucket_bytes())
     }
 
     /// Checks everything that [`MapletView::open`] took on trust: the checksum of the body, that every slot could have been written by this crate, and
@@ -106,22 +117,27 @@ impl<S: Store> Maplet<S> {
     /// [`ImageError`] naming the first thing that is wrong.
     pub fn verify(&self) -> Result<(), ImageError> {
         let stored = self.body_checksum;
-        if stored.is_some_and(|stored| stored != xxh3_64(self.table.bytes())) {
+        if stored.is_some_and(|stored| stored != xxh3_64(self.bucket_bytes())) {
             return Err(ImageError::Checksum { part: "body" });
         }
         let layout = self.layout();
-        let fraction_bits = layout.fingerprint_bits() - CORE_BITS;
         let mut entries = 0;
-        for (number, bucket) in (0..).zip(self.table.iter()) {
-            for slot in bucket.entries() {
+        for number in 0..self.buckets() {
+            for slot in self.read(number).entries() {
                 let in_width = layout.value_of(slot) >> layout.value_bits() == 0;
-                let sound = (slot >> fraction_bits) & CORES != 0 && in_width;
+                let sound = layout.is_fingerprint(layout.fingerprint_of(slot)) && in_width;
                 require("bucket", number, sound)?;
                 entries += 1;
             }
         }
-        require("padding", 0, self.table.is_padded_with_zeros())?;
-        require("entries", self.len, self.len == entries)
+        let padded = self.grown.as_ref().map_or_else(
+            || self.table.is_padded_with_zeros(),
+            |grown| grown.table().is_padded_with_zeros(),
+        );
+        require("padding", 0, padded)?;
+        let mass = self.grown.as_ref().is_none_or(|grown| grown.weigh() == grown.mass());
+        require("mass", 0, mass)?;
+        require("entries", self.entries, self.entries == entries)
     }
 }
 

@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use crate::blocks::{copies_of, hashes_of, in_blocks, prefetch_searches};
+use crate::blocks::{copies_of, each_hash, hashes_of, in_blocks, prefetch_searches};
 use crate::error::Full;
 use crate::store::Store;
 use crate::{Key, Maplet};
@@ -35,6 +35,9 @@ impl<S: Store> Maplet<S> {
         mut found: impl FnMut(usize, u64),
     ) {
         let (table, layout) = (&self.table, self.layout());
+        if let Some(grown) = &self.grown {
+            return grown.each_candidate(hashes, |i, slot| found(i, layout.value_of(slot)));
+        }
         let Ok(()) = in_blocks(
             &mut &*self,
             |maplet| &maplet.table,
@@ -104,6 +107,14 @@ impl Maplet {
     ) -> usize {
         assert_eq!(hashes.0, changes.len(), "one change for each key");
         let mut changed = 0;
+        if self.grown.is_some() {
+            let Ok(()) = each_hash(self, hashes, 0, prefetch, |maplet, i, hash| {
+                let (old, new) = changes[i];
+                changed += usize::from(maplet.replace_grown(hash, old, new));
+                Ok::<(), Infallible>(())
+            });
+            return changed;
+        }
         let Ok(()) = in_blocks(
             self,
             |maplet| &maplet.table,
@@ -131,6 +142,11 @@ impl Maplet {
         values: &[u64],
     ) -> Result<(), Full> {
         assert_eq!(hashes.0, values.len(), "one value for each key");
+        if self.grown.is_some() {
+            return each_hash(self, hashes, 0, prefetch, |maplet, i, hash| {
+                maplet.insert_grown(hash, values[i])
+            });
+        }
         in_blocks(
             self,
             |maplet| &maplet.table,
@@ -150,4 +166,9 @@ impl Maplet {
             },
         )
     }
+}
+
+/// Asks the memory for the buckets of a key, in a maplet that grows.
+fn prefetch(maplet: &Maplet, hash: u64) {
+    maplet.grown.iter().for_each(|grown| grown.prefetch(hash));
 }

@@ -2,11 +2,12 @@
 //!
 //! A filter whose slots have a value above the fingerprint, over the same geometry, layouts and search (docs/decisions/0007-maplet.md). To everything below, a slot is a
 //! number that moves as a whole, so values need no code of their own there. This file has the type and its questions; `edit.rs` changes it, `many.rs` is for many keys at once,
-//! `file.rs` turns it into bytes and back, `builder.rs` sizes it.
+//! `file.rs` turns it into bytes and back, `builder.rs` sizes it, `grown.rs` has what is different in one that grows.
 
 mod builder;
 mod edit;
 mod file;
+mod grown;
 mod many;
 mod values;
 
@@ -15,9 +16,10 @@ use core::fmt;
 use crate::Key;
 use crate::buffer::Buffer;
 use crate::filter::Profile;
+use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
-use crate::layout::{Layout, SLOTS};
+use crate::layout::{Bucket, Layout, SLOTS};
 use crate::placement::Search;
 use crate::sizing::{self, Shape};
 use crate::store::{Borrowed, Owned, Store};
@@ -64,10 +66,14 @@ pub use values::Values;
 /// # Cost
 /// Every operation reads two buckets. An insert into a maplet nearly full looks at some hundred more, at most 4096.
 pub struct Maplet<S: Store = Owned> {
+    /// The buckets as they were built. Those of a maplet that grows are elsewhere.
     table: Table<S::Buckets>,
+    grown: Option<Grown<S::Buckets>>,
     profile: Profile,
-    /// Slots in use.
+    /// Pairs inserted and not removed.
     len: u64,
+    /// Slots in use.
+    entries: u64,
     /// What the bytes said of their body, in a view.
     body_checksum: Option<u64>,
     search: Search,
@@ -99,9 +105,16 @@ impl Maplet {
 
     /// An empty maplet; `None` where its bytes could not be addressed.
     fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let bytes = table_bytes(shape.layout, shape.buckets())?;
-        let table = Table::new(shape.geometry(), shape.layout, Buffer::zeroed(bytes));
-        Some(Self { table, profile, len: 0, body_checksum: None, search: Search::default() })
+        let (geometry, layout) = (shape.geometry(), shape.layout);
+        let (table, grown) = if layout.marks().is_some() {
+            let grown = Grown::empty(geometry.clone(), layout)?;
+            (Table::vacant(geometry, layout), Some(grown))
+        } else {
+            let bytes = table_bytes(layout, shape.buckets())?;
+            (Table::new(geometry, layout, Buffer::zeroed(bytes)), None)
+        };
+        let search = Search::default();
+        Some(Self { table, grown, profile, len: 0, entries: 0, body_checksum: None, search })
     }
 }
 
@@ -118,8 +131,13 @@ impl<S: Store> Maplet<S> {
     #[inline]
     #[must_use]
     pub fn get_hash(&self, hash: u64) -> Values {
-        let place = self.table.geometry().locate(hash);
-        let slots = self.table.candidates(self.table.bits(&place), place.fingerprint);
+        let slots = match &self.grown {
+            None => {
+                let place = self.table.geometry().locate(hash);
+                self.table.candidates(self.table.bits(&place), place.fingerprint)
+            }
+            Some(grown) => grown.candidates(hash),
+        };
         Values { slots, layout: self.layout() }
     }
 
@@ -134,19 +152,24 @@ impl<S: Store> Maplet<S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.table.contains(&self.table.geometry().locate(hash))
+        match &self.grown {
+            None => self.table.contains(&self.table.geometry().locate(hash)),
+            Some(grown) => grown.contains(hash),
+        }
     }
 
     /// All entries, by bucket. O(buckets).
     pub fn entries(&self) -> impl Iterator<Item = MapletEntry> {
         let layout = self.layout();
-        (0..).zip(self.table.iter()).flat_map(move |(number, bucket)| {
-            bucket.0.into_iter().filter(|&slot| slot != 0).map(move |slot| MapletEntry {
-                bucket: number,
-                fingerprint: layout.fingerprint_of(slot),
-                value: layout.value_of(slot),
-            })
-        })
+        (0..self.buckets()).map(|number| (number, self.read(number))).flat_map(
+            move |(number, bucket)| {
+                bucket.0.into_iter().filter(|&slot| slot != 0).map(move |slot| MapletEntry {
+                    bucket: number,
+                    fingerprint: layout.fingerprint_of(slot),
+                    value: layout.value_of(slot),
+                })
+            },
+        )
     }
 
     /// Pairs inserted and not removed.
@@ -170,20 +193,38 @@ impl<S: Store> Maplet<S> {
     /// Slots of all buckets.
     #[must_use]
     pub fn slots(&self) -> u64 {
-        self.table.geometry().buckets() * SLOTS as u64
+        self.buckets() * SLOTS as u64
+    }
+
+    fn buckets(&self) -> u64 {
+        self.grown.as_ref().map_or_else(|| self.table.geometry().buckets(), Grown::buckets)
+    }
+
+    fn read(&self, bucket: u64) -> Bucket {
+        self.grown.as_ref().map_or_else(|| self.table.read(bucket), |it| it.table().read(bucket))
+    }
+
+    /// The buckets as they are stored.
+    fn bucket_bytes(&self) -> &[u8] {
+        self.grown.as_ref().map_or_else(|| self.table.bytes(), |grown| grown.table().bytes())
     }
 
     /// The share of slots in use, 0 to 1.
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        self.len as f64 / self.slots() as f64
+        self.entries as f64 / self.slots() as f64
     }
 
     /// How many wrong values [`get`](Self::get) gives for an absent key on average, as the maplet is now; for a present key, as many besides its own.
     #[must_use]
     pub fn false_candidates(&self) -> f64 {
-        let buckets = self.table.geometry().buckets();
-        self.len as f64 / sizing::possible_entries(self.layout().fraction_bits(), buckets)
+        self.grown.as_ref().map_or_else(
+            || {
+                let buckets = self.table.geometry().buckets();
+                self.len as f64 / sizing::possible_entries(self.layout().fraction_bits(), buckets)
+            },
+            Grown::matches_of_an_absent_key,
+        )
     }
 
     /// The rate the maplet was built for.
@@ -207,7 +248,7 @@ impl<S: Store> Maplet<S> {
     /// Bytes of the maplet, in memory and as a file.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
-        HEADER_BYTES + self.table.bytes().len()
+        HEADER_BYTES + self.bucket_bytes().len()
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each entry of the [`capacity`](Self::capacity).
@@ -235,13 +276,21 @@ impl<S: Store> fmt::Debug for Maplet<S> {
 /// A copy of the bytes, at the speed of the memory.
 impl Clone for Maplet {
     fn clone(&self) -> Self {
-        Self { table: self.table.clone(), search: Search::default(), ..*self }
+        Self {
+            table: self.table.clone(),
+            grown: self.grown.clone(),
+            search: Search::default(),
+            ..*self
+        }
     }
 }
 
 /// Equal bytes: built alike, and changed alike since.
 impl PartialEq for Maplet {
     fn eq(&self, other: &Self) -> bool {
-        self.profile == other.profile && self.table == other.table && self.len == other.len
+        self.profile == other.profile
+            && self.table == other.table
+            && self.grown == other.grown
+            && self.len == other.len
     }
 }

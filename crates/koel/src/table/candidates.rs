@@ -3,7 +3,7 @@
 //! An absent key is the rule, and then no slot is taken apart: the lanes show that none has the fingerprint. Otherwise all eight are, each to a place of its own,
 //! and a bit says which of them count: no address depends on what the memory has yet to answer, so that a processor can begin the next lookup before this one ends.
 
-use super::Table;
+use super::{Stretch, Table};
 use crate::layout::{Form, Quad, SLOTS, Word};
 
 /// The slots of a pair of buckets, and those of them that have the fingerprint, one after the other.
@@ -19,6 +19,21 @@ impl Candidates {
     #[inline(always)]
     pub(crate) fn none() -> Self {
         Self { slots: [0; 2 * SLOTS], coming: 0 }
+    }
+
+    /// Those that `matches` says yes to, by the number of the bucket and the slot; the second bucket is not looked at if it is the first one once more.
+    #[inline(always)]
+    fn among(
+        [home, other]: [[u64; SLOTS]; 2],
+        same: bool,
+        matches: impl Fn(usize, u64) -> bool,
+    ) -> Self {
+        let [a, b, c, d] = home;
+        let [e, f, g, h] = other;
+        let slots = [a, b, c, d, e, f, g, h];
+        let bit = |i: usize| u32::from(matches(i / SLOTS, slots[i])) << i;
+        let coming = (0..slots.len()).map(bit).sum::<u32>();
+        Self { slots, coming: coming & if same { 0x0f } else { 0xff } }
     }
 
     /// How many are to come.
@@ -68,14 +83,33 @@ impl<B: AsRef<[u8]>> Table<B> {
         if (home | other) == W::ZERO {
             return Candidates::none();
         }
-        let [home, other] = words.map(|word| self.lanes.slots::<W, SORTED>(word));
-        let [a, b, c, d] = home;
-        let [e, f, g, h] = other;
-        let slots = [a, b, c, d, e, f, g, h];
-        let alike = |i: usize| u32::from(self.layout.fingerprint_of(slots[i]) == fingerprint) << i;
-        let coming = (0..slots.len()).map(alike).sum::<u32>();
-        // One bucket twice is one bucket.
-        let different = if bits[0] == bits[1] { 0x0f } else { 0xff };
-        Candidates { slots, coming: coming & different }
+        let slots = words.map(|word| self.lanes.slots::<W, SORTED>(word));
+        let alike = |_, slot| self.layout.fingerprint_of(slot) == fingerprint;
+        Candidates::among(slots, bits[0] == bits[1], alike)
+    }
+}
+
+impl<B: AsRef<[u8]>> Table<B, Stretch> {
+    /// The slots of the pair at `bits` that match the key which has these fingerprints there.
+    #[inline(always)]
+    pub(crate) fn candidates(&self, bits: [u64; 2], keys: [u64; 2]) -> Candidates {
+        in_form!(self, matching_candidates(bits, keys))
+    }
+
+    #[inline(always)]
+    fn matching_candidates<W: Word, const SORTED: bool>(
+        &self,
+        bits: [u64; 2],
+        keys: [u64; 2],
+    ) -> Candidates {
+        let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
+        let [home, other] = [0, 1].map(|i| self.lanes.matching::<W, SORTED>(words[i], keys[i]));
+        if (home | other) == W::ZERO {
+            return Candidates::none();
+        }
+        let slots = words.map(|word| self.lanes.slots::<W, SORTED>(word));
+        let marked = self.geometry.marked();
+        let matches = |i: usize, slot| marked.matches(self.layout.fingerprint_of(slot), keys[i]);
+        Candidates::among(slots, bits[0] == bits[1], matches)
     }
 }

@@ -41,9 +41,15 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
         (matching(home, keys[0]) | matching(other, keys[1])) != W::ZERO
     }
 
+    /// The bits of the table that the buckets of `site` start at.
+    #[inline]
+    pub(crate) fn bits_of(&self, site: &Site) -> [u64; 2] {
+        site.spots.map(|spot| spot.bucket * self.lanes.bucket_bits())
+    }
+
     /// The longest fingerprint that the prefix of `site` has in each of its buckets.
     #[inline]
-    fn fingerprints(&self, site: &Site) -> [u64; 2] {
+    pub(crate) fn fingerprints(&self, site: &Site) -> [u64; 2] {
         site.spots.map(|spot| self.geometry.fingerprint(&site.prefix, spot.level))
     }
 

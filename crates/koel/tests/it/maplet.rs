@@ -1,5 +1,6 @@
 //! The maplet: against a model, at its edges, its rates on both sides, and its bytes.
 
+mod grow;
 mod image;
 mod model;
 mod rates;

@@ -1,0 +1,98 @@
+//! A maplet that grows: its fingerprints are marked from the start, and match a key by what they know of it (growth.rs).
+//!
+//! The rules are those of a filter that has grown, without counters: every pair has a slot. Removing and replacing take the longest match of the value, so that each
+//! other pair still has an entry of its own.
+
+use crate::error::Full;
+use crate::growth::Grown;
+use crate::layout::SLOTS;
+use crate::maplet::Maplet;
+use crate::table::{Candidates, Match, Put, Site};
+
+impl<B: AsRef<[u8]>> Grown<B> {
+    /// The slots that match the key with this hash.
+    #[inline]
+    pub(super) fn candidates(&self, hash: u64) -> Candidates {
+        let site = self.addresses().locate(hash);
+        self.table().candidates(self.table().bits_of(&site), self.table().fingerprints(&site))
+    }
+
+    /// The longest match of a key with this value.
+    fn longest_with(&self, site: &Site, value: u64) -> Option<Match> {
+        let layout = self.table().layout();
+        let matches = self.table().matches(site);
+        let with = matches.filter(|entry| layout.value_of(entry.slot) == value);
+        with.max_by_key(|entry| entry.prefix.length)
+    }
+}
+
+impl Maplet {
+    /// Adds a pair to a maplet that grows.
+    pub(super) fn insert_grown(&mut self, hash: u64, value: u64) -> Result<(), Full> {
+        self.check_value(value);
+        loop {
+            let Some(grown) = &mut self.grown else { return Ok(()) };
+            let site = grown.addresses().locate(hash);
+            if grown.put(&site, value, u64::MAX) == Put::Done {
+                break;
+            }
+            let room =
+                grown.make_room(&mut self.search, &site, value, |_, _, _| true, |_, _, _| false);
+            if room.is_some() {
+                break;
+            }
+            self.split_for(&site)?;
+        }
+        self.len += 1;
+        self.entries += 1;
+        while self.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries)) && self.split() {}
+        Ok(())
+    }
+
+    /// Splits the next chunk of buckets because no room was found at `site`.
+    fn split_for(&mut self, site: &Site) -> Result<(), Full> {
+        let Some(grown) = &self.grown else { return Ok(()) };
+        let pair = site.spots.map(|spot| spot.bucket);
+        let stays = |&bucket: &u64| {
+            let entries = grown.table().movable(bucket, |_, _, _| true);
+            entries.iter().all(|entry| pair.contains(&u64::from(entry.bucket)))
+        };
+        // Values of the key itself would be together in any table.
+        if pair.iter().all(stays) {
+            let buckets = if pair[0] == pair[1] { 1 } else { 2 };
+            return Err(Full::Values { held: buckets * SLOTS as u64 });
+        }
+        if grown.is_hopeful(self.entries) && self.split() {
+            return Ok(());
+        }
+        Err(Full::Slots { in_use: self.entries, capacity: self.capacity() })
+    }
+
+    fn split(&mut self) -> bool {
+        let Some(grown) = &mut self.grown else { return false };
+        let mut twins = 0;
+        let done = grown.split(|_, _| twins += 1);
+        self.entries += twins;
+        done
+    }
+
+    /// Makes one pair of the key and `old` one of the key and `new`.
+    pub(super) fn replace_grown(&mut self, hash: u64, old: u64, new: u64) -> bool {
+        self.check_value(new);
+        let Some(grown) = &mut self.grown else { return false };
+        let site = grown.addresses().locate(hash);
+        let found = grown.longest_with(&site, old);
+        found.is_some_and(|entry| grown.revalue(&entry, new))
+    }
+
+    /// Takes out one pair of the key and `value`.
+    pub(super) fn remove_grown(&mut self, hash: u64, value: u64) -> bool {
+        let Some(grown) = &mut self.grown else { return false };
+        let site = grown.addresses().locate(hash);
+        let Some(entry) = grown.longest_with(&site, value) else { return false };
+        grown.take(&entry);
+        self.entries -= 1;
+        self.len = self.len.saturating_sub(1);
+        true
+    }
+}

@@ -1,0 +1,112 @@
+//! Maplets that grow: every pair stays, wrong values are as rare as promised, and the bytes are read back.
+
+use koel::{Full, Maplet, MapletView};
+use testkit::keys;
+
+/// Maplets of narrow slots, of wide ones, and of slots of 64 bits, that grow from a few entries.
+fn growing() -> impl Iterator<Item = Maplet> {
+    let ways = [(0.02, 3), (0.001, 5), (0.000_1, 20), (0.000_01, 38)];
+    ways.into_iter()
+        .map(|(rate, bits)| Maplet::builder(1_000_000, rate, bits).grow_from(100).build().unwrap())
+}
+
+fn value(maplet: &Maplet, number: u64) -> u64 {
+    keys::splitmix64(number) & !(u64::MAX << maplet.layout().value_bits())
+}
+
+fn fill(maplet: &mut Maplet, count: u64) -> (Vec<u64>, Vec<u64>) {
+    let hashes: Vec<u64> = keys::hashes(1, count).collect();
+    let values: Vec<u64> = (0..count).map(|number| value(maplet, number)).collect();
+    maplet.insert_many_hashes(&hashes, &values).unwrap();
+    (hashes, values)
+}
+
+#[test]
+fn every_pair_stays_and_wrong_values_are_as_rare_as_promised() {
+    for mut maplet in growing() {
+        let (hashes, values) = fill(&mut maplet, 150_000);
+        assert_eq!(maplet.len(), 150_000);
+        assert!(maplet.load_factor() > 0.86, "{maplet:?}");
+        for (&hash, &value) in hashes.iter().zip(&values) {
+            assert!(maplet.get_hash(hash).any(|found| found == value), "{maplet:?}");
+        }
+        let absent: Vec<u64> = keys::hashes(2, 1_000_000).collect();
+        let mut wrong = 0;
+        maplet.get_many_hashes(&absent, |_, _| wrong += 1);
+        let one_by_one: usize = absent.iter().map(|&hash| maplet.get_hash(hash).count()).sum();
+        assert_eq!(one_by_one, wrong);
+        let (wrong, mean) = (wrong as f64, 1e6 * maplet.false_candidates());
+        assert!((wrong - mean).abs() < 6.0 * mean.sqrt() + 6.0, "{maplet:?}: {wrong}, not {mean}");
+        assert!(maplet.false_candidates() <= maplet.requested_false_positive_rate());
+    }
+}
+
+#[test]
+fn values_are_replaced_and_pairs_removed_and_no_other_pair_with_them() {
+    for mut maplet in growing() {
+        let (hashes, values) = fill(&mut maplet, 40_000);
+        let new = |number: usize| value(&maplet, 1 << 40 | number as u64);
+        let new: Vec<u64> = (0..40_000).map(new).collect();
+        let changes: Vec<(u64, u64)> = values.iter().copied().zip(new.iter().copied()).collect();
+        assert_eq!(maplet.replace_many_hashes(&hashes[..20_000], &changes[..20_000]), 20_000);
+        for i in (0..40_000).step_by(2) {
+            let now = if i < 20_000 { new[i] } else { values[i] };
+            assert!(maplet.remove_hash(hashes[i], now), "{maplet:?}");
+        }
+        for i in (1..40_000).step_by(2) {
+            let now = if i < 20_000 { new[i] } else { values[i] };
+            assert!(maplet.get_hash(hashes[i]).any(|found| found == now), "{maplet:?}");
+        }
+        assert_eq!(maplet.len(), 20_000);
+        maplet.verify().unwrap();
+        for i in (1..40_000).step_by(2) {
+            let now = if i < 20_000 { new[i] } else { values[i] };
+            assert!(maplet.remove_hash(hashes[i], now), "{maplet:?}");
+        }
+        assert!(maplet.is_empty());
+    }
+}
+
+#[test]
+fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
+    for mut many in growing() {
+        let mut one = many.clone();
+        let (hashes, values) = fill(&mut many, 5000);
+        for (&hash, &value) in hashes.iter().zip(&values) {
+            one.insert_hash(hash, value).unwrap();
+        }
+        let bytes = many.to_bytes();
+        assert!(one == many && one.to_bytes() == bytes);
+        let mut read = Maplet::from_bytes(&bytes).unwrap();
+        assert!(read == many);
+        let view = MapletView::open(&bytes).unwrap();
+        view.verify().unwrap();
+        assert!(
+            hashes.iter().zip(&values).all(|(&hash, &it)| view.get_hash(hash).any(|v| v == it))
+        );
+        assert_eq!(view.entries().count(), read.entries().count());
+        read.insert_hash(keys::splitmix64(5), 1).unwrap();
+        for offset in [24, 32, 40, 80, 88] {
+            let mut forged = bytes.clone();
+            forged[offset] ^= 1;
+            testkit::image::reseal(&mut forged);
+            assert!(Maplet::from_bytes(&forged).is_err(), "byte {offset}");
+        }
+    }
+}
+
+#[test]
+fn the_ninth_value_of_a_key_is_refused_and_makes_nothing_grow() {
+    for mut maplet in growing() {
+        fill(&mut maplet, 10_000);
+        let (mut held, hash) = (0, keys::splitmix64(77));
+        let refused = (0..20).find_map(|_| {
+            let before = maplet.to_bytes();
+            let refused = maplet.insert_hash(hash, 1).err();
+            held += usize::from(refused.is_none());
+            refused.inspect(|full| assert!(maplet.to_bytes() == before, "{full:?} {maplet:?}"))
+        });
+        assert!(matches!(refused, Some(Full::Values { held: 8 })), "{refused:?}");
+        assert!(held >= 6 && maplet.get_hash(hash).count() == held, "{held} {maplet:?}");
+    }
+}
