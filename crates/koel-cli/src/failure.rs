@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use koel::{Full, ImageError, MergeError};
+use koel_store::content::ArchiveError;
 
 /// How a verb ends that did what it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub(crate) enum Failure {
     Merge { path: PathBuf, error: MergeError },
     /// A key found no room; `remedy` says what became of the files and what to do.
     Full { full: Full, remedy: String },
+    /// A store could not do what it was asked; the error says what to do.
+    Store { db: PathBuf, error: Box<ArchiveError> },
     /// The tour found a promise that does not hold.
     Broken(String),
     /// Whoever read our output has had enough (`koel check .. | head`): not worth a word.
@@ -102,6 +105,7 @@ impl fmt::Display for Failure {
                 write!(f, "{} does not go with the first filter: {error}", path.display())
             }
             Self::Full { full, remedy } => write!(f, "{}; {remedy}", full_fact(*full)),
+            Self::Store { db, error } => write!(f, "{}: {error}", db.display()),
             Self::BrokenPipe => f.write_str("the reader of the output went away"),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! main.rs        parse, run one verb, turn the end of it into an exit code
-//! cmd/<verb>.rs  one verb each: its arguments and `run`
+//! cmd/<verb>.rs  one verb each: its arguments and `run`; cmd/store/ the verbs of stores
 //! input, lines   keys from files, pipes, gzip, zstd      output   atomic files, standard output
 //! filter_file    filters mapped or loaded for editing    sizing   from arguments to an empty filter
 //! hosts          domains of URLs                         families formulas of other filters

@@ -1,10 +1,10 @@
-//! A progress bar on standard error: bytes read, rate, time left.
+//! A progress bar on standard error: bytes read or written, rate, time left.
 //!
 //! Shown only where someone can see it and it disturbs nobody: standard error is a terminal (indicatif checks that), and the verb does
-//! not print lines to the same terminal. Cost: one atomic addition per read of 256 KiB, drawn at most 20 times a second.
+//! not print lines to the same terminal. Cost: one atomic addition per read or write, drawn at most 20 times a second.
 #![forbid(unsafe_code)]
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -40,9 +40,14 @@ impl Progress {
         Self { bar }
     }
 
-    /// A reader that moves this bar.
-    pub(crate) fn meter<R: Read>(&self, reader: R) -> Metered<R> {
-        Metered { reader, bar: self.bar.clone() }
+    /// A reader or writer that moves this bar.
+    pub(crate) fn meter<S>(&self, stream: S) -> Metered<S> {
+        Metered { stream, bar: self.bar.clone() }
+    }
+
+    /// Moves the bar by so many bytes.
+    pub(crate) fn advance(&self, bytes: u64) {
+        self.bar.inc(bytes);
     }
 }
 
@@ -52,16 +57,28 @@ impl Drop for Progress {
     }
 }
 
-/// Moves a bar by every byte read through it.
-pub(crate) struct Metered<R> {
-    reader: R,
+/// Moves a bar by every byte that goes through it.
+pub(crate) struct Metered<S> {
+    stream: S,
     bar: ProgressBar,
 }
 
 impl<R: Read> Read for Metered<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let got = self.reader.read(buffer)?;
+        let got = self.stream.read(buffer)?;
         self.bar.inc(got as u64);
         Ok(got)
+    }
+}
+
+impl<W: Write> Write for Metered<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = self.stream.write(bytes)?;
+        self.bar.inc(taken as u64);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }

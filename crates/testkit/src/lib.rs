@@ -1,10 +1,12 @@
-//! What the tests of this workspace share: models, key generators, image surgery. Never published.
+//! What the tests of this workspace share: models, key generators, image surgery, folders that fail.
+//! Never published.
 //!
 //! An oracle is worth having only if it is not the code it judges: [`places`] computes addresses
 //! from docs/FORMAT.md anew, [`audit`] reads its bytes anew, and [`model`] is an exact multiset.
 //! Whatever drives a filter through random operations (proptest, the fuzz targets, a crash test)
 //! drives it through [`model::Model`] or, where the filter came from bytes of unknown origin,
-//! through [`exercise`].
+//! through [`exercise`]. Stores are tried in folders of [`storage`], beside a history that says what
+//! must survive.
 #![forbid(unsafe_code)]
 
 pub mod audit;
@@ -15,6 +17,7 @@ pub mod keys;
 pub mod model;
 pub mod places;
 pub mod source;
+pub mod storage;
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

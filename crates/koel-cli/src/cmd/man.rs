@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -34,12 +34,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     };
     fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
-    for command in std::iter::once(&command).chain(command.get_subcommands()) {
-        let path = folder.join(Man::new(command.clone()).get_filename());
-        output::write_file(&path, |sink| sink.write_all(page(command).as_bytes()))
-            .map_err(|error| Failure::write(&path, error))?;
-    }
+    write_pages(&command, folder)?;
     Ok(Outcome::Done)
+}
+
+/// The page of a verb, and those of the verbs below it.
+fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
+    let path = folder.join(Man::new(command.clone()).get_filename());
+    output::write_file(&path, |sink| sink.write_all(page(command).as_bytes()))
+        .map_err(|error| Failure::write(&path, error))?;
+    command.get_subcommands().try_for_each(|verb| write_pages(verb, folder))
 }
 
 /// One page. The examples keep their line breaks, which clap_mangen would fill into paragraphs.

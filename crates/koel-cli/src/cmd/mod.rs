@@ -14,6 +14,7 @@ mod merge;
 mod plan;
 mod remove;
 mod similar;
+mod store;
 mod tour;
 
 use clap::{Parser, Subcommand};
@@ -41,6 +42,7 @@ Examples:
   koel check domains.koel seen.txt              print the lines that are in it
   koel dedup huge.log > once.log                each line once, in order, in bounded memory
   koel plan --keys 10M --fpr 0.1%               what it would cost, beside other filters
+  koel store import photos --db backups         files into a store, each chunk once
   koel tour                                     all of it on a real list, with every promise checked
 
 Exit codes: 0 found or done, 1 nothing found, 2 error, 3 the filter is full.";
@@ -69,6 +71,8 @@ enum Verb {
     Info(info::Args),
     /// Work out keys, error rate or memory from the other two, beside other filters
     Plan(plan::Args),
+    /// Keep files and records in a store that no crash and no flipped bit deceives
+    Store(store::Args),
     /// See all of it done to a real list of 121,570 domains, with every promise checked
     Tour(tour::Args),
     /// Print the manual, or write its pages into a folder
@@ -90,6 +94,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Verb::Diff(args) => diff::run(&args),
         Verb::Info(args) => info::run(&args),
         Verb::Plan(args) => plan::run(&args),
+        Verb::Store(args) => store::run(&args),
         Verb::Tour(args) => tour::run(&args),
         Verb::Man(args) => man::run(&args),
         Verb::Completions(args) => completions::run(&args),

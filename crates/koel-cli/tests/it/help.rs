@@ -2,7 +2,7 @@
 
 use crate::support::Shell;
 
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 15] = [
     "build",
     "check",
     "add",
@@ -14,6 +14,7 @@ const VERBS: [&str; 14] = [
     "diff",
     "info",
     "plan",
+    "store",
     "tour",
     "man",
     "completions",
@@ -41,6 +42,20 @@ fn the_manual_has_a_page_for_each_verb() {
     shell.ok("man -o pages");
     for verb in VERBS {
         assert!(!shell.read(&format!("pages/koel-{verb}.1")).is_empty(), "{verb}");
+    }
+}
+
+#[test]
+fn the_verbs_of_stores_have_help_and_pages_too() {
+    let shell = Shell::new();
+    shell.ok("man -o pages");
+    for verb in
+        ["import", "export", "ls", "rm", "get", "put", "del", "gc", "verify", "stats", "tour"]
+    {
+        let help = shell.ok(&format!("store {verb} --help"));
+        assert!(help.text().contains("Examples:"), "{verb}");
+        assert_eq!(help.text().lines().find(|line| line.chars().count() > 120), None, "{verb}");
+        assert!(!shell.read(&format!("pages/koel-store-{verb}.1")).is_empty(), "{verb}");
     }
 }
 

@@ -11,6 +11,7 @@ mod info;
 mod merge;
 mod plan;
 mod similar;
+mod store;
 mod support;
 mod tour;
 mod url;

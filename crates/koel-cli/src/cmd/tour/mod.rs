@@ -8,7 +8,7 @@
 
 mod names;
 mod rivals;
-mod story;
+pub(crate) mod story;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -61,7 +61,9 @@ pub(crate) fn run(_args: &Args) -> Result<Outcome, Failure> {
     repeat(&mut story, filter.clone(), &list)?;
     forget(&mut story, filter.clone(), &list)?;
     overfill(&mut story, &list, &absent)?;
-    story.end()
+    story.end(
+        "Now with a list of your own:\n\n   koel build LIST -o list.koel && koel check list.koel NAMES",
+    )
 }
 
 fn build(story: &mut Story, list: &[String]) -> Result<CuckooFilter, Failure> {

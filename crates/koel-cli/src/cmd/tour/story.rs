@@ -1,4 +1,4 @@
-//! How the tour is told: numbered chapters, short paragraphs, a mark for every promise.
+//! How a tour is told: numbered chapters, short paragraphs, a mark for every promise.
 #![forbid(unsafe_code)]
 
 use std::time::Instant;
@@ -40,13 +40,10 @@ impl Story {
         output::print(&format!("   [{mark}] {promise}\n"))
     }
 
-    pub(crate) fn end(self) -> Result<Outcome, Failure> {
+    /// `next` says what to try after a tour without a broken promise.
+    pub(crate) fn end(self, next: &str) -> Result<Outcome, Failure> {
         if self.broken.is_empty() {
-            output::print(&format!(
-                "\nAll {} promises were kept. Now with a list of your own:\n\n\
-                 \x20  koel build LIST -o list.koel && koel check list.koel NAMES\n",
-                self.kept
-            ))?;
+            output::print(&format!("\nAll {} promises were kept. {next}\n", self.kept))?;
             return Ok(Outcome::Done);
         }
         let broken = self.broken.join("; ");

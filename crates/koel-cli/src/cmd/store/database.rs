@@ -1,0 +1,92 @@
+//! The folder of a store as an argument, and how it is opened.
+//!
+//! Only verbs that put something in create a store; the others say that there is none. Verbs that change nothing drop the store instead of
+//! closing it, so that they do their work on a full disk too. What opening had to cut off, after a crash, is told
+//! on standard error: it was never acknowledged as durable, but it was written.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use koel_store::content::{Archive, ArchiveError};
+use koel_store::{Error, LogStore, Options};
+
+use crate::failure::Failure;
+use crate::output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Database {
+    /// The folder of the store
+    #[arg(long, value_name = "DIR")]
+    db: PathBuf,
+}
+
+impl Database {
+    /// Opens a store that exists.
+    pub(crate) fn open(&self) -> Result<LogStore, Failure> {
+        if !self.db.join("MANIFEST").is_file() {
+            return Err(Failure::Usage(format!(
+                "there is no store in {}; check the name, or make one with `koel store import` or `put`",
+                self.db.display()
+            )));
+        }
+        self.open_or_create()
+    }
+
+    /// Opens a store, or makes an empty one.
+    pub(crate) fn open_or_create(&self) -> Result<LogStore, Failure> {
+        // A command ends before a thread in the background did anything of use.
+        let options = Options::default().background_compaction(false);
+        let store = options.open(&self.db).map_err(|error| self.failure(error))?;
+        if let Some(torn) = &store.opened().torn {
+            output::print_aside(&format!(
+                "koel: {}: cut off {} bytes that an interrupted write left in {}; nothing durable was in them\n",
+                self.db.display(),
+                torn.bytes,
+                torn.file
+            ))?;
+        }
+        Ok(store)
+    }
+
+    pub(crate) fn archive(&self) -> Result<Archive, Failure> {
+        Ok(Archive::new(self.open()?))
+    }
+
+    /// Whether this is the folder of the store.
+    pub(crate) fn is_in(&self, folder: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().ok();
+        real(folder).is_some_and(|folder| real(&self.db) == Some(folder))
+    }
+
+    /// Closes a store, which makes everything durable.
+    pub(crate) fn close(&self, store: LogStore) -> Result<(), Failure> {
+        store.close().map_err(|error| self.failure(error))
+    }
+
+    pub(crate) fn failure(&self, error: Error) -> Failure {
+        self.archive_failure(error.into())
+    }
+
+    /// A value that could not be read to its end.
+    pub(crate) fn read_failure(&self, error: io::Error) -> Failure {
+        Failure::read(&self.db, error)
+    }
+
+    pub(crate) fn archive_failure(&self, error: ArchiveError) -> Failure {
+        Failure::Store { db: self.db.clone(), error: Box::new(error) }
+    }
+}
+
+/// A key as a person types it: its bytes. Those of an archive are refused, since a record there would be taken for a part of a file.
+pub(crate) fn key(text: &OsStr) -> Result<&[u8], Failure> {
+    let key = text.as_encoded_bytes();
+    if Archive::is_reserved(key) {
+        return Err(Failure::Usage(
+            "keys that begin with the byte FF belong to imported files; choose another key"
+                .to_owned(),
+        ));
+    }
+    Ok(key)
+}

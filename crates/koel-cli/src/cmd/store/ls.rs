@@ -1,0 +1,52 @@
+//! `koel store ls`: the files of a store, in the order in which they came.
+#![forbid(unsafe_code)]
+
+use serde_json::json;
+
+use super::database::Database;
+use crate::failure::{Failure, Outcome};
+use crate::output::Lines;
+use crate::quantity::grouped;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Each line is the length in bytes and the name; with --json it is one object with the hash too.
+
+Examples:
+  koel store ls --db backups
+  koel store ls --json --db backups | jq -r .name")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    database: Database,
+
+    /// Print a JSON object for each file, one a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let db = &args.database;
+    let archive = db.archive()?;
+    let mut out = Lines::new();
+    for entry in archive.entries().map_err(|error| db.archive_failure(error))? {
+        let entry = entry.map_err(|error| db.archive_failure(error))?;
+        let line = if args.json {
+            let object = json!({
+                "name": entry.name,
+                "length": entry.length,
+                "chunks": entry.chunks,
+                "blake3": hexadecimal(&entry.hash),
+            });
+            object.to_string()
+        } else {
+            format!("{:>17}  {}", grouped(entry.length), entry.name)
+        };
+        out.line(line.as_bytes(), b'\n')?;
+    }
+    out.finish()?;
+    Ok(Outcome::Done)
+}
+
+fn hexadecimal(hash: &[u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}

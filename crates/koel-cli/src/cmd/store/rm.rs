@@ -1,0 +1,33 @@
+//! `koel store rm`: files out. Their chunks stay until `koel store gc`, since other files may have them too.
+#![forbid(unsafe_code)]
+
+use super::database::Database;
+use crate::failure::{Failure, Outcome};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The space comes back with `koel store gc`.
+
+Examples:
+  koel store rm old.iso --db backups
+
+Exit codes: 0 all were there, 1 one was not (the others are removed), 2 error.")]
+pub(crate) struct Args {
+    /// The names, as `koel store ls` prints them
+    #[arg(required = true)]
+    names: Vec<String>,
+
+    #[command(flatten)]
+    database: Database,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let db = &args.database;
+    let archive = db.archive()?;
+    let mut all = true;
+    for name in &args.names {
+        all &= archive.remove(name).map_err(|error| db.archive_failure(error))?;
+    }
+    db.close(archive.into_store())?;
+    Ok(Outcome::some_if(all))
+}

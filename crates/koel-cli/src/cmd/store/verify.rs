@@ -1,0 +1,70 @@
+//! `koel store verify`: every record against its checksum, every file against its hash.
+#![forbid(unsafe_code)]
+
+use serde_json::json;
+
+use super::database::Database;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::progress::{Progress, Stdout};
+use crate::quantity::{bytes, grouped};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  koel store verify --db backups
+
+Exit codes: 0 everything is sound, 2 something is not; what, is on standard output.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    database: Database,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let db = &args.database;
+    let archive = db.archive()?;
+    let log_bytes = archive.store().stats().log_bytes;
+    let (progress, mut seen) =
+        (Progress::start("verifying records", Some(log_bytes), Stdout::Silent), 0);
+    let records = archive.store().verify(|read, _| {
+        progress.advance(read - seen);
+        seen = read;
+    });
+    let records = records.map_err(|error| db.failure(error))?;
+    drop(progress);
+    let progress = Progress::start("verifying files", None, Stdout::Silent);
+    let files = archive.verify(|count| progress.advance(count));
+    let files = files.map_err(|error| db.archive_failure(error))?;
+    drop(progress);
+    let damages: Vec<String> = records.damages.iter().map(ToString::to_string).collect();
+    let report = if args.json {
+        output::json(&json!({
+            "records": records.records,
+            "damages": damages,
+            "sound_files": files.sound,
+            "file_bytes": files.bytes,
+            "broken_files": files.broken.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+        }))
+    } else {
+        let mut text = output::table(&[
+            ("records", format!("{} read", grouped(records.records))),
+            ("files", format!("{} sound, {}", grouped(files.sound), bytes(files.bytes))),
+        ]);
+        for line in damages.iter().chain(files.broken.iter().map(|(_, what)| what)) {
+            text += &format!("BROKEN   {line}\n");
+        }
+        text
+    };
+    output::print(&report)?;
+    let broken = damages.len() + files.broken.len();
+    if broken == 0 {
+        return Ok(Outcome::Done);
+    }
+    Err(Failure::Broken(format!(
+        "{broken} things are not as they were written; restore the files of the store, or what was imported, from a copy"
+    )))
+}

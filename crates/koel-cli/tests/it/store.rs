@@ -1,0 +1,169 @@
+//! Stores: files and records in and out, and what is said when something is wrong.
+
+use std::fs;
+
+use crate::support::{Shell, scattered};
+
+fn noise(seed: u64, count: usize) -> Vec<u8> {
+    let mut pick = scattered(seed);
+    (0..count).map(|_| u8::try_from(pick(256)).unwrap()).collect()
+}
+
+#[test]
+fn files_come_out_as_they_went_in() {
+    let shell = Shell::new();
+    fs::create_dir_all(shell.path("tree/deep")).unwrap();
+    let files = [
+        ("empty", Vec::new()),
+        ("one", vec![7]),
+        ("tree/4095", noise(1, 4095)),
+        ("tree/4096", noise(2, 4096)),
+        ("tree/deep/4097", noise(3, 4097)),
+        ("tree/zeros", vec![0; 1_000_000]),
+        ("tree/noise", noise(4, 3_000_000)),
+    ];
+    for (name, bytes) in &files {
+        shell.write(name, bytes);
+    }
+    shell.ok("store import --db db ./empty one tree");
+    let listed = shell.ok("store ls --db db");
+    for (name, bytes) in &files {
+        assert!(listed.text().lines().any(|line| line.ends_with(&format!(" {name}"))), "{name}");
+        shell.ok(&format!("store export {name} --db db -o out"));
+        assert!(shell.read("out") == *bytes, "{name}");
+        assert!(shell.ok(&format!("store export {name} --db db -o -")).out == *bytes, "{name}");
+    }
+    assert_eq!(listed.text().lines().count(), files.len());
+    shell.ok("store verify --db db");
+}
+
+#[test]
+fn a_second_import_adds_no_chunk_and_content_finds_its_own_behind_an_insertion() {
+    let shell = Shell::new();
+    let bytes = noise(5, 2_000_000);
+    shell.write("file", &bytes);
+    shell.write("longer", [&bytes[..10], b"inserted", &bytes[10..]].concat());
+    let import = |words: &str| shell.ok(&format!("store import --db db --json {words}")).json();
+    let first = import("--by-content file");
+    assert_eq!((&first["files"], &first["bytes"]), (&1.into(), &2_000_000.into()));
+    assert_eq!(import("--by-content file")["new_chunks"], 0);
+    assert!(import("--by-content longer")["new_chunks"].as_u64().unwrap() <= 3);
+    let stats = shell.ok("store stats --db db --json").json();
+    assert_eq!((&stats["files"], &stats["file_bytes"]), (&2.into(), &4_000_008.into()));
+    shell.ok("store export longer --db db -o out");
+    assert!(shell.read("out") == shell.read("longer"));
+}
+
+#[test]
+fn a_folder_that_has_the_store_in_it_is_imported_without_the_store() {
+    let shell = Shell::new();
+    shell.write("file", "text");
+    for _ in 0..2 {
+        shell.ok("store import . --db db");
+        assert_eq!(shell.ok("store ls --db db").text().lines().count(), 1);
+    }
+}
+
+#[test]
+fn a_stream_is_imported_under_a_name() {
+    let shell = Shell::new();
+    let ran = shell.run_with("store import - --name stream --db db", b"streamed");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(shell.ok("store export stream --db db -o -").out, b"streamed");
+    for words in ["store import - --db db", "store import a b --name c --db db"] {
+        shell.write("a", "a");
+        shell.write("b", "b");
+        let ran = shell.run(words);
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+    }
+}
+
+#[test]
+fn what_is_removed_and_collected_gives_its_space_back() {
+    let shell = Shell::new();
+    shell.write("stays", noise(6, 500_000));
+    shell.write("goes", noise(7, 5_000_000));
+    shell.ok("store import stays goes --db db");
+    shell.ok("store rm goes --db db");
+    assert_eq!(shell.run("store rm goes --db db").code, 1);
+    assert_eq!(shell.run("store export goes --db db -o out").code, 2);
+    let collected = shell.ok("store gc --db db --json").json();
+    assert!(collected["dropped_chunks"].as_u64().unwrap() > 300, "{collected}");
+    assert!(collected["disk_after"].as_u64().unwrap() < 1_000_000, "{collected}");
+    shell.ok("store export stays --db db -o out");
+    assert!(shell.read("out") == shell.read("stays"));
+    shell.ok("store verify --db db");
+}
+
+#[test]
+fn records_are_put_got_and_deleted() {
+    let shell = Shell::new();
+    shell.ok("store put greeting hello --db db");
+    assert_eq!(shell.ok("store get greeting --db db").out, b"hello");
+    let bytes = noise(8, 300_000);
+    shell.write("picture", &bytes);
+    shell.ok("store put picture -f picture --db db");
+    assert!(shell.ok("store get picture --db db").out == bytes);
+    assert_eq!(shell.run_with("store put piped --db db", b"a\0b\n").code, 0);
+    assert_eq!(shell.ok("store get piped --db db").out, b"a\0b\n");
+    shell.ok("store del greeting piped --db db");
+    assert_eq!(shell.run("store del greeting --db db").code, 1);
+    let gone = shell.run("store get greeting --db db");
+    assert_eq!((gone.code, gone.out.len(), &gone.err[..]), (1, 0, ""));
+    assert_eq!(shell.ok("store stats --db db --json").json()["records"], 1);
+}
+
+#[test]
+fn a_flipped_bit_is_reported_and_no_wrong_file_is_written() {
+    let shell = Shell::new();
+    shell.write("file", noise(9, 1_000_000));
+    shell.ok("store import file --db db");
+    shell.write("out", "as it was");
+    let log = fs::read_dir(shell.path("db"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "log"))
+        .unwrap();
+    let mut bytes = fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(&log, bytes).unwrap();
+    let ran = shell.run("store export file --db db -o out");
+    assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+    assert_eq!(shell.read("out"), b"as it was");
+    let ran = shell.run("store verify --db db");
+    assert!(ran.code == 2 && ran.text().contains("BROKEN"), "{}", ran.text());
+}
+
+#[test]
+fn wrong_use_is_told_in_one_line() {
+    let shell = Shell::new();
+    shell.ok("store put a b --db db");
+    shell.write("file", "not a folder");
+    for words in [
+        "store ls --db nowhere",
+        "store get key --db nowhere",
+        "store ls --db file",
+        "store put a b --db file",
+        "store import nothing --db db",
+        "store import file --chunk 1 --db db",
+        "store export nothing --db db -o out",
+        "store export nothing --db db -o no/such/folder/out",
+        "store put a b",
+    ] {
+        let ran = shell.run(words);
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+        assert!(ran.out.is_empty(), "{words}");
+    }
+    assert!(!shell.path("nowhere").exists(), "a question makes no store");
+}
+
+#[test]
+fn every_promise_of_the_tour_is_kept() {
+    let shell = Shell::new();
+    shell.write("file", noise(10, 2_000_000));
+    let ran = shell.ok("store tour file");
+    assert!(ran.text().matches("[kept]").count() >= 12, "{}", ran.text());
+    assert!(!ran.text().contains("BROKEN"), "{}", ran.text());
+    assert!(ran.text().lines().all(|line| line.len() <= 120), "{}", ran.text());
+}

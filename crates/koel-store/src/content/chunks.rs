@@ -1,0 +1,190 @@
+//! Cutting a stream into chunks.
+//!
+//! [`Chunking::Fixed`] cuts at every multiple of a size: the fastest, and enough where files grow at the end or change in place.
+//! [`Chunking::ByContent`] cuts where the bytes say so, so that an insertion moves the cuts with it and chunks before and behind it stay
+//! equal; chunks are a quarter to four times as long as their average. Where the cuts lie depends on the bytes alone, never on how many of
+//! them a read returned. Cost: one buffer of 1 MiB or four of the longest chunks, whichever is more.
+//!
+//! Source: W. Xia et al., The Design of Fast Content-Defined Chunking for Data Deduplication (IEEE TPDS 2020), by the crate `fastcdc`.
+
+use std::io::{self, Read};
+
+use fastcdc::v2020::FastCDC;
+
+/// How a file is cut into chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chunking {
+    /// Chunks of this many bytes, 512 to 16 MiB.
+    Fixed(usize),
+    /// Chunks of this many bytes on average, 1 KiB to 4 MiB, cut where the content says.
+    ByContent(usize),
+}
+
+impl Default for Chunking {
+    fn default() -> Self {
+        Self::Fixed(16 << 10)
+    }
+}
+
+impl Chunking {
+    /// Whether the size is within the limits.
+    #[must_use]
+    pub fn is_valid(self) -> bool {
+        match self {
+            Self::Fixed(size) => (512..=16 << 20).contains(&size),
+            Self::ByContent(average) => (1 << 10..=4 << 20).contains(&average),
+        }
+    }
+
+    fn longest(self) -> usize {
+        match self {
+            Self::Fixed(size) => size,
+            Self::ByContent(average) => bounds(average).2,
+        }
+    }
+
+    /// Length of the first chunk of `bytes`, which are the longest chunk or all there is.
+    fn cut(self, bytes: &[u8]) -> usize {
+        match self {
+            Self::Fixed(size) => size.min(bytes.len()),
+            Self::ByContent(average) => {
+                let (shortest, average, longest) = bounds(average);
+                FastCDC::new(bytes, shortest, average, longest).cut(0, bytes.len()).1
+            }
+        }
+    }
+}
+
+/// Shortest, average and longest chunk. The cutter looks at pairs of bytes, so all are even.
+fn bounds(average: usize) -> (usize, usize, usize) {
+    let average = average & !7;
+    (average / 4, average, average * 4)
+}
+
+/// The chunks of a stream, one after the other.
+#[derive(Debug)]
+pub(super) struct Chunks<R> {
+    reader: R,
+    chunking: Chunking,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    ended: bool,
+}
+
+impl<R: Read> Chunks<R> {
+    /// `chunking` must be valid.
+    pub(super) fn new(reader: R, chunking: Chunking) -> Self {
+        let room = (1 << 20).max(4 * chunking.longest());
+        Self { reader, chunking, buffer: vec![0; room], start: 0, end: 0, ended: false }
+    }
+
+    /// The next chunk, or nothing at the end. No chunk is empty.
+    pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        if self.end - self.start < self.chunking.longest() && !self.ended {
+            self.fill()?;
+        }
+        let rest = &self.buffer[self.start..self.end];
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let chunk = &rest[..self.chunking.cut(rest)];
+        self.start += chunk.len();
+        Ok(Some(chunk))
+    }
+
+    /// Moves what is left to the front, and reads until the buffer is full or the stream ends.
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < self.buffer.len() {
+            match self.reader.read(&mut self.buffer[self.end..]) {
+                Ok(0) => {
+                    self.ended = true;
+                    break;
+                }
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reader that returns a few bytes at a time.
+    struct Trickle<'a>(&'a [u8], usize);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.1 = self.1 * 7 % 1009 + 1;
+            let count = self.1.min(into.len());
+            self.0.read(&mut into[..count])
+        }
+    }
+
+    fn lengths(reader: impl Read, chunking: Chunking) -> Vec<usize> {
+        let mut chunks = Chunks::new(reader, chunking);
+        std::iter::from_fn(|| chunks.next().unwrap().map(<[u8]>::len)).collect()
+    }
+
+    fn noise(count: usize) -> Vec<u8> {
+        let mut output = vec![0; count];
+        blake3::Hasher::new().update(b"noise").finalize_xof().fill(&mut output);
+        output
+    }
+
+    #[test]
+    fn fixed_chunks_are_full_but_for_the_last() {
+        let cut = |count| lengths(&noise(count)[..], Chunking::Fixed(4096));
+        assert_eq!(cut(0), []);
+        assert_eq!(cut(1), [1]);
+        assert_eq!(cut(4095), [4095]);
+        assert_eq!(cut(4096), [4096]);
+        assert_eq!(cut(4097), [4096, 1]);
+        assert_eq!(cut(3 << 20), [4096; 768]);
+    }
+
+    #[test]
+    fn cuts_do_not_depend_on_how_the_bytes_arrive() {
+        let bytes = noise(3_000_001);
+        for chunking in [Chunking::Fixed(5000), Chunking::ByContent(1024), Chunking::default()] {
+            let cut = lengths(&bytes[..], chunking);
+            assert_eq!(cut, lengths(Trickle(&bytes, 1), chunking));
+            assert_eq!(cut.iter().sum::<usize>(), bytes.len());
+        }
+    }
+
+    #[test]
+    fn chunks_by_content_keep_their_bounds_and_follow_an_insertion() {
+        let bytes = noise(2 << 20);
+        let chunking = Chunking::ByContent(8192);
+        let before = lengths(&bytes[..], chunking);
+        let (last, full) = before.split_last().unwrap();
+        assert!(full.iter().all(|len| (2048..=32768).contains(len)) && *last <= 32768);
+        assert!((150..=400).contains(&before.len()), "{}", before.len());
+        let inserted = [&bytes[..1 << 20], b"inserted", &bytes[1 << 20..]].concat();
+        let after = lengths(&inserted[..], chunking);
+        let same_end = before.iter().rev().zip(after.iter().rev()).take_while(|(a, b)| a == b);
+        let same_start = before.iter().zip(&after).take_while(|(a, b)| a == b);
+        assert!(same_start.count() + same_end.count() + 8 >= before.len());
+    }
+
+    #[test]
+    fn sizes_beyond_the_limits_are_not_valid() {
+        for (chunking, valid) in [
+            (Chunking::Fixed(511), false),
+            (Chunking::Fixed(512), true),
+            (Chunking::Fixed((16 << 20) + 1), false),
+            (Chunking::ByContent(1023), false),
+            (Chunking::ByContent(4 << 20), true),
+        ] {
+            assert_eq!(chunking.is_valid(), valid, "{chunking:?}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Dropping chunks that no manifest names.
+//!
+//! Which chunks are named is remembered in a cuckoo filter of 1 in 10^6 false positives: a few bytes for each chunk instead of its hash,
+//! never a named chunk dropped, and about one chunk in a million kept though nothing names it. The hashes are the chunks' own: a BLAKE3 is
+//! as uniform as any hash of it. Cost: the lists of all files and all keys are read once.
+
+use koel::CuckooFilter;
+
+use super::manifest::{self, Hash};
+use super::{Archive, ArchiveError};
+use crate::{Compacted, Durability};
+
+const FALSE_POSITIVES: f64 = 1e-6;
+
+/// What a collection came to.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Collected {
+    /// Chunks and lists that no file names any more, dropped.
+    pub dropped: u64,
+    /// What the compaction after it did.
+    pub compacted: Compacted,
+}
+
+impl Archive {
+    /// Drops the chunks that no file names, then compacts the store. Imports and exports wait until it is done.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Broken`] where a list is missing or damaged (nothing is dropped then: what it names is not known), and those of the
+    /// store.
+    pub fn collect(&self) -> Result<Collected, ArchiveError> {
+        let _no_import = self.chunks_in_use.write();
+        let named = self.named()?;
+        let mut dropped = 0;
+        for key in self.store.keys() {
+            let key = key?;
+            let garbage = manifest::content_of(&key)
+                .is_some_and(|hash| !named.contains_hash(beginning(hash)));
+            if garbage {
+                self.store.delete(&key, Durability::None)?;
+                dropped += 1;
+            }
+        }
+        self.store.sync()?;
+        Ok(Collected { dropped, compacted: self.store.compact()? })
+    }
+
+    /// The chunks and lists of all files.
+    fn named(&self) -> Result<CuckooFilter, ArchiveError> {
+        let mut parts = 0;
+        for file in self.manifests()? {
+            let (_, manifest) = file?;
+            parts += manifest.chunks + manifest.lists.len() as u64;
+        }
+        let mut named = CuckooFilter::builder(parts.max(1), FALSE_POSITIVES)
+            .build()
+            .map_err(|_| ArchiveError::Record { what: "the number of chunks" })?;
+        for file in self.manifests()? {
+            let (name, manifest) = file?;
+            manifest.lists.iter().try_for_each(|hash| note(&mut named, hash))?;
+            self.each_chunk(&name, &manifest, |hash| note(&mut named, hash))?;
+        }
+        Ok(named)
+    }
+}
+
+fn note(named: &mut CuckooFilter, hash: &Hash) -> Result<(), ArchiveError> {
+    // It was built for all of them, so it takes them; if it did not, nothing must be dropped.
+    let full = |_| ArchiveError::Record { what: "the number of chunks" };
+    named.insert_unique_hash(beginning(hash)).map(drop).map_err(full)
+}
+
+fn beginning(hash: &Hash) -> u64 {
+    hash.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}

@@ -1,0 +1,159 @@
+//! What an archive writes into its store: the keys, and the record that says what a file is made of.
+//!
+//! ```text
+//! key                     value
+//! FF 'c' hash             a chunk; the hash is the BLAKE3 of the value
+//! FF 'l' hash             a list: the hashes of up to 1,024 chunks, in order; the hash is the BLAKE3 of the value
+//! FF 'n' name             the manifest of a file
+//! FF 'i' number (u64)     the name with this number
+//! FF 't'                  the next number (u64)
+//!
+//! manifest    0  u8       version, 1
+//!             1  u64      number of its name
+//!             9  u64      length of the file
+//!            17  [32]     BLAKE3 of the file
+//!            49  u64      chunks
+//!            57  [32]..   hashes of the lists, in order
+//! ```
+//!
+//! All numbers are little-endian. No text in UTF-8 has a byte FF, so keys that are text never meet these. Lists keep the manifest of a very large
+//! file small (8 KiB for 4 GiB in chunks of 16 KiB), and equal parts of files share them. Names are numbered because a log has no order: so
+//! they are listed without a walk over every chunk.
+
+use super::ArchiveError;
+
+/// A BLAKE3 hash.
+pub(super) type Hash = [u8; 32];
+
+/// Hashes in a full list.
+pub(super) const LIST: usize = 1024;
+
+/// Bytes of the longest name.
+pub(super) const LONGEST_NAME: usize = 4096;
+
+/// The first byte of every key of an archive.
+pub(super) const MARK: u8 = 0xff;
+
+/// The key of the next number.
+pub(super) const NEXT_NUMBER: &[u8] = &[MARK, b't'];
+
+const VERSION: u8 = 1;
+const LISTS_AT: usize = 57;
+
+pub(super) fn chunk_key(hash: &Hash) -> Vec<u8> {
+    key(b'c', hash)
+}
+
+pub(super) fn list_key(hash: &Hash) -> Vec<u8> {
+    key(b'l', hash)
+}
+
+pub(super) fn name_key(name: &str) -> Vec<u8> {
+    key(b'n', name.as_bytes())
+}
+
+pub(super) fn number_key(number: u64) -> Vec<u8> {
+    key(b'i', &number.to_le_bytes())
+}
+
+/// The hash in the key of a chunk or a list.
+pub(super) fn content_of(key: &[u8]) -> Option<&Hash> {
+    match key {
+        [MARK, b'c' | b'l', hash @ ..] => hash.try_into().ok(),
+        _ => None,
+    }
+}
+
+fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
+    [&[MARK, kind], rest].concat()
+}
+
+/// What a file is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Manifest {
+    pub(super) number: u64,
+    pub(super) length: u64,
+    pub(super) hash: Hash,
+    pub(super) chunks: u64,
+    pub(super) lists: Vec<Hash>,
+}
+
+impl Manifest {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(LISTS_AT + self.lists.len() * 32);
+        bytes.push(VERSION);
+        bytes.extend(self.number.to_le_bytes());
+        bytes.extend(self.length.to_le_bytes());
+        bytes.extend(self.hash);
+        bytes.extend(self.chunks.to_le_bytes());
+        self.lists.iter().for_each(|list| bytes.extend(list));
+        bytes
+    }
+
+    /// Reads a manifest; nothing where the bytes are none, or are of a later version.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (head, lists) = bytes.split_at_checked(LISTS_AT)?;
+        let (lists, rest) = lists.as_chunks::<32>();
+        let manifest = Self {
+            number: u64::from_le_bytes(head[1..9].try_into().ok()?),
+            length: u64::from_le_bytes(head[9..17].try_into().ok()?),
+            hash: head[17..49].try_into().ok()?,
+            chunks: u64::from_le_bytes(head[49..57].try_into().ok()?),
+            lists: lists.to_vec(),
+        };
+        let sound = head[0] == VERSION
+            && rest.is_empty()
+            && manifest.chunks.div_ceil(LIST as u64) == manifest.lists.len() as u64;
+        sound.then_some(manifest)
+    }
+}
+
+/// The number in the value of [`NEXT_NUMBER`].
+pub(super) fn number_of(value: &[u8]) -> Result<u64, ArchiveError> {
+    let bytes =
+        value.try_into().map_err(|_| ArchiveError::Record { what: "the number of names" })?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        Manifest {
+            number: 7,
+            length: 20_000_000,
+            hash: [1; 32],
+            chunks: 1221,
+            lists: vec![[2; 32], [3; 32]],
+        }
+    }
+
+    #[test]
+    fn a_manifest_is_read_back_and_has_the_documented_layout() {
+        let bytes = manifest().encode();
+        assert_eq!(Manifest::decode(&bytes), Some(manifest()));
+        assert_eq!((bytes.len(), bytes[0], bytes[1], bytes[17], bytes[57]), (121, 1, 7, 1, 2));
+    }
+
+    #[test]
+    fn bytes_that_are_no_manifest_are_refused() {
+        let bytes = manifest().encode();
+        for len in 0..bytes.len() {
+            assert_eq!(Manifest::decode(&bytes[..len]), None, "{len}");
+        }
+        assert_eq!(Manifest::decode(&[&bytes[..], &[0; 32]].concat()), None);
+        let mut later = bytes;
+        later[0] = 2;
+        assert_eq!(Manifest::decode(&later), None);
+    }
+
+    #[test]
+    fn keys_of_an_archive_are_no_text_and_only_content_has_a_hash() {
+        let keys = [chunk_key(&[9; 32]), list_key(&[9; 32]), name_key("c"), number_key(1)];
+        assert!(keys.iter().all(|key| std::str::from_utf8(key).is_err()));
+        let contents: Vec<bool> = keys.iter().map(|key| content_of(key).is_some()).collect();
+        assert_eq!(contents, [true, true, false, false]);
+        assert_eq!(content_of(NEXT_NUMBER), None);
+    }
+}

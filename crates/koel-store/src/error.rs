@@ -1,0 +1,132 @@
+//! What can go wrong, as data and as a sentence that says what to do.
+
+use std::fmt;
+use std::io;
+
+/// Why a store could not do what it was asked. Nothing that was acknowledged is lost by any of these.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused a call.
+    Io {
+        /// What was being done, such as `read` or `sync`.
+        action: &'static str,
+        /// The file, or the folder where it is about names.
+        file: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Another process, or another store of this one, has the folder open.
+    Locked,
+    /// Bytes that are not what was written.
+    Damaged {
+        /// The file.
+        file: String,
+        /// Where in it the first record, or part, that is not sound begins.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// There are segments and no manifest that names them.
+    NoManifest,
+    /// Written by a later version of the format.
+    Newer {
+        /// The file.
+        file: String,
+        /// Its version.
+        version: u32,
+    },
+    /// A write or a sync failed earlier, so nothing is known of the end of the log: no more writes until the store is opened again.
+    Poisoned {
+        /// The failure.
+        reason: String,
+    },
+    /// A key or a value has more than 2^32 - 1 bytes.
+    TooLong {
+        /// `key` or `value`.
+        what: &'static str,
+        /// Its bytes.
+        len: u64,
+    },
+    /// A batch of several records does not fit into one segment.
+    BatchTooLarge {
+        /// Bytes of its records.
+        bytes: u64,
+        /// Bytes that a segment has for records.
+        most: u64,
+    },
+    /// The reader of a value failed, or ended before its length. Nothing was written.
+    Source {
+        /// What it said.
+        error: io::Error,
+    },
+    /// Every location that the index can name is in use.
+    Full {
+        /// Segments in use.
+        segments: u64,
+    },
+}
+
+impl Error {
+    /// For `map_err`: a call that failed on a file.
+    pub(crate) fn io(action: &'static str, file: &str) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Io { action, file: file.to_owned(), error }
+    }
+
+    pub(crate) fn damaged(file: &str, offset: u64, what: &'static str) -> Self {
+        Self::Damaged { file: file.to_owned(), offset, what }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { action, file, error } => {
+                write!(f, "cannot {action} {file}: {error}; see to the disk and try again")
+            }
+            Self::Locked => f.write_str(
+                "the store is open elsewhere; close it there, one process at a time may have it open",
+            ),
+            Self::Damaged { file, offset, what } => write!(
+                f,
+                "{file} is damaged at byte {offset}: {what}; restore the file from a copy, and look at the disk"
+            ),
+            Self::NoManifest => f.write_str(
+                "the folder has segments of a store but no MANIFEST; restore MANIFEST from a copy",
+            ),
+            Self::Newer { file, version } => write!(
+                f,
+                "{file} is written in format version {version}, which this program does not know; use a newer koel"
+            ),
+            Self::Poisoned { reason } => write!(
+                f,
+                "no more writes since an earlier one failed ({reason}); see to the disk, then close and open the store"
+            ),
+            Self::TooLong { what, len } => write!(
+                f,
+                "a {what} of {len} bytes is too long, the most is 4294967295; divide it"
+            ),
+            Self::BatchTooLarge { bytes, most } => write!(
+                f,
+                "a batch of {bytes} bytes does not fit into a segment, which takes {most}; write smaller batches, or create \
+                 the store with larger segments"
+            ),
+            Self::Source { error } => {
+                write!(f, "the value could not be read: {error}; nothing was written")
+            }
+            Self::Full { segments } => write!(
+                f,
+                "the index can name no more than {segments} segments; compact the store, or create one with larger segments"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } | Self::Source { error } => Some(error),
+            _ => None,
+        }
+    }
+}

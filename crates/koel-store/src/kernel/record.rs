@@ -1,0 +1,272 @@
+//! The record: the one form in which anything is written to a log.
+//!
+//! ```text
+//! 0       8               16         20           24
+//! +-------+---------------+----------+------------+-----+-------+---------+
+//! | check | sequence << 8 | key      | value      | key | value | zeros   |
+//! | sum   | | flags       | length   | length     |     |       | to 8    |
+//! +-------+---------------+----------+------------+-----+-------+---------+
+//! ```
+//!
+//! * Records start at multiples of 8 bytes. The checksum is over everything behind it *and* over where the record is: the store's salt, the segment's number and the offset. A record that a disk put in the
+//!   wrong place, or that an earlier file left there, does not pass.
+//! * A value above [`BLOCK`] bytes is *large*: the checksum ends behind the key (and zeros to 8), and the value follows in blocks of [`BLOCK`] bytes, the last one shorter and padded to 8, with a checksum behind each. So a value of any
+//!   length is written and read in constant memory, and no byte of it is handed out unchecked.
+//! * Cost: 24 bytes and up to 7 of padding; 8 more for each 64 KiB of a large value. Sealing and checking run at the speed of XXH3.
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::access::{u32_at, u64_at};
+
+/// Records, and everything else, start at multiples of so many bytes.
+pub(crate) const UNIT: u64 = 8;
+/// Bytes in front of the key.
+pub(crate) const HEAD: usize = 24;
+/// Bytes of a large value between two checksums; the longest value that is not large.
+pub(crate) const BLOCK: usize = 64 << 10;
+
+const CHECKSUM: usize = 8;
+/// From here on the content is hashed.
+const CONTENT: usize = 16;
+const KIND: u64 = 0x0f;
+const MORE: u64 = 0x80;
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The key has this value.
+    Value,
+    /// The same, in blocks.
+    Large,
+    /// The key has no value.
+    Tombstone,
+    /// No key: the 8 bytes of value are an offset of this segment, and all before it was durable when this was written.
+    Mark,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Value, Self::Large, Self::Tombstone, Self::Mark];
+
+    fn flag(self) -> u64 {
+        match self {
+            Self::Value => 1,
+            Self::Large => 2,
+            Self::Tombstone => 3,
+            Self::Mark => 4,
+        }
+    }
+}
+
+/// Where bytes are: part of what their checksum covers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Random, one per store.
+    pub(crate) salt: u64,
+    /// The number of the segment.
+    pub(crate) segment: u64,
+    /// The offset in it.
+    pub(crate) offset: u64,
+}
+
+impl Place {
+    /// XXH3-64 with the salt as seed, of four numbers: the XXH3-64 of the content, `meta`, the segment and the offset.
+    #[inline]
+    fn checksum(&self, meta: u64, content: &[u8]) -> u64 {
+        let mut words = [0; 32];
+        let numbers = [xxh3_64(content), meta, self.segment, self.offset];
+        for (word, number) in words.chunks_exact_mut(8).zip(numbers) {
+            word.copy_from_slice(&number.to_le_bytes());
+        }
+        xxh3_64_with_seed(&words, self.salt)
+    }
+
+    /// The place `by` bytes further on.
+    pub(crate) fn plus(&self, by: u64) -> Self {
+        Self { offset: self.offset + by, ..*self }
+    }
+}
+
+/// The 24 bytes in front, but for the checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) kind: Kind,
+    /// The next record belongs to the same batch.
+    pub(crate) more: bool,
+    /// Greater than that of every record in front of it in the log.
+    pub(crate) sequence: u64,
+    pub(crate) key_len: u32,
+    pub(crate) value_len: u32,
+}
+
+impl Head {
+    /// The head of a key with a value.
+    pub(crate) fn of_value(key_len: u32, value_len: u32) -> Self {
+        let kind = if value_len as usize > BLOCK { Kind::Large } else { Kind::Value };
+        Self { kind, more: false, sequence: 0, key_len, value_len }
+    }
+
+    /// The head in the first bytes of `bytes`, unless no record starts so.
+    #[inline]
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() < HEAD {
+            return None;
+        }
+        let meta = u64_at(bytes, CHECKSUM);
+        let kind = Kind::ALL.into_iter().find(|kind| kind.flag() == meta & KIND)?;
+        let head = Self {
+            kind,
+            more: meta & MORE != 0,
+            sequence: meta >> 8,
+            key_len: u32_at(bytes, CONTENT),
+            value_len: u32_at(bytes, CONTENT + 4),
+        };
+        let large = head.value_len as usize > BLOCK;
+        let fits = match kind {
+            Kind::Value => !large,
+            Kind::Large => large,
+            Kind::Tombstone => head.value_len == 0,
+            Kind::Mark => head.key_len == 0 && head.value_len == 8,
+        };
+        (fits && head.meta() == meta).then_some(head)
+    }
+
+    fn meta(&self) -> u64 {
+        self.sequence << 8 | self.kind.flag() | if self.more { MORE } else { 0 }
+    }
+
+    /// Bytes under the first checksum, its own included: all of a record that is not large.
+    #[inline]
+    pub(crate) fn body(&self) -> u64 {
+        let value = if self.kind == Kind::Large { 0 } else { u64::from(self.value_len) };
+        padded(HEAD as u64 + u64::from(self.key_len) + value)
+    }
+
+    /// Bytes of the record.
+    #[inline]
+    pub(crate) fn size(&self) -> u64 {
+        let value = u64::from(self.value_len);
+        let blocks = value.div_ceil(BLOCK as u64) * CHECKSUM as u64 + padded(value);
+        self.body() + if self.kind == Kind::Large { blocks } else { 0 }
+    }
+
+    /// Where in the record the key ends.
+    #[inline]
+    pub(crate) fn key_end(&self) -> usize {
+        HEAD + self.key_len as usize
+    }
+
+    /// Writes the 24 bytes, the checksum excepted.
+    fn write(&self, bytes: &mut [u8]) {
+        bytes[CHECKSUM..CONTENT].copy_from_slice(&self.meta().to_le_bytes());
+        bytes[CONTENT..CONTENT + 4].copy_from_slice(&self.key_len.to_le_bytes());
+        bytes[CONTENT + 4..HEAD].copy_from_slice(&self.value_len.to_le_bytes());
+    }
+}
+
+/// The next multiple of 8.
+#[inline]
+fn padded(len: u64) -> u64 {
+    len.next_multiple_of(UNIT)
+}
+
+/// Adds a record to `bytes`, not sealed yet.
+pub(crate) fn append(bytes: &mut Vec<u8>, head: &Head, key: &[u8], value: &[u8]) {
+    let start = bytes.len();
+    bytes.resize(start + HEAD, 0);
+    head.write(&mut bytes[start..]);
+    bytes.extend_from_slice(key);
+    if head.kind == Kind::Large {
+        pad(bytes);
+        for block in value.chunks(BLOCK) {
+            append_block(bytes, block);
+        }
+    } else {
+        bytes.extend_from_slice(value);
+        pad(bytes);
+    }
+}
+
+/// Adds a block of a large value, not sealed yet.
+pub(crate) fn append_block(bytes: &mut Vec<u8>, block: &[u8]) {
+    bytes.extend_from_slice(block);
+    pad(bytes);
+    bytes.resize(bytes.len() + CHECKSUM, 0);
+}
+
+fn pad(bytes: &mut Vec<u8>) {
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+}
+
+/// Gives the record at the start of `bytes`, as far as it is there, its sequence, its place in a batch and its checksums.
+pub(crate) fn seal(bytes: &mut [u8], head: &Head, place: &Place) {
+    head.write(bytes);
+    let body = usize_of(head.body());
+    let checksum = place.checksum(head.meta(), &bytes[CONTENT..body]);
+    bytes[..CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
+    if head.kind == Kind::Large {
+        let mut at = body;
+        for block in block_sizes(head) {
+            if let Some(block_bytes) = bytes.get_mut(at..at + block.stored) {
+                seal_block(block_bytes, &place.plus(at as u64));
+            }
+            at += block.stored;
+        }
+    }
+}
+
+/// Writes the checksum behind a block.
+pub(crate) fn seal_block(stored: &mut [u8], place: &Place) {
+    let content = stored.len() - CHECKSUM;
+    let checksum = place.checksum(0, &stored[..content]);
+    stored[content..].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Whether the checksum in front of `body`, which has the bytes of [`Head::body`], is that of a record at `place`.
+#[inline]
+pub(crate) fn is_sound(body: &[u8], head: &Head, place: &Place) -> bool {
+    u64_at(body, 0) == place.checksum(head.meta(), &body[CONTENT..])
+}
+
+/// Whether the checksum behind a block is its own.
+pub(crate) fn is_sound_block(stored: &[u8], place: &Place) -> bool {
+    let content = stored.len() - CHECKSUM;
+    u64_at(stored, content) == place.checksum(0, &stored[..content])
+}
+
+/// A block of a large value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockSize {
+    /// Bytes of the value.
+    pub(crate) content: usize,
+    /// Bytes in the file.
+    pub(crate) stored: usize,
+}
+
+/// The blocks of a large value in order.
+pub(crate) fn block_sizes(head: &Head) -> impl Iterator<Item = BlockSize> + use<> {
+    let value = head.value_len as usize;
+    (0..value).step_by(BLOCK).map(move |start| block_size(value - start))
+}
+
+/// The next block where so many bytes of the value are left.
+pub(crate) fn block_size(left: usize) -> BlockSize {
+    let content = left.min(BLOCK);
+    BlockSize { content, stored: content.next_multiple_of(8) + CHECKSUM }
+}
+
+/// A number of bytes that are in memory.
+#[inline]
+pub(crate) fn usize_of(len: u64) -> usize {
+    usize::try_from(len).unwrap_or(usize::MAX)
+}
+
+/// A mark: everything in front of `durable` is.
+pub(crate) fn append_mark(bytes: &mut Vec<u8>, durable: u64, sequence: u64, place: &Place) {
+    let head = Head { kind: Kind::Mark, more: false, sequence, key_len: 0, value_len: 8 };
+    let start = bytes.len();
+    append(bytes, &head, &[], &durable.to_le_bytes());
+    seal(&mut bytes[start..], &head, place);
+}
+
+#[cfg(test)]
+mod tests;

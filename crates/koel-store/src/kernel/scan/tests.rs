@@ -1,0 +1,98 @@
+//! Walks over segments: whole, damaged, and with marks behind damage.
+
+use super::*;
+use crate::kernel::disk::DiskFolder;
+
+/// A segment with records of all sizes, and where each begins.
+fn segment(folder: &DiskFolder, number: u64) -> Result<(Arc<Segment>, Vec<u64>), Error> {
+    let segment = Segment::create(folder, 5, number)?;
+    let (mut bytes, mut starts) = (Vec::new(), Vec::new());
+    for (sequence, len) in (1..).zip([0_u32, 100, 3000, 70_000, 2_000_000, 5, 0]) {
+        let offset = FIRST + bytes.len() as u64;
+        let head = Head { sequence, ..Head::of_value(3, len) };
+        record::append(&mut bytes, &head, b"key", &vec![7; len as usize]);
+        let start = record::usize_of(offset - FIRST);
+        record::seal(&mut bytes[start..], &head, &segment.place(offset));
+        starts.push(offset);
+    }
+    let mark = FIRST + bytes.len() as u64;
+    record::append_mark(&mut bytes, starts[2], 100, &segment.place(mark));
+    starts.push(mark);
+    segment.write(&bytes, FIRST)?;
+    segment.set_end(FIRST + bytes.len() as u64);
+    Ok((Arc::new(segment), starts))
+}
+
+/// Where the sound records of a segment begin; goes on behind damage.
+fn walk(segment: &Arc<Segment>) -> Result<(Vec<u64>, usize), Error> {
+    let mut scan = Scan::new(segment.clone(), segment.end());
+    let (mut starts, mut damages) = (Vec::new(), 0);
+    loop {
+        match scan.next() {
+            Ok(Some(found)) => starts.push(found.offset),
+            Ok(None) => return Ok((starts, damages)),
+            Err(Error::Damaged { .. }) => {
+                damages += 1;
+                scan.resume()?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn flip(segment: &Segment, offset: u64) -> Result<(), Error> {
+    let mut byte = [0];
+    segment.read(&mut byte, offset)?;
+    segment.write(&[byte[0] ^ 0x10], offset)
+}
+
+#[test]
+fn a_walk_meets_every_record() -> Result<(), Box<dyn std::error::Error>> {
+    let temporary = tempfile::tempdir()?;
+    let (segment, starts) = segment(&DiskFolder::new(temporary.path())?, 1)?;
+    assert_eq!(walk(&segment)?, (starts, 0));
+    Ok(())
+}
+
+#[test]
+fn a_walk_goes_on_behind_a_damaged_record() -> Result<(), Box<dyn std::error::Error>> {
+    let temporary = tempfile::tempdir()?;
+    let folder = DiskFolder::new(temporary.path())?;
+    for damaged in 0..7 {
+        let (segment, mut starts) = segment(&folder, 1 + damaged as u64)?;
+        let end = starts[damaged + 1];
+        for offset in [starts[damaged] + 8, starts[damaged] + 20, end - 1] {
+            flip(&segment, offset)?;
+        }
+        starts.remove(damaged);
+        assert_eq!(walk(&segment)?, (starts, 1), "record {damaged}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_mark_is_found_behind_whatever_is_unreadable() -> Result<(), Box<dyn std::error::Error>> {
+    let temporary = tempfile::tempdir()?;
+    let (segment, starts) = segment(&DiskFolder::new(temporary.path())?, 1)?;
+    for from in [FIRST, FIRST + 1, starts[4] + 13, starts[7]] {
+        assert_eq!(furthest_mark(&segment, from, segment.end())?, starts[2], "from {from}");
+    }
+    assert_eq!(furthest_mark(&segment, starts[7] + 1, segment.end())?, 0);
+    flip(&segment, starts[7])?;
+    assert_eq!(furthest_mark(&segment, FIRST, segment.end())?, 0);
+    Ok(())
+}
+
+#[test]
+fn a_segment_of_another_store_or_number_is_refused() -> Result<(), Box<dyn std::error::Error>> {
+    let temporary = tempfile::tempdir()?;
+    let folder = DiskFolder::new(temporary.path())?;
+    segment(&folder, 1)?;
+    assert!(Segment::open(&folder, 5, 1).is_ok());
+    let other = |salt, number| {
+        matches!(Segment::open(&folder, salt, number), Err(Error::Damaged { offset: 0, .. }))
+    };
+    assert!(other(6, 1));
+    assert!(other(5, 2));
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! A segment: one file of records, appended to until it is full, and never written to again.
+//!
+//! ```text
+//! 0        8         12   16     24       32         40
+//! +--------+---------+----+------+--------+----------+---------+---------+
+//! | magic  | version | 0  | salt | number | checksum | record  | record  | ..
+//! +--------+---------+----+------+--------+----------+---------+---------+
+//! ```
+//!
+//! Numbers are never used twice, so neither are names. Where the records end is not in the file: the manifest knows it of every segment but the one being written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::access::{read_up_to, u32_at, u64_at, write_all};
+use super::files::{File, Folder};
+use super::record::{self, Head, Place};
+use crate::Error;
+
+/// Where the first record starts.
+pub(crate) const FIRST: u64 = 40;
+
+const MAGIC: [u8; 8] = *b"koellog\n";
+const VERSION: u32 = 1;
+/// Less is not cheaper.
+const LEAST_READ: u64 = 512;
+/// A record with more, large values apart, has a very long key.
+const MOST_READ: u64 = 96 << 10;
+const SUFFIX: &str = ".log";
+
+/// An open segment, and what is known of its records.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) number: u64,
+    pub(crate) name: String,
+    file: Arc<dyn File>,
+    salt: u64,
+    /// Bytes of the file that are header and records.
+    end: AtomicU64,
+    /// Bytes of records that nothing asks for any more; tombstones are counted apart.
+    dead: AtomicU64,
+    /// Bytes of tombstones.
+    tombstones: AtomicU64,
+    /// The sequence up to which no record is left that was dead by then.
+    cleaned: AtomicU64,
+    /// The greatest sequence of its records.
+    last: AtomicU64,
+    /// How many records it has, but for marks.
+    records: AtomicU64,
+}
+
+/// The name of the file of segment `number`.
+pub(crate) fn name_of(number: u64) -> String {
+    format!("{number:016x}{SUFFIX}")
+}
+
+/// The number in the name of a segment.
+pub(crate) fn number_in(name: &str) -> Option<u64> {
+    let number = u64::from_str_radix(name.strip_suffix(SUFFIX)?, 16).ok()?;
+    (name_of(number) == name).then_some(number)
+}
+
+fn header(salt: u64, number: u64) -> [u8; 40] {
+    let mut bytes = [0; 40];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[16..24].copy_from_slice(&salt.to_le_bytes());
+    bytes[24..32].copy_from_slice(&number.to_le_bytes());
+    let checksum = xxh3_64(&bytes[..32]);
+    bytes[32..].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+impl Segment {
+    /// Creates an empty segment. It is durable after [`sync`](Self::sync) and a sync of the folder.
+    pub(crate) fn create(folder: &dyn Folder, salt: u64, number: u64) -> Result<Self, Error> {
+        let name = name_of(number);
+        let file = folder.create(&name).map_err(Error::io("create", &name))?;
+        let segment = Self::with_file(file, name, salt, number);
+        segment.write(&header(salt, number), 0)?;
+        segment.set_end(FIRST);
+        Ok(segment)
+    }
+
+    /// Opens a segment and checks its header.
+    pub(crate) fn open(folder: &dyn Folder, salt: u64, number: u64) -> Result<Self, Error> {
+        let name = name_of(number);
+        let file = folder.open(&name).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::damaged(&name, 0, "the file is missing"),
+            _ => Error::io("open", &name)(error),
+        })?;
+        let segment = Self::with_file(file, name, salt, number);
+        let mut bytes = [0; 40];
+        let read = read_up_to(&*segment.file, &mut bytes, 0);
+        let read = read.map_err(Error::io("read", &segment.name))?;
+        let version = u32_at(&bytes, 8);
+        if bytes == header(salt, number) {
+            segment.set_end(segment.file_len()?);
+            Ok(segment)
+        } else if read == bytes.len()
+            && bytes[..8] == MAGIC
+            && u64_at(&bytes, 32) == xxh3_64(&bytes[..32])
+            && version > VERSION
+        {
+            Err(Error::Newer { file: segment.name, version })
+        } else {
+            Err(Error::damaged(&segment.name, 0, "it does not begin as this segment does"))
+        }
+    }
+
+    fn with_file(file: Arc<dyn File>, name: String, salt: u64, number: u64) -> Self {
+        let [end, dead, tombstones, cleaned, last, records] = [0; 6].map(AtomicU64::new);
+        Self { number, name, file, salt, end, dead, tombstones, cleaned, last, records }
+    }
+
+    /// What the checksum of bytes at `offset` is over.
+    #[inline]
+    pub(crate) fn place(&self, offset: u64) -> Place {
+        Place { salt: self.salt, segment: self.number, offset }
+    }
+
+    /// Where the records end.
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.end.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_end(&self, end: u64) {
+        self.end.store(end, Ordering::Release);
+    }
+
+    /// Bytes of records that compaction would drop now, tombstones not among them.
+    pub(crate) fn dead(&self) -> u64 {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_dead(&self, bytes: u64) {
+        self.dead.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tombstones(&self) -> u64 {
+        self.tombstones.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_tombstones(&self, bytes: u64) {
+        self.tombstones.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// No record of this segment is left that was dead when the log had this sequence.
+    pub(crate) fn cleaned(&self) -> u64 {
+        self.cleaned.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_cleaned(&self, sequence: u64) {
+        self.cleaned.store(sequence, Ordering::Relaxed);
+    }
+
+    /// The greatest sequence of its records.
+    pub(crate) fn last(&self) -> u64 {
+        self.last.load(Ordering::Relaxed)
+    }
+
+    /// It has a record with this sequence.
+    pub(crate) fn saw(&self, sequence: u64) {
+        self.last.fetch_max(sequence, Ordering::Relaxed);
+    }
+
+    /// It has so many records more.
+    pub(crate) fn add_records(&self, records: u64) {
+        self.records.fetch_add(records, Ordering::Relaxed);
+    }
+
+    /// Bytes to read of a record whose length is not known: those of an average record and a quarter more, so that one read is enough for most.
+    #[inline]
+    fn guess(&self) -> usize {
+        let average = self.end() / self.records.load(Ordering::Relaxed).max(1);
+        let guess = (average + average / 4).next_multiple_of(LEAST_READ);
+        record::usize_of(guess.clamp(LEAST_READ, MOST_READ))
+    }
+
+    pub(crate) fn file_len(&self) -> Result<u64, Error> {
+        self.file.len().map_err(Error::io("measure", &self.name))
+    }
+
+    pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
+        write_all(&*self.file, bytes, offset).map_err(Error::io("write", &self.name))
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        self.file.sync().map_err(Error::io("sync", &self.name))
+    }
+
+    pub(crate) fn cut(&self, len: u64) -> Result<(), Error> {
+        self.file.set_len(len).map_err(Error::io("cut", &self.name))?;
+        self.set_end(len);
+        Ok(())
+    }
+
+    /// Reads until `into` is full or the file ends.
+    #[inline]
+    pub(crate) fn read_up_to(&self, into: &mut [u8], offset: u64) -> Result<usize, Error> {
+        read_up_to(&*self.file, into, offset).map_err(Error::io("read", &self.name))
+    }
+
+    /// Fills `into`, or says that the file is damaged where it ends too early.
+    pub(crate) fn read(&self, into: &mut [u8], offset: u64) -> Result<(), Error> {
+        if self.read_up_to(into, offset)? == into.len() {
+            Ok(())
+        } else {
+            Err(self.damaged(offset, "the file ends in the middle of a record"))
+        }
+    }
+
+    pub(crate) fn damaged(&self, offset: u64, what: &'static str) -> Error {
+        Error::damaged(&self.name, offset, what)
+    }
+
+    /// Reads the record at `offset` into `buffer`, the blocks of a large value excepted, and checks it. A record that is much longer than the average takes a second read.
+    #[inline]
+    pub(crate) fn record(&self, offset: u64, buffer: &mut Vec<u8>) -> Result<Head, Error> {
+        let guess = self.guess();
+        if buffer.len() < guess {
+            buffer.resize(guess, 0);
+        }
+        let read = self.read_up_to(&mut buffer[..guess], offset)?;
+        let head = Head::read(&buffer[..read])
+            .filter(|head| offset.saturating_add(head.size()) <= self.end())
+            .ok_or_else(|| self.damaged(offset, "no record begins here"))?;
+        let body = record::usize_of(head.body());
+        if body > read {
+            buffer.resize(body.max(buffer.len()), 0);
+            self.read(&mut buffer[read..body], offset + read as u64)?;
+        }
+        if record::is_sound(&buffer[..body], &head, &self.place(offset)) {
+            Ok(head)
+        } else {
+            Err(self.damaged(offset, "the checksum of a record does not match"))
+        }
+    }
+
+    /// Reads a block of a large value at `offset` into `buffer`, and checks it.
+    pub(crate) fn block(
+        &self,
+        offset: u64,
+        block: record::BlockSize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        buffer.resize(block.stored, 0);
+        self.read(buffer, offset)?;
+        if record::is_sound_block(buffer, &self.place(offset)) {
+            Ok(())
+        } else {
+            Err(self.damaged(offset, "the checksum of a block of a large value does not match"))
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Writes that take effect together: all of them or, after a crash, none.
+//!
+//! A batch is the records as they will lie in the log, without sequences and checksums; the writer copies and seals them.
+
+use crate::Error;
+use crate::kernel::record::{self, Head, Kind};
+
+/// A list of writes, in order; the last one of a key counts. Reusable after [`clear`](Self::clear).
+///
+/// ```
+/// use koel_store::Batch;
+///
+/// let mut batch = Batch::new();
+/// batch.put(b"ada", b"1815")?.put(b"grace", b"1906")?.delete(b"mary")?;
+/// assert_eq!(batch.len(), 3);
+/// # Ok::<(), koel_store::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    records: Vec<Planned>,
+}
+
+/// A record of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planned {
+    pub(super) start: usize,
+    pub(super) head: Head,
+}
+
+impl Batch {
+    /// An empty batch.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a write of `value` under `key`.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] where one of them has more than 2^32 - 1 bytes.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<&mut Self, Error> {
+        let head = Head::of_value(length("key", key.len())?, length("value", value.len())?);
+        Ok(self.add(head, key, value))
+    }
+
+    /// Adds a removal of `key`.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] where it has more than 2^32 - 1 bytes.
+    pub fn delete(&mut self, key: &[u8]) -> Result<&mut Self, Error> {
+        let key_len = length("key", key.len())?;
+        let head = Head { kind: Kind::Tombstone, more: false, sequence: 0, key_len, value_len: 0 };
+        Ok(self.add(head, key, &[]))
+    }
+
+    /// Writes in the batch.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Forgets them, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.records.clear();
+    }
+
+    /// The records, not sealed.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn records(&self) -> &[Planned] {
+        &self.records
+    }
+
+    pub(super) fn key(&self, planned: &Planned) -> &[u8] {
+        &self.bytes[planned.start + record::HEAD..planned.start + planned.head.key_end()]
+    }
+
+    fn add(&mut self, head: Head, key: &[u8], value: &[u8]) -> &mut Self {
+        self.records.push(Planned { start: self.bytes.len(), head });
+        record::append(&mut self.bytes, &head, key, value);
+        self
+    }
+}
+
+/// The length of a key or a value, as a record has it.
+pub(super) fn length(what: &'static str, len: impl TryInto<u64>) -> Result<u32, Error> {
+    let len = len.try_into().unwrap_or(u64::MAX);
+    u32::try_from(len).map_err(|_| Error::TooLong { what, len })
+}

@@ -1,0 +1,295 @@
+//! Compaction: segments are written again without what nobody asks for any more, in their own place in the log.
+//!
+//! 1. The records of a run of neighbouring sealed segments are read in order; a value is copied if the index has its location (which needs no key), a tombstone unless it has nothing left to hide (`pick.rs`).
+//!    The copies keep their sequences and their order, and go to new segments, which are synced.
+//! 2. The log is synced: a record that was left out is dead because of a later one, and that one may not have been durable.
+//! 3. One manifest names the new segments in the place of the old ones. A crash before it leaves the old ones and nothing else; after it the new ones.
+//! 4. The index is told where each copy is, a few hundred at a time, under the lock of the writer. A record that was overwritten meanwhile is not in the index at its old place: its copy is dead.
+//! 5. The old files are removed. Readers that have them open read on.
+//!
+//! Since the log stays in the order of its sequences, recovery enters record after record, and the last one of a key counts: a copy of a value can never come behind the tombstone that deleted it.
+//!
+//! Memory: 24 bytes for each record of the run. A failure before step 3 is an error and nothing else: the outputs are removed, writing goes on.
+
+use std::mem;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use super::hint::{self, Note, Notes};
+use super::pick::{self, Policy};
+use super::store::{Store, lock};
+use super::view::watched;
+use crate::Error;
+use crate::kernel::record::{self, Head, Kind};
+use crate::kernel::scan::{Found, Scan};
+use crate::kernel::segment::{FIRST, Segment};
+
+/// Bytes that are gathered before they are written.
+const GATHER: usize = 1 << 20;
+/// Entries of the index that change under one lock.
+const AT_ONCE: usize = 256;
+
+/// What a compaction did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compacted {
+    /// Segments that went.
+    pub segments: u64,
+    /// Bytes of them.
+    pub read: u64,
+    /// Bytes of the segments that took their place.
+    pub written: u64,
+}
+
+/// A new segment being filled.
+struct Output {
+    segment: Arc<Segment>,
+    buffer: Vec<u8>,
+    /// Where the buffer begins in the segment.
+    at: u64,
+    notes: Notes,
+    /// The old location of each record that has a value, 0 for tombstones.
+    moved: Vec<u64>,
+}
+
+/// Told how many bytes were copied; false ends the compaction.
+pub(super) type Pace<'a> = &'a mut dyn FnMut(&Store, u64) -> bool;
+
+impl Store {
+    /// Compacts as long as the policy finds something worth it, or until `pace` ends it.
+    pub(super) fn compact(&self, policy: Policy, pace: Pace<'_>) -> Result<Compacted, Error> {
+        let _one_at_a_time = lock(&self.compacting);
+        let mut done = Compacted::default();
+        loop {
+            self.poison.check()?;
+            let (order, now) = {
+                let writer = lock(&self.writer);
+                (self.segments.all(), writer.sequence - 1)
+            };
+            let sealed = &order[..order.len().saturating_sub(1)];
+            let standings = pick::standings(sealed, now);
+            let Some(run) = pick::pick(&standings, self.segment_bytes, policy) else {
+                return Ok(done);
+            };
+            let floor = pick::clean_up_to(&sealed[..run.start], now);
+            let run = &sealed[run];
+            let Some(outputs) = self.copy_or_clean_up(run, floor, now, pace)? else {
+                return Ok(done);
+            };
+            let written: u64 = outputs.iter().map(|output| output.segment.end()).sum();
+            self.counts.compacted.fetch_add(written, Ordering::Relaxed);
+            let read = run.iter().map(|segment| segment.end()).sum();
+            done.segments += run.len() as u64;
+            done.read += read;
+            done.written += written;
+            self.switch(run, &outputs)?;
+            if written >= read {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Seals the active segment, so that all of the log can be compacted, if there is anything to gain.
+    pub(super) fn seal_for_compaction(&self) -> Result<(), Error> {
+        self.poison.check()?;
+        let mut writer = lock(&self.writer);
+        let gain = |active: &Arc<Segment>| active.dead() + active.tombstones() > 0;
+        if writer.active.as_ref().is_some_and(gain) {
+            self.begin_segment(&mut writer)?;
+        }
+        Ok(())
+    }
+
+    /// Copies what stays of a run into new segments; leaves nothing behind where that fails or is ended.
+    fn copy_or_clean_up(
+        &self,
+        run: &[Arc<Segment>],
+        floor: u64,
+        now: u64,
+        pace: Pace<'_>,
+    ) -> Result<Option<Vec<Output>>, Error> {
+        let mut outputs = Vec::new();
+        let copied = self.copy(run, floor, &mut outputs, pace);
+        if let Ok(true) = copied {
+            for output in &outputs {
+                output.segment.set_cleaned(now);
+            }
+            return Ok(Some(outputs));
+        }
+        for output in outputs {
+            drop(self.folder.remove(&output.segment.name));
+            hint::remove(&*self.folder, output.segment.number);
+        }
+        copied.map(|_| None)
+    }
+
+    fn copy(
+        &self,
+        run: &[Arc<Segment>],
+        floor: u64,
+        outputs: &mut Vec<Output>,
+        pace: Pace<'_>,
+    ) -> Result<bool, Error> {
+        for segment in run {
+            let mut scan = Scan::new(segment.clone(), segment.end());
+            while let Some(found) = scan.next()? {
+                let hash = self.hash(found.key());
+                let location = self.segments.location(segment, found.offset);
+                let stays = match found.head.kind {
+                    Kind::Value | Kind::Large => self.index.contains(hash, location),
+                    Kind::Tombstone => found.head.sequence > floor,
+                    Kind::Mark => false,
+                };
+                if stays {
+                    let size = found.head.size();
+                    let output = self.output_for(outputs, size)?;
+                    output.take(segment, &found, hash, location)?;
+                    if !pace(self, size) {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        if let Some(last) = outputs.last_mut() {
+            self.finish_output(last)?;
+        }
+        Ok(true)
+    }
+
+    /// The output that has room for a record of so many bytes.
+    fn output_for<'a>(
+        &self,
+        outputs: &'a mut Vec<Output>,
+        size: u64,
+    ) -> Result<&'a mut Output, Error> {
+        let has_room = |output: &Output| output.end() + size <= self.segment_bytes;
+        if !outputs.last().is_some_and(has_room) {
+            if let Some(last) = outputs.last_mut() {
+                self.finish_output(last)?;
+            }
+            let number = {
+                let mut writer = lock(&self.writer);
+                let number = self.segments.free_number(writer.number)?;
+                writer.number = number + 1;
+                number
+            };
+            let segment = self.create_segment(number)?;
+            let (buffer, notes, moved) = (Vec::new(), Notes::new(), Vec::new());
+            outputs.push(Output { segment, buffer, at: FIRST, notes, moved });
+        }
+        let last = outputs.len() - 1;
+        Ok(&mut outputs[last])
+    }
+
+    fn finish_output(&self, output: &mut Output) -> Result<(), Error> {
+        output.flush()?;
+        output.segment.sync()?;
+        hint::write(&*self.folder, &output.segment, &output.notes);
+        Ok(())
+    }
+
+    /// Puts the outputs in the place of a run: in the manifest, in the log, in the index, and then in the folder.
+    fn switch(&self, run: &[Arc<Segment>], outputs: &[Output]) -> Result<(), Error> {
+        self.sync()?;
+        let new: Vec<_> = outputs.iter().map(|output| output.segment.clone()).collect();
+        let _no_new_views = self.moving.write().unwrap_or_else(PoisonError::into_inner);
+        {
+            let mut writer = lock(&self.writer);
+            self.poison.check()?;
+            let mut order = self.segments.all();
+            let first = order.iter().position(|segment| Arc::ptr_eq(segment, &run[0]));
+            let first = first.unwrap_or(0);
+            order.splice(first..first + run.len(), new.iter().cloned());
+            self.publish(&self.manifest(&writer, &order, false))?;
+            writer.announced = true;
+            self.segments.exchange(run, &new);
+        }
+        for output in outputs {
+            self.tell_index(output);
+        }
+        self.segments.retire(run);
+        for segment in run {
+            drop(self.folder.remove(&segment.name));
+            hint::remove(&*self.folder, segment.number);
+        }
+        Ok(())
+    }
+
+    fn tell_index(&self, output: &Output) {
+        let moves = output.notes.chunks(AT_ONCE).zip(output.moved.chunks(AT_ONCE));
+        for (notes, moved) in moves {
+            let mut writer = lock(&self.writer);
+            for (note, &old) in notes.iter().zip(moved) {
+                if note.is_tombstone() {
+                    continue;
+                }
+                if !self.index.contains(note.hash, old) {
+                    output.segment.add_dead(note.size());
+                    continue;
+                }
+                watched(&mut writer.watches, old);
+                let new = self.segments.location(&output.segment, note.offset());
+                self.index.replace(note.hash, old, new);
+            }
+        }
+    }
+}
+
+impl Output {
+    fn end(&self) -> u64 {
+        self.at + self.buffer.len() as u64
+    }
+
+    /// Adds a copy of a record.
+    fn take(
+        &mut self,
+        from: &Segment,
+        found: &Found<'_>,
+        hash: u64,
+        location: u64,
+    ) -> Result<(), Error> {
+        let head = Head { more: false, ..found.head };
+        let offset = self.end();
+        let start = self.buffer.len();
+        self.buffer.extend_from_slice(found.body);
+        record::seal(&mut self.buffer[start..], &head, &self.segment.place(offset));
+        if head.kind == Kind::Large {
+            self.take_blocks(from, found)?;
+        }
+        let note = Note::new(hash, offset, &head);
+        if note.is_tombstone() {
+            self.segment.add_tombstones(note.size());
+        }
+        self.notes.push(note);
+        self.segment.add_records(1);
+        self.moved.push(location);
+        self.segment.saw(head.sequence);
+        if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
+    }
+
+    fn take_blocks(&mut self, from: &Segment, found: &Found<'_>) -> Result<(), Error> {
+        let mut at = found.offset + found.head.body();
+        let mut block_bytes = Vec::new();
+        for block in record::block_sizes(&found.head) {
+            from.block(at, block, &mut block_bytes)?;
+            at += block.stored as u64;
+            let place = self.segment.place(self.end());
+            record::seal_block(&mut block_bytes, &place);
+            self.buffer.extend_from_slice(&block_bytes);
+            if self.buffer.len() >= GATHER {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.segment.write(&self.buffer, self.at)?;
+        self.at = self.end();
+        self.segment.set_end(self.at);
+        let mut buffer = mem::take(&mut self.buffer);
+        buffer.clear();
+        self.buffer = buffer;
+        Ok(())
+    }
+}

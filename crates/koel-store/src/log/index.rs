@@ -1,0 +1,269 @@
+//! The index: hash of a key -> locations that may be its record, in memory, in shards with a lock each.
+//!
+//! A shard is a `koel::Maplet` with slots of 64 bits: 26 of the hash, 38 of location. It grows with the keys, a small chunk at a time and without reading the log, at a load that
+//! stays near 0.9. It never lies by leaving out; whoever asks reads the record at each location and
+//! compares the key. A location is that of one record, so `(hash, location)` is in the index at most once, and [`contains`](Index::contains) says without reading
+//! anything whether the record at a location is live.
+//!
+//! * A lookup reads two buckets. For an absent key it gives a location once in 4 million times in a store that has not grown, and once in
+//!   250,000 times after 24 doublings.
+//! * More keys of one pair of buckets than it has slots for (equal hashes, which only an adversary finds) go to a list beside the maplet, so an insert cannot fail.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use koel::{Maplet, Values};
+
+/// Bits of a location.
+pub(super) const LOCATION_BITS: u32 = 38;
+/// No location.
+pub(super) const NOWHERE: u64 = u64::MAX;
+/// At most so many wrong locations for an absent key, on average, up to [`SHARD_KEYS`] in each shard.
+const RATE: f64 = 0.000_01;
+/// Keys that a shard is expected to grow to at most: 4 billion in all. Beyond, wrong locations become more by a twentieth for each doubling.
+const SHARD_KEYS: u64 = 1 << 28;
+
+const SHARD_BITS: u32 = 4;
+/// How many shards there are. A shard of a large store has huge pages to itself; more and smaller ones would not.
+pub(super) const SHARDS: usize = 1 << SHARD_BITS;
+
+/// Locations by hash.
+#[derive(Debug)]
+pub(super) struct Index {
+    shards: Box<[Guarded]>,
+}
+
+/// A shard behind its lock, in cache lines of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Guarded {
+    shard: RwLock<Shard>,
+    lookups: AtomicU64,
+    reads: AtomicU64,
+}
+
+/// The entries whose hashes begin with the same bits.
+#[derive(Debug)]
+pub(super) struct Shard {
+    pub(super) maplet: Maplet,
+    /// Hash and location of entries that the maplet has no room for.
+    pub(super) beside: Vec<(u64, u64)>,
+}
+
+/// The locations that may be those of a key.
+#[derive(Debug)]
+pub(super) struct Candidates {
+    values: Values,
+    beside: std::vec::IntoIter<u64>,
+}
+
+impl Iterator for Candidates {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        self.values.next().or_else(|| self.beside.next())
+    }
+}
+
+impl Index {
+    /// An empty index with room for so many keys.
+    pub(super) fn new(keys: u64) -> Self {
+        let each = (keys >> SHARD_BITS) + (keys >> (SHARD_BITS + 5)) + 16;
+        let shard = || Guarded {
+            shard: RwLock::new(Shard { maplet: empty(each), beside: Vec::new() }),
+            lookups: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+        };
+        Self { shards: (0..SHARDS).map(|_| shard()).collect() }
+    }
+
+    /// [`candidates`](Self::candidates), counted: for whoever looks for a key.
+    #[inline]
+    pub(super) fn look_up(&self, hash: u64) -> Candidates {
+        self.shards[shard_of(hash)].lookups.fetch_add(1, Ordering::Relaxed);
+        self.candidates(hash)
+    }
+
+    /// Every location that may be that of a key with this hash.
+    #[inline]
+    pub(super) fn candidates(&self, hash: u64) -> Candidates {
+        let shard = self.read(hash);
+        let values = shard.maplet.get_hash(inner(hash));
+        let mut beside = Vec::new();
+        if !shard.beside.is_empty() {
+            let of_hash = shard.beside.iter().filter(|entry| entry.0 == hash);
+            beside = of_hash.map(|entry| entry.1).collect();
+        }
+        Candidates { values, beside: beside.into_iter() }
+    }
+
+    /// Whether the record at `location`, of a key with this hash, is live.
+    pub(super) fn contains(&self, hash: u64, location: u64) -> bool {
+        self.candidates(hash).any(|candidate| candidate == location)
+    }
+
+    /// Adds an entry.
+    pub(super) fn insert(&self, hash: u64, location: u64) {
+        let mut shard = self.write(hash);
+        if shard.maplet.insert_hash(inner(hash), location).is_err() {
+            shard.beside.push((hash, location));
+        }
+    }
+
+    /// Adds many entries of one shard, but for those whose hash may be in the index already: nothing is done about them, and their numbers are returned. The hashes are all
+    /// different. A location of [`NOWHERE`] is only looked for.
+    pub(super) fn insert_new(&self, (hashes, locations): (&[u64], &[u64])) -> Vec<usize> {
+        let Some(&first) = hashes.first() else { return Vec::new() };
+        let inner_hashes: Vec<u64> = hashes.iter().map(|&hash| inner(hash)).collect();
+        let mut shard = self.write(first);
+        let mut known = Vec::new();
+        if shard.beside.is_empty() {
+            shard.maplet.get_many_hashes(&inner_hashes, |i, _| known.push(i));
+            known.dedup();
+        } else {
+            known.extend(0..hashes.len());
+        }
+        let is_new = |i: &usize| locations[*i] != NOWHERE && known.binary_search(i).is_err();
+        let new: Vec<usize> = (0..hashes.len()).filter(is_new).collect();
+        let new_hashes: Vec<u64> = new.iter().map(|&i| inner_hashes[i]).collect();
+        let new_locations: Vec<u64> = new.iter().map(|&i| locations[i]).collect();
+        let before = shard.maplet.len();
+        if shard.maplet.insert_many_hashes(&new_hashes, &new_locations).is_err() {
+            let done = usize::try_from(shard.maplet.len() - before).unwrap_or(usize::MAX);
+            drop(shard);
+            for &i in &new[done..] {
+                self.insert(hashes[i], locations[i]);
+            }
+        }
+        known
+    }
+
+    /// Gives an entry another location; false where there is none such.
+    pub(super) fn replace(&self, hash: u64, old: u64, new: u64) -> bool {
+        let mut shard = self.write(hash);
+        if shard.maplet.replace_hash(inner(hash), old, new) {
+            return true;
+        }
+        let entry = shard.beside.iter_mut().find(|entry| **entry == (hash, old));
+        entry.map(|entry| entry.1 = new).is_some()
+    }
+
+    /// Takes an entry out; false where there is none such.
+    pub(super) fn remove(&self, hash: u64, location: u64) -> bool {
+        let mut shard = self.write(hash);
+        if shard.maplet.remove_hash(inner(hash), location) {
+            return true;
+        }
+        let at = shard.beside.iter().position(|entry| *entry == (hash, location));
+        at.map(|at| shard.beside.swap_remove(at)).is_some()
+    }
+
+    /// Entries.
+    pub(super) fn len(&self) -> u64 {
+        self.sum(|shard| shard.maplet.len() + shard.beside.len() as u64)
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> u64 {
+        self.sum(|shard| shard.maplet.size_in_bytes() as u64 + shard.beside.capacity() as u64 * 16)
+    }
+
+    /// A record was read to see whether its key is that of a hash.
+    #[inline]
+    pub(super) fn count_read(&self, hash: u64) {
+        self.shards[shard_of(hash)].reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often [`look_up`](Self::look_up) and [`count_read`](Self::count_read) were called.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let sum = |of: fn(&Guarded) -> &AtomicU64| {
+            self.shards.iter().map(|shard| of(shard).load(Ordering::Relaxed)).sum()
+        };
+        (sum(|shard| &shard.lookups), sum(|shard| &shard.reads))
+    }
+
+    fn sum(&self, of: impl Fn(&Shard) -> u64) -> u64 {
+        self.shards.iter().map(|shard| of(&shard.read())).sum()
+    }
+
+    #[inline]
+    fn read(&self, hash: u64) -> RwLockReadGuard<'_, Shard> {
+        self.shards[shard_of(hash)].read()
+    }
+
+    #[inline]
+    fn write(&self, hash: u64) -> RwLockWriteGuard<'_, Shard> {
+        let guarded = &self.shards[shard_of(hash)];
+        guarded.shard.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Guarded {
+    #[inline]
+    fn read(&self) -> RwLockReadGuard<'_, Shard> {
+        self.shard.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An empty maplet for so many keys, and more.
+fn empty(keys: u64) -> Maplet {
+    let built = Maplet::builder(SHARD_KEYS, RATE, LOCATION_BITS).grow_from(keys).build();
+    built.expect("a maplet that its constants allow")
+}
+
+/// The number of the shard of a hash.
+#[inline]
+pub(super) fn shard_of(hash: u64) -> usize {
+    usize::try_from(hash >> (64 - SHARD_BITS)).unwrap_or(0)
+}
+
+/// The hash inside a shard: the bits that chose the shard go to the end, where they matter least.
+#[inline]
+fn inner(hash: u64) -> u64 {
+    hash.rotate_left(SHARD_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locations(index: &Index, hash: u64) -> Vec<u64> {
+        let mut all: Vec<u64> = index.candidates(hash).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn any_number_of_equal_hashes_fits() {
+        let index = Index::new(0);
+        for location in 0..100 {
+            index.insert(7, location);
+        }
+        assert_eq!(locations(&index, 7), Vec::from_iter(0..100));
+        assert!((0..100).all(|location| index.replace(7, location, location + 1000)));
+        assert!((0..50).all(|location| index.remove(7, location + 1000)));
+        assert!(!index.replace(7, 1, 2) && !index.remove(7, 1));
+        assert_eq!(locations(&index, 7), Vec::from_iter(1050..1100));
+        assert_eq!(index.len(), 50);
+        assert!(!index.contains(8, 1050));
+    }
+
+    #[test]
+    fn many_at_once_are_entered_unless_they_may_be_known() {
+        let index = Index::new(0);
+        let hashes: Vec<u64> =
+            (1..3000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let first = shard_of(hashes[0]);
+        let hashes: Vec<u64> = hashes.into_iter().filter(|&hash| shard_of(hash) == first).collect();
+        index.insert(hashes[3], 3);
+        let mut places: Vec<u64> = (0..).take(hashes.len()).collect();
+        places[5] = NOWHERE;
+        let known = index.insert_new((&hashes, &places));
+        assert_eq!(known, [3]);
+        assert_eq!(index.len(), hashes.len() as u64 - 1);
+        let at = |i: usize| locations(&index, hashes[i]);
+        assert!((6..hashes.len()).all(|i| at(i) == [i as u64]));
+        assert!(at(5).is_empty());
+    }
+}

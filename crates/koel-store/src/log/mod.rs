@@ -1,0 +1,276 @@
+//! The log store: keys and values of any size in an append-only log that a cuckoo table indexes.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `store.rs` | what the parts share, and the order of locks |
+//! | `segments.rs` | the live segments; locations |
+//! | `index.rs` | hash -> locations, in memory |
+//! | `batch.rs`, `write.rs` | writing |
+//! | `read.rs`, `value.rs`, `iter.rs` | reading: one key, a stream, all keys |
+//! | `open.rs`, `reenter.rs`, `hint.rs` | opening: what is believed, what is damage, what was torn |
+//! | `compact.rs`, `pick.rs`, `background.rs` | giving space back |
+//! | `verify.rs`, `stats.rs` | looking at all of it |
+
+mod background;
+mod batch;
+mod compact;
+mod hint;
+mod index;
+mod iter;
+mod open;
+mod options;
+mod pick;
+mod read;
+mod reenter;
+mod segments;
+mod stats;
+mod store;
+mod value;
+mod verify;
+mod view;
+mod write;
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crate::Error;
+use crate::kernel::files::Folder;
+
+pub use batch::Batch;
+pub use compact::Compacted;
+pub use iter::{Iter, Keys};
+pub use open::{Opened, Torn};
+pub use options::{Durability, Options};
+pub use stats::Stats;
+pub use value::ValueReader;
+pub use verify::{Damage, Verified};
+
+use pick::Policy;
+use store::{Call, Store};
+
+/// A key-value store on the disk: an append-only log, and an index in memory of about 9 bytes per key.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use koel_store::{Batch, Durability, LogStore};
+///
+/// let store = LogStore::open(folder.path())?;
+/// store.put(b"ada", b"1815", Durability::Synced)?;
+/// assert_eq!(store.get(b"ada")?.as_deref(), Some(&b"1815"[..]));
+///
+/// let mut batch = Batch::new();
+/// batch.put(b"grace", b"1906")?.delete(b"ada")?;
+/// store.write(&batch, Durability::None)?;
+/// assert!(!store.contains(b"ada")?);
+/// store.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # What survives
+/// After a crash the store holds a prefix of what was written, in order, with batches whole or absent; at least everything up to the last write acknowledged with
+/// [`Durability::Synced`], or up to the last [`sync`](Self::sync).
+///
+/// # What does not go unnoticed
+/// Every byte is under a checksum that also covers where it is. Damage is an error of `open`, or of the read that meets it, and names the file and the offset; never a wrong value, never a key
+/// silently missing. What a crash tore off is reported by [`opened`](Self::opened).
+///
+/// # What it does not do
+/// Keys have no order: there are no ranges. One process at a time has it open. Keys and values of up to 2^32 - 1 bytes.
+///
+/// # Cost
+/// `get` of a present key: one read of a file, of an absent one: none, but for less than one in 100,000. `put`: one write, and a read where a key is overwritten. All methods take
+/// `&self`; reads wait for nobody, writes for one another. A write that was not acknowledged yet may already be seen.
+#[derive(Debug)]
+pub struct LogStore {
+    store: Arc<Store>,
+    compaction: Option<JoinHandle<()>>,
+    /// Held until the end.
+    _lock: Guard,
+}
+
+/// The lock of the folder.
+struct Guard {
+    _lock: Box<dyn Send + Sync>,
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guard")
+    }
+}
+
+impl LogStore {
+    /// Opens the store in the folder at `path` with the usual [`Options`], or creates it.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] where it is open already, [`Error::Damaged`] where its files are not as they were written, those of the system.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Options::default().open(path)
+    }
+
+    fn open_in(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
+        let lock = folder.lock().map_err(|error| match error.kind() {
+            std::io::ErrorKind::WouldBlock => Error::Locked,
+            _ => Error::io("lock", "the folder")(error),
+        })?;
+        let store = Arc::new(Store::open(folder, options)?);
+        let compaction = if options.background {
+            let started = background::start(store.clone(), options.compaction_rate);
+            Some(started.map_err(Error::io("start a thread for", "the folder"))?)
+        } else {
+            None
+        };
+        Ok(Self { store, compaction, _lock: Guard { _lock: lock } })
+    }
+
+    /// The value of `key`. One read of a file if there is one, none if not.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the record is not as it was written, those of the system.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.store.get(key)
+    }
+
+    /// The value of `key` as a stream, for values that should not be in memory as a whole.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_reader(&self, key: &[u8]) -> Result<Option<ValueReader>, Error> {
+        self.store.reader(key)
+    }
+
+    /// Whether `key` has a value. As `get`, it reads the record, since only the key in there is proof.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.store.locate(key, self.store.hash(key))?.is_some())
+    }
+
+    /// Gives `key` a value, in place of the one it has.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] once a write has failed, [`Error::TooLong`], [`Error::Damaged`] where the record it replaces is, those of the system.
+    pub fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.put(key, value)?;
+        self.store.write(&batch, durability)
+    }
+
+    /// Gives `key` the value of `len` bytes that `value` yields, in constant memory. Other writes wait until it has been read, so spool what comes slowly.
+    ///
+    /// # Errors
+    /// [`Error::Source`] where the reader fails or ends too early, and then nothing was written; otherwise as [`put`](Self::put).
+    pub fn put_reader(
+        &self,
+        key: &[u8],
+        len: u64,
+        mut value: impl Read,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        self.store.write_from(key, len, &mut value, durability)
+    }
+
+    /// Removes `key`: whether it had a value.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn delete(&self, key: &[u8], durability: Durability) -> Result<bool, Error> {
+        self.store.delete(key, durability)
+    }
+
+    /// Carries out a batch: all of it or, after a crash, nothing.
+    ///
+    /// # Errors
+    /// [`Error::BatchTooLarge`] for several records that do not fit into one segment together; otherwise as [`put`](Self::put).
+    pub fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
+        self.store.write(batch, durability)
+    }
+
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] once a write has failed, those of the system.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.store.sync()
+    }
+
+    /// All keys and values of this moment, in the order in which they were written.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_> {
+        Iter::new(&self.store)
+    }
+
+    /// All keys of this moment, as [`iter`](Self::iter) without the values.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'_> {
+        Keys::new(&self.store)
+    }
+
+    /// Gives back the space of what was overwritten and deleted: every segment is rewritten of which a twentieth would go. Reads and writes go on meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where a record to be copied is, [`Error::Poisoned`] once a write has failed, those of the system.
+    pub fn compact(&self) -> Result<Compacted, Error> {
+        self.store.seal_for_compaction()?;
+        self.store.compact(Policy::THOROUGH, &mut |_, _| true)
+    }
+
+    /// Reads everything, and checks all there is to check. O(bytes); reads and writes go on meanwhile. `progress` is told how many bytes were read, of how many.
+    ///
+    /// # Errors
+    /// Those of the system; damage is not an error here but what is reported.
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<Verified, Error> {
+        self.store.verify(progress)
+    }
+
+    /// Figures of this moment. O(segments).
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.store.stats()
+    }
+
+    /// What opening the store found.
+    #[must_use]
+    pub fn opened(&self) -> &Opened {
+        &self.store.opened
+    }
+
+    /// Makes everything durable, and writes down where every file ends, so that from now on not even a missing end goes unnoticed. Dropping the store
+    /// does the same, and keeps errors to itself.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync).
+    pub fn close(mut self) -> Result<(), Error> {
+        self.end_compaction();
+        self.store.finish()
+    }
+
+    fn end_compaction(&mut self) {
+        self.store.bell.ring(Call::Stop);
+        if let Some(Err(panic)) = self.compaction.take().map(JoinHandle::join) {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a LogStore {
+    type Item = Result<(Vec<u8>, Vec<u8>), Error>;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl Drop for LogStore {
+    fn drop(&mut self) {
+        self.end_compaction();
+        drop(self.store.finish());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,326 @@
+//! Opening: the manifest, the segments that it names, and every record of them entered into the index, in the order of the log.
+//!
+//! What is read is checked against what is known, and there are three answers to bytes that are not sound:
+//!
+//! 1. **Damage**, an error: in any segment but the last, in front of the end that the manifest knows, or in front of a place that a later mark says was durable. After
+//!    [`close`](super::LogStore::close) the manifest knows the end of every segment, so then every missing or unsound byte is damage.
+//! 2. **A torn end**, cut off and reported in [`Opened::torn`]: unsound bytes, or a batch without its end, behind everything that was known to be durable, in the last segment of a store that was not closed. Sound records may follow
+//!    the unsound ones, since a disk writes in any order; they were not durable either, and go too: what stays is a prefix.
+//! 3. **Nothing**, for hints: the segment is scanned.
+//!
+//! The log is in order: a later record of a key is behind an earlier one, whatever compaction did (`compact.rs`), so entering them one after the other gives the state, and
+//! a deleted key stays deleted.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, Mutex, RwLock};
+
+use super::hint::{self, Note, Notes};
+use super::index::Index;
+use super::options::Options;
+use super::read::Located;
+use super::segments::Segments;
+use super::store::{Store, Writer, lock};
+use crate::Error;
+use crate::kernel::files::Folder;
+use crate::kernel::manifest::{self, Entry, Manifest};
+use crate::kernel::poison::Poison;
+use crate::kernel::record::Kind;
+use crate::kernel::scan::{Scan, furthest_mark};
+use crate::kernel::segment::{self, FIRST, Segment};
+
+/// What opening a store found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Opened {
+    /// The store was not closed, and the end of its log was not whole.
+    pub torn: Option<Torn>,
+    /// The store was closed before, or is new.
+    pub was_closed: bool,
+    /// Segments whose hints were of use.
+    pub hinted: u64,
+    /// Bytes of segments that were read because no hint covers them.
+    pub scanned: u64,
+    /// Files that a crash had left over, and that were removed.
+    pub removed: Vec<String>,
+}
+
+/// Unsynced bytes that a crash left incomplete, and that were cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// The segment.
+    pub file: String,
+    /// Where it ends now.
+    pub offset: u64,
+    /// How many bytes were cut off.
+    pub bytes: u64,
+}
+
+impl Store {
+    pub(super) fn open(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
+        let manifest = match Manifest::load(&*folder)? {
+            Some(manifest) => {
+                // A process that ended may have left names that are not durable; nothing may rest on them before they are.
+                folder.sync().map_err(Error::io("sync", "the folder"))?;
+                manifest
+            }
+            None => create(&*folder, options)?,
+        };
+        let names = folder.list().map_err(Error::io("list", "the folder"))?;
+        let mut store = Self {
+            salt: manifest.salt,
+            seed: manifest.seed,
+            segment_bytes: manifest.segment_bytes,
+            segments: Segments::new(manifest.segment_bytes),
+            index: Index::new(options.expected_keys.max(manifest.keys)),
+            compacting: Mutex::default(),
+            compaction_failed: Mutex::default(),
+            moving: RwLock::default(),
+            syncing: Mutex::default(),
+            writer: Mutex::new(Writer {
+                sequence: manifest.sequence,
+                number: manifest.number,
+                announced: !manifest.clean,
+                ..Writer::default()
+            }),
+            durable: Mutex::default(),
+            poison: Poison::default(),
+            counts: super::store::Counts::default(),
+            bell: super::store::Bell::default(),
+            opened: Opened { was_closed: manifest.clean, ..Opened::default() },
+            folder,
+        };
+        store.opened.removed = store.remove_leftovers(&names, &manifest)?;
+        store.recover(&manifest)?;
+        Ok(store)
+    }
+
+    /// Removes what no manifest names: outputs of a compaction that did not end, or its inputs, or a segment that was never written to.
+    fn remove_leftovers(
+        &self,
+        names: &[String],
+        manifest: &Manifest,
+    ) -> Result<Vec<String>, Error> {
+        let live: HashSet<u64> = manifest.segments.iter().map(|entry| entry.number).collect();
+        let is_left = |name: &&String| {
+            let number = segment::number_in(name).or_else(|| hint::number_in(name));
+            number.is_some_and(|number| !live.contains(&number)) || *name == manifest::NEW
+        };
+        let left: Vec<String> = names.iter().filter(is_left).cloned().collect();
+        for name in &left {
+            self.folder.remove(name).map_err(Error::io("remove", name))?;
+        }
+        Ok(left)
+    }
+
+    fn recover(&mut self, manifest: &Manifest) -> Result<(), Error> {
+        let mut segments = Vec::new();
+        for entry in &manifest.segments {
+            let segment = Segment::open(&*self.folder, self.salt, entry.number)?;
+            segment.set_cleaned(entry.cleaned);
+            segments.push(Arc::new(segment));
+            self.segments.push(segments[segments.len() - 1].clone());
+        }
+        for (i, (segment, entry)) in segments.iter().zip(&manifest.segments).enumerate() {
+            let is_last = i + 1 == segments.len();
+            let notes = if is_last && !manifest.clean {
+                self.replay_last(segment, entry)?
+            } else {
+                check_length(segment, entry)?;
+                self.replay_sealed(segment)?
+            };
+            if is_last {
+                let mut writer = lock(&self.writer);
+                writer.active = Some(segment.clone());
+                writer.marked = FIRST;
+                writer.notes = notes;
+                self.set_durable(writer.position());
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters the records of a segment whose end is known.
+    fn replay_sealed(&mut self, segment: &Arc<Segment>) -> Result<Notes, Error> {
+        let (notes, lost) = self.replay(segment, segment.end())?;
+        match lost {
+            None => Ok(notes),
+            Some((_, error)) => Err(error),
+        }
+    }
+
+    /// Enters the records of the segment that was being written, and cuts off a torn end.
+    fn replay_last(&mut self, segment: &Arc<Segment>, entry: &Entry) -> Result<Notes, Error> {
+        let len = segment.end();
+        if len < entry.end {
+            return Err(segment.damaged(len, "the file is shorter than it was made durable"));
+        }
+        let (notes, lost) = self.replay(segment, len)?;
+        if let Some((offset, error)) = lost {
+            if offset < entry.end.max(furthest_mark(segment, offset, len)?) {
+                return Err(error);
+            }
+            segment.cut(offset)?;
+            let (file, bytes) = (segment.name.clone(), len - offset);
+            self.opened.torn = Some(Torn { file, offset, bytes });
+        }
+        segment.sync()?;
+        Ok(notes)
+    }
+
+    /// Enters all whole batches of a segment. Where it does not end with one, says from where on it is lost, and why.
+    fn replay(
+        &mut self,
+        segment: &Arc<Segment>,
+        end: u64,
+    ) -> Result<(Notes, Option<(u64, Error)>), Error> {
+        let (mut notes, mut from) = (Notes::new(), FIRST);
+        if let Some(hint) = hint::read(&*self.folder, segment) {
+            self.enter_hint(segment, &hint.notes)?;
+            self.saw(segment, hint.sequence);
+            self.opened.hinted += 1;
+            (notes, from) = (hint.notes, hint.covered);
+        }
+        self.opened.scanned += end - from;
+        let mut scan = Scan::from(segment.clone(), from, end);
+        let mut batch = Vec::new();
+        let mut whole = from;
+        let lost = loop {
+            let found = match scan.next() {
+                Ok(Some(found)) => found,
+                Ok(None) if batch.is_empty() => break None,
+                Ok(None) => break Some(segment.damaged(whole, "a batch has no end")),
+                Err(error @ Error::Damaged { .. }) => break Some(error),
+                Err(error) => return Err(error),
+            };
+            if found.head.kind != Kind::Mark {
+                let key = found.key();
+                let note = Note::new(self.hash(key), found.offset, &found.head);
+                batch.push((note, key.to_vec()));
+            }
+            let head = found.head;
+            if !head.more {
+                self.saw(segment, head.sequence);
+                for (note, key) in batch.drain(..) {
+                    count(segment, &note);
+                    self.enter_again(segment, &note, Some(&key))?;
+                    notes.push(note);
+                }
+                whole = scan.offset();
+            }
+        };
+        Ok((notes, lost.map(|error| (whole, error))))
+    }
+
+    fn saw(&self, segment: &Segment, sequence: u64) {
+        segment.saw(sequence);
+        let mut writer = lock(&self.writer);
+        writer.sequence = writer.sequence.max(sequence + 1);
+    }
+
+    /// Enters a record into the index, in place of an earlier one of its key. The key is read from the segment if it is needed and not at hand.
+    pub(super) fn enter_again(
+        &self,
+        segment: &Arc<Segment>,
+        note: &Note,
+        key: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        let location = self.segments.location(segment, note.offset());
+        let old = self.earlier(segment, note, key)?;
+        if let Some(old) = &old {
+            old.segment.add_dead(old.size);
+        }
+        match (old, note.is_tombstone()) {
+            (None, false) => {
+                self.index.insert(note.hash, location);
+            }
+            (Some(old), false) => {
+                self.index.replace(note.hash, old.location, location);
+            }
+            (Some(old), true) => {
+                self.index.remove(note.hash, old.location);
+            }
+            (None, true) => {}
+        }
+        Ok(())
+    }
+
+    /// The record entered before of the same key.
+    fn earlier(
+        &self,
+        segment: &Arc<Segment>,
+        note: &Note,
+        key: Option<&[u8]>,
+    ) -> Result<Option<Located>, Error> {
+        if self.index.candidates(note.hash).next().is_none() {
+            return Ok(None);
+        }
+        match key {
+            Some(key) => self.locate(key, note.hash),
+            None => self.locate(&self.key_at(segment, note.offset())?, note.hash),
+        }
+    }
+}
+
+/// Counts a record, entered or not.
+pub(super) fn count(segment: &Segment, note: &Note) {
+    segment.add_records(1);
+    if note.is_tombstone() {
+        segment.add_tombstones(note.size());
+    }
+}
+
+/// A segment whose end is known has that many bytes.
+fn check_length(segment: &Segment, entry: &Entry) -> Result<(), Error> {
+    let len = segment.end();
+    match len.cmp(&entry.end) {
+        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Less => Err(segment.damaged(len, "the file is cut short")),
+        std::cmp::Ordering::Greater => {
+            Err(segment.damaged(entry.end, "there are bytes behind the end of the records"))
+        }
+    }
+}
+
+/// The manifest of a new store, on the disk.
+fn create(folder: &dyn Folder, options: &Options) -> Result<Manifest, Error> {
+    let names = folder.list().map_err(Error::io("list", "the folder"))?;
+    if names.iter().any(|name| segment::number_in(name).is_some()) {
+        return Err(Error::NoManifest);
+    }
+    let random = |with: u64| {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u64(with);
+        hasher.finish()
+    };
+    let manifest = Manifest {
+        clean: true,
+        salt: options.seed.unwrap_or_else(|| random(1)),
+        seed: options.seed.unwrap_or_else(|| random(2)),
+        segment_bytes: options.segment_bytes,
+        sequence: 1,
+        number: 1,
+        keys: 0,
+        segments: Vec::new(),
+    };
+    manifest.store(folder)?;
+    Ok(manifest)
+}
+
+impl Store {
+    /// What every end of a life does that is not a crash: everything durable, with exact ends.
+    pub(super) fn finish(&self) -> Result<(), Error> {
+        self.poison.check()?;
+        self.sync()?;
+        let mut writer = lock(&self.writer);
+        if !writer.announced {
+            return Ok(());
+        }
+        if let Some(active) = &writer.active {
+            hint::write(&*self.folder, active, &writer.notes);
+        }
+        self.publish(&self.manifest(&writer, &self.segments.all(), true))?;
+        writer.announced = false;
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! How a store is opened, and how durable a write is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::LogStore;
+use crate::Error;
+use crate::kernel::disk::DiskFolder;
+use crate::kernel::files::Folder;
+use crate::kernel::record::UNIT;
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// When the system has it: it survives the end of the process, not that of the machine, until the next sync.
+    None,
+    /// When it, and every write before it, is on the disk. Threads that wait at the same time share one sync.
+    Synced,
+}
+
+/// Settings of a store to be opened.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use koel_store::Options;
+///
+/// let store = Options::default().segment_bytes(16 << 20).open(folder.path())?;
+/// assert_eq!(store.stats().keys, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(super) segment_bytes: u64,
+    pub(super) expected_keys: u64,
+    pub(super) background: bool,
+    pub(super) compaction_rate: u64,
+    pub(super) seed: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 128 << 20,
+            expected_keys: 0,
+            background: true,
+            compaction_rate: 64 << 20,
+            seed: None,
+        }
+    }
+}
+
+impl Options {
+    /// Bytes of a segment, 4 KiB to 16 GiB; 128 MiB unless set. It is a property of the store: one that exists keeps what it was created with.
+    /// Each is one open file, and one sync that writers wait for when it is full; smaller ones give space back sooner.
+    #[must_use]
+    pub fn segment_bytes(mut self, bytes: u64) -> Self {
+        self.segment_bytes = bytes.clamp(4 << 10, 16 << 30).next_multiple_of(UNIT);
+        self
+    }
+
+    /// Makes room in the index for so many keys at once; 0 unless set. A store that has more grows.
+    #[must_use]
+    pub fn expected_keys(mut self, keys: u64) -> Self {
+        self.expected_keys = keys;
+        self
+    }
+
+    /// Whether a thread of the store compacts it when that is worth it; true unless set. Without it only [`LogStore::compact`] does.
+    #[must_use]
+    pub fn background_compaction(mut self, on: bool) -> Self {
+        self.background = on;
+        self
+    }
+
+    /// How many bytes per second the thread copies at most, while less than a third of the log is dead; 64 MiB unless set.
+    #[must_use]
+    pub fn compaction_rate(mut self, bytes_per_second: u64) -> Self {
+        self.compaction_rate = bytes_per_second;
+        self
+    }
+
+    /// The seed of the hash of keys, and of the salt of checksums, of a store that is created; random unless set. For tests that want the same bytes every time.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Opens the store in the folder at `path`, or creates it.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] where it is open already, [`Error::Damaged`] where its files are not as they were written, those of the system.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<LogStore, Error> {
+        let path = path.as_ref();
+        let folder = DiskFolder::new(path);
+        let folder = folder.map_err(Error::io("create", &path.display().to_string()))?;
+        self.open_in(Arc::new(folder))
+    }
+
+    /// Opens the store in a folder of any kind.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in(self, folder: Arc<dyn Folder>) -> Result<LogStore, Error> {
+        LogStore::open_in(folder, &self)
+    }
+}

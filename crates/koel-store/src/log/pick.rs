@@ -1,0 +1,180 @@
+//! Which segments are worth compacting.
+//!
+//! Segments that lie side by side are rewritten together, into their own place in the log. Picked is the one with the greatest share of bytes that would go, and with it neighbours that are small or nearly as good, as long as what stays of all
+//! of them fits into one segment: so small segments do not pile up.
+//!
+//! **When a tombstone may go.** A tombstone of key K says that every record of K in front of it is dead. It may go once no record of K is in front of it. Compaction drops every record that was dead when it began, so a segment *is clean up to* that
+//! sequence: no record of it was dead by then. A segment without a dead byte is clean up to now. A tombstone with a sequence up to which every segment in front of it is clean therefore has nothing left to hide, and goes when its own segment is compacted. The rule needs no
+//! key: one number per segment, in the manifest.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::kernel::segment::Segment;
+
+/// How eager to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policy {
+    /// Nothing is done below this share of bytes to go, of all bytes, in percent.
+    pub(super) of_all: u64,
+    /// No segment is rewritten for less than this share of its bytes, in percent.
+    pub(super) of_one: u64,
+    /// From this share of tombstones that hide something on, in percent of all bytes, segments are cleaned for their sake, however little is dead in them.
+    pub(super) of_tombstones: u64,
+}
+
+impl Policy {
+    /// Of the thread in the background.
+    pub(super) const BACKGROUND: Self = Self { of_all: 25, of_one: 25, of_tombstones: 10 };
+    /// Of a call of `compact`.
+    pub(super) const THOROUGH: Self = Self { of_all: 0, of_one: 5, of_tombstones: 1 };
+}
+
+/// What is known of a segment that could be compacted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    bytes: u64,
+    /// Bytes that would go.
+    loose: u64,
+    /// Bytes of tombstones that would not.
+    tombstones: u64,
+    /// Up to where it is clean, if not up to now.
+    uncleaned: Option<u64>,
+}
+
+impl Standing {
+    fn kept(&self) -> u64 {
+        self.bytes - self.loose
+    }
+
+    /// The share of its bytes that would go, in 2^-32.
+    fn share(&self) -> u128 {
+        (u128::from(self.loose) << 32) / u128::from(self.bytes.max(1))
+    }
+
+    fn reaches(&self, percent: u64) -> bool {
+        self.loose > 0 && self.loose * 100 >= self.bytes * percent
+    }
+}
+
+/// The sequence up to which all of `segments` are clean, in a log whose last record has sequence `now`.
+pub(super) fn clean_up_to(segments: &[Arc<Segment>], now: u64) -> u64 {
+    let clean = |segment: &Arc<Segment>| if segment.dead() == 0 { now } else { segment.cleaned() };
+    segments.iter().map(clean).min().unwrap_or(now)
+}
+
+/// The standing of each of the sealed segments, which are in the order of the log.
+pub(super) fn standings(sealed: &[Arc<Segment>], now: u64) -> Vec<Standing> {
+    let mut floor = now;
+    let standing = |segment: &Arc<Segment>| {
+        let (dead, tombstones, bytes) = (segment.dead(), segment.tombstones(), segment.end());
+        let hides_nothing = segment.last() <= floor;
+        let loose = dead + if hides_nothing { tombstones } else { 0 };
+        floor = floor.min(clean_up_to(std::slice::from_ref(segment), now));
+        Standing {
+            bytes,
+            loose: loose.min(bytes),
+            tombstones: if hides_nothing { 0 } else { tombstones },
+            uncleaned: (dead > 0).then(|| segment.cleaned()),
+        }
+    };
+    sealed.iter().map(standing).collect()
+}
+
+/// The segments to rewrite next, if it is worth it.
+pub(super) fn pick(
+    standings: &[Standing],
+    segment_bytes: u64,
+    policy: Policy,
+) -> Option<Range<usize>> {
+    let sum = |of: fn(&Standing) -> u64| standings.iter().map(of).sum::<u64>();
+    let bytes = sum(|one| one.bytes);
+    let all = Standing { bytes, loose: sum(|one| one.loose), tombstones: 0, uncleaned: None };
+    let hiding = Standing { loose: sum(|one| one.tombstones), ..all };
+    if hiding.reaches(policy.of_tombstones) {
+        let uncleaned = |(at, one): (usize, &Standing)| Some((one.uncleaned?, at));
+        let longest = standings.iter().enumerate().filter_map(uncleaned).min();
+        if let Some((_, at)) = longest {
+            return Some(with_neighbours(standings, at, segment_bytes, policy));
+        }
+    }
+    if !all.reaches(policy.of_all) {
+        return None;
+    }
+    let (best, one) = standings.iter().enumerate().max_by_key(|(_, one)| one.share())?;
+    if one.reaches(policy.of_one) {
+        Some(with_neighbours(standings, best, segment_bytes, policy))
+    } else {
+        None
+    }
+}
+
+/// The run around a segment.
+fn with_neighbours(
+    standings: &[Standing],
+    best: usize,
+    segment_bytes: u64,
+    policy: Policy,
+) -> Range<usize> {
+    let one = &standings[best];
+    let mut run = best..best + 1;
+    let mut kept = one.kept();
+    let fits = |next: &Standing, kept: u64| {
+        let small = next.bytes * 4 <= segment_bytes;
+        let as_good = next.reaches(policy.of_one) && next.share() * 4 >= one.share() * 3;
+        (small || as_good) && kept + next.kept() <= segment_bytes
+    };
+    while let Some(next) = standings.get(run.end).filter(|next| fits(next, kept)) {
+        kept += next.kept();
+        run.end += 1;
+    }
+    while let Some(next) = run.start.checked_sub(1).map(|at| &standings[at]) {
+        if !fits(next, kept) {
+            break;
+        }
+        kept += next.kept();
+        run.start -= 1;
+    }
+    run
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: Policy = Policy { of_all: 20, of_one: 20, of_tombstones: 10 };
+
+    fn standing(bytes: u64, loose: u64) -> Standing {
+        Standing { bytes, loose, tombstones: 0, uncleaned: None }
+    }
+
+    #[test]
+    fn nothing_is_picked_that_is_not_worth_it() {
+        assert_eq!(pick(&[], 1000, POLICY), None);
+        assert_eq!(pick(&[standing(1000, 0)], 1000, POLICY), None);
+        let few = [standing(1000, 0), standing(1000, 390)];
+        assert_eq!(pick(&few, 1000, POLICY), None);
+        assert_eq!(pick(&[standing(1000, 0), standing(1000, 400)], 1000, POLICY), Some(1..2));
+    }
+
+    #[test]
+    fn the_segment_with_most_to_gain_goes_with_neighbours_that_fit_beside_it() {
+        let all = [
+            standing(1000, 300), // 700 stay
+            standing(1000, 800), // 200
+            standing(1000, 900), // 100: the best
+            standing(200, 0),    // small
+            standing(1000, 50),  // not worth it
+        ];
+        assert_eq!(pick(&all, 1000, POLICY), Some(1..4));
+    }
+
+    #[test]
+    fn tombstones_have_the_segment_cleaned_that_was_not_for_the_longest_time() {
+        let hiding = Standing { tombstones: 300, ..standing(1000, 0) };
+        let unclean = |sequence| Standing { uncleaned: Some(sequence), ..standing(1000, 1) };
+        let all = [unclean(7), unclean(3), hiding];
+        assert_eq!(pick(&all, 1000, POLICY), Some(1..2));
+        assert_eq!(pick(&all[1..2], 1000, POLICY), None);
+    }
+}

@@ -1,0 +1,128 @@
+//! Reading: from the hash to locations, from a location to a record, and the key decides.
+//!
+//! A hit is one read of a segment as a rule: as many bytes from the location on as hold the whole of most records; a longer one takes a second read. A miss reads nothing, unless the index has
+//! a wrong location for it.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::store::Store;
+use super::value::ValueReader;
+use crate::Error;
+use crate::kernel::record::{self, Head, Kind};
+use crate::kernel::segment::Segment;
+
+/// A thread keeps a buffer of at most so many bytes from one read to the next.
+const KEPT: usize = 1 << 20;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A live record.
+#[derive(Clone, Debug)]
+pub(super) struct Located {
+    pub(super) segment: Arc<Segment>,
+    pub(super) location: u64,
+    pub(super) size: u64,
+}
+
+/// A record of the key that was asked for.
+pub(super) struct Hit<'a> {
+    pub(super) segment: &'a Arc<Segment>,
+    pub(super) location: u64,
+    pub(super) offset: u64,
+    pub(super) head: Head,
+    pub(super) body: &'a [u8],
+}
+
+impl Store {
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.find(key, self.hash(key), |hit| {
+            if hit.head.kind == Kind::Value {
+                return Ok(hit.value().to_vec());
+            }
+            let mut value = Vec::new();
+            ValueReader::new(&hit).read_to(&mut value)?;
+            Ok(value)
+        })
+    }
+
+    pub(super) fn reader(&self, key: &[u8]) -> Result<Option<ValueReader>, Error> {
+        self.find(key, self.hash(key), |hit| Ok(ValueReader::new(&hit)))
+    }
+
+    /// Where the live record of a key is.
+    pub(super) fn locate(&self, key: &[u8], hash: u64) -> Result<Option<Located>, Error> {
+        self.find(key, hash, |hit| {
+            let (segment, size) = (hit.segment.clone(), hit.head.size());
+            Ok(Located { segment, location: hit.location, size })
+        })
+    }
+
+    /// The key of the record at an offset.
+    pub(super) fn key_at(&self, segment: &Segment, offset: u64) -> Result<Vec<u8>, Error> {
+        let mut buffer = Vec::new();
+        let head = segment.record(offset, &mut buffer)?;
+        buffer.truncate(head.key_end());
+        buffer.drain(..record::HEAD);
+        Ok(buffer)
+    }
+
+    /// Hands the live record of a key to `take`.
+    #[inline]
+    fn find<R>(
+        &self,
+        key: &[u8],
+        hash: u64,
+        take: impl Fn(Hit<'_>) -> Result<R, Error>,
+    ) -> Result<Option<R>, Error> {
+        loop {
+            let generation = self.segments.generation();
+            let mut failure = None;
+            for location in self.index.look_up(hash) {
+                let Some((segment, offset)) = self.segments.at(location) else { continue };
+                self.index.count_read(hash);
+                match compare(&segment, location, offset, key, &take) {
+                    Ok(None) => {}
+                    Ok(found) => return Ok(found),
+                    Err(error) => failure = failure.or(Some(error)),
+                }
+            }
+            if self.segments.generation() == generation {
+                return failure.map_or(Ok(None), Err);
+            }
+        }
+    }
+}
+
+/// Reads the record at an offset, and hands it to `take` if it is that of `key`.
+fn compare<R>(
+    segment: &Arc<Segment>,
+    location: u64,
+    offset: u64,
+    key: &[u8],
+    take: impl Fn(Hit<'_>) -> Result<R, Error>,
+) -> Result<Option<R>, Error> {
+    BUFFER.with_borrow_mut(|buffer| {
+        let head = segment.record(offset, buffer)?;
+        let has_value = matches!(head.kind, Kind::Value | Kind::Large);
+        let found = if has_value && &buffer[record::HEAD..head.key_end()] == key {
+            let body = &buffer[..record::usize_of(head.body())];
+            Some(take(Hit { segment, location, offset, head, body })?)
+        } else {
+            None
+        };
+        if buffer.len() > KEPT {
+            *buffer = Vec::new();
+        }
+        Ok(found)
+    })
+}
+
+impl Hit<'_> {
+    /// The value, unless it is large.
+    pub(super) fn value(&self) -> &[u8] {
+        &self.body[self.head.key_end()..][..self.head.value_len as usize]
+    }
+}

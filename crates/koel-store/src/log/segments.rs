@@ -1,0 +1,124 @@
+//! The live segments, in the order of the log, and locations: 38 bits that name a record in any of them.
+//!
+//! A location is `slot * units + offset / 8`, where a segment has room for `units` starts of records and its slot is its number modulo the count of slots. Live segments have
+//! different slots (a new segment takes the next number whose slot is free), so a location names one record, and nothing about locations is on disk.
+//!
+//! A reader takes a location from the index and then the segment from here. In between the segment may go away; [`Segments::generation`] changes before that, so a
+//! reader that found nothing and sees another generation looks again.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
+use super::index::LOCATION_BITS;
+use crate::Error;
+use crate::kernel::record::{UNIT, usize_of};
+use crate::kernel::segment::Segment;
+
+/// More would not make the table of slots cheaper.
+const MAX_SLOTS: u64 = 1 << 22;
+
+/// Segments by place in the log and by slot.
+#[derive(Debug)]
+pub(super) struct Segments {
+    table: RwLock<Table>,
+    units: u64,
+    slots: u64,
+    generation: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    order: Vec<Arc<Segment>>,
+    /// Who has a slot, or had it last.
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    live: Option<Arc<Segment>>,
+    last: Weak<Segment>,
+}
+
+impl Segments {
+    /// None yet, of segments that have at most so many bytes of starts of records.
+    pub(super) fn new(segment_bytes: u64) -> Self {
+        let units = segment_bytes / UNIT;
+        let slots = ((1 << LOCATION_BITS) / units).min(MAX_SLOTS);
+        Self { table: RwLock::default(), units, slots, generation: AtomicU64::new(0) }
+    }
+
+    /// The location of the record at `offset` of a segment.
+    #[inline]
+    pub(super) fn location(&self, segment: &Segment, offset: u64) -> u64 {
+        (segment.number % self.slots) * self.units + offset / UNIT
+    }
+
+    /// The segment of a location, and the offset in it; `None` where the segment is gone.
+    #[inline]
+    pub(super) fn at(&self, location: u64) -> Option<(Arc<Segment>, u64)> {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let segment = table.slots.get(usize_of(location / self.units))?.live.clone()?;
+        Some((segment, location % self.units * UNIT))
+    }
+
+    /// Changes before a segment goes away.
+    #[inline]
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// All of them, in the order of the log.
+    pub(super) fn all(&self) -> Vec<Arc<Segment>> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).order.clone()
+    }
+
+    /// Adds a segment behind all others.
+    pub(super) fn push(&self, segment: Arc<Segment>) {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        table.occupy(usize_of(segment.number % self.slots), &segment);
+        table.order.push(segment);
+    }
+
+    /// Puts segments in the place of others, which lie side by side. Those still answer for their locations until [`retire`](Self::retire).
+    pub(super) fn exchange(&self, old: &[Arc<Segment>], new: &[Arc<Segment>]) {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        for segment in new {
+            table.occupy(usize_of(segment.number % self.slots), segment);
+        }
+        let is_first = |segment: &Arc<Segment>| old.iter().any(|gone| Arc::ptr_eq(gone, segment));
+        if let Some(at) = table.order.iter().position(is_first) {
+            table.order.splice(at..at + old.len(), new.iter().cloned());
+        }
+    }
+
+    /// Lets segments go, once no entry of the index leads to them.
+    pub(super) fn retire(&self, old: &[Arc<Segment>]) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        for segment in old {
+            if let Some(slot) = table.slots.get_mut(usize_of(segment.number % self.slots)) {
+                slot.live = None;
+            }
+        }
+    }
+
+    /// The first number from `number` on whose slot is free, and not read by anyone any more.
+    pub(super) fn free_number(&self, number: u64) -> Result<u64, Error> {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let is_free = |number: &u64| {
+            let slot = table.slots.get(usize_of(number % self.slots));
+            slot.is_none_or(|slot| slot.last.strong_count() == 0)
+        };
+        let found = (number..number.saturating_add(self.slots)).find(is_free);
+        found.ok_or(Error::Full { segments: self.slots })
+    }
+}
+
+impl Table {
+    fn occupy(&mut self, slot: usize, segment: &Arc<Segment>) {
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, Slot::default());
+        }
+        self.slots[slot] = Slot { live: Some(segment.clone()), last: Arc::downgrade(segment) };
+    }
+}

@@ -1,0 +1,95 @@
+//! Reading everything, and checking all there is to check.
+//!
+//! Every record of every segment against its checksum, the order of the sequences, the manifest on the disk, and the index: each live record is in it, and nothing else. Unlike opening, it goes on behind damage, at the next
+//! sound record, so that one pass lists all of it.
+
+use std::fmt;
+
+use super::store::Store;
+use super::view::View;
+use crate::Error;
+use crate::kernel::manifest::Manifest;
+use crate::kernel::record;
+use crate::kernel::scan::Scan;
+
+/// What [`LogStore::verify`](super::LogStore::verify) found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verified {
+    /// Sound records, live or not.
+    pub records: u64,
+    /// Records of keys with a value.
+    pub live: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// All that is not sound; empty if the store is.
+    pub damages: Vec<Damage>,
+}
+
+/// Bytes that are not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// Where in it the damage begins.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: &'static str,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is damaged at byte {}: {}", self.file, self.offset, self.what)
+    }
+}
+
+impl Store {
+    pub(super) fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Error> {
+        let view = View::new(self);
+        let mut verified = Verified::default();
+        verified.note(Manifest::load(&*self.folder))?;
+        let all = view.segments.iter().map(|(_, end)| end).sum();
+        for (segment, end) in &view.segments {
+            let mut scan = Scan::new(segment.clone(), *end);
+            let before = verified.bytes;
+            loop {
+                match verified.note(scan.next().map(|found| {
+                    found.map(|found| (found.head.size(), view.is_live(segment, &found)))
+                }))? {
+                    Some(Some((bytes, live))) => {
+                        verified.records += 1;
+                        verified.live += u64::from(live);
+                        let step = verified.bytes / record::BLOCK as u64;
+                        verified.bytes += bytes;
+                        if verified.bytes / record::BLOCK as u64 != step {
+                            progress(verified.bytes, all);
+                        }
+                    }
+                    Some(None) => break,
+                    None => scan.resume()?,
+                }
+            }
+            verified.bytes = before + end;
+            progress(verified.bytes, all);
+        }
+        if verified.damages.is_empty() && verified.live != view.keys {
+            let what = "the index and the records of the log do not agree; open the store again";
+            verified.damages.push(Damage { file: "index".to_owned(), offset: 0, what });
+        }
+        Ok(verified)
+    }
+}
+
+impl Verified {
+    /// Lists damage, and lets other errors through.
+    fn note<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Damaged { file, offset, what }) => {
+                self.damages.push(Damage { file, offset, what });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

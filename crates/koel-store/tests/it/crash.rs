@@ -1,0 +1,148 @@
+//! Power failures at any call: in the middle of a write, of a compaction, of the recovery from the failure before.
+//!
+//! A trial goes on over many failures. After each, what the disk may hold is opened three times, with none, half and all of what was not
+//! synced; each must be a prefix of the history with everything durable in it. The program goes on with one of them, or, as if only the
+//! process had ended, with the disk itself: then what was not durable is still not.
+
+use std::sync::Arc;
+
+use koel_store::Options;
+use testkit::storage::{Failure, Fault, FaultyFolder, History, MemoryFolder, Program, Random};
+
+use crate::trial::{Trial, count, first_seed, read_all, report, small};
+
+/// Failures before a trial begins anew, so that a store is young in some and old in others.
+const FAILURES: u64 = 50;
+const KEPT: [u32; 3] = [0, 50, 100];
+
+struct Crashes {
+    seed: u64,
+    options: Options,
+    random: Random,
+    program: Program,
+    disk: MemoryFolder,
+    history: History,
+    tally: Tally,
+}
+
+/// What the failures came to: tells a trial that tries something from one that does not.
+#[derive(Debug, Default)]
+struct Tally {
+    clones: u64,
+    /// Clones without some of the writes that were not durable.
+    forgetful: u64,
+    /// Clones with writes that were not durable.
+    lucky: u64,
+    /// Clones with an end that opening cut off.
+    torn: u64,
+    /// Failures before the store was open.
+    opening: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.clones += other.clones;
+        self.forgetful += other.forgetful;
+        self.lucky += other.lucky;
+        self.torn += other.torn;
+        self.opening += other.opening;
+    }
+}
+
+impl Crashes {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let keys = [1, 8, 40][random.below(3)];
+        let program = Program::new(seed, keys, 10_000);
+        let (disk, history) = (MemoryFolder::new(), History::new());
+        let (options, tally) = (small(seed), Tally::default());
+        Self { seed, options, random, program, disk, history, tally }
+    }
+
+    /// Goes on until the power fails, and then with what is left.
+    fn fail(&mut self) {
+        // Mostly soon: the calls of opening are rare among all.
+        let limit = if self.random.chance(30) { 30 } else { 400 };
+        let at = self.random.below(limit) as u64;
+        let fault = Fault { at, lasting: true, failure: Failure::Eio };
+        let folder = FaultyFolder::new(self.disk.clone(), Some(fault));
+        let history = std::mem::take(&mut self.history);
+        let before = history.clone();
+        let opened = Trial::open(Arc::new(folder), &self.options, &self.program, history);
+        self.history = match opened {
+            Err(_) => {
+                self.tally.opening += 1;
+                before
+            }
+            Ok(mut trial) => {
+                while trial.step(self.program.next().expect("a program is endless")).is_ok() {}
+                trial.history
+            }
+        };
+        let mut survivors = KEPT.map(|kept| self.survivor(kept));
+        if self.random.chance(25) {
+            return self.end_process();
+        }
+        let chosen = self.random.below(KEPT.len());
+        (self.disk, self.history) = std::mem::take(&mut survivors[chosen]);
+    }
+
+    /// The power stays on: all that was acknowledged is there, and at most the write under way besides.
+    fn end_process(&mut self) {
+        let store = self.options.clone().open_in(Arc::new(self.disk.crash_clone(100, 0)));
+        let state = store.and_then(|store| read_all(&store, self.program.keys()));
+        let state = state.unwrap_or_else(|error| panic!("seed {}: {error}", self.seed));
+        let acknowledged = self.history.later().saturating_sub(1);
+        if let Err(complaint) = self.history.outlived(state, acknowledged) {
+            panic!("seed {}, after the end of a process: {complaint}", self.seed);
+        }
+    }
+
+    /// A disk after the failure, and its history.
+    fn survivor(&mut self, kept: u32) -> (MemoryFolder, History) {
+        let clone_seed = self.random.next_u64();
+        let disk = self.disk.crash_clone(kept, clone_seed);
+        let context = format!("seed {}, {kept} % of the unsynced kept", self.seed);
+        let mut history = self.history.clone();
+        // Another copy, so that the next failure may be one of recovery.
+        let copy = disk.crash_clone(100, 0);
+        let store = self.options.clone().open_in(Arc::new(copy));
+        let store = store.unwrap_or_else(|error| panic!("{context}: does not open: {error}"));
+        let state = read_all(&store, self.program.keys());
+        let state = state.unwrap_or_else(|error| panic!("{context}: cannot be read: {error}"));
+        let later = history.later();
+        let survived = history.survived(state, 0);
+        let survived = survived.unwrap_or_else(|complaint| panic!("{context}: {complaint}"));
+        self.tally.clones += 1;
+        self.tally.forgetful += u64::from(survived < later);
+        self.tally.lucky += u64::from(survived > 0);
+        self.tally.torn += u64::from(store.opened().torn.is_some());
+        (disk, history)
+    }
+}
+
+#[test]
+fn what_survives_a_power_failure_is_a_prefix_with_everything_durable_in_it() {
+    let clones = count(6_000, 200_000);
+    let mut total = Tally::default();
+    let mut seed = first_seed();
+    while total.clones < clones {
+        println!("seed {seed}");
+        let mut crashes = Crashes::new(seed);
+        (0..FAILURES).for_each(|_| crashes.fail());
+        total.add(&crashes.tally);
+        seed += 1;
+    }
+    let Tally { clones, forgetful, lucky, torn, opening } = total;
+    assert!(
+        [forgetful, lucky, torn, opening].iter().all(|&rare| rare > clones / 1_000),
+        "{total:?}"
+    );
+    report(
+        "crash",
+        &format!(
+            "{clones} crash clones ({opening} failures while opening; {lucky} clones with and {forgetful} without some of what was \
+             not durable, {torn} with a torn end): 0 lost, 0 revived, all prefixes"
+        ),
+    );
+}

@@ -1,0 +1,124 @@
+//! Every call of a program fails once, in each way: an error, still readable, and a prefix after opening again.
+
+use std::sync::Arc;
+
+use koel_store::{Durability, Error};
+use testkit::storage::{Failure, Fault, FaultyFolder, History, MemoryFolder, Op, Program, Random};
+
+use crate::trial::{Trial, count, first_seed, read_all, report, small};
+
+const OPERATIONS: usize = 2_000;
+const KEYS: usize = 30;
+
+struct Run {
+    folder: FaultyFolder<MemoryFolder>,
+    trial: Option<Trial>,
+    /// The operation that failed, and how.
+    failed: Option<(Op, Error)>,
+}
+
+fn program(seed: u64) -> Program {
+    Program::new(seed, KEYS, 10_000)
+}
+
+/// Runs the program of a seed until an operation fails.
+fn run(seed: u64, fault: Option<Fault>) -> Run {
+    let folder = FaultyFolder::new(MemoryFolder::new(), fault);
+    let mut program = program(seed);
+    let opened = Trial::open(Arc::new(folder.clone()), &small(seed), &program, History::new());
+    let Ok(mut trial) = opened else { return Run { folder, trial: None, failed: None } };
+    for op in program.by_ref().take(OPERATIONS) {
+        if let Err(error) = trial.step(op.clone()) {
+            return Run { folder, trial: Some(trial), failed: Some((op, error)) };
+        }
+    }
+    Run { folder, trial: Some(trial), failed: None }
+}
+
+/// What was written is still read after the failure; a store that failed to write or to sync takes no more.
+fn check_still_open(trial: &Trial, op: &Op, struck: &str, seed: u64, context: &str) {
+    let Some(store) = &trial.store else { return };
+    let state = read_all(store, program(seed).keys());
+    let state = state.unwrap_or_else(|error| panic!("{context}: cannot be read: {error}"));
+    let in_doubt = usize::from(matches!(op, Op::Write { .. }));
+    let mut history = trial.history.clone();
+    let all = history.later().saturating_sub(in_doubt);
+    if let Err(complaint) = history.survived(state, all) {
+        panic!("{context}: still open, {complaint}");
+    }
+    if matches!(op, Op::Write { .. } | Op::Sync) && ["write", "sync"].contains(&struck) {
+        let again = store.put(b"0", b"", Durability::None);
+        assert!(again.is_err(), "{context}: took a write after one that failed");
+    }
+}
+
+/// The same folder opens again, and so does what a power failure would leave of it.
+fn check_reopened(run: Run, seed: u64, context: &str) {
+    let Run { folder, trial, failed } = run;
+    let history = trial.as_ref().map_or_else(History::new, |trial| trial.history.clone());
+    let in_doubt = usize::from(matches!(failed, Some((Op::Write { .. }, _))));
+    let disk = folder.inner().clone();
+    let clones = [0, 50, 100].map(|kept| disk.crash_clone(kept, seed));
+    drop(trial);
+    let acknowledged = history.later().saturating_sub(in_doubt);
+    let folders = [(disk, acknowledged)].into_iter().chain(clones.map(|clone| (clone, 0)));
+    for (number, (disk, at_least)) in folders.enumerate() {
+        let store = small(seed).open_in(Arc::new(disk));
+        let store = store.unwrap_or_else(|error| panic!("{context}, {number}: {error}"));
+        let state = read_all(&store, program(seed).keys());
+        let state = state.unwrap_or_else(|error| panic!("{context}, {number}: {error}"));
+        if let Err(complaint) = history.clone().survived(state, at_least) {
+            panic!("{context}, {number}: {complaint}");
+        }
+        store.put(b"0", b"after", Durability::Synced).expect("a healthy store takes a write");
+    }
+}
+
+fn strike(seed: u64, fault: Fault) {
+    let run = run(seed, Some(fault));
+    let context = format!("seed {seed}, {fault:?}, {:?}", run.folder.struck());
+    if fault.failure == Failure::Short {
+        assert!(run.trial.is_some() && run.failed.is_none(), "{context}: {:?}", run.failed);
+    }
+    if let (Some(trial), Some((op, _))) = (&run.trial, &run.failed) {
+        let struck = run.folder.struck().map_or("", |call| call.verb);
+        check_still_open(trial, op, struck, seed, &context);
+    }
+    check_reopened(run, seed, &context);
+}
+
+#[test]
+fn every_call_fails_once_in_each_way() {
+    let seed = first_seed();
+    let calls = run(seed, None).folder.calls();
+    // A slice takes every so many-th call, and ends with the last.
+    let stride = calls.div_ceil(count(150, calls)).max(1);
+    let mut faults = 0_u64;
+    for at in (0..calls).rev().step_by(usize::try_from(stride).unwrap()) {
+        for failure in [Failure::Eio, Failure::Enospc, Failure::Short] {
+            strike(seed, Fault { at, lasting: false, failure });
+            faults += 1;
+        }
+    }
+    report(
+        "faults",
+        &format!("{OPERATIONS} operations, {calls} calls, {faults} faults: all sound"),
+    );
+}
+
+#[test]
+fn a_disk_that_is_full_and_then_is_not_loses_nothing() {
+    let disks = count(40, 1_000);
+    for seed in (first_seed()..).take(usize::try_from(disks).unwrap()) {
+        let calls = run(seed, None).folder.calls();
+        let at = Random::new(seed).next_u64() % calls;
+        let run = run(seed, Some(Fault { at, lasting: true, failure: Failure::Enospc }));
+        let context = format!("seed {seed}, full from call {at}");
+        if let (Some(trial), Some((op, _))) = (&run.trial, &run.failed) {
+            check_still_open(trial, op, "write", seed, &context);
+        }
+        run.folder.heal();
+        check_reopened(run, seed, &context);
+    }
+    report("full disk", &format!("{disks} disks: 0 lost"));
+}

@@ -1,0 +1,150 @@
+//! Threads that write, one that iterates, a compaction in the background, and power failures in the midst of it.
+//!
+//! Each thread counts: its n-th batch puts n under two keys and under one of sixteen, so that any state tells how far the thread was and
+//! whether it is a state that ever was. An iteration must be of one moment, and a crash clone must have what was acknowledged as durable
+//! before it was taken.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use koel_store::{Batch, Durability, LogStore, Options};
+use testkit::storage::{MemoryFolder, Random, State};
+
+use crate::trial::{count, first_seed, iterate, report};
+
+const THREADS: usize = 4;
+const SLOTS: u64 = 16;
+const FIRST: u64 = 1000;
+const SECOND: u64 = 1001;
+
+/// How far each thread is.
+#[derive(Debug, Default)]
+struct Progress {
+    begun: [AtomicU64; THREADS],
+    acknowledged: [AtomicU64; THREADS],
+    stop: AtomicBool,
+}
+
+fn read(counters: &[AtomicU64; THREADS]) -> [u64; THREADS] {
+    counters.each_ref().map(|counter| counter.load(Ordering::SeqCst))
+}
+
+fn key(thread: usize, slot: u64) -> Vec<u8> {
+    [(thread as u64).to_le_bytes(), slot.to_le_bytes()].concat()
+}
+
+fn options() -> Options {
+    Options::default().segment_bytes(8192).background_compaction(true)
+}
+
+fn write(store: &LogStore, progress: &Progress, thread: usize) {
+    let mut random = Random::new(thread as u64);
+    for number in 1.. {
+        if progress.stop.load(Ordering::SeqCst) {
+            return;
+        }
+        progress.begun[thread].store(number, Ordering::SeqCst);
+        let mut batch = Batch::new();
+        for slot in [FIRST, number % SLOTS, SECOND] {
+            batch.put(&key(thread, slot), &number.to_le_bytes()).unwrap();
+        }
+        let synced = random.chance(30);
+        let durability = if synced { Durability::Synced } else { Durability::None };
+        store.write(&batch, durability).unwrap();
+        if synced {
+            progress.acknowledged[thread].store(number, Ordering::SeqCst);
+        }
+    }
+}
+
+/// How far each thread is in a state, which must be one that was.
+fn progress_in(state: &State, context: &str) -> [u64; THREADS] {
+    let number = |thread, slot| {
+        let value = state.get(&key(thread, slot));
+        value.map_or(0, |value| u64::from_le_bytes(value[..].try_into().unwrap()))
+    };
+    std::array::from_fn(|thread| {
+        let last = number(thread, FIRST);
+        assert_eq!(last, number(thread, SECOND), "{context}: half a batch of thread {thread}");
+        for slot in 0..SLOTS {
+            // The last number up to `last` that leaves this remainder.
+            let expected = (last + SLOTS - slot) / SLOTS * SLOTS + slot;
+            let expected = expected.saturating_sub(SLOTS);
+            assert_eq!(number(thread, slot), expected, "{context}: thread {thread}, slot {slot}");
+        }
+        last
+    })
+}
+
+fn assert_between(low: [u64; THREADS], found: [u64; THREADS], high: [u64; THREADS], what: &str) {
+    for thread in 0..THREADS {
+        assert!(
+            low[thread] <= found[thread] && found[thread] <= high[thread],
+            "{what}: thread {thread}, {} not in {}..={}",
+            found[thread],
+            low[thread],
+            high[thread]
+        );
+    }
+}
+
+fn crash(folder: &MemoryFolder, progress: &Progress, random: &mut Random, what: &str) {
+    let kept = [0, 50, 100][random.below(3)];
+    let low = read(&progress.acknowledged);
+    let clone = folder.crash_clone(kept, random.next_u64());
+    let high = read(&progress.begun);
+    let opened = options().background_compaction(false).open_in(Arc::new(clone));
+    let store = opened.unwrap_or_else(|error| panic!("{what}, {kept} % kept: {error}"));
+    let state = iterate(&store).unwrap_or_else(|error| panic!("{what}, {kept} % kept: {error}"));
+    assert_between(low, progress_in(&state, what), high, what);
+}
+
+/// The lower bound of an iteration is one before what had begun: that write may still be under way.
+fn iteration(store: &LogStore, progress: &Progress, what: &str) {
+    let low = read(&progress.begun).map(|begun| begun.saturating_sub(1));
+    let state = iterate(store).unwrap();
+    let high = read(&progress.begun);
+    assert_between(low, progress_in(&state, what), high, what);
+}
+
+fn run(seed: u64) {
+    let (folder, progress) = (MemoryFolder::new(), Progress::default());
+    let store = options().open_in(Arc::new(folder.clone())).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (store, progress) = (&store, &progress);
+            scope.spawn(move || write(store, progress, thread));
+        }
+        // Ends the others also where this one fails.
+        let stop = Stop(&progress);
+        let mut random = Random::new(seed);
+        for round in 0..10 {
+            let what = format!("seed {seed}, round {round}");
+            crash(&folder, &progress, &mut random, &format!("{what}, crash"));
+            iteration(&store, &progress, &format!("{what}, iteration"));
+        }
+        drop(stop);
+    });
+    let all = read(&progress.begun);
+    assert_eq!(progress_in(&iterate(&store).unwrap(), "at the end"), all);
+    store.close().unwrap();
+    let store = options().open_in(Arc::new(folder)).unwrap();
+    assert_eq!(progress_in(&iterate(&store).unwrap(), "opened again"), all);
+}
+
+struct Stop<'a>(&'a Progress);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn threads_lose_nothing_and_iterations_are_of_one_moment() {
+    let runs = count(40, 1_000);
+    for seed in (first_seed()..).take(usize::try_from(runs).unwrap()) {
+        run(seed);
+    }
+    report("threads", &format!("{runs} runs of {THREADS} threads, 10 crash clones each: 0 lost"));
+}

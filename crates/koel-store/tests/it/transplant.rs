@@ -1,0 +1,137 @@
+//! Sound records where they do not belong: a disk that writes to the wrong place, or returns an old sector, keeps every byte of a record and
+//! deceives who checks the bytes alone.
+//!
+//! All records have one length and every key is written twice, so any record can stand exactly in the place of any other, the old one of a key
+//! in that of the new one first of all.
+
+use std::sync::Arc;
+
+use koel_store::{Durability, Options};
+use testkit::storage::{MemoryFolder, Random, State};
+
+use crate::trial::{count, first_seed, iterate, report};
+
+/// Bytes in front of the key, and of a record with its key of 8 and its value of 32 bytes.
+const HEAD: usize = 24;
+const RECORD: usize = HEAD + 8 + 32;
+const KEYS: usize = 500;
+
+type Image = std::collections::BTreeMap<String, Vec<u8>>;
+
+fn options() -> Options {
+    Options::default().segment_bytes(8192).background_compaction(false).seed(first_seed())
+}
+
+fn key(number: usize) -> Vec<u8> {
+    format!("key{number:05}").into_bytes()
+}
+
+/// The files of a store, and what is in it.
+fn store() -> (Image, State) {
+    let folder = MemoryFolder::new();
+    let store = options().open_in(Arc::new(folder.clone())).unwrap();
+    let mut random = Random::new(first_seed());
+    let mut state = State::new();
+    for _ in 0..2 {
+        for number in 0..KEYS {
+            let value = random.bytes(32);
+            store.put(&key(number), &value, Durability::None).unwrap();
+            state.insert(key(number), value);
+        }
+    }
+    store.close().unwrap();
+    (folder.contents(), state)
+}
+
+/// Where the records of a key are, the older one first.
+fn places(image: &Image, number: usize) -> Vec<(String, usize)> {
+    let key = key(number);
+    let logs = image.iter().filter(|(name, _)| name.ends_with(".log"));
+    let places: Vec<(String, usize)> = logs
+        .flat_map(|(name, bytes)| {
+            let at = (0..bytes.len() - 8).filter(|&at| bytes[at..at + 8] == key);
+            at.map(|at| (name.clone(), at - HEAD)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(places.len(), 2, "records of this length, in logs that are in order");
+    places
+}
+
+fn record(image: &Image, place: &(String, usize)) -> Vec<u8> {
+    image[&place.0][place.1..place.1 + RECORD].to_vec()
+}
+
+fn put(image: &mut Image, place: &(String, usize), record: &[u8]) {
+    image.get_mut(&place.0).unwrap()[place.1..place.1 + RECORD].copy_from_slice(record);
+}
+
+/// Opens and reads everything; the state must be right if nothing is reported.
+#[track_caller]
+fn judge(image: Image, state: &State, what: &str) -> bool {
+    let Ok(store) = options().open_in(Arc::new(MemoryFolder::with(image))) else { return true };
+    let mut reported = false;
+    for (key, value) in state {
+        match store.get(key) {
+            Ok(found) => assert!(found.as_ref() == Some(value), "{what}: a wrong answer"),
+            Err(_) => reported = true,
+        }
+    }
+    match iterate(&store) {
+        Ok(found) => assert!(found == *state, "{what}: a wrong iteration"),
+        Err(_) => reported = true,
+    }
+    reported
+}
+
+#[test]
+fn an_old_record_in_the_place_of_the_new_one_is_reported() {
+    let (image, state) = store();
+    let mut random = Random::new(first_seed());
+    let trials = count(100, 2_000);
+    for _ in 0..trials {
+        let number = random.below(KEYS);
+        let places = places(&image, number);
+        let mut damaged = image.clone();
+        put(&mut damaged, &places[1], &record(&image, &places[0]));
+        assert!(judge(damaged, &state, "old for new"), "key {number}: nothing was said");
+    }
+    report("old for new", &format!("{trials} records: all reported"));
+}
+
+#[test]
+fn records_in_the_place_of_others_are_reported() {
+    let (image, state) = store();
+    let mut random = Random::new(first_seed());
+    let trials = count(100, 2_000);
+    for _ in 0..trials {
+        let (one, other) = (random.below(KEYS), random.below(KEYS));
+        if one == other {
+            continue;
+        }
+        let (here, there) = (&places(&image, one)[1], &places(&image, other)[1]);
+        let mut damaged = image.clone();
+        put(&mut damaged, here, &record(&image, there));
+        put(&mut damaged, there, &record(&image, here));
+        assert!(judge(damaged, &state, "swapped"), "keys {one} and {other}: nothing was said");
+    }
+    report("swapped records", &format!("{trials} pairs: all reported"));
+}
+
+#[test]
+fn logs_of_one_length_in_the_place_of_each_other_are_reported() {
+    let (image, state) = store();
+    let logs: Vec<&String> = image.keys().filter(|name| name.ends_with(".log")).collect();
+    let mut pairs = 0;
+    for (number, &one) in logs.iter().enumerate() {
+        for &other in &logs[number + 1..] {
+            if image[one].len() == image[other].len() {
+                let mut damaged = image.clone();
+                damaged.insert(one.clone(), image[other].clone());
+                damaged.insert(other.clone(), image[one].clone());
+                assert!(judge(damaged, &state, "swapped logs"), "{one}, {other}");
+                pairs += 1;
+            }
+        }
+    }
+    assert!(pairs > 3);
+}

@@ -1,0 +1,188 @@
+//! A store beside the history that it must agree with, and how long a trial is.
+
+use std::env;
+use std::io::Read;
+use std::sync::Arc;
+
+use koel_store::files::Folder;
+use koel_store::{Batch, Durability, Error, LogStore, Options};
+use testkit::storage::{History, Op, Program, Random, State, Write};
+
+/// Trials to do: what `KOEL_RELIABILITY` asks for.
+pub(crate) fn count(slice: u64, full: u64) -> u64 {
+    match env::var("KOEL_RELIABILITY").as_deref() {
+        Err(_) | Ok("") => slice,
+        Ok("full") => full,
+        Ok(number) => number.parse().expect("KOEL_RELIABILITY is `full` or a number"),
+    }
+}
+
+/// The first seed: what `KOEL_SEED` asks for, or 1.
+pub(crate) fn first_seed() -> u64 {
+    env::var("KOEL_SEED").map_or(1, |seed| seed.parse().expect("KOEL_SEED is a number"))
+}
+
+/// The line that `scripts/reliability` looks for.
+pub(crate) fn report(name: &str, what: &str) {
+    println!("reliability {name}: seed {}, {what}", first_seed());
+}
+
+/// Options that reach rare paths: small segments, nothing in the background.
+pub(crate) fn small(seed: u64) -> Options {
+    let mut random = Random::new(seed);
+    let segment = [4096, 8192, 20_000, 65_536][random.below(4)];
+    Options::default().seed(seed).segment_bytes(segment).background_compaction(false)
+}
+
+/// A store, the history of its writes, and the program that goes on.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    pub(crate) store: Option<LogStore>,
+    pub(crate) history: History,
+    folder: Arc<dyn Folder>,
+    options: Options,
+    keys: Vec<Vec<u8>>,
+}
+
+impl Trial {
+    /// Opens the store of a folder that holds what `history` says.
+    pub(crate) fn open(
+        folder: Arc<dyn Folder>,
+        options: &Options,
+        program: &Program,
+        history: History,
+    ) -> Result<Self, Error> {
+        let store = Some(options.clone().open_in(Arc::clone(&folder))?);
+        let keys = program.keys().to_vec();
+        Ok(Self { store, history, folder, options: options.clone(), keys })
+    }
+
+    pub(crate) fn store(&self) -> &LogStore {
+        self.store.as_ref().expect("an open store")
+    }
+
+    /// Does one operation and compares what it says. After an error the write under way is in the history, and may be in the store.
+    pub(crate) fn step(&mut self, op: Op) -> Result<(), Error> {
+        match op {
+            Op::Write { changes, synced } => self.write(changes, synced),
+            Op::Get(key) => self.check_key(&key),
+            Op::Sync => {
+                self.store().sync()?;
+                self.history.synced();
+                Ok(())
+            }
+            Op::Compact => self.store().compact().map(drop),
+            Op::Iterate => {
+                self.compare(iterate(self.store())?);
+                Ok(())
+            }
+            Op::Reopen => self.reopen(),
+        }
+    }
+
+    fn write(&mut self, changes: Write, synced: bool) -> Result<(), Error> {
+        let durability = if synced { Durability::Synced } else { Durability::None };
+        match self.try_write(&changes, durability) {
+            // Refused before anything was written.
+            Err(Error::BatchTooLarge { .. }) => return Ok(()),
+            Err(error) => {
+                self.history.write(changes);
+                return Err(error);
+            }
+            Ok(()) => self.history.write(changes),
+        }
+        if synced {
+            self.history.synced();
+        }
+        Ok(())
+    }
+
+    fn try_write(&self, changes: &Write, durability: Durability) -> Result<(), Error> {
+        match &changes[..] {
+            [(key, Some(value))] if value.len() % 16 == 1 => {
+                let len = value.len() as u64;
+                self.store().put_reader(key, len, &value[..], durability)
+            }
+            [(key, Some(value))] => self.store().put(key, value, durability),
+            [(key, None)] => {
+                let there = self.store().delete(key, durability)?;
+                assert_eq!(there, self.history.now().contains_key(key), "deleting {key:02x?}");
+                Ok(())
+            }
+            _ => {
+                let mut batch = Batch::new();
+                for (key, value) in changes {
+                    match value {
+                        Some(value) => batch.put(key, value)?,
+                        None => batch.delete(key)?,
+                    };
+                }
+                self.store().write(&batch, durability)
+            }
+        }
+    }
+
+    /// Closes and opens again; nothing is lost, and what was closed is durable.
+    pub(crate) fn reopen(&mut self) -> Result<(), Error> {
+        self.store.take().map_or(Ok(()), LogStore::close)?;
+        self.history.synced();
+        self.store = Some(self.options.clone().open_in(Arc::clone(&self.folder))?);
+        Ok(())
+    }
+
+    fn check_key(&self, key: &[u8]) -> Result<(), Error> {
+        let expected = self.history.now().get(key);
+        let found = self.store().get(key)?;
+        assert!(found.as_ref() == expected, "get of {key:02x?}: {found:02x?}");
+        assert_eq!(self.store().contains(key)?, expected.is_some(), "contains {key:02x?}");
+        let mut streamed = None;
+        if let Some(mut reader) = self.store().get_reader(key)? {
+            let mut bytes = Vec::new();
+            assert_eq!(Some(reader.len()), expected.map(|value| value.len() as u64));
+            // The reader says what is wrong as an `io::Error`.
+            match reader.read_to_end(&mut bytes) {
+                Ok(_) => streamed = Some(bytes),
+                Err(_) => return Ok(()),
+            }
+        }
+        assert!(streamed.as_ref() == expected, "reader of {key:02x?}");
+        Ok(())
+    }
+
+    fn compare(&self, found: State) {
+        let mut history = self.history.clone();
+        let all = history.later();
+        if let Err(complaint) = history.survived(found, all) {
+            panic!("{complaint}");
+        }
+    }
+
+    /// Compares everything, and verifies every byte.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.compare(read_all(self.store(), &self.keys)?);
+        let verified = self.store().verify(|_, _| ())?;
+        assert!(verified.damages.is_empty(), "{:?}", verified.damages);
+        Ok(())
+    }
+}
+
+/// Everything in a store, by iteration.
+#[track_caller]
+pub(crate) fn iterate(store: &LogStore) -> Result<State, Error> {
+    let mut state = State::new();
+    for entry in store.iter() {
+        let (key, value) = entry?;
+        assert_eq!(state.insert(key, value), None, "a key came twice");
+    }
+    Ok(state)
+}
+
+/// Everything in a store, by iteration and key by key, which must be the same.
+pub(crate) fn read_all(store: &LogStore, keys: &[Vec<u8>]) -> Result<State, Error> {
+    let state = iterate(store)?;
+    for key in keys {
+        assert!(store.get(key)?.as_ref() == state.get(key), "get and iter differ, {key:02x?}");
+    }
+    assert!(state.keys().all(|key| keys.contains(key)), "a key that no one wrote");
+    Ok(state)
+}

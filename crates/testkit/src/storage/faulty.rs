@@ -1,0 +1,325 @@
+//! A folder whose n-th call fails.
+//!
+//! Calls are counted from 0 over the folder and all its files, in the order in which they arrive; [`FaultyFolder::calls`] of a run without a
+//! fault says how many there are to fail. A call that fails may have happened in part, as POSIX has it: an `Eio` write has written half of its
+//! bytes.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use koel_store::files::{File, Folder};
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The device fails: of the first write that fails half is written, anything else is not done. Lasting, it is the power that fails.
+    Eio,
+    /// The disk is full: what needs room is not done. Reading, cutting off and removing go on.
+    Enospc,
+    /// A read or write stops half way, without an error; other calls are not disturbed.
+    Short,
+}
+
+/// Which calls fail, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The first call that fails.
+    pub at: u64,
+    /// Whether all later ones fail too.
+    pub lasting: bool,
+    /// How they fail.
+    pub failure: Failure,
+}
+
+/// One call, for a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What was asked: `open`, `write`, ..
+    pub verb: &'static str,
+    /// Of which file; nothing where the folder itself was asked.
+    pub name: String,
+    /// Where it reads or writes, or the length it sets.
+    pub offset: u64,
+    /// How many bytes it reads or writes.
+    pub bytes: usize,
+}
+
+/// A folder around another one.
+#[derive(Clone, Debug)]
+pub struct FaultyFolder<F> {
+    inner: F,
+    counter: Counter,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Counter(Arc<Mutex<Counted>>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    calls: u64,
+    fault: Option<Fault>,
+    struck: Option<Call>,
+    failed: u64,
+    trace: Option<Vec<Call>>,
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    name: String,
+    inner: Arc<dyn File>,
+    counter: Counter,
+}
+
+impl<F> FaultyFolder<F> {
+    /// Wraps a folder; without a fault it only counts.
+    pub fn new(inner: F, fault: Option<Fault>) -> Self {
+        let counted = Counted { fault, ..Counted::default() };
+        Self { inner, counter: Counter(Arc::new(Mutex::new(counted))) }
+    }
+
+    /// The folder inside.
+    pub fn inner(&self) -> &F {
+        &self.inner
+    }
+
+    /// Calls so far.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.counter.get().calls
+    }
+
+    /// The first call that failed.
+    #[must_use]
+    pub fn struck(&self) -> Option<Call> {
+        self.counter.get().struck.clone()
+    }
+
+    /// No call fails from now on.
+    pub fn heal(&self) {
+        self.counter.get().fault = None;
+    }
+
+    /// Remembers every call from now on.
+    pub fn record(&self) {
+        self.counter.get().trace = Some(Vec::new());
+    }
+
+    /// The calls since [`record`](Self::record).
+    #[must_use]
+    pub fn trace(&self) -> Vec<Call> {
+        self.counter.get().trace.clone().unwrap_or_default()
+    }
+
+    fn file(&self, name: &str, inner: Arc<dyn File>) -> Arc<dyn File> {
+        Arc::new(FaultyFile { name: name.to_owned(), inner, counter: self.counter.clone() })
+    }
+
+    fn call(&self, verb: &'static str, name: &str) -> io::Result<()> {
+        let call = Call { verb, name: name.to_owned(), offset: 0, bytes: 0 };
+        self.counter.count(call).map_or(Ok(()), Failure::refuse)
+    }
+}
+
+impl Failure {
+    fn error(self) -> io::Error {
+        match self {
+            Self::Eio => io::Error::other("injected: input/output error"),
+            Self::Enospc | Self::Short => io::ErrorKind::StorageFull.into(),
+        }
+    }
+
+    /// The end of a call that moves no bytes.
+    fn refuse(self) -> io::Result<()> {
+        if self == Self::Short { Ok(()) } else { Err(self.error()) }
+    }
+}
+
+impl Counter {
+    fn get(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call, and says whether and how it fails.
+    fn count(&self, call: Call) -> Option<Failure> {
+        let mut counted = self.get();
+        let number = counted.calls;
+        counted.calls += 1;
+        if let Some(trace) = &mut counted.trace {
+            trace.push(call.clone());
+        }
+        let Fault { at, lasting, failure } = counted.fault?;
+        let needs_room = ["create", "rename", "write", "grow", "sync"].contains(&call.verb);
+        let strikes = if lasting { at <= number } else { at == number };
+        if !strikes || failure == Failure::Enospc && !needs_room {
+            return None;
+        }
+        counted.struck.get_or_insert(call);
+        counted.failed += 1;
+        Some(failure)
+    }
+
+    /// Whether only one call failed so far.
+    fn first(&self) -> bool {
+        self.get().failed == 1
+    }
+}
+
+impl<F: Folder> Folder for FaultyFolder<F> {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        self.call("open", name)?;
+        Ok(self.file(name, self.inner.open(name)?))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        self.call("create", name)?;
+        Ok(self.file(name, self.inner.create(name)?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.call("rename", from)?;
+        self.inner.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.call("remove", name)?;
+        self.inner.remove(name)
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.call("list", "")?;
+        self.inner.list()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.call("sync", "")?;
+        self.inner.sync()
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
+        self.call("lock", "")?;
+        self.inner.lock()
+    }
+}
+
+impl FaultyFile {
+    fn count(&self, verb: &'static str, offset: u64, bytes: usize) -> Option<Failure> {
+        self.counter.count(Call { verb, name: self.name.clone(), offset, bytes })
+    }
+}
+
+impl File for FaultyFile {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let half = into.len().div_ceil(2);
+        match self.count("read", offset, into.len()) {
+            None => self.inner.read_at(into, offset),
+            Some(Failure::Short) => self.inner.read_at(&mut into[..half], offset),
+            Some(failure) => Err(failure.error()),
+        }
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let half = &bytes[..bytes.len().div_ceil(2)];
+        match self.count("write", offset, bytes.len()) {
+            None => self.inner.write_at(bytes, offset),
+            Some(Failure::Short) => self.inner.write_at(half, offset),
+            Some(Failure::Enospc) => Err(Failure::Enospc.error()),
+            Some(Failure::Eio) => {
+                if self.counter.first() {
+                    self.inner.write_at(half, offset)?;
+                }
+                Err(Failure::Eio.error())
+            }
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.count("len", 0, 0).map_or(Ok(()), Failure::refuse)?;
+        self.inner.len()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let grows = self.inner.len()? < len;
+        let verb = if grows { "grow" } else { "cut" };
+        self.count(verb, len, 0).map_or(Ok(()), Failure::refuse)?;
+        self.inner.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.count("sync", 0, 0).map_or(Ok(()), Failure::refuse)?;
+        self.inner.sync()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::MemoryFolder;
+
+    /// Nine calls of every kind, up to the first that fails.
+    fn program(folder: &dyn Folder) -> io::Result<()> {
+        let file = folder.create("a")?;
+        let mut bytes: &[u8] = b"abcdefgh";
+        let mut end = 0;
+        while !bytes.is_empty() {
+            let written = file.write_at(bytes, end)?;
+            bytes = &bytes[written..];
+            end += written as u64;
+        }
+        file.sync()?;
+        folder.sync()?;
+        file.set_len(4)?;
+        folder.rename("a", "b")?;
+        let file = folder.open("b")?;
+        file.read_at(&mut [0; 4], 0)?;
+        folder.remove("b")
+    }
+
+    fn with(at: u64, lasting: bool, failure: Failure) -> FaultyFolder<MemoryFolder> {
+        FaultyFolder::new(MemoryFolder::new(), Some(Fault { at, lasting, failure }))
+    }
+
+    #[test]
+    fn every_call_of_a_program_can_fail_once() {
+        let counted = FaultyFolder::new(MemoryFolder::new(), None);
+        counted.record();
+        program(&counted).unwrap();
+        assert_eq!((counted.calls(), counted.trace().len()), (9, 9));
+        for (at, call) in (0..).zip(counted.trace()) {
+            let folder = with(at, false, Failure::Eio);
+            assert!(program(&folder).is_err());
+            assert_eq!(folder.struck(), Some(call));
+            assert_eq!(folder.calls(), at + 1);
+        }
+    }
+
+    #[test]
+    fn a_full_disk_stops_only_what_needs_room() {
+        let failing = (0..9).filter(|&at| program(&with(at, false, Failure::Enospc)).is_err());
+        assert_eq!(failing.collect::<Vec<_>>(), [0, 1, 2, 3, 5]);
+        let folder = with(1, true, Failure::Enospc);
+        assert_eq!(program(&folder).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert!(folder.remove("a").is_ok() && folder.create("c").is_err());
+        folder.heal();
+        assert!(folder.create("c").is_ok());
+    }
+
+    #[test]
+    fn a_short_write_is_no_error_and_writes_half_and_a_failed_one_may() {
+        let folder = with(1, false, Failure::Short);
+        program(&folder).unwrap();
+        assert_eq!(folder.calls(), 10, "the other half took a call of its own");
+        let folder = with(1, false, Failure::Eio);
+        assert!(program(&folder).is_err());
+        assert_eq!(folder.inner().contents()["a"], b"abcd");
+    }
+
+    #[test]
+    fn after_the_power_failed_nothing_is_written() {
+        let folder = with(1, true, Failure::Eio);
+        assert!(program(&folder).is_err());
+        let file = MemoryFolder::open(folder.inner(), "a").unwrap();
+        assert_eq!(file.len().unwrap(), 4);
+        assert!(folder.open("a").is_err() && folder.sync().is_err());
+        assert_eq!(folder.inner().contents()["a"], b"abcd");
+    }
+}

@@ -1,0 +1,211 @@
+//! What a store must hold: all writes that were made durable, and of the later ones a prefix.
+//!
+//! [`History`] is told of each write before the store says what came of it, and of each moment up to which everything is durable. After a
+//! crash [`History::survived`] compares the store with every state it may be in: the durable one, that with the first later write, with
+//! the first two, and so on; a batch is one write, so half a batch is none of them. A lost write, a deleted key that is back and a write
+//! that survives one before it all show as a state that never was.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+
+/// The keys and values of a store.
+pub type State = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What is done at once: keys with their new values, or with none to delete them.
+pub type Write = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+/// The writes of a store, in order.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    durable: State,
+    later: VecDeque<Write>,
+    now: State,
+}
+
+impl History {
+    /// The history of an empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Notes a write that the store is asked to do.
+    pub fn write(&mut self, changes: Write) {
+        apply(&mut self.now, &changes);
+        self.later.push_back(changes);
+    }
+
+    /// All writes so far are durable.
+    pub fn synced(&mut self) {
+        self.later.clear();
+        self.durable.clone_from(&self.now);
+    }
+
+    /// The state after all writes.
+    #[must_use]
+    pub fn now(&self) -> &State {
+        &self.now
+    }
+
+    /// Writes since the durable ones.
+    #[must_use]
+    pub fn later(&self) -> usize {
+        self.later.len()
+    }
+
+    /// Takes `found` for the new beginning if it is the state after all durable writes and a prefix of the later ones, of which the first
+    /// `acknowledged` must be in it. Says how many are.
+    ///
+    /// # Errors
+    /// What is wrong with it, where it is no such state.
+    pub fn survived(&mut self, found: State, acknowledged: usize) -> Result<usize, String> {
+        let count = self.prefix(&found, acknowledged)?;
+        *self = Self { durable: found.clone(), later: VecDeque::new(), now: found };
+        Ok(count)
+    }
+
+    /// The same after the end of a process, when nothing became durable that was not.
+    ///
+    /// # Errors
+    /// As for [`survived`](Self::survived).
+    pub fn outlived(&mut self, found: State, acknowledged: usize) -> Result<usize, String> {
+        let count = self.prefix(&found, acknowledged)?;
+        self.later.truncate(count);
+        self.now = found;
+        Ok(count)
+    }
+
+    /// How many of the later writes are in `found`.
+    fn prefix(&self, found: &State, acknowledged: usize) -> Result<usize, String> {
+        let mut state = self.durable.clone();
+        let mut count = 0;
+        while count < acknowledged || state != *found {
+            let Some(write) = self.later.get(count) else { return Err(self.complaint(found)) };
+            apply(&mut state, write);
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The keys that are not as they were at any time since all was durable; if there are none, no single moment had them all.
+    fn complaint(&self, found: &State) -> String {
+        let mut possible: BTreeMap<&[u8], Vec<Option<&[u8]>>> = BTreeMap::new();
+        for (key, value) in &self.durable {
+            possible.entry(key).or_default().push(Some(value));
+        }
+        for (key, value) in self.later.iter().flatten() {
+            let values = possible.entry(key).or_default();
+            if values.is_empty() {
+                values.push(None);
+            }
+            values.push(value.as_deref());
+        }
+        for key in found.keys() {
+            possible.entry(key).or_default();
+        }
+        let mut text = format!("a state that never was, {} later writes", self.later.len());
+        for (key, values) in possible {
+            let value = found.get(key).map(Vec::as_slice);
+            if !values.contains(&value) {
+                write!(text, "\n  key {} is {}, ", hex(key), brief(value)).expect("a string");
+                let were: Vec<String> = values.into_iter().map(brief).collect();
+                write!(text, "was {}", were.join(" then ")).expect("a string");
+            }
+        }
+        text
+    }
+}
+
+/// Makes the changes to a state.
+pub(super) fn apply(state: &mut State, changes: &Write) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => drop(state.insert(key.clone(), value.clone())),
+            None => drop(state.remove(key)),
+        }
+    }
+}
+
+fn brief(value: Option<&[u8]>) -> String {
+    match value {
+        None => "absent".to_owned(),
+        Some(value) => {
+            let first = &value[..value.len().min(8)];
+            format!("{}.. of {} bytes", hex(first), value.len())
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(pairs: &[(&str, &str)]) -> State {
+        pairs.iter().map(|(key, value)| (key.as_bytes().into(), value.as_bytes().into())).collect()
+    }
+
+    fn put(key: &str, value: &str) -> (Vec<u8>, Option<Vec<u8>>) {
+        (key.into(), Some(value.into()))
+    }
+
+    /// a = 1 durable; then a and b in one batch, then b deleted.
+    fn history() -> History {
+        let mut history = History::new();
+        history.write(vec![put("a", "1")]);
+        history.synced();
+        history.write(vec![put("a", "2"), put("b", "2")]);
+        history.write(vec![("b".into(), None)]);
+        history
+    }
+
+    #[test]
+    fn each_prefix_is_accepted_and_becomes_the_new_beginning() {
+        let prefixes = [
+            (state(&[("a", "1")]), 0),
+            (state(&[("a", "2"), ("b", "2")]), 1),
+            (state(&[("a", "2")]), 2),
+        ];
+        assert_eq!(*history().now(), prefixes[2].0);
+        for (prefix, count) in prefixes {
+            let mut history = history();
+            assert_eq!(history.survived(prefix.clone(), 0), Ok(count));
+            assert_eq!((history.now(), history.later()), (&prefix, 0));
+        }
+    }
+
+    #[test]
+    fn a_lost_write_half_a_batch_a_hole_and_a_revived_key_are_refused() {
+        for wrong in [
+            state(&[]),
+            state(&[("a", "2"), ("b", "1")]),
+            state(&[("a", "1"), ("b", "2")]),
+            state(&[("a", "2"), ("c", "2")]),
+        ] {
+            assert!(history().survived(wrong, 0).is_err());
+        }
+        let mut history = history();
+        history.synced();
+        let revived = state(&[("a", "2"), ("b", "2")]);
+        let complaint = history.survived(revived, 0).unwrap_err();
+        assert!(complaint.contains("62 is 32.. of 1 bytes"), "{complaint}");
+    }
+
+    #[test]
+    fn what_outlives_a_process_is_still_not_durable() {
+        let mut history = history();
+        assert_eq!(history.outlived(state(&[("a", "2"), ("b", "2")]), 0), Ok(1));
+        assert_eq!((history.now(), history.later()), (&state(&[("a", "2"), ("b", "2")]), 1));
+        assert_eq!(history.clone().survived(state(&[("a", "1")]), 0), Ok(0));
+        assert!(history.survived(state(&[("a", "2")]), 0).is_err(), "that write is gone for good");
+    }
+
+    #[test]
+    fn acknowledged_writes_may_be_asked_for() {
+        assert!(history().survived(state(&[("a", "1")]), 1).is_err());
+        assert_eq!(history().survived(state(&[("a", "2")]), 2), Ok(2));
+    }
+}

@@ -1,0 +1,329 @@
+//! A folder in memory whose power can fail.
+//!
+//! [`MemoryFolder::crash_clone`] gives what a disk might hold after power loss: another folder, so that no late write of a background thread
+//! can touch it, with everything that was synced, and of the rest what chance keeps:
+//!
+//! * of the 512-byte sectors written since a file's last sync, each on its own is new or old;
+//! * a file's length is the synced one, the current one, or between;
+//! * each name created, renamed or removed since the folder's last sync is changed or not, on its own; a rename is never half done.
+//!
+//! That is all that POSIX leaves open, and more than most file systems make use of. Every call excludes a crash clone and the other way
+//! round, so a clone is one moment of the whole folder. Cost of a clone: the bytes of all files.
+//!
+//! Source: the crash clones of Pebble's in-memory file system.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use koel_store::files::{File, Folder};
+
+use super::Random;
+
+const SECTOR: usize = 512;
+
+/// A folder in memory. Clones are handles to the same folder.
+#[derive(Clone, Default)]
+pub struct MemoryFolder {
+    names: Arc<Mutex<Names>>,
+    locked: Arc<AtomicBool>,
+    power: Power,
+}
+
+/// Calls hold it shared, a crash clone alone.
+type Power = Arc<RwLock<()>>;
+
+type Tree = BTreeMap<String, Arc<MemoryFile>>;
+
+#[derive(Default)]
+struct Names {
+    now: Tree,
+    synced: Tree,
+    /// Since the last sync, oldest first.
+    changes: Vec<Change>,
+}
+
+#[derive(Clone)]
+enum Change {
+    Created { name: String, file: Arc<MemoryFile> },
+    Renamed { to: String, file: Arc<MemoryFile> },
+    Removed { name: String, file: Arc<MemoryFile> },
+}
+
+struct MemoryFile {
+    data: Mutex<Data>,
+    power: Power,
+}
+
+#[derive(Clone, Default)]
+struct Data {
+    now: Vec<u8>,
+    synced: Vec<u8>,
+    /// Sectors that may differ between the two.
+    unsynced: BTreeSet<usize>,
+}
+
+impl MemoryFolder {
+    /// An empty folder.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A folder that holds these files, all of it durable.
+    #[must_use]
+    pub fn with(contents: BTreeMap<String, Vec<u8>>) -> Self {
+        let folder = Self::new();
+        let file = |bytes| folder.file(Data::durable(bytes));
+        let tree: Tree = contents.into_iter().map(|(name, bytes)| (name, file(bytes))).collect();
+        *lock(&folder.names) = Names { now: tree.clone(), synced: tree, changes: Vec::new() };
+        folder
+    }
+
+    /// The bytes of all files as a reader sees them now.
+    #[must_use]
+    pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
+        let _still = self.power.write();
+        let names = lock(&self.names);
+        names.now.iter().map(|(name, file)| (name.clone(), lock(&file.data).now.clone())).collect()
+    }
+
+    /// What a disk might hold if the power failed now. Of what was not synced, each sector and each change of a name is kept in
+    /// `unsynced_kept` of 100 cases. Nobody holds the lock of the clone.
+    #[must_use]
+    pub fn crash_clone(&self, unsynced_kept: u32, seed: u64) -> Self {
+        let _still = self.power.write();
+        let mut random = Random::new(seed);
+        let names = lock(&self.names);
+        let mut survivors = names.synced.clone();
+        for change in &names.changes {
+            if random.chance(unsynced_kept) {
+                change.apply(&mut survivors);
+            }
+        }
+        let crashed = survivors.into_iter().map(|(name, file)| {
+            let bytes = lock(&file.data).after_crash(unsynced_kept, &mut random);
+            (name, bytes)
+        });
+        Self::with(crashed.collect())
+    }
+
+    fn file(&self, data: Data) -> Arc<MemoryFile> {
+        Arc::new(MemoryFile { data: Mutex::new(data), power: Arc::clone(&self.power) })
+    }
+}
+
+impl Change {
+    fn apply(&self, tree: &mut Tree) {
+        match self {
+            Self::Created { name, file } => {
+                tree.insert(name.clone(), Arc::clone(file));
+            }
+            // A file has one name, whichever of its earlier names the disk knew.
+            Self::Renamed { to, file } => {
+                tree.retain(|_, other| !Arc::ptr_eq(other, file));
+                tree.insert(to.clone(), Arc::clone(file));
+            }
+            Self::Removed { name, file } => {
+                if tree.get(name).is_some_and(|other| Arc::ptr_eq(other, file)) {
+                    tree.remove(name);
+                }
+            }
+        }
+    }
+}
+
+impl Names {
+    fn change(&mut self, change: Change) {
+        change.apply(&mut self.now);
+        self.changes.push(change);
+    }
+
+    fn find(&self, name: &str) -> io::Result<Arc<MemoryFile>> {
+        self.now.get(name).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Folder for MemoryFolder {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let _on = self.power.read();
+        Ok(lock(&self.names).find(name)?)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let _on = self.power.read();
+        let mut names = lock(&self.names);
+        if names.now.contains_key(name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let file = self.file(Data::default());
+        names.change(Change::Created { name: name.to_owned(), file: Arc::clone(&file) });
+        Ok(file)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let _on = self.power.read();
+        let mut names = lock(&self.names);
+        let file = names.find(from)?;
+        names.change(Change::Renamed { to: to.to_owned(), file });
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let _on = self.power.read();
+        let mut names = lock(&self.names);
+        let file = names.find(name)?;
+        names.change(Change::Removed { name: name.to_owned(), file });
+        Ok(())
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let _on = self.power.read();
+        Ok(lock(&self.names).now.keys().cloned().collect())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let _on = self.power.read();
+        let mut names = lock(&self.names);
+        names.synced = names.now.clone();
+        names.changes.clear();
+        Ok(())
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
+        if self.locked.swap(true, Ordering::SeqCst) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(Box::new(Unlock(Arc::clone(&self.locked))))
+    }
+}
+
+struct Unlock(Arc<AtomicBool>);
+
+impl Drop for Unlock {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+impl File for MemoryFile {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let _on = self.power.read();
+        let data = lock(&self.data);
+        let start = position(offset)?.min(data.now.len());
+        let count = into.len().min(data.now.len() - start);
+        into[..count].copy_from_slice(&data.now[start..start + count]);
+        Ok(count)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let _on = self.power.read();
+        lock(&self.data).write(bytes, position(offset)?);
+        Ok(bytes.len())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let _on = self.power.read();
+        Ok(lock(&self.data).now.len() as u64)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let _on = self.power.read();
+        lock(&self.data).set_len(position(len)?);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let _on = self.power.read();
+        lock(&self.data).sync();
+        Ok(())
+    }
+}
+
+impl Data {
+    fn durable(bytes: Vec<u8>) -> Self {
+        Self { now: bytes.clone(), synced: bytes, unsynced: BTreeSet::new() }
+    }
+
+    fn write(&mut self, bytes: &[u8], start: usize) {
+        if bytes.is_empty() {
+            return;
+        }
+        let end = start + bytes.len();
+        if end > self.now.len() {
+            self.set_len(end);
+        }
+        self.now[start..end].copy_from_slice(bytes);
+        self.mark(start..end);
+    }
+
+    fn set_len(&mut self, len: usize) {
+        let old = self.now.len();
+        self.now.resize(len, 0);
+        self.mark(old.min(len)..old.max(len));
+    }
+
+    fn mark(&mut self, bytes: Range<usize>) {
+        self.unsynced.extend(bytes.start / SECTOR..bytes.end.div_ceil(SECTOR));
+    }
+
+    fn sync(&mut self) {
+        self.synced.resize(self.now.len(), 0);
+        for sector in std::mem::take(&mut self.unsynced) {
+            copy_sector(&self.now, &mut self.synced, sector);
+        }
+    }
+
+    fn after_crash(&self, kept: u32, random: &mut Random) -> Vec<u8> {
+        let (old, new) = (self.synced.len(), self.now.len());
+        let len = match random.chance(kept) {
+            true => new,
+            false if kept == 0 => old,
+            false => old.min(new) + random.below(old.abs_diff(new) + 1),
+        };
+        let mut bytes = self.synced.clone();
+        bytes.resize(old.max(new), 0);
+        for &sector in &self.unsynced {
+            if random.chance(kept) {
+                copy_sector(&self.now, &mut bytes, sector);
+            }
+        }
+        bytes.truncate(len);
+        bytes
+    }
+}
+
+/// Copies what there is of the sector in both.
+fn copy_sector(from: &[u8], to: &mut [u8], sector: usize) {
+    let end = (sector * SECTOR + SECTOR).min(from.len()).min(to.len());
+    let start = (sector * SECTOR).min(end);
+    to[start..end].copy_from_slice(&from[start..end]);
+}
+
+fn position(offset: u64) -> io::Result<usize> {
+    usize::try_from(offset).map_err(|_| io::ErrorKind::FileTooLarge.into())
+}
+
+/// A test that failed elsewhere is no reason to fail here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for MemoryFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(lock(&self.names).now.iter()).finish()
+    }
+}
+
+impl fmt::Debug for MemoryFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let data = lock(&self.data);
+        write!(f, "{} bytes, {} sectors not synced", data.now.len(), data.unsynced.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;
