@@ -35,9 +35,9 @@ const MAX_CHUNK: u64 = 4096;
 /// Below this load a search that fails says more about the keys than about the room: growing would not help them.
 const HOPELESS_LOAD: f64 = 0.5;
 
-/// Entries by slots, in thousandths, at which the next chunk is split, for every tenth of a level: where a search for room fails, less 20.
+/// Entries by slots, in thousandths, at which the next chunk is split, for every tenth of a level: where a search for room fails, less 18.
 /// Measured by growing on failed searches alone.
-const DESIGN_LOADS: [u64; 11] = [951, 927, 910, 902, 901, 908, 918, 929, 940, 948, 952];
+const DESIGN_LOADS: [u64; 11] = [953, 929, 912, 904, 903, 910, 920, 931, 942, 950, 954];
 
 /// The entries that a table of so many slots is to hold, with `split` of the buckets of a level split.
 fn design_limit(slots: u64, split: u64, level_buckets: u64) -> u64 {

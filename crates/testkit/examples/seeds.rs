@@ -1,5 +1,5 @@
-//! Makes the inputs that fuzzing starts from; `seeds FOLDER` writes them to FOLDER/image and
-//! FOLDER/model, `seeds` alone only checks them.
+//! Makes the inputs that fuzzing starts from; `seeds FOLDER` writes them to FOLDER/image,
+//! FOLDER/maplet and FOLDER/model, `seeds` alone only checks them.
 //!
 //! Small sound filters of every codec and shape, which a fuzzer would not guess, and operations
 //! that fill and empty a filter. They are made here rather than kept, so that they follow the
@@ -8,17 +8,23 @@
 use std::path::Path;
 use std::{env, fs, io};
 
-use koel::{CuckooFilter, Prefer};
+use koel::{CuckooFilter, Maplet, Prefer};
 use testkit::cases::Case;
 use testkit::{image, keys};
 
 fn main() -> io::Result<()> {
-    let (images, models) = (images(), models());
+    let (images, models, maplets) = (images(), models(), maplets());
+    assert!(maplets.iter().all(|image| Maplet::from_bytes(image).is_ok()));
     assert!(images.iter().all(|image| CuckooFilter::from_bytes(image).is_ok()));
     assert!(models.iter().all(|model| Case::decode(model, 24).ops.len() >= 8));
-    println!("{} filters and {} runs of operations", images.len(), models.len());
+    println!(
+        "{} filters, {} maplets and {} runs of operations",
+        images.len(),
+        maplets.len(),
+        models.len()
+    );
     let Some(folder) = env::args_os().nth(1) else { return Ok(()) };
-    for (target, seeds) in [("image", images), ("model", models)] {
+    for (target, seeds) in [("image", images), ("maplet", maplets), ("model", models)] {
         let folder = Path::new(&folder).join(target);
         fs::create_dir_all(&folder)?;
         for (number, seed) in seeds.iter().enumerate() {
@@ -78,6 +84,31 @@ fn grown_images() -> Vec<Vec<u8>> {
                     images.push(filter.to_bytes());
                 }
                 filter.insert_hash(hash).expect("it grows");
+            }
+        }
+    }
+    images
+}
+
+/// Maplets of every kind of slot, of one bucket and of three, filling up; some grow.
+fn maplets() -> Vec<Vec<u8>> {
+    let mut images = Vec::new();
+    for (rate, bits) in [(0.03, 1), (0.01, 5), (0.001, 20), (0.000_1, 40)] {
+        let builder = Maplet::builder(20, rate, bits);
+        for way in [builder.clone(), Maplet::builder(2000, rate, bits).grow_from(1)] {
+            let whole = way.build().expect("widths of this list can be built").to_bytes();
+            for buckets in [1, 3] {
+                let image = image::reshape(&whole, 0, buckets);
+                let mut maplet = Maplet::from_bytes(&image).expect("reshaped maplets are sound");
+                images.push(image);
+                for (i, hash) in keys::hashes(2, 30).enumerate() {
+                    if maplet.insert_hash(hash, i as u64 % 2).is_err() {
+                        break;
+                    }
+                    if i % 10 == 7 {
+                        images.push(maplet.to_bytes());
+                    }
+                }
             }
         }
     }

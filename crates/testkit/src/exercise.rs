@@ -122,6 +122,7 @@ impl Hands {
             40..60 => self.remove(filter, choice),
             60 => *filter = CuckooFilter::from_bytes(&filter.to_bytes()).expect("its own bytes"),
             61 => merge_with_itself(filter, hash),
+            63 if filter.is_growable() => filter.shrink_to_fit(),
             62 if (choice >> 8).is_multiple_of(16) => {
                 filter.clear();
                 self.inserted.clear();

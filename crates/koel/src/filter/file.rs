@@ -157,8 +157,7 @@ impl<S: Store> CuckooFilter<S> {
         }
         self.verify_buckets()?;
         let counted = self.verify_counters(|identity| self.names_an_entry(identity))?;
-        let total = self.entries.checked_add(counted);
-        require("keys", self.len, total == Some(self.len))
+        require("keys", self.len, u128::from(self.entries) + counted == self.len.into())
     }
 
     /// The same for a filter that has grown.
@@ -176,7 +175,7 @@ impl<S: Store> CuckooFilter<S> {
         require("entries", self.entries, self.entries == entries)?;
         require("mass", 0, grown.weigh() == grown.mass())?;
         let counted = self.verify_counters(|identity| names_a_grown_entry(grown, identity))?;
-        require("keys", self.len, self.len <= entries.saturating_add(counted))
+        require("keys", self.len, u128::from(self.len) <= u128::from(entries) + counted)
     }
 
     /// Whether an entry of this name is in the buckets it belongs to.
@@ -206,14 +205,14 @@ impl<S: Store> CuckooFilter<S> {
     }
 
     /// The sum of all counts, each of an entry that `is_name` knows.
-    fn verify_counters(&self, is_name: impl Fn(u64) -> bool) -> Result<u64, ImageError> {
-        let mut sum = 0_u64;
+    fn verify_counters(&self, is_name: impl Fn(u64) -> bool) -> Result<u128, ImageError> {
+        let mut sum = 0;
         let mut last = None;
         for (identity, count) in self.counters.iter() {
             let ascending = last < Some(identity);
             require("counter identity", identity, ascending && is_name(identity))?;
-            let total = sum.checked_add(count).filter(|_| count > 0);
-            sum = total.ok_or(ImageError::Field { field: "counter value", got: count })?;
+            require("counter value", count, count > 0)?;
+            sum += u128::from(count);
             last = Some(identity);
         }
         Ok(sum)

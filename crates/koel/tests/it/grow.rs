@@ -327,3 +327,21 @@ fn what_grown_filters_have_in_common_is_within_its_error() {
         }
     }
 }
+
+/// Found by fuzzing: splitting a void entry gave its huge count to both halves, and the sum of all counts was one too many for 64 bits.
+#[test]
+fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
+    let mut filter = CuckooFilter::builder(1000, 0.05).grow_from(100).build().unwrap();
+    insert(&mut filter, keys::hashes(1, 400).chain((0..80).map(|i| splitmix64(1 << 50 | i % 8))));
+    assert!(filter.distinct_counters() >= 8);
+    let mut bytes = filter.to_bytes();
+    let end = bytes.len();
+    for count in (0..8).map(|i| end - 16 * i - 8) {
+        testkit::image::set(&mut bytes, count, u64::MAX / 2);
+    }
+    testkit::image::reseal(&mut bytes);
+    let mut filter = CuckooFilter::from_bytes(&bytes).unwrap();
+    insert(&mut filter, keys::hashes(2, 20_000));
+    filter.verify().unwrap();
+    assert_eq!(testkit::audit::audit(&filter.to_bytes()), Ok(()));
+}

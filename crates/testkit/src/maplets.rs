@@ -1,0 +1,79 @@
+//! Operations on a maplet of unknown content, as [`exercise`](crate::exercise) has them for filters:
+//! what it holds nobody knows, but what is put into it is found until it is taken out.
+
+use koel::{ImageError, Maplet, MapletView};
+
+use crate::exercise::is_one_line;
+use crate::keys;
+
+/// How many hashes are used.
+const HASHES: u64 = 40;
+
+/// Holds any string of bytes to the promise of the format: a sound maplet, or refused with a reason
+/// in one line.
+///
+/// # Panics
+/// Where opening and reading disagree, or where an accepted maplet misbehaves.
+pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
+    let opened = MapletView::open(bytes);
+    if let Ok(view) = &opened {
+        question(view);
+    }
+    let trusted = opened.and_then(|view| view.verify());
+    let read = Maplet::from_bytes(bytes);
+    assert_eq!(trusted, read.as_ref().map(|_| ()).map_err(|error| *error), "two answers");
+    let mut maplet = read.inspect_err(|error| assert!(is_one_line(&error.to_string())))?;
+    assert!(maplet.to_bytes() == bytes, "read, and written otherwise");
+    exercise(&mut maplet, bytes.len() as u64, operations);
+    Ok(())
+}
+
+/// Asks a view that nobody verified whatever can be asked: nothing may panic.
+fn question(view: &MapletView<'_>) {
+    let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
+    let mut found = vec![0; hashes.len()];
+    view.get_many_hashes(&hashes, |i, _| found[i] += 1);
+    for (&hash, found) in hashes.iter().zip(found) {
+        assert_eq!(view.get_hash(hash).count(), found);
+        assert_eq!(view.contains_hash(hash), found > 0);
+    }
+    assert!(view.entries().count() as u64 <= view.slots());
+}
+
+/// Applies `operations` steps, chosen by `seed`, to a sound maplet; it is sound afterwards.
+fn exercise(maplet: &mut Maplet, seed: u64, operations: u32) {
+    let mut inserted: Vec<(u64, u64)> = Vec::new();
+    let most = u64::MAX >> (64 - maplet.layout().value_bits());
+    for choice in keys::hashes(seed, u64::from(operations)) {
+        let hash = keys::splitmix64((choice >> 8) % HASHES);
+        let value = (choice >> 32) % 5 * (most / 4);
+        let len = maplet.len();
+        match choice % 8 {
+            0..5 => match maplet.insert_hash(hash, value) {
+                Ok(()) => {
+                    assert_eq!(maplet.len(), len + 1);
+                    inserted.push((hash, value));
+                }
+                Err(full) => assert!(is_one_line(&full.to_string()) && maplet.len() == len),
+            },
+            5 if !inserted.is_empty() => {
+                let index =
+                    usize::try_from((choice >> 40) % inserted.len() as u64).expect("an index");
+                let (hash, value) = inserted.swap_remove(index);
+                assert!(maplet.remove_hash(hash, value), "an inserted pair is not found");
+                assert_eq!(maplet.len(), len - 1);
+            }
+            6 => {
+                if let Some((hash, old)) = inserted.last_mut() {
+                    assert!(maplet.replace_hash(*hash, *old, value));
+                    *old = value;
+                }
+            }
+            _ => *maplet = Maplet::from_bytes(&maplet.to_bytes()).expect("its own bytes"),
+        }
+    }
+    for &(hash, value) in &inserted {
+        assert!(maplet.get_hash(hash).any(|found| found == value), "an inserted pair is gone");
+    }
+    assert_eq!(maplet.verify(), Ok(()));
+}

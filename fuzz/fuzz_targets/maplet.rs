@@ -1,0 +1,15 @@
+//! Any bytes: refused with a reason, or a sound maplet that takes whatever is done to it. As they are, and with checksums that fit.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use testkit::exercise::operations;
+use testkit::image::reseal;
+use testkit::maplets::arbitrary_bytes;
+
+fuzz_target!(|bytes: &[u8]| {
+    let first = arbitrary_bytes(bytes, operations(bytes));
+    let mut sealed = bytes.to_vec();
+    reseal(&mut sealed);
+    let second = arbitrary_bytes(&sealed, operations(bytes));
+    assert!(first.is_err() || second.is_ok(), "sealing broke a sound maplet");
+});
