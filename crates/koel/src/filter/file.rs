@@ -173,6 +173,7 @@ impl<S: Store> CuckooFilter<S> {
         }
         require("padding", 0, table.is_padded_with_zeros())?;
         require("entries", self.entries, self.entries == entries)?;
+        require("distinct entries", self.distinct, self.distinct <= entries)?;
         require("mass", 0, grown.weigh() == grown.mass())?;
         let counted = self.verify_counters(|identity| names_a_grown_entry(grown, identity))?;
         require("keys", self.len, u128::from(self.len) <= u128::from(entries) + counted)

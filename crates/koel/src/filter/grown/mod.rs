@@ -63,16 +63,14 @@ impl CuckooFilter {
             let Some(grown) = &mut self.grown else { return Ok(()) };
             let site = locate(grown.addresses());
             match grown.put(&site, 0, 0) {
-                Put::Done => {
-                    self.distinct += 1;
-                    break;
-                }
+                Put::Done => break,
                 Put::Repeated(copies) => return self.add_copy_grown(&site, copies),
                 Put::Full if self.make_room_grown(&site) => break,
                 Put::Full => self.split_for_room()?,
             }
         }
         self.entries += 1;
+        self.distinct += 1;
         self.keep_load();
         Ok(())
     }
@@ -126,8 +124,6 @@ impl CuckooFilter {
             let identity = grown.addresses().identity(&prefix);
             self.counters.add_all(identity, 1);
             self.entries -= 1;
-        } else {
-            self.distinct += 1;
         }
         true
     }
@@ -154,10 +150,8 @@ impl CuckooFilter {
         let shared = grown.addresses().identity(&Prefix { length, ..kept.prefix });
         self.counters.add_all(shared, counted[0].saturating_add(counted[1]).saturating_add(1));
         self.entries -= 1;
-        let placed = grown.put(site, 0, u64::MAX) == Put::Done;
-        self.distinct += u64::from(placed);
         self.distinct -= 1;
-        placed
+        grown.put(site, 0, u64::MAX) == Put::Done
     }
 
     /// Splits chunks until the load is what it should be.
