@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Thresholds(ThresholdsArgs),
     /// Lookups and a mix of operations by several threads on one filter
     Threads(ThreadsArgs),
+    /// Filters that grow: what they cost from a thousand keys on, and their pauses
+    Growth(GrowthArgs),
     /// Writes BENCHMARKS.md and its plots
     Report(ReportArgs),
 }
@@ -131,6 +133,28 @@ pub(crate) struct ThreadsArgs {
     /// One JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct GrowthArgs {
+    /// How many keys they grow to
+    #[arg(long, default_value = "16e6", value_parser = whole_number)]
+    pub(crate) keys: u64,
+    /// The error rate asked for
+    #[arg(long, default_value_t = 0.001, value_parser = rate)]
+    pub(crate) fpr: f64,
+    /// Only filters whose names contain one of these words
+    #[arg(long, num_args = 1.., value_name = "WORDS")]
+    pub(crate) only: Vec<String>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draws the plots into this folder, and prints the section of BENCHMARKS.md
+    #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
+    pub(crate) plots: Option<PathBuf>,
+    /// Only single inserts and memory, as JSON; every filter is measured so in a process of its own
+    #[arg(long)]
+    pub(crate) pauses: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -88,6 +88,13 @@ pub(crate) fn huge_bytes() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
+/// Bytes of this process in memory: now, and the most so far. 0 where the system does not tell.
+pub(crate) fn resident_bytes() -> [u64; 2] {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let of = |name: &str| status.lines().find_map(|line| kibibytes(line, name)).unwrap_or(0) * 1024;
+    ["VmRSS:", "VmHWM:"].map(of)
+}
+
 /// Starts this program anew with huge pages for every table, unless that has been done.
 pub(crate) fn restart_with_huge_pages() -> Result<(), Failure> {
     if std::env::var(TUNABLES.0).is_ok_and(|value| value.contains(TUNABLES.1)) {

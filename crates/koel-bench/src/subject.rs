@@ -90,6 +90,11 @@ pub(crate) trait Filter {
     /// How many of the keys are reported present.
     fn find(&self, keys: &[u64]) -> usize;
 
+    /// The same by the call for many keys at once, where it has one besides.
+    fn find_many(&self, _keys: &[u64]) -> Option<usize> {
+        None
+    }
+
     /// Takes keys out; how many were there. Never called where [`Subject::modes`] has no delete.
     fn delete(&mut self, _keys: &[u64]) -> usize {
         0

@@ -144,6 +144,43 @@ fn threads_prints_an_object_for_each_filter_work_and_number_of_threads() {
 }
 
 #[test]
+fn growth_prints_an_object_for_each_size_of_each_filter_and_one_of_pauses() {
+    let lines = objects(&printed(&["growth", "--keys", "2e4", "--json"]));
+    let names = texts(&lines, "filter");
+    for name in ["koel-small growable", "koel-small grow_from", "koel-fast growable"] {
+        assert!(names.contains(name), "{name}");
+    }
+    assert_eq!(names.len(), 5, "{names:?}");
+    let (points, pauses): (Vec<_>, Vec<_>) =
+        lines.into_iter().partition(|line| line["timed"].is_null());
+    // Of 19 sizes from a thousand to twenty thousand, five are reached by doubling.
+    assert_eq!((points.len(), pauses.len()), (5 * 19 + 3 * 5, 5));
+    let number = |line: &Value, field: &str| line[field].as_f64().unwrap();
+    for line in &points {
+        assert!((5.0..60.0).contains(&number(line, "bits_per_key")), "{line}");
+        assert!((0.0..0.0015).contains(&number(line, "fpr")), "{line}");
+        for field in ["insert_ns", "mean_insert_ns", "miss_ns", "hit_ns"] {
+            assert!(number(line, field) > 0.0, "{field}: {line}");
+        }
+        let koel = line["filter"].as_str().unwrap().starts_with("koel");
+        assert_eq!(line["miss_many_ns"].is_number(), koel, "{line}");
+        let grown = koel && line["fixed"] == false && number(line, "keys") >= 2000.0;
+        assert!(!grown || number(line, "load") > 0.86, "{line}");
+    }
+    for line in &pauses {
+        let order = ["p50_ns", "p99_ns", "p999_ns", "longest_ns"].map(|field| number(line, field));
+        assert!(order.is_sorted() && line["timed"] == 10_000, "{line}");
+    }
+}
+
+#[test]
+fn growth_prints_tables_of_those_that_are_asked_for() {
+    let text = printed(&["growth", "--keys", "4e3", "--only", "grow_from", "qfilter"]);
+    assert_eq!(text.matches("to 4,000 keys at 0.001").count(), 2, "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("fixed")).count(), 3, "{text}");
+}
+
+#[test]
 fn the_report_is_a_page_whose_pictures_exist() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
@@ -151,7 +188,7 @@ fn the_report_is_a_page_whose_pictures_exist() {
     let page = std::fs::read_to_string(folder.path().join("BENCHMARKS.md")).unwrap();
     let pictures: Vec<_> =
         page.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
-    assert_eq!(pictures.len(), 6, "{pictures:?}");
+    assert_eq!(pictures.len(), 11, "{pictures:?}");
     for picture in pictures {
         let svg = std::fs::read_to_string(folder.path().join(Path::new(picture))).unwrap();
         let line = if picture.contains("thresholds") { "2 x 4" } else { "koel-small" };

@@ -1,7 +1,7 @@
 //! Where keys come from: files, `-` for standard input, plain or gzip or zstd, read once or twice.
 //!
 //! Compression is recognised by the first four bytes, so names do not matter and pipes work. A verb that must know how many keys there
-//! are calls [`Inputs::count`] first: regular files (standard input too, when it is one) are read a second time, anything else is
+//! are calls [`Inputs::count`] first (a filter that grows need not know): regular files (standard input too, when it is one) are read a second time, anything else is
 //! copied to a nameless temporary file as it is, still compressed.
 //!
 //! Cost: counting reads the input once at the speed of a vectorised search; spooling needs the disk space of the raw input in the
@@ -95,6 +95,11 @@ impl Inputs {
     /// What ends a key, in the input and in lines printed.
     pub(crate) fn terminator(&self) -> u8 {
         self.terminator
+    }
+
+    /// Whether some keys can be read only once.
+    pub(crate) fn has_stream(&self) -> bool {
+        self.sources.iter().any(|source| matches!(source, Source::Stream { .. }))
     }
 
     /// How many keys there are, copies included. Afterwards every input can be read once more.

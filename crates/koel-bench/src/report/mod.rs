@@ -1,8 +1,9 @@
 //! `report`: docs/BENCHMARKS.md and its plots, all from one run.
 //!
 //! `speed.rs` has throughput by table size, beside the machine's limit; `space.rs` bits per key by error rate; `load.rs` what an
-//! insert costs as a filter fills, and what churn costs; `thresholds.rs` how full the exact map gets. `plot.rs` draws. The numbers stand beside the command, the machine and the day.
+//! insert costs as a filter fills, and what churn costs; `growth.rs` filters that grow; `thresholds.rs` how full the exact map gets. `plot.rs` draws. The numbers stand beside the command, the machine and the day.
 
+pub(crate) mod growth;
 mod load;
 mod plot;
 mod space;
@@ -13,6 +14,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::args::ReportArgs;
+use crate::subjects::GROWING;
 use crate::table::{bytes, grouped};
 use crate::{Failure, machine};
 
@@ -31,6 +33,8 @@ pub(crate) struct Scale {
     /// Slots of the maps that are filled up, and how many of each.
     maps: Vec<u64>,
     maps_of_each: u32,
+    /// Keys that filters grow to.
+    grown: u64,
 }
 
 /// 95 % of a power of two: see `args.rs`.
@@ -50,6 +54,7 @@ impl Scale {
                 repetitions: 1,
                 maps: vec![1 << 10, 1 << 12],
                 maps_of_each: 2,
+                grown: 20_000,
             };
         }
         let slots = (15..=30).step_by(2).map(|bits| 1_usize << bits);
@@ -65,6 +70,7 @@ impl Scale {
             repetitions: 3,
             maps: (10..=20).step_by(2).map(|bits| 1 << bits).collect(),
             maps_of_each: 10,
+            grown: 64_000_000,
         }
     }
 }
@@ -80,6 +86,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     page += &space::by_count(&scale);
     page += &load::inserts(&scale, &plots)?;
     page += &load::churn_section(&scale, &plots)?;
+    page += &growth::section(&GROWING.each_ref(), scale.grown, 0.001, &plots)?;
     page += &thresholds::section(&scale, &plots)?;
     fs::write(args.out.join("BENCHMARKS.md"), page)?;
     Ok(())

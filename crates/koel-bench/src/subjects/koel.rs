@@ -21,7 +21,7 @@ struct Bulk {
     filter: CuckooFilter,
 }
 
-const SLICE: usize = 4096;
+pub(super) const SLICE: usize = 4096;
 
 pub(super) fn fast(keys: usize, rate: f64) -> Box<dyn Filter> {
     Box::new(Single(empty(keys, rate, Prefer::Fast)))
@@ -85,7 +85,7 @@ impl Filter for Single {
 
 /// Asks `answer` for the keys slice by slice; how many yeses it gave.
 #[inline(always)]
-fn tally_slices(keys: &[u64], mut answer: impl FnMut(&[u64], &mut [bool])) -> usize {
+pub(super) fn tally_slices(keys: &[u64], mut answer: impl FnMut(&[u64], &mut [bool])) -> usize {
     let mut answers = [false; SLICE];
     let mut yeses = 0;
     for slice in black_box(keys).chunks(SLICE) {

@@ -9,6 +9,7 @@ mod counting_bloom;
 mod cuckoofilter;
 mod d_left;
 mod fastbloom;
+mod growing;
 mod koel;
 mod mix;
 mod qfilter;
@@ -19,6 +20,7 @@ mod xorf;
 
 use crate::Failure;
 use crate::subject::{Mode, Subject};
+pub(crate) use growing::{FIRST, GROWING, Growing, fixed};
 pub(crate) use mix::Mix;
 
 /// What Koel is compared by: the first of [`SUBJECTS`].

@@ -5,7 +5,7 @@ use qfilter::Filter as Quotient;
 
 use crate::subject::{Filter, tally, until_refused};
 
-struct Rival(Quotient);
+pub(super) struct Rival(pub(super) Quotient);
 
 pub(super) fn build(keys: usize, rate: f64) -> Box<dyn Filter> {
     Box::new(Rival(Quotient::new(keys as u64, rate).expect("sizes of the bench can be built")))

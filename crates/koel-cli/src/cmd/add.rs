@@ -19,7 +19,8 @@ use crate::sizing;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Every line is inserted, copies too; --unique inserts a key only if it is not in the set.
-If one key finds no room, the file stays as it was and the exit code is 3.
+A filter that grows takes any number (see koel grow). In another one, if one key finds no room, the file stays as
+it was and the exit code is 3.
 
 Examples:
   koel add domains.koel new.txt
@@ -47,15 +48,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     inputs.each("adding", Stdout::Silent, |keys| {
         sizing::insert(&mut editing.filter, keys, args.unique).map_err(|full| {
             let name = args.filter.display();
-            let remedy = format!(
-                "{name} is unchanged; build a larger filter from the keys with `koel build`"
-            );
+            let remedy = format!("{name} is unchanged; `koel grow {name}` lets it grow");
             Failure::Full { full, remedy }
         })?;
         Ok(())
     })?;
     let filter = &editing.filter;
-    let (keys, capacity) = (filter.len(), filter.capacity());
+    let (keys, capacity, held) = (filter.len(), filter.capacity(), sizing::keys_and_room(filter));
     let (expected, requested) =
         (filter.false_positive_rate(), filter.requested_false_positive_rate());
     if keys > before {
@@ -72,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         let mut rows = vec![
             ("added", grouped(keys - before)),
-            ("keys", format!("{}, built for {} different ones", grouped(keys), grouped(capacity))),
+            ("keys", held),
             ("expected error rate", rate(expected)),
         ];
         if expected > requested {

@@ -1,7 +1,7 @@
 //! `koel build`: keys in, a filter file out.
 //!
-//! The size must be known before the first insert. Without `--keys` it is the number of lines, which costs one reading more and is too
-//! large where lines repeat; the report says so. Cost: one hash and one insert per line; memory: the filter.
+//! Without `--keys` the lines of files are counted first, which costs one reading more, and is too large where lines repeat; the report says so. A pipe can be read
+//! only once: it goes into a filter that grows, which takes half as many bits again. Cost: one hash and one insert per line; memory: the filter.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use koel::{CuckooFilter, Full};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::input::InputArgs;
+use crate::input::{InputArgs, Inputs};
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{self, bytes, grouped};
@@ -19,12 +19,15 @@ use crate::sizing::{self, ShapeArgs};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Every line is inserted, copies too, so that each can be removed again; --unique inserts a key once.
-Without --keys the lines are counted first: files are read twice, a pipe is copied to TMPDIR.
+Without --keys the lines of files are counted first; a pipe is not, it goes into a filter that grows with its keys
+(--grow) and keeps the error rate up to a billion different ones. Below an error rate of 1e-7 a filter cannot
+grow: then a pipe is copied to TMPDIR and counted.
 
 Examples:
   koel build domains.txt -o domains.koel
   koel build *.gz --fpr 1e-4 --unique -o all.koel
-  zcat huge.gz | koel build --keys 500M -o huge.koel
+  zcat huge.gz | koel build -o huge.koel                any number of lines
+  zcat huge.gz | koel build --keys 500M -o huge.koel    smaller, but full after 500 million
   find / -print0 | koel build -0 -o paths.koel")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -41,6 +44,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     shape: ShapeArgs,
 
+    /// Let it grow when it is full; without --keys it starts small, for a thousand keys
+    #[arg(long)]
+    grow: bool,
+
     /// Insert each key once, however often it comes
     #[arg(long)]
     unique: bool,
@@ -54,11 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.input.refuse_output(&args.out)?;
     output::refuse_terminal(&args.out)?;
     let mut inputs = args.input.open()?;
-    let capacity = match args.shape.keys {
-        Some(keys) => keys,
-        None => inputs.count()?,
-    };
-    let mut filter = args.shape.build(capacity, args.fpr)?;
+    let mut filter = empty(args, &mut inputs)?;
     let mut lines = 0;
     inputs.each("building", Stdout::Silent, |keys| {
         sizing::insert(&mut filter, keys, args.unique).map_err(|full| too_small(full, &filter))?;
@@ -75,18 +78,33 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+/// The filter that the keys go into.
+fn empty(args: &Args, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
+    match args.shape.keys {
+        Some(keys) if args.grow => args.shape.build_growable(keys, args.fpr),
+        Some(keys) => args.shape.build(keys, args.fpr),
+        None if args.grow => args.shape.build_growing(args.fpr),
+        None if inputs.has_stream() => args.shape.build_for(inputs, args.fpr),
+        None => args.shape.build(inputs.count()?, args.fpr),
+    }
+}
+
 fn too_small(full: Full, filter: &CuckooFilter) -> Failure {
     let remedy = match full {
         Full::Counters { .. } => {
             "nothing was written; give --unique, or a larger --keys".to_owned()
         }
         _ => format!(
-            "nothing was written; {} went in, so give a --keys well above {}, or leave it out to have the lines counted",
+            "nothing was written; {} went in, so give --grow, or a --keys well above {}",
             quantity::counted(filter.len(), "key"),
             sizing::distinct(filter)
         ),
     };
     Failure::Full { full, remedy }
+}
+
+fn bits_per_key(filter: &CuckooFilter) -> f64 {
+    filter.size_in_bytes() as f64 * 8.0 / sizing::keys_of_size(filter) as f64
 }
 
 fn json_report(filter: &CuckooFilter, lines: u64) -> String {
@@ -96,7 +114,8 @@ fn json_report(filter: &CuckooFilter, lines: u64) -> String {
         "distinct_estimate": sizing::distinct(filter),
         "capacity": filter.capacity(),
         "size_in_bytes": filter.size_in_bytes(),
-        "bits_per_key": filter.bits_per_key(),
+        "bits_per_key": bits_per_key(filter),
+        "growable": filter.is_growable(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
     }))
@@ -111,8 +130,8 @@ fn text_report(args: &Args, filter: &CuckooFilter) -> String {
             "bits per key",
             format!(
                 "{:.2}, for {} different keys",
-                filter.bits_per_key(),
-                grouped(filter.capacity())
+                bits_per_key(filter),
+                grouped(sizing::keys_of_size(filter))
             ),
         ),
         ("expected error rate", quantity::rate(filter.false_positive_rate())),
@@ -123,10 +142,10 @@ fn text_report(args: &Args, filter: &CuckooFilter) -> String {
     output::table(&rows)
 }
 
-/// Advice where lines repeat so much that the filter is larger than it need be.
+/// Advice where the filter is larger than it need be: because lines repeat so much, or because nobody said how many there are.
 fn smaller(args: &Args, filter: &CuckooFilter) -> Option<String> {
     let distinct = sizing::distinct(filter);
-    if distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
+    if args.grow || distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
         return None;
     }
     // Four standard errors above the estimate, so that the advice works.
@@ -136,8 +155,11 @@ fn smaller(args: &Args, filter: &CuckooFilter) -> Option<String> {
     if plan.size_in_bytes as f64 > 0.9 * filter.size_in_bytes() as f64 {
         return None;
     }
-    let unique = if args.unique { "" } else { " --unique" };
     let smaller = bytes(plan.size_in_bytes as u64);
+    if filter.is_growable() {
+        return Some(format!("--keys {enough} would make it {smaller}; it would not grow"));
+    }
+    let unique = if args.unique { "" } else { " --unique" };
     let forgets = if args.unique { "" } else { ", without counts" };
     Some(format!("--keys {enough}{unique} would make it {smaller}{forgets}"))
 }

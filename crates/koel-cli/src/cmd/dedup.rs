@@ -1,12 +1,11 @@
 //! `koel dedup`: each line once, in the order of first appearance, in bounded memory.
 //!
-//! `sort -u` loses the order and `awk '!seen[$0]++'` keeps every line in memory; this keeps some 23 bits for each. The price is a known,
-//! small number of lines wrongly dropped, which is printed at the end: how many more different lines than printed ones the filter
-//! estimates to have seen. Nothing is ever printed twice.
-//! Cost: one reading to count the lines unless `--keys` is given, then one hash and one insert per line; memory: the filter.
+//! `sort -u` loses the order and `awk '!seen[$0]++'` keeps every line in memory; this keeps some 30 bits for each different one in a filter that grows with
+//! them, or 23 in one built for `--keys`. The price is a known, small number of lines wrongly dropped, which is printed at the end. Nothing is ever printed twice.
+//! Cost: one hash and one insert per line; memory: the filter. Below an error rate of about 1e-7 a filter cannot grow: then the lines are counted first.
 #![forbid(unsafe_code)]
 
-use koel::{CuckooFilter, Full};
+use koel::Full;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -20,7 +19,9 @@ use crate::sizing::ShapeArgs;
 #[command(after_help = "\
 Lines go to standard output, the figures at the end to standard error: how many lines were read, printed
 and dropped, and how many of them are expected to be dropped wrongly (a smaller --fpr means fewer).
-Without --keys the lines are counted first: files are read twice, a pipe is copied to TMPDIR.
+Everything is read once. Without --keys the filter grows with the different lines, and keeps the error rate up to a
+billion of them; with --keys it is smaller and faster. Below an error rate of 1e-7 a filter cannot grow: without
+--keys files are read twice then, and a pipe is copied to TMPDIR.
 
 Examples:
   koel dedup huge.log > once.log
@@ -43,15 +44,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
-    let capacity = match args.shape.keys {
-        Some(keys) => keys,
-        None => inputs.count()?,
+    let mut filter = match args.shape.keys {
+        Some(keys) => args.shape.build(keys, args.fpr)?,
+        None => args.shape.build_for(&mut inputs, args.fpr)?,
     };
-    let mut filter = args.shape.build(capacity, args.fpr)?;
-    let mut read = 0;
+    let (mut read, mut wrong) = (0, 0.0);
     let mut out = Lines::new();
     let whole = inputs.each("deduplicating", Stdout::Busy, |lines| {
         let mut new = vec![false; lines.len()];
+        let before = filter.false_positive_rate();
         let added = filter.insert_unique_many(lines, &mut new);
         for (line, _) in lines.iter().zip(&new).filter(|(_, new)| **new) {
             out.line(line, inputs.terminator())?;
@@ -59,44 +60,53 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let done = new.iter().rposition(|&new| new).map_or(0, |last| last + 1);
         added.map_err(|full| too_small(full, read + done as u64, filter.len()))?;
         read += lines.len() as u64;
+        let printed = new.iter().filter(|&&new| new).count();
+        wrong += wrongly_dropped(printed, [before, filter.false_positive_rate()]);
         Ok(())
     });
     out.finish()?;
     whole?;
-    let report = if args.json { json_report(read, &filter) } else { text_report(read, &filter) };
+    let printed = filter.len();
+    let report = if args.json {
+        json_report(read, printed, wrong)
+    } else {
+        text_report(read, printed, wrong)
+    };
     output::print_aside(&report)?;
     Ok(Outcome::Done)
 }
 
 fn too_small(full: Full, read: u64, printed: u64) -> Failure {
     let remedy = format!(
-        "the first {} are done; give a --keys well above {}, or leave it out to have the lines counted",
+        "the first {} are done; give a --keys well above {}, or leave it out to let the filter grow",
         quantity::counted(read, "line"),
         printed
     );
     Failure::Full { full, remedy }
 }
 
-/// Different lines that were taken for earlier ones, as far as can be expected.
-fn wrongly_dropped(filter: &CuckooFilter) -> f64 {
-    (filter.distinct_estimate() - filter.len() as f64).max(0.0)
+/// Different lines that were taken for earlier ones, to be expected beside so many printed ones, while the filter's error rate went from one to the other: of
+/// lines that are new a share is dropped, and the others are printed.
+fn wrongly_dropped(printed: usize, rates: [f64; 2]) -> f64 {
+    let rate = f64::midpoint(rates[0], rates[1]);
+    printed as f64 * rate / (1.0 - rate).max(f64::EPSILON)
 }
 
-fn json_report(read: u64, filter: &CuckooFilter) -> String {
+fn json_report(read: u64, printed: u64, wrong: f64) -> String {
     output::json(&json!({
         "read": read,
-        "printed": filter.len(),
-        "dropped": read - filter.len(),
-        "expected_wrongly_dropped": wrongly_dropped(filter),
+        "printed": printed,
+        "dropped": read - printed,
+        "expected_wrongly_dropped": wrong,
     }))
 }
 
-fn text_report(read: u64, filter: &CuckooFilter) -> String {
+fn text_report(read: u64, printed: u64, wrong: f64) -> String {
     format!(
         "koel: {} read, {} printed, {} dropped; expected to be dropped wrongly: {}\n",
         quantity::counted(read, "line"),
-        grouped(filter.len()),
-        grouped(read - filter.len()),
-        quantity::three_digits(wrongly_dropped(filter))
+        grouped(printed),
+        grouped(read - printed),
+        quantity::three_digits(wrong)
     )
 }

@@ -13,6 +13,7 @@ use crate::failure::{Failure, Outcome};
 use crate::filter_file::FilterFile;
 use crate::output;
 use crate::quantity::{bytes, counted, grouped, rate};
+use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -52,7 +53,7 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "distinct_estimate": filter.distinct_estimate(),
         "capacity": filter.capacity(),
         "load_factor": filter.load_factor(),
-        "bits_per_key": filter.bits_per_key(),
+        "bits_per_key": bits_per_key(filter),
         "size_in_bytes": filter.size_in_bytes(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
@@ -63,23 +64,19 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "buckets": filter.buckets(),
         "segments": filter.segments(),
         "counters": filter.distinct_counters(),
-        "counter_limit": filter.counter_limit(),
+        "counter_limit": counter_limit(filter),
+        "growable": filter.is_growable(),
+        "has_grown": filter.has_grown(),
         "sound": occupancy.is_some(),
         "occupancy": occupancy,
     })
 }
 
 fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> String {
+    let limit = counter_limit(filter);
     let rows = [
         ("file", args.filter.display().to_string()),
-        (
-            "keys",
-            format!(
-                "{}, built for {} different ones",
-                grouped(filter.len()),
-                grouped(filter.capacity())
-            ),
-        ),
+        ("keys", sizing::held((filter.len(), filter.capacity()), filter.has_grown())),
         (
             "load",
             format!(
@@ -90,11 +87,11 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
             ),
         ),
         ("size", bytes(filter.size_in_bytes() as u64)),
-        ("bits per key", format!("{:.2}", filter.bits_per_key())),
+        ("bits per key", format!("{:.2}", bits_per_key(filter))),
         (
             "error rate",
             format!(
-                "{} expected now, at most {} asked for",
+                "{} expected now, {} asked for",
                 rate(filter.false_positive_rate()),
                 rate(filter.requested_false_positive_rate())
             ),
@@ -108,18 +105,44 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
                 counted(filter.segments(), "segment")
             ),
         ),
+        ("grows", growth(filter)),
         ("hash", filter.hasher().to_string()),
         (
             "counters",
             format!(
-                "{} of {}, for keys with more copies than the buckets hold",
+                "{}{}, for keys with more copies than the buckets hold",
                 grouped(filter.distinct_counters()),
-                grouped(filter.counter_limit())
+                limit.map(|limit| format!(" of {}", grouped(limit))).unwrap_or_default()
             ),
         ),
         ("checksum", if occupancy.is_some() { "sound" } else { "DAMAGED" }.to_owned()),
     ];
     output::table(&rows) + &occupancy.map(histogram).unwrap_or_default()
+}
+
+/// For each key there is room for, or, where room grows with the keys, for each of these.
+fn bits_per_key(filter: &FilterView<'_>) -> f64 {
+    if filter.has_grown() {
+        filter.size_in_bytes() as f64 * 8.0 / filter.distinct_estimate().max(1.0)
+    } else {
+        filter.bits_per_key()
+    }
+}
+
+/// How many keys may have a counter, where that is limited.
+fn counter_limit(filter: &FilterView<'_>) -> Option<u64> {
+    Some(filter.counter_limit()).filter(|&limit| limit < u64::MAX)
+}
+
+fn growth(filter: &FilterView<'_>) -> String {
+    let room = grouped(filter.capacity());
+    match (filter.is_growable(), filter.has_grown()) {
+        (false, _) => "no; `koel grow` lets it".to_owned(),
+        (true, false) => "when it is full".to_owned(),
+        (true, true) => {
+            format!("has grown; the error rate was asked for up to {room} different keys")
+        }
+    }
 }
 
 /// One bar for each number of entries a bucket can hold; all buckets together are 40 signs wide.

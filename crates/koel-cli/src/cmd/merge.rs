@@ -14,12 +14,13 @@ use crate::failure::Failure;
 use crate::failure::Outcome;
 use crate::filter_file::FilterFile;
 use crate::output;
-use crate::quantity::{bytes, grouped, rate};
+use crate::quantity::{bytes, rate};
+use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Filters can be merged when they were built with equal --keys, --fpr, --prefer and --seed. Give --keys the number
-of keys of the union: it must fit.
+of keys of the union: it must fit. Where the first filter grows (koel build --grow, koel grow), any union fits.
 
 Examples:
   koel build monday.txt --keys 1M -o monday.koel
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut union = FilterFile::open(first)?.load()?;
     for path in others {
         let file = FilterFile::open(path)?;
-        union.merge(&file.view()?, how).map_err(|error| refused(path, error))?;
+        union.merge(&file.view()?, how).map_err(|error| refused(first, path, error))?;
     }
     output::write_filter(&args.out, &union)?;
     let report = if args.json {
@@ -64,14 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }))
     } else {
         output::table(&[
-            (
-                "keys",
-                format!(
-                    "{}, built for {} different ones",
-                    grouped(union.len()),
-                    grouped(union.capacity())
-                ),
-            ),
+            ("keys", sizing::keys_and_room(&union)),
             ("size", bytes(union.size_in_bytes() as u64)),
             ("expected error rate", rate(union.false_positive_rate())),
         ])
@@ -84,9 +78,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn refused(path: &Path, error: MergeError) -> Failure {
-    let path = path.to_owned();
+fn refused(first: &Path, path: &Path, error: MergeError) -> Failure {
+    let (first, path) = (first.display(), path.to_owned());
     match error {
+        MergeError::Incompatible { field: "growth" } => Failure::Usage(format!(
+            "{} has grown and {first} cannot; `koel grow {first}` first",
+            path.display()
+        )),
         MergeError::Unsound(error) => Failure::Image { path, error },
         error => Failure::Merge { path, error },
     }

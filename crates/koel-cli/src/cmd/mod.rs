@@ -8,6 +8,7 @@ mod completions;
 mod count;
 mod dedup;
 mod diff;
+mod grow;
 mod info;
 mod man;
 mod merge;
@@ -55,6 +56,8 @@ enum Verb {
     Check(check::Args),
     /// Put keys into a filter file
     Add(add::Args),
+    /// Let a filter file grow when it is full
+    Grow(grow::Args),
     /// Take keys out of a filter file
     Remove(remove::Args),
     /// Print how often each line was put into a filter
@@ -86,6 +89,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Verb::Build(args) => build::run(&args),
         Verb::Check(args) => check::run(&args),
         Verb::Add(args) => add::run(&args),
+        Verb::Grow(args) => grow::run(&args),
         Verb::Remove(args) => remove::run(&args),
         Verb::Count(args) => count::run(&args),
         Verb::Dedup(args) => dedup::run(&args),

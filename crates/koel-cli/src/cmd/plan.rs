@@ -1,17 +1,20 @@
 //! `koel plan`: of keys, error rate and memory, two give the third, for Koel and for the filters one might use instead.
 //!
 //! Koel's rows come from the planner that `koel build` uses, so the size is that of the file to the byte; the others from formulas
-//! (`families`). Where memory is given, the smallest rate or the most keys that fit are found by halving: some fifty plans, no memory.
+//! (`families`). The size of a filter that has grown depends on how far it has come within a doubling: the row says what it is at most. Where memory is given, the smallest rate or the most keys that fit are found by halving: some fifty plans, no memory.
 #![forbid(unsafe_code)]
 
-use koel::{CuckooFilter, Plan, Prefer};
+use koel::{CuckooFilter, Layout, Plan, Prefer};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::families::Family;
 use crate::output;
 use crate::quantity::{self, bytes, grouped, to_u64};
-use crate::sizing::refused;
+use crate::sizing::{self, refused};
+
+/// The load of a filter that grows is never much below this; on the way it is 0.92 on average.
+const EMPTIEST_LOAD: f64 = 0.89;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -54,6 +57,7 @@ struct Row {
     inserts: bool,
     /// Deletes and counts.
     forgets: bool,
+    grows: bool,
     answer: Option<Answer>,
 }
 
@@ -84,6 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut rows = vec![
         koel_row("Koel, small", question, Prefer::Small),
         koel_row("Koel, fast", question, Prefer::Fast),
+        growing_row(question),
     ];
     rows.extend(Family::ALL.map(|family| other_row(family, question)));
     let report =
@@ -93,11 +98,48 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn koel_row(name: &str, question: Question, prefer: Prefer) -> Row {
-    let plan = |keys: u64, fpr: f64| CuckooFilter::builder(keys, fpr).prefer(prefer).plan().ok();
+    let found = answer(question, |keys, fpr| {
+        let plan = CuckooFilter::builder(keys, fpr).prefer(prefer).plan().ok()?;
+        Some((plan.layout, planned(plan)))
+    });
+    Row::koel(name, found)
+}
+
+/// The filter that `koel build --grow` makes, where growth leaves it emptiest.
+fn growing_row(question: Question) -> Row {
+    let found = answer(question, |keys, fpr| {
+        let plan = sizing::growing(CuckooFilter::builder(sizing::GROW_TO, fpr)).plan().ok()?;
+        let bucket = f64::from(plan.layout.bucket_bits()) / 8.0;
+        let header = plan.size_in_bytes as f64 - plan.buckets as f64 * bucket;
+        let grown = keys as f64 / EMPTIEST_LOAD / 4.0 * bucket + header;
+        let memory = (plan.size_in_bytes as u64).max(to_u64(grown.ceil()));
+        let bits_per_key = memory as f64 * 8.0 / keys as f64;
+        Some((plan.layout, Answer { keys, fpr, memory, bits_per_key }))
+    });
+    Row::koel("Koel, growing", found)
+}
+
+impl Row {
+    fn koel(name: &str, found: Option<(Layout, Answer)>) -> Self {
+        Self {
+            name: found.map_or(name.to_owned(), |(layout, _)| format!("{name} ({layout})")),
+            inserts: true,
+            forgets: true,
+            grows: true,
+            answer: found.map(|(_, answer)| answer),
+        }
+    }
+}
+
+/// The answer of those that `plan` makes for keys and an error rate.
+fn answer(
+    question: Question,
+    plan: impl Fn(u64, f64) -> Option<(Layout, Answer)>,
+) -> Option<(Layout, Answer)> {
     let fits = |keys: u64, fpr: f64, memory: u64| {
-        plan(keys, fpr).filter(|plan| plan.size_in_bytes as u64 <= memory)
+        plan(keys, fpr).filter(|(_, answer)| answer.memory <= memory)
     };
-    let found = match question {
+    match question {
         Question::Memory { keys, fpr } => plan(keys, fpr),
         Question::Rate { keys, memory } => {
             smallest(-64.0, -0.01, |exponent| fits(keys, exponent.exp2(), memory).is_some())
@@ -109,12 +151,6 @@ fn koel_row(name: &str, question: Question, prefer: Prefer) -> Row {
             smallest(-60.0, 0.0, |exponent| fits(keys(exponent), fpr, memory).is_some())
                 .and_then(|exponent| fits(keys(exponent), fpr, memory))
         }
-    };
-    Row {
-        name: found.map_or(name.to_owned(), |plan| format!("{name} ({})", plan.layout)),
-        inserts: true,
-        forgets: true,
-        answer: found.map(planned),
     }
 }
 
@@ -146,7 +182,13 @@ fn other_row(family: Family, question: Question) -> Row {
             bits_per_key,
         }),
     };
-    Row { name: family.name().to_owned(), inserts: family.inserts(), forgets: false, answer }
+    Row {
+        name: family.name().to_owned(),
+        inserts: family.inserts(),
+        forgets: false,
+        grows: false,
+        answer,
+    }
 }
 
 /// The smallest value between `low` and `high` that is good, where all above a good one are; nothing if `high` is not.
@@ -186,14 +228,14 @@ fn text_report(question: Question, rows: &[Row]) -> String {
             (Some(answer), Question::Rate { .. }) => (bits(answer), quantity::rate(answer.fpr)),
             (Some(answer), Question::Keys { .. }) => (bits(answer), grouped(answer.keys)),
         };
-        let (add, forget) = (yes(row.inserts), yes(row.forgets));
+        let (add, forget, grow) = (yes(row.inserts), yes(row.forgets), yes(row.grows));
         text += &format!(
-            "{:width$}  {bits:>8}  {value:>15}  {add:3}  {forget:6}  {forget:5}  no\n",
+            "{:width$}  {bits:>8}  {value:>15}  {add:3}  {forget:6}  {forget:5}  {grow}\n",
             row.name
         );
     }
-    text +=
-        "\nKoel: the whole file, as `koel build` makes it. Others: by formula, without headers.\n";
+    text += "\nKoel: the whole file, as `koel build` makes it; growing: as `koel build --grow` does, at most, when it has grown to so many keys.\n\
+         `koel grow` lets any Koel filter grow later on. Others: by formula, without headers.\n";
     if let Some(small) = rows[0].answer {
         text += &format!(
             "\n  koel build INPUT --keys {} --fpr {} -o OUT\n",
@@ -231,7 +273,7 @@ fn json_report(rows: &[Row]) -> Value {
             "can_add": row.inserts,
             "can_delete": row.forgets,
             "can_count": row.forgets,
-            "can_grow": false,
+            "can_grow": row.grows,
         })
     });
     Value::Array(filters.collect())

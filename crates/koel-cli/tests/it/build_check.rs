@@ -96,9 +96,9 @@ fn the_same_keys_give_the_same_bytes_by_file_by_pipe_and_by_redirection() {
     let shell = Shell::new();
     let keys = keys("key", 5_000);
     shell.write("input", lines(&keys));
-    shell.ok("build input -o by-file");
-    shell.build("by-pipe", &keys, "");
-    shell.build("by-dash", &keys, "-");
+    shell.ok("build input -o by-file --keys 5k");
+    shell.build("by-pipe", &keys, "--keys 5k");
+    shell.build("by-dash", &keys, "- --keys 5k");
     let redirected = std::fs::File::open(shell.path("input")).unwrap();
     let status = shell.command().args(["build", "-o", "by-redirection"]).stdin(redirected).output();
     assert!(status.unwrap().status.success());

@@ -22,7 +22,7 @@ fn gzip_and_zstd_read_like_plain_text_by_file_and_by_pipe_in_one_part_or_several
     let plain = lines(&keys("key", 20_000));
     let (front, back) = plain.split_at(100_001);
     shell.write("plain", &plain);
-    shell.ok("build plain -o expected");
+    shell.ok("build plain --keys 20k -o expected");
     let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 9, 9, 9][..], &zstd(&plain)].concat();
     for (name, bytes) in [
         ("gzip", gzip(&plain)),
@@ -32,9 +32,9 @@ fn gzip_and_zstd_read_like_plain_text_by_file_and_by_pipe_in_one_part_or_several
         ("zstd-skippable", skippable),
     ] {
         shell.write(name, &bytes);
-        shell.ok(&format!("build {name} -o by-file"));
+        shell.ok(&format!("build {name} --keys 20k -o by-file"));
         assert!(shell.read("by-file") == shell.read("expected"), "{name} by file");
-        assert_eq!(shell.run_with("build -o by-pipe", &bytes).code, 0);
+        assert_eq!(shell.run_with("build --keys 20k -o by-pipe", &bytes).code, 0);
         assert!(shell.read("by-pipe") == shell.read("expected"), "{name} by pipe");
     }
 }

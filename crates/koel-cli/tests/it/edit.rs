@@ -63,11 +63,12 @@ fn removing_strangers_says_so_with_exit_code_1_and_removes_the_others() {
 #[test]
 fn a_key_without_room_changes_nothing_and_gives_exit_code_3() {
     let shell = Shell::new();
-    shell.build("set", &keys("old", 1_000), "");
+    shell.build("set", &keys("old", 1_000), "--keys 1k");
     let before = shell.read("set");
     let ran = shell.run_with("add set", &lines(&keys("new", 10_000)));
     assert_eq!(ran.code, 3);
     assert!(ran.err.contains("full") && ran.err.contains("unchanged"), "{}", ran.err);
+    assert!(ran.err.contains("koel grow set"), "{}", ran.err);
     assert!(ran.out.is_empty());
     assert!(shell.read("set") == before);
 }

@@ -2,10 +2,11 @@
 
 use crate::support::Shell;
 
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
     "build",
     "check",
     "add",
+    "grow",
     "remove",
     "count",
     "dedup",

@@ -6,6 +6,7 @@ mod build_check;
 mod compressed;
 mod dedup;
 mod edit;
+mod grow;
 mod help;
 mod info;
 mod merge;

@@ -8,7 +8,8 @@ fn a_planned_size_is_the_size_of_the_file_that_is_built() {
     for (row, prefer) in ["small", "fast"].iter().enumerate() {
         for (count, fpr) in [(1_000, "0.01"), (20_000, "0.001"), (5_000, "1e-6")] {
             let plan = shell.ok(&format!("plan --keys {count} --fpr {fpr} --json")).json();
-            shell.build("set", &keys("key", count), &format!("--fpr {fpr} --prefer {prefer}"));
+            let options = format!("--keys {count} --fpr {fpr} --prefer {prefer}");
+            shell.build("set", &keys("key", count), &options);
             assert_eq!(
                 plan[row]["memory_in_bytes"],
                 shell.read("set").len(),

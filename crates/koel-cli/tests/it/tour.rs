@@ -8,7 +8,7 @@ fn every_promise_of_the_tour_is_kept() {
     let ran = shell.ok("tour");
     assert!(ran.text().matches("[kept]").count() >= 10, "{}", ran.text());
     assert!(!ran.text().contains("BROKEN"), "{}", ran.text());
-    for word in ["121,570", "1,000,000", "HashSet", "Bloom"] {
+    for word in ["121,570", "1,000,000", "HashSet", "Bloom", "1,024,000"] {
         assert!(ran.text().contains(word), "{word}");
     }
     assert!(ran.text().lines().all(|line| line.len() <= 90), "{}", ran.text());

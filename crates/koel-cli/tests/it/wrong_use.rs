@@ -53,6 +53,10 @@ fn every_wrong_use_gets_its_exit_code_and_one_line_with_the_remedy() {
         ("plan --keys 10M --memory many", 2, "koel plan --help"),
         ("chek set list", 2, "check"),
         ("chek set list", 2, "koel --help"),
+        ("build list -o new --grow --fpr 1e-9", 2, "ask for"),
+        ("grow absent", 2, "check the name"),
+        ("grow list", 2, "koel build"),
+        ("grow set --keys 10k --shrink", 2, "koel grow --help"),
         ("completions tcsh", 2, "bash"),
         ("dedup --keys 100 list", 3, "--keys"),
     ] {
@@ -69,7 +73,7 @@ fn every_wrong_use_gets_its_exit_code_and_one_line_with_the_remedy() {
 fn a_pipe_that_cannot_be_spooled_is_told_with_the_two_ways_out() {
     let shell = Shell::new();
     let mut command = shell.command();
-    command.args(["build", "-o", "new"]).env("TMPDIR", shell.path("absent"));
+    command.args(["build", "-o", "new", "--fpr", "1e-9"]).env("TMPDIR", shell.path("absent"));
     let output = command.stdin(std::process::Stdio::piped()).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -6,6 +6,7 @@
 //! the same, so a tour that was right stays right.
 #![forbid(unsafe_code)]
 
+mod growth;
 mod names;
 mod rivals;
 pub(crate) mod story;
@@ -61,6 +62,7 @@ pub(crate) fn run(_args: &Args) -> Result<Outcome, Failure> {
     repeat(&mut story, filter.clone(), &list)?;
     forget(&mut story, filter.clone(), &list)?;
     overfill(&mut story, &list, &absent)?;
+    growth::grow(&mut story, &set, &absent)?;
     story.end(
         "Now with a list of your own:\n\n   koel build LIST -o list.koel && koel check list.koel NAMES",
     )

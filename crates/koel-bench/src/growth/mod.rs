@@ -1,0 +1,153 @@
+//! `growth`: filters that grow, from a thousand keys on: what they cost at each size, and how long single inserts and memory get on the way.
+//!
+//! `way.rs` measures at sizes a factor 2^(1/4) apart; `pauses.rs` grows each filter once more, every insert timed for itself.
+
+mod pauses;
+mod way;
+
+use serde_json::json;
+
+use crate::args::GrowthArgs;
+use crate::subjects::{FIRST, GROWING, Growing};
+use crate::table::{Table, figure, grouped};
+use crate::{Failure, machine, report};
+pub(crate) use pauses::Pauses;
+pub(crate) use way::{LOOKUPS, Point, Way, measure};
+
+/// How the tables are to be read; printed above them.
+pub(crate) const LEGEND: &str = "\
+Nanoseconds of CPU time an operation. insert: since the size before; of a fixed filter, all of its keys. mean insert: since the first key. hit, miss: lookups, one \
+key a call; many: 4096 keys a call. `fixed`: the Koel filter of one size with the same bytes, full, measured in turns with the growing one. In the last table bits/key and \
+load are means over the sizes; `x`: how many times the time of the fixed filter, the median over the sizes, and at the largest; p50 to longest: microseconds of single inserts, all of the \
+last doubling; memory x: the most memory on the way by the bytes of the table at the end.";
+
+pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
+    if args.keys < FIRST {
+        return Err(format!("give {} keys or more", grouped(FIRST)).into());
+    }
+    let filters = chosen(&args.only)?;
+    if args.pauses {
+        let measured = |filter: &Growing| pauses::measure(filter, args.keys, args.fpr);
+        filters.iter().for_each(|filter| println!("{}", measured(filter).json(filter.name)));
+        return Ok(());
+    }
+    if let Some(plots) = &args.plots {
+        print!("{}", report::growth::section(&filters, args.keys, args.fpr, plots)?);
+        return Ok(());
+    }
+    if !args.json {
+        println!("{}\n{LEGEND}", machine::description());
+    }
+    for filter in filters {
+        let grown = Grown::measure(filter, args.keys, args.fpr)?;
+        if args.json {
+            grown.way.points.iter().for_each(|point| print_point(filter.name, point));
+            println!("{}", grown.pauses.json(filter.name));
+        } else {
+            println!("\n{}, to {} keys at {}\n", filter.name, grouped(args.keys), args.fpr);
+            print!("{}", table(&grown.way).plain());
+            println!("\n{}", summary(&[grown]).plain());
+        }
+    }
+    Ok(())
+}
+
+/// All that is found out about one filter.
+pub(crate) struct Grown {
+    pub(crate) name: &'static str,
+    pub(crate) way: Way,
+    pub(crate) pauses: Pauses,
+}
+
+impl Grown {
+    pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Result<Self, Failure> {
+        let pauses = pauses::apart(filter, last, rate)?;
+        Ok(Self { name: filter.name, way: measure(filter, last, rate), pauses })
+    }
+}
+
+/// Those whose names contain one of the words; all if there is none.
+fn chosen(words: &[String]) -> Result<Vec<&'static Growing>, Failure> {
+    let wanted = |filter: &&Growing| words.iter().any(|word| filter.name.contains(word.as_str()));
+    let found: Vec<_> =
+        GROWING.iter().filter(|filter| words.is_empty() || wanted(filter)).collect();
+    if found.is_empty() {
+        let names = GROWING.each_ref().map(|filter| filter.name);
+        return Err(format!("no such filter; there are: {}", names.join(", ")).into());
+    }
+    Ok(found)
+}
+
+fn print_point(name: &str, point: &Point) {
+    let mut line = json!({
+        "filter": name,
+        "fixed": point.fixed,
+        "keys": point.keys,
+        "bytes": point.bytes,
+        "bits_per_key": point.bits_per_key(),
+        "fpr": point.fpr,
+        "load": point.load,
+        "insert_ns": point.insert,
+        "mean_insert_ns": point.mean_insert,
+    });
+    for (lookup, nanoseconds) in LOOKUPS.into_iter().zip(point.lookups) {
+        line[format!("{}_ns", lookup.replace(' ', "_"))] = json!(nanoseconds);
+    }
+    println!("{line}");
+}
+
+/// A line each size.
+pub(crate) fn table(way: &Way) -> Table {
+    let mut heading = vec!["", "keys", "bits/key", "fpr", "load", "insert", "mean insert"];
+    heading.extend(LOOKUPS);
+    let mut table = Table::new(&heading);
+    for point in &way.points {
+        let mut cells = vec![
+            if point.fixed { "fixed" } else { "" }.to_string(),
+            grouped(point.keys),
+            figure(Some(point.bits_per_key())),
+            format!("{:.4} %", point.fpr * 100.0),
+            point.load.map_or("-".into(), |load| format!("{load:.3}")),
+            figure(Some(point.insert)),
+            figure(Some(point.mean_insert)),
+        ];
+        cells.extend(point.lookups.map(figure));
+        table.push(cells);
+    }
+    table
+}
+
+/// The whole way of each filter in a line.
+pub(crate) fn summary(filters: &[Grown]) -> Table {
+    let mut table = Table::new(&[
+        "filter",
+        "bits/key",
+        "load",
+        "highest fpr",
+        "insert x",
+        "lookup x",
+        "many x",
+        "p50, us",
+        "p99",
+        "p99.9",
+        "longest",
+        "memory x",
+    ]);
+    for Grown { name, way, pauses } in filters {
+        let beside = way.beside_fixed().map_or([None; 3], |ratios| ratios.map(Some));
+        let mut cells = vec![
+            name.to_string(),
+            figure(Some(way.mean_bits_per_key())),
+            way.mean_load().map_or("-".into(), |load| format!("{load:.3}")),
+            format!("{:.4} %", way.highest_fpr() * 100.0),
+        ];
+        cells.extend(beside.map(|ratios: Option<[f64; 2]>| {
+            ratios.map_or("-".into(), |[all, last]| format!("{all:.2}, {last:.2}"))
+        }));
+        let times = [pauses.p50, pauses.p99, pauses.p999, pauses.longest];
+        cells.extend(times.map(|nanoseconds| figure(Some(nanoseconds / 1e3))));
+        cells.push(figure(Some(pauses.peak_by_table)));
+        table.push(cells);
+    }
+    table
+}

@@ -1,0 +1,169 @@
+//! How long single inserts get, and memory: each filter grows once more, in a process of its own, its keys made on the way, so that nothing else lies in memory.
+//!
+//! Every insert of the last doubling is timed for itself, in CPU time, which leaves out what the machine did for others. What reading the clock takes is
+//! measured first and taken off.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use testkit::keys::hashes;
+
+use super::way::PRESENT;
+use crate::clock::{median, timed};
+use crate::subject::Filter;
+use crate::subjects::Growing;
+use crate::{Failure, machine};
+
+/// Steps from one power of two to the next, in bits.
+const STEPS_BITS: u32 = 5;
+const SLICE: usize = 4096;
+
+/// How long single inserts took, and what memory was needed.
+pub(crate) struct Pauses {
+    /// Inserts that were timed.
+    pub(crate) timed: u64,
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
+    pub(crate) longest: f64,
+    /// The most memory of the process beyond what it had before, by the bytes of the table at the end.
+    pub(crate) peak_by_table: f64,
+}
+
+impl Pauses {
+    pub(super) fn json(&self, name: &str) -> Value {
+        json!({
+            "filter": name,
+            "timed": self.timed,
+            "p50_ns": self.p50,
+            "p99_ns": self.p99,
+            "p999_ns": self.p999,
+            "longest_ns": self.longest,
+            "peak_by_table": self.peak_by_table,
+        })
+    }
+
+    /// What [`json`](Self::json) made.
+    fn from_json(line: &Value) -> Option<Self> {
+        let number = |field: &str| line[field].as_f64();
+        Some(Self {
+            timed: line["timed"].as_u64()?,
+            p50: number("p50_ns")?,
+            p99: number("p99_ns")?,
+            p999: number("p999_ns")?,
+            longest: number("longest_ns")?,
+            peak_by_table: number("peak_by_table")?,
+        })
+    }
+}
+
+/// What [`measure`] finds out in a process of its own.
+pub(crate) fn apart(filter: &Growing, last: u64, rate: f64) -> Result<Pauses, Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["growth", "--pauses", "--keys", &last.to_string(), "--fpr", &rate.to_string()]);
+    let output = command.args(["--only", filter.name]).output()?;
+    let line = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let error = || String::from_utf8_lossy(&output.stderr).into_owned();
+    Pauses::from_json(&line).ok_or_else(|| format!("the process apart failed: {}", error()).into())
+}
+
+pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Pauses {
+    let clock = median(&(0..1000).map(|_| timed(|| ()).0.as_secs_f64() * 1e9).collect::<Vec<_>>());
+    let [before, _] = machine::resident_bytes();
+    let mut growing = (filter.build)(last, rate);
+    let mut stream = hashes(PRESENT, last);
+    let untimed = usize::try_from(last / 2).unwrap_or(usize::MAX);
+    grow(growing.as_mut(), &mut stream.by_ref().take(untimed));
+    let mut times = Histogram::new();
+    for key in stream {
+        let (time, _) = timed(|| growing.insert(&[key]));
+        times.add((time.as_secs_f64() * 1e9 - clock).max(0.0));
+    }
+    let [_, peak] = machine::resident_bytes();
+    Pauses {
+        timed: times.all,
+        p50: times.share(0.5),
+        p99: times.share(0.99),
+        p999: times.share(0.999),
+        longest: times.longest,
+        peak_by_table: peak.saturating_sub(before) as f64 / growing.bytes() as f64,
+    }
+}
+
+fn grow(filter: &mut dyn Filter, keys: &mut dyn Iterator<Item = u64>) {
+    let mut slice = Vec::with_capacity(SLICE);
+    loop {
+        slice.clear();
+        slice.extend(keys.take(SLICE));
+        if slice.is_empty() {
+            break;
+        }
+        filter.insert(&slice);
+    }
+}
+
+/// How many inserts took so many nanoseconds, by [`step_of`].
+struct Histogram {
+    counts: Vec<u64>,
+    all: u64,
+    longest: f64,
+}
+
+impl Histogram {
+    fn new() -> Self {
+        Self { counts: vec![0; 64 << STEPS_BITS], all: 0, longest: 0.0 }
+    }
+
+    fn add(&mut self, nanoseconds: f64) {
+        self.counts[step_of(nanoseconds)] += 1;
+        self.all += 1;
+        self.longest = self.longest.max(nanoseconds);
+    }
+
+    /// Nanoseconds within which this share of the inserts were done, to about three percent.
+    fn share(&self, share: f64) -> f64 {
+        let mut left = self.all as f64 * share;
+        let within = self.counts.iter().position(|&count| {
+            left -= count as f64;
+            left <= 0.0
+        });
+        within.map_or(self.longest, |step| end_of(step).min(self.longest))
+    }
+}
+
+/// Whole nanoseconds below 2^[`STEPS_BITS`] have a step each; beyond, so many steps share a power of two.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "nanoseconds of an insert"
+)]
+fn step_of(nanoseconds: f64) -> usize {
+    let whole = nanoseconds as u64;
+    // The highest bits of the number that are kept are one more than those of a step, and the first of them is 1.
+    let shift = (u64::BITS - whole.leading_zeros()).saturating_sub(STEPS_BITS + 1);
+    (whole >> shift) as usize + ((shift as usize) << STEPS_BITS)
+}
+
+/// The nanoseconds at which a step ends.
+fn end_of(step: usize) -> f64 {
+    let lowest = 1 << STEPS_BITS;
+    if step < 2 * lowest {
+        return (step + 1) as f64;
+    }
+    let shift = step / lowest - 1;
+    ((step - shift * lowest + 1) as f64) * 2_f64.powi(i32::try_from(shift).unwrap_or(i32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_is_in_the_step_that_ends_just_after_it() {
+        for whole in (0..5000).chain([123_456, 999_999, 40_000_000]) {
+            let time = f64::from(whole);
+            let end = end_of(step_of(time));
+            assert!(end > time && end <= (time * 1.04).max(time + 1.0), "{time}: {end}");
+        }
+    }
+}

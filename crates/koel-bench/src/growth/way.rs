@@ -1,0 +1,220 @@
+//! The way from a thousand keys to many: what a filter costs at sizes a factor 2^(1/4) apart.
+//!
+//! Beside a growing Koel filter, wherever its keys have doubled, stands one of a single size with the same bytes, filled up to its capacity; lookups go to the
+//! two in turns, so that good and bad moments of the machine fall on both.
+
+use std::time::Duration;
+
+use testkit::keys::hashes;
+
+use crate::clock::{median, timed};
+use crate::subject::Filter;
+use crate::subjects::{FIRST, Growing, fixed};
+
+/// Seeds of the streams of keys: those put in, and those not.
+pub(super) const PRESENT: u64 = 1;
+const ABSENT: u64 = 2;
+
+/// Sizes from one doubling to the next.
+const STEPS: i32 = 4;
+/// Lookups of one kind in a round, and rounds.
+const LOOKUPS_EACH: usize = 400_000;
+const ROUNDS: usize = 3;
+/// Absent keys that the error rate is measured with.
+const STRANGERS: u64 = 4_000_000;
+
+/// What is looked up how, in the order of [`Point::lookups`].
+pub(crate) const LOOKUPS: [&str; 4] = ["miss", "hit", "miss many", "hit many"];
+
+/// One filter at one size. Times are nanoseconds of CPU time an operation.
+pub(crate) struct Point {
+    /// Whether it is the filter of one size beside the growing one.
+    pub(crate) fixed: bool,
+    pub(crate) keys: u64,
+    pub(crate) bytes: usize,
+    /// The share of absent keys reported present.
+    pub(crate) fpr: f64,
+    pub(crate) load: Option<f64>,
+    /// Since the size before; of a fixed filter, since the first key.
+    pub(crate) insert: f64,
+    /// Since the first key.
+    pub(crate) mean_insert: f64,
+    /// In the order of [`LOOKUPS`]; `None` where the filter has no such call.
+    pub(crate) lookups: [Option<f64>; 4],
+}
+
+impl Point {
+    pub(crate) fn bits_per_key(&self) -> f64 {
+        self.bytes as f64 * 8.0 / self.keys as f64
+    }
+}
+
+/// A filter at all sizes, each fixed filter behind the growing one that it is compared with.
+pub(crate) struct Way {
+    pub(crate) points: Vec<Point>,
+}
+
+impl Way {
+    pub(crate) fn growing(&self) -> impl Iterator<Item = &Point> {
+        self.points.iter().filter(|point| !point.fixed)
+    }
+
+    fn mean(&self, of: impl Fn(&Point) -> f64) -> f64 {
+        self.growing().map(of).sum::<f64>() / self.growing().count().max(1) as f64
+    }
+
+    /// Every size counts alike, on a logarithmic scale.
+    pub(crate) fn mean_bits_per_key(&self) -> f64 {
+        self.mean(Point::bits_per_key)
+    }
+
+    pub(crate) fn mean_load(&self) -> Option<f64> {
+        self.growing()
+            .all(|point| point.load.is_some())
+            .then(|| self.mean(|point| point.load.unwrap_or(0.0)))
+    }
+
+    pub(crate) fn highest_fpr(&self) -> f64 {
+        self.growing().map(|point| point.fpr).fold(0.0, f64::max)
+    }
+
+    /// How many times the time of the fixed filter beside it: an insert since the first key, a lookup one by one, and many at once. Medians over the sizes and
+    /// kinds, and the same at the largest size alone.
+    pub(crate) fn beside_fixed(&self) -> Option<[[f64; 2]; 3]> {
+        let pairs = self.points.windows(2).filter(|pair| pair[1].fixed);
+        let pairs: Vec<_> = pairs.map(|pair| [&pair[0], &pair[1]]).collect();
+        let (all, last) = (&pairs[..], &pairs[pairs.len().saturating_sub(1)..]);
+        let inserts = |pairs: &[[&Point; 2]]| {
+            let ratios = pairs.iter().map(|[growing, fixed]| growing.mean_insert / fixed.insert);
+            median(&ratios.collect::<Vec<_>>())
+        };
+        let lookups = |pairs: &[[&Point; 2]], kinds: [usize; 2]| {
+            let times = pairs.iter().flat_map(|[growing, fixed]| {
+                kinds.map(|kind| growing.lookups[kind].zip(fixed.lookups[kind]))
+            });
+            let ratios = times.flatten().map(|(growing, fixed)| growing / fixed);
+            median(&ratios.collect::<Vec<_>>())
+        };
+        let both = |kinds| [lookups(all, kinds), lookups(last, kinds)];
+        let insert = [inserts(all), inserts(last)];
+        (!pairs.is_empty()).then(|| [insert, both([0, 1]), both([2, 3])])
+    }
+}
+
+/// Nanoseconds each of so many operations took.
+fn each(time: Duration, operations: u64) -> f64 {
+    time.as_secs_f64() * 1e9 / operations.max(1) as f64
+}
+
+/// Follows a filter to `last` keys.
+pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Way {
+    let strangers: Vec<_> = hashes(ABSENT, STRANGERS.min(last * 16)).collect();
+    let mut growing = (filter.build)(last, rate);
+    let (mut keys, mut time) = (Vec::new(), Duration::ZERO);
+    let mut points = Vec::new();
+    for (step, size) in sizes(last).into_iter().enumerate() {
+        let before = keys.len() as u64;
+        let more = hashes(PRESENT, size).skip(keys.len());
+        keys.extend(more);
+        let new = &keys[usize::try_from(before).unwrap_or(0)..];
+        let (spent, accepted) = timed(|| growing.insert(new));
+        assert_eq!(accepted, new.len(), "{} refused a key", filter.name);
+        time += spent;
+        let mut point = point(growing.as_ref(), size, &strangers);
+        point.insert = each(spent, size - before);
+        point.mean_insert = each(time, size);
+        let beside = filter.fixed.filter(|_| step.is_multiple_of(STEPS.unsigned_abs() as usize));
+        let mut twin = beside.map(|prefer| filled(point.bytes, rate, prefer, &strangers));
+        let mut both = vec![(growing.as_ref(), &mut point)];
+        both.extend(twin.iter_mut().map(|(filter, point)| (&**filter, point)));
+        look_up(both, &strangers);
+        points.push(point);
+        points.extend(twin.map(|(_, point)| point));
+    }
+    Way { points }
+}
+
+/// From the first to the last number of keys.
+fn sizes(last: u64) -> Vec<u64> {
+    let factor = 2_f64.powf(1.0 / f64::from(STEPS));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of keys")]
+    let at = |step: i32| (FIRST as f64 * factor.powi(step)).round() as u64;
+    let mut sizes: Vec<_> = (0..).map(at).take_while(|&size| size < last).collect();
+    sizes.push(last);
+    sizes
+}
+
+/// All that takes no clock.
+fn point(filter: &dyn Filter, keys: u64, strangers: &[u64]) -> Point {
+    let wrong = filter.find_many(strangers).unwrap_or_else(|| filter.find(strangers));
+    Point {
+        fixed: false,
+        keys,
+        bytes: filter.bytes(),
+        fpr: wrong as f64 / strangers.len() as f64,
+        load: filter.slots().map(|slots| keys as f64 / slots as f64),
+        insert: 0.0,
+        mean_insert: 0.0,
+        lookups: [None; 4],
+    }
+}
+
+/// The full filter of one size with so many bytes.
+fn filled(
+    bytes: usize,
+    rate: f64,
+    prefer: koel::Prefer,
+    strangers: &[u64],
+) -> (Box<dyn Filter>, Point) {
+    let (mut filter, keys) = fixed(bytes, rate, prefer);
+    let mut time = Duration::ZERO;
+    let mut stream = hashes(PRESENT, keys);
+    loop {
+        let some: Vec<_> = stream.by_ref().take(1 << 20).collect();
+        if some.is_empty() {
+            break;
+        }
+        time += timed(|| filter.insert(&some)).0;
+    }
+    let insert = each(time, keys);
+    let point = Point {
+        fixed: true,
+        insert,
+        mean_insert: insert,
+        ..point(filter.as_ref(), keys, strangers)
+    };
+    (filter, point)
+}
+
+/// Times the lookups of [`LOOKUPS`] in filters side by side, and writes the medians down.
+fn look_up(filters: Vec<(&dyn Filter, &mut Point)>, strangers: &[u64]) {
+    let members: Vec<_> = filters.iter().map(|(_, point)| members(point.keys)).collect();
+    let mut samples = vec![[const { Vec::new() }; 4]; filters.len()];
+    for round in 0..ROUNDS {
+        let strangers = &strangers[round * strangers.len() / ROUNDS..];
+        let strangers = &strangers[..strangers.len().min(LOOKUPS_EACH)];
+        for (((filter, _), members), samples) in filters.iter().zip(&members).zip(&mut samples) {
+            for (kind, samples) in samples.iter_mut().enumerate() {
+                let keys = if kind % 2 == 0 { strangers } else { members };
+                let (time, found) = timed(|| match kind {
+                    0 | 1 => Some(filter.find(keys)),
+                    _ => filter.find_many(keys),
+                });
+                assert!(
+                    kind % 2 == 0 || found.is_none_or(|found| found == keys.len()),
+                    "a key is lost"
+                );
+                samples.extend(found.map(|_| each(time, keys.len() as u64)));
+            }
+        }
+    }
+    for ((_, point), samples) in filters.into_iter().zip(samples) {
+        point.lookups = samples.map(|samples| (!samples.is_empty()).then(|| median(&samples)));
+    }
+}
+
+/// Keys out of so many that went in, from the oldest to the newest.
+fn members(keys: u64) -> Vec<u64> {
+    let step = usize::try_from(keys).unwrap_or(usize::MAX).div_ceil(LOOKUPS_EACH);
+    hashes(PRESENT, keys).step_by(step).cycle().take(LOOKUPS_EACH).collect()
+}

@@ -1,0 +1,174 @@
+//! Filters that grow: from a pipe, when they are full, and when asked to.
+
+use crate::support::{Shell, keys, lines};
+
+/// How many of a hundred thousand strangers are taken for members.
+fn strangers_found(shell: &Shell, set: &str) -> f64 {
+    let ran = shell.run_with(&format!("check -c {set}"), &lines(&keys("stranger", 100_000)));
+    ran.text().trim().parse().unwrap()
+}
+
+fn number(value: &serde_json::Value, field: &str) -> f64 {
+    value[field].as_f64().unwrap()
+}
+
+#[test]
+fn a_pipe_of_any_length_goes_into_a_filter_that_grows_and_keeps_the_rate() {
+    let shell = Shell::new();
+    for count in [0, 1, 3_000, 100_000] {
+        for options in ["", "--prefer fast", "--fpr 0.01"] {
+            let members = keys("member", count);
+            shell.build("set", &members, options);
+            let found = shell.run_with("check -c set", &lines(&members));
+            assert_eq!(found.text().trim(), count.to_string(), "{options}");
+            let promised: f64 = if options.contains("0.01") { 1000.0 } else { 100.0 };
+            let wrong = strangers_found(&shell, "set");
+            assert!(wrong < promised + 5.0 * promised.sqrt(), "{count} {options}: {wrong}");
+        }
+    }
+    let info = shell.ok("info --json set").json();
+    assert_eq!((&info["growable"], &info["has_grown"]), (&true.into(), &true.into()));
+    assert!(info["counter_limit"].is_null() && number(&info, "bits_per_key") < 20.0, "{info}");
+}
+
+#[test]
+fn a_pipe_needs_no_temporary_file() {
+    let shell = Shell::new();
+    for words in ["build -o set", "dedup"] {
+        let mut command = shell.command();
+        command.args(words.split(' ')).env("TMPDIR", shell.path("absent"));
+        let output = command.stdin(std::process::Stdio::piped()).output().unwrap();
+        assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_growing_filter_is_the_same_by_pipe_and_by_file() {
+    let shell = Shell::new();
+    let input = keys("key", 10_000);
+    shell.write("input", lines(&input));
+    shell.build("by-pipe", &input, "");
+    shell.ok("build --grow input -o by-file");
+    assert!(shell.read("by-pipe") == shell.read("by-file"));
+    assert!(!shell.ok("build --grow input -o by-file").text().contains("hint"));
+}
+
+#[test]
+fn the_hint_after_a_pipe_makes_a_smaller_filter_that_holds_the_keys() {
+    let shell = Shell::new();
+    let input = keys("key", 20_000);
+    let report = shell.run_with("build -o grown", &lines(&input));
+    let hint = report.text().lines().find(|line| line.starts_with("hint")).unwrap().to_owned();
+    let options = hint.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join(" ");
+    shell.build("small", &input, &options);
+    assert!(shell.read("small").len() * 10 < shell.read("grown").len() * 8, "{hint}");
+}
+
+#[test]
+fn a_full_fixed_filter_takes_any_number_after_koel_grow() {
+    let shell = Shell::new();
+    let (old, new) = (keys("old", 1_000), keys("new", 50_000));
+    shell.build("set", &old, "--keys 1k");
+    let before = shell.read("set").len();
+    assert_eq!(shell.run_with("add set", &lines(&new)).code, 3);
+    assert!(shell.ok("info set").text().contains("koel grow"));
+    let ran = shell.ok("grow set --json").json();
+    assert_eq!((&ran["keys"], &ran["size_in_bytes"]), (&1_000.into(), &before.into()));
+    assert_eq!(shell.run_with("add set --json", &lines(&new)).json()["added"], 50_000);
+    let all = lines(&[old, new].concat());
+    assert_eq!(shell.run_with("check -vq set", &all).code, 1, "all are found");
+    assert!(strangers_found(&shell, "set") < 135.0 + 5.0 * 135.0_f64.sqrt());
+    assert_eq!(shell.run_with("remove set --json", &all).json()["removed"], 51_000);
+    assert_eq!(shell.ok("info --json set").json()["slots_in_use"], 0);
+}
+
+#[test]
+fn room_that_is_asked_for_is_there_and_can_be_given_back() {
+    let shell = Shell::new();
+    shell.build("set", &keys("key", 1_000), "--keys 1k");
+    let roomy = number(&shell.ok("grow set --keys 100k --json").json(), "size_in_bytes");
+    let added = shell.run_with("add set", &lines(&keys("new", 99_000)));
+    assert_eq!(added.code, 0);
+    // No room but for the counters of the few names that are taken for others.
+    let more = shell.read("set").len() as f64 - roomy;
+    assert!((0.0..5_000.0).contains(&more), "{more}");
+    assert_eq!(shell.run_with("remove set", &lines(&keys("new", 99_000))).code, 0);
+    let small = number(&shell.ok("grow set --shrink --json").json(), "size_in_bytes");
+    assert!(small * 50.0 < roomy, "{small} of {roomy}");
+    assert_eq!(shell.run_with("check -vq set", &lines(&keys("key", 1_000))).code, 1);
+}
+
+#[test]
+fn room_for_keys_that_grows_beyond_them() {
+    let shell = Shell::new();
+    shell.build("set", &keys("key", 20_000), "--keys 2k --grow --fpr 0.01");
+    let info = shell.ok("info --json set").json();
+    assert_eq!((&info["keys"], &info["capacity"]), (&20_000.into(), &2_000.into()));
+    assert!(number(&info, "load_factor") > 0.88, "{info}");
+}
+
+#[test]
+fn a_filter_too_precise_to_grow_is_left_as_it_is() {
+    let shell = Shell::new();
+    shell.build("set", &keys("key", 10), "--keys 10 --fpr 1e-9");
+    let before = shell.read("set");
+    let ran = shell.run("grow set");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("unchanged") && ran.err.lines().count() == 1, "{}", ran.err);
+    assert!(shell.read("set") == before);
+}
+
+#[test]
+fn filters_of_pipes_merge_whatever_they_hold() {
+    let shell = Shell::new();
+    let parts = [keys("a", 300), keys("b", 40_000), keys("c", 7_000)];
+    for (name, part) in ["a", "b", "c"].iter().zip(&parts) {
+        shell.build(name, part, "");
+    }
+    shell.ok("merge a b c -o all");
+    let all = lines(&parts.concat());
+    assert_eq!(shell.run_with("check -vq all", &all).code, 1, "all are found");
+    assert_eq!(shell.ok("info --json all").json()["keys"], 47_300);
+}
+
+#[test]
+fn what_has_grown_does_not_merge_into_what_cannot_and_the_remedy_works() {
+    let shell = Shell::new();
+    shell.build("fixed", &keys("a", 1_000), "--keys 1k");
+    shell.build("grown", &keys("b", 5_000), "--keys 1k --grow");
+    let ran = shell.run("merge fixed grown -o all");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("koel grow fixed"), "{}", ran.err);
+    shell.ok("grow fixed");
+    shell.ok("merge fixed grown -o all");
+    assert_eq!(shell.ok("info --json all").json()["keys"], 6_000);
+}
+
+#[test]
+fn a_planned_growing_filter_is_at_most_so_large_at_every_size() {
+    let shell = Shell::new();
+    for count in [1_000, 3_000, 10_000, 14_000, 60_000] {
+        for fpr in ["0.01", "0.001"] {
+            let plan = shell.ok(&format!("plan --keys {count} --fpr {fpr} --json")).json();
+            assert!(plan[2]["filter"].as_str().unwrap().starts_with("Koel, growing"));
+            shell.build("set", &keys("key", count), &format!("--fpr {fpr}"));
+            let share = shell.read("set").len() as f64 / number(&plan[2], "memory_in_bytes");
+            assert!(share <= 1.0 && (share > 0.9 || count == 1_000), "{count} {fpr}: {share}");
+        }
+    }
+}
+
+#[test]
+fn dedup_of_a_pipe_drops_few_lines_and_says_how_many() {
+    let shell = Shell::new();
+    let input = lines(&keys("line", 60_000));
+    let (mut dropped, mut expected) = (0.0, 0.0);
+    for seed in 0..10 {
+        let ran = shell.run_with(&format!("dedup --fpr 0.05 --seed {seed} --json"), &input);
+        let report: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
+        dropped += number(&report, "dropped");
+        expected += number(&report, "expected_wrongly_dropped");
+    }
+    let deviations = (dropped - expected) / expected.sqrt();
+    assert!(deviations.abs() < 4.0, "{dropped} dropped, {expected} expected");
+}
