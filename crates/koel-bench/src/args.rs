@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Map(MapArgs),
     /// The maplet of run ids and of locations: throughput and wrong values, and what counting with it costs
     Maplet(MapletArgs),
+    /// The log store beside other stores: loading, single gets, opening, and what they cost in bytes
+    Stores(StoresArgs),
     /// The load at which the map's first insert finds no room, beside theory
     Thresholds(ThresholdsArgs),
     /// Lookups and a mix of operations by several threads on one filter
@@ -95,6 +97,28 @@ pub(crate) struct MapletArgs {
     /// How often everything is measured; medians are printed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) reps: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct StoresArgs {
+    /// How many entries
+    #[arg(long, value_parser = whole_number, default_value = "1e6")]
+    pub(crate) keys: u64,
+    /// Bytes of a value; keys have 16
+    #[arg(long, value_parser = whole_number, default_value = "100")]
+    pub(crate) value_bytes: u64,
+    /// Only these stores
+    #[arg(long, num_args = 1.., value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Gets in each measurement
+    #[arg(long, value_parser = whole_number, default_value = "1e6")]
+    pub(crate) queries: u64,
+    /// The folder in which each store gets a temporary one; that of the system unless given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
     /// One JSON object a line
     #[arg(long)]
     pub(crate) json: bool,

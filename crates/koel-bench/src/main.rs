@@ -1,7 +1,7 @@
 //! Measures Koel, its rivals and this machine's limits, side by side in one process.
 //!
 //! `filters` runs every filter over the same keys; `threads` those that threads can share; `limits` finds how many random cache lines a core of this
-//! machine reads a second, which no filter can pass; `growth` follows filters that grow from a thousand keys on; `map` and `thresholds` measure the exact map, `maplet` the maplet; `report` runs the filters, the limits and the
+//! machine reads a second, which no filter can pass; `growth` follows filters that grow from a thousand keys on; `map` and `thresholds` measure the exact map, `maplet` the maplet; `stores` the log store beside others; `report` runs the filters, the limits and the
 //! thresholds over many sizes and writes docs/BENCHMARKS.md with its plots.
 //!
 //! The only crate that knows a rival. Figures of different runs should not be compared: a machine has good and bad hours, so compare
@@ -16,6 +16,7 @@ mod machine;
 mod map;
 mod maplet;
 mod report;
+mod stores;
 mod subject;
 mod subjects;
 mod table;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Limits(args) => limits::run(&args),
         Command::Map(args) => map::run(&args),
         Command::Maplet(args) => maplet::run(&args),
+        Command::Stores(args) => stores::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
         Command::Threads(args) => threads::run(&args),
         Command::Growth(args) => growth::run(&args),

@@ -210,3 +210,45 @@ fn maplet_prints_figures_of_both_shapes_and_of_counting() {
     let text = printed(&["maplet", "--keys", "1e3", "--reps", "1"]);
     assert_eq!(text.lines().filter(|line| line.starts_with("location, plain 4x24+40")).count(), 1);
 }
+
+#[test]
+fn stores_prints_an_object_for_each_store_and_they_read_what_they_wrote() {
+    let arguments =
+        ["stores", "--keys", "3e3", "--queries", "1e3", "--value-bytes", "50", "--json"];
+    let lines = objects(&printed(&arguments));
+    let names = ["koel", "koel-sized", "koel-one-segment", "candystore", "fjall", "redb"];
+    assert_eq!(texts(&lines, "store"), BTreeSet::from(names));
+    for line in &lines {
+        assert_eq!((&line["keys"], &line["value_bytes"]), (&3000.into(), &50.into()));
+        for field in ["load_cpu_us", "load_per_second", "hit_cpu_ns", "miss_cpu_ns", "open_s"] {
+            assert!(line[field].as_f64().unwrap() > 0.0, "{field}: {line}");
+        }
+        assert!(line["hit_p50_ns"].as_f64() <= line["hit_p99_ns"].as_f64(), "{line}");
+        // The bytes of keys and values are written at least once, and are on the disk.
+        assert!(line["written"].as_f64().unwrap() >= 1.0, "{line}");
+        assert!(line["disk"].as_f64().unwrap() >= 1.0, "{line}");
+    }
+    for line in &lines[..3] {
+        assert_eq!(line["reads_per_hit"], 1.0, "{line}");
+        assert!(line["reads_per_miss"].as_f64().unwrap() < 0.01, "{line}");
+    }
+}
+
+#[test]
+fn stores_measures_only_what_is_asked_for_in_the_folder_that_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let size = ["stores", "--keys", "1e3", "--queries", "100"];
+    let only = ["--only", "koel", "redb", "--dir", path];
+    let text = printed(&[&size[..], &only[..]].concat());
+    for name in ["koel ", "redb "] {
+        assert_eq!(text.lines().filter(|line| line.starts_with(name)).count(), 2, "{text}");
+    }
+    assert!(!text.contains("fjall") && text.contains("read twice"), "{text}");
+    assert_eq!(std::fs::read_dir(path).unwrap().count(), 0, "nothing is left behind");
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_koel-bench"));
+    let output = command.args(["stores", "--only", "zebra"]).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && error.contains("zebra") && error.contains("candystore"));
+}

@@ -4,24 +4,40 @@
 //! only the second (docs/decisions/0006-speed.md has the figures). With the feature `huge-pages`, a table of at least
 //! `LARGE` bytes is an anonymous memory map, for which the system is asked for huge pages; Linux aligns maps of that size to them. Where
 //! there are none, or no map can be had, nothing is lost: the bytes are ordinary memory.
+//!
+//! A table that grows has, from `GROWN` bytes on, a map of `RESERVED` times its length: addresses, not memory, since Linux gives a page when it is first touched. So it grows in its place,
+//! and no insert waits for a copy of it; the system is asked for huge pages when the table is large enough to fill one, since each is zeroed
+//! in one go when it is first touched.
 
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, mem};
 
 #[cfg(feature = "huge-pages")]
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapOptions};
 
 /// From here on a table gets a map of its own.
 #[cfg(feature = "huge-pages")]
 const LARGE: usize = 4 << 20;
+#[cfg(feature = "huge-pages")]
+const HUGE_PAGE: usize = 2 << 20;
+/// From here on a table that grows gets a map to grow in: its copy into that takes a tenth of a millisecond.
+#[cfg(feature = "huge-pages")]
+const GROWN: usize = 256 << 10;
+/// How many times its length such a map has in addresses: once more is it copied, at 256 MiB. Only Linux gives addresses for nothing.
+#[cfg(feature = "huge-pages")]
+const RESERVED: usize = if cfg!(target_os = "linux") { 1024 } else { 0 };
 
 /// Bytes that can be changed.
 pub struct Buffer(Memory);
 
 enum Memory {
     Heap(Vec<u8>),
+    /// The first `len` bytes of a map; the others are zeros.
     #[cfg(feature = "huge-pages")]
-    Mapped(MmapMut),
+    Mapped {
+        map: MmapMut,
+        len: usize,
+    },
 }
 
 impl Buffer {
@@ -32,32 +48,65 @@ impl Buffer {
     pub(crate) fn zeroed(len: usize) -> Self {
         #[cfg(feature = "huge-pages")]
         if let Some(map) = (len >= LARGE).then(|| mapped(len)).flatten() {
-            return Self(Memory::Mapped(map));
+            return Self(Memory::Mapped { map, len });
         }
         Self(Memory::Heap(alloc::vec![0; len]))
     }
 
-    /// So many zeros in memory that can [`grow`](Self::grow) without a copy where the allocator knows how: glibc moves pages, not bytes.
+    /// So many zeros in memory that can [`grow`](Self::grow), mostly without a copy.
     pub(crate) fn growing(len: usize) -> Self {
-        Self(Memory::Heap(alloc::vec![0; len]))
+        Self::reserved(len).unwrap_or_else(|| Self(Memory::Heap(alloc::vec![0; len])))
     }
 
-    /// Adds zeros to make it `len` bytes long, with room for some more, so that this is seldom.
+    /// Adds zeros to make it `len` bytes long. Ordinary memory gets room for some more, so that it seldom moves; glibc then moves pages, not bytes.
     pub(crate) fn grow(&mut self, len: usize) {
         #[cfg(feature = "huge-pages")]
-        if let Memory::Mapped(map) = &self.0 {
-            self.0 = Memory::Heap(map.to_vec());
-        }
-        match &mut self.0 {
-            Memory::Heap(bytes) => {
-                if len > bytes.capacity() {
-                    bytes.reserve_exact(len + len / 32 - bytes.len());
-                }
-                bytes.resize(len, 0);
+        if let Memory::Mapped { map, len: before } = &mut self.0
+            && len <= map.len()
+        {
+            if *before < HUGE_PAGE && len >= HUGE_PAGE {
+                ask_for_huge_pages(map);
             }
-            #[cfg(feature = "huge-pages")]
-            Memory::Mapped(_) => {}
+            *before = len;
+            return;
         }
+        let fits = matches!(&self.0, Memory::Heap(bytes) if len <= bytes.capacity());
+        if let Some(mut grown) = (!fits).then(|| Self::reserved(len)).flatten() {
+            let bytes = self.as_ref();
+            grown.as_mut()[..bytes.len()].copy_from_slice(bytes);
+            *self = grown;
+            return;
+        }
+        let mut bytes = match mem::take(self).0 {
+            Memory::Heap(bytes) => bytes,
+            #[cfg(feature = "huge-pages")]
+            Memory::Mapped { map, len } => map[..len].to_vec(),
+        };
+        if len > bytes.capacity() {
+            bytes.reserve_exact(len + len / 32 - bytes.len());
+        }
+        bytes.resize(len, 0);
+        self.0 = Memory::Heap(bytes);
+    }
+
+    /// So many zeros with addresses to grow into; `None` where they are few, or cannot be had.
+    #[cfg(feature = "huge-pages")]
+    fn reserved(len: usize) -> Option<Self> {
+        // A multiple of a huge page, so that the map beside it begins with one too.
+        let most = len.checked_mul(RESERVED)?.checked_next_multiple_of(HUGE_PAGE)?;
+        if len < GROWN || most == 0 {
+            return None;
+        }
+        let map = MmapOptions::new().len(most).no_reserve_swap().map_anon().ok()?;
+        if len >= HUGE_PAGE {
+            ask_for_huge_pages(&map);
+        }
+        Some(Self(Memory::Mapped { map, len }))
+    }
+
+    #[cfg(not(feature = "huge-pages"))]
+    fn reserved(_len: usize) -> Option<Self> {
+        None
     }
 
     /// A copy.
@@ -81,7 +130,7 @@ impl AsRef<[u8]> for Buffer {
         match &self.0 {
             Memory::Heap(bytes) => bytes,
             #[cfg(feature = "huge-pages")]
-            Memory::Mapped(map) => map,
+            Memory::Mapped { map, len } => &map[..*len],
         }
     }
 }
@@ -92,7 +141,7 @@ impl AsMut<[u8]> for Buffer {
         match &mut self.0 {
             Memory::Heap(bytes) => bytes,
             #[cfg(feature = "huge-pages")]
-            Memory::Mapped(map) => map,
+            Memory::Mapped { map, len } => &mut map[..*len],
         }
     }
 }
@@ -120,10 +169,17 @@ impl fmt::Debug for Buffer {
 #[cfg(feature = "huge-pages")]
 fn mapped(len: usize) -> Option<MmapMut> {
     let map = MmapMut::map_anon(len).ok()?;
-    // Advice: a system without huge pages says so, and gives small ones.
+    ask_for_huge_pages(&map);
+    Some(map)
+}
+
+/// Advice: a system without huge pages says so, and gives small ones.
+#[cfg(feature = "huge-pages")]
+fn ask_for_huge_pages(map: &MmapMut) {
     #[cfg(target_os = "linux")]
     let _refused = map.advise(memmap2::Advice::HugePage).err();
-    Some(map)
+    #[cfg(not(target_os = "linux"))]
+    let _ = map;
 }
 
 #[cfg(test)]
@@ -142,6 +198,23 @@ mod tests {
             let copy = buffer.clone();
             assert!(copy == buffer);
             assert_eq!(copy.as_ref().last(), (len > 0).then_some(&7));
+        }
+    }
+
+    /// From the heap into a map, within it, and out of it.
+    #[test]
+    fn bytes_that_grow_keep_what_they_were_and_end_in_zeros() {
+        for start in [Buffer::growing(1000), Buffer::zeroed(1000), Buffer::zeroed(5 << 20)] {
+            let mut buffer = start;
+            let mut written = buffer.as_ref().to_vec();
+            for len in [3000, 260_000, 270_000, 4 << 20, 9 << 20, 300 << 20] {
+                let len = len.max(written.len() + 1);
+                *written.last_mut().expect("some bytes") = 7;
+                *buffer.as_mut().last_mut().expect("some bytes") = 7;
+                buffer.grow(len);
+                written.resize(len, 0);
+                assert!(buffer.as_ref() == written, "{len}");
+            }
         }
     }
 }

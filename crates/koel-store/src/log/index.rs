@@ -23,6 +23,9 @@ const RATE: f64 = 0.000_01;
 /// Keys that a shard is expected to grow to at most: 4 billion in all. Beyond, wrong locations become more by a twentieth for each doubling.
 const SHARD_KEYS: u64 = 1 << 28;
 
+/// Keys that a shard has room for at least. From a handful of buckets it would grow to a table in which a few of millions of keys find no room, since all that matters of them is alike.
+const FIRST_KEYS: u64 = 1000;
+
 const SHARD_BITS: u32 = 4;
 /// How many shards there are. A shard of a large store has huge pages to itself; more and smaller ones would not.
 pub(super) const SHARDS: usize = 1 << SHARD_BITS;
@@ -69,7 +72,7 @@ impl Iterator for Candidates {
 impl Index {
     /// An empty index with room for so many keys.
     pub(super) fn new(keys: u64) -> Self {
-        let each = (keys >> SHARD_BITS) + (keys >> (SHARD_BITS + 5)) + 16;
+        let each = (keys >> SHARD_BITS) + (keys >> (SHARD_BITS + 5)) + FIRST_KEYS;
         let shard = || Guarded {
             shard: RwLock::new(Shard { maplet: empty(each), beside: Vec::new() }),
             lookups: AtomicU64::new(0),
@@ -218,15 +221,17 @@ pub(super) fn shard_of(hash: u64) -> usize {
     usize::try_from(hash >> (64 - SHARD_BITS)).unwrap_or(0)
 }
 
-/// The hash inside a shard: the bits that chose the shard go to the end, where they matter least.
+/// The hash inside a shard, another for each hash. The bits that chose the shard are the same for all of its keys and tell none apart, so they are mixed into all others: a maplet takes a
+/// hash from both ends.
 #[inline]
 fn inner(hash: u64) -> u64 {
-    hash.rotate_left(SHARD_BITS)
+    (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use testkit::keys::hashes;
 
     fn locations(index: &Index, hash: u64) -> Vec<u64> {
         let mut all: Vec<u64> = index.candidates(hash).collect();
@@ -247,6 +252,23 @@ mod tests {
         assert_eq!(locations(&index, 7), Vec::from_iter(1050..1100));
         assert_eq!(index.len(), 50);
         assert!(!index.contains(8, 1050));
+    }
+
+    /// Bits that all hashes of a shard have in common once stood among those that tell keys apart: eight times as many wrong locations as the maplets said.
+    #[test]
+    fn absent_keys_have_as_few_locations_as_the_maplets_say() {
+        let index = Index::new(0);
+        for (location, hash) in (0..).zip(hashes(1, 1_000_000)) {
+            index.insert(hash, location);
+        }
+        let shares = index.shards.iter().map(|shard| shard.read().maplet.false_candidates());
+        let expected = shares.sum::<f64>() / SHARDS as f64;
+        assert!(expected < RATE, "{expected}");
+        let absent = 4_000_000;
+        let wrong = hashes(2, absent).flat_map(|hash| index.candidates(hash)).count() as f64;
+        assert!(wrong < 3.0 * expected * absent as f64 + 5.0, "{wrong} at {expected}");
+        let beside = index.shards.iter().map(|shard| shard.read().beside.len());
+        assert_eq!(beside.sum::<usize>(), 0);
     }
 
     #[test]

@@ -1,0 +1,74 @@
+//! Keys and values of the stores: of any number without memory for them, the same in every run.
+
+use testkit::keys::splitmix64;
+
+/// A key.
+pub(super) type Key = [u8; 16];
+
+/// Places in the pool at which a value begins.
+const STARTS: usize = 1 << 16;
+
+/// Keys by number, and their values.
+pub(super) struct Entries {
+    /// Random bytes; every value is a piece of them. It fits the second cache of any core, so that making a value costs nothing beside storing it.
+    pool: Vec<u8>,
+    value_bytes: usize,
+    pub(super) keys: u64,
+}
+
+impl Entries {
+    pub(super) fn new(keys: u64, value_bytes: usize) -> Self {
+        let words = (STARTS + value_bytes).div_ceil(8) as u64;
+        let pool = (0..words).flat_map(|word| splitmix64(!word).to_le_bytes()).collect();
+        Self { pool, value_bytes, keys }
+    }
+
+    /// The value of the key with this number.
+    #[inline]
+    pub(super) fn value(&self, number: u64) -> &[u8] {
+        let start = usize::try_from(splitmix64(number) % STARTS as u64).unwrap_or(0);
+        &self.pool[start..][..self.value_bytes]
+    }
+
+    /// Bytes of all keys and values.
+    pub(super) fn bytes(&self) -> u64 {
+        self.keys * (size_of::<Key>() + self.value_bytes) as u64
+    }
+
+    /// The number of a present key, in random order.
+    #[inline]
+    pub(super) fn present(&self, query: u64) -> u64 {
+        splitmix64(query ^ (1 << 60)) % self.keys
+    }
+
+    /// The number of an absent key.
+    #[inline]
+    pub(super) fn absent(&self, query: u64) -> u64 {
+        self.keys + query
+    }
+}
+
+/// Numbers below 2^63 have different keys.
+#[inline]
+pub(super) fn key(number: u64) -> Key {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&splitmix64(2 * number).to_le_bytes());
+    key[8..].copy_from_slice(&splitmix64(2 * number + 1).to_le_bytes());
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn keys_differ_and_values_have_their_length() {
+        let entries = Entries::new(1000, 100);
+        assert_eq!((0..2000).map(key).collect::<BTreeSet<_>>().len(), 2000);
+        let values: BTreeSet<_> = (0..1000).map(|number| entries.value(number)).collect();
+        assert!(values.len() > 900 && values.iter().all(|value| value.len() == 100));
+        assert!((0..1000).all(|query| entries.present(query) < 1000));
+        assert_eq!((entries.absent(0), entries.bytes()), (1000, 116_000));
+    }
+}

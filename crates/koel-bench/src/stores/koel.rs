@@ -1,0 +1,54 @@
+//! Koel's log store: single puts with `Durability::None`, and so one write to the system each; a full segment is synced.
+
+use std::path::Path;
+
+use koel_store::{Durability, LogStore, Options};
+
+use super::entries::Key;
+use super::subject::Store;
+use crate::Failure;
+
+/// As it comes: segments of 128 MiB, and an index that grows with the keys.
+pub(super) fn growing(folder: &Path, _keys: u64) -> Result<LogStore, Failure> {
+    Ok(LogStore::open(folder)?)
+}
+
+/// Room for all keys in the index from the start.
+pub(super) fn sized(folder: &Path, keys: u64) -> Result<LogStore, Failure> {
+    Ok(Options::default().expected_keys(keys).open(folder)?)
+}
+
+/// No segment gets full, so that no write waits for a sync: the busiest group tells of the index.
+pub(super) fn one_segment(folder: &Path, _keys: u64) -> Result<LogStore, Failure> {
+    Ok(Options::default().segment_bytes(16 << 30).open(folder)?)
+}
+
+impl Store for LogStore {
+    fn write(&self, entries: &[(Key, &[u8])]) -> Result<(), Failure> {
+        for (key, value) in entries {
+            self.put(key, value, Durability::None)?;
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), Failure> {
+        Ok(self.sync()?)
+    }
+
+    #[inline]
+    fn get<R>(&self, key: &Key, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Failure> {
+        Ok(self.get(key)?.map(|value| read(&value)))
+    }
+
+    fn index_bytes(&self) -> Option<u64> {
+        Some(self.stats().index_bytes)
+    }
+
+    fn reads(&self) -> Option<u64> {
+        Some(self.stats().reads)
+    }
+
+    fn close(self) -> Result<(), Failure> {
+        Ok(self.close()?)
+    }
+}

@@ -1,0 +1,102 @@
+//! `stores`: Koel's log store beside other stores of the same keys and values, each in a temporary folder, one after the other in one process.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `entries.rs` | keys and values |
+//! | `subject.rs` | what is asked of every store |
+//! | `koel.rs`, `fjall.rs`, `redb.rs`, `candystore.rs` | the stores, with their settings |
+//! | `measure.rs`, `process.rs` | the measuring |
+//! | `print.rs` | tables and JSON |
+//!
+//! Everything is in the page cache. To add a store: a file with a type that implements [`Store`](subject::Store), and a line in [`SUBJECTS`].
+
+mod candystore;
+mod entries;
+mod fjall;
+mod koel;
+mod measure;
+mod print;
+mod process;
+mod redb;
+mod subject;
+
+use crate::Failure;
+use crate::args::StoresArgs;
+use entries::Entries;
+use measure::{Plan, Row};
+
+/// The cache of a store that has one of its own.
+const CACHE_BYTES: usize = 256 << 20;
+
+/// A store, and how it is set.
+struct Subject {
+    name: &'static str,
+    measure: fn(&Plan, &'static str) -> Result<Row, Failure>,
+    note: &'static str,
+}
+
+static SUBJECTS: &[Subject] = &[
+    Subject {
+        name: "koel",
+        measure: |plan, name| plan.measure(name, koel::growing),
+        note: "as it comes: the index grows; single puts; a full segment of 128 MiB is synced",
+    },
+    Subject {
+        name: "koel-sized",
+        measure: |plan, name| plan.measure(name, koel::sized),
+        note: "the same with `expected_keys`",
+    },
+    Subject {
+        name: "koel-one-segment",
+        measure: |plan, name| plan.measure(name, koel::one_segment),
+        note: "as koel in one segment: no write waits for a sync, so its busiest 64 tell how long the index stops to grow",
+    },
+    Subject {
+        name: "candystore",
+        measure: |plan, name| plan.measure(name, candystore::open),
+        note: "single puts; a checkpoint after every 128 MiB; its index is a mapped file",
+    },
+    Subject {
+        name: "fjall",
+        measure: |plan, name| plan.measure(name, fjall::open),
+        note: "single puts; no compression; a cache of 256 MiB",
+    },
+    Subject {
+        name: "redb",
+        measure: |plan, name| plan.measure(name, redb::open),
+        note: "batches of 1,000, every 200th durable: its longest write is that of a batch; a cache of 256 MiB",
+    },
+];
+
+pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
+    let subjects = chosen(&args.only)?;
+    let plan = Plan {
+        entries: Entries::new(args.keys, usize::try_from(args.value_bytes)?),
+        queries: args.queries,
+        parent: args.dir.clone().unwrap_or_else(std::env::temp_dir),
+    };
+    let overhead = plan.overhead();
+    let mut rows = Vec::new();
+    for subject in &subjects {
+        let row = (subject.measure)(&plan, subject.name)
+            .map_err(|failure| format!("{}: {failure}", subject.name))?;
+        if args.json {
+            println!("{}", print::json(&row, args, overhead));
+        }
+        rows.push(row);
+    }
+    if !args.json {
+        print::page(&rows, &subjects, args, overhead);
+    }
+    Ok(())
+}
+
+/// Those with these names; all of them if there is none.
+fn chosen(names: &[String]) -> Result<Vec<&'static Subject>, Failure> {
+    if let Some(unknown) = names.iter().find(|name| !SUBJECTS.iter().any(|it| it.name == **name)) {
+        let list: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
+        return Err(format!("no store `{unknown}`; there are: {}", list.join(", ")).into());
+    }
+    let wanted = |it: &&Subject| names.is_empty() || names.iter().any(|name| name == it.name);
+    Ok(SUBJECTS.iter().filter(wanted).collect())
+}

@@ -1,0 +1,91 @@
+//! What the process has used so far, its threads included, and what a folder takes: as far as /proc tells.
+
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use cpu_time::ProcessTime;
+
+use crate::Failure;
+
+/// A store that uses less than a tenth of one core over this time is done with what it does in the background.
+const LOOK: Duration = Duration::from_millis(250);
+/// Nobody is waited for longer.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Bytes written so far.
+#[derive(Clone, Copy)]
+pub(super) struct Written {
+    /// Handed to the system in calls.
+    pub(super) calls: u64,
+    /// Of pages that go to the disk, those of mapped files among them.
+    pub(super) pages: u64,
+}
+
+impl Written {
+    pub(super) fn now() -> Self {
+        let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
+        let field = |name| number_of(&text, name).unwrap_or(0);
+        Self { calls: field("wchar:"), pages: field("write_bytes:") }
+    }
+
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self { calls: self.calls - earlier.calls, pages: self.pages - earlier.pages }
+    }
+}
+
+/// Memory of the process, mapped files included.
+pub(super) fn resident_bytes() -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    number_of(&text, "VmRSS:").unwrap_or(0) * 1024
+}
+
+/// The number of a line such as `VmRSS:   2048 kB`.
+fn number_of(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+/// Waits until the threads of a store rest.
+pub(super) fn wait_for_rest() {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        let before = ProcessTime::now();
+        sleep(LOOK);
+        if before.elapsed() < LOOK / 10 {
+            return;
+        }
+    }
+}
+
+/// Bytes on the disk of all files below a folder, holes left out.
+#[cfg(unix)]
+pub(super) fn disk_bytes(folder: &Path) -> Result<u64, Failure> {
+    use std::os::unix::fs::MetadataExt;
+
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes +=
+            if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * 512 };
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_seen() {
+        let before = Written::now();
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("inner")).expect("a folder");
+        fs::write(folder.path().join("inner/file"), vec![7; 100_000]).expect("a file");
+        assert!(Written::now().since(before).calls >= 100_000);
+        assert!(disk_bytes(folder.path()).expect("sizes") >= 100_000);
+        assert!(resident_bytes() > 100_000);
+    }
+}
