@@ -3,7 +3,7 @@
 //! * **Load.** The next chunk of buckets is split when entries exceed the share of the slots that [`DESIGN_LOADS`] says. It depends on how far the level has come: in
 //!   the middle, where half of the buckets have twice the keys of the others, a search for room fails a little earlier. A search
 //!   that fails nevertheless splits the next chunk, so that an insert never fails for want of slots.
-//! * **Pauses.** A chunk is a 64th of the level, at most [`MAX_CHUNK`] buckets: a tenth of a millisecond. The first growth of a table built without marks rewrites all of
+//! * **Pauses.** A chunk is a 64th of the level, at most [`MAX_CHUNK`] buckets: less than a millisecond. The first growth of a table built without marks rewrites all of
 //!   it, once.
 //! * **Error rate.** An entry of n bits beyond its bucket matches one key in 2^n. What growth takes from old entries, new ones have again; fingerprints get
 //!   [`WIDENING`] bits when they are first marked, so that 20 doublings raise the rate by less than a third (docs/decisions/0008-growth.md has the

@@ -45,7 +45,7 @@ impl MapletBuilder {
         self
     }
 
-    /// Starts with room for about `entries` entries, and grows to the capacity and beyond, without the keys: in chunks of at most a tenth of a millisecond, at a load
+    /// Starts with room for about `entries` entries, and grows to the capacity and beyond, without the keys: in chunks that take less than a millisecond, at a load
     /// above 0.89, always with two buckets to read. The rate is kept up to the capacity; after that it rises slowly, by about the first one's 0.7 for each doubling.
     ///
     /// ```
