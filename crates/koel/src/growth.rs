@@ -84,8 +84,8 @@ impl<B: AsRef<[u8]>> Grown<B> {
         &self.table
     }
 
-    /// Whether an entry matches the key with this hash. Not inlined, so that lookups in a table of one size stay small.
-    #[inline(never)]
+    /// Whether an entry matches the key with this hash.
+    #[inline]
     pub(crate) fn contains(&self, hash: u64) -> bool {
         self.table.contains(&self.addresses().locate(hash))
     }
