@@ -265,11 +265,13 @@ impl<S: Store> CuckooFilter<S> {
     }
 
     /// How many different keys are in the set: an estimate, from the number `d` of different entries among the `U` that keys can
-    /// have: half as many as there are buckets times fingerprints. Its standard error is about `d / sqrt(2 U)`: 22 for a million keys at a rate of 0.1 %. In a filter that has
-    /// grown it may be some percent too high, because entries that growth has left without bits of their own are there several times.
+    /// have: half as many as there are buckets times fingerprints. Its standard error is about `d / sqrt(2 U)`: 22 for a million keys at a rate of 0.1 %.
+    /// In a filter that has grown it is too high, by some percent and more at error rates above 1 %, because entries that growth has left without bits
+    /// of their own are there several times; but never above [`len`](Self::len).
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
-        sizing::distinct_keys(self.distinct, self.possible_entries())
+        let estimate = sizing::distinct_keys(self.distinct, self.possible_entries());
+        if self.has_grown() { estimate.min(self.len as f64) } else { estimate }
     }
 
     /// Probability that an absent key is reported present, as the filter is now: `d / U`, with `d` different entries of the `U` that keys can

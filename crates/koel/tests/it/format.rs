@@ -61,7 +61,7 @@ fn the_whole_filter_of_the_format_is_what_the_code_writes_and_reads() {
 fn the_whole_maplet_of_the_format_is_what_the_code_writes_and_reads() {
     let mut maplet = Maplet::builder(1, 0.03, 40).seed(42).build().unwrap();
     let mut bytes = vec![0; 1520];
-    let page = FORMAT.split("## A whole maplet").nth(1).unwrap();
+    let (page, _) = FORMAT.split("## A whole maplet").nth(1).unwrap().split_once("\n#").unwrap();
     let lines = page.lines().filter(|line| line.starts_with('0'));
     let rows: Vec<_> = lines.map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     let hex = |digits: &str| usize::from_str_radix(digits, 16).unwrap();
