@@ -102,7 +102,7 @@ fn head(args: &ReportArgs) -> String {
          One thread's CPU time; the same random 64-bit keys for every filter, hashed by each in its own way (`+mix`: with a cheap hash \
          instead of the crate's default); the order of the filters changes between repetitions; medians. Other work on the machine moves the \
          figures of a whole run up and down together: compare ratios. Tables are full where a filter can be: {} keys are 95 % of 2^20 \
-         slots. The stores have a page of their own: [STORES.md](STORES.md).\n\n",
+         slots. The stores have a page of their own, STORES.md.\n\n",
         args.max_bytes,
         machine::description(),
         machine::today(),
