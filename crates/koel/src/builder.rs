@@ -96,7 +96,7 @@ impl Builder {
 
     /// At most so many keys may have a counter for the copies beyond those in the buckets, 16 bytes each in a file; the
     /// capacity unless set, so that every key may come any number of times. With fewer, repeated keys can fill the filter before the
-    /// capacity of distinct keys is in.
+    /// capacity of distinct keys is in. Growth may pass the limit: an entry of which no bits are left is split into two, each with the counter.
     #[must_use]
     pub fn counter_limit(mut self, limit: u64) -> Self {
         self.counter_limit = Some(limit);

@@ -279,7 +279,9 @@ impl Header {
         fields.require(DISTINCT, self.distinct <= self.entries)?;
         let named = if self.growth.is_some() { self.entries } else { self.distinct };
         fields.require(COUNTERS, self.counters <= named)?;
-        fields.require(COUNTER_LIMIT, self.profile.counter_limit >= self.counters)
+        // One that growth leaves to two entries becomes two, whatever the limit.
+        let limited = self.counters <= self.profile.counter_limit;
+        fields.require(COUNTER_LIMIT, limited || self.growth.is_some())
     }
 }
 

@@ -133,7 +133,8 @@ impl Header<'_> {
         require(self.number(19, 1) == 1 || self.number(56, 8) == 0, "seed")?;
         let rate = f64::from_bits(self.number(72, 8));
         require(rate > 0.0 && rate < 1.0, "requested rate")?;
-        require(self.number(104, 8) >= self.number(96, 8), "counter limit")
+        let limited = self.number(104, 8) >= self.number(96, 8);
+        require(limited || self.is_marked(), "counter limit")
     }
 }
 

@@ -351,3 +351,17 @@ fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
     filter.verify().unwrap();
     assert_eq!(testkit::audit::audit(&filter.to_bytes()), Ok(()));
 }
+
+#[test]
+fn a_counter_that_growth_leaves_to_two_entries_may_exceed_the_limit() {
+    let mut filter = CuckooFilter::builder(10, 0.3).counter_limit(1).growable().build().unwrap();
+    let first = splitmix64(8);
+    insert(&mut filter, [first].into_iter().cycle().take(5));
+    let mut more = keys::hashes(9, 400_000);
+    while filter.distinct_counters() < 2 {
+        filter.insert_unique_hash(more.next().expect("a counter in two entries")).unwrap();
+    }
+    assert_eq!(filter.verify(), Ok(()));
+    assert_eq!(CuckooFilter::from_bytes(&filter.to_bytes()).as_ref(), Ok(&filter));
+    assert!(filter.count_hash(first) >= 5);
+}
