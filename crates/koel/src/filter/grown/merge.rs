@@ -93,18 +93,19 @@ impl CuckooFilter {
         let Some(addresses) = union.grown.as_ref().map(|grown| grown.addresses().clone()) else {
             return Ok(union);
         };
-        let mut shared = 0_u64;
+        let mut shared = 0_u128;
         other.each_prefix(&addresses, |prefix, theirs| {
             let mut missing = theirs;
             if counts == Merge::Max {
                 missing = theirs.saturating_sub(union.count_shorter(prefix));
                 missing -= union.shorten(prefix, missing);
-                shared += theirs - missing;
+                shared += u128::from(theirs - missing);
             }
             union.add_prefix(prefix, missing)
         })?;
-        let sum = self.len.checked_add(other.len).ok_or(Full::Overflow)?;
-        union.len = sum.saturating_sub(shared).max(self.len.max(other.len));
+        let sum = u128::from(self.len) + u128::from(other.len);
+        let len = u64::try_from(sum.saturating_sub(shared)).map_err(|_| Full::Overflow)?;
+        union.len = len.max(self.len).max(other.len);
         Ok(union)
     }
 
