@@ -99,8 +99,7 @@ impl CuckooFilter {
             return true;
         }
         grown.take(&longest);
-        self.entries -= 1;
-        self.distinct = self.distinct.saturating_sub(u64::from(matches == 1)).min(self.entries);
+        self.uncount_entry(matches == 1);
         true
     }
 
@@ -123,7 +122,7 @@ impl CuckooFilter {
         if let Some(prefix) = dropped {
             let identity = grown.addresses().identity(&prefix);
             self.counters.add_all(identity, 1);
-            self.entries -= 1;
+            self.uncount_entry(false);
         }
         true
     }
@@ -149,9 +148,15 @@ impl CuckooFilter {
         grown.shorten(kept, length);
         let shared = grown.addresses().identity(&Prefix { length, ..kept.prefix });
         self.counters.add_all(shared, counted[0].saturating_add(counted[1]).saturating_add(1));
+        let has_room = grown.put(site, 0, u64::MAX) == Put::Done;
+        self.uncount_entry(true);
+        has_room
+    }
+
+    /// Counts one entry less, the last one of its kind or not. In a file, different entries may be said to be fewer or more than they are.
+    fn uncount_entry(&mut self, last: bool) {
         self.entries -= 1;
-        self.distinct -= 1;
-        grown.put(site, 0, u64::MAX) == Put::Done
+        self.distinct = self.distinct.saturating_sub(u64::from(last)).min(self.entries);
     }
 
     /// Splits chunks until the load is what it should be.
