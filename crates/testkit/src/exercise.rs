@@ -8,6 +8,7 @@
 use koel::{CuckooFilter, FilterView, ImageError, Merge};
 
 use crate::audit::audit;
+use crate::image::reseal;
 use crate::keys;
 use crate::places::Places;
 
@@ -51,6 +52,17 @@ pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Verdict {
             Verdict::Refused(error)
         }
     }
+}
+
+/// Does the same to bytes from a fuzzer as they are, which a checksum almost always stops, and with checksums that fit, so that every other check is tried.
+///
+/// # Panics
+/// As [`arbitrary_bytes`].
+pub fn fuzzed_bytes(bytes: &[u8]) {
+    arbitrary_bytes(bytes, operations(bytes));
+    let mut sealed = bytes.to_vec();
+    reseal(&mut sealed);
+    arbitrary_bytes(&sealed, operations(bytes));
 }
 
 /// How many operations an input of a fuzzer is worth: most a few, so that many inputs are tried,

@@ -286,3 +286,13 @@ fn a_newer_version_is_called_newer_whatever_else_it_says() {
         assert_eq!(CuckooFilter::from_bytes(&bytes), Err(ImageError::Newer { version }));
     }
 }
+
+/// `found/`: inputs on which fuzzing has failed, each named after what was wrong.
+#[test]
+fn what_fuzzing_found_is_not_found_again() {
+    let found = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/found");
+    let files: Vec<_> =
+        std::fs::read_dir(found).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() >= 2);
+    files.iter().for_each(|file| exercise::fuzzed_bytes(&std::fs::read(file).unwrap()));
+}

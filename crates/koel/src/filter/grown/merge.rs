@@ -154,9 +154,11 @@ impl CuckooFilter {
             // Too short to say which its other bucket is: its continuations can.
             let is_short = site.spots[0] == site.spots[1]
                 && grown.addresses().other_base(&prefix) != prefix.base;
-            let equals =
-                grown.table().matches(&site).filter(|it| it.prefix.length == prefix.length).count();
-            if left == 0 || equals as u64 >= COPIES_IN_BUCKETS {
+            let equals = grown.table().matches(&site);
+            let equals = equals.filter(|it| it.prefix.length == prefix.length).count() as u64;
+            // Those that got a slot may be in a counter again, where both buckets are one.
+            let given = times - left;
+            if left == 0 || equals.max(given) >= COPIES_IN_BUCKETS {
                 return self.count_prefix(&site, left);
             }
             if grown.put(&site, 0, u64::MAX) != Put::Done && !self.make_room_grown(&site) {
