@@ -52,27 +52,27 @@ impl CuckooFilter {
     /// Adds a copy of a key to a filter that has grown.
     pub(super) fn insert_grown(&mut self, hash: u64) -> Result<(), Full> {
         let len = self.len.checked_add(1).ok_or(Full::Overflow)?;
-        self.add_grown(|addresses| addresses.locate(hash))?;
-        self.len = len;
-        Ok(())
-    }
-
-    /// Adds an entry for the prefix of a site, wherever it is by the time there is room.
-    pub(super) fn add_grown(&mut self, locate: impl Fn(&Stretch) -> Site) -> Result<(), Full> {
         loop {
             let Some(grown) = &mut self.grown else { return Ok(()) };
-            let site = locate(grown.addresses());
+            let site = grown.addresses().locate(hash);
             match grown.put(&site, 0, 0) {
-                Put::Done => break,
-                Put::Repeated(copies) => return self.add_copy_grown(&site, copies),
-                Put::Full if self.make_room_grown(&site) => break,
-                Put::Full => self.split_for_room()?,
+                Put::Repeated(copies) => self.add_copy_grown(&site, copies)?,
+                Put::Full if !self.make_room_grown(&site) => {
+                    self.split_for_room()?;
+                    continue;
+                }
+                Put::Done | Put::Full => self.count_new_entry(),
             }
+            self.len = len;
+            return Ok(());
         }
+    }
+
+    /// Counts an entry like no other, and keeps the load.
+    fn count_new_entry(&mut self) {
         self.entries += 1;
         self.distinct += 1;
         self.keep_load();
-        Ok(())
     }
 
     /// Adds a copy beside `copies` that match: in a slot if it is the second one and there is an empty one, otherwise counted.
