@@ -98,16 +98,16 @@ pub(crate) fn choose_marked(
     rate: f64,
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(BuildError::Rate { rate });
-    }
     let codec = codec_of(prefer);
-    let marked = |&width| Layout::new(codec, width, 0).map(Layout::with_marks);
-    let layouts = widths(codec).iter().filter_map(marked);
-    let enough = layouts.filter(|layout| layout.fraction_bits() + CORE_BITS >= GROWABLE_BITS);
-    let shapes = enough.filter_map(|layout| shape(capacity, layout, prefer));
+    let layouts = widths(codec).iter().filter_map(|&width| Layout::new(codec, width, 0));
     let reached = |shape: &Shape| growth::rate_when_full(shape.layout, doublings);
-    shapes.into_iter().find(|shape| reached(shape) <= rate).ok_or(growth::too_precise(rate))
+    first_within(layouts.filter_map(marked), capacity, rate, prefer, reached)
+}
+
+/// The layout with marks, if it can grow.
+fn marked(layout: Layout) -> Option<Layout> {
+    let marked = layout.with_marks();
+    (marked.fraction_bits() + CORE_BITS >= GROWABLE_BITS).then_some(marked)
 }
 
 fn codec_of(prefer: Prefer) -> Codec {
@@ -141,88 +141,68 @@ fn choose_among(
     rate: f64,
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(BuildError::Rate { rate });
-    }
-    let codec = codec_of(prefer);
-    let mut smallest = None;
-    for &width in widths {
-        let Some(shape) =
-            Layout::new(codec, width, 0).and_then(|layout| shape(capacity, layout, prefer))
-        else {
-            break;
-        };
-        let reached = shape.rate_after(capacity);
-        if reached <= rate {
-            return Ok(shape);
-        }
-        smallest = Some(reached);
-    }
-    Err(smallest.map_or(BuildError::TooLarge { capacity }, |smallest| BuildError::TooPrecise {
-        rate,
-        smallest,
-    }))
+    let layouts = widths.iter().filter_map(|&width| Layout::new(codec_of(prefer), width, 0));
+    first_within(layouts, capacity, rate, prefer, |shape| shape.rate_after(capacity))
 }
 
-/// The shape of a maplet for `capacity` entries of distinct keys: the narrowest fingerprint with which an absent key has at most `rate` false
-/// candidates then, widened to a bucket of whole bytes; or, where a slot has 64 bits, the widest that the slot and the hash have room for.
+/// The shape of a maplet for `capacity` entries of distinct keys, with at most `rate` candidates for an absent key then.
 pub(crate) fn choose_maplet(
     capacity: u64,
     rate: f64,
     value_bits: u32,
 ) -> Result<Shape, BuildError> {
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(BuildError::Rate { rate });
-    }
-    if !(1..=MAX_VALUE_BITS).contains(&value_bits) {
-        return Err(BuildError::ValueBits { value_bits });
-    }
-    let layouts = MAPLET_WIDTHS.filter_map(|width| Layout::new(Codec::Plain, width, value_bits));
-    let whole_bytes = layouts.filter(|layout| layout.bucket_bits().is_multiple_of(8));
-    let mut widest = None;
-    for layout in whole_bytes {
-        let Some(shape) = shape(capacity, layout, Prefer::Fast) else { break };
-        let reached = shape.candidates_after(capacity);
-        if reached <= rate && layout.slot_bits() < WIDE_SLOT_BITS {
-            return Ok(shape);
-        }
-        widest = Some((shape, reached));
-    }
-    match widest {
-        Some((shape, reached)) if reached <= rate => Ok(shape),
-        Some((_, smallest)) => Err(BuildError::TooPrecise { rate, smallest }),
-        None => Err(BuildError::TooLarge { capacity }),
-    }
+    let layouts = maplet_layouts(value_bits)?;
+    let reached = |shape: &Shape| shape.candidates_after(capacity);
+    first_within(layouts, capacity, rate, Prefer::Fast, reached)
 }
 
-/// The shape of a maplet that starts with room for about `first` entries and grows: as [`choose_maplet`] says, for the candidates there are after so many doublings.
+/// The same for one that starts with room for about `first` entries, and has at most `rate` candidates after so many doublings.
 pub(crate) fn choose_growing_maplet(
     (first, doublings): (u64, f64),
     rate: f64,
     value_bits: u32,
 ) -> Result<Shape, BuildError> {
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(BuildError::Rate { rate });
-    }
+    let layouts = maplet_layouts(value_bits)?.filter_map(marked);
+    let reached = |shape: &Shape| growth::rate_when_full(shape.layout, doublings);
+    first_within(layouts, first, rate, Prefer::Fast, reached)
+}
+
+/// The layouts of maplets in the order in which they are tried: those of whole bytes, the narrowest first; slots of 64 bits take the widest fingerprint, since one costs no
+/// more than another.
+fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, BuildError> {
     if !(1..=MAX_VALUE_BITS).contains(&value_bits) {
         return Err(BuildError::ValueBits { value_bits });
     }
-    let layouts = MAPLET_WIDTHS.filter_map(|width| Layout::new(Codec::Plain, width, value_bits));
+    let layouts =
+        MAPLET_WIDTHS.filter_map(move |width| Layout::new(Codec::Plain, width, value_bits));
     let whole_bytes = layouts.filter(|layout| layout.bucket_bits().is_multiple_of(8));
-    let mut smallest = rate;
-    let mut widest = None;
-    for layout in whole_bytes.map(Layout::with_marks) {
-        if layout.fraction_bits() + CORE_BITS < GROWABLE_BITS {
-            continue;
-        }
-        let Some(shape) = shape(first, layout, Prefer::Fast) else { break };
-        smallest = growth::rate_when_full(layout, doublings);
-        widest = Some(shape).filter(|_| smallest <= rate);
-        if widest.is_some() && layout.slot_bits() < WIDE_SLOT_BITS {
-            break;
-        }
+    let is_wide = |layout: &Layout| layout.slot_bits() >= WIDE_SLOT_BITS;
+    let wide = whole_bytes.clone().rev().filter(is_wide);
+    Ok(whole_bytes.filter(move |layout| !is_wide(layout)).chain(wide))
+}
+
+/// The shape for so many keys in the first layout in which it errs at most at `rate`, as `reached` says.
+fn first_within(
+    layouts: impl Iterator<Item = Layout>,
+    keys: u64,
+    rate: f64,
+    prefer: Prefer,
+    reached: impl Fn(&Shape) -> f64,
+) -> Result<Shape, BuildError> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(BuildError::Rate { rate });
     }
-    widest.ok_or(BuildError::TooPrecise { rate, smallest })
+    let mut smallest = None;
+    for shape in layouts.filter_map(|layout| shape(keys, layout, prefer)) {
+        let reached = reached(&shape);
+        if reached <= rate {
+            return Ok(shape);
+        }
+        smallest = Some(smallest.map_or(reached, |least| reached.min(least)));
+    }
+    Err(smallest.map_or(BuildError::TooLarge { capacity: keys }, |smallest| {
+        BuildError::TooPrecise { rate, smallest }
+    }))
 }
 
 /// How often `first` keys must double to be `last`, rounded up to a whole number.
