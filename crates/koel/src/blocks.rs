@@ -4,12 +4,13 @@
 //! vector code and their buckets asked for, while the block *before* it is worked on, whose buckets have arrived by
 //! then. Two blocks of places on the stack are all the memory it takes.
 
+use core::convert::Infallible;
 use core::mem;
 use core::ops::Range;
 
 use crate::geometry::{BLOCK, Column, Places};
 use crate::layout::SLOTS;
-use crate::table::{GROUP, Stretch, Table};
+use crate::table::{Addressing, GROUP, Table, Words};
 use crate::vector::InstructionSet;
 use crate::{Key, KeyHasher};
 
@@ -25,24 +26,7 @@ pub(crate) trait Buckets {
     fn prefetch_group(&self, places: &Places, first: usize);
 }
 
-impl<B: AsRef<[u8]>> Buckets for Table<B> {
-    #[inline]
-    fn locate_many(
-        &self,
-        set: InstructionSet,
-        hash: impl FnOnce(&mut Column),
-        places: &mut Places,
-    ) {
-        self.locate_many(set, hash, places);
-    }
-
-    #[inline(always)]
-    fn prefetch_group(&self, places: &Places, first: usize) {
-        self.prefetch_group(places, first);
-    }
-}
-
-impl<B: AsRef<[u8]>> Buckets for Table<B, Stretch> {
+impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
     #[inline]
     fn locate_many(
         &self,
@@ -126,6 +110,42 @@ pub(crate) fn in_blocks<T, B: Buckets, E>(
         mem::swap(&mut ready, &mut coming);
     }
     Ok(())
+}
+
+/// Whether an entry of `table` matches each of the keys.
+pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
+    mut table: &Table<B, A>,
+    hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+    found: &mut [bool],
+) {
+    let set = InstructionSet::best();
+    let (mut words, mut answers) = (Words::new(), [false; BLOCK]);
+    let work = |table: &mut &Table<B, A>, ready: &Block, coming: &Block, start: usize| {
+        let places = (&ready.places, &coming.places);
+        table.contains_block(set, places, &mut words, &mut answers);
+        found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
+        Ok::<(), Infallible>(())
+    };
+    let Ok(()) = in_blocks(&mut table, |table| *table, hashes, work);
+}
+
+/// Hands the slots of `table` that match each of the keys to `found`, in order.
+pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
+    mut table: &Table<B, A>,
+    hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+    mut found: impl FnMut(usize, u64),
+) {
+    let work = |table: &mut &Table<B, A>, ready: &Block, coming: &Block, start: usize| {
+        for (first, group) in ready.groups() {
+            table.prefetch_group(&coming.places, first);
+            for i in group {
+                let slots = table.candidates(ready.places.bits(i), A::keys(&ready.places, i));
+                slots.for_each(|slot| found(start + i, slot));
+            }
+        }
+        Ok::<(), Infallible>(())
+    };
+    let Ok(()) = in_blocks(&mut table, |table| *table, hashes, work);
 }
 
 /// How many keys there are, and what writes the hashes of some of them.

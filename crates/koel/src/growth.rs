@@ -11,20 +11,13 @@
 //!
 //! Shared by filters and maplets: what is counted beside the slots is theirs.
 
-use alloc::vec::Vec;
-use core::convert::Infallible;
-use core::mem;
-use core::ops::Range;
-
-use crate::blocks::{Block, in_blocks};
 use crate::buffer::Buffer;
 use crate::error::BuildError;
-use crate::geometry::{BLOCK, CORES, Geometry};
+use crate::geometry::{CORES, Geometry};
 use crate::layout::{Bucket, Codec, Layout, SLOTS};
 use crate::placement::{End, Plan, Search};
 use crate::sizing;
-use crate::table::{Addressing, Match, Prefix, Put, Site, Spot, Stretch, Table, Words};
-use crate::vector::InstructionSet;
+use crate::table::{Addressing, Match, Prefix, Put, Site, Spot, Stretch, Table};
 
 /// Bits that fingerprints get, besides the mark, when a table built without marks first grows.
 pub(crate) const WIDENING: u32 = 6;
@@ -99,70 +92,6 @@ impl<B: AsRef<[u8]>> Grown<B> {
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         self.table.prefetch_site(&self.addresses().locate(hash));
-    }
-
-    /// Whether an entry matches each of the keys.
-    pub(crate) fn contains_each(
-        &self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        found: &mut [bool],
-    ) {
-        let set = InstructionSet::best();
-        let (mut words, mut answers) = (Words::new(), [false; BLOCK]);
-        let work = |table: &mut &Table<B, Stretch>, ready: &Block, coming: &Block, start: usize| {
-            let places = (&ready.places, &coming.places);
-            table.contains_block(set, places, &mut words, &mut answers);
-            found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
-            Ok::<(), Infallible>(())
-        };
-        let Ok(()) = in_blocks(&mut &self.table, |table| *table, hashes, work);
-    }
-
-    /// Hands the slots that match each of the keys to `found`, in order.
-    pub(crate) fn each_candidate(
-        &self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        mut found: impl FnMut(usize, u64),
-    ) {
-        let work = |table: &mut &Table<B, Stretch>, ready: &Block, coming: &Block, start: usize| {
-            for (first, group) in ready.groups() {
-                table.prefetch_group(&coming.places, first);
-                for i in group {
-                    let [home, other] = ready.places.keys();
-                    let slots = table.candidates(ready.places.bits(i), [home[i], other[i]]);
-                    slots.for_each(|slot| found(start + i, slot));
-                }
-            }
-            Ok::<(), Infallible>(())
-        };
-        let Ok(()) = in_blocks(&mut &self.table, |table| *table, hashes, work);
-    }
-
-    /// Hands the site of each key to `work`, in order, its buckets asked for long before.
-    pub(crate) fn each_site(
-        &self,
-        (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
-        mut work: impl FnMut(usize, &Site),
-    ) {
-        let mut hashes = [0; BLOCK];
-        let mut sites: [Vec<Site>; 2] = Default::default();
-        let mut fill = |sites: &mut Vec<Site>, start: usize| {
-            let hashes = &mut hashes[..len.saturating_sub(start).min(BLOCK)];
-            sites.clear();
-            if hashes.is_empty() {
-                return;
-            }
-            hash(start..start + hashes.len(), hashes);
-            sites.extend(hashes.iter().map(|&hash| self.addresses().locate(hash)));
-            sites.iter().for_each(|site| self.table.prefetch_site(site));
-        };
-        let [ready, coming] = &mut sites;
-        fill(ready, 0);
-        for start in (0..len).step_by(BLOCK) {
-            fill(coming, start + BLOCK);
-            ready.iter().enumerate().for_each(|(i, site)| work(start + i, site));
-            mem::swap(ready, coming);
-        }
     }
 
     #[inline]

@@ -8,9 +8,10 @@
 //! that the two cache misses overlap. All methods speak of single entries in single buckets; who may move where is `placement.rs`.
 
 use crate::buffer::Buffer;
-use crate::geometry::Geometry;
+use crate::geometry::{Column, Geometry, Places};
 use crate::layout::{Bucket, Form, Lanes, Layout, Quad, SLOTS, Word};
 use crate::prefetch::prefetch;
+use crate::vector::InstructionSet;
 
 /// Calls the method in the form of the table's lanes: `method::<register, semi-sorted>(arguments)`.
 macro_rules! in_form {
@@ -61,17 +62,35 @@ pub(crate) struct Table<B, A = Geometry> {
     bytes: B,
 }
 
-/// Who says how many buckets a table has.
+/// Where the keys of a table may live, and which entries match a key there.
 pub(crate) trait Addressing: Clone {
     /// Buckets of the whole table.
     fn buckets(&self) -> u64;
-}
 
-impl Addressing for Geometry {
-    #[inline]
-    fn buckets(&self) -> u64 {
-        self.buckets()
-    }
+    /// The places of the hashes that `hash` writes, in buckets of so many bits.
+    fn locate_many(
+        &self,
+        set: InstructionSet,
+        bucket_bits: u64,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    );
+
+    /// What entries in the one and the other bucket of place `i` are compared with.
+    fn keys(places: &Places, i: usize) -> [u64; 2];
+
+    /// Whether a fingerprint, or nothing, matches a key.
+    fn is_match(&self, fingerprint: u64, key: u64) -> bool;
+
+    /// The top bit of every lane that matches the key.
+    fn matching<W: Word, const SORTED: bool>(lanes: &Lanes, word: W, key: u64) -> W;
+
+    /// Whether a lane of either word, each beside its nibbles, matches its key: as 1 or 0, by arithmetic alone, for vector code.
+    fn matching_byte<const SORTED: bool>(
+        lanes: &Lanes,
+        words: [(u64, u64); 2],
+        keys: [u64; 2],
+    ) -> u8;
 }
 
 /// Whatever the addressing.
@@ -150,6 +169,18 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(always)]
     fn load_pair<W: Word, const SORTED: bool>(&self, (home, alternate): (u64, u64)) -> [W; 2] {
         [home, alternate].map(|bucket| self.load::<W, SORTED>(bucket))
+    }
+
+    /// Whether a bucket of a pair has an entry that matches its key. No branch on the data.
+    #[inline(always)]
+    fn either_matches<W: Word, const SORTED: bool>(
+        &self,
+        pair: (u64, u64),
+        keys: [u64; 2],
+    ) -> bool {
+        let [home, other] = self.load_pair::<W, SORTED>(pair);
+        let matching = |word, key| A::matching::<W, SORTED>(&self.lanes, word, key);
+        (matching(home, keys[0]) | matching(other, keys[1])) != W::ZERO
     }
 
     /// The same table in memory of its own.

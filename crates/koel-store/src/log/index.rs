@@ -114,6 +114,20 @@ impl Index {
         }
     }
 
+    /// Puts the location `new` of a key in the place of `old`, where there are any.
+    pub(super) fn change(&self, hash: u64, old: Option<u64>, new: Option<u64>) {
+        match (old, new) {
+            (None, Some(new)) => self.insert(hash, new),
+            (Some(old), Some(new)) => {
+                self.replace(hash, old, new);
+            }
+            (Some(old), None) => {
+                self.remove(hash, old);
+            }
+            (None, None) => {}
+        }
+    }
+
     /// Adds many entries of one shard, but for those whose hash may be in the index already: nothing is done about them, and their numbers are returned. The hashes are all
     /// different. A location of [`NOWHERE`] is only looked for.
     pub(super) fn insert_new(&self, (hashes, locations): (&[u64], &[u64])) -> Vec<usize> {

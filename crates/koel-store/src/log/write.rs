@@ -205,18 +205,8 @@ impl Store {
             watched(&mut writer.watches, old.location);
             old.segment.add_dead(old.size);
         }
-        match (old, note.is_tombstone()) {
-            (None, false) => {
-                self.index.insert(note.hash, location);
-            }
-            (Some(old), false) => {
-                self.index.replace(note.hash, old.location, location);
-            }
-            (Some(old), true) => {
-                self.index.remove(note.hash, old.location);
-            }
-            (None, true) => {}
-        }
+        let live = (!note.is_tombstone()).then_some(location);
+        self.index.change(note.hash, old.map(|old| old.location), live);
         if note.is_tombstone() {
             active.add_tombstones(note.size());
         }

@@ -128,7 +128,7 @@ impl Cells {
         }
         set.run(
             #[inline(always)]
-            || table::test::<SORTED>(&self.lanes, ready, words, found),
+            || table::test::<Geometry, SORTED>(&self.lanes, ready, words, found),
         );
     }
 

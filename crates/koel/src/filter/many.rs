@@ -5,12 +5,10 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use crate::blocks::{copies_of, each_hash, hashes_of, in_blocks, prefetch_searches};
+use crate::blocks::{contains_each, copies_of, each_hash, hashes_of, in_blocks, prefetch_searches};
 use crate::error::Full;
-use crate::geometry::BLOCK;
 use crate::store::Store;
-use crate::table::{Put, Words};
-use crate::vector::InstructionSet;
+use crate::table::Put;
 use crate::{CuckooFilter, Key};
 
 impl<S: Store> CuckooFilter<S> {
@@ -61,33 +59,31 @@ impl<S: Store> CuckooFilter<S> {
         found: &mut [bool],
     ) {
         assert_eq!(hashes.0, found.len(), "one answer for each key");
-        if let Some(grown) = &self.grown {
-            return grown.contains_each(hashes, found);
+        match &self.grown {
+            None => contains_each(&self.table, hashes, found),
+            Some(grown) => contains_each(grown.table(), hashes, found),
         }
-        let (set, table) = (InstructionSet::best(), &self.table);
-        let mut words = Words::new();
-        let mut answers = [false; BLOCK];
-        let Ok(()) = in_blocks(
-            &mut &*self,
-            |filter| &filter.table,
-            hashes,
-            |_, ready, coming, start| {
-                table.contains_block(
-                    set,
-                    (&ready.places, &coming.places),
-                    &mut words,
-                    &mut answers,
-                );
-                found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
-                Ok::<(), Infallible>(())
-            },
-        );
+    }
+
+    /// Asks the memory for the buckets of a key, in a filter that has grown.
+    fn prefetch(&self, hash: u64) {
+        self.grown.iter().for_each(|grown| grown.prefetch(hash));
     }
 
     fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
         assert_eq!(hashes.0, counts.len(), "one answer for each key");
-        if let Some(grown) = &self.grown {
-            return grown.each_site(hashes, |i, site| counts[i] = self.count_grown(grown, site));
+        if self.grown.is_some() {
+            let Ok(()) = each_hash(
+                &mut &*self,
+                hashes,
+                0,
+                |filter, hash| filter.prefetch(hash),
+                |filter, i, hash| {
+                    counts[i] = filter.count_hash(hash);
+                    Ok::<(), Infallible>(())
+                },
+            );
+            return;
         }
         let Ok(()) = in_blocks(
             &mut &*self,
@@ -183,7 +179,7 @@ impl CuckooFilter {
                 result => return result,
             }
         }
-        each_hash(self, hashes, done, prefetch, |filter, _, hash| filter.insert_grown(hash))
+        each_hash(self, hashes, done, Self::prefetch, |filter, _, hash| filter.insert_grown(hash))
     }
 
     /// The same in the table that the filter was built with; `done` keys are in.
@@ -229,7 +225,7 @@ impl CuckooFilter {
                 result => return result,
             }
         }
-        each_hash(self, hashes, done, prefetch, |filter, i, hash| {
+        each_hash(self, hashes, done, Self::prefetch, |filter, i, hash| {
             added[i] = filter.insert_unique_hash(hash)?;
             Ok(())
         })
@@ -270,7 +266,7 @@ impl CuckooFilter {
     ) {
         assert_eq!(hashes.0, removed.len(), "one answer for each key");
         if self.grown.is_some() {
-            let Ok(()) = each_hash(self, hashes, 0, prefetch, |filter, i, hash| {
+            let Ok(()) = each_hash(self, hashes, 0, Self::prefetch, |filter, i, hash| {
                 removed[i] = filter.remove_grown(hash);
                 Ok::<(), Infallible>(())
             });
@@ -295,9 +291,4 @@ impl CuckooFilter {
             },
         );
     }
-}
-
-/// Asks the memory for the buckets of a key, in a filter that has grown.
-fn prefetch(filter: &CuckooFilter, hash: u64) {
-    filter.grown.iter().for_each(|grown| grown.prefetch(hash));
 }

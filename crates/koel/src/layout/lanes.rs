@@ -183,16 +183,6 @@ impl Lanes {
         (one & other) != u64::truncate(self.tops)
     }
 
-    /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint of `pattern`. No branch on the data.
-    #[inline(always)]
-    pub(crate) fn either_has<W: Word, const SORTED: bool>(
-        &self,
-        words: [(W, u64); 2],
-        pattern: Pattern<W>,
-    ) -> bool {
-        self.matches::<W, SORTED>(words, pattern) != W::ZERO
-    }
-
     #[inline(always)]
     fn matches<W: Word, const SORTED: bool>(&self, words: [(W, u64); 2], pattern: Pattern<W>) -> W {
         let [one, other] = words.map(|(word, nibbles)| {
@@ -201,7 +191,7 @@ impl Lanes {
         (one & other) ^ W::truncate(self.tops)
     }
 
-    /// `either_has` as 1 or 0, by arithmetic alone.
+    /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint of `pattern`: as 1 or 0, by arithmetic alone, for vector code.
     #[inline(always)]
     pub(crate) fn match_byte<const SORTED: bool>(
         &self,
@@ -352,7 +342,7 @@ mod tests {
         let empty = (W::ZERO, 0);
         let other = fingerprint == 0;
         for pair in [[opened, empty], [empty, opened]] {
-            let found = lanes.either_has::<W, SORTED>(pair, pattern);
+            let found = lanes.matches::<W, SORTED>(pair, pattern) != W::ZERO;
             assert_eq!(found, holds || other, "{layout} {bucket:x?} {probe:x}");
         }
         let equal = lanes.equal::<W, SORTED>(word, pattern);
@@ -444,13 +434,13 @@ mod tests {
                 match Form::of(layout) {
                     Form::Plain => {
                         let (words, pattern) = ([(word, 0); 2], lanes.pattern::<u64, false>(probe));
-                        let found = lanes.either_has::<u64, false>(words, pattern);
+                        let found = lanes.matches::<u64, false>(words, pattern) != 0;
                         assert_eq!(lanes.match_byte::<false>(words, pattern), u8::from(found));
                     }
                     Form::Sorted => {
                         let words = [(word, lanes.nibbles::<u64, true>(word)); 2];
                         let pattern = lanes.pattern::<u64, true>(probe);
-                        let found = lanes.either_has::<u64, true>(words, pattern);
+                        let found = lanes.matches::<u64, true>(words, pattern) != 0;
                         assert_eq!(lanes.match_byte::<true>(words, pattern), u8::from(found));
                     }
                     Form::WidePlain | Form::WideSorted | Form::Quad => {}

@@ -3,7 +3,9 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use crate::blocks::{copies_of, each_hash, hashes_of, in_blocks, prefetch_searches};
+use crate::blocks::{
+    copies_of, each_candidate, each_hash, hashes_of, in_blocks, prefetch_searches,
+};
 use crate::error::Full;
 use crate::store::Store;
 use crate::{Key, Maplet};
@@ -34,28 +36,12 @@ impl<S: Store> Maplet<S> {
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
         mut found: impl FnMut(usize, u64),
     ) {
-        let (table, layout) = (&self.table, self.layout());
-        if let Some(grown) = &self.grown {
-            return grown.each_candidate(hashes, |i, slot| found(i, layout.value_of(slot)));
+        let layout = self.layout();
+        let value = |i, slot| found(i, layout.value_of(slot));
+        match &self.grown {
+            None => each_candidate(&self.table, hashes, value),
+            Some(grown) => each_candidate(grown.table(), hashes, value),
         }
-        let Ok(()) = in_blocks(
-            &mut &*self,
-            |maplet| &maplet.table,
-            hashes,
-            |_, ready, coming, start| {
-                for (first, group) in ready.groups() {
-                    table.prefetch_group(&coming.places, first);
-                    for i in group {
-                        let (bits, fingerprint) =
-                            (ready.places.bits(i), ready.places.fingerprints()[i]);
-                        for slot in table.candidates(bits, fingerprint) {
-                            found(start + i, layout.value_of(slot));
-                        }
-                    }
-                }
-                Ok::<(), Infallible>(())
-            },
-        );
     }
 }
 
@@ -100,6 +86,11 @@ impl Maplet {
         self.replace_each(copies_of(hashes), changes)
     }
 
+    /// Asks the memory for the buckets of a key, in a maplet that grows.
+    fn prefetch(&self, hash: u64) {
+        self.grown.iter().for_each(|grown| grown.prefetch(hash));
+    }
+
     fn replace_each(
         &mut self,
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
@@ -108,7 +99,7 @@ impl Maplet {
         assert_eq!(hashes.0, changes.len(), "one change for each key");
         let mut changed = 0;
         if self.grown.is_some() {
-            let Ok(()) = each_hash(self, hashes, 0, prefetch, |maplet, i, hash| {
+            let Ok(()) = each_hash(self, hashes, 0, Self::prefetch, |maplet, i, hash| {
                 let (old, new) = changes[i];
                 changed += usize::from(maplet.replace_grown(hash, old, new));
                 Ok::<(), Infallible>(())
@@ -143,7 +134,7 @@ impl Maplet {
     ) -> Result<(), Full> {
         assert_eq!(hashes.0, values.len(), "one value for each key");
         if self.grown.is_some() {
-            return each_hash(self, hashes, 0, prefetch, |maplet, i, hash| {
+            return each_hash(self, hashes, 0, Self::prefetch, |maplet, i, hash| {
                 maplet.insert_grown(hash, values[i])
             });
         }
@@ -166,9 +157,4 @@ impl Maplet {
             },
         )
     }
-}
-
-/// Asks the memory for the buckets of a key, in a maplet that grows.
-fn prefetch(maplet: &Maplet, hash: u64) {
-    maplet.grown.iter().for_each(|grown| grown.prefetch(hash));
 }

@@ -134,7 +134,7 @@ impl<S: Store> Maplet<S> {
         let slots = match &self.grown {
             None => {
                 let place = self.table.geometry().locate(hash);
-                self.table.candidates(self.table.bits(&place), place.fingerprint)
+                self.table.candidates(self.table.bits(&place), [place.fingerprint; 2])
             }
             Some(grown) => grown.candidates(hash),
         };

@@ -1,6 +1,6 @@
 //! A block of places at once: their buckets asked for, loaded, and compared in vector code.
 
-use super::{Addressing, Stretch, Table};
+use super::{Addressing, Table};
 use crate::geometry::{BLOCK, Column, Places};
 use crate::layout::{Form, Lanes, Quad};
 use crate::vector::InstructionSet;
@@ -8,7 +8,7 @@ use crate::vector::InstructionSet;
 /// Places worked on between two requests to the memory, so that neither waits for the other.
 pub(crate) const GROUP: usize = 8;
 
-impl<B: AsRef<[u8]>> Table<B> {
+impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The places of the hashes that `hash` writes.
     #[inline]
     pub(crate) fn locate_many(
@@ -36,7 +36,7 @@ impl<B: AsRef<[u8]>> Table<B> {
                     if i.is_multiple_of(GROUP) {
                         self.prefetch_group(coming, i);
                     }
-                    *found = self.contains_wide(ready.buckets(i), ready.fingerprints()[i]);
+                    *found = in_form!(self, either_matches(ready.buckets(i), A::keys(ready, i)));
                 }
             }
         }
@@ -56,13 +56,10 @@ impl<B: AsRef<[u8]>> Table<B> {
         }
         set.run(
             #[inline(always)]
-            || test::<SORTED>(&self.lanes, ready, words, found),
+            || test::<A, SORTED>(&self.lanes, ready, words, found),
         );
     }
-}
 
-/// Whatever the addressing.
-impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// Loads the buckets of the eight places from `first` on into `words`.
     #[inline(always)]
     fn load_group<const SORTED: bool>(&self, places: &Places, first: usize, words: &mut Words) {
@@ -88,71 +85,6 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
                 }
             }
         }
-    }
-}
-
-impl<B: AsRef<[u8]>> Table<B, Stretch> {
-    /// The places of the hashes that `hash` writes, in a table that grows.
-    #[inline]
-    pub(crate) fn locate_many(
-        &self,
-        set: InstructionSet,
-        hash: impl FnOnce(&mut Column),
-        places: &mut Places,
-    ) {
-        self.geometry.locate_many(set, self.lanes.bucket_bits(), hash, places);
-    }
-
-    /// `contains` for a block of places, as for a table of one size.
-    pub(crate) fn contains_block(
-        &self,
-        set: InstructionSet,
-        (ready, coming): (&Places, &Places),
-        words: &mut Words,
-        found: &mut [bool; BLOCK],
-    ) {
-        match self.lanes.form() {
-            Form::Plain => self.matches_block_in::<false>(set, (ready, coming), words, found),
-            Form::Sorted => self.matches_block_in::<true>(set, (ready, coming), words, found),
-            _ => {
-                for (i, found) in found.iter_mut().enumerate() {
-                    if i.is_multiple_of(GROUP) {
-                        self.prefetch_group(coming, i);
-                    }
-                    let [home, other] = ready.keys();
-                    let keys = [home[i], other[i]];
-                    *found = in_form!(self, either_matches(ready.buckets(i), keys));
-                }
-            }
-        }
-    }
-
-    #[inline]
-    fn matches_block_in<const SORTED: bool>(
-        &self,
-        set: InstructionSet,
-        (ready, coming): (&Places, &Places),
-        words: &mut Words,
-        found: &mut [bool; BLOCK],
-    ) {
-        for first in (0..BLOCK).step_by(GROUP) {
-            self.prefetch_group(coming, first);
-            self.load_group::<SORTED>(ready, first, words);
-        }
-        set.run(
-            #[inline(always)]
-            || {
-                answer(
-                    words,
-                    found,
-                    #[inline(always)]
-                    |i, pair| {
-                        let [home, other] = ready.keys();
-                        self.lanes.matching_byte::<SORTED>(pair, [home[i], other[i]])
-                    },
-                );
-            },
-        );
     }
 }
 
@@ -187,34 +119,20 @@ impl Words {
     }
 }
 
-/// Whether either word of each place has its fingerprint.
+/// Whether either word of each place has an entry that matches its key.
 #[inline(always)]
-pub(crate) fn test<const SORTED: bool>(
+pub(crate) fn test<A: Addressing, const SORTED: bool>(
     lanes: &Lanes,
     places: &Places,
     words: &Words,
     found: &mut [bool; BLOCK],
 ) {
-    answer(
-        words,
-        found,
-        #[inline(always)]
-        |i, pair| {
-            let pattern = lanes.pattern::<u64, SORTED>(places.fingerprints()[i]);
-            lanes.match_byte::<SORTED>(pair, pattern)
-        },
-    );
-}
-
-/// The answer to each place, of which `test` says 1 or 0 by its number and its two words beside their nibbles.
-#[inline(always)]
-fn answer(words: &Words, found: &mut [bool; BLOCK], test: impl Fn(usize, [(u64, u64); 2]) -> u8) {
     // Answers as bytes first: narrowed by one instruction, where a bool would be an exchange with a mask register.
     let mut bytes = [0_u8; BLOCK];
     for (i, byte) in bytes.iter_mut().enumerate() {
         let home = (words.home[i], words.home_nibbles[i]);
         let alternate = (words.alternate[i], words.alternate_nibbles[i]);
-        *byte = test(i, [home, alternate]);
+        *byte = A::matching_byte::<SORTED>(lanes, [home, alternate], A::keys(places, i));
     }
     for (found, byte) in found.iter_mut().zip(bytes) {
         *found = byte != 0;

@@ -3,7 +3,7 @@
 //! An absent key is the rule, and then no slot is taken apart: the lanes show that none has the fingerprint. Otherwise all eight are, each to a place of its own,
 //! and a bit says which of them count: no address depends on what the memory has yet to answer, so that a processor can begin the next lookup before this one ends.
 
-use super::{Stretch, Table};
+use super::{Addressing, Table};
 use crate::layout::{Form, Quad, SLOTS, Word};
 
 /// The slots of a pair of buckets, and those of them that have the fingerprint, one after the other.
@@ -55,61 +55,37 @@ impl Iterator for Candidates {
     }
 }
 
-impl<B: AsRef<[u8]>> Table<B> {
-    /// The slots of the pair at `bits` that have this fingerprint. O(1): two loads, and a branch only on
+impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
+    /// The slots of the pair at `bits` that match the key of either bucket. O(1): two loads, and a branch only on
     /// whether there are any.
     #[inline(always)]
-    pub(crate) fn candidates(&self, bits: [u64; 2], fingerprint: u64) -> Candidates {
+    pub(crate) fn candidates(&self, bits: [u64; 2], keys: [u64; 2]) -> Candidates {
         match self.lanes.form() {
-            Form::Plain => self.candidates_in::<u64, false>(bits, fingerprint),
-            _ => self.candidates_in_form(bits, fingerprint),
+            Form::Plain => self.candidates_in::<u64, false>(bits, keys),
+            _ => self.candidates_in_form(bits, keys),
         }
     }
 
     #[inline(never)]
-    fn candidates_in_form(&self, bits: [u64; 2], fingerprint: u64) -> Candidates {
-        in_form!(self, candidates_in(bits, fingerprint))
+    fn candidates_in_form(&self, bits: [u64; 2], keys: [u64; 2]) -> Candidates {
+        in_form!(self, candidates_in(bits, keys))
     }
 
     #[inline(always)]
     fn candidates_in<W: Word, const SORTED: bool>(
         &self,
         bits: [u64; 2],
-        fingerprint: u64,
-    ) -> Candidates {
-        let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
-        let pattern = self.lanes.pattern::<W, SORTED>(fingerprint);
-        let [home, other] = words.map(|word| self.lanes.alike::<W, SORTED>(word, pattern));
-        if (home | other) == W::ZERO {
-            return Candidates::none();
-        }
-        let slots = words.map(|word| self.lanes.slots::<W, SORTED>(word));
-        let alike = |_, slot| self.layout.fingerprint_of(slot) == fingerprint;
-        Candidates::among(slots, bits[0] == bits[1], alike)
-    }
-}
-
-impl<B: AsRef<[u8]>> Table<B, Stretch> {
-    /// The slots of the pair at `bits` that match the key which has these fingerprints there.
-    #[inline(always)]
-    pub(crate) fn candidates(&self, bits: [u64; 2], keys: [u64; 2]) -> Candidates {
-        in_form!(self, matching_candidates(bits, keys))
-    }
-
-    #[inline(always)]
-    fn matching_candidates<W: Word, const SORTED: bool>(
-        &self,
-        bits: [u64; 2],
         keys: [u64; 2],
     ) -> Candidates {
         let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
-        let [home, other] = [0, 1].map(|i| self.lanes.matching::<W, SORTED>(words[i], keys[i]));
+        let [home, other] =
+            [0, 1].map(|i| A::matching::<W, SORTED>(&self.lanes, words[i], keys[i]));
         if (home | other) == W::ZERO {
             return Candidates::none();
         }
         let slots = words.map(|word| self.lanes.slots::<W, SORTED>(word));
-        let marked = self.geometry.marked();
-        let matches = |i: usize, slot| marked.matches(self.layout.fingerprint_of(slot), keys[i]);
+        let matches =
+            |i: usize, slot| self.geometry.is_match(self.layout.fingerprint_of(slot), keys[i]);
         Candidates::among(slots, bits[0] == bits[1], matches)
     }
 }

@@ -1,8 +1,52 @@
 //! Questions to a table of one size: where a key may be is what `Geometry` says.
 
-use super::{Neighbour, Table};
-use crate::geometry::Place;
-use crate::layout::{Form, Quad, SLOTS, Word};
+use super::{Addressing, Neighbour, Table};
+use crate::geometry::{Column, Geometry, Place, Places};
+use crate::layout::{Form, Lanes, Quad, SLOTS, Word};
+use crate::vector::InstructionSet;
+
+/// An entry matches the key whose fingerprint it is.
+impl Addressing for Geometry {
+    #[inline]
+    fn buckets(&self) -> u64 {
+        self.buckets()
+    }
+
+    #[inline]
+    fn locate_many(
+        &self,
+        set: InstructionSet,
+        bucket_bits: u64,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        self.locate_many(set, bucket_bits, hash, places);
+    }
+
+    #[inline(always)]
+    fn keys(places: &Places, i: usize) -> [u64; 2] {
+        [places.fingerprints()[i]; 2]
+    }
+
+    #[inline(always)]
+    fn is_match(&self, fingerprint: u64, key: u64) -> bool {
+        fingerprint == key
+    }
+
+    #[inline(always)]
+    fn matching<W: Word, const SORTED: bool>(lanes: &Lanes, word: W, key: u64) -> W {
+        lanes.alike::<W, SORTED>(word, lanes.pattern::<W, SORTED>(key))
+    }
+
+    #[inline(always)]
+    fn matching_byte<const SORTED: bool>(
+        lanes: &Lanes,
+        words: [(u64, u64); 2],
+        [key, _]: [u64; 2],
+    ) -> u8 {
+        lanes.match_byte::<SORTED>(words, lanes.pattern::<u64, SORTED>(key))
+    }
+}
 
 impl<B: AsRef<[u8]>> Table<B> {
     /// Whether either bucket of `place` holds its fingerprint. O(1): two loads, no branch on the data.
@@ -20,17 +64,10 @@ impl<B: AsRef<[u8]>> Table<B> {
         }
     }
 
+    /// Cold, so that no register is saved for it where buckets have at most 64 bits.
     #[cold]
-    pub(super) fn contains_wide(&self, pair: (u64, u64), fingerprint: u64) -> bool {
-        in_form!(self, either_has(pair, fingerprint))
-    }
-
-    #[inline(always)]
-    fn either_has<W: Word, const SORTED: bool>(&self, pair: (u64, u64), fingerprint: u64) -> bool {
-        let words = self.load_pair::<W, SORTED>(pair);
-        let opened = words.map(|word| (word, self.lanes.nibbles::<W, SORTED>(word)));
-        let pattern = self.lanes.pattern::<W, SORTED>(fingerprint);
-        self.lanes.either_has::<W, SORTED>(opened, pattern)
+    fn contains_wide(&self, pair: (u64, u64), fingerprint: u64) -> bool {
+        in_form!(self, either_matches(pair, [fingerprint; 2]))
     }
 
     /// How many entries of the pair of buckets equal `slot`.

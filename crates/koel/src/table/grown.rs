@@ -30,17 +30,6 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
         }
     }
 
-    #[inline(always)]
-    pub(super) fn either_matches<W: Word, const SORTED: bool>(
-        &self,
-        pair: (u64, u64),
-        keys: [u64; 2],
-    ) -> bool {
-        let [home, other] = self.load_pair::<W, SORTED>(pair);
-        let matching = |word, key| self.lanes.matching::<W, SORTED>(word, key);
-        (matching(home, keys[0]) | matching(other, keys[1])) != W::ZERO
-    }
-
     /// The bits of the table that the buckets of `site` start at.
     #[inline]
     pub(crate) fn bits_of(&self, site: &Site) -> [u64; 2] {

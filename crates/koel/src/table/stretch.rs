@@ -20,7 +20,7 @@
 
 use super::Addressing;
 use crate::geometry::{CORE_BITS, CORES, Column, Geometry, Places, low_half};
-use crate::layout::Marked;
+use crate::layout::{Lanes, Marked, Word};
 use crate::vector::InstructionSet;
 
 /// The addresses of a table that grows.
@@ -98,10 +98,63 @@ pub(crate) struct Site {
     pub(crate) spots: [Spot; 2],
 }
 
+/// An entry matches the keys that it is the first bits of.
 impl Addressing for Stretch {
     #[inline]
     fn buckets(&self) -> u64 {
         self.level_buckets + self.split
+    }
+
+    #[inline]
+    fn locate_many(
+        &self,
+        set: InstructionSet,
+        bucket_bits: u64,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        self.base.locate_many(set, 1, hash, places);
+        let bits = self.base.fraction_bits();
+        set.run(
+            #[inline(always)]
+            || {
+                places.refine(
+                    bucket_bits,
+                    #[inline(always)]
+                    |hash, base, fingerprint| {
+                        let core = fingerprint >> bits;
+                        let string = fingerprint & !(u64::MAX << bits) | hash << bits;
+                        let spot = self.spot(base, core, string);
+                        (spot.bucket, self.marked.longest(core, string >> spot.level))
+                    },
+                );
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn keys(places: &Places, i: usize) -> [u64; 2] {
+        let [home, other] = places.keys();
+        [home[i], other[i]]
+    }
+
+    #[inline(always)]
+    fn is_match(&self, fingerprint: u64, key: u64) -> bool {
+        self.marked.matches(fingerprint, key)
+    }
+
+    #[inline(always)]
+    fn matching<W: Word, const SORTED: bool>(lanes: &Lanes, word: W, key: u64) -> W {
+        lanes.matching::<W, SORTED>(word, key)
+    }
+
+    #[inline(always)]
+    fn matching_byte<const SORTED: bool>(
+        lanes: &Lanes,
+        words: [(u64, u64); 2],
+        keys: [u64; 2],
+    ) -> u8 {
+        lanes.matching_byte::<SORTED>(words, keys)
     }
 }
 
@@ -174,34 +227,6 @@ impl Stretch {
         let (base, other) = place.buckets();
         let spots = [self.spot(base, core, string), self.spot(other, core, string)];
         Site { prefix: Prefix { core, base, string, length: u64::BITS }, spots }
-    }
-
-    /// The places of the hashes that `hash` writes, in a table of buckets of so many bits.
-    #[inline]
-    pub(crate) fn locate_many(
-        &self,
-        set: InstructionSet,
-        bucket_bits: u64,
-        hash: impl FnOnce(&mut Column),
-        places: &mut Places,
-    ) {
-        self.base.locate_many(set, 1, hash, places);
-        let bits = self.base.fraction_bits();
-        set.run(
-            #[inline(always)]
-            || {
-                places.refine(
-                    bucket_bits,
-                    #[inline(always)]
-                    |hash, base, fingerprint| {
-                        let core = fingerprint >> bits;
-                        let string = fingerprint & !(u64::MAX << bits) | hash << bits;
-                        let spot = self.spot(base, core, string);
-                        (spot.bucket, self.marked.longest(core, string >> spot.level))
-                    },
-                );
-            },
-        );
     }
 
     /// The prefix that an entry of a table as it was built stands for.
