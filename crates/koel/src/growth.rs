@@ -226,8 +226,9 @@ impl Grown<Buffer> {
         let table = &self.table;
         let roots = site.spots.map(|spot| u32::try_from(spot.bucket).unwrap_or(u32::MAX));
         let neighbours = |bucket: u32| table.movable(u64::from(bucket), &may_forget);
+        let has_room = |bucket: u32| table.has_room(u64::from(bucket));
         let spare = |bucket: u32, slot: u64| is_spare(table, u64::from(bucket), slot);
-        let plan = search.shortest(0, roots, neighbours, spare)?;
+        let plan = search.shortest(0, roots, neighbours, has_room, spare)?;
         let dropped = self.carry_out(&plan, site, value);
         search.recycle(plan);
         Some(dropped)

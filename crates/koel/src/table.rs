@@ -143,6 +143,17 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         self.lanes.slots::<W, SORTED>(self.load::<W, SORTED>(bucket))
     }
 
+    /// Whether a slot of `bucket` is empty.
+    #[inline]
+    pub(crate) fn has_room(&self, bucket: u64) -> bool {
+        in_form!(self, has_room_in(bucket))
+    }
+
+    #[inline(always)]
+    fn has_room_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> bool {
+        self.lanes.empty::<W, SORTED>(self.load::<W, SORTED>(bucket)) != W::ZERO
+    }
+
     /// The bucket as it is stored, in a table without values: those have wider ones.
     pub(crate) fn word(&self, bucket: u64) -> u128 {
         let word = match self.lanes.form() {

@@ -211,13 +211,13 @@ impl Cells {
         }
     }
 
-    /// Whether a slot of either bucket of `place` is empty.
-    pub(super) fn has_room(&self, place: &Place) -> bool {
-        in_form!(self, has_room_in(place))
+    /// Whether a slot of `bucket` is empty.
+    pub(super) fn has_room(&self, bucket: u64) -> bool {
+        in_form!(self, has_room_in(bucket))
     }
 
-    fn has_room_in<const SORTED: bool>(&self, place: &Place) -> bool {
-        self.load_pair(place).iter().any(|&word| self.lanes.empty::<u64, SORTED>(word) != 0)
+    fn has_room_in<const SORTED: bool>(&self, bucket: u64) -> bool {
+        self.lanes.empty::<u64, SORTED>(self.load(bucket)) != 0
     }
 
     /// Whether a slot of `bucket` holds `slot`.
@@ -251,9 +251,12 @@ impl Cells {
 
     #[inline]
     fn neighbours_in<const SORTED: bool>(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
-        let other = |slot| self.geometry.alternate(local, self.layout.fingerprint_of(slot));
-        let load = |local| self.load(base + u64::from(local));
-        Neighbour::all_of::<u64, SORTED>(&self.lanes, local, other, load)
+        let word = self.load(base + u64::from(local));
+        self.lanes.slots::<u64, SORTED>(word).map(|slot| {
+            let bucket = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
+            self.prefetch(base + u64::from(bucket));
+            Neighbour { slot, bucket }
+        })
     }
 }
 
@@ -283,6 +286,10 @@ impl Buckets for Cells {
 impl Neighbourhood for Cells {
     fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
         in_form!(self, neighbours_in(base, local))
+    }
+
+    fn has_room(&self, bucket: u64) -> bool {
+        self.has_room(bucket)
     }
 
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {

@@ -167,7 +167,8 @@ impl ConcurrentFilter {
         let segment = place.base / u64::from(self.cells.geometry.segment_buckets());
         let mut search = sync::lock(&self.searches[cells::index(segment)]);
         let mut may_count = true;
-        while !self.cells.has_room(place) {
+        let (home, alternate) = place.buckets();
+        while ![home, alternate].iter().any(|&bucket| self.cells.has_room(bucket)) {
             let spares = if !may_count || !self.shards.has_counter_left() {
                 Spares::Keep
             } else if self.is_crowded() {

@@ -86,7 +86,7 @@ impl<B: AsRef<[u8]>> Table<B> {
         [home, alternate].map(|bucket| bucket * self.lanes.bucket_bits())
     }
 
-    /// The slots of bucket `local` of the segment that starts at `base`, each with its other bucket.
+    /// The slots of bucket `local` of the segment that starts at `base`, each with its other bucket, which the memory is asked for.
     pub(crate) fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
         in_form!(self, neighbours_in(base, local))
     }
@@ -97,31 +97,20 @@ impl<B: AsRef<[u8]>> Table<B> {
         base: u64,
         local: u32,
     ) -> [Neighbour; SLOTS] {
-        let other = |slot| self.geometry.alternate(local, self.layout.fingerprint_of(slot));
-        let load = |local| self.load::<W, SORTED>(base + u64::from(local));
-        Neighbour::all_of::<W, SORTED>(&self.lanes, local, other, load)
-    }
-
-    /// Asks the memory for the other buckets of the entries of bucket `local`.
-    pub(crate) fn prefetch_neighbours(&self, base: u64, local: u32) {
-        in_form!(self, prefetch_neighbours_in(base, local));
-    }
-
-    #[inline]
-    fn prefetch_neighbours_in<W: Word, const SORTED: bool>(&self, base: u64, local: u32) {
         let word = self.load::<W, SORTED>(base + u64::from(local));
-        for slot in self.lanes.slots::<W, SORTED>(word) {
-            let target = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
-            self.prefetch((base + u64::from(target)) * self.lanes.bucket_bits());
-        }
+        self.lanes.slots::<W, SORTED>(word).map(|slot| {
+            let bucket = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
+            self.prefetch((base + u64::from(bucket)) * self.lanes.bucket_bits());
+            Neighbour { slot, bucket }
+        })
     }
 
     /// Asks the memory for what a search will look at first, where both buckets of `place` are full.
     #[inline]
     pub(crate) fn prefetch_search(&self, place: &Place) {
         if in_form!(self, is_full(place)) {
-            self.prefetch_neighbours(place.base, place.home);
-            self.prefetch_neighbours(place.base, place.alternate);
+            self.neighbours(place.base, place.home);
+            self.neighbours(place.base, place.alternate);
         }
     }
 

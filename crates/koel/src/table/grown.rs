@@ -130,7 +130,7 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
         }
     }
 
-    /// The slots of a full bucket, each with its other bucket. One that cannot move has its own: its other bucket is unknown, or it would forget a bit there and
+    /// The slots of a full bucket, each with its other bucket, which the memory is asked for. One that cannot move has its own: its other bucket is unknown, or it would forget a bit there and
     /// `may_forget` forbids it.
     #[inline]
     pub(crate) fn movable(
@@ -149,18 +149,14 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
     ) -> [Neighbour; SLOTS] {
         let origin = self.geometry.origin(bucket);
         let slots = self.lanes.slots::<W, SORTED>(self.load::<W, SORTED>(bucket));
-        let targets = slots.map(|slot| {
+        slots.map(|slot| {
             let (other, length) =
                 self.geometry.other_bucket(&origin, self.layout.fingerprint_of(slot));
             let forgets = length > other.level + self.geometry.marked().most();
             let stays = other.level > length || forgets && !may_forget(self, bucket, slot);
-            if stays { bucket } else { other.bucket }
-        });
-        // All four are loaded before any is looked at, so that the cache misses overlap.
-        let words = targets.map(|target| self.load::<W, SORTED>(target));
-        [0, 1, 2, 3].map(|i| {
-            let has_room = self.lanes.empty::<W, SORTED>(words[i]) != W::ZERO;
-            Neighbour { slot: slots[i], bucket: low_half(targets[i]), has_room }
+            let target = if stays { bucket } else { other.bucket };
+            self.prefetch(target * self.lanes.bucket_bits());
+            Neighbour { slot, bucket: low_half(target) }
         })
     }
 

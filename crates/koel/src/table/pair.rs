@@ -2,7 +2,7 @@
 //! one of atomic words share it.
 
 use super::Put;
-use crate::layout::{Lanes, SLOTS, Word};
+use crate::layout::{Lanes, Word};
 
 /// The two buckets of a place as registers, and the lanes in them that hold a certain slot.
 pub(crate) struct Pair<W> {
@@ -86,26 +86,4 @@ pub(crate) struct Neighbour {
     pub(crate) slot: u64,
     /// The other bucket, within the segment; it may be the same one.
     pub(crate) bucket: u32,
-    /// Whether the other bucket has an empty slot.
-    pub(crate) has_room: bool,
-}
-
-impl Neighbour {
-    /// The slots of bucket `local`: `other` is the other bucket of a slot there, `load` the word of a bucket.
-    #[inline(always)]
-    pub(crate) fn all_of<W: Word, const SORTED: bool>(
-        lanes: &Lanes,
-        local: u32,
-        other: impl Fn(u64) -> u32,
-        load: impl Fn(u32) -> W,
-    ) -> [Self; SLOTS] {
-        let slots = lanes.slots::<W, SORTED>(load(local));
-        let targets = slots.map(other);
-        // All four are loaded before any is looked at, so that the cache misses overlap.
-        let words = targets.map(load);
-        [0, 1, 2, 3].map(|i| {
-            let has_room = lanes.empty::<W, SORTED>(words[i]) != W::ZERO;
-            Self { slot: slots[i], bucket: targets[i], has_room }
-        })
-    }
 }

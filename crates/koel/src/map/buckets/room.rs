@@ -57,14 +57,11 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
             (0..).zip(entries).flat_map(move |(slot, entry)| {
                 let targets = choices::<HASHES>(entry.hash, super::number(tags.len()));
                 let others = targets.into_iter().filter(move |&target| target != from);
-                others.map(move |bucket| Neighbour {
-                    slot,
-                    bucket,
-                    has_room: tags[bucket as usize].contains(&0),
-                })
+                others.map(move |bucket| Neighbour { slot, bucket })
             })
         };
-        let plan = self.search.shortest(0, buckets, neighbours, |_, _| false)?;
+        let has_room = |bucket: u32| tags[bucket as usize].contains(&0);
+        let plan = self.search.shortest(0, buckets, neighbours, has_room, |_, _| false)?;
         self.carry_out(&plan)
     }
 
