@@ -9,13 +9,9 @@ use core::mem;
 use core::ops::Range;
 
 use crate::geometry::{BLOCK, Column, Places};
-use crate::layout::SLOTS;
 use crate::table::{Addressing, GROUP, Table, Words};
 use crate::vector::InstructionSet;
 use crate::{Key, KeyHasher};
-
-/// A table that a cache is likely to hold: looking ahead costs more there than it brings.
-const CACHED_BYTES: usize = 8 << 20;
 
 /// What the walk asks of a table.
 pub(crate) trait Buckets {
@@ -195,21 +191,4 @@ pub(crate) fn each_hash<T, E>(
         mem::swap(&mut ready, &mut coming);
     }
     Ok(())
-}
-
-/// Asks the memory for what the searches for the group from `first` on will look at: where searches are to be expected, in a table
-/// that no cache holds.
-#[inline]
-pub(crate) fn prefetch_searches<B: AsRef<[u8]>>(
-    table: &Table<B>,
-    entries: u64,
-    ready: &Block,
-    first: usize,
-) {
-    let searches = entries / 3 > table.geometry().buckets() * SLOTS as u64 / 4;
-    if searches && table.bytes().len() > CACHED_BYTES {
-        for i in first..(first + GROUP).min(ready.len) {
-            table.prefetch_search(&ready.places.get(i));
-        }
-    }
 }

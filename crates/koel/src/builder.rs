@@ -103,7 +103,7 @@ impl Builder {
         self
     }
 
-    /// Lets the filter grow when it is full, without the keys and as often as need be: in chunks that take less than a millisecond, at a load that stays above 0.9,
+    /// Lets the filter grow when it is full, without the keys and as often as need be: in chunks that take less than a millisecond, at a load near 0.92, or 0.90 with [`Prefer::Fast`],
     /// always with two buckets to read. Until then it is the filter that it would be otherwise. The first growth rewrites the whole table and adds
     /// 7 bits to each slot, with which the error rate stays below 1.35 times the one asked for, over twenty doublings and more.
     ///

@@ -5,7 +5,7 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use crate::blocks::{contains_each, copies_of, each_hash, hashes_of, in_blocks, prefetch_searches};
+use crate::blocks::{contains_each, copies_of, each_hash, hashes_of, in_blocks};
 use crate::error::Full;
 use crate::store::Store;
 use crate::table::Put;
@@ -195,7 +195,6 @@ impl CuckooFilter {
             |filter, ready, coming, _| {
                 for (first, group) in ready.groups() {
                     filter.table.prefetch_group(&coming.places, first);
-                    prefetch_searches(&filter.table, filter.entries, ready, group.end);
                     for i in group {
                         let (bits, fingerprint) =
                             (ready.places.bits(i), ready.places.fingerprints()[i]);
@@ -245,7 +244,6 @@ impl CuckooFilter {
             |filter, ready, coming, start| {
                 for (first, group) in ready.groups() {
                     filter.table.prefetch_group(&coming.places, first);
-                    prefetch_searches(&filter.table, filter.entries, ready, group.end);
                     for i in group {
                         let places = &ready.places;
                         let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);

@@ -46,7 +46,7 @@ impl MapletBuilder {
     }
 
     /// Starts with room for about `entries` entries, and grows to the capacity and beyond, without the keys: in chunks that take less than a millisecond, at a load
-    /// above 0.89, always with two buckets to read. The rate is kept up to the capacity; after that it rises slowly, by about the first one's 0.7 for each doubling.
+    /// near 0.90, always with two buckets to read. The rate is kept up to the capacity; after that it rises slowly, by about the first one's 0.7 for each doubling.
     ///
     /// ```
     /// let mut places = koel::Maplet::builder(1_000_000_000, 0.000_01, 38).grow_from(1000).build()?;

@@ -3,9 +3,7 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use crate::blocks::{
-    copies_of, each_candidate, each_hash, hashes_of, in_blocks, prefetch_searches,
-};
+use crate::blocks::{copies_of, each_candidate, each_hash, hashes_of, in_blocks};
 use crate::error::Full;
 use crate::store::Store;
 use crate::{Key, Maplet};
@@ -145,7 +143,6 @@ impl Maplet {
             |maplet, ready, coming, start| {
                 for (first, group) in ready.groups() {
                     maplet.table.prefetch_group(&coming.places, first);
-                    prefetch_searches(&maplet.table, maplet.len, ready, group.end);
                     for i in group {
                         let slot = maplet.slot(ready.places.fingerprints()[i], values[start + i]);
                         if !maplet.put(ready.places.bits(i), slot) {

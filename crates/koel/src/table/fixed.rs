@@ -105,22 +105,6 @@ impl<B: AsRef<[u8]>> Table<B> {
         })
     }
 
-    /// Asks the memory for what a search will look at first, where both buckets of `place` are full.
-    #[inline]
-    pub(crate) fn prefetch_search(&self, place: &Place) {
-        if in_form!(self, is_full(place)) {
-            self.neighbours(place.base, place.home);
-            self.neighbours(place.base, place.alternate);
-        }
-    }
-
-    #[inline(always)]
-    fn is_full<W: Word, const SORTED: bool>(&self, place: &Place) -> bool {
-        let words = self.load_pair::<W, SORTED>(place.buckets());
-        let [home, alternate] = words.map(|word| self.lanes.empty::<W, SORTED>(word));
-        (home | alternate) == W::ZERO
-    }
-
     /// The place of every entry, those stored twice only once. O(buckets).
     pub(crate) fn distinct_entries(&self) -> impl Iterator<Item = Place> {
         let segment_buckets = self.geometry.segment_buckets();
