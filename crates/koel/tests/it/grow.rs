@@ -65,6 +65,31 @@ fn on_the_whole_way_no_key_is_lost_and_rate_and_load_are_kept() {
     }
 }
 
+/// From 81 buckets, a quarter of what a filter for a thousand keys has, and with the narrowest fingerprints that grow.
+#[test]
+fn fourteen_doublings_keep_the_rate() {
+    const BUCKETS: u32 = 81;
+    for (rate, prefer) in [(0.004, Prefer::Small), (0.002, Prefer::Fast)] {
+        let whole = CuckooFilter::builder(1000, rate).growable().prefer(prefer).build().unwrap();
+        let small = testkit::image::reshape(&whole.to_bytes(), 0, BUCKETS);
+        let mut filter = CuckooFilter::from_bytes(&small).unwrap();
+        let mut hashes = keys::hashes(11, u64::MAX);
+        for doublings in 0..=14 {
+            while filter.buckets() < u64::from(BUCKETS) << doublings {
+                let some = 1 + usize::try_from(filter.buckets() / 8).unwrap();
+                insert(&mut filter, hashes.by_ref().take(some));
+            }
+            let (wrong, error) = measured_rate(&filter);
+            let says = filter.false_positive_rate();
+            println!("{doublings} doublings, {filter:?}: {:.3} of the rate", says / rate);
+            assert!(wrong - error <= 1.35 * rate, "{wrong}");
+            assert!((wrong - says).abs() <= error + 0.03 * says, "{wrong}, not {says}");
+            assert!(doublings < 3 || filter.load_factor() > 0.85);
+        }
+        assert!(keys::hashes(11, filter.len()).all(|hash| filter.contains_hash(hash)));
+    }
+}
+
 #[test]
 fn what_is_taken_out_is_gone_and_takes_no_other_key_with_it() {
     for rate in [0.05, 0.001] {
