@@ -186,11 +186,7 @@ impl Builder {
     /// Where the memory cannot be had, as `Vec::with_capacity` does.
     pub fn build(&self) -> Result<CuckooFilter, BuildError> {
         let shape = self.shape()?;
-        let filter = if shape.layout.marks().is_some() {
-            CuckooFilter::empty_marked(shape, self.profile())
-        } else {
-            CuckooFilter::empty(shape, self.profile())
-        };
+        let filter = CuckooFilter::empty(shape, self.profile());
         filter.ok_or(BuildError::TooLarge { capacity: self.capacity })
     }
 

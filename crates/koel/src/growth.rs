@@ -46,23 +46,13 @@ fn design_limit(codec: Codec, split: u64, level_buckets: u64) -> u64 {
 }
 
 /// A table that grows, and what is known about it without reading it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Grown<B> {
     table: Table<B, Stretch>,
     /// The sum of 2^-length of all entries, in units of 2^-64.
     mass: u128,
     /// Entries beyond which the next chunk is split.
     limit: u64,
-}
-
-/// Equal tables; the rest follows from them.
-impl<B: AsRef<[u8]>> PartialEq for Grown<B>
-where
-    Table<B, Stretch>: PartialEq,
-{
-    fn eq(&self, other: &Self) -> bool {
-        self.table == other.table
-    }
 }
 
 impl<B: AsRef<[u8]>> Grown<B> {

@@ -8,6 +8,7 @@
 //! docs/FORMAT.md describes every byte, with test vectors; a test compares its table of fields with [`FIELDS`]. All numbers are
 //! little-endian. Reading never trusts: each field is bounded before it is used in arithmetic.
 
+use crate::body::Body;
 use crate::error::ImageError;
 use crate::filter::Profile;
 use crate::geometry::{CORE_BITS, Geometry};
@@ -249,18 +250,15 @@ impl Header {
         Geometry::new(segment_bits, buckets, first_bits + CORE_BITS)
     }
 
-    /// The table in `bytes`, as it was built or as it has grown; where it has, the former has no bytes.
-    pub(crate) fn tables<B: AsRef<[u8]> + Default>(
-        &self,
-        bytes: B,
-    ) -> (Table<B>, Option<Grown<B>>) {
+    /// The buckets in `bytes`.
+    pub(crate) fn body<B: AsRef<[u8]> + Default>(&self, bytes: B) -> Body<B> {
         let layout = self.shape.layout;
         match (self.stretch(), self.growth) {
             (Some(stretch), Some(growth)) => {
                 let grown = Grown::new(Table::new(stretch, layout, bytes), growth.mass);
-                (Table::vacant(self.geometry(), layout), Some(grown))
+                Body { table: Table::vacant(self.geometry(), layout), grown: Some(grown) }
             }
-            _ => (Table::new(self.geometry(), layout, bytes), None),
+            _ => Body { table: Table::new(self.geometry(), layout, bytes), grown: None },
         }
     }
 

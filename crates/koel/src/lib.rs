@@ -5,6 +5,7 @@
 extern crate alloc;
 
 mod blocks;
+mod body;
 mod buffer;
 mod builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]

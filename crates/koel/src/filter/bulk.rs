@@ -60,8 +60,8 @@ impl Builder {
         insert: impl Fn(&mut CuckooFilter, &[K]) -> Result<(), Full>,
     ) -> Result<CuckooFilter, BuildError> {
         let mut filter = self.build()?;
-        if filter.segments() > 1 && filter.grown.is_none() {
-            let parts = self.partition(keys, filter.table.geometry().segment_bits(), &hash);
+        if filter.segments() > 1 && filter.body.grown.is_none() {
+            let parts = self.partition(keys, filter.body.table.geometry().segment_bits(), &hash);
             if self.fill_segments(&mut filter, &parts).is_ok() {
                 return Ok(filter);
             }
@@ -94,18 +94,18 @@ impl Builder {
         filter: &mut CuckooFilter,
         parts: &[Vec<Vec<u64>>],
     ) -> Result<(), Full> {
-        let (shape, profile) = (Shape::of(&filter.table), filter.profile);
+        let (shape, profile) = (Shape::of(&filter.body.table), filter.profile);
         let segment_buckets = u64::from(shape.segment_buckets);
         let fill = |scratch: &mut CuckooFilter, (segment, bytes): (usize, &mut [u8])| {
             scratch.clear();
             for part in parts {
                 scratch.insert_many_hashes(&part[segment])?;
             }
-            bytes.copy_from_slice(&scratch.table.bytes()[..bytes.len()]);
+            bytes.copy_from_slice(&scratch.body.table.bytes()[..bytes.len()]);
             Ok(Filled::of(scratch, segment as u64 * segment_buckets))
         };
         let scratch = || segment_of(shape, profile);
-        let segments = filter.table.segments_mut();
+        let segments = filter.body.table.segments_mut();
         #[cfg(feature = "rayon")]
         let filled = if self.is_parallel() {
             use rayon::prelude::*;

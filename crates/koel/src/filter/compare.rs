@@ -150,7 +150,7 @@ impl<S: Store> CuckooFilter<S> {
     /// # Ok::<(), koel::Full>(())
     /// ```
     pub fn entries(&self) -> impl Iterator<Item = Entry> {
-        let built = self.grown.is_none().then(|| self.table.distinct_entries());
+        let built = self.body.grown.is_none().then(|| self.body.table.distinct_entries());
         let built = built.into_iter().flatten().map(|place| {
             let (home, alternate) = place.buckets();
             Entry {
@@ -159,7 +159,7 @@ impl<S: Store> CuckooFilter<S> {
                 count: self.count_place(&place),
             }
         });
-        let grown = self.grown.iter().flat_map(|grown| {
+        let grown = self.body.grown.iter().flat_map(|grown| {
             grown.table().distinct_entries().map(|entry| Entry {
                 bucket: entry.bucket,
                 fingerprint: entry.slot,
@@ -219,7 +219,7 @@ impl<S: Store> CuckooFilter<S> {
 
     fn surplus_over<T: Store>(&self, other: &CuckooFilter<T>) -> Surplus {
         let mut found = Surplus::default();
-        for place in self.table.distinct_entries() {
+        for place in self.body.table.distinct_entries() {
             found.note(self.count_place(&place), other.count_place(&place));
         }
         found

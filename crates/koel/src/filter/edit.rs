@@ -32,10 +32,10 @@ impl CuckooFilter {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) -> Result<(), Full> {
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             return self.insert_grown(hash);
         }
-        match self.add_one(&self.table.geometry().locate(hash)) {
+        match self.add_one(&self.body.table.geometry().locate(hash)) {
             Ok(()) => Ok(()),
             Err(full) => self.insert_growing(hash, full),
         }
@@ -59,12 +59,12 @@ impl CuckooFilter {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_unique_hash(&mut self, hash: u64) -> Result<bool, Full> {
-        if let Some(grown) = &self.grown {
+        if let Some(grown) = &self.body.grown {
             let new = !grown.contains(hash);
             return if new { self.insert_grown(hash).map(|()| true) } else { Ok(false) };
         }
-        let place = self.table.geometry().locate(hash);
-        match self.add_unique(self.table.bits(&place), place.fingerprint, || place) {
+        let place = self.body.table.geometry().locate(hash);
+        match self.add_unique(self.body.table.bits(&place), place.fingerprint, || place) {
             Ok(new) => Ok(new),
             Err(full) => self.insert_growing(hash, full).map(|()| true),
         }
@@ -83,7 +83,7 @@ impl CuckooFilter {
             Put::Repeated(_) => Ok(false),
             Put::Full => {
                 let place = place();
-                let new = !self.table.contains(&place);
+                let new = !self.body.table.contains(&place);
                 if new {
                     self.add_refused(&place, Put::Full)?;
                 }
@@ -110,12 +110,12 @@ impl CuckooFilter {
 
     /// [`remove`](Self::remove) for a key hashed beforehand.
     pub fn remove_hash(&mut self, hash: u64) -> bool {
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             return self.remove_grown(hash);
         }
-        let place = self.table.geometry().locate(hash);
+        let place = self.body.table.geometry().locate(hash);
         let (home, alternate) = place.buckets();
-        self.take_one(home.min(alternate), self.table.bits(&place), place.fingerprint)
+        self.take_one(home.min(alternate), self.body.table.bits(&place), place.fingerprint)
     }
 
     /// Takes out one copy of the entry in the buckets at `bits`, of which `first` is the one with the smaller number: a counted copy if
@@ -126,7 +126,7 @@ impl CuckooFilter {
             self.len -= 1;
             return true;
         }
-        let taken = self.table.take(bits, fingerprint);
+        let taken = self.body.table.take(bits, fingerprint);
         if taken == Taken::Nothing {
             return false;
         }
@@ -138,10 +138,7 @@ impl CuckooFilter {
 
     /// Forgets every key. The size stays.
     pub fn clear(&mut self) {
-        match &mut self.grown {
-            None => self.table.clear(),
-            Some(grown) => grown.clear(),
-        }
+        self.body.clear();
         self.counters.clear();
         self.entries = 0;
         self.distinct = 0;
@@ -151,7 +148,7 @@ impl CuckooFilter {
     /// Adds a copy of the entry of `place`.
     #[inline]
     fn add_one(&mut self, place: &Place) -> Result<(), Full> {
-        match self.put_new(self.table.bits(place), place.fingerprint) {
+        match self.put_new(self.body.table.bits(place), place.fingerprint) {
             Put::Done => Ok(()),
             refused => self.add_refused(place, refused),
         }
@@ -163,7 +160,7 @@ impl CuckooFilter {
         if self.len == u64::MAX {
             return Put::Full;
         }
-        let put = self.table.put(bits, fingerprint, 0);
+        let put = self.body.table.put(bits, fingerprint, 0);
         if put == Put::Done {
             self.entries += 1;
             self.distinct += 1;
@@ -188,7 +185,7 @@ impl CuckooFilter {
     /// Adds `times` copies of the entry of `place`. After a failure the filter must be dropped.
     pub(super) fn add(&mut self, place: &Place, times: u64) -> Result<(), Full> {
         let len = self.len.checked_add(times).ok_or(Full::Overflow)?;
-        let (copies, left) = match self.put_new(self.table.bits(place), place.fingerprint) {
+        let (copies, left) = match self.put_new(self.body.table.bits(place), place.fingerprint) {
             Put::Done => (1, times - 1),
             Put::Full => {
                 self.make_room_for_new(place)?;
@@ -237,7 +234,7 @@ impl CuckooFilter {
         if self.is_crowded() || self.counters.get(self.identity(place)) > 0 {
             return false;
         }
-        match self.table.put(self.table.bits(place), place.fingerprint, 1) {
+        match self.body.table.put(self.body.table.bits(place), place.fingerprint, 1) {
             Put::Repeated(_) => false,
             Put::Done => {
                 self.entries += 1;
@@ -259,7 +256,7 @@ impl CuckooFilter {
 
     /// Finds a slot for the entry of `place`, whose buckets are full; false, and nothing changed, if there is none.
     fn make_room(&mut self, place: &Place, spares: Spares) -> bool {
-        let Some(plan) = self.search.plan(&self.table, place, spares) else { return false };
+        let Some(plan) = self.search.plan(&self.body.table, place, spares) else { return false };
         let done = self.carry_out(&plan, place.fingerprint);
         self.search.recycle(plan);
         done
@@ -270,11 +267,11 @@ impl CuckooFilter {
         let Some(&(bucket, last)) = plan.moves.last() else { return false };
         match plan.end {
             End::Empty(room) => {
-                self.table.replace(room, 0, last);
+                self.body.table.replace(room, 0, last);
                 self.entries += 1;
             }
             End::Spare => {
-                let place = self.table.geometry().place_of(bucket, last);
+                let place = self.body.table.geometry().place_of(bucket, last);
                 let counted =
                     self.counters.add(self.identity(&place), 1, self.profile.counter_limit);
                 if counted.is_err() {
@@ -282,7 +279,7 @@ impl CuckooFilter {
                 }
             }
         }
-        self.table.shift(&plan.moves, slot);
+        self.body.table.shift(&plan.moves, slot);
         true
     }
 }

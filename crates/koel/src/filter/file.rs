@@ -11,16 +11,14 @@ use core::convert::Infallible;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::CuckooFilter;
-use crate::buffer::Buffer;
 use crate::counters::{self, Counters, RECORD_BYTES, ReadCounters, StoredCounters};
 use crate::error::ImageError;
 use crate::filter::FilterView;
 use crate::growth::Grown;
 use crate::image::{Growth, HEADER_BYTES, Header};
 use crate::placement::Search;
-use crate::sizing::Shape;
 use crate::store::Store;
-use crate::table::{Table, table_bytes};
+use crate::table::table_bytes;
 
 impl CuckooFilter {
     /// The filter in `bytes`, which are copied and checked in full. O(bytes).
@@ -31,8 +29,7 @@ impl CuckooFilter {
         let view = FilterView::open(bytes)?;
         view.verify()?;
         Ok(Self {
-            table: view.owned_table(),
-            grown: view.grown.as_ref().map(Grown::to_owned_table),
+            body: view.body.to_owned_body(),
             counters: Counters::from_iter(view.counters.iter()),
             profile: view.profile,
             len: view.len,
@@ -56,10 +53,8 @@ impl<'a> FilterView<'a> {
             expected: expected_length(&header),
             got: bytes.len() as u64,
         })?;
-        let (table, grown) = header.tables(table);
         Ok(Self {
-            table,
-            grown,
+            body: header.body(table),
             counters: StoredCounters::new(records),
             profile: header.profile,
             len: header.len,
@@ -106,8 +101,8 @@ impl<S: Store> CuckooFilter<S> {
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let header = Header {
-            shape: Shape { layout: self.layout(), ..Shape::of(&self.table) },
-            growth: self.grown.as_ref().map(Growth::of),
+            shape: self.body.shape(),
+            growth: self.body.grown.as_ref().map(Growth::of),
             profile: self.profile,
             len: self.len,
             entries: self.entries,
@@ -116,16 +111,8 @@ impl<S: Store> CuckooFilter<S> {
             body_checksum: self.checksum(),
         };
         sink(&header.encode())?;
-        sink(self.bucket_bytes())?;
+        sink(self.body.bytes())?;
         self.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
-    }
-
-    /// The table as it was built, in memory of its own if its buckets are there.
-    fn owned_table(&self) -> Table<Buffer> {
-        match &self.grown {
-            None => self.table.to_owned_table(),
-            Some(_) => Table::vacant(self.table.geometry().clone(), self.table.layout()),
-        }
     }
 
     /// Whether the filter is a view, whose body may be anything.
@@ -136,7 +123,7 @@ impl<S: Store> CuckooFilter<S> {
     /// XXH3-64 of buckets and counters as stored.
     fn checksum(&self) -> u64 {
         let mut state = Xxh3::new();
-        state.update(self.bucket_bytes());
+        state.update(self.body.bytes());
         for counter in self.counters.iter() {
             state.update(&counters::encode(counter));
         }
@@ -152,31 +139,38 @@ impl<S: Store> CuckooFilter<S> {
         if self.body_checksum.is_some_and(|stored| stored != self.checksum()) {
             return Err(ImageError::Checksum { part: "body" });
         }
-        if let Some(grown) = &self.grown {
-            return self.verify_grown(grown);
-        }
         self.verify_buckets()?;
-        let counted = self.verify_counters(|identity| self.names_an_entry(identity))?;
-        require("keys", self.len, u128::from(self.entries) + counted == self.len.into())
+        let (len, entries) = (u128::from(self.len), u128::from(self.entries));
+        let keys_fit = match &self.body.grown {
+            None => {
+                let distinct = self.body.table.distinct_entries().count() as u64;
+                require("distinct entries", self.distinct, self.distinct == distinct)?;
+                len == entries + self.verify_counters(|identity| self.names_an_entry(identity))?
+            }
+            Some(grown) => {
+                require("distinct entries", self.distinct, self.distinct <= self.entries)?;
+                require("mass", 0, self.body.weighs_what_it_says())?;
+                let names = |identity| names_a_grown_entry(grown, identity);
+                len <= entries + self.verify_counters(names)?
+            }
+        };
+        require("keys", self.len, keys_fit)
     }
 
-    /// The same for a filter that has grown.
-    fn verify_grown(&self, grown: &Grown<S::Buckets>) -> Result<(), ImageError> {
-        let (layout, table) = (self.layout(), grown.table());
+    /// Whether every bucket could have been written by this crate, and all of them hold as many entries as they should.
+    fn verify_buckets(&self) -> Result<(), ImageError> {
+        let layout = self.layout();
         let mut entries = 0;
-        for bucket in 0..grown.buckets() {
-            let slots = table.read(bucket);
-            let sound = layout.is_canonical(table.word(bucket))
+        for bucket in 0..self.buckets() {
+            let word = self.body.word(bucket);
+            let slots = layout.decode(word);
+            let sound = layout.is_canonical(word)
                 && slots.entries().all(|slot| layout.is_fingerprint(slot));
             require("bucket", bucket, sound)?;
             entries += slots.entries().count() as u64;
         }
-        require("padding", 0, table.is_padded_with_zeros())?;
-        require("entries", self.entries, self.entries == entries)?;
-        require("distinct entries", self.distinct, self.distinct <= entries)?;
-        require("mass", 0, grown.weigh() == grown.mass())?;
-        let counted = self.verify_counters(|identity| names_a_grown_entry(grown, identity))?;
-        require("keys", self.len, u128::from(self.len) <= u128::from(entries) + counted)
+        require("padding", 0, self.body.is_padded_with_zeros())?;
+        require("entries", self.entries, self.entries == entries)
     }
 
     /// Whether an entry of this name is in the buckets it belongs to.
@@ -184,25 +178,9 @@ impl<S: Store> CuckooFilter<S> {
         let bucket = identity >> self.layout().fingerprint_bits();
         let fingerprint = self.layout().fingerprint_of(identity);
         bucket < self.buckets() && fingerprint != 0 && {
-            let place = self.table.geometry().place_of(bucket, fingerprint);
-            self.identity(&place) == identity && self.table.copies(&place, fingerprint) > 0
+            let place = self.body.table.geometry().place_of(bucket, fingerprint);
+            self.identity(&place) == identity && self.body.table.copies(&place, fingerprint) > 0
         }
-    }
-
-    fn verify_buckets(&self) -> Result<(), ImageError> {
-        let mut entries = 0;
-        for bucket in 0..self.buckets() {
-            let word = self.table.word(bucket);
-            let slots = self.layout().decode(word);
-            let sound = self.layout().is_canonical(word)
-                && slots.entries().all(|slot| self.layout().is_fingerprint(slot));
-            require("bucket", bucket, sound)?;
-            entries += slots.entries().count() as u64;
-        }
-        require("padding", 0, self.table.is_padded_with_zeros())?;
-        require("entries", self.entries, self.entries == entries)?;
-        let distinct = self.table.distinct_entries().count() as u64;
-        require("distinct entries", self.distinct, self.distinct == distinct)
     }
 
     /// The sum of all counts, each of an entry that `is_name` knows.

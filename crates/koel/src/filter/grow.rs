@@ -1,10 +1,11 @@
 //! Growing and shrinking: when a filter leaves the table it was built with, and how it gives memory back.
 
 use crate::CuckooFilter;
+use crate::body::Body;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
 use crate::growth::{self, Grown};
-use crate::table::{Prefix, Table};
+use crate::table::Prefix;
 
 /// How much more room than the entries need is tried, step by step, when a filter shrinks.
 const SHRINKING_SLACKS: [f64; 4] = [1.01, 1.03, 1.06, 1.12];
@@ -17,7 +18,7 @@ impl CuckooFilter {
     /// [`BuildError::TooPrecise`] where slots have no room for the bits that growth needs: below an error rate of about one in ten million. Nothing has
     /// changed then.
     pub fn make_growable(&mut self) -> Result<(), BuildError> {
-        if self.grown.is_none() && growth::marked_layout(self.layout()).is_none() {
+        if self.body.grown.is_none() && growth::marked_layout(self.layout()).is_none() {
             return Err(growth::too_precise(self.requested_false_positive_rate()));
         }
         self.profile.growable = true;
@@ -32,11 +33,11 @@ impl CuckooFilter {
     /// [`Full::Slots`] where the filter is not growable, or where addresses of 32 bits have no room for so many buckets.
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
         let entries = self.entries.saturating_add(additional);
-        if entries <= self.capacity() && self.grown.is_none() {
+        if entries <= self.capacity() && self.body.grown.is_none() {
             return Ok(());
         }
         self.start_to_grow()?;
-        while self.grown.as_ref().is_some_and(|grown| grown.is_due(entries)) {
+        while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(entries)) {
             if !self.split_chunk() {
                 return Err(self.out_of_slots());
             }
@@ -48,7 +49,7 @@ impl CuckooFilter {
     /// memory of both for a while; where the entries do not fit, nothing changes. O(buckets).
     pub fn shrink_to_fit(&mut self) {
         for slack in SHRINKING_SLACKS {
-            let Some(grown) = &self.grown else { return };
+            let Some(grown) = &self.body.grown else { return };
             let Some(smaller) = grown.emptied(self.entries, slack) else { return };
             if smaller.buckets() >= grown.buckets() {
                 return;
@@ -62,10 +63,9 @@ impl CuckooFilter {
 
     /// This filter with all its entries and counters in another table; `None` where they do not fit.
     fn moved_to(&self, table: Grown<crate::buffer::Buffer>) -> Option<Self> {
-        let from = self.grown.as_ref()?;
+        let from = self.body.grown.as_ref()?;
         let mut moved = Self {
-            table: Table::vacant(self.table.geometry().clone(), self.table.layout()),
-            grown: Some(table),
+            body: Body::grown(&self.body.table, table),
             counters: Counters::default(),
             search: crate::placement::Search::default(),
             entries: 0,
@@ -85,7 +85,7 @@ impl CuckooFilter {
 
     /// Gives an entry a slot in the table as it is; `None` where there is none.
     fn place_prefix(&mut self, prefix: Prefix) -> Option<()> {
-        let grown = self.grown.as_mut()?;
+        let grown = self.body.grown.as_mut()?;
         let site = grown.addresses().site(prefix)?;
         let found = grown.put(&site, 0, u64::MAX) == crate::table::Put::Done
             || grown
@@ -96,7 +96,7 @@ impl CuckooFilter {
 
     /// The name of an entry after it was moved to this table, where it may have forgotten bits: that of its longest match.
     fn kept_name(&self, prefix: Prefix) -> Option<u64> {
-        let grown = self.grown.as_ref()?;
+        let grown = self.body.grown.as_ref()?;
         let site = grown.addresses().site(prefix)?;
         let kept = grown.table().matches(&site).max_by_key(|entry| entry.prefix.length)?;
         Some(grown.addresses().identity(&kept.prefix))
@@ -104,11 +104,11 @@ impl CuckooFilter {
 
     /// Leaves the table that the filter was built with, for one that grows: the first time, every bucket is rewritten.
     pub(super) fn start_to_grow(&mut self) -> Result<(), Full> {
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             return Ok(());
         }
         let layout = growth::marked_layout(self.layout()).filter(|_| self.profile.growable);
-        let grown = layout.and_then(|layout| Grown::widened(&self.table, layout));
+        let grown = layout.and_then(|layout| Grown::widened(&self.body.table, layout));
         let grown = grown.ok_or(self.out_of_slots())?;
         let bits = self.layout().fingerprint_bits();
         let named = self.counters.iter().map(|(identity, count)| {
@@ -117,8 +117,7 @@ impl CuckooFilter {
             (grown.addresses().identity(&prefix), count)
         });
         self.counters = Counters::from_iter(named);
-        self.table = Table::vacant(self.table.geometry().clone(), grown.table().layout());
-        self.grown = Some(grown);
+        self.body = Body::grown(&self.body.table, grown);
         self.keep_load();
         Ok(())
     }

@@ -59,20 +59,20 @@ impl<S: Store> CuckooFilter<S> {
         found: &mut [bool],
     ) {
         assert_eq!(hashes.0, found.len(), "one answer for each key");
-        match &self.grown {
-            None => contains_each(&self.table, hashes, found),
+        match &self.body.grown {
+            None => contains_each(&self.body.table, hashes, found),
             Some(grown) => contains_each(grown.table(), hashes, found),
         }
     }
 
     /// Asks the memory for the buckets of a key, in a filter that has grown.
     fn prefetch(&self, hash: u64) {
-        self.grown.iter().for_each(|grown| grown.prefetch(hash));
+        self.body.grown.iter().for_each(|grown| grown.prefetch(hash));
     }
 
     fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
         assert_eq!(hashes.0, counts.len(), "one answer for each key");
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             let Ok(()) = each_hash(
                 &mut &*self,
                 hashes,
@@ -87,11 +87,11 @@ impl<S: Store> CuckooFilter<S> {
         }
         let Ok(()) = in_blocks(
             &mut &*self,
-            |filter| &filter.table,
+            |filter| &filter.body.table,
             hashes,
             |filter, ready, coming, start| {
                 for (first, group) in ready.groups() {
-                    filter.table.prefetch_group(&coming.places, first);
+                    filter.body.table.prefetch_group(&coming.places, first);
                     for i in group {
                         counts[start + i] = filter.count_place(&ready.places.get(i));
                     }
@@ -173,7 +173,7 @@ impl CuckooFilter {
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
     ) -> Result<(), Full> {
         let mut done = 0;
-        if self.grown.is_none() {
+        if self.body.grown.is_none() {
             match self.insert_each_as_built((hashes.0, &hashes.1), &mut done) {
                 Err(full) if self.grows_instead(full) => self.start_to_grow()?,
                 result => return result,
@@ -190,11 +190,11 @@ impl CuckooFilter {
     ) -> Result<(), Full> {
         in_blocks(
             self,
-            |filter| &filter.table,
+            |filter| &filter.body.table,
             hashes,
             |filter, ready, coming, _| {
                 for (first, group) in ready.groups() {
-                    filter.table.prefetch_group(&coming.places, first);
+                    filter.body.table.prefetch_group(&coming.places, first);
                     for i in group {
                         let (bits, fingerprint) =
                             (ready.places.bits(i), ready.places.fingerprints()[i]);
@@ -218,7 +218,7 @@ impl CuckooFilter {
         assert_eq!(hashes.0, added.len(), "one answer for each key");
         added.fill(false);
         let mut done = 0;
-        if self.grown.is_none() {
+        if self.body.grown.is_none() {
             match self.insert_unique_as_built((hashes.0, &hashes.1), added, &mut done) {
                 Err(full) if self.grows_instead(full) => self.start_to_grow()?,
                 result => return result,
@@ -239,11 +239,11 @@ impl CuckooFilter {
     ) -> Result<(), Full> {
         in_blocks(
             self,
-            |filter| &filter.table,
+            |filter| &filter.body.table,
             hashes,
             |filter, ready, coming, start| {
                 for (first, group) in ready.groups() {
-                    filter.table.prefetch_group(&coming.places, first);
+                    filter.body.table.prefetch_group(&coming.places, first);
                     for i in group {
                         let places = &ready.places;
                         let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
@@ -263,7 +263,7 @@ impl CuckooFilter {
         removed: &mut [bool],
     ) {
         assert_eq!(hashes.0, removed.len(), "one answer for each key");
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             let Ok(()) = each_hash(self, hashes, 0, Self::prefetch, |filter, i, hash| {
                 removed[i] = filter.remove_grown(hash);
                 Ok::<(), Infallible>(())
@@ -272,11 +272,11 @@ impl CuckooFilter {
         }
         let Ok(()) = in_blocks(
             self,
-            |filter| &filter.table,
+            |filter| &filter.body.table,
             hashes,
             |filter, ready, coming, start| {
                 for (first, group) in ready.groups() {
-                    filter.table.prefetch_group(&coming.places, first);
+                    filter.body.table.prefetch_group(&coming.places, first);
                     for i in group {
                         let (bits, fingerprint) =
                             (ready.places.bits(i), ready.places.fingerprints()[i]);

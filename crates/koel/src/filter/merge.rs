@@ -45,7 +45,7 @@ impl CuckooFilter {
         if other.is_unverified() {
             other.verify().map_err(MergeError::Unsound)?;
         }
-        let merged = match (&self.grown, &other.grown) {
+        let merged = match (&self.body.grown, &other.body.grown) {
             (None, None) => match self.merged_as_built(other, counts) {
                 Err(MergeError::Full(full)) if self.grows_instead(full) => {
                     self.merged_growing(other, counts)
@@ -65,7 +65,7 @@ impl CuckooFilter {
         counts: Merge,
     ) -> Result<Self, MergeError> {
         let mut union = self.clone();
-        for place in other.table.distinct_entries() {
+        for place in other.body.table.distinct_entries() {
             let theirs = other.count_place(&place);
             let missing = match counts {
                 Merge::Sum => theirs,
@@ -86,7 +86,7 @@ impl<S: Store> CuckooFilter<S> {
     ) -> Result<(), MergeError> {
         let field = if !self.is_laid_out_like(other) {
             "layout"
-        } else if self.table.geometry() != other.table.geometry() {
+        } else if self.body.table.geometry() != other.body.table.geometry() {
             "size"
         } else if self.hasher() != other.hasher() {
             "hash"
@@ -98,7 +98,7 @@ impl<S: Store> CuckooFilter<S> {
 
     /// Whether entries of both filters can be seen under one layout: the one they have, or will have.
     fn is_laid_out_like<T: Store>(&self, other: &CuckooFilter<T>) -> bool {
-        if self.grown.is_some() == other.grown.is_some() {
+        if self.body.grown.is_some() == other.body.grown.is_some() {
             self.layout() == other.layout()
         } else {
             self.marked_layout().is_some() && self.marked_layout() == other.marked_layout()

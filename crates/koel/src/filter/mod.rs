@@ -16,17 +16,19 @@ mod serde;
 
 use core::fmt;
 
+use crate::body::Body;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::buffer::Buffer;
 use crate::counters::{Identity, ReadCounters};
 use crate::geometry::Place;
-use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
-use crate::layout::{Bucket, Layout, SLOTS};
+use crate::layout::{Layout, SLOTS};
 use crate::placement::Search;
 use crate::sizing::{self, Shape};
 use crate::store::{Borrowed, Owned, Store};
-use crate::table::{Table, table_bytes};
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+use crate::table::Table;
 use crate::{Builder, Key, counters};
 
 pub use compare::{Comparison, Entry, Estimate};
@@ -63,9 +65,7 @@ pub use merge::Merge;
 ///
 /// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better Than Bloom (CoNEXT 2014).
 pub struct CuckooFilter<S: Store = Owned> {
-    /// The buckets as they were built. Once the filter has grown they are elsewhere, and this is only where they would be.
-    table: Table<S::Buckets>,
-    grown: Option<Grown<S::Buckets>>,
+    body: Body<S::Buckets>,
     counters: S::Counters,
     profile: Profile,
     /// Keys inserted and not removed, copies included.
@@ -112,25 +112,8 @@ impl CuckooFilter {
 
     /// An empty filter; `None` where its bytes could not be addressed.
     pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let bytes = table_bytes(shape.layout, shape.buckets())?;
         Some(Self {
-            table: Table::new(shape.geometry(), shape.layout, Buffer::zeroed(bytes)),
-            grown: None,
-            counters: counters::Counters::default(),
-            profile,
-            len: 0,
-            entries: 0,
-            distinct: 0,
-            body_checksum: None,
-            search: Search::default(),
-        })
-    }
-
-    /// An empty filter whose fingerprints are marked from the start, so that it grows without ever being rewritten.
-    pub(crate) fn empty_marked(shape: Shape, profile: Profile) -> Option<Self> {
-        Some(Self {
-            table: Table::vacant(shape.geometry(), shape.layout),
-            grown: Some(Grown::empty(shape.geometry(), shape.layout)?),
+            body: Body::empty(shape)?,
             counters: counters::Counters::default(),
             profile,
             len: 0,
@@ -154,8 +137,7 @@ impl CuckooFilter {
             len: counted.fold(entries, u64::saturating_add),
             entries,
             distinct: table.distinct_entries().count() as u64,
-            table,
-            grown: None,
+            body: Body::built(table),
             counters,
             profile,
             body_checksum: None,
@@ -166,7 +148,7 @@ impl CuckooFilter {
     /// What [`from_parts`](Self::from_parts) takes.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub(crate) fn into_parts(self) -> (Table<Buffer>, counters::Counters, Profile) {
-        (self.table, self.counters, self.profile)
+        (self.body.table, self.counters, self.profile)
     }
 }
 
@@ -184,10 +166,7 @@ impl<S: Store> CuckooFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        match &self.grown {
-            None => self.table.contains(&self.table.geometry().locate(hash)),
-            Some(grown) => grown.contains(hash),
-        }
+        self.body.contains(hash)
     }
 
     /// How often `key` was inserted and not removed. Never too low; too high, by the count of another key with the same fingerprint in
@@ -200,15 +179,15 @@ impl<S: Store> CuckooFilter<S> {
     /// [`count`](Self::count) for a key hashed beforehand.
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> u64 {
-        match &self.grown {
-            None => self.count_place(&self.table.geometry().locate(hash)),
+        match &self.body.grown {
+            None => self.count_place(&self.body.table.geometry().locate(hash)),
             Some(grown) => self.count_grown(grown, &grown.addresses().locate(hash)),
         }
     }
 
     fn count_place(&self, place: &Place) -> u64 {
         let counted = self.counters.get(self.identity(place));
-        self.table.copies(place, place.fingerprint).saturating_add(counted)
+        self.body.table.copies(place, place.fingerprint).saturating_add(counted)
     }
 
     /// The name of the counter of the entry at `place`.
@@ -237,13 +216,13 @@ impl<S: Store> CuckooFilter<S> {
     /// Buckets of four slots.
     #[must_use]
     pub fn buckets(&self) -> u64 {
-        self.grown.as_ref().map_or_else(|| self.table.geometry().buckets(), Grown::buckets)
+        self.body.buckets()
     }
 
     /// Parts of equal size of the filter as it was built; until it grows, both buckets of a key are in the same one.
     #[must_use]
     pub fn segments(&self) -> u64 {
-        1 << self.table.geometry().segment_bits()
+        1 << self.body.table.geometry().segment_bits()
     }
 
     /// Slots of all buckets.
@@ -283,7 +262,7 @@ impl<S: Store> CuckooFilter<S> {
 
     /// The number of entries that keys can have, each as likely as any other; in a filter that has grown, the number that would give the same error rate.
     fn possible_entries(&self) -> f64 {
-        match &self.grown {
+        match &self.body.grown {
             None => sizing::possible_entries(self.layout().fraction_bits(), self.buckets()),
             Some(grown) => self.entries.max(1) as f64 / grown.matches_of_an_absent_key(),
         }
@@ -299,12 +278,7 @@ impl<S: Store> CuckooFilter<S> {
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         let counters = usize::try_from(self.counters.len()).unwrap_or(usize::MAX);
-        HEADER_BYTES + self.bucket_bytes().len() + counters.saturating_mul(counters::RECORD_BYTES)
-    }
-
-    /// The buckets as they are stored.
-    fn bucket_bytes(&self) -> &[u8] {
-        self.grown.as_ref().map_or_else(|| self.table.bytes(), |grown| grown.table().bytes())
+        HEADER_BYTES + self.body.bytes().len() + counters.saturating_mul(counters::RECORD_BYTES)
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the [`capacity`](Self::capacity).
@@ -328,7 +302,7 @@ impl<S: Store> CuckooFilter<S> {
     /// The packing of the buckets.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        self.grown.as_ref().map_or_else(|| self.table.layout(), |grown| grown.table().layout())
+        self.body.layout()
     }
 
     /// How keys are hashed.
@@ -346,17 +320,15 @@ impl<S: Store> CuckooFilter<S> {
     /// Whether the filter has left the table that it was built with, or never had one without marks.
     #[must_use]
     pub fn has_grown(&self) -> bool {
-        self.grown.is_some()
+        self.body.grown.is_some()
     }
 
     /// How many buckets hold 0, 1, 2, 3 and 4 entries. O(buckets).
     #[must_use]
     pub fn occupancy(&self) -> [u64; SLOTS + 1] {
         let mut buckets = [0; SLOTS + 1];
-        let mut count = |bucket: Bucket| buckets[bucket.entries().count()] += 1;
-        match &self.grown {
-            None => self.table.iter().for_each(&mut count),
-            Some(grown) => grown.table().iter().for_each(&mut count),
+        for bucket in 0..self.buckets() {
+            buckets[self.body.read(bucket).entries().count()] += 1;
         }
         buckets
     }
@@ -380,8 +352,7 @@ impl<S: Store> fmt::Debug for CuckooFilter<S> {
 impl Clone for CuckooFilter {
     fn clone(&self) -> Self {
         Self {
-            table: self.table.clone(),
-            grown: self.grown.clone(),
+            body: self.body.clone(),
             counters: self.counters.clone(),
             search: Search::default(),
             ..*self
@@ -393,8 +364,7 @@ impl Clone for CuckooFilter {
 impl PartialEq for CuckooFilter {
     fn eq(&self, other: &Self) -> bool {
         self.profile == other.profile
-            && self.table == other.table
-            && self.grown == other.grown
+            && self.body == other.body
             && self.counters == other.counters
             && self.len == other.len
     }

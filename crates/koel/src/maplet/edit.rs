@@ -33,12 +33,16 @@ impl Maplet {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_hash(&mut self, hash: u64, value: u64) -> Result<(), Full> {
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             return self.insert_grown(hash, value);
         }
-        let place = self.table.geometry().locate(hash);
+        let place = self.body.table.geometry().locate(hash);
         let slot = self.slot(place.fingerprint, value);
-        if self.put(self.table.bits(&place), slot) { Ok(()) } else { self.make_room(&place, slot) }
+        if self.put(self.body.table.bits(&place), slot) {
+            Ok(())
+        } else {
+            self.make_room(&place, slot)
+        }
     }
 
     /// Makes one pair of `key` and `old` one of `key` and `new`; false, and nothing changed, if there is none. O(1).
@@ -56,12 +60,12 @@ impl Maplet {
     /// As [`replace`](Self::replace).
     #[inline]
     pub fn replace_hash(&mut self, hash: u64, old: u64, new: u64) -> bool {
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             return self.replace_grown(hash, old, new);
         }
-        let place = self.table.geometry().locate(hash);
+        let place = self.body.table.geometry().locate(hash);
         let new = self.slot(place.fingerprint, new);
-        self.exchange((self.table.bits(&place), place.fingerprint), old, new)
+        self.exchange((self.body.table.bits(&place), place.fingerprint), old, new)
     }
 
     /// Takes out one pair of `key` and `value`; false, and nothing changed, if there is none. O(1).
@@ -73,11 +77,11 @@ impl Maplet {
     /// [`remove`](Self::remove) for a key hashed beforehand.
     #[inline]
     pub fn remove_hash(&mut self, hash: u64, value: u64) -> bool {
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             return self.remove_grown(hash, value);
         }
-        let place = self.table.geometry().locate(hash);
-        let entry = (self.table.bits(&place), place.fingerprint);
+        let place = self.body.table.geometry().locate(hash);
+        let entry = (self.body.table.bits(&place), place.fingerprint);
         let removed = self.exchange(entry, value, 0);
         self.len -= u64::from(removed);
         self.entries -= u64::from(removed);
@@ -86,8 +90,8 @@ impl Maplet {
 
     /// Forgets every pair. The size stays.
     pub fn clear(&mut self) {
-        match &mut self.grown {
-            None => self.table.clear(),
+        match &mut self.body.grown {
+            None => self.body.table.clear(),
             Some(grown) => grown.clear(),
         }
         self.len = 0;
@@ -106,13 +110,13 @@ impl Maplet {
             return false;
         }
         let old = self.layout().slot(fingerprint, old);
-        self.table.exchange(bits, old, new) != Taken::Nothing
+        self.body.table.exchange(bits, old, new) != Taken::Nothing
     }
 
     /// The usual case of an insert: an empty slot in one of the buckets.
     #[inline(always)]
     pub(super) fn put(&mut self, bits: [u64; 2], slot: u64) -> bool {
-        let done = self.table.put(bits, slot, u64::MAX) == Put::Done;
+        let done = self.body.table.put(bits, slot, u64::MAX) == Put::Done;
         self.len += u64::from(done);
         self.entries += u64::from(done);
         done
@@ -121,12 +125,12 @@ impl Maplet {
     /// Finds room for an entry whose buckets are full.
     #[inline(never)]
     pub(super) fn make_room(&mut self, place: &Place, slot: u64) -> Result<(), Full> {
-        let Some(plan) = self.search.plan(&self.table, place, Spares::Keep) else {
+        let Some(plan) = self.search.plan(&self.body.table, place, Spares::Keep) else {
             return Err(self.full(place));
         };
         if let (End::Empty(room), Some(&(_, last))) = (plan.end, plan.moves.last()) {
-            self.table.replace(room, 0, last);
-            self.table.shift(&plan.moves, slot);
+            self.body.table.replace(room, 0, last);
+            self.body.table.shift(&plan.moves, slot);
             self.len += 1;
             self.entries += 1;
         }
@@ -138,7 +142,7 @@ impl Maplet {
     fn full(&self, place: &Place) -> Full {
         let pair = [place.home, place.alternate];
         let stay = |bucket| {
-            let entries = self.table.neighbours(place.base, bucket);
+            let entries = self.body.table.neighbours(place.base, bucket);
             entries.iter().all(|entry| pair.contains(&entry.bucket))
         };
         if pair.into_iter().all(stay) {

@@ -9,13 +9,11 @@ use core::convert::Infallible;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::ImageError;
-use crate::growth::Grown;
 use crate::image::{Growth, HEADER_BYTES, Header};
 use crate::maplet::{Maplet, MapletView};
 use crate::placement::Search;
-use crate::sizing::Shape;
 use crate::store::Store;
-use crate::table::{Table, table_bytes};
+use crate::table::table_bytes;
 
 impl Maplet {
     /// The maplet in `bytes`, which are copied and checked in full. O(bytes).
@@ -26,11 +24,7 @@ impl Maplet {
         let view = MapletView::open(bytes)?;
         view.verify()?;
         Ok(Self {
-            table: match &view.grown {
-                None => view.table.to_owned_table(),
-                Some(_) => Table::vacant(view.table.geometry().clone(), view.layout()),
-            },
-            grown: view.grown.as_ref().map(Grown::to_owned_table),
+            body: view.body.to_owned_body(),
             profile: view.profile,
             len: view.len,
             entries: view.entries,
@@ -64,10 +58,8 @@ impl<'a> MapletView<'a> {
                 got: bytes.len() as u64,
             });
         }
-        let (table, grown) = header.tables(table);
         Ok(Self {
-            table,
-            grown,
+            body: header.body(table),
             profile: header.profile,
             len: header.len,
             entries: header.entries,
@@ -97,17 +89,17 @@ impl<S: Store> Maplet<S> {
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let header = Header {
-            growth: self.grown.as_ref().map(Growth::of),
-            shape: Shape::of(&self.table),
+            growth: self.body.grown.as_ref().map(Growth::of),
+            shape: self.body.shape(),
             profile: self.profile,
             len: self.len,
             entries: self.entries,
             distinct: 0,
             counters: 0,
-            body_checksum: xxh3_64(self.bucket_bytes()),
+            body_checksum: xxh3_64(self.body.bytes()),
         };
         sink(&header.encode())?;
-        sink(self.bucket_bytes())
+        sink(self.body.bytes())
     }
 
     /// Checks everything that [`MapletView::open`] took on trust: the checksum of the body, that every slot could have been written by this crate, and
@@ -117,26 +109,21 @@ impl<S: Store> Maplet<S> {
     /// [`ImageError`] naming the first thing that is wrong.
     pub fn verify(&self) -> Result<(), ImageError> {
         let stored = self.body_checksum;
-        if stored.is_some_and(|stored| stored != xxh3_64(self.bucket_bytes())) {
+        if stored.is_some_and(|stored| stored != xxh3_64(self.body.bytes())) {
             return Err(ImageError::Checksum { part: "body" });
         }
         let layout = self.layout();
         let mut entries = 0;
-        for number in 0..self.buckets() {
-            for slot in self.read(number).entries() {
+        for number in 0..self.body.buckets() {
+            for slot in self.body.read(number).entries() {
                 let in_width = layout.value_of(slot) >> layout.value_bits() == 0;
                 let sound = layout.is_fingerprint(layout.fingerprint_of(slot)) && in_width;
                 require("bucket", number, sound)?;
                 entries += 1;
             }
         }
-        let padded = self.grown.as_ref().map_or_else(
-            || self.table.is_padded_with_zeros(),
-            |grown| grown.table().is_padded_with_zeros(),
-        );
-        require("padding", 0, padded)?;
-        let mass = self.grown.as_ref().is_none_or(|grown| grown.weigh() == grown.mass());
-        require("mass", 0, mass)?;
+        require("padding", 0, self.body.is_padded_with_zeros())?;
+        require("mass", 0, self.body.weighs_what_it_says())?;
         require("entries", self.entries, self.entries == entries)
     }
 }

@@ -31,7 +31,7 @@ impl Maplet {
     pub(super) fn insert_grown(&mut self, hash: u64, value: u64) -> Result<(), Full> {
         self.check_value(value);
         loop {
-            let Some(grown) = &mut self.grown else { return Ok(()) };
+            let Some(grown) = &mut self.body.grown else { return Ok(()) };
             let site = grown.addresses().locate(hash);
             if grown.put(&site, value, u64::MAX) == Put::Done {
                 break;
@@ -45,13 +45,15 @@ impl Maplet {
         }
         self.len += 1;
         self.entries += 1;
-        while self.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries)) && self.split() {}
+        while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries))
+            && self.split()
+        {}
         Ok(())
     }
 
     /// Splits the next chunk of buckets because no room was found at `site`.
     fn split_for(&mut self, site: &Site) -> Result<(), Full> {
-        let Some(grown) = &self.grown else { return Ok(()) };
+        let Some(grown) = &self.body.grown else { return Ok(()) };
         let pair = site.spots.map(|spot| spot.bucket);
         let stays = |&bucket: &u64| {
             let entries = grown.table().movable(bucket, |_, _, _| true);
@@ -69,7 +71,7 @@ impl Maplet {
     }
 
     fn split(&mut self) -> bool {
-        let Some(grown) = &mut self.grown else { return false };
+        let Some(grown) = &mut self.body.grown else { return false };
         let mut twins = 0;
         let done = grown.split(|_, _| twins += 1);
         self.entries += twins;
@@ -79,7 +81,7 @@ impl Maplet {
     /// Makes one pair of the key and `old` one of the key and `new`.
     pub(super) fn replace_grown(&mut self, hash: u64, old: u64, new: u64) -> bool {
         self.check_value(new);
-        let Some(grown) = &mut self.grown else { return false };
+        let Some(grown) = &mut self.body.grown else { return false };
         let site = grown.addresses().locate(hash);
         let found = grown.longest_with(&site, old);
         found.is_some_and(|entry| grown.revalue(&entry, new))
@@ -87,7 +89,7 @@ impl Maplet {
 
     /// Takes out one pair of the key and `value`.
     pub(super) fn remove_grown(&mut self, hash: u64, value: u64) -> bool {
-        let Some(grown) = &mut self.grown else { return false };
+        let Some(grown) = &mut self.body.grown else { return false };
         let site = grown.addresses().locate(hash);
         let Some(entry) = grown.longest_with(&site, value) else { return false };
         grown.take(&entry);

@@ -36,8 +36,8 @@ impl<S: Store> Maplet<S> {
     ) {
         let layout = self.layout();
         let value = |i, slot| found(i, layout.value_of(slot));
-        match &self.grown {
-            None => each_candidate(&self.table, hashes, value),
+        match &self.body.grown {
+            None => each_candidate(&self.body.table, hashes, value),
             Some(grown) => each_candidate(grown.table(), hashes, value),
         }
     }
@@ -86,7 +86,7 @@ impl Maplet {
 
     /// Asks the memory for the buckets of a key, in a maplet that grows.
     fn prefetch(&self, hash: u64) {
-        self.grown.iter().for_each(|grown| grown.prefetch(hash));
+        self.body.grown.iter().for_each(|grown| grown.prefetch(hash));
     }
 
     fn replace_each(
@@ -96,7 +96,7 @@ impl Maplet {
     ) -> usize {
         assert_eq!(hashes.0, changes.len(), "one change for each key");
         let mut changed = 0;
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             let Ok(()) = each_hash(self, hashes, 0, Self::prefetch, |maplet, i, hash| {
                 let (old, new) = changes[i];
                 changed += usize::from(maplet.replace_grown(hash, old, new));
@@ -106,11 +106,11 @@ impl Maplet {
         }
         let Ok(()) = in_blocks(
             self,
-            |maplet| &maplet.table,
+            |maplet| &maplet.body.table,
             hashes,
             |maplet, ready, coming, start| {
                 for (first, group) in ready.groups() {
-                    maplet.table.prefetch_group(&coming.places, first);
+                    maplet.body.table.prefetch_group(&coming.places, first);
                     for i in group {
                         let fingerprint = ready.places.fingerprints()[i];
                         let (old, new) = changes[start + i];
@@ -131,18 +131,18 @@ impl Maplet {
         values: &[u64],
     ) -> Result<(), Full> {
         assert_eq!(hashes.0, values.len(), "one value for each key");
-        if self.grown.is_some() {
+        if self.body.grown.is_some() {
             return each_hash(self, hashes, 0, Self::prefetch, |maplet, i, hash| {
                 maplet.insert_grown(hash, values[i])
             });
         }
         in_blocks(
             self,
-            |maplet| &maplet.table,
+            |maplet| &maplet.body.table,
             hashes,
             |maplet, ready, coming, start| {
                 for (first, group) in ready.groups() {
-                    maplet.table.prefetch_group(&coming.places, first);
+                    maplet.body.table.prefetch_group(&coming.places, first);
                     for i in group {
                         let slot = maplet.slot(ready.places.fingerprints()[i], values[start + i]);
                         if !maplet.put(ready.places.bits(i), slot) {

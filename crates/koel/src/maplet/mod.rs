@@ -14,16 +14,15 @@ mod values;
 use core::fmt;
 
 use crate::Key;
-use crate::buffer::Buffer;
+use crate::body::Body;
 use crate::filter::Profile;
 use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
-use crate::layout::{Bucket, Layout, SLOTS};
+use crate::layout::{Layout, SLOTS};
 use crate::placement::Search;
 use crate::sizing::{self, Shape};
 use crate::store::{Borrowed, Owned, Store};
-use crate::table::{Table, table_bytes};
 
 pub use builder::MapletBuilder;
 pub use values::Values;
@@ -66,9 +65,7 @@ pub use values::Values;
 /// # Cost
 /// Every operation reads two buckets. An insert into a maplet nearly full looks at some hundred more, at most 4096.
 pub struct Maplet<S: Store = Owned> {
-    /// The buckets as they were built. Those of a maplet that grows are elsewhere.
-    table: Table<S::Buckets>,
-    grown: Option<Grown<S::Buckets>>,
+    body: Body<S::Buckets>,
     profile: Profile,
     /// Pairs inserted and not removed.
     len: u64,
@@ -105,16 +102,9 @@ impl Maplet {
 
     /// An empty maplet; `None` where its bytes could not be addressed.
     fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let (geometry, layout) = (shape.geometry(), shape.layout);
-        let (table, grown) = if layout.marks().is_some() {
-            let grown = Grown::empty(geometry.clone(), layout)?;
-            (Table::vacant(geometry, layout), Some(grown))
-        } else {
-            let bytes = table_bytes(layout, shape.buckets())?;
-            (Table::new(geometry, layout, Buffer::zeroed(bytes)), None)
-        };
+        let body = Body::empty(shape)?;
         let search = Search::default();
-        Some(Self { table, grown, profile, len: 0, entries: 0, body_checksum: None, search })
+        Some(Self { body, profile, len: 0, entries: 0, body_checksum: None, search })
     }
 }
 
@@ -131,10 +121,10 @@ impl<S: Store> Maplet<S> {
     #[inline]
     #[must_use]
     pub fn get_hash(&self, hash: u64) -> Values {
-        let slots = match &self.grown {
+        let slots = match &self.body.grown {
             None => {
-                let place = self.table.geometry().locate(hash);
-                self.table.candidates(self.table.bits(&place), [place.fingerprint; 2])
+                let place = self.body.table.geometry().locate(hash);
+                self.body.table.candidates(self.body.table.bits(&place), [place.fingerprint; 2])
             }
             Some(grown) => grown.candidates(hash),
         };
@@ -152,16 +142,13 @@ impl<S: Store> Maplet<S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        match &self.grown {
-            None => self.table.contains(&self.table.geometry().locate(hash)),
-            Some(grown) => grown.contains(hash),
-        }
+        self.body.contains(hash)
     }
 
     /// All entries, by bucket. O(buckets).
     pub fn entries(&self) -> impl Iterator<Item = MapletEntry> {
         let layout = self.layout();
-        (0..self.buckets()).map(|number| (number, self.read(number))).flat_map(
+        (0..self.body.buckets()).map(|number| (number, self.body.read(number))).flat_map(
             move |(number, bucket)| {
                 bucket.0.into_iter().filter(|&slot| slot != 0).map(move |slot| MapletEntry {
                     bucket: number,
@@ -193,20 +180,7 @@ impl<S: Store> Maplet<S> {
     /// Slots of all buckets.
     #[must_use]
     pub fn slots(&self) -> u64 {
-        self.buckets() * SLOTS as u64
-    }
-
-    fn buckets(&self) -> u64 {
-        self.grown.as_ref().map_or_else(|| self.table.geometry().buckets(), Grown::buckets)
-    }
-
-    fn read(&self, bucket: u64) -> Bucket {
-        self.grown.as_ref().map_or_else(|| self.table.read(bucket), |it| it.table().read(bucket))
-    }
-
-    /// The buckets as they are stored.
-    fn bucket_bytes(&self) -> &[u8] {
-        self.grown.as_ref().map_or_else(|| self.table.bytes(), |grown| grown.table().bytes())
+        self.body.buckets() * SLOTS as u64
     }
 
     /// The share of slots in use, 0 to 1.
@@ -218,9 +192,9 @@ impl<S: Store> Maplet<S> {
     /// How many wrong values [`get`](Self::get) gives for an absent key on average, as the maplet is now; for a present key, as many besides its own.
     #[must_use]
     pub fn false_candidates(&self) -> f64 {
-        self.grown.as_ref().map_or_else(
+        self.body.grown.as_ref().map_or_else(
             || {
-                let buckets = self.table.geometry().buckets();
+                let buckets = self.body.table.geometry().buckets();
                 self.len as f64 / sizing::possible_entries(self.layout().fraction_bits(), buckets)
             },
             Grown::matches_of_an_absent_key,
@@ -236,7 +210,7 @@ impl<S: Store> Maplet<S> {
     /// The widths of fingerprint and value.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        self.table.layout()
+        self.body.layout()
     }
 
     /// How keys are hashed.
@@ -248,7 +222,7 @@ impl<S: Store> Maplet<S> {
     /// Bytes of the maplet, in memory and as a file.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
-        HEADER_BYTES + self.bucket_bytes().len()
+        HEADER_BYTES + self.body.bytes().len()
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each entry of the [`capacity`](Self::capacity).
@@ -276,21 +250,13 @@ impl<S: Store> fmt::Debug for Maplet<S> {
 /// A copy of the bytes, at the speed of the memory.
 impl Clone for Maplet {
     fn clone(&self) -> Self {
-        Self {
-            table: self.table.clone(),
-            grown: self.grown.clone(),
-            search: Search::default(),
-            ..*self
-        }
+        Self { body: self.body.clone(), search: Search::default(), ..*self }
     }
 }
 
 /// Equal bytes: built alike, and changed alike since.
 impl PartialEq for Maplet {
     fn eq(&self, other: &Self) -> bool {
-        self.profile == other.profile
-            && self.table == other.table
-            && self.grown == other.grown
-            && self.len == other.len
+        self.profile == other.profile && self.body == other.body && self.len == other.len
     }
 }

@@ -21,8 +21,8 @@ impl<S: Store> CuckooFilter<S> {
         addresses: &Stretch,
         mut visit: impl FnMut(Prefix, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        match &self.grown {
-            None => self.table.distinct_entries().try_for_each(|place| {
+        match &self.body.grown {
+            None => self.body.table.distinct_entries().try_for_each(|place| {
                 let prefix = addresses.unstretched(place.buckets().0, place.fingerprint);
                 visit(prefix, self.count_place(&place))
             }),
@@ -41,8 +41,8 @@ impl<S: Store> CuckooFilter<S> {
 
     /// How many copies of entries there are that may belong to a key that `prefix` may belong to.
     pub(in crate::filter) fn count_relatives(&self, prefix: Prefix) -> u64 {
-        let Some(grown) = &self.grown else {
-            let geometry = self.table.geometry();
+        let Some(grown) = &self.body.grown else {
+            let geometry = self.body.table.geometry();
             let fraction = prefix.string & !(u64::MAX << geometry.fraction_bits());
             let fingerprint = prefix.core << geometry.fraction_bits() | fraction;
             return self.count_place(&geometry.place_of(prefix.base, fingerprint));
@@ -60,13 +60,13 @@ impl<S: Store> CuckooFilter<S> {
         &self,
         other: &CuckooFilter<T>,
     ) -> Option<Stretch> {
-        let theirs = other.grown.as_ref().map(Grown::addresses);
-        self.grown.as_ref().map(Grown::addresses).or(theirs).cloned()
+        let theirs = other.body.grown.as_ref().map(Grown::addresses);
+        self.body.grown.as_ref().map(Grown::addresses).or(theirs).cloned()
     }
 
     /// The layout that the filter has once it has grown, or would have.
     pub(in crate::filter) fn marked_layout(&self) -> Option<crate::Layout> {
-        match &self.grown {
+        match &self.body.grown {
             None => growth::marked_layout(self.layout()),
             Some(_) => Some(self.layout()),
         }
@@ -90,7 +90,8 @@ impl CuckooFilter {
             Merge::Sum => other.entries,
             Merge::Max => other.entries.saturating_sub(self.entries),
         })?;
-        let Some(addresses) = union.grown.as_ref().map(|grown| grown.addresses().clone()) else {
+        let Some(addresses) = union.body.grown.as_ref().map(|grown| grown.addresses().clone())
+        else {
             return Ok(union);
         };
         let mut shared = 0_u128;
@@ -111,7 +112,7 @@ impl CuckooFilter {
 
     /// Makes entries that continue `prefix` forget what they know beyond it, at most so many: they stand for its keys too from then on. How many they were.
     fn shorten(&mut self, prefix: Prefix, most: u64) -> u64 {
-        let Some(grown) = &mut self.grown else { return 0 };
+        let Some(grown) = &mut self.body.grown else { return 0 };
         let mut longer = None;
         grown.table().each_relative(prefix, &mut |entry| {
             let named = self.counters.get(grown.addresses().identity(&entry.prefix)) > 0;
@@ -127,7 +128,7 @@ impl CuckooFilter {
 
     /// How many copies there are that every key of `prefix` would find.
     fn count_shorter(&self, prefix: Prefix) -> u64 {
-        let Some(grown) = &self.grown else { return 0 };
+        let Some(grown) = &self.body.grown else { return 0 };
         match grown.addresses().site(prefix) {
             Some(site) => self.count_grown(grown, &site),
             None => {
@@ -144,7 +145,7 @@ impl CuckooFilter {
         }
         let mut left = times;
         loop {
-            let Some(grown) = &mut self.grown else { return Ok(()) };
+            let Some(grown) = &mut self.body.grown else { return Ok(()) };
             let Some(site) = grown.addresses().site(prefix) else {
                 return prefix
                     .continuations()
@@ -178,7 +179,7 @@ impl CuckooFilter {
 
     /// Counts copies of an entry that is in the table, where it may have forgotten bits.
     fn count_prefix(&mut self, site: &Site, times: u64) -> Result<(), Full> {
-        let Some(grown) = self.grown.as_ref().filter(|_| times > 0) else { return Ok(()) };
+        let Some(grown) = self.body.grown.as_ref().filter(|_| times > 0) else { return Ok(()) };
         let kept = grown.table().matches(site).max_by_key(|entry| entry.prefix.length);
         let Some(kept) = kept else { return Ok(()) };
         let identity = grown.addresses().identity(&kept.prefix);

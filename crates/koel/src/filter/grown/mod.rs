@@ -53,7 +53,7 @@ impl CuckooFilter {
     pub(super) fn insert_grown(&mut self, hash: u64) -> Result<(), Full> {
         let len = self.len.checked_add(1).ok_or(Full::Overflow)?;
         loop {
-            let Some(grown) = &mut self.grown else { return Ok(()) };
+            let Some(grown) = &mut self.body.grown else { return Ok(()) };
             let site = grown.addresses().locate(hash);
             match grown.put(&site, 0, 0) {
                 Put::Repeated(copies) => self.add_copy_grown(&site, copies)?,
@@ -77,7 +77,7 @@ impl CuckooFilter {
 
     /// Adds a copy beside `copies` that match: in a slot if it is the second one and there is an empty one, otherwise counted.
     fn add_copy_grown(&mut self, site: &Site, copies: u64) -> Result<(), Full> {
-        let Some(grown) = &mut self.grown else { return Ok(()) };
+        let Some(grown) = &mut self.body.grown else { return Ok(()) };
         let Some((longest, _)) = longest(grown, site) else { return Ok(()) };
         let identity = grown.addresses().identity(&longest.prefix);
         let may_have_slot = copies < 2 && self.counters.get(identity) == 0;
@@ -91,7 +91,7 @@ impl CuckooFilter {
 
     /// Takes out one copy of a key.
     pub(super) fn remove_grown(&mut self, hash: u64) -> bool {
-        let Some(grown) = &mut self.grown else { return false };
+        let Some(grown) = &mut self.body.grown else { return false };
         let site = grown.addresses().locate(hash);
         let Some((longest, matches)) = longest(grown, &site) else { return false };
         self.len = self.len.saturating_sub(1);
@@ -106,7 +106,7 @@ impl CuckooFilter {
     /// Finds a slot for the prefix of `site`, whose buckets are full: that of an entry that can move, or of one that has an equal beside it and is counted
     /// from now on. False, and nothing changed, if there is none.
     fn make_room_grown(&mut self, site: &Site) -> bool {
-        let Some(grown) = &mut self.grown else { return false };
+        let Some(grown) = &mut self.body.grown else { return false };
         let counters = &self.counters;
         let may_forget = |table: &Table<Buffer, Stretch>, bucket: u64, slot: u64| {
             let prefix = table.geometry().prefix(bucket, table.layout().fingerprint_of(slot));
@@ -130,7 +130,7 @@ impl CuckooFilter {
     /// Makes two entries of one core into what they have in common, and a count, where both buckets of `site` are one: growth may be long in coming to that one.
     /// False, and nothing changed, if there are no two.
     fn share_room(&mut self, site: &Site) -> bool {
-        let Some(grown) = &mut self.grown else { return false };
+        let Some(grown) = &mut self.body.grown else { return false };
         let [spot, other] = site.spots;
         if spot != other || self.counters.len() >= self.profile.counter_limit {
             return false;
@@ -161,20 +161,20 @@ impl CuckooFilter {
 
     /// Splits chunks until the load is what it should be.
     pub(super) fn keep_load(&mut self) {
-        while self.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries))
+        while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries))
             && self.split_chunk()
         {}
     }
 
     /// Splits the next chunk because a search found no room.
     fn split_for_room(&mut self) -> Result<(), Full> {
-        let hopeful = self.grown.as_ref().is_some_and(|grown| grown.is_hopeful(self.entries));
+        let hopeful = self.body.grown.as_ref().is_some_and(|grown| grown.is_hopeful(self.entries));
         if hopeful && self.split_chunk() { Ok(()) } else { Err(self.out_of_slots()) }
     }
 
     /// Splits the next chunk of buckets; false where the table is as large as can be.
     pub(super) fn split_chunk(&mut self) -> bool {
-        let Some(grown) = &mut self.grown else { return false };
+        let Some(grown) = &mut self.body.grown else { return false };
         let counters = &mut self.counters;
         let mut twins = 0;
         let done = grown.split(|addresses, prefix| {
