@@ -198,9 +198,10 @@ impl Grown<Buffer> {
 
     /// Makes an entry forget all bits beyond `length`, which its bucket stands for at least.
     pub(crate) fn shorten(&mut self, entry: &Match, length: u32) {
-        let from = (entry.bucket, entry.slot);
-        let prefix = Prefix { length, ..self.weigh_out(from) };
-        self.occupy(from, &prefix, self.table.layout().value_of(entry.slot));
+        self.mass -= mass_of(entry.prefix.length);
+        let prefix = Prefix { length, ..entry.prefix };
+        let value = self.table.layout().value_of(entry.slot);
+        self.occupy((entry.bucket, entry.slot), &prefix, value);
     }
 
     /// Adds the prefix of `site`, whose buckets are full, by moving others, bits and all unless they `may_forget` some; an entry that `is_spare` may be dropped instead, and is

@@ -2,10 +2,12 @@
 
 use crate::CuckooFilter;
 use crate::body::Body;
+use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
 use crate::growth::{self, Grown};
-use crate::table::Prefix;
+use crate::placement::Search;
+use crate::table::{Prefix, Put};
 
 /// How much more room than the entries need is tried, step by step, when a filter shrinks.
 const SHRINKING_SLACKS: [f64; 4] = [1.01, 1.03, 1.06, 1.12];
@@ -62,12 +64,12 @@ impl CuckooFilter {
     }
 
     /// This filter with all its entries and counters in another table; `None` where they do not fit.
-    fn moved_to(&self, table: Grown<crate::buffer::Buffer>) -> Option<Self> {
+    fn moved_to(&self, table: Grown<Buffer>) -> Option<Self> {
         let from = self.body.grown.as_ref()?;
         let mut moved = Self {
             body: Body::grown(&self.body.table, table),
             counters: Counters::default(),
-            search: crate::placement::Search::default(),
+            search: Search::default(),
             entries: 0,
             ..*self
         };
@@ -87,7 +89,7 @@ impl CuckooFilter {
     fn place_prefix(&mut self, prefix: Prefix) -> Option<()> {
         let grown = self.body.grown.as_mut()?;
         let site = grown.addresses().site(prefix)?;
-        let found = grown.put(&site, 0, u64::MAX) == crate::table::Put::Done
+        let found = grown.put(&site, 0, u64::MAX) == Put::Done
             || grown
                 .make_room(&mut self.search, &site, 0, |_, _, _| true, |_, _, _| false)
                 .is_some();

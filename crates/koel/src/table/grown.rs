@@ -73,28 +73,27 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
             entries.enumerate().filter_map(move |(i, entry)| {
                 let earlier = self.entries_of(bucket).take(i);
                 let repeated = earlier.into_iter().any(|other| other.slot == entry.slot)
-                    || self.twin(&entry).is_some_and(|other| other < bucket);
+                    || self.twin(&entry).is_some_and(|(other, _)| other < bucket);
                 (!repeated).then_some(entry)
             })
         })
     }
 
-    /// The other bucket of an entry, if an equal one is there.
-    fn twin(&self, entry: &Match) -> Option<u64> {
+    /// The other bucket of an entry, if an equal one is there, and the fingerprint of that one.
+    fn twin(&self, entry: &Match) -> Option<(u64, u64)> {
         let fingerprint = self.layout.fingerprint_of(entry.slot);
         let (other, moved) = self.geometry.moved(entry.bucket, fingerprint)?;
         let equal = self.geometry.prefix(other, moved).length == entry.prefix.length
             && other != entry.bucket
             && self.read(other).entries().any(|slot| self.layout.fingerprint_of(slot) == moved);
-        equal.then_some(other)
+        equal.then_some((other, moved))
     }
 
     /// How many entries equal this one in its two buckets, itself included.
     pub(crate) fn equals(&self, entry: &Match) -> u64 {
         let here = self.read(entry.bucket).copies(entry.slot);
-        let there = self.twin(entry).map_or(0, |other| {
-            let moved = self.moved_slot(entry.bucket, entry.slot).unwrap_or(0);
-            self.read(other).copies(moved)
+        let there = self.twin(entry).map_or(0, |(other, moved)| {
+            self.read(other).copies(self.layout.slot(moved, self.layout.value_of(entry.slot)))
         });
         here + there
     }
@@ -158,12 +157,6 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
             self.prefetch(target * self.lanes.bucket_bits());
             Neighbour { slot, bucket: low_half(target) }
         })
-    }
-
-    /// What `slot` of `bucket` becomes in its other bucket.
-    pub(crate) fn moved_slot(&self, bucket: u64, slot: u64) -> Option<u64> {
-        let (_, fingerprint) = self.geometry.moved(bucket, self.layout.fingerprint_of(slot))?;
-        Some(self.layout.slot(fingerprint, self.layout.value_of(slot)))
     }
 }
 
