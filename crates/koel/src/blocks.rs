@@ -115,7 +115,7 @@ pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
     found: &mut [bool],
 ) {
     let set = InstructionSet::best();
-    let (mut words, mut answers) = (Words::new(), [false; BLOCK]);
+    let (mut words, mut answers) = ([Words::new(), Words::new()], [false; BLOCK]);
     let work = |table: &mut &Table<B, A>, ready: &Block, coming: &Block, start: usize| {
         let places = (&ready.places, &coming.places);
         table.contains_block(set, places, &mut words, &mut answers);

@@ -59,6 +59,8 @@ pub(crate) struct Table<B, A = Geometry> {
     geometry: A,
     layout: Layout,
     lanes: Lanes,
+    /// The lanes of half a bucket, for lookups in wide ones.
+    half: Lanes,
     bytes: B,
 }
 
@@ -85,6 +87,13 @@ pub(crate) trait Addressing: Clone {
     /// The top bit of every lane that matches the key.
     fn matching<W: Word, const SORTED: bool>(lanes: &Lanes, word: W, key: u64) -> W;
 
+    /// Whether a lane of either word, each beside its nibbles, matches its key. No branch on the data; both words at once in the vector unit.
+    fn pair_matches<const SORTED: bool>(
+        lanes: &Lanes,
+        words: [(u64, u64); 2],
+        keys: [u64; 2],
+    ) -> bool;
+
     /// Whether a lane of either word, each beside its nibbles, matches its key: as 1 or 0, by arithmetic alone, for vector code.
     fn matching_byte<const SORTED: bool>(
         lanes: &Lanes,
@@ -98,7 +107,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The table in `bytes`, which are as many as [`table_bytes`] says.
     pub(crate) fn new(geometry: A, layout: Layout, bytes: B) -> Self {
         debug_assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, geometry.buckets()));
-        Self { geometry, layout, lanes: Lanes::new(layout), bytes }
+        Self::over(geometry, layout, bytes)
     }
 
     /// A table whose bytes are elsewhere: only its shape may be asked for.
@@ -106,7 +115,12 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     where
         B: Default,
     {
-        Self { geometry, layout, lanes: Lanes::new(layout), bytes: B::default() }
+        Self::over(geometry, layout, B::default())
+    }
+
+    fn over(geometry: A, layout: Layout, bytes: B) -> Self {
+        let (lanes, half) = (Lanes::new(layout), Lanes::of_half(layout));
+        Self { geometry, layout, lanes, half, bytes }
     }
 
     pub(crate) fn geometry(&self) -> &A {
@@ -180,6 +194,37 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(always)]
     fn load_pair<W: Word, const SORTED: bool>(&self, (home, alternate): (u64, u64)) -> [W; 2] {
         [home, alternate].map(|bucket| self.load::<W, SORTED>(bucket))
+    }
+
+    /// The words of a pair of buckets, each beside its nibbles.
+    #[inline(always)]
+    fn open_pair<const SORTED: bool>(&self, pair: (u64, u64)) -> [(u64, u64); 2] {
+        self.load_pair::<u64, SORTED>(pair).map(|word| self.lanes.opened::<SORTED>(word))
+    }
+
+    /// The halves of the wide bucket that starts at bit `bit`, each beside its nibbles.
+    #[inline(always)]
+    fn halves_at<const SORTED: bool>(&self, bit: u64) -> [(u64, u64); 2] {
+        self.lanes.halves::<SORTED>(|offset| self.load_at::<u64, true>(bit + offset))
+    }
+
+    /// Whether a bucket of a pair has an entry that matches its key, where they are wider than 64 bits. No branch on the data.
+    #[inline(always)]
+    fn wide_pair_matches(&self, pair: (u64, u64), keys: [u64; 2]) -> bool {
+        match self.lanes.form() {
+            Form::Quad => self.either_matches::<Quad, false>(pair, keys),
+            Form::WideSorted => self.half_matches::<true>(pair, keys),
+            _ => self.half_matches::<false>(pair, keys),
+        }
+    }
+
+    /// The same half by half, a bucket at a time.
+    #[inline(always)]
+    fn half_matches<const SORTED: bool>(&self, pair: (u64, u64), keys: [u64; 2]) -> bool {
+        let bits = [pair.0, pair.1].map(|bucket| bucket * self.lanes.bucket_bits());
+        let [home, other] = bits.map(|bit| self.halves_at::<SORTED>(bit));
+        A::pair_matches::<SORTED>(&self.half, home, [keys[0]; 2])
+            | A::pair_matches::<SORTED>(&self.half, other, [keys[1]; 2])
     }
 
     /// Whether a bucket of a pair has an entry that matches its key. No branch on the data.

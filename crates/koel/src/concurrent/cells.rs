@@ -5,6 +5,7 @@
 //! of a place; what order the changes must have, and who may look when, is `mod.rs`.
 
 use alloc::boxed::Box;
+use core::slice;
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::blocks::Buckets;
@@ -98,7 +99,8 @@ impl Cells {
 
     #[inline(always)]
     fn contains_in<const SORTED: bool>(&self, place: &Place) -> bool {
-        self.lanes.pair_has::<SORTED>(self.load_pair(place), place.fingerprint)
+        let words = self.load_pair(place).map(|word| self.lanes.opened::<SORTED>(word));
+        self.lanes.pair_has::<SORTED>(words, place.fingerprint)
     }
 
     /// `contains` for a block of places, while the memory is asked for the buckets of the `coming` block.
@@ -123,12 +125,13 @@ impl Cells {
         for first in (0..BLOCK).step_by(GROUP) {
             self.prefetch_group(coming, first);
             for i in first..first + GROUP {
-                words.set::<SORTED>(&self.lanes, i, self.load_both(ready.buckets(i)));
+                let pair = self.load_both(ready.buckets(i));
+                words.set::<SORTED>(i, pair.map(|word| self.lanes.opened::<SORTED>(word)));
             }
         }
         set.run(
             #[inline(always)]
-            || table::test::<Geometry, SORTED>(&self.lanes, ready, words, found),
+            || table::test::<Geometry, SORTED>(&self.lanes, ready, slice::from_ref(words), found),
         );
     }
 

@@ -78,13 +78,22 @@ pub(crate) struct Pattern<W> {
 
 impl Lanes {
     pub(crate) fn new(layout: Layout) -> Self {
+        let in_a_register = if Form::of(layout) == Form::Quad { 1 } else { 4 };
+        Self::with(layout, in_a_register)
+    }
+
+    /// The lanes of half a wide bucket, two in 64 bits: what [`halves`](Self::halves) gives is compared with these.
+    pub(crate) fn of_half(layout: Layout) -> Self {
+        Self::with(layout, 2)
+    }
+
+    fn with(layout: Layout, lanes: u32) -> Self {
         let sorted = layout.codec() == Codec::SemiSorted;
         let cut = if sorted { LOW_BITS } else { 0 };
         let width = layout.slot_bits() - cut;
         let form = Form::of(layout);
-        let lanes = if form == Form::Quad { 1 } else { SLOTS };
         let ones = (0..lanes).fold(0, |ones, _| ones << width | 1);
-        let sum = if form == Form::Quad { 0 } else { 3 * width };
+        let sum = (lanes - 1) * width;
         let fingerprint = low_ones(layout.fingerprint_bits() - cut);
         Self {
             form,
@@ -170,14 +179,33 @@ impl Lanes {
         (pairs & even) | (((pairs >> 4) & even) << self.width)
     }
 
-    /// Whether a lane of one word or of the other has the fingerprint. No branch on the data; both words at once in the vector unit.
+    /// A word beside its nibbles, to be compared.
     #[inline(always)]
-    pub(crate) fn pair_has<const SORTED: bool>(&self, words: [u64; 2], fingerprint: u64) -> bool {
+    pub(crate) fn opened<const SORTED: bool>(&self, word: u64) -> (u64, u64) {
+        (word, self.nibbles::<u64, SORTED>(word))
+    }
+
+    /// The halves of a wide bucket, two lanes each, beside their nibbles: in registers of 64 bits a comparison takes a fraction of what it takes in one of 128, and
+    /// can be vector code. `load` gives what follows a bit of the bucket: of 64 bits at least 58, or 60 where that is a multiple of four; above
+    /// the lanes it may be anything, for [`Lanes::of_half`] does not look there.
+    #[inline(always)]
+    pub(crate) fn halves<const SORTED: bool>(&self, load: impl Fn(u64) -> u64) -> [(u64, u64); 2] {
+        let width = u64::from(self.width);
+        let nibbles = if SORTED { sorted::nibbles_of(load(4 * width)) } else { 0 };
+        [(load(0), nibbles & 0xff), (load(2 * width), nibbles >> 8)]
+    }
+
+    /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint. No branch on the data; both words at once in the vector unit.
+    #[inline(always)]
+    pub(crate) fn pair_has<const SORTED: bool>(
+        &self,
+        [one, other]: [(u64, u64); 2],
+        fingerprint: u64,
+    ) -> bool {
         let pattern = self.pattern::<u64, SORTED>(fingerprint);
         let pattern =
             Pattern { lanes: u64x2::splat(pattern.lanes), nibbles: u64x2::splat(pattern.nibbles) };
-        let nibbles = words.map(|word| self.nibbles::<u64, SORTED>(word));
-        let words = (u64x2::new(words), u64x2::new(nibbles));
+        let words = (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]));
         let different = self.different::<u64x2, SORTED>(words, pattern, self.fingerprints);
         let [one, other] = different.to_array();
         (one & other) != u64::truncate(self.tops)
@@ -344,6 +372,13 @@ mod tests {
         for pair in [[opened, empty], [empty, opened]] {
             let found = lanes.matches::<W, SORTED>(pair, pattern) != W::ZERO;
             assert_eq!(found, holds || other, "{layout} {bucket:x?} {probe:x}");
+        }
+        if W::BITS == 128 {
+            let half = Lanes::of_half(layout);
+            let halves = lanes.halves::<SORTED>(|bit| u64::truncate(word.widen() >> bit));
+            assert_eq!(half.pair_has::<SORTED>(halves, fingerprint), holds);
+            let byte = half.match_byte::<SORTED>(halves, half.pattern::<u64, SORTED>(fingerprint));
+            assert_eq!(byte, u8::from(holds));
         }
         let equal = lanes.equal::<W, SORTED>(word, pattern);
         assert_eq!(lanes.count(equal), slots.copies(probe), "{layout} {bucket:x?} {probe:x}");

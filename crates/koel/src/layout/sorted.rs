@@ -66,8 +66,13 @@ const fn all_nibbles() -> [u16; CODE_SPACE] {
 /// The four nibbles of a bucket whose lanes are `width` bits wide, position 0 lowest.
 #[inline(always)]
 pub(super) fn nibbles<W: Word>(word: W, width: u32) -> u64 {
-    let code = u64::truncate((word >> (4 * width)).widen()) % CODE_SPACE as u64;
-    u64::from(NIBBLES[low32(code) as usize])
+    nibbles_of(u64::truncate((word >> (4 * width)).widen()))
+}
+
+/// The four nibbles of the code in the low bits of `above`.
+#[inline(always)]
+pub(super) fn nibbles_of(above: u64) -> u64 {
+    u64::from(NIBBLES[low32(above % CODE_SPACE as u64) as usize])
 }
 
 /// The word with `new` instead of slot `old` of lane `lane`. Nothing is sorted: one slot is taken out and the other put in at its rank.

@@ -25,38 +25,49 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         &self,
         set: InstructionSet,
         (ready, coming): (&Places, &Places),
-        words: &mut Words,
+        words: &mut [Words; 2],
         found: &mut [bool; BLOCK],
     ) {
+        let places = (ready, coming);
         match self.lanes.form() {
-            Form::Plain => self.contains_block_in::<false>(set, (ready, coming), words, found),
-            Form::Sorted => self.contains_block_in::<true>(set, (ready, coming), words, found),
-            _ => {
+            Form::Plain => self.contains_block_in::<false, false>(set, places, words, found),
+            Form::Sorted => self.contains_block_in::<true, false>(set, places, words, found),
+            Form::WidePlain => self.contains_block_in::<false, true>(set, places, words, found),
+            Form::WideSorted => self.contains_block_in::<true, true>(set, places, words, found),
+            Form::Quad => {
                 for (i, found) in found.iter_mut().enumerate() {
                     if i.is_multiple_of(GROUP) {
                         self.prefetch_group(coming, i);
                     }
-                    *found = in_form!(self, either_matches(ready.buckets(i), A::keys(ready, i)));
+                    let keys = A::keys(ready, i);
+                    *found = self.either_matches::<Quad, false>(ready.buckets(i), keys);
                 }
             }
         }
     }
 
+    /// The halves of `WIDE` buckets are in the one and the other of `words`; narrow ones are in the first.
     #[inline]
-    fn contains_block_in<const SORTED: bool>(
+    fn contains_block_in<const SORTED: bool, const WIDE: bool>(
         &self,
         set: InstructionSet,
         (ready, coming): (&Places, &Places),
-        words: &mut Words,
+        words: &mut [Words; 2],
         found: &mut [bool; BLOCK],
     ) {
         for first in (0..BLOCK).step_by(GROUP) {
             self.prefetch_group(coming, first);
-            self.load_group::<SORTED>(ready, first, words);
+            if WIDE {
+                self.load_halves::<SORTED>(ready, first, words);
+            } else {
+                self.load_group::<SORTED>(ready, first, &mut words[0]);
+            }
         }
+        let (lanes, words) =
+            if WIDE { (&self.half, &words[..]) } else { (&self.lanes, &words[..1]) };
         set.run(
             #[inline(always)]
-            || test::<A, SORTED>(&self.lanes, ready, words, found),
+            || test::<A, SORTED>(lanes, ready, words, found),
         );
     }
 
@@ -64,8 +75,23 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(always)]
     fn load_group<const SORTED: bool>(&self, places: &Places, first: usize, words: &mut Words) {
         for i in first..first + GROUP {
-            let [home, alternate] = places.bits(i).map(|bit| self.load_at::<u64, SORTED>(bit));
-            words.set::<SORTED>(&self.lanes, i, [home, alternate]);
+            let pair = places.bits(i).map(|bit| self.load_at::<u64, SORTED>(bit));
+            words.set::<SORTED>(i, pair.map(|word| self.lanes.opened::<SORTED>(word)));
+        }
+    }
+
+    /// The same for wide buckets, half by half.
+    #[inline(always)]
+    fn load_halves<const SORTED: bool>(
+        &self,
+        places: &Places,
+        first: usize,
+        [lower, upper]: &mut [Words; 2],
+    ) {
+        for i in first..first + GROUP {
+            let [home, alternate] = places.bits(i).map(|bit| self.halves_at::<SORTED>(bit));
+            lower.set::<SORTED>(i, [home[0], alternate[0]]);
+            upper.set::<SORTED>(i, [home[1], alternate[1]]);
         }
     }
 
@@ -103,36 +129,32 @@ impl Words {
         Self { home: column, home_nibbles: column, alternate: column, alternate_nibbles: column }
     }
 
-    /// The words of the buckets of place `i`.
+    /// The words of the buckets of place `i`, each beside its nibbles.
     #[inline(always)]
-    pub(crate) fn set<const SORTED: bool>(
-        &mut self,
-        lanes: &Lanes,
-        i: usize,
-        [home, alternate]: [u64; 2],
-    ) {
-        (self.home[i], self.alternate[i]) = (home, alternate);
+    pub(crate) fn set<const SORTED: bool>(&mut self, i: usize, [home, alternate]: [(u64, u64); 2]) {
+        (self.home[i], self.alternate[i]) = (home.0, alternate.0);
         if SORTED {
-            self.home_nibbles[i] = lanes.nibbles::<u64, SORTED>(home);
-            self.alternate_nibbles[i] = lanes.nibbles::<u64, SORTED>(alternate);
+            (self.home_nibbles[i], self.alternate_nibbles[i]) = (home.1, alternate.1);
         }
     }
 }
 
-/// Whether either word of each place has an entry that matches its key.
+/// Whether either word of each place has an entry that matches its key, in any of `words`.
 #[inline(always)]
 pub(crate) fn test<A: Addressing, const SORTED: bool>(
     lanes: &Lanes,
     places: &Places,
-    words: &Words,
+    words: &[Words],
     found: &mut [bool; BLOCK],
 ) {
     // Answers as bytes first: narrowed by one instruction, where a bool would be an exchange with a mask register.
     let mut bytes = [0_u8; BLOCK];
-    for (i, byte) in bytes.iter_mut().enumerate() {
-        let home = (words.home[i], words.home_nibbles[i]);
-        let alternate = (words.alternate[i], words.alternate_nibbles[i]);
-        *byte = A::matching_byte::<SORTED>(lanes, [home, alternate], A::keys(places, i));
+    for words in words {
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            let home = (words.home[i], words.home_nibbles[i]);
+            let alternate = (words.alternate[i], words.alternate_nibbles[i]);
+            *byte |= A::matching_byte::<SORTED>(lanes, [home, alternate], A::keys(places, i));
+        }
     }
     for (found, byte) in found.iter_mut().zip(bytes) {
         *found = byte != 0;

@@ -38,6 +38,16 @@ impl Addressing for Geometry {
         lanes.alike::<W, SORTED>(word, lanes.pattern::<W, SORTED>(key))
     }
 
+    /// The keys are one: a fingerprint is the same in both buckets.
+    #[inline(always)]
+    fn pair_matches<const SORTED: bool>(
+        lanes: &Lanes,
+        words: [(u64, u64); 2],
+        [key, _]: [u64; 2],
+    ) -> bool {
+        lanes.pair_has::<SORTED>(words, key)
+    }
+
     #[inline(always)]
     fn matching_byte<const SORTED: bool>(
         lanes: &Lanes,
@@ -54,12 +64,8 @@ impl<B: AsRef<[u8]>> Table<B> {
     pub(crate) fn contains(&self, place: &Place) -> bool {
         let (pair, fingerprint) = (place.buckets(), place.fingerprint);
         match self.lanes.form() {
-            Form::Plain => {
-                self.lanes.pair_has::<false>(self.load_pair::<_, false>(pair), fingerprint)
-            }
-            Form::Sorted => {
-                self.lanes.pair_has::<true>(self.load_pair::<_, true>(pair), fingerprint)
-            }
+            Form::Plain => self.lanes.pair_has::<false>(self.open_pair::<false>(pair), fingerprint),
+            Form::Sorted => self.lanes.pair_has::<true>(self.open_pair::<true>(pair), fingerprint),
             _ => self.contains_wide(pair, fingerprint),
         }
     }
@@ -67,7 +73,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     /// Cold, so that no register is saved for it where buckets have at most 64 bits.
     #[cold]
     fn contains_wide(&self, pair: (u64, u64), fingerprint: u64) -> bool {
-        in_form!(self, either_matches(pair, [fingerprint; 2]))
+        self.wide_pair_matches(pair, [fingerprint; 2])
     }
 
     /// How many entries of the pair of buckets equal `slot`.

@@ -24,9 +24,9 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
         let (pair, keys) = (site.spots.map(|spot| spot.bucket), self.fingerprints(site));
         let pair = (pair[0], pair[1]);
         match self.lanes.form() {
-            Form::Plain => self.lanes.pair_matches::<false>(self.load_pair::<_, false>(pair), keys),
-            Form::Sorted => self.lanes.pair_matches::<true>(self.load_pair::<_, true>(pair), keys),
-            _ => in_form!(self, either_matches(pair, keys)),
+            Form::Plain => self.lanes.pair_matches::<false>(self.open_pair::<false>(pair), keys),
+            Form::Sorted => self.lanes.pair_matches::<true>(self.open_pair::<true>(pair), keys),
+            _ => self.wide_pair_matches(pair, keys),
         }
     }
 

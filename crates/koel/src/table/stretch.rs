@@ -149,6 +149,15 @@ impl Addressing for Stretch {
     }
 
     #[inline(always)]
+    fn pair_matches<const SORTED: bool>(
+        lanes: &Lanes,
+        words: [(u64, u64); 2],
+        keys: [u64; 2],
+    ) -> bool {
+        lanes.pair_matches::<SORTED>(words, keys)
+    }
+
+    #[inline(always)]
     fn matching_byte<const SORTED: bool>(
         lanes: &Lanes,
         words: [(u64, u64); 2],

@@ -67,11 +67,11 @@ impl Lanes {
         self.nonzero(core) | ((!known & top) << prefixes.above)
     }
 
-    /// Whether a lane of the first word matches the first key's fingerprint, or one of the second word the second's. No branch on the data.
+    /// Whether a lane of the first word matches the first key's fingerprint, or one of the second word the second's, each word beside its nibbles. No branch on the data.
     #[inline(always)]
     pub(crate) fn pair_matches<const SORTED: bool>(
         &self,
-        words: [u64; 2],
+        [one, other]: [(u64, u64); 2],
         fingerprints: [u64; 2],
     ) -> bool {
         let patterns = fingerprints.map(|fingerprint| self.pattern::<u64, SORTED>(fingerprint));
@@ -79,8 +79,7 @@ impl Lanes {
             lanes: u64x2::new(patterns.map(|pattern| pattern.lanes)),
             nibbles: u64x2::new(patterns.map(|pattern| pattern.nibbles)),
         };
-        let nibbles = words.map(|word| self.nibbles::<u64, SORTED>(word));
-        let words = (u64x2::new(words), u64x2::new(nibbles));
+        let words = (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]));
         let [one, other] = self.unlike::<u64x2, SORTED>(words, pattern).to_array();
         (one & other) != u64::truncate(self.tops)
     }
@@ -144,12 +143,18 @@ mod tests {
         if W::BITS == 64 {
             let word = u64::truncate(word.widen());
             for other in [0, word] {
-                let nibbles = |word| lanes.nibbles::<u64, SORTED>(word);
-                let pair = [word, other].map(|word| (word, nibbles(word)));
-                assert_eq!(lanes.pair_matches::<SORTED>([word, other], [longest; 2]), count > 0);
+                let pair = [word, other].map(|word| lanes.opened::<SORTED>(word));
+                assert_eq!(lanes.pair_matches::<SORTED>(pair, [longest; 2]), count > 0);
                 let byte = lanes.matching_byte::<SORTED>(pair, [longest; 2]);
                 assert_eq!(byte, u8::from(count > 0));
             }
+        }
+        if W::BITS == 128 {
+            let half = Lanes::of_half(layout);
+            let halves = lanes.halves::<SORTED>(|bit| u64::truncate(word.widen() >> bit));
+            assert_eq!(half.pair_matches::<SORTED>(halves, [longest; 2]), count > 0);
+            let byte = half.matching_byte::<SORTED>(halves, [longest; 2]);
+            assert_eq!(byte, u8::from(count > 0));
         }
     }
 
