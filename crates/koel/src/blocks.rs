@@ -131,13 +131,13 @@ pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
     hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
     mut found: impl FnMut(usize, u64),
 ) {
+    let set = InstructionSet::best();
+    let (mut words, mut answers) = ([Words::new(), Words::new()], [false; BLOCK]);
     let work = |table: &mut &Table<B, A>, ready: &Block, coming: &Block, start: usize| {
-        for (first, group) in ready.groups() {
-            table.prefetch_group(&coming.places, first);
-            for i in group {
-                let slots = table.candidates(ready.places.bits(i), A::keys(&ready.places, i));
-                slots.for_each(|slot| found(start + i, slot));
-            }
+        table.contains_block(set, (&ready.places, &coming.places), &mut words, &mut answers);
+        for i in (0..ready.len).filter(|&i| answers[i]) {
+            let slots = table.candidates(ready.places.buckets(i), A::keys(&ready.places, i));
+            slots.for_each(|slot| found(start + i, slot));
         }
         Ok::<(), Infallible>(())
     };

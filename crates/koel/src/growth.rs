@@ -35,6 +35,12 @@ const DESIGN_LOADS: [u64; 11] = [953, 929, 912, 904, 903, 910, 920, 931, 942, 95
 /// So much lower is the load of tables whose packing is chosen for speed: a third less time for inserts, in 2 % more memory.
 const SPEED_SLACK: u64 = 15;
 
+/// Whether the entry in a bucket and slot may not forget a bit when it moves, because something goes by its name.
+type IsPinned = fn(&Table<Buffer, Stretch>, u64, u64) -> bool;
+
+/// No entry is pinned.
+pub(crate) const NONE_PINNED: Option<&IsPinned> = None;
+
 /// The entries that a table is to hold once `split` of the buckets of a level are split.
 fn design_limit(codec: Codec, split: u64, level_buckets: u64) -> u64 {
     let place = split * 10_000 / level_buckets;
@@ -72,8 +78,8 @@ impl<B: AsRef<[u8]>> Grown<B> {
         &self.table
     }
 
-    /// Whether an entry matches the key with this hash.
-    #[inline]
+    /// Whether an entry matches the key with this hash. Not inlined, so that no register is saved for it in tables of one size.
+    #[inline(never)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
         self.table.contains(&self.addresses().locate(hash))
     }
@@ -204,19 +210,19 @@ impl Grown<Buffer> {
         self.occupy((entry.bucket, entry.slot), &prefix, value);
     }
 
-    /// Adds the prefix of `site`, whose buckets are full, by moving others, bits and all unless they `may_forget` some; an entry that `is_spare` may be dropped instead, and is
+    /// Adds the prefix of `site`, whose buckets are full, by moving others, those that are `pinned` bits and all; an entry that `is_spare` may be dropped instead, and is
     /// then handed back. `None`, and nothing changed, where there is no way.
     pub(crate) fn make_room(
         &mut self,
         search: &mut Search,
         site: &Site,
         value: u64,
-        may_forget: impl Fn(&Table<Buffer, Stretch>, u64, u64) -> bool,
+        pinned: Option<&impl Fn(&Table<Buffer, Stretch>, u64, u64) -> bool>,
         is_spare: impl Fn(&Table<Buffer, Stretch>, u64, u64) -> bool,
     ) -> Option<Option<Prefix>> {
         let table = &self.table;
         let roots = site.spots.map(|spot| u32::try_from(spot.bucket).unwrap_or(u32::MAX));
-        let neighbours = |bucket: u32| table.movable(u64::from(bucket), &may_forget);
+        let neighbours = |bucket: u32| table.movable(u64::from(bucket), pinned);
         let has_room = |bucket: u32| table.has_room(u64::from(bucket));
         let spare = |bucket: u32, slot: u64| is_spare(table, u64::from(bucket), slot);
         let plan = search.shortest(0, roots, neighbours, has_room, spare)?;

@@ -81,9 +81,6 @@ pub(crate) trait Addressing: Clone {
     /// What entries in the one and the other bucket of place `i` are compared with.
     fn keys(places: &Places, i: usize) -> [u64; 2];
 
-    /// Whether a fingerprint, or nothing, matches a key.
-    fn is_match(&self, fingerprint: u64, key: u64) -> bool;
-
     /// The top bit of every lane that matches the key.
     fn matching<W: Word, const SORTED: bool>(lanes: &Lanes, word: W, key: u64) -> W;
 
@@ -153,8 +150,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         Bucket(in_form!(self, slots_in(bucket)))
     }
 
+    #[inline(always)]
     fn slots_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> [u64; SLOTS] {
-        self.lanes.slots::<W, SORTED>(self.load::<W, SORTED>(bucket))
+        if W::BITS == u128::BITS {
+            self.lanes.slots_of::<SORTED>(self.halves::<SORTED>(bucket))
+        } else {
+            self.lanes.slots::<W, SORTED>(self.load::<W, SORTED>(bucket))
+        }
     }
 
     /// Whether a slot of `bucket` is empty.
@@ -165,7 +167,28 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     #[inline(always)]
     fn has_room_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> bool {
-        self.lanes.empty::<W, SORTED>(self.load::<W, SORTED>(bucket)) != W::ZERO
+        if W::BITS == u128::BITS {
+            let [lower, upper] = self.empty_halves(bucket);
+            (lower | upper) != 0
+        } else {
+            self.lanes.empty::<W, SORTED>(self.load::<W, SORTED>(bucket)) != W::ZERO
+        }
+    }
+
+    /// How many slots of `bucket` are empty.
+    #[inline(always)]
+    fn vacancies_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> u64 {
+        if W::BITS == u128::BITS {
+            self.empty_halves(bucket).map(|tops| self.half.count(tops)).iter().sum()
+        } else {
+            self.lanes.count(self.lanes.empty::<W, SORTED>(self.load::<W, SORTED>(bucket)))
+        }
+    }
+
+    /// The top bit of every empty lane in the halves of a wide bucket, whose lanes all have their core or their mark.
+    #[inline(always)]
+    fn empty_halves(&self, bucket: u64) -> [u64; 2] {
+        self.halves::<false>(bucket).map(|(word, _)| self.half.empty::<u64, false>(word))
     }
 
     /// The bucket as it is stored, in a table without values: those have wider ones.
@@ -196,47 +219,39 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         [home, alternate].map(|bucket| self.load::<W, SORTED>(bucket))
     }
 
-    /// The words of a pair of buckets, each beside its nibbles.
-    #[inline(always)]
-    fn open_pair<const SORTED: bool>(&self, pair: (u64, u64)) -> [(u64, u64); 2] {
-        self.load_pair::<u64, SORTED>(pair).map(|word| self.lanes.opened::<SORTED>(word))
-    }
-
     /// The halves of the wide bucket that starts at bit `bit`, each beside its nibbles.
     #[inline(always)]
     fn halves_at<const SORTED: bool>(&self, bit: u64) -> [(u64, u64); 2] {
         self.lanes.halves::<SORTED>(|offset| self.load_at::<u64, true>(bit + offset))
     }
 
-    /// Whether a bucket of a pair has an entry that matches its key, where they are wider than 64 bits. No branch on the data.
+    /// The halves of a wide bucket, each beside its nibbles.
     #[inline(always)]
-    fn wide_pair_matches(&self, pair: (u64, u64), keys: [u64; 2]) -> bool {
-        match self.lanes.form() {
-            Form::Quad => self.either_matches::<Quad, false>(pair, keys),
-            Form::WideSorted => self.half_matches::<true>(pair, keys),
-            _ => self.half_matches::<false>(pair, keys),
-        }
+    fn halves<const SORTED: bool>(&self, bucket: u64) -> [(u64, u64); 2] {
+        self.halves_at::<SORTED>(bucket * self.lanes.bucket_bits())
     }
 
-    /// The same half by half, a bucket at a time.
+    /// Whether a bucket of a pair has an entry that matches its key. No branch on the data: both buckets at once in a vector register, or a wide one after the other, half by
+    /// half.
     #[inline(always)]
-    fn half_matches<const SORTED: bool>(&self, pair: (u64, u64), keys: [u64; 2]) -> bool {
-        let bits = [pair.0, pair.1].map(|bucket| bucket * self.lanes.bucket_bits());
-        let [home, other] = bits.map(|bit| self.halves_at::<SORTED>(bit));
-        A::pair_matches::<SORTED>(&self.half, home, [keys[0]; 2])
-            | A::pair_matches::<SORTED>(&self.half, other, [keys[1]; 2])
-    }
-
-    /// Whether a bucket of a pair has an entry that matches its key. No branch on the data.
-    #[inline(always)]
-    fn either_matches<W: Word, const SORTED: bool>(
+    fn pair_matches_in<W: Word, const SORTED: bool>(
         &self,
         pair: (u64, u64),
         keys: [u64; 2],
     ) -> bool {
-        let [home, other] = self.load_pair::<W, SORTED>(pair);
-        let matching = |word, key| A::matching::<W, SORTED>(&self.lanes, word, key);
-        (matching(home, keys[0]) | matching(other, keys[1])) != W::ZERO
+        if W::BITS == u64::BITS {
+            let words = self.load_pair::<u64, SORTED>(pair);
+            let words = words.map(|word| self.lanes.opened::<SORTED>(word));
+            A::pair_matches::<SORTED>(&self.lanes, words, keys)
+        } else if W::BITS == u128::BITS {
+            let (home, other) = (self.halves::<SORTED>(pair.0), self.halves::<SORTED>(pair.1));
+            A::pair_matches::<SORTED>(&self.half, home, [keys[0]; 2])
+                | A::pair_matches::<SORTED>(&self.half, other, [keys[1]; 2])
+        } else {
+            let [home, other] = self.load_pair::<W, SORTED>(pair);
+            let matching = |word, key| A::matching::<W, SORTED>(&self.lanes, word, key);
+            (matching(home, keys[0]) | matching(other, keys[1])) != W::ZERO
+        }
     }
 
     /// The same table in memory of its own.

@@ -5,7 +5,7 @@ use crate::body::Body;
 use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
-use crate::growth::{self, Grown};
+use crate::growth::{self, Grown, NONE_PINNED};
 use crate::placement::Search;
 use crate::table::{Prefix, Put};
 
@@ -90,9 +90,7 @@ impl CuckooFilter {
         let grown = self.body.grown.as_mut()?;
         let site = grown.addresses().site(prefix)?;
         let found = grown.put(&site, 0, u64::MAX) == Put::Done
-            || grown
-                .make_room(&mut self.search, &site, 0, |_, _, _| true, |_, _, _| false)
-                .is_some();
+            || grown.make_room(&mut self.search, &site, 0, NONE_PINNED, |_, _, _| false).is_some();
         found.then(|| self.entries += 1)
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct Lanes {
     count: u128,
     /// The bits of every lane that belong to the fingerprint.
     fingerprints: u128,
+    /// The low four bits of every second lane, where nibbles go.
+    even_nibbles: u128,
     /// The bits of the bucket.
     bucket: u128,
     /// Whether the core of a fingerprint, which is never 0, is in the lane: then an empty lane needs no look at the nibbles.
@@ -104,6 +106,7 @@ impl Lanes {
             sum,
             count: 7 << sum,
             fingerprints: ones * fingerprint,
+            even_nibbles: 0xf | 0xf << (2 * width % u128::BITS),
             bucket: u128::MAX >> u128::BITS.saturating_sub(layout.bucket_bits()),
             // A marked fingerprint has its mark there.
             core_in_lane: layout.fingerprint_bits() >= CORE_BITS + cut,
@@ -123,6 +126,12 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn bucket_bits(&self) -> u64 {
         self.bucket_bits
+    }
+
+    /// Bits of a lane.
+    #[inline(always)]
+    pub(crate) fn width(&self) -> u32 {
+        self.width
     }
 
     /// The bits of a register that a bucket fills.
@@ -175,7 +184,7 @@ impl Lanes {
     #[inline(always)]
     fn spread<R: Register>(&self, nibbles: R) -> R {
         let pairs = (nibbles & R::truncate(0xff)) | ((nibbles >> 8) << (2 * self.width));
-        let even = R::truncate(0xf | 0xf << (2 * self.width));
+        let even = R::truncate(self.even_nibbles);
         (pairs & even) | (((pairs >> 4) & even) << self.width)
     }
 
@@ -193,6 +202,17 @@ impl Lanes {
         let width = u64::from(self.width);
         let nibbles = if SORTED { sorted::nibbles_of(load(4 * width)) } else { 0 };
         [(load(0), nibbles & 0xff), (load(2 * width), nibbles >> 8)]
+    }
+
+    /// The four slots of the wide bucket that these are the halves of.
+    #[inline(always)]
+    pub(crate) fn slots_of<const SORTED: bool>(&self, halves: [(u64, u64); 2]) -> [u64; SLOTS] {
+        let slot = |(word, nibbles): (u64, u64), i: u32| {
+            let high = word.lane(i, self.width);
+            if SORTED { high << LOW_BITS | (nibbles >> (4 * i)) & 15 } else { high }
+        };
+        let [lower, upper] = halves;
+        [slot(lower, 0), slot(lower, 1), slot(upper, 0), slot(upper, 1)]
     }
 
     /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint. No branch on the data; both words at once in the vector unit.
@@ -309,6 +329,9 @@ impl Lanes {
         let lowest = first >> (self.width - 1);
         if !SORTED {
             return word ^ lowest.times(W::from(old ^ new));
+        }
+        if W::BITS == u128::BITS {
+            return W::truncate(sorted::rewrite(word.widen(), self.width, old, new));
         }
         let lane = self.count((first - W::from(1)) & W::truncate(self.tops));
         sorted::replace(word, self.width, (lane, old), new)

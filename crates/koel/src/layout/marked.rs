@@ -66,12 +66,16 @@ impl Marked {
         (marked & !(u64::MAX << count), count)
     }
 
-    /// Whether a fingerprint, or nothing, matches the key whose longest one is given.
+    /// The first known bit, or the mark of a fingerprint that knows none.
     #[inline]
-    pub(crate) fn matches(self, fingerprint: u64, key: u64) -> bool {
-        let (_, known) = self.known(fingerprint);
-        let differ = (fingerprint ^ key) >> LOW_CORE & !(u64::MAX << known);
-        fingerprint != 0 && self.core(fingerprint) == self.core(key) && differ == 0
+    pub(crate) fn first(self, fingerprint: u64) -> u64 {
+        fingerprint >> LOW_CORE & 1
+    }
+
+    /// Whether a fingerprint knows no bit.
+    #[inline]
+    pub(crate) fn is_void(self, fingerprint: u64) -> bool {
+        fingerprint >> LOW_CORE & !(u64::MAX << (self.most + 1)) == 1
     }
 
     /// Whether a slot that is not empty could hold this: there is a core and a mark.

@@ -88,6 +88,17 @@ pub(super) fn replace<W: Word>(word: W, width: u32, (lane, old): (u64, u64), new
     open.close(width)
 }
 
+/// The same for a wide word, with all slots taken apart and put together again: shifting lanes in two registers would cost three times as much.
+#[inline(always)]
+pub(super) fn rewrite(word: u128, width: u32, old: u64, new: u64) -> u128 {
+    let slot_bits = width + LOW_BITS;
+    let mut slots = decode(word, slot_bits);
+    if let Some(slot) = slots.iter_mut().find(|slot| **slot == old) {
+        *slot = new;
+    }
+    encode(slots, slot_bits)
+}
+
 /// A bucket with its nibbles written out: both in the order of the slots.
 struct Open<W> {
     lanes: W,

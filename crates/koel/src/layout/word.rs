@@ -272,20 +272,15 @@ impl Word for Quad {
     }
 }
 
-#[inline(always)]
-fn ones(bits: u32) -> u128 {
-    !(u128::MAX << bits)
-}
-
-/// The four lanes, apart.
+/// The four lanes, apart: two of them fit into 64 bits.
 #[inline(always)]
 pub(super) fn lanes(word: u128, width: u32) -> [u64; SLOTS] {
-    [0, 1, 2, 3].map(|lane| u64::truncate((word >> (lane * width)) & ones(width)))
+    let [low, high] = [word, word >> (2 * width)].map(u64::truncate);
+    [low, low >> width, high, high >> width].map(|lane| lane & u64::low_ones(width))
 }
 
 /// The four lanes, together.
 #[inline(always)]
-pub(super) fn join(lanes: [u64; SLOTS], width: u32) -> u128 {
-    let [a, b, c, d] = lanes.map(u128::from);
-    (a | (b << width)) | ((c | (d << width)) << (2 * width))
+pub(super) fn join([a, b, c, d]: [u64; SLOTS], width: u32) -> u128 {
+    u128::from(a | b << width) | u128::from(c | d << width) << (2 * width)
 }

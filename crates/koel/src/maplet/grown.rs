@@ -4,17 +4,16 @@
 //! other pair still has an entry of its own.
 
 use crate::error::Full;
-use crate::growth::Grown;
+use crate::growth::{Grown, NONE_PINNED};
 use crate::layout::SLOTS;
 use crate::maplet::Maplet;
 use crate::table::{Candidates, Match, Put, Site};
 
 impl<B: AsRef<[u8]>> Grown<B> {
     /// The slots that match the key with this hash.
-    #[inline]
     pub(super) fn candidates(&self, hash: u64) -> Candidates {
         let site = self.addresses().locate(hash);
-        self.table().candidates(self.table().bits_of(&site), self.table().fingerprints(&site))
+        self.table().candidates(site.buckets(), self.table().keys(&site))
     }
 
     /// The longest match of a key with this value.
@@ -37,7 +36,7 @@ impl Maplet {
                 break;
             }
             let room =
-                grown.make_room(&mut self.search, &site, value, |_, _, _| true, |_, _, _| false);
+                grown.make_room(&mut self.search, &site, value, NONE_PINNED, |_, _, _| false);
             if room.is_some() {
                 break;
             }
@@ -56,7 +55,7 @@ impl Maplet {
         let Some(grown) = &self.body.grown else { return Ok(()) };
         let pair = site.spots.map(|spot| spot.bucket);
         let stays = |&bucket: &u64| {
-            let entries = grown.table().movable(bucket, |_, _, _| true);
+            let entries = grown.table().movable(bucket, NONE_PINNED);
             entries.iter().all(|entry| pair.contains(&u64::from(entry.bucket)))
         };
         // Values of the key itself would be together in any table.

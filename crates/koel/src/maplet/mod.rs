@@ -121,14 +121,21 @@ impl<S: Store> Maplet<S> {
     #[inline]
     #[must_use]
     pub fn get_hash(&self, hash: u64) -> Values {
+        // Most keys that a store asks for are absent: nothing is taken apart for those.
+        if self.contains_hash(hash) { self.values(hash) } else { Values::none() }
+    }
+
+    /// The values of a key that has some.
+    #[inline(never)]
+    fn values(&self, hash: u64) -> Values {
         let slots = match &self.body.grown {
             None => {
                 let place = self.body.table.geometry().locate(hash);
-                self.body.table.candidates(self.body.table.bits(&place), [place.fingerprint; 2])
+                self.body.table.candidates(place.buckets(), [place.fingerprint; 2])
             }
             Some(grown) => grown.candidates(hash),
         };
-        Values { slots, layout: self.layout() }
+        Values::new(slots, self.body.table.layout())
     }
 
     /// Whether `key` has a value: never wrong if it has, wrong with probability [`false_candidates`](Self::false_candidates) if it has not. O(1).

@@ -6,8 +6,22 @@ use crate::table::Candidates;
 /// The values that may belong to a key: at most 8, in no particular order.
 #[derive(Clone, Debug)]
 pub struct Values {
-    pub(super) slots: Candidates,
-    pub(super) layout: Layout,
+    slots: Candidates,
+    /// Bits of a slot below the value.
+    fingerprint_bits: u32,
+}
+
+impl Values {
+    #[inline]
+    pub(super) fn new(slots: Candidates, layout: Layout) -> Self {
+        Self { slots, fingerprint_bits: layout.fingerprint_bits() }
+    }
+
+    /// Those of an absent key.
+    #[inline]
+    pub(super) fn none() -> Self {
+        Self { slots: Candidates::none(), fingerprint_bits: 0 }
+    }
 }
 
 impl Iterator for Values {
@@ -15,7 +29,7 @@ impl Iterator for Values {
 
     #[inline]
     fn next(&mut self) -> Option<u64> {
-        self.slots.next().map(|slot| self.layout.value_of(slot))
+        self.slots.next().map(|slot| slot >> self.fingerprint_bits)
     }
 
     #[inline]

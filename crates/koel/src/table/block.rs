@@ -40,7 +40,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
                         self.prefetch_group(coming, i);
                     }
                     let keys = A::keys(ready, i);
-                    *found = self.either_matches::<Quad, false>(ready.buckets(i), keys);
+                    *found = self.pair_matches_in::<Quad, false>(ready.buckets(i), keys);
                 }
             }
         }
@@ -89,7 +89,9 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         [lower, upper]: &mut [Words; 2],
     ) {
         for i in first..first + GROUP {
-            let [home, alternate] = places.bits(i).map(|bit| self.halves_at::<SORTED>(bit));
+            let [home, alternate] = places.bits(i);
+            let (home, alternate) =
+                (self.halves_at::<SORTED>(home), self.halves_at::<SORTED>(alternate));
             lower.set::<SORTED>(i, [home[0], alternate[0]]);
             upper.set::<SORTED>(i, [home[1], alternate[1]]);
         }

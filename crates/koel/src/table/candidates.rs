@@ -1,45 +1,67 @@
 //! The slots of a pair of buckets that may belong to a key: what a lookup in a maplet reads.
 //!
-//! An absent key is the rule, and then no slot is taken apart: the lanes show that none has the fingerprint. Otherwise all eight are, each to a place of its own,
-//! and a bit says which of them count: no address depends on what the memory has yet to answer, so that a processor can begin the next lookup before this one ends.
+//! An absent key is the rule, and is known by then: whoever asks for candidates has found that there are some. Slots of two registers of 64 bits are taken out one after the
+//! other; wider buckets are taken apart at once, and a bit says which slots count.
 
 use super::{Addressing, Table};
-use crate::layout::{Form, Quad, SLOTS, Word};
+use crate::geometry::low_half;
+use crate::layout::{Form, Lanes, Quad, Register, SLOTS, Word};
 
-/// The slots of a pair of buckets, and those of them that have the fingerprint, one after the other.
+/// The slots of a pair of buckets that have the fingerprint, one after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Candidates {
-    slots: [u64; 2 * SLOTS],
-    /// Bit i: whether slot i is still to come.
-    coming: u32,
+pub(crate) enum Candidates {
+    /// Lanes of two words.
+    Lanes {
+        words: [u64; 2],
+        /// The top bit of every lane that is still to come.
+        coming: [u64; 2],
+        /// Bits of a lane.
+        width: u32,
+    },
+    /// Slots taken apart.
+    Slots {
+        slots: [u64; 2 * SLOTS],
+        /// Bit i: whether slot i is still to come.
+        coming: u32,
+    },
+}
+
+impl Lanes {
+    /// The slots of two words whose lanes have their top bit in `coming`.
+    #[inline(always)]
+    fn candidates<W: Word, const SORTED: bool>(&self, words: [W; 2], coming: [W; 2]) -> Candidates {
+        let width = self.width();
+        if W::BITS == u64::BITS && !SORTED {
+            let [words, coming] =
+                [words, coming].map(|two| two.map(|word| u64::truncate(word.widen())));
+            return Candidates::Lanes { words, coming, width };
+        }
+        let [home, other] = words.map(|word| self.slots::<W, SORTED>(word));
+        let mut slots = [0; 2 * SLOTS];
+        slots[..SLOTS].copy_from_slice(&home);
+        slots[SLOTS..].copy_from_slice(&other);
+        let bits = |tops: W| {
+            (0..4).map(|i| low_half(tops.lane(i, width) >> (width - 1)) << i).sum::<u32>()
+        };
+        Candidates::Slots { slots, coming: bits(coming[0]) | bits(coming[1]) << SLOTS }
+    }
 }
 
 impl Candidates {
     /// No slots.
     #[inline(always)]
     pub(crate) fn none() -> Self {
-        Self { slots: [0; 2 * SLOTS], coming: 0 }
-    }
-
-    /// Those that `matches` says yes to, by the number of the bucket and the slot; the second bucket is not looked at if it is the first one once more.
-    #[inline(always)]
-    fn among(
-        [home, other]: [[u64; SLOTS]; 2],
-        same: bool,
-        matches: impl Fn(usize, u64) -> bool,
-    ) -> Self {
-        let [a, b, c, d] = home;
-        let [e, f, g, h] = other;
-        let slots = [a, b, c, d, e, f, g, h];
-        let bit = |i: usize| u32::from(matches(i / SLOTS, slots[i])) << i;
-        let coming = (0..slots.len()).map(bit).sum::<u32>();
-        Self { slots, coming: coming & if same { 0x0f } else { 0xff } }
+        Self::Lanes { words: [0; 2], coming: [0; 2], width: 1 }
     }
 
     /// How many are to come.
     #[inline]
     pub(crate) fn count_left(&self) -> usize {
-        self.coming.count_ones() as usize
+        let count = match self {
+            Self::Lanes { coming: [home, other], .. } => home.count_ones() + other.count_ones(),
+            Self::Slots { coming, .. } => coming.count_ones(),
+        };
+        count as usize
     }
 }
 
@@ -48,44 +70,42 @@ impl Iterator for Candidates {
 
     #[inline(always)]
     fn next(&mut self) -> Option<u64> {
-        let index = self.coming.trailing_zeros() as usize;
-        let slot = *self.slots.get(index)?;
-        self.coming &= self.coming - 1;
-        Some(slot)
+        match self {
+            Self::Lanes { words, coming, width } => {
+                let i = usize::from(coming[0] == 0);
+                if coming[i] == 0 {
+                    return None;
+                }
+                let above = coming[i].trailing_zeros() + 1;
+                coming[i] &= coming[i] - 1;
+                Some((words[i] >> (above - *width)) & u64::low_ones(*width))
+            }
+            Self::Slots { slots, coming } => {
+                let slot = *slots.get(coming.trailing_zeros() as usize)?;
+                *coming &= *coming - 1;
+                Some(slot)
+            }
+        }
     }
 }
 
 impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
-    /// The slots of the pair at `bits` that match the key of either bucket. O(1): two loads, and a branch only on
-    /// whether there are any.
-    #[inline(always)]
-    pub(crate) fn candidates(&self, bits: [u64; 2], keys: [u64; 2]) -> Candidates {
-        match self.lanes.form() {
-            Form::Plain => self.candidates_in::<u64, false>(bits, keys),
-            _ => self.candidates_in_form(bits, keys),
-        }
-    }
-
-    #[inline(never)]
-    fn candidates_in_form(&self, bits: [u64; 2], keys: [u64; 2]) -> Candidates {
-        in_form!(self, candidates_in(bits, keys))
+    /// The slots of a pair of buckets that match the key of either. O(1): two loads.
+    #[inline]
+    pub(crate) fn candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
+        in_form!(self, candidates_in(pair, keys))
     }
 
     #[inline(always)]
     fn candidates_in<W: Word, const SORTED: bool>(
         &self,
-        bits: [u64; 2],
+        pair: (u64, u64),
         keys: [u64; 2],
     ) -> Candidates {
-        let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
+        let words = self.load_pair::<W, SORTED>(pair);
         let [home, other] =
             [0, 1].map(|i| A::matching::<W, SORTED>(&self.lanes, words[i], keys[i]));
-        if (home | other) == W::ZERO {
-            return Candidates::none();
-        }
-        let slots = words.map(|word| self.lanes.slots::<W, SORTED>(word));
-        let matches =
-            |i: usize, slot| self.geometry.is_match(self.layout.fingerprint_of(slot), keys[i]);
-        Candidates::among(slots, bits[0] == bits[1], matches)
+        let other = if pair.0 == pair.1 { W::ZERO } else { other };
+        self.lanes.candidates::<W, SORTED>(words, [home, other])
     }
 }

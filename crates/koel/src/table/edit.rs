@@ -101,7 +101,12 @@ impl<A: Addressing> Table<Buffer, A> {
     }
 
     #[inline(always)]
-    fn replace_in<W: Word, const SORTED: bool>(&mut self, bucket: u64, old: u64, new: u64) -> bool {
+    pub(super) fn replace_in<W: Word, const SORTED: bool>(
+        &mut self,
+        bucket: u64,
+        old: u64,
+        new: u64,
+    ) -> bool {
         let word = self.load::<W, SORTED>(bucket);
         let equal = self.lanes.equal::<W, SORTED>(word, self.lanes.pattern::<W, SORTED>(old));
         let found = equal != W::ZERO;

@@ -29,11 +29,6 @@ impl Addressing for Geometry {
     }
 
     #[inline(always)]
-    fn is_match(&self, fingerprint: u64, key: u64) -> bool {
-        fingerprint == key
-    }
-
-    #[inline(always)]
     fn matching<W: Word, const SORTED: bool>(lanes: &Lanes, word: W, key: u64) -> W {
         lanes.alike::<W, SORTED>(word, lanes.pattern::<W, SORTED>(key))
     }
@@ -64,8 +59,8 @@ impl<B: AsRef<[u8]>> Table<B> {
     pub(crate) fn contains(&self, place: &Place) -> bool {
         let (pair, fingerprint) = (place.buckets(), place.fingerprint);
         match self.lanes.form() {
-            Form::Plain => self.lanes.pair_has::<false>(self.open_pair::<false>(pair), fingerprint),
-            Form::Sorted => self.lanes.pair_has::<true>(self.open_pair::<true>(pair), fingerprint),
+            Form::Plain => self.pair_matches_in::<u64, false>(pair, [fingerprint; 2]),
+            Form::Sorted => self.pair_matches_in::<u64, true>(pair, [fingerprint; 2]),
             _ => self.contains_wide(pair, fingerprint),
         }
     }
@@ -73,7 +68,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     /// Cold, so that no register is saved for it where buckets have at most 64 bits.
     #[cold]
     fn contains_wide(&self, pair: (u64, u64), fingerprint: u64) -> bool {
-        self.wide_pair_matches(pair, [fingerprint; 2])
+        in_form!(self, pair_matches_in(pair, [fingerprint; 2]))
     }
 
     /// How many entries of the pair of buckets equal `slot`.
@@ -103,8 +98,7 @@ impl<B: AsRef<[u8]>> Table<B> {
         base: u64,
         local: u32,
     ) -> [Neighbour; SLOTS] {
-        let word = self.load::<W, SORTED>(base + u64::from(local));
-        self.lanes.slots::<W, SORTED>(word).map(|slot| {
+        self.slots_in::<W, SORTED>(base + u64::from(local)).map(|slot| {
             let bucket = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
             self.prefetch((base + u64::from(bucket)) * self.lanes.bucket_bits());
             Neighbour { slot, bucket }

@@ -19,25 +19,20 @@ pub(crate) struct Match {
 
 impl<B: AsRef<[u8]>> Table<B, Stretch> {
     /// Whether either bucket has an entry that matches the key of `site`. O(1): two loads, no branch on the data.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn contains(&self, site: &Site) -> bool {
-        let (pair, keys) = (site.spots.map(|spot| spot.bucket), self.fingerprints(site));
-        let pair = (pair[0], pair[1]);
-        match self.lanes.form() {
-            Form::Plain => self.lanes.pair_matches::<false>(self.open_pair::<false>(pair), keys),
-            Form::Sorted => self.lanes.pair_matches::<true>(self.open_pair::<true>(pair), keys),
-            _ => self.wide_pair_matches(pair, keys),
-        }
+        in_form!(self, pair_matches_in(site.buckets(), self.keys(site)))
     }
 
-    /// The bits of the table that the buckets of `site` start at.
-    #[inline]
-    pub(crate) fn bits_of(&self, site: &Site) -> [u64; 2] {
-        site.spots.map(|spot| spot.bucket * self.lanes.bucket_bits())
+    /// The longest fingerprint that the key of `site` has in each of its buckets.
+    #[inline(always)]
+    pub(crate) fn keys(&self, site: &Site) -> [u64; 2] {
+        let Prefix { core, string, .. } = site.prefix;
+        site.spots.map(|spot| self.geometry.marked().longest(core, string >> spot.level))
     }
 
     /// The longest fingerprint that the prefix of `site` has in each of its buckets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fingerprints(&self, site: &Site) -> [u64; 2] {
         site.spots.map(|spot| self.geometry.fingerprint(&site.prefix, spot.level))
     }
@@ -130,30 +125,32 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
     }
 
     /// The slots of a full bucket, each with its other bucket, which the memory is asked for. One that cannot move has its own: its other bucket is unknown, or it would forget a bit there and
-    /// `may_forget` forbids it.
+    /// is one of those that are `pinned`, if any are.
     #[inline]
     pub(crate) fn movable(
         &self,
         bucket: u64,
-        may_forget: impl Fn(&Self, u64, u64) -> bool,
+        pinned: Option<impl Fn(&Self, u64, u64) -> bool>,
     ) -> [Neighbour; SLOTS] {
-        in_form!(self, movable_in(bucket, may_forget))
+        in_form!(self, movable_in(bucket, pinned))
     }
 
     #[inline(always)]
     fn movable_in<W: Word, const SORTED: bool>(
         &self,
         bucket: u64,
-        may_forget: impl Fn(&Self, u64, u64) -> bool,
+        pinned: Option<impl Fn(&Self, u64, u64) -> bool>,
     ) -> [Neighbour; SLOTS] {
         let origin = self.geometry.origin(bucket);
-        let slots = self.lanes.slots::<W, SORTED>(self.load::<W, SORTED>(bucket));
-        slots.map(|slot| {
-            let (other, length) =
-                self.geometry.other_bucket(&origin, self.layout.fingerprint_of(slot));
-            let forgets = length > other.level + self.geometry.marked().most();
-            let stays = other.level > length || forgets && !may_forget(self, bucket, slot);
-            let target = if stays { bucket } else { other.bucket };
+        self.slots_in::<W, SORTED>(bucket).map(|slot| {
+            let fingerprint = self.layout.fingerprint_of(slot);
+            let other = self.geometry.other_bucket(&origin, fingerprint);
+            // Which entries would forget is as good as drawn by lot, so that there is no branch on it unless some are pinned.
+            let stays = pinned.as_ref().is_some_and(|pinned| {
+                self.geometry.would_forget(&origin, fingerprint, other)
+                    && pinned(self, bucket, slot)
+            });
+            let target = if stays { bucket } else { other };
             self.prefetch(target * self.lanes.bucket_bits());
             Neighbour { slot, bucket: low_half(target) }
         })
@@ -181,26 +178,30 @@ impl Table<Buffer, Stretch> {
         most: u64,
     ) -> Result<Spot, Put> {
         let keys = self.fingerprints(site);
-        let [home, other] = site.spots;
-        let words = self.load_pair::<W, SORTED>((home.bucket, other.bucket));
-        let lanes = &self.lanes;
-        let found = [0, 1].map(|i| lanes.matching::<W, SORTED>(words[i], keys[i]));
-        if (found[0] | found[1]) != W::ZERO {
-            let same = if home == other { 0 } else { lanes.count(found[1]) };
-            let copies = lanes.count(found[0]) + same;
+        let pair = site.buckets();
+        if self.pair_matches_in::<W, SORTED>(pair, keys) {
+            let copies = self.matches_in::<W, SORTED>(pair, keys);
             if copies > most {
                 return Err(Put::Repeated(copies));
             }
         }
-        let empty = words.map(|word| lanes.empty::<W, SORTED>(word));
-        let chosen = usize::from(lanes.more(empty[1], empty[0]));
-        if empty[chosen] == W::ZERO {
+        let vacancies = [pair.0, pair.1].map(|bucket| self.vacancies_in::<W, SORTED>(bucket));
+        let chosen = usize::from(vacancies[1] > vacancies[0]);
+        if vacancies[chosen] == 0 {
             return Err(Put::Full);
         }
-        let slot = self.layout.slot(keys[chosen], value);
-        let word = lanes.replace::<W, SORTED>(words[chosen], empty[chosen], 0, slot);
-        self.store::<W, SORTED>(site.spots[chosen].bucket, word);
-        Ok(site.spots[chosen])
+        let spot = site.spots[chosen];
+        self.replace_in::<W, SORTED>(spot.bucket, 0, self.layout.slot(keys[chosen], value));
+        Ok(spot)
+    }
+
+    /// How many entries of the pair match the key.
+    #[cold]
+    fn matches_in<W: Word, const SORTED: bool>(&self, pair: (u64, u64), keys: [u64; 2]) -> u64 {
+        let words = self.load_pair::<W, SORTED>(pair);
+        let matching = |i: usize| self.lanes.matching::<W, SORTED>(words[i], keys[i]);
+        let other = if pair.0 == pair.1 { 0 } else { self.lanes.count(matching(1)) };
+        self.lanes.count(matching(0)) + other
     }
 
     /// Splits the next bucket of the level. Hands void entries, which are in both halves from now on, to `doubled`.

@@ -48,6 +48,7 @@ pub(crate) struct Spot {
 /// Where a bucket comes from: what it says of the entries in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
+    bucket: u64,
     /// The bucket of the table as it was built that it was split off.
     base: u64,
     /// The same, within its segment.
@@ -98,6 +99,14 @@ pub(crate) struct Site {
     pub(crate) spots: [Spot; 2],
 }
 
+impl Site {
+    /// Both buckets, by their number in the table.
+    #[inline]
+    pub(crate) fn buckets(&self) -> (u64, u64) {
+        (self.spots[0].bucket, self.spots[1].bucket)
+    }
+}
+
 /// An entry matches the keys that it is the first bits of.
 impl Addressing for Stretch {
     #[inline]
@@ -136,11 +145,6 @@ impl Addressing for Stretch {
     fn keys(places: &Places, i: usize) -> [u64; 2] {
         let [home, other] = places.keys();
         [home[i], other[i]]
-    }
-
-    #[inline(always)]
-    fn is_match(&self, fingerprint: u64, key: u64) -> bool {
-        self.marked.matches(fingerprint, key)
     }
 
     #[inline(always)]
@@ -227,7 +231,7 @@ impl Stretch {
     }
 
     /// Where the key with this hash may live.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn locate(&self, hash: u64) -> Site {
         let place = self.base.locate(hash);
         let bits = self.base.fraction_bits();
@@ -286,18 +290,25 @@ impl Stretch {
         let (base, world) = (bucket32 % count, bucket32 / count);
         let local = base % self.base.segment_buckets();
         let level = self.level_of(bucket);
-        Origin { base: u64::from(base), local, world: u64::from(world), level }
+        Origin { bucket, base: u64::from(base), local, world: u64::from(world), level }
     }
 
-    /// The other bucket of a fingerprint, and its length: where that is below the level of the bucket, it does not say which bucket it is.
+    /// The other bucket of a fingerprint; that of `from` itself where the fingerprint does not say which it is. Of what the fingerprint knows only the first bit can matter: buckets
+    /// stand for at most one bit more than others.
     #[inline(always)]
-    pub(crate) fn other_bucket(&self, from: &Origin, fingerprint: u64) -> (Spot, u32) {
-        let (bits, known) = self.marked.known(fingerprint);
+    pub(crate) fn other_bucket(&self, from: &Origin, fingerprint: u64) -> u64 {
         let core = self.marked.core(fingerprint);
-        let string = bits << from.level | from.string(core);
+        let string = self.marked.first(fingerprint) << from.level | from.string(core);
         let other = self.base.alternate(from.local, core << self.base.fraction_bits());
-        let base = from.base - u64::from(from.local) + u64::from(other);
-        (self.spot(base, core, string), from.level + known)
+        let spot = self.spot(from.base - u64::from(from.local) + u64::from(other), core, string);
+        let says = spot.level <= from.level || !self.marked.is_void(fingerprint);
+        if says { spot.bucket } else { from.bucket }
+    }
+
+    /// Whether a fingerprint would forget a bit in `other`, its other bucket.
+    pub(crate) fn would_forget(&self, from: &Origin, fingerprint: u64, other: u64) -> bool {
+        let (_, known) = self.marked.known(fingerprint);
+        from.level + known > self.level_of(other) + self.marked.most()
     }
 
     /// How many bits of a string a bucket stands for.

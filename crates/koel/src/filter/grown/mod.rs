@@ -108,15 +108,16 @@ impl CuckooFilter {
     fn make_room_grown(&mut self, site: &Site) -> bool {
         let Some(grown) = &mut self.body.grown else { return false };
         let counters = &self.counters;
-        let may_forget = |table: &Table<Buffer, Stretch>, bucket: u64, slot: u64| {
+        let has_counter = |table: &Table<Buffer, Stretch>, bucket: u64, slot: u64| {
             let prefix = table.geometry().prefix(bucket, table.layout().fingerprint_of(slot));
-            counters.get(table.geometry().identity(&prefix)) == 0
+            counters.get(table.geometry().identity(&prefix)) > 0
         };
+        let pinned = (counters.len() > 0).then_some(&has_counter);
         let never = |_: &Table<Buffer, Stretch>, _: u64, _: u64| false;
         let search = &mut self.search;
-        let mut room = grown.make_room(search, site, 0, may_forget, never);
+        let mut room = grown.make_room(search, site, 0, pinned, never);
         if room.is_none() && counters.len() < self.profile.counter_limit {
-            room = grown.make_room(search, site, 0, may_forget, has_equal);
+            room = grown.make_room(search, site, 0, pinned, has_equal);
         }
         let Some(dropped) = room else { return self.share_room(site) };
         if let Some(prefix) = dropped {
