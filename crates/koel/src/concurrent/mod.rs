@@ -121,12 +121,22 @@ impl ConcurrentFilter {
         self.contains_place(&self.cells.geometry.locate(hash))
     }
 
-    #[inline]
+    /// A yes needs no look at the arrivals, but that look costs less than a branch on whether the key is there.
+    #[inline(always)]
     fn contains_place(&self, place: &Place) -> bool {
+        let shard = self.shards.of(place.fingerprint);
+        let before = shard.arrivals();
+        let found = self.cells.contains(place);
+        if shard.is_still(before) { found } else { self.look_again(*place) }
+    }
+
+    /// [`contains_place`](Self::contains_place) where entries keep arriving: until the key is found, or a look has none in between.
+    #[cold]
+    fn look_again(&self, place: Place) -> bool {
         let shard = self.shards.of(place.fingerprint);
         loop {
             let before = shard.arrivals();
-            if self.cells.contains(place) {
+            if self.cells.contains(&place) {
                 return true;
             }
             if shard.is_still(before) {

@@ -84,8 +84,9 @@ impl Shard {
 /// All shards.
 pub(super) struct Shards {
     shards: Box<[Shard; SHARDS]>,
-    /// Counters in all shards, and how many there may be.
-    counters: AtomicU64,
+    /// Counters in all shards, and how many there may be. In a box, as all that changes is: so a reference to the filter is one to what does not, and compilers
+    /// keep what a lookup reads of it in registers from one lookup to the next.
+    counters: Box<AtomicU64>,
     limit: u64,
 }
 
@@ -103,7 +104,7 @@ impl Shards {
         };
         let shards = Box::new(core::array::from_fn(of_shard));
         shards[0].arrivals.0.fetch_add(entries, Ordering::Relaxed);
-        Self { shards, counters: AtomicU64::new(counters.len()), limit }
+        Self { shards, counters: Box::new(AtomicU64::new(counters.len())), limit }
     }
 
     /// The shard of the entries with this fingerprint.
