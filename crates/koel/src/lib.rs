@@ -23,6 +23,8 @@ pub mod map;
 mod maplet;
 mod placement;
 mod prefetch;
+#[cfg(feature = "serde")]
+mod serde;
 mod sizing;
 mod store;
 mod table;

@@ -1,32 +1,78 @@
-//! Filters inside other messages: a string of bytes where the format has one, a list of numbers where not, and refused where damaged.
+//! Filters and maplets inside other messages: a string of bytes where the format has one, a list of numbers where not, and refused where damaged.
 
-use koel::CuckooFilter;
+use std::fmt::Debug;
+
+use koel::{CuckooFilter, Maplet};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use testkit::keys;
 
-fn sample() -> CuckooFilter {
+fn filter() -> CuckooFilter {
     let mut filter = CuckooFilter::builder(100, 0.001).seed(9).build().unwrap();
     keys::hashes(1, 100).for_each(|hash| filter.insert_hash(hash).unwrap());
     (0..9).for_each(|_| filter.insert("again").unwrap());
     filter
 }
 
-#[test]
-fn a_filter_goes_through_json_and_through_a_binary_format() {
-    let filter = sample();
-    let json = serde_json::to_string(&filter).unwrap();
-    assert_eq!(serde_json::from_str::<CuckooFilter>(&json).unwrap(), filter);
-    let binary = postcard::to_stdvec(&filter).unwrap();
-    assert_eq!(postcard::from_bytes::<CuckooFilter>(&binary).unwrap(), filter);
+/// A maplet that has its size, and one that has grown.
+fn maplets() -> [Maplet; 2] {
+    let builder = Maplet::builder(1000, 0.001, 9).seed(9);
+    [builder.clone(), builder.grow_from(10)].map(|builder| {
+        let mut maplet = builder.build().unwrap();
+        for (value, hash) in (0..500).zip(keys::hashes(1, 500)) {
+            maplet.insert_hash(hash, value).unwrap();
+        }
+        maplet
+    })
+}
+
+#[track_caller]
+fn assert_goes_through<T: Serialize + DeserializeOwned + PartialEq + Debug>(it: &T, image: &[u8]) {
+    let json = serde_json::to_string(it).unwrap();
+    assert_eq!(&serde_json::from_str::<T>(&json).unwrap(), it);
+    let binary = postcard::to_stdvec(it).unwrap();
+    assert_eq!(&postcard::from_bytes::<T>(&binary).unwrap(), it);
     // A length, and the image as it is.
-    assert!(binary.ends_with(&filter.to_bytes()) && binary.len() <= filter.size_in_bytes() + 4);
+    assert!(binary.ends_with(image) && binary.len() <= image.len() + 4);
 }
 
 #[test]
-fn a_damaged_filter_is_refused_with_the_reason() {
-    let mut binary = postcard::to_stdvec(&sample()).unwrap();
-    let last = binary.len() - 1;
-    binary[last] ^= 1;
-    assert!(postcard::from_bytes::<CuckooFilter>(&binary).is_err());
-    let error = serde_json::from_str::<CuckooFilter>("[1,2,3]").unwrap_err();
+fn filters_and_maplets_go_through_json_and_through_a_binary_format() {
+    assert_goes_through(&filter(), &filter().to_bytes());
+    for maplet in maplets() {
+        assert_goes_through(&maplet, &maplet.to_bytes());
+    }
+}
+
+#[track_caller]
+fn assert_refuses_damage<T: Serialize + DeserializeOwned + Debug>(it: &T) {
+    let binary = postcard::to_stdvec(it).unwrap();
+    for byte in [10, binary.len() / 2, binary.len() - 1] {
+        let mut damaged = binary.clone();
+        damaged[byte] ^= 1;
+        assert!(postcard::from_bytes::<T>(&damaged).is_err(), "byte {byte}");
+    }
+    assert!(postcard::from_bytes::<T>(&binary[..binary.len() - 1]).is_err());
+    let error = serde_json::from_str::<T>("[1,2,3]").unwrap_err();
     assert!(error.to_string().starts_with("not a Koel filter"), "{error}");
+}
+
+#[test]
+fn what_is_damaged_is_refused_with_the_reason() {
+    assert_refuses_damage(&filter());
+    maplets().iter().for_each(assert_refuses_damage);
+}
+
+#[test]
+fn what_is_of_the_other_kind_is_refused_with_the_reason() {
+    for maplet in maplets() {
+        let json = serde_json::to_string(&maplet).unwrap();
+        let error = serde_json::from_str::<CuckooFilter>(&json).unwrap_err();
+        assert!(error.to_string().starts_with("a maplet, not a filter"), "{error}");
+    }
+    let json = serde_json::to_string(&filter()).unwrap();
+    let error = serde_json::from_str::<Maplet>(&json).unwrap_err();
+    assert!(error.to_string().starts_with("a filter, not a maplet"), "{error}");
+    let error = serde_json::from_str::<Maplet>("true").unwrap_err();
+    assert!(error.to_string().contains("the bytes of a Koel maplet"), "{error}");
 }
