@@ -53,7 +53,7 @@ pub struct Plan {
     pub buckets: u64,
     /// Bytes of the filter, in memory and as a file, as long as no key needs a counter.
     pub size_in_bytes: usize,
-    /// Bits for each key of the capacity, everything included.
+    /// Bits for each key of the capacity, everything included; of a filter that grows to it, for each key that there is room for at first.
     pub bits_per_key: f64,
     /// Expected false-positive rate when the filter holds `capacity` distinct keys: at most the one asked for.
     pub false_positive_rate: f64,
@@ -171,7 +171,7 @@ impl Builder {
             capacity: self.capacity,
             buckets: shape.buckets(),
             size_in_bytes,
-            bits_per_key: image::bits_per_key(size_in_bytes, self.capacity),
+            bits_per_key: image::bits_per_key(size_in_bytes, self.first_keys() as f64),
             false_positive_rate: shape.rate_after(self.capacity),
         })
     }
@@ -202,6 +202,11 @@ impl Builder {
     pub fn build_concurrent(&self) -> Result<crate::ConcurrentFilter, BuildError> {
         let shape = sizing::choose_atomic(self.capacity, self.rate, self.prefer)?;
         Ok(crate::ConcurrentFilter::empty(shape, self.profile()))
+    }
+
+    /// How many keys there is room for before any growth.
+    fn first_keys(&self) -> u64 {
+        self.grow_from.map_or(self.capacity, |first| first.min(self.capacity))
     }
 
     fn profile(&self) -> Profile {

@@ -13,7 +13,7 @@ pub enum Full {
     Slots {
         /// Entries in the table.
         in_use: u64,
-        /// Distinct keys the filter was built for.
+        /// Distinct keys the filter or maplet was built for.
         capacity: u64,
     },
     /// Every counter for copies of a key is taken.
@@ -35,7 +35,7 @@ impl fmt::Display for Full {
         match self {
             Self::Slots { in_use, capacity } => write!(
                 f,
-                "the filter is full: {in_use} entries in a filter built for {capacity} keys; \
+                "the table is full: {in_use} entries in one built for {capacity} keys; \
                  build a larger one from the keys"
             ),
             Self::Counters { limit } => write!(

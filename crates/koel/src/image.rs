@@ -283,9 +283,9 @@ impl Header {
     }
 }
 
-/// Bits of `size_in_bytes` for each of `capacity` keys.
-pub(crate) fn bits_per_key(size_in_bytes: usize, capacity: u64) -> f64 {
-    size_in_bytes as f64 * 8.0 / capacity.max(1) as f64
+/// Bits of `size_in_bytes` for each of so many keys; for none, as for one.
+pub(crate) fn bits_per_key(size_in_bytes: usize, keys: f64) -> f64 {
+    size_in_bytes as f64 * 8.0 / keys.max(1.0)
 }
 
 /// Version, header checksum and the fields that must have one value.

@@ -103,10 +103,6 @@ fn too_small(full: Full, filter: &CuckooFilter) -> Failure {
     Failure::Full { full, remedy }
 }
 
-fn bits_per_key(filter: &CuckooFilter) -> f64 {
-    filter.size_in_bytes() as f64 * 8.0 / sizing::keys_of_size(filter) as f64
-}
-
 fn json_report(filter: &CuckooFilter, lines: u64) -> String {
     output::json(&json!({
         "lines": lines,
@@ -114,7 +110,7 @@ fn json_report(filter: &CuckooFilter, lines: u64) -> String {
         "distinct_estimate": sizing::distinct(filter),
         "capacity": filter.capacity(),
         "size_in_bytes": filter.size_in_bytes(),
-        "bits_per_key": bits_per_key(filter),
+        "bits_per_key": filter.bits_per_key(),
         "growable": filter.is_growable(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
@@ -130,7 +126,7 @@ fn text_report(args: &Args, filter: &CuckooFilter) -> String {
             "bits per key",
             format!(
                 "{:.2}, for {} different keys",
-                bits_per_key(filter),
+                filter.bits_per_key(),
                 grouped(sizing::keys_of_size(filter))
             ),
         ),

@@ -53,7 +53,7 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "distinct_estimate": filter.distinct_estimate(),
         "capacity": filter.capacity(),
         "load_factor": filter.load_factor(),
-        "bits_per_key": bits_per_key(filter),
+        "bits_per_key": filter.bits_per_key(),
         "size_in_bytes": filter.size_in_bytes(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
@@ -87,7 +87,7 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
             ),
         ),
         ("size", bytes(filter.size_in_bytes() as u64)),
-        ("bits per key", format!("{:.2}", bits_per_key(filter))),
+        ("bits per key", format!("{:.2}", filter.bits_per_key())),
         (
             "error rate",
             format!(
@@ -118,15 +118,6 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
         ("checksum", if occupancy.is_some() { "sound" } else { "DAMAGED" }.to_owned()),
     ];
     output::table(&rows) + &occupancy.map(histogram).unwrap_or_default()
-}
-
-/// For each key there is room for, or, where room grows with the keys, for each of these.
-fn bits_per_key(filter: &FilterView<'_>) -> f64 {
-    if filter.has_grown() {
-        filter.size_in_bytes() as f64 * 8.0 / filter.distinct_estimate().max(1.0)
-    } else {
-        filter.bits_per_key()
-    }
 }
 
 /// How many keys may have a counter, where that is limited.

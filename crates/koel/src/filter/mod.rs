@@ -11,8 +11,6 @@ mod grow;
 mod grown;
 mod many;
 mod merge;
-#[cfg(feature = "serde")]
-mod serde;
 
 use core::fmt;
 
@@ -281,10 +279,13 @@ impl<S: Store> CuckooFilter<S> {
         HEADER_BYTES + self.body.bytes().len() + counters.saturating_mul(counters::RECORD_BYTES)
     }
 
-    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the [`capacity`](Self::capacity).
+    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the [`capacity`](Self::capacity). In a filter that [has grown](Self::has_grown),
+    /// or was built to [grow from few keys](Builder::grow_from), the size follows the keys and the capacity says nothing of it: there, for each
+    /// of the different keys that are in now, as [`distinct_estimate`](Self::distinct_estimate) has them.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        image::bits_per_key(self.size_in_bytes(), self.capacity())
+        let keys = if self.has_grown() { self.distinct_estimate() } else { self.capacity() as f64 };
+        image::bits_per_key(self.size_in_bytes(), keys)
     }
 
     /// How many keys have a counter for copies beyond those in the buckets.

@@ -232,10 +232,13 @@ impl<S: Store> Maplet<S> {
         HEADER_BYTES + self.body.bytes().len()
     }
 
-    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each entry of the [`capacity`](Self::capacity).
+    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each entry of the [`capacity`](Self::capacity). In a maplet that
+    /// [grows](MapletBuilder::grow_from), the size follows the entries and the capacity says nothing of it: there, for each of the
+    /// [`len`](Self::len) pairs that are in now.
     #[must_use]
     pub fn bits_per_entry(&self) -> f64 {
-        image::bits_per_key(self.size_in_bytes(), self.capacity())
+        let entries = if self.body.grown.is_some() { self.len } else { self.capacity() };
+        image::bits_per_key(self.size_in_bytes(), entries as f64)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every error, made the way a user makes it: it says what happened in one line, and its figures
 //! are those of the case.
 
-use koel::{BuildError, CuckooFilter, Full, ImageError, Merge, MergeError};
+use koel::{BuildError, CuckooFilter, Full, ImageError, Maplet, Merge, MergeError};
 use testkit::exercise::is_one_line;
 use testkit::{image, keys};
 
@@ -41,6 +41,28 @@ fn a_full_filter_says_what_it_holds_and_why_it_is_full() {
     let full = filter.insert_hash(keys::hashes(1, 1).next().unwrap()).unwrap_err();
     assert_eq!(full, Full::Counters { limit: 0 });
     assert_says(full, &["counter limit"]);
+}
+
+#[test]
+fn a_full_filter_and_a_full_maplet_say_so_in_one_sentence_that_is_right_for_both() {
+    let mut filter = CuckooFilter::builder(10, 0.001).build().unwrap();
+    let mut maplet = Maplet::builder(10, 0.001, 8).build().unwrap();
+    let is_slots = |full: &Full| matches!(full, Full::Slots { .. });
+    let hashes = || keys::hashes(1, 1000);
+    let of_filter = hashes().filter_map(|hash| filter.insert_hash(hash).err()).find(is_slots);
+    let of_maplet = hashes().filter_map(|hash| maplet.insert_hash(hash, 1).err()).find(is_slots);
+    let says = |in_use: u64| {
+        format!(
+            "the table is full: {in_use} entries in one built for 10 keys; build a larger one from the keys"
+        )
+    };
+    // Since then keys with room elsewhere may have come.
+    for (full, len) in [(of_filter, filter.len()), (of_maplet, maplet.len())] {
+        let full = full.unwrap();
+        let Full::Slots { in_use, capacity: 10 } = full else { panic!("{full:?}") };
+        assert!((10..=len).contains(&in_use));
+        assert_eq!(full.to_string(), says(in_use));
+    }
 }
 
 /// Two counts of more than half of 2^64, in bytes that are a sound filter.

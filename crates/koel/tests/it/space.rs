@@ -1,6 +1,6 @@
 //! Bits per key, everything included: the figures that the README and the design promise.
 
-use koel::{CuckooFilter, Prefer};
+use koel::{CuckooFilter, Maplet, Prefer};
 use testkit::keys;
 
 /// Rates from 3 % down to 0.006 %, evenly spaced in their logarithm.
@@ -67,6 +67,41 @@ fn a_capacity_just_above_a_power_of_two_costs_no_more_per_key_than_one_just_belo
             assert!(above <= below * 1.001, "2^{power}: {below} below, {above} above");
         }
     }
+}
+
+/// Bits for each of so many keys.
+fn bits_each(size_in_bytes: usize, keys: u64) -> f64 {
+    size_in_bytes as f64 * 8.0 / keys as f64
+}
+
+#[test]
+fn bits_per_key_count_the_keys_that_are_in_where_the_size_follows_them() {
+    const KEYS: u64 = 50_000;
+    let small = CuckooFilter::builder(1000, 0.001).growable();
+    let far = CuckooFilter::builder(1_000_000_000, 0.001).grow_from(100);
+    for builder in [small, far] {
+        let mut filter = builder.build().unwrap();
+        for copies in 1..=3 {
+            keys::hashes(1, KEYS).for_each(|hash| filter.insert_hash(hash).unwrap());
+            let bits = bits_each(filter.size_in_bytes(), KEYS);
+            let says = filter.bits_per_key();
+            assert!((says / bits - 1.0).abs() < 0.05, "{copies} copies: {says}, not {bits}");
+        }
+    }
+    let mut maplet = Maplet::builder(1_000_000_000, 0.001, 20).grow_from(100).build().unwrap();
+    keys::hashes(1, KEYS).for_each(|hash| maplet.insert_hash(hash, 7).unwrap());
+    assert_eq!(maplet.bits_per_entry(), bits_each(maplet.size_in_bytes(), KEYS));
+}
+
+#[test]
+fn bits_per_key_count_the_capacity_where_there_is_room_for_it() {
+    let filter = CuckooFilter::builder(1000, 0.001).growable().build().unwrap();
+    assert_eq!(filter.bits_per_key(), bits_each(filter.size_in_bytes(), 1000));
+    let maplet = Maplet::builder(1000, 0.001, 20).build().unwrap();
+    assert_eq!(maplet.bits_per_entry(), bits_each(maplet.size_in_bytes(), 1000));
+    // A plan to grow far has room for the first keys only.
+    let plan = CuckooFilter::builder(1_000_000_000, 0.001).grow_from(5000).plan().unwrap();
+    assert_eq!(plan.bits_per_key, bits_each(plan.size_in_bytes, 5000));
 }
 
 #[test]
