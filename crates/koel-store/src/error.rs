@@ -41,7 +41,7 @@ pub enum Error {
         /// The failure.
         reason: String,
     },
-    /// A key or a value has more than 2^32 - 1 bytes.
+    /// A key or a value has more than 4 GiB, 2^32 bytes.
     TooLong {
         /// `key` or `value`.
         what: &'static str,
@@ -78,9 +78,19 @@ impl Error {
     }
 }
 
+/// Whether the process, or the system, has as many files open as it may: EMFILE, ENFILE.
+fn is_of_open_files(error: &io::Error) -> bool {
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Io { action, file, error } if is_of_open_files(error) => write!(
+                f,
+                "cannot {action} {file}: {error}; let the process have more files open (`ulimit -n`), or the store fewer \
+                 (`Options::open_files`)"
+            ),
             Self::Io { action, file, error } => {
                 write!(f, "cannot {action} {file}: {error}; see to the disk and try again")
             }
@@ -104,7 +114,7 @@ impl fmt::Display for Error {
             ),
             Self::TooLong { what, len } => write!(
                 f,
-                "a {what} of {len} bytes is too long, the most is 4294967295; divide it"
+                "a {what} of {len} bytes is too long, the most is 4294967296 (4 GiB); divide it"
             ),
             Self::BatchTooLarge { bytes, most } => write!(
                 f,

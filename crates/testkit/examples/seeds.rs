@@ -1,8 +1,8 @@
 //! Makes the inputs that fuzzing starts from; `seeds FOLDER` writes them to FOLDER/image,
-//! FOLDER/maplet and FOLDER/model, `seeds` alone only checks them.
+//! FOLDER/maplet, FOLDER/model and FOLDER/store, `seeds` alone only checks them.
 //!
-//! Small sound filters of every codec and shape, which a fuzzer would not guess, and operations
-//! that fill and empty a filter. They are made here rather than kept, so that they follow the
+//! Small sound filters of every codec and shape, which a fuzzer would not guess, operations that
+//! fill and empty a filter, and small stores. They are made here rather than kept, so that they follow the
 //! format.
 
 use std::path::Path;
@@ -10,21 +10,23 @@ use std::{env, fs, io};
 
 use koel::{CuckooFilter, Maplet, Prefer};
 use testkit::cases::Case;
-use testkit::{image, keys};
+use testkit::{image, keys, stores};
 
 fn main() -> io::Result<()> {
-    let (images, models, maplets) = (images(), models(), maplets());
+    let (images, models, maplets, stores) = (images(), models(), maplets(), stores::seeds());
     assert!(maplets.iter().all(|image| Maplet::from_bytes(image).is_ok()));
     assert!(images.iter().all(|image| CuckooFilter::from_bytes(image).is_ok()));
     assert!(models.iter().all(|model| Case::decode(model, 24).ops.len() >= 8));
     println!(
-        "{} filters, {} maplets and {} runs of operations",
+        "{} filters, {} maplets, {} stores and {} runs of operations",
         images.len(),
         maplets.len(),
+        stores.len(),
         models.len()
     );
     let Some(folder) = env::args_os().nth(1) else { return Ok(()) };
-    for (target, seeds) in [("image", images), ("maplet", maplets), ("model", models)] {
+    let targets = [("image", images), ("maplet", maplets), ("model", models), ("store", stores)];
+    for (target, seeds) in targets {
         let folder = Path::new(&folder).join(target);
         fs::create_dir_all(&folder)?;
         for (number, seed) in seeds.iter().enumerate() {

@@ -5,7 +5,7 @@
 //! from docs/FORMAT.md anew, [`audit`] reads its bytes anew, and [`model`] is an exact multiset.
 //! Whatever drives a filter through random operations (proptest, the fuzz targets, a crash test)
 //! drives it through [`model::Model`] or, where the filter came from bytes of unknown origin,
-//! through [`exercise`], or [`maplets`] for a maplet. Stores are tried in folders of [`storage`], beside a history that says what
+//! through [`exercise`], or [`maplets`] for a maplet and [`stores`] for the files of a store. Stores are tried in folders of [`storage`], beside a history that says what
 //! must survive.
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ pub mod model;
 pub mod places;
 pub mod source;
 pub mod storage;
+pub mod stores;
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

@@ -12,6 +12,20 @@ use crate::{Compacted, Durability};
 
 const FALSE_POSITIVES: f64 = 1e-6;
 
+/// How far a collection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collecting {
+    /// It looks for chunks that no file names.
+    Looking {
+        /// Bytes of the store read so far.
+        read: u64,
+        /// Bytes of the store.
+        all: u64,
+    },
+    /// It compacts: a record of so many bytes was copied.
+    Copied(u64),
+}
+
 /// What a collection came to.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -23,17 +37,20 @@ pub struct Collected {
 }
 
 impl Archive {
-    /// Drops the chunks that no file names, then compacts the store. Imports and exports wait until it is done.
+    /// Drops the chunks that no file names, then compacts the store. Imports and exports wait until it is done. `progress` is told of every key and every copy.
     ///
     /// # Errors
     /// [`ArchiveError::Broken`] where a list is missing or damaged (nothing is dropped then: what it names is not known), and those of the
     /// store.
-    pub fn collect(&self) -> Result<Collected, ArchiveError> {
+    pub fn collect(&self, mut progress: impl FnMut(Collecting)) -> Result<Collected, ArchiveError> {
         let _no_import = self.chunks_in_use.write();
         let named = self.named()?;
         let mut dropped = 0;
-        for key in self.store.keys() {
+        let mut keys = self.store.keys();
+        while let Some(key) = keys.next() {
             let key = key?;
+            let (read, all) = keys.progress();
+            progress(Collecting::Looking { read, all });
             let garbage = manifest::content_of(&key)
                 .is_some_and(|hash| !named.contains_hash(beginning(hash)));
             if garbage {
@@ -42,7 +59,8 @@ impl Archive {
             }
         }
         self.store.sync()?;
-        Ok(Collected { dropped, compacted: self.store.compact()? })
+        let compacted = self.store.compact_and_tell(|bytes| progress(Collecting::Copied(bytes)))?;
+        Ok(Collected { dropped, compacted })
     }
 
     /// The chunks and lists of all files.

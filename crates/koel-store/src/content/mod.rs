@@ -46,7 +46,7 @@ mod verify;
 use std::sync::{Mutex, RwLock};
 
 pub use chunks::Chunking;
-pub use collect::Collected;
+pub use collect::{Collected, Collecting};
 pub use error::ArchiveError;
 pub use import::Imported;
 pub use verify::ArchiveVerified;

@@ -14,10 +14,14 @@
 //!
 //! *end* is exact for every segment but the last of a store that was not closed (`clean` = 0): there it is how far the segment was durable, so whatever is unsound in front of it is damage.
 
+use std::collections::HashSet;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::access::{read_whole, u32_at, u64_at, write_all};
 use super::files::Folder;
+use super::record::{SEQUENCES, UNIT};
+use super::segment::SIZES;
 use crate::Error;
 
 /// The name of the file.
@@ -95,19 +99,22 @@ impl Manifest {
             [16, 24, 32, 40, 48, 56, 64].map(|at| u64_at(bytes, at));
         let entries = bytes[HEADER..content].chunks_exact(ENTRY);
         let whole = entries.remainder().is_empty() && entries.len() as u64 == count;
-        if !whole
-            || version == 0
-            || sequence == 0
-            || segment_bytes == 0
-            || !segment_bytes.is_multiple_of(8)
-        {
-            return damaged("no store has such a manifest");
-        }
         let entry = |bytes: &[u8]| {
             let [number, end, cleaned] = [0, 8, 16].map(|at| u64_at(bytes, at));
             Entry { number, end, cleaned }
         };
-        let segments = entries.map(entry).collect();
+        let segments: Vec<Entry> = entries.map(entry).collect();
+        let mut seen = HashSet::new();
+        let known = |entry: &Entry| entry.number >= number || !seen.insert(entry.number);
+        if !whole
+            || version == 0
+            || !(1..SEQUENCES).contains(&sequence)
+            || !SIZES.contains(&segment_bytes)
+            || !segment_bytes.is_multiple_of(UNIT)
+            || segments.iter().any(known)
+        {
+            return damaged("no store has such a manifest");
+        }
         let clean = u32_at(bytes, 12) == 1;
         Ok(Self { clean, salt, seed, segment_bytes, sequence, number, keys, segments })
     }
@@ -179,6 +186,23 @@ mod tests {
             assert!(Manifest::decode(&bytes[..len]).is_err(), "{len} bytes");
         }
         assert!(Manifest::decode(&[&bytes[..], &[0]].concat()).is_err());
+    }
+
+    #[test]
+    fn a_manifest_that_no_store_has_is_refused() {
+        let twice = [some().segments[0]; 2].to_vec();
+        for manifest in [
+            Manifest { segments: twice, ..some() },
+            Manifest { number: 7, ..some() },
+            Manifest { sequence: 0, ..some() },
+            Manifest { sequence: SEQUENCES, ..some() },
+            Manifest { segment_bytes: SIZES.start() - 8, ..some() },
+            Manifest { segment_bytes: SIZES.start() + 1, ..some() },
+            Manifest { segment_bytes: SIZES.end() + 8, ..some() },
+        ] {
+            let refused = Manifest::decode(&manifest.encode());
+            assert!(matches!(refused, Err(Error::Damaged { .. })), "{manifest:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `files.rs` | the file layer as a trait: the only way to a byte |
 //! | `disk.rs` | the file layer over the file system |
+//! | `pool.rs` | a folder of which only so many files are open at once |
 //! | `access.rs` | whole reads and writes over calls that do a part |
 //! | `record.rs` | the one format of a record, and its checksum |
 //! | `scan.rs` | the records of a segment, one after the other |
@@ -16,6 +17,7 @@ pub(crate) mod disk;
 pub mod files;
 pub(crate) mod manifest;
 pub(crate) mod poison;
+pub(crate) mod pool;
 pub(crate) mod record;
 pub(crate) mod scan;
 pub(crate) mod segment;

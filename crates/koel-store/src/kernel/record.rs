@@ -12,6 +12,7 @@
 //!   wrong place, or that an earlier file left there, does not pass.
 //! * A value above [`BLOCK`] bytes is *large*: the checksum ends behind the key (and zeros to 8), and the value follows in blocks of [`BLOCK`] bytes, the last one shorter and padded to 8, with a checksum behind each. So a value of any
 //!   length is written and read in constant memory, and no byte of it is handed out unchecked.
+//! * A key or a value may have [`LONGEST`] bytes, one more than a length of 32 bits can say: then the length is 0, and a flag says what it means.
 //! * Cost: 24 bytes and up to 7 of padding; 8 more for each 64 KiB of a large value. Sealing and checking run at the speed of XXH3.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -25,10 +26,20 @@ pub(crate) const HEAD: usize = 24;
 /// Bytes of a large value between two checksums; the longest value that is not large.
 pub(crate) const BLOCK: usize = 64 << 10;
 
+/// The most bytes of a key or of a value: 4 GiB.
+pub(crate) const LONGEST: u64 = 1 << 32;
+
+/// Sequences are less.
+pub(crate) const SEQUENCES: u64 = 1 << 56;
+
 const CHECKSUM: usize = 8;
 /// From here on the content is hashed.
 const CONTENT: usize = 16;
 const KIND: u64 = 0x0f;
+/// The key has [`LONGEST`] bytes.
+const LONGEST_KEY: u64 = 0x10;
+/// The value has.
+const LONGEST_VALUE: u64 = 0x20;
 const MORE: u64 = 0x80;
 
 /// What a record says.
@@ -94,15 +105,22 @@ pub(crate) struct Head {
     pub(crate) more: bool,
     /// Greater than that of every record in front of it in the log.
     pub(crate) sequence: u64,
-    pub(crate) key_len: u32,
-    pub(crate) value_len: u32,
+    /// At most [`LONGEST`].
+    pub(crate) key_len: u64,
+    /// At most [`LONGEST`].
+    pub(crate) value_len: u64,
 }
 
 impl Head {
     /// The head of a key with a value.
-    pub(crate) fn of_value(key_len: u32, value_len: u32) -> Self {
-        let kind = if value_len as usize > BLOCK { Kind::Large } else { Kind::Value };
+    pub(crate) fn of_value(key_len: u64, value_len: u64) -> Self {
+        let kind = if is_large(value_len) { Kind::Large } else { Kind::Value };
         Self { kind, more: false, sequence: 0, key_len, value_len }
+    }
+
+    /// The head of a key without one.
+    pub(crate) fn of_tombstone(key_len: u64) -> Self {
+        Self { kind: Kind::Tombstone, more: false, sequence: 0, key_len, value_len: 0 }
     }
 
     /// The head in the first bytes of `bytes`, unless no record starts so.
@@ -113,38 +131,47 @@ impl Head {
         }
         let meta = u64_at(bytes, CHECKSUM);
         let kind = Kind::ALL.into_iter().find(|kind| kind.flag() == meta & KIND)?;
+        let len = |at, longest| {
+            u64::from(u32_at(bytes, at)) + if meta & longest != 0 { LONGEST } else { 0 }
+        };
         let head = Self {
             kind,
             more: meta & MORE != 0,
             sequence: meta >> 8,
-            key_len: u32_at(bytes, CONTENT),
-            value_len: u32_at(bytes, CONTENT + 4),
+            key_len: len(CONTENT, LONGEST_KEY),
+            value_len: len(CONTENT + 4, LONGEST_VALUE),
         };
-        let large = head.value_len as usize > BLOCK;
+        let large = is_large(head.value_len);
         let fits = match kind {
             Kind::Value => !large,
             Kind::Large => large,
             Kind::Tombstone => head.value_len == 0,
             Kind::Mark => head.key_len == 0 && head.value_len == 8,
         };
+        // Lengths beyond the longest have another meta, and so have flags that mean nothing.
         (fits && head.meta() == meta).then_some(head)
     }
 
     fn meta(&self) -> u64 {
-        self.sequence << 8 | self.kind.flag() | if self.more { MORE } else { 0 }
+        let flag = |set, flag| if set { flag } else { 0 };
+        self.sequence << 8
+            | self.kind.flag()
+            | flag(self.more, MORE)
+            | flag(self.key_len == LONGEST, LONGEST_KEY)
+            | flag(self.value_len == LONGEST, LONGEST_VALUE)
     }
 
     /// Bytes under the first checksum, its own included: all of a record that is not large.
     #[inline]
     pub(crate) fn body(&self) -> u64 {
-        let value = if self.kind == Kind::Large { 0 } else { u64::from(self.value_len) };
-        padded(HEAD as u64 + u64::from(self.key_len) + value)
+        let value = if self.kind == Kind::Large { 0 } else { self.value_len };
+        padded(HEAD as u64 + self.key_len + value)
     }
 
     /// Bytes of the record.
     #[inline]
     pub(crate) fn size(&self) -> u64 {
-        let value = u64::from(self.value_len);
+        let value = self.value_len;
         let blocks = value.div_ceil(BLOCK as u64) * CHECKSUM as u64 + padded(value);
         self.body() + if self.kind == Kind::Large { blocks } else { 0 }
     }
@@ -152,15 +179,21 @@ impl Head {
     /// Where in the record the key ends.
     #[inline]
     pub(crate) fn key_end(&self) -> usize {
-        HEAD + self.key_len as usize
+        HEAD + usize_of(self.key_len)
     }
 
     /// Writes the 24 bytes, the checksum excepted.
     fn write(&self, bytes: &mut [u8]) {
         bytes[CHECKSUM..CONTENT].copy_from_slice(&self.meta().to_le_bytes());
-        bytes[CONTENT..CONTENT + 4].copy_from_slice(&self.key_len.to_le_bytes());
-        bytes[CONTENT + 4..HEAD].copy_from_slice(&self.value_len.to_le_bytes());
+        bytes[CONTENT..CONTENT + 4].copy_from_slice(&self.key_len.to_le_bytes()[..4]);
+        bytes[CONTENT + 4..HEAD].copy_from_slice(&self.value_len.to_le_bytes()[..4]);
     }
+}
+
+/// Whether a value of so many bytes is in blocks.
+#[inline]
+fn is_large(value_len: u64) -> bool {
+    value_len > BLOCK as u64
 }
 
 /// The next multiple of 8.
@@ -203,14 +236,12 @@ pub(crate) fn seal(bytes: &mut [u8], head: &Head, place: &Place) {
     let body = usize_of(head.body());
     let checksum = place.checksum(head.meta(), &bytes[CONTENT..body]);
     bytes[..CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
-    if head.kind == Kind::Large {
-        let mut at = body;
-        for block in block_sizes(head) {
-            if let Some(block_bytes) = bytes.get_mut(at..at + block.stored) {
-                seal_block(block_bytes, &place.plus(at as u64));
-            }
-            at += block.stored;
+    let mut at = body;
+    for block in block_sizes(head) {
+        if let Some(block_bytes) = bytes.get_mut(at..at + block.stored) {
+            seal_block(block_bytes, &place.plus(at as u64));
         }
+        at += block.stored;
     }
 }
 
@@ -242,9 +273,9 @@ pub(crate) struct BlockSize {
     pub(crate) stored: usize,
 }
 
-/// The blocks of a large value in order.
+/// The blocks of a large value in order; none of another value.
 pub(crate) fn block_sizes(head: &Head) -> impl Iterator<Item = BlockSize> + use<> {
-    let value = head.value_len as usize;
+    let value = if head.kind == Kind::Large { usize_of(head.value_len) } else { 0 };
     (0..value).step_by(BLOCK).map(move |start| block_size(value - start))
 }
 

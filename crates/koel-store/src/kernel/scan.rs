@@ -39,7 +39,8 @@ impl<'a> Found<'a> {
 
     /// The value; nothing of a large one.
     pub(crate) fn value(&self) -> &'a [u8] {
-        let len = if self.head.kind == Kind::Large { 0 } else { self.head.value_len as usize };
+        let len =
+            if self.head.kind == Kind::Large { 0 } else { record::usize_of(self.head.value_len) };
         &self.body[self.head.key_end()..][..len]
     }
 }
@@ -82,9 +83,7 @@ impl Scan {
         if !record::is_sound(self.bytes(offset, body)?, &head, &segment.place(offset)) {
             return Err(damaged("the checksum of a record does not match"));
         }
-        if head.kind == Kind::Large {
-            self.check_blocks(&head)?;
-        }
+        self.check_blocks(&head)?;
         self.at = offset + head.size();
         self.sequence = head.sequence;
         let from = record::usize_of(offset - self.start);

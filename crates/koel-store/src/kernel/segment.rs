@@ -9,6 +9,7 @@
 //!
 //! Numbers are never used twice, so neither are names. Where the records end is not in the file: the manifest knows it of every segment but the one being written.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,6 +19,9 @@ use super::access::{read_up_to, u32_at, u64_at, write_all};
 use super::files::{File, Folder};
 use super::record::{self, Head, Place};
 use crate::Error;
+
+/// How many bytes a segment may have, unless one record alone has more.
+pub(crate) const SIZES: RangeInclusive<u64> = 4 << 10..=16 << 30;
 
 /// Where the first record starts.
 pub(crate) const FIRST: u64 = 40;

@@ -3,7 +3,7 @@
 //! A batch is the records as they will lie in the log, without sequences and checksums; the writer copies and seals them.
 
 use crate::Error;
-use crate::kernel::record::{self, Head, Kind};
+use crate::kernel::record::{self, Head};
 
 /// A list of writes, in order; the last one of a key counts. Reusable after [`clear`](Self::clear).
 ///
@@ -38,7 +38,7 @@ impl Batch {
     /// Adds a write of `value` under `key`.
     ///
     /// # Errors
-    /// [`Error::TooLong`] where one of them has more than 2^32 - 1 bytes.
+    /// [`Error::TooLong`] where one of them has more than 4 GiB, 2^32 bytes.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<&mut Self, Error> {
         let head = Head::of_value(length("key", key.len())?, length("value", value.len())?);
         Ok(self.add(head, key, value))
@@ -47,11 +47,9 @@ impl Batch {
     /// Adds a removal of `key`.
     ///
     /// # Errors
-    /// [`Error::TooLong`] where it has more than 2^32 - 1 bytes.
+    /// [`Error::TooLong`] where it has more than 4 GiB, 2^32 bytes.
     pub fn delete(&mut self, key: &[u8]) -> Result<&mut Self, Error> {
-        let key_len = length("key", key.len())?;
-        let head = Head { kind: Kind::Tombstone, more: false, sequence: 0, key_len, value_len: 0 };
-        Ok(self.add(head, key, &[]))
+        Ok(self.add(Head::of_tombstone(length("key", key.len())?), key, &[]))
     }
 
     /// Writes in the batch.
@@ -87,13 +85,14 @@ impl Batch {
 
     fn add(&mut self, head: Head, key: &[u8], value: &[u8]) -> &mut Self {
         self.records.push(Planned { start: self.bytes.len(), head });
+        self.bytes.reserve(record::usize_of(head.size()));
         record::append(&mut self.bytes, &head, key, value);
         self
     }
 }
 
-/// The length of a key or a value, as a record has it.
-pub(super) fn length(what: &'static str, len: impl TryInto<u64>) -> Result<u32, Error> {
+/// The length of a key or a value, if a record can have it.
+pub(super) fn length(what: &'static str, len: impl TryInto<u64>) -> Result<u64, Error> {
     let len = len.try_into().unwrap_or(u64::MAX);
-    u32::try_from(len).map_err(|_| Error::TooLong { what, len })
+    if len <= record::LONGEST { Ok(len) } else { Err(Error::TooLong { what, len }) }
 }

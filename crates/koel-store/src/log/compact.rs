@@ -253,9 +253,7 @@ impl Output {
         let start = self.buffer.len();
         self.buffer.extend_from_slice(found.body);
         record::seal(&mut self.buffer[start..], &head, &self.segment.place(offset));
-        if head.kind == Kind::Large {
-            self.take_blocks(from, found)?;
-        }
+        self.take_blocks(from, found)?;
         let note = Note::new(hash, offset, &head);
         if note.is_tombstone() {
             self.segment.add_tombstones(note.size());

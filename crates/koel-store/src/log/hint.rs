@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::kernel::access::{read_whole, u32_at, u64_at, write_all};
 use crate::kernel::files::Folder;
-use crate::kernel::record::{Head, Kind, UNIT};
+use crate::kernel::record::{Head, Kind, SEQUENCES, UNIT};
 use crate::kernel::segment::{FIRST, Segment};
 
 const MAGIC: [u8; 8] = *b"koelhnt\n";
@@ -114,7 +114,7 @@ pub(super) fn read(folder: &dyn Folder, segment: &Segment) -> Option<Hint> {
     let [salt, number, covered, sequence, count] =
         [16, 24, 32, 40, 48].map(|at| u64_at(&bytes, at));
     let of_segment = salt == segment.place(0).salt && number == segment.number;
-    let inside = (FIRST..=segment.end()).contains(&covered);
+    let inside = (FIRST..=segment.end()).contains(&covered) && sequence < SEQUENCES;
     let notes = bytes[HEADER..content].chunks_exact(NOTE);
     if !of_segment || !inside || notes.len() as u64 != count || !notes.remainder().is_empty() {
         return None;
@@ -124,7 +124,14 @@ pub(super) fn read(folder: &dyn Folder, segment: &Segment) -> Option<Hint> {
         unit: u32_at(bytes, 8),
         units: u32_at(bytes, 12),
     };
-    Some(Hint { notes: notes.map(note).collect(), covered, sequence })
+    let notes: Notes = notes.map(note).collect();
+    let mut end = FIRST;
+    let follows = |note: &Note| {
+        let in_order = note.offset() >= end;
+        end = note.offset() + note.size();
+        in_order
+    };
+    (notes.iter().all(follows) && end <= covered).then_some(Hint { notes, covered, sequence })
 }
 
 #[cfg(test)]
@@ -138,11 +145,12 @@ mod tests {
         let temporary = tempfile::tempdir()?;
         let folder = DiskFolder::new(temporary.path())?;
         let segment = Segment::create(&folder, 1, 2)?;
-        segment.set_end(4096);
+        const END: u64 = 4_000_488_400;
+        segment.set_end(END);
         segment.saw(9);
         let value = Note::new(11, 40, &Head::of_value(3, 4_000_000_000));
-        let tombstone = Head { kind: Kind::Tombstone, ..Head::of_value(5, 0) };
-        let notes = [value, Note::new(12, 128, &tombstone)];
+        let tombstone = Head::of_tombstone(5);
+        let notes = [value, Note::new(12, 4_000_488_360, &tombstone)];
         assert_eq!(
             (value.offset(), value.size(), value.is_tombstone()),
             (40, 4_000_488_320, false)
@@ -151,10 +159,10 @@ mod tests {
         assert!(read(&folder, &segment).is_none());
         write(&folder, &segment, &notes);
         let hint = read(&folder, &segment).expect("a hint");
-        assert_eq!((hint.notes, hint.covered, hint.sequence), (notes.to_vec(), 4096, 9));
-        segment.set_end(4095);
+        assert_eq!((hint.notes, hint.covered, hint.sequence), (notes.to_vec(), END, 9));
+        segment.set_end(END - 1);
         assert!(read(&folder, &segment).is_none(), "it covers more than there is");
-        segment.set_end(5000);
+        segment.set_end(END + 904);
         assert!(read(&folder, &segment).is_some(), "it covers less");
         let path = temporary.path().join(name_of(2));
         let bytes = std::fs::read(&path)?;

@@ -16,11 +16,17 @@ pub struct Iter<'a> {
     /// How many segments were begun.
     begun: usize,
     current: Option<(Arc<Segment>, Scan)>,
+    /// Bytes of the segments that were read to their end.
+    passed: u64,
+    /// Bytes of all segments.
+    all: u64,
 }
 
 impl<'a> Iter<'a> {
     pub(super) fn new(store: &'a Store) -> Self {
-        Self { view: View::new(store), begun: 0, current: None }
+        let view = View::new(store);
+        let all = view.segments.iter().map(|(_, end)| end).sum();
+        Self { view, begun: 0, current: None, passed: 0, all }
     }
 
     /// The next live record, as `take` wants it.
@@ -50,6 +56,7 @@ impl<'a> Iter<'a> {
                 continue;
             };
             let Some(found) = scan.next()? else {
+                self.passed += scan.offset();
                 self.current = None;
                 continue;
             };
@@ -66,7 +73,7 @@ fn value_of(segment: &Segment, found: &Found<'_>) -> Result<Vec<u8>, Error> {
     if head.kind == Kind::Value {
         return Ok(found.value().to_vec());
     }
-    let mut value = Vec::with_capacity(head.value_len as usize);
+    let mut value = Vec::with_capacity(record::usize_of(head.value_len));
     let (mut at, mut buffer) = (offset + head.body(), Vec::new());
     for block in record::block_sizes(&head) {
         segment.block(at, block, &mut buffer)?;
@@ -92,6 +99,12 @@ pub struct Keys<'a>(Iter<'a>);
 impl<'a> Keys<'a> {
     pub(super) fn new(store: &'a Store) -> Self {
         Self(Iter::new(store))
+    }
+
+    /// How many bytes of the log were read so far, of how many.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        let begun = self.0.current.as_ref().map_or(0, |(_, scan)| scan.offset());
+        (self.0.passed + begun, self.0.all)
     }
 }
 

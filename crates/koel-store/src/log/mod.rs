@@ -37,6 +37,7 @@ use std::thread::JoinHandle;
 
 use crate::Error;
 use crate::kernel::files::Folder;
+use crate::kernel::pool::Pool;
 
 pub use batch::Batch;
 pub use compact::Compacted;
@@ -77,10 +78,10 @@ use store::{Call, Store};
 /// silently missing. What a crash tore off is reported by [`opened`](Self::opened).
 ///
 /// # What it does not do
-/// Keys have no order: there are no ranges. One process at a time has it open. Keys and values of up to 2^32 - 1 bytes.
+/// Keys have no order: there are no ranges. One process at a time has it open. Keys and values of 0 bytes to 4 GiB.
 ///
 /// # Cost
-/// `get` of a present key: one read of a file, of an absent one: none, but for less than one in 100,000. `put`: one write, and a read where a key is overwritten. All methods take
+/// `get` of a present key: one read of a file, of an absent one: none, but for less than one in 100,000. `put`: one write, of a value above 64 KiB one for each 256 KiB, and a read where a key is overwritten. All methods take
 /// `&self`; reads wait for nobody, writes for one another. A write that was not acknowledged yet may already be seen.
 #[derive(Debug)]
 pub struct LogStore {
@@ -111,6 +112,7 @@ impl LogStore {
     }
 
     fn open_in(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
+        let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.open_files));
         let lock = folder.lock().map_err(|error| match error.kind() {
             std::io::ErrorKind::WouldBlock => Error::Locked,
             _ => Error::io("lock", "the folder")(error),
@@ -154,9 +156,7 @@ impl LogStore {
     /// # Errors
     /// [`Error::Poisoned`] once a write has failed, [`Error::TooLong`], [`Error::Damaged`] where the record it replaces is, those of the system.
     pub fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        batch.put(key, value)?;
-        self.store.write(&batch, durability)
+        self.store.put(key, value, durability)
     }
 
     /// Gives `key` the value of `len` bytes that `value` yields, in constant memory. Other writes wait until it has been read, so spool what comes slowly.
@@ -214,8 +214,16 @@ impl LogStore {
     /// # Errors
     /// [`Error::Damaged`] where a record to be copied is, [`Error::Poisoned`] once a write has failed, those of the system.
     pub fn compact(&self) -> Result<Compacted, Error> {
+        self.compact_and_tell(|_| ())
+    }
+
+    /// [`compact`](Self::compact); `copied` is told of the bytes of each record that is copied.
+    pub(crate) fn compact_and_tell(&self, mut copied: impl FnMut(u64)) -> Result<Compacted, Error> {
         self.store.seal_for_compaction()?;
-        self.store.compact(Policy::THOROUGH, &mut |_, _| true)
+        self.store.compact(Policy::THOROUGH, &mut |_, bytes| {
+            copied(bytes);
+            true
+        })
     }
 
     /// Reads everything, and checks all there is to check. O(bytes); reads and writes go on meanwhile. `progress` is told how many bytes were read, of how many.

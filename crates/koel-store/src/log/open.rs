@@ -25,7 +25,7 @@ use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::manifest::{self, Entry, Manifest};
 use crate::kernel::poison::Poison;
-use crate::kernel::record::Kind;
+use crate::kernel::record::{self, Kind};
 use crate::kernel::scan::{Scan, furthest_mark};
 use crate::kernel::segment::{self, FIRST, Segment};
 
@@ -67,12 +67,15 @@ impl Store {
             None => create(&*folder, options)?,
         };
         let names = folder.list().map_err(Error::io("list", "the folder"))?;
+        let segments = open_segments(&*folder, &manifest)?;
+        // A record has a head at least.
+        let most = segments.iter().map(|segment| segment.end()).sum::<u64>() / record::HEAD as u64;
         let mut store = Self {
             salt: manifest.salt,
             seed: manifest.seed,
             segment_bytes: manifest.segment_bytes,
             segments: Segments::new(manifest.segment_bytes),
-            index: Index::new(options.expected_keys.max(manifest.keys)),
+            index: Index::new(options.expected_keys.max(manifest.keys.min(most))),
             compacting: Mutex::default(),
             compaction_failed: Mutex::default(),
             moving: RwLock::default(),
@@ -91,7 +94,7 @@ impl Store {
             folder,
         };
         store.opened.removed = store.remove_leftovers(&names, &manifest)?;
-        store.recover(&manifest)?;
+        store.recover(&manifest, &segments)?;
         Ok(store)
     }
 
@@ -113,13 +116,9 @@ impl Store {
         Ok(left)
     }
 
-    fn recover(&mut self, manifest: &Manifest) -> Result<(), Error> {
-        let mut segments = Vec::new();
-        for entry in &manifest.segments {
-            let segment = Segment::open(&*self.folder, self.salt, entry.number)?;
-            segment.set_cleaned(entry.cleaned);
-            segments.push(Arc::new(segment));
-            self.segments.push(segments[segments.len() - 1].clone());
+    fn recover(&mut self, manifest: &Manifest, segments: &[Arc<Segment>]) -> Result<(), Error> {
+        for segment in segments {
+            self.segments.push(segment.clone());
         }
         for (i, (segment, entry)) in segments.iter().zip(&manifest.segments).enumerate() {
             let is_last = i + 1 == segments.len();
@@ -250,6 +249,16 @@ impl Store {
             None => self.locate(&self.key_at(segment, note.offset())?, note.hash),
         }
     }
+}
+
+/// The segments that the manifest names.
+fn open_segments(folder: &dyn Folder, manifest: &Manifest) -> Result<Vec<Arc<Segment>>, Error> {
+    let open = |entry: &Entry| {
+        let segment = Segment::open(folder, manifest.salt, entry.number)?;
+        segment.set_cleaned(entry.cleaned);
+        Ok(Arc::new(segment))
+    };
+    manifest.segments.iter().map(open).collect()
 }
 
 /// Counts a record, entered or not.

@@ -8,6 +8,7 @@ use crate::Error;
 use crate::kernel::disk::DiskFolder;
 use crate::kernel::files::Folder;
 use crate::kernel::record::UNIT;
+use crate::kernel::segment::SIZES;
 
 /// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +33,7 @@ pub enum Durability {
 pub struct Options {
     pub(super) segment_bytes: u64,
     pub(super) expected_keys: u64,
+    pub(super) open_files: usize,
     pub(super) background: bool,
     pub(super) compaction_rate: u64,
     pub(super) seed: Option<u64>,
@@ -42,6 +44,7 @@ impl Default for Options {
         Self {
             segment_bytes: 128 << 20,
             expected_keys: 0,
+            open_files: 128,
             background: true,
             compaction_rate: 64 << 20,
             seed: None,
@@ -51,10 +54,10 @@ impl Default for Options {
 
 impl Options {
     /// Bytes of a segment, 4 KiB to 16 GiB; 128 MiB unless set. It is a property of the store: one that exists keeps what it was created with.
-    /// Each is one open file, and one sync that writers wait for when it is full; smaller ones give space back sooner.
+    /// Each is one file, and one sync that writers wait for when it is full; smaller ones give space back sooner.
     #[must_use]
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
-        self.segment_bytes = bytes.clamp(4 << 10, 16 << 30).next_multiple_of(UNIT);
+        self.segment_bytes = bytes.clamp(*SIZES.start(), *SIZES.end()).next_multiple_of(UNIT);
         self
     }
 
@@ -62,6 +65,14 @@ impl Options {
     #[must_use]
     pub fn expected_keys(mut self, keys: u64) -> Self {
         self.expected_keys = keys;
+        self
+    }
+
+    /// How many files the store has open at most, but for a few at moments; 128 unless set. A read of a segment whose file is closed opens it, which takes a few microseconds: where more than 16 GiB,
+    /// in segments of 128 MiB, are read at random, and the system allows more files (`ulimit -n`), more are faster.
+    #[must_use]
+    pub fn open_files(mut self, files: usize) -> Self {
+        self.open_files = files;
         self
     }
 

@@ -80,7 +80,7 @@ impl Store {
         loop {
             let generation = self.segments.generation();
             let mut failure = None;
-            for location in self.index.look_up(hash) {
+            for location in self.index.candidates(hash) {
                 let Some((segment, offset)) = self.segments.at(location) else { continue };
                 self.index.count_read(hash);
                 match compare(&segment, location, offset, key, &take) {
@@ -123,6 +123,6 @@ fn compare<R>(
 impl Hit<'_> {
     /// The value, unless it is large.
     pub(super) fn value(&self) -> &[u8] {
-        &self.body[self.head.key_end()..][..self.head.value_len as usize]
+        &self.body[self.head.key_end()..][..record::usize_of(self.head.value_len)]
     }
 }

@@ -26,9 +26,7 @@ pub struct Stats {
     pub appended_bytes: u64,
     /// Bytes that compaction wrote since the store was opened.
     pub compacted_bytes: u64,
-    /// Keys looked up since the store was opened, to read or to write.
-    pub lookups: u64,
-    /// Records read from files for that.
+    /// Records read from files since the store was opened, to see whether they are those of a key.
     pub reads: u64,
     /// A write failed, and no more are taken.
     pub poisoned: bool,
@@ -42,7 +40,6 @@ impl Store {
         let counts = [&self.counts.user, &self.counts.appended, &self.counts.compacted];
         let [user_bytes, appended_bytes, compacted_bytes] =
             counts.map(|count| count.load(Ordering::Relaxed));
-        let (lookups, reads) = self.index.counts();
         Stats {
             keys: self.index.len(),
             index_bytes: self.index.bytes(),
@@ -53,8 +50,7 @@ impl Store {
             user_bytes,
             appended_bytes,
             compacted_bytes,
-            lookups,
-            reads,
+            reads: self.index.reads(),
             poisoned: self.poison.is_set(),
             compaction_failed: lock(&self.compaction_failed).clone(),
         }

@@ -66,6 +66,7 @@ pub(super) struct Writer {
     pub(super) notes: Notes,
     /// Iterators that want to know which records stop being live.
     pub(super) watches: Vec<Weak<Watch>>,
+    /// Where records are made, kept from one write to the next.
     pub(super) buffer: Vec<u8>,
 }
 
@@ -170,5 +171,12 @@ impl Writer {
             segment: active.number,
             offset: active.end(),
         })
+    }
+
+    /// Keeps a buffer for the next write, but no more than a MiB of it.
+    pub(super) fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        buffer.shrink_to(1 << 20);
+        self.buffer = buffer;
     }
 }

@@ -27,13 +27,13 @@ pub struct ValueReader {
 
 impl ValueReader {
     pub(super) fn new(hit: &Hit<'_>) -> Self {
-        let len = hit.head.value_len as usize;
+        let len = record::usize_of(hit.head.value_len);
         let large = hit.head.kind == Kind::Large;
         let block = if large { Vec::new() } else { hit.value().to_vec() };
         Self {
             segment: hit.segment.clone(),
             offset: hit.offset + hit.head.body(),
-            len: len as u64,
+            len: hit.head.value_len,
             left: if large { len } else { 0 },
             from: 0,
             to: block.len(),

@@ -1,14 +1,14 @@
 //! Writing: room at the end of the log, records sealed and written there, and only then the index.
 //!
 //! * What the index will need to know (is the key there, and where?) is read *before* anything is written, so an unreadable record refuses the write and nothing has happened.
-//! * One write per batch. The index changes under the lock of the writer, so it follows the order of the log.
+//! * One write per batch, and per record on its own, unless its value is large: that goes in pieces. The index changes under the lock of the writer, so it follows the order of the log.
 //! * Group commit: who needs a sync waits for the lock `syncing`. The first one syncs everything written so far, by anybody; whoever waited meanwhile finds
 //!   their write durable and leaves.
 //! * A mark goes in front of the first write after a sync, so that recovery knows what had been durable (`open.rs`).
 //! * A segment is full when the next write would pass its size; one with a single record may be larger. It is synced before the next one begins, so only the last segment can have a torn end.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -24,6 +24,16 @@ use crate::kernel::segment::{FIRST, Segment};
 
 /// Bytes of a mark.
 const MARK: u64 = 32;
+
+/// A record to be written on its own.
+struct One<'a> {
+    head: Head,
+    key: &'a [u8],
+    /// The value, unless it is large.
+    value: &'a [u8],
+    /// Yields the value if it is large.
+    source: &'a mut dyn Read,
+}
 
 /// What a record of a batch takes the place of.
 enum Before {
@@ -47,19 +57,21 @@ impl Store {
         self.settle(position, durability)
     }
 
+    pub(super) fn put(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        durability: Durability,
+    ) -> Result<(), Error> {
+        let head = Head::of_value(length("key", key.len())?, length("value", value.len())?);
+        let large = head.kind == Kind::Large;
+        let (value, mut source) = if large { (&[][..], value) } else { (value, &[][..]) };
+        self.write_one(One { head, key, value, source: &mut source }, durability).map(drop)
+    }
+
     pub(super) fn delete(&self, key: &[u8], durability: Durability) -> Result<bool, Error> {
-        let mut batch = Batch::new();
-        batch.delete(key)?;
-        let (was_there, position) = {
-            let mut writer = lock(&self.writer);
-            self.poison.check()?;
-            let was_there = self.locate(key, self.hash(key))?.is_some();
-            let position =
-                if was_there { self.append(&mut writer, &batch)? } else { writer.position() };
-            (was_there, position)
-        };
-        self.settle(position, durability)?;
-        Ok(was_there)
+        let head = Head::of_tombstone(length("key", key.len())?);
+        self.write_one(One { head, key, value: &[], source: &mut io::empty() }, durability)
     }
 
     /// Writes a value of `len` bytes from a reader, in constant memory.
@@ -71,18 +83,29 @@ impl Store {
         durability: Durability,
     ) -> Result<(), Error> {
         let head = Head::of_value(length("key", key.len())?, length("value", len)?);
-        if head.kind == Kind::Value {
-            let mut value = vec![0; record::usize_of(len)];
-            source.read_exact(&mut value).map_err(|error| Error::Source { error })?;
-            let mut batch = Batch::new();
-            batch.put(key, &value)?;
-            return self.write(&batch, durability);
+        if head.kind == Kind::Large {
+            return self.write_one(One { head, key, value: &[], source }, durability).map(drop);
         }
-        let position = {
+        let mut value = vec![0; record::usize_of(len)];
+        source.read_exact(&mut value).map_err(|error| Error::Source { error })?;
+        self.put(key, &value, durability)
+    }
+
+    /// Writes one record, but no tombstone of a key that has no value: whether it had one.
+    fn write_one(&self, one: One<'_>, durability: Durability) -> Result<bool, Error> {
+        let hash = self.hash(one.key);
+        let (had_value, position) = {
             let mut writer = lock(&self.writer);
-            self.append_from(&mut writer, &head, key, source)?
+            self.poison.check()?;
+            let old = self.locate(one.key, hash)?;
+            let had_value = old.is_some();
+            if had_value || one.head.kind != Kind::Tombstone {
+                self.append_one(&mut writer, one, hash, old)?;
+            }
+            (had_value, writer.position())
         };
-        self.settle(position, durability)
+        self.settle(position, durability)?;
+        Ok(had_value)
     }
 
     /// Makes everything written so far durable.
@@ -120,9 +143,7 @@ impl Store {
         let before = self.before(batch)?;
         let active = self.make_room(writer, batch.bytes().len() as u64 + MARK)?;
         let at = active.end();
-        let mut buffer = std::mem::take(&mut writer.buffer);
-        buffer.clear();
-        self.mark_if_due(writer, &active, &mut buffer);
+        let mut buffer = self.take_buffer(writer, &active);
         let first = buffer.len();
         buffer.extend_from_slice(batch.bytes());
         for (i, planned) in batch.records().iter().enumerate() {
@@ -135,16 +156,28 @@ impl Store {
         }
         let written = active.write(&buffer, at).map_err(|error| self.poison.by(error));
         let end = at + buffer.len() as u64;
-        buffer.shrink_to(1 << 20);
-        writer.buffer = buffer;
+        writer.keep_buffer(buffer);
         written?;
-        active.saw(writer.sequence - 1);
-        active.set_end(end);
         let user = batch.records().iter().map(|planned| user_bytes(&planned.head)).sum();
-        self.counts.user.fetch_add(user, Ordering::Relaxed);
-        self.counts.appended.fetch_add(end - at, Ordering::Relaxed);
+        self.move_end(writer, &active, end, user);
         self.enter(writer, &active, at + first as u64, batch, before);
         Ok(writer.position())
+    }
+
+    /// The buffer of the writer, with nothing in it but a mark if one is due.
+    fn take_buffer(&self, writer: &mut Writer, active: &Segment) -> Vec<u8> {
+        let mut buffer = std::mem::take(&mut writer.buffer);
+        buffer.clear();
+        self.mark_if_due(writer, active, &mut buffer);
+        buffer
+    }
+
+    /// The log goes to `end` now, with so many bytes more of keys and values.
+    fn move_end(&self, writer: &Writer, active: &Segment, end: u64, user: u64) {
+        self.counts.user.fetch_add(user, Ordering::Relaxed);
+        self.counts.appended.fetch_add(end - active.end(), Ordering::Relaxed);
+        active.saw(writer.sequence - 1);
+        active.set_end(end);
     }
 
     /// What the records of a batch take the place of, with the hashes of their keys.
@@ -212,25 +245,25 @@ impl Store {
         }
     }
 
-    fn append_from(
+    /// Appends one record, and enters it into the index in place of another.
+    fn append_one(
         &self,
         writer: &mut Writer,
-        head: &Head,
-        key: &[u8],
-        source: &mut dyn Read,
-    ) -> Result<Position, Error> {
-        self.poison.check()?;
-        let hash = self.hash(key);
-        let old = self.locate(key, hash)?;
-        let active = self.make_room(writer, head.size() + MARK)?;
+        one: One<'_>,
+        hash: u64,
+        old: Option<Located>,
+    ) -> Result<(), Error> {
+        let active = self.make_room(writer, one.head.size() + MARK)?;
         let at = active.end();
-        let mut buffer = Vec::new();
-        self.mark_if_due(writer, &active, &mut buffer);
+        let mut buffer = self.take_buffer(writer, &active);
         let start = buffer.len();
-        let head = Head { sequence: writer.sequence, ..*head };
-        record::append(&mut buffer, &head, key, &[]);
-        record::seal(&mut buffer[start..], &head, &active.place(at + start as u64));
-        let end = match self.stream(&active, at, &head, buffer, source) {
+        let head = Head { sequence: writer.sequence, ..one.head };
+        record::append(&mut buffer, &head, one.key, one.value);
+        let offset = at + start as u64;
+        record::seal(&mut buffer[start..], &head, &active.place(offset));
+        let written = self.stream(&active, at, &head, &mut buffer, one.source);
+        writer.keep_buffer(buffer);
+        let end = match written {
             Ok(end) => end,
             Err(Error::Source { error }) => {
                 let cut = active.cut(at).and_then(|()| active.sync());
@@ -241,12 +274,9 @@ impl Store {
             Err(error) => return Err(self.poison.by(error)),
         };
         writer.sequence += 1;
-        active.saw(head.sequence);
-        active.set_end(end);
-        self.counts.user.fetch_add(user_bytes(&head), Ordering::Relaxed);
-        self.counts.appended.fetch_add(end - at, Ordering::Relaxed);
-        self.enter_one(writer, &active, &Note::new(hash, at + start as u64, &head), old);
-        Ok(writer.position())
+        self.move_end(writer, &active, end, user_bytes(&head));
+        self.enter_one(writer, &active, &Note::new(hash, offset, &head), old);
+        Ok(())
     }
 
     /// Writes `buffer` at `at`, and behind it the blocks of a large value: where they end.
@@ -255,23 +285,23 @@ impl Store {
         active: &Segment,
         mut at: u64,
         head: &Head,
-        mut buffer: Vec<u8>,
+        buffer: &mut Vec<u8>,
         source: &mut dyn Read,
     ) -> Result<u64, Error> {
-        let mut block_bytes = vec![0; record::BLOCK];
+        let mut block_bytes = Vec::new();
         for block in record::block_sizes(head) {
-            let content = &mut block_bytes[..block.content];
-            source.read_exact(content).map_err(|error| Error::Source { error })?;
+            block_bytes.resize(block.content, 0);
+            source.read_exact(&mut block_bytes).map_err(|error| Error::Source { error })?;
             let start = buffer.len();
-            record::append_block(&mut buffer, content);
+            record::append_block(buffer, &block_bytes);
             record::seal_block(&mut buffer[start..], &active.place(at + start as u64));
             if buffer.len() >= 4 * record::BLOCK {
-                active.write(&buffer, at)?;
+                active.write(buffer, at)?;
                 at += buffer.len() as u64;
                 buffer.clear();
             }
         }
-        active.write(&buffer, at)?;
+        active.write(buffer, at)?;
         Ok(at + buffer.len() as u64)
     }
 
@@ -334,5 +364,5 @@ impl Store {
 }
 
 fn user_bytes(head: &Head) -> u64 {
-    u64::from(head.key_len) + u64::from(head.value_len)
+    head.key_len + head.value_len
 }

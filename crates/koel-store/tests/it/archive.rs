@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use koel_store::content::{Archive, ArchiveError, Chunking};
+use koel_store::content::{Archive, ArchiveError, Chunking, Collecting};
 use koel_store::{LogStore, Options};
 use testkit::storage::{MemoryFolder, Random};
 
@@ -131,11 +131,11 @@ fn a_collection_drops_what_no_file_names_and_nothing_else() {
     archive.store().put(b"a record beside", b"1", koel_store::Durability::None).unwrap();
     archive.import("stays", &shared[..], Chunking::default()).unwrap();
     archive.import("goes", &[&shared[..], &gone].concat()[..], Chunking::default()).unwrap();
-    assert_eq!(archive.collect().unwrap().dropped, 0);
+    assert_eq!(archive.collect(|_| ()).unwrap().dropped, 0);
     let before = archive.store().stats().log_bytes;
     archive.remove("goes").unwrap();
     // 256 chunks that only this file had, and its list.
-    assert_eq!(archive.collect().unwrap().dropped, 257);
+    assert_eq!(archive.collect(|_| ()).unwrap().dropped, 257);
     let after = archive.store().stats().log_bytes;
     assert!(after < before - (3 << 20), "{before} -> {after}");
     assert!(export(&archive, "stays") == shared);
@@ -145,6 +145,28 @@ fn a_collection_drops_what_no_file_names_and_nothing_else() {
     let back = archive.import("goes", &gone[..], Chunking::default()).unwrap();
     assert_eq!(back.new_chunks, 256);
     assert!(export(&archive, "goes") == gone);
+}
+
+#[test]
+fn a_collection_tells_how_far_it_is() {
+    let archive = archive();
+    let bytes = Random::new(7).bytes(6 << 20);
+    archive.import("stays", &bytes[..2 << 20], Chunking::default()).unwrap();
+    archive.import("goes", &bytes[2 << 20..], Chunking::default()).unwrap();
+    archive.remove("goes").unwrap();
+    let log_bytes = archive.store().stats().log_bytes;
+    let (mut before, mut keys, mut copied) = (0, 0, 0);
+    let collected = archive.collect(|step| match step {
+        Collecting::Looking { read, all } => {
+            assert!(before < read && read <= all && all == log_bytes && copied == 0);
+            before = read;
+            keys += 1;
+        }
+        Collecting::Copied(bytes) => copied += bytes,
+    });
+    let compacted = collected.unwrap().compacted;
+    assert!(before > log_bytes - (1 << 20) && keys > 384, "{before} of {log_bytes}, {keys} keys");
+    assert!(copied > 0 && copied < compacted.written, "{copied}, {compacted:?}");
 }
 
 /// A reader that fails after some bytes.
@@ -244,7 +266,7 @@ fn several_threads_import_export_and_collect() {
                     assert!(export(archive, &name) == bytes);
                     if round % 5 == thread {
                         archive.remove(&name).unwrap();
-                        archive.collect().unwrap();
+                        archive.collect(|_| ()).unwrap();
                     }
                 }
             });

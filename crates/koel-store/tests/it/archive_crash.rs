@@ -50,7 +50,7 @@ fn step(
             let there = after.remove(&name).is_some();
             archive.remove(&name).map(|removed| assert_eq!(removed, there))
         }
-        _ => archive.collect().map(drop),
+        _ => archive.collect(|_| ()).map(drop),
     };
     (after, done)
 }

@@ -1,6 +1,10 @@
 //! On the real file system: one store at a time, and clear words where there can be none.
 
+use std::io::{self, Read};
+
 use koel_store::{Durability, Error, LogStore};
+
+use crate::trial::{count, report};
 
 #[test]
 fn a_folder_has_one_store_at_a_time() {
@@ -28,4 +32,38 @@ fn a_store_that_cannot_be_is_told_in_a_line() {
     let text = LogStore::open(&strange).unwrap_err().to_string();
     assert!(text.contains("MANIFEST") && text.lines().count() == 1, "{text}");
     assert_eq!(std::fs::read(strange.join("MANIFEST")).unwrap(), b"something else");
+}
+
+/// Only in the full run.
+#[test]
+fn a_value_of_four_gibibytes_comes_back_and_a_longer_one_is_refused() {
+    const LONGEST: u64 = 4 << 30;
+    let folder = tempfile::tempdir().unwrap();
+    let store = LogStore::open(folder.path()).unwrap();
+    let put = |len| {
+        let value = io::repeat(7).take(len);
+        store.put_reader(b"key", len, value, Durability::None)
+    };
+    let text = put(LONGEST + 1).unwrap_err().to_string();
+    assert!(text.contains("4 GiB") && text.lines().count() == 1, "{text}");
+    if count(0, 1) == 0 {
+        return;
+    }
+    put(LONGEST).unwrap();
+    store.close().unwrap();
+    let store = LogStore::open(folder.path()).unwrap();
+    let mut value = store.get_reader(b"key").unwrap().unwrap();
+    assert_eq!(value.len(), LONGEST);
+    let (mut piece, mut read) = (vec![0; 1 << 16], 0);
+    loop {
+        match value.read(&mut piece).unwrap() {
+            0 => break,
+            count => {
+                assert!(piece[..count].iter().all(|&byte| byte == 7));
+                read += count as u64;
+            }
+        }
+    }
+    assert_eq!(read, LONGEST);
+    report("longest", &format!("a value of {read} bytes, equal"));
 }

@@ -9,6 +9,7 @@ mod archive;
 mod archive_crash;
 mod crash;
 mod damage;
+mod descriptors;
 mod disk;
 mod faults;
 mod kill;

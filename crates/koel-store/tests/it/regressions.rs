@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use koel_store::{Durability, LogStore, Options};
+use koel_store::{Durability, Error, LogStore, Options};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder};
+use testkit::stores::{Files, seal};
 
 fn open(folder: impl koel_store::files::Folder + 'static) -> LogStore {
     let options = Options::default().segment_bytes(8192).background_compaction(false).seed(1);
@@ -70,5 +71,73 @@ fn a_compaction_makes_durable_what_it_drops_values_for() {
                 assert!(crashed.get(&key.to_le_bytes()).unwrap().is_some(), "{key} after {number}");
             }
         }
+    }
+}
+
+/// A closed store of twenty keys, with some fields of 8 bytes changed in the file whose name ends so, and a right checksum.
+fn changed(suffix: &str, fields: &[(usize, u64)]) -> Result<LogStore, Error> {
+    let folder = MemoryFolder::new();
+    let store = open(folder.clone());
+    for key in 0..20_u8 {
+        store.put(&[key], b"value", Durability::None).unwrap();
+    }
+    store.close().unwrap();
+    let mut files: Files = folder.contents();
+    let file = files.iter_mut().find(|(name, _)| name.ends_with(suffix)).unwrap().1;
+    for (at, number) in fields {
+        file[*at..at + 8].copy_from_slice(&number.to_le_bytes());
+    }
+    seal(&mut files);
+    let options = Options::default().background_compaction(false);
+    options.open_in(Arc::new(MemoryFolder::with(files)))
+}
+
+/// Found by fuzzing: room in the index for as many keys as the manifest said, 2^64 of them.
+#[test]
+fn a_manifest_reserves_no_more_memory_than_its_log_has_keys_for() {
+    for keys in [1 << 40, u64::MAX] {
+        let store = changed("MANIFEST", &[(56, keys)]).unwrap();
+        assert_eq!((store.stats().keys, store.iter().count()), (20, 20));
+        assert!(store.stats().index_bytes < 1 << 20);
+    }
+}
+
+/// Found by reading, beside the fuzz target `store`: a division by the segments that the index can name, 0 of that size.
+#[test]
+fn a_manifest_with_segments_that_no_store_has_is_refused() {
+    for bytes in [8, 4088, (16 << 30) + 8, 1 << 63] {
+        let refused = changed("MANIFEST", &[(32, bytes)]);
+        assert!(matches!(refused, Err(Error::Damaged { .. })), "{bytes}: {refused:?}");
+    }
+}
+
+/// Found by reading, beside the fuzz target `store`: the sequence after the greatest number of 64 bits, while a record has 56.
+#[test]
+fn a_sequence_that_no_record_can_have_is_refused_in_a_manifest_and_ignored_in_a_hint() {
+    for sequence in [1 << 56, u64::MAX] {
+        let refused = changed("MANIFEST", &[(40, sequence)]);
+        assert!(matches!(refused, Err(Error::Damaged { .. })), "{sequence}: {refused:?}");
+        let store = changed(".hint", &[(40, sequence)]).unwrap();
+        assert_eq!((store.opened().hinted, store.iter().count()), (0, 20));
+    }
+}
+
+/// The number of a segment would have been that of the next new one.
+#[test]
+fn a_manifest_whose_numbers_are_not_its_own_is_refused() {
+    for number in [0, 1] {
+        let refused = changed("MANIFEST", &[(48, number)]);
+        assert!(matches!(refused, Err(Error::Damaged { .. })), "{number}: {refused:?}");
+    }
+}
+
+/// Found by reading, beside the fuzz target `store`: a note of a place behind the segment became a location that the index has no bits for.
+#[test]
+fn a_hint_with_notes_outside_of_its_segment_or_not_in_order_is_ignored() {
+    let note = |offset: u64| offset / 8 + (8 << 32);
+    let second = 56 + 16 + 8;
+    for offset in [0, 32, 40, 1 << 33, u64::from(u32::MAX) * 8] {
+        let store = changed(".hint", &[(second, note(offset))]).unwrap();
+        assert_eq!((store.opened().hinted, store.iter().count()), (0, 20), "{offset}");
     }
 }

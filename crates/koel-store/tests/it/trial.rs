@@ -27,11 +27,13 @@ pub(crate) fn report(name: &str, what: &str) {
     println!("reliability {name}: seed {}, {what}", first_seed());
 }
 
-/// Options that reach rare paths: small segments, nothing in the background.
+/// Options that reach rare paths: small segments, few open files, nothing in the background.
 pub(crate) fn small(seed: u64) -> Options {
     let mut random = Random::new(seed);
     let segment = [4096, 8192, 20_000, 65_536][random.below(4)];
-    Options::default().seed(seed).segment_bytes(segment).background_compaction(false)
+    let open_files = [1, 2, 5, 128][random.below(4)];
+    let options = Options::default().seed(seed).segment_bytes(segment).open_files(open_files);
+    options.background_compaction(false)
 }
 
 /// A store, the history of its writes, and the program that goes on.

@@ -1,11 +1,13 @@
 //! `koel store gc`: drops the chunks of removed files, and rewrites segments that hold much that is dead.
 #![forbid(unsafe_code)]
 
+use koel_store::content::{Archive, ArchiveError, Collected, Collecting};
 use serde_json::json;
 
 use super::database::Database;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, grouped};
 
 #[derive(Debug, clap::Args)]
@@ -25,7 +27,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let archive = db.archive()?;
     let before = archive.store().stats().log_bytes;
-    let collected = archive.collect().map_err(|error| db.archive_failure(error))?;
+    let collected = collect(&archive, before).map_err(|error| db.archive_failure(error))?;
     let after = archive.store().stats().log_bytes;
     db.close(archive.into_store())?;
     let report = if args.json {
@@ -42,4 +44,24 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     output::print(&report)?;
     Ok(Outcome::Done)
+}
+
+/// Collects, with a bar for each half: the store is read, then what stays of it is copied.
+fn collect(archive: &Archive, log_bytes: u64) -> Result<Collected, ArchiveError> {
+    let start = |label, total| Progress::start(label, total, Stdout::Silent);
+    let (mut progress, mut seen) = (start("looking for chunks", Some(log_bytes)), 0);
+    let mut compacting = false;
+    archive.collect(|step| match step {
+        Collecting::Looking { read, .. } => {
+            progress.advance(read - seen);
+            seen = read;
+        }
+        Collecting::Copied(bytes) => {
+            if !compacting {
+                progress = start("compacting", None);
+                compacting = true;
+            }
+            progress.advance(bytes);
+        }
+    })
 }

@@ -16,7 +16,8 @@ use crate::failure::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without a value and without -f, the value is what standard input yields, to the last byte.
+Without a value and without -f, the value is what standard input yields, to the last byte. A value has at most
+4 GiB; `koel store import` takes larger files.
 
 Examples:
   koel store put greeting hello --db notes

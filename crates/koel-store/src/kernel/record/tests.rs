@@ -28,15 +28,36 @@ fn passes(bytes: &[u8], place: &Place) -> bool {
 
 fn heads() -> Vec<(Head, Vec<u8>, Vec<u8>)> {
     let mut all = Vec::new();
-    for key_len in [0_u32, 1, 7, 8, 9] {
-        for value_len in [0_u32, 1, 8, 100, 65_536, 65_537, 131_072, 200_001] {
-            let head = Head { sequence: 77, more: true, ..Head::of_value(key_len, value_len) };
-            all.push((head, vec![b'k'; key_len as usize], vec![b'v'; value_len as usize]));
+    for key_len in [0_usize, 1, 7, 8, 9] {
+        for value_len in [0_usize, 1, 8, 100, 65_536, 65_537, 131_072, 200_001] {
+            let head = Head {
+                sequence: 77,
+                more: true,
+                ..Head::of_value(key_len as u64, value_len as u64)
+            };
+            all.push((head, vec![b'k'; key_len], vec![b'v'; value_len]));
         }
-        let head = Head { kind: Kind::Tombstone, more: false, sequence: 1, key_len, value_len: 0 };
-        all.push((head, vec![b'k'; key_len as usize], vec![]));
+        let head = Head { sequence: 1, ..Head::of_tombstone(key_len as u64) };
+        all.push((head, vec![b'k'; key_len], vec![]));
     }
     all
+}
+
+#[test]
+fn four_gibibytes_are_the_most_that_a_head_can_say() {
+    let lens = [(LONGEST, 0), (0, LONGEST), (LONGEST, LONGEST), (LONGEST - 1, LONGEST - 1)];
+    for (key_len, value_len) in lens {
+        let mut bytes = [0; HEAD];
+        let head = Head { sequence: 1, ..Head::of_value(key_len, value_len) };
+        head.write(&mut bytes);
+        assert_eq!(Head::read(&bytes), Some(head));
+        assert!(head.size() >= key_len + value_len);
+        for (at, len) in [(CONTENT, key_len), (CONTENT + 4, value_len)] {
+            let mut longer = bytes;
+            longer[at] = 1;
+            assert_eq!(Head::read(&longer).is_none(), len == LONGEST, "{key_len}, {value_len}");
+        }
+    }
 }
 
 #[test]

@@ -7,10 +7,10 @@ use crate::kernel::disk::DiskFolder;
 fn segment(folder: &DiskFolder, number: u64) -> Result<(Arc<Segment>, Vec<u64>), Error> {
     let segment = Segment::create(folder, 5, number)?;
     let (mut bytes, mut starts) = (Vec::new(), Vec::new());
-    for (sequence, len) in (1..).zip([0_u32, 100, 3000, 70_000, 2_000_000, 5, 0]) {
+    for (sequence, len) in (1..).zip([0_usize, 100, 3000, 70_000, 2_000_000, 5, 0]) {
         let offset = FIRST + bytes.len() as u64;
-        let head = Head { sequence, ..Head::of_value(3, len) };
-        record::append(&mut bytes, &head, b"key", &vec![7; len as usize]);
+        let head = Head { sequence, ..Head::of_value(3, len as u64) };
+        record::append(&mut bytes, &head, b"key", &vec![7; len]);
         let start = record::usize_of(offset - FIRST);
         record::seal(&mut bytes[start..], &head, &segment.place(offset));
         starts.push(offset);

@@ -1,0 +1,191 @@
+//! A store of many segments and few open files: in a folder that counts them, nothing is lost or found twice, whatever is compacted and removed meanwhile.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use koel_store::files::{File, Folder};
+use koel_store::{Durability, Error, LogStore, Options};
+use testkit::storage::MemoryFolder;
+
+const OPEN: usize = 8;
+/// A manifest and a hint being written, and a segment that is written to.
+const BESIDES: usize = 3;
+const KEYS: u32 = 1500;
+
+/// A folder in memory that knows how many of its files are open.
+#[derive(Clone, Debug, Default)]
+struct Counting {
+    inner: MemoryFolder,
+    open: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+struct Counted {
+    inner: Arc<dyn File>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Counting {
+    fn count(&self, inner: Arc<dyn File>) -> Arc<dyn File> {
+        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(open, Ordering::Relaxed);
+        Arc::new(Counted { inner, open: Arc::clone(&self.open) })
+    }
+
+    fn store(&self) -> LogStore {
+        let options = Options::default().segment_bytes(4096).open_files(OPEN).seed(1);
+        options.background_compaction(false).open_in(Arc::new(self.clone())).unwrap()
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Folder for Counting {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        Ok(self.count(self.inner.open(name)?))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        Ok(self.count(self.inner.create(name)?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.inner.remove(name)
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.inner.list()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Folder::sync(&self.inner)
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
+        self.inner.lock()
+    }
+}
+
+impl File for Counted {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.inner.read_at(into, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.inner.write_at(bytes, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+}
+
+fn value(key: u32, round: u8) -> Vec<u8> {
+    let len = 500 + usize::try_from(key % 7).unwrap();
+    vec![round; len]
+}
+
+fn write(store: &LogStore, keys: impl Iterator<Item = u32>, round: u8) {
+    for key in keys {
+        store.put(&key.to_le_bytes(), &value(key, round), Durability::None).unwrap();
+    }
+}
+
+fn check(store: &LogStore, round: impl Fn(u32) -> u8) {
+    // In an order in which neighbours are in different segments.
+    for i in 0..KEYS {
+        let key = i.wrapping_mul(677) % KEYS;
+        let found = store.get(&key.to_le_bytes()).unwrap();
+        assert_eq!(found, Some(value(key, round(key))), "{key}");
+    }
+}
+
+#[test]
+fn a_store_of_many_segments_has_few_files_open() {
+    let folder = Counting::default();
+    let store = folder.store();
+    write(&store, 0..KEYS, 1);
+    assert!(store.stats().segments > 200);
+    check(&store, |_| 1);
+    store.close().unwrap();
+    let store = folder.store();
+    check(&store, |_| 1);
+    assert!(store.verify(|_, _| ()).unwrap().damages.is_empty());
+    let most = folder.most.load(Ordering::Relaxed);
+    assert!((OPEN..=OPEN + BESIDES).contains(&most), "{most}");
+    store.close().unwrap();
+    assert_eq!(folder.open.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn segments_that_are_compacted_away_are_read_to_the_end_by_who_has_them() {
+    let folder = Counting::default();
+    let store = folder.store();
+    write(&store, 0..KEYS, 1);
+    let before = store.stats().segments;
+    let mut iterator = store.iter();
+    let first = iterator.next().unwrap().unwrap();
+    write(&store, (0..KEYS).filter(|key| key % 3 > 0), 2);
+    assert!(store.compact().unwrap().segments >= before / 2);
+    check(&store, |key| if key % 3 > 0 { 2 } else { 1 });
+    let mut seen: Vec<u32> = Vec::new();
+    for entry in std::iter::once(Ok(first)).chain(iterator) {
+        let (key, found) = entry.unwrap();
+        let key = u32::from_le_bytes(key.try_into().unwrap());
+        assert_eq!(found, value(key, 1));
+        seen.push(key);
+    }
+    assert_eq!(seen, Vec::from_iter(0..KEYS));
+    check(&store, |key| if key % 3 > 0 { 2 } else { 1 });
+    assert!(folder.open.load(Ordering::Relaxed) <= OPEN + BESIDES, "removed ones are closed");
+    let names = folder.inner.list().unwrap();
+    let logs = names.iter().filter(|name| name.ends_with(".log")).count();
+    assert_eq!(logs as u64, store.stats().segments);
+}
+
+#[test]
+fn threads_that_open_and_close_each_others_files_get_what_was_written() {
+    let folder = Counting::default();
+    let store = folder.store();
+    write(&store, 0..KEYS, 1);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| (0..3).for_each(|_| check(&store, |_| 1)));
+        }
+        scope.spawn(|| {
+            write(&store, KEYS..2 * KEYS, 3);
+            write(&store, KEYS..2 * KEYS, 4);
+            store.compact().unwrap();
+        });
+    });
+    check(&store, |_| 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn too_many_open_files_are_no_matter_of_the_disk() {
+    let text = |code| {
+        let error = io::Error::from_raw_os_error(code);
+        Error::Io { action: "open", file: "1.log".to_owned(), error }.to_string()
+    };
+    assert!(text(24).contains("ulimit -n") && !text(24).contains("disk"), "{}", text(24));
+    assert!(text(28).contains("disk"), "{}", text(28));
+}

@@ -1,0 +1,392 @@
+//! Stores of unknown bytes: what came out of a fuzzer is a manifest, segments and hints, and every value that a store gives must be in one of them, under a right checksum.
+//!
+//! An input is a list of pieces of files ([`files_of`]), so that a change of one file leaves the others where they are, and a few bytes stand for a long value. [`seal`] makes
+//! checksums fit again, since behind them little is reached by chance. Both, and the search for values, follow docs/FORMAT.md and nothing of the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use koel_store::{Batch, Durability, Error, LogStore, Options};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::exercise::is_one_line;
+use crate::storage::MemoryFolder;
+
+/// Files by name.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// Values that a key has had.
+type Values = BTreeSet<(Vec<u8>, Vec<u8>)>;
+
+const FIRST: usize = 40;
+const HEAD: usize = 24;
+const BLOCK: usize = 65_536;
+
+/// What a piece is of, in the two lowest bits of its first byte; the others are a number or a byte.
+const MANIFEST: u8 = 0;
+const LOG: u8 = 1;
+const HINT: u8 = 2;
+const FILL: u8 = 3;
+
+/// The files that an input stands for. A piece is a byte, a length of 16 bits, and so many bytes for the end of a file: the manifest, or log or hint 1 to 64. A piece of
+/// equal bytes, eight for each unit of its length, goes to the file of the piece before.
+#[must_use]
+pub fn files_of(mut input: &[u8]) -> Files {
+    let mut files = Files::new();
+    let mut name = "MANIFEST".to_owned();
+    while let [first, low, high, rest @ ..] = input {
+        let len = usize::from(u16::from_le_bytes([*low, *high]));
+        let more = first >> 2;
+        if first & 3 == FILL {
+            let file: &mut Vec<u8> = files.entry(name.clone()).or_default();
+            file.resize(file.len() + 8 * len, more);
+            input = rest;
+            continue;
+        }
+        name = match first & 3 {
+            LOG => format!("{:016x}.log", 1 + more),
+            HINT => format!("{:016x}.hint", 1 + more),
+            _ => "MANIFEST".to_owned(),
+        };
+        let (bytes, behind) = rest.split_at(len.min(rest.len()));
+        files.entry(name.clone()).or_default().extend_from_slice(bytes);
+        input = behind;
+    }
+    files
+}
+
+/// An input that stands for these files.
+///
+/// # Panics
+/// Where a file has another name than those of [`files_of`].
+#[must_use]
+pub fn input_of(files: &Files) -> Vec<u8> {
+    let mut input = Vec::new();
+    for (name, bytes) in files {
+        let kind = match name.rsplit_once('.') {
+            Some((_, "log")) => LOG,
+            Some((_, "hint")) => HINT,
+            _ => MANIFEST,
+        };
+        let number = if kind == MANIFEST { 1 } else { number_in(name) };
+        let first = kind | u8::try_from(number - 1).expect("a number of an input") << 2;
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let zeros = rest.iter().take_while(|&&byte| byte == 0).count().min(8 * 65_535) / 8;
+            if zeros > 8 {
+                piece(&mut input, FILL, zeros, &[]);
+                rest = &rest[8 * zeros..];
+                continue;
+            }
+            let until = (8..rest.len()).find(|&at| rest[at..].starts_with(&[0; 128]));
+            let (bytes, behind) = rest.split_at(until.unwrap_or(rest.len()).min(65_535));
+            piece(&mut input, first, bytes.len(), bytes);
+            rest = behind;
+        }
+    }
+    assert!(files_of(&input) == *files, "an input that stands for other files");
+    input
+}
+
+fn piece(input: &mut Vec<u8>, first: u8, len: usize, bytes: &[u8]) {
+    input.push(first);
+    input.extend(u16::try_from(len).expect("a length of a piece").to_le_bytes());
+    input.extend(bytes);
+}
+
+/// The number in the name of a log or a hint.
+fn number_in(name: &str) -> u64 {
+    let digits = name.split('.').next().unwrap_or_default();
+    u64::from_str_radix(digits, 16).expect("a name of a file of a store")
+}
+
+fn salt_of(files: &Files) -> u64 {
+    files.get("MANIFEST").map_or(0, |bytes| number::<8>(bytes, 16))
+}
+
+/// The little-endian number of `BYTES` bytes at `at`; 0 where there are none.
+fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> u64 {
+    let part = bytes.get(at..at + BYTES).unwrap_or_default();
+    part.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
+fn set(bytes: &mut [u8], at: usize, number: u64) {
+    if let Some(part) = bytes.get_mut(at..at + 8) {
+        part.copy_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// The checksum of a body or a block.
+fn checksum(salt: u64, log: u64, at: usize, meta: u64, content: &[u8]) -> u64 {
+    let numbers = [xxh3_64(content), meta, log, at as u64];
+    let bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+    xxh3_64_with_seed(&bytes, salt)
+}
+
+/// Where the parts of a record are in its log.
+struct Record {
+    meta: u64,
+    key: Range<usize>,
+    /// The end of the body.
+    body: usize,
+    /// The bytes of a value that are under one checksum with the key, or of each block of a large one.
+    value: Vec<Range<usize>>,
+    end: usize,
+}
+
+impl Record {
+    /// The record that begins at `at`, if all of it is there.
+    fn at(log: &[u8], at: usize) -> Option<Self> {
+        let meta = number::<8>(log, at + 8);
+        let len = |field, longest| {
+            let more = if meta & longest == 0 { 0 } else { 1 << 32 };
+            usize::try_from(number::<4>(log, field) + more).ok()
+        };
+        let (key_len, value_len) = (len(at + 16, 0x10)?, len(at + 20, 0x20)?);
+        let key = at + HEAD..at + HEAD + key_len;
+        let large = meta & 15 == 2;
+        let (mut value, mut end) = (Vec::new(), key.end);
+        if !large {
+            value.push(end..end + value_len);
+            end += value_len;
+        }
+        let body = end.next_multiple_of(8);
+        end = body;
+        if body > log.len() || large && value_len > log.len() {
+            return None;
+        }
+        for start in (0..if large { value_len } else { 0 }).step_by(BLOCK) {
+            let block = end..end + BLOCK.min(value_len - start);
+            end = block.end.next_multiple_of(8) + 8;
+            value.push(block);
+        }
+        (at + HEAD <= log.len() && end <= log.len()).then_some(Self { meta, key, body, value, end })
+    }
+
+    /// Every place of a checksum, and what it has to be.
+    fn checksums(&self, salt: u64, number: u64, log: &[u8], at: usize) -> Vec<(usize, u64)> {
+        let body = checksum(salt, number, at, self.meta, &log[at + 16..self.body]);
+        let of_block = |block: &Range<usize>| {
+            let end = block.end.next_multiple_of(8);
+            (end, checksum(salt, number, block.start, 0, &log[block.start..end]))
+        };
+        let blocks = self.value.iter().filter(|_| self.meta & 15 == 2).map(of_block);
+        [(at, body)].into_iter().chain(blocks).collect()
+    }
+}
+
+/// Makes the checksums fit the bytes, and logs and hints have the salt of the manifest.
+pub fn seal(files: &mut Files) {
+    let salt = salt_of(files);
+    for (name, bytes) in files {
+        if name.ends_with(".log") {
+            set(bytes, 16, salt);
+            let header = xxh3_64(&bytes[..bytes.len().min(32)]);
+            set(bytes, 32, header);
+            let mut at = FIRST;
+            while let Some(record) = Record::at(bytes, at) {
+                for (place, checksum) in record.checksums(salt, number_in(name), bytes, at) {
+                    set(bytes, place, checksum);
+                }
+                at = record.end;
+            }
+        } else {
+            if name.ends_with(".hint") {
+                set(bytes, 16, salt);
+            }
+            let content = bytes.len().saturating_sub(8);
+            let checksum = xxh3_64(&bytes[..content]);
+            set(bytes, content, checksum);
+        }
+    }
+}
+
+/// Keys with values, of all records of all logs whose checksums are right.
+fn values_in(files: &Files) -> Values {
+    let salt = salt_of(files);
+    let mut values = Values::new();
+    for (name, log) in files.iter().filter(|(name, _)| name.ends_with(".log")) {
+        for at in (FIRST..log.len()).step_by(8) {
+            let is_value = matches!(number::<8>(log, at + 8) & 15, 1 | 2);
+            let Some(record) = is_value.then(|| Record::at(log, at)).flatten() else { continue };
+            let checksums = record.checksums(salt, number_in(name), log, at);
+            if checksums.iter().all(|&(place, checksum)| number::<8>(log, place) == checksum) {
+                let value = record.value.iter().flat_map(|part| &log[part.clone()]);
+                values.insert((log[record.key.clone()].to_vec(), value.copied().collect()));
+            }
+        }
+    }
+    values
+}
+
+/// Holds any files to the promise of a store: refused with a reason in one line, or every value in it was written. `whole` says that nothing has made wrong
+/// checksums right; then an accepted store takes writes too, and has them when it is opened again.
+///
+/// # Panics
+/// Where the promise is broken.
+pub fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
+    let mut values = values_in(&files);
+    let folder = Arc::new(MemoryFolder::with(files));
+    let open = || Options::default().background_compaction(false).open_in(folder.clone());
+    let store = open().inspect_err(one_line)?;
+    question(&store, &values);
+    let written = (b"a key of the trial".to_vec(), b"a value".to_vec());
+    let put = store.put(&written.0, &written.1, Durability::None);
+    if let Err(error) = &put {
+        one_line(error);
+    }
+    values.insert(written.clone());
+    for key in values.iter().step_by(3).map(|(key, _)| key).filter(|&key| *key != written.0) {
+        if let Err(error) = store.delete(key, Durability::None) {
+            one_line(&error);
+        }
+    }
+    if let Err(error) = store.compact() {
+        one_line(&error);
+    }
+    question(&store, &values);
+    let closed = store.close();
+    let again = open();
+    if let Ok(store) = &again {
+        question(store, &values);
+    }
+    if whole && put.is_ok() && closed.is_ok() {
+        let found = again.and_then(|store| store.get(&written.0));
+        assert!(matches!(&found, Ok(Some(value)) if *value == written.1), "{found:?}");
+    }
+    Ok(())
+}
+
+/// Asks a store whatever can be asked.
+fn question(store: &LogStore, values: &Values) {
+    let keys: BTreeSet<&Vec<u8>> = values.iter().map(|(key, _)| key).collect();
+    for key in keys {
+        match store.get(key) {
+            Ok(Some(value)) => assert!(values.contains(&(key.clone(), value)), "not written"),
+            Ok(None) => {}
+            Err(error) => one_line(&error),
+        }
+    }
+    assert!(!matches!(store.get(b"a key that nobody wrote"), Ok(Some(_))));
+    for entry in store {
+        match entry {
+            Ok(entry) => assert!(values.contains(&entry), "not written: {entry:?}"),
+            Err(error) => one_line(&error),
+        }
+    }
+    for key in store.keys().flatten() {
+        assert!(values.iter().any(|(written, _)| *written == key), "not written: {key:?}");
+    }
+    match store.verify(|read, all| assert!(read <= all)) {
+        Ok(verified) => assert!(verified.damages.iter().all(|it| is_one_line(&it.to_string()))),
+        Err(error) => one_line(&error),
+    }
+    assert!(is_one_line(&format!("{:?}", store.stats())));
+}
+
+fn one_line(error: &Error) {
+    assert!(is_one_line(&error.to_string()), "{error}");
+}
+
+/// Does it to the input of a fuzzer as it is, and with checksums that fit.
+///
+/// # Panics
+/// As [`arbitrary_files`].
+pub fn fuzzed_bytes(input: &[u8]) {
+    let mut files = files_of(input);
+    // What is wrong is told to nobody.
+    drop(arbitrary_files(files.clone(), true));
+    seal(&mut files);
+    drop(arbitrary_files(files, false));
+}
+
+/// Stores that fuzzing starts from: closed, or left as by a crash; with hints and without; of one log to three, with batches, tombstones and large values.
+///
+/// # Panics
+/// Where a store does not take its writes.
+#[must_use]
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for rounds in 0..4 {
+        for closed in [true, false] {
+            let files = store_of(rounds, closed);
+            let without = files.iter().filter(|(name, _)| !name.ends_with(".hint"));
+            seeds.push(input_of(
+                &without.map(|(name, bytes)| (name.clone(), bytes.clone())).collect(),
+            ));
+            seeds.push(input_of(&files));
+        }
+    }
+    seeds.dedup();
+    seeds
+}
+
+fn store_of(rounds: u8, closed: bool) -> Files {
+    let folder = MemoryFolder::new();
+    let options = Options::default().segment_bytes(4096).background_compaction(false).seed(7);
+    let store = options.open_in(Arc::new(folder.clone())).expect("a new store");
+    let put = |key: &[u8], value: &[u8], durability| {
+        store.put(key, value, durability).expect("a write");
+    };
+    for round in 0..rounds {
+        for key in 0..4 {
+            put(&[b'k', key], &[round; 20][..usize::from(5 * key)], Durability::None);
+        }
+        put(b"", b"the empty key", Durability::Synced);
+        let mut batch = Batch::new();
+        batch.put(b"a", &[round]).and_then(|it| it.put(b"b", b"")).expect("short");
+        batch.delete(&[b'k', round]).expect("short");
+        store.write(&batch, Durability::None).expect("a write");
+        if round == 1 {
+            put(b"large", &vec![0; BLOCK + 100], Durability::None);
+        }
+        if round == 0 {
+            put(&[b'k', 1], b"again", Durability::None);
+            store.compact().expect("a compaction");
+        }
+    }
+    let files = folder.contents();
+    if closed {
+        store.close().expect("an end");
+        return folder.contents();
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Random;
+
+    #[test]
+    fn seeds_are_stores_with_all_their_values_and_sealing_changes_none() {
+        let seeds = seeds();
+        assert!(seeds.len() >= 12 && seeds.iter().all(|seed| seed.len() <= 4096));
+        for seed in &seeds {
+            let files = files_of(seed);
+            let mut sealed = files.clone();
+            seal(&mut sealed);
+            assert!(sealed == files, "sealing changed a sound store");
+            assert!(arbitrary_files(files, true).is_ok());
+        }
+        let most = seeds.iter().map(|seed| values_in(&files_of(seed)).len()).max();
+        assert!(most >= Some(10), "{most:?}");
+    }
+
+    #[test]
+    fn seeds_that_were_changed_at_random_are_refused_or_keep_their_promise() {
+        let seeds = seeds();
+        for number in 0..4_000 {
+            let mut random = Random::new(number);
+            let mut input = seeds[random.below(seeds.len())].clone();
+            for _ in 0..1 + random.below(4) {
+                let at = random.below(input.len());
+                let extreme = [0, 1, 0x7f, 0x80, 0xff];
+                let any = random.bytes(1)[0];
+                input[at] = if random.chance(50) { extreme[random.below(5)] } else { any };
+            }
+            fuzzed_bytes(&input);
+        }
+    }
+}
