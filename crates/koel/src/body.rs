@@ -63,7 +63,7 @@ impl<B: AsRef<[u8]>> Body<B> {
     }
 
     /// Whether an entry matches the key with this hash.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
         match &self.grown {
             None => self.table.contains(&self.table.geometry().locate(hash)),
