@@ -48,6 +48,7 @@ pub(crate) struct Spot {
 /// Where a bucket comes from: what it says of the entries in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
+    /// The bucket itself.
     bucket: u64,
     /// The bucket of the table as it was built that it was split off.
     base: u64,
