@@ -240,8 +240,8 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         keys: [u64; 2],
     ) -> bool {
         if W::BITS == u64::BITS {
-            let words = self.load_pair::<u64, SORTED>(pair);
-            let words = words.map(|word| self.lanes.opened::<SORTED>(word));
+            let [home, other] = self.load_pair::<u64, SORTED>(pair);
+            let words = [self.lanes.opened::<SORTED>(home), self.lanes.opened::<SORTED>(other)];
             A::pair_matches::<SORTED>(&self.lanes, words, keys)
         } else if W::BITS == u128::BITS {
             let (home, other) = (self.halves::<SORTED>(pair.0), self.halves::<SORTED>(pair.1));

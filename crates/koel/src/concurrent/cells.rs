@@ -99,8 +99,9 @@ impl Cells {
 
     #[inline(always)]
     fn contains_in<const SORTED: bool>(&self, place: &Place) -> bool {
-        let words = self.load_pair(place).map(|word| self.lanes.opened::<SORTED>(word));
-        self.lanes.pair_has::<SORTED>(words, place.fingerprint)
+        let [home, alternate] = self.load_pair(place);
+        let open = |word| self.lanes.opened::<SORTED>(word);
+        self.lanes.pair_has::<SORTED>([open(home), open(alternate)], place.fingerprint)
     }
 
     /// `contains` for a block of places, while the memory is asked for the buckets of the `coming` block.
@@ -125,8 +126,9 @@ impl Cells {
         for first in (0..BLOCK).step_by(GROUP) {
             self.prefetch_group(coming, first);
             for i in first..first + GROUP {
-                let pair = self.load_both(ready.buckets(i));
-                words.set::<SORTED>(i, pair.map(|word| self.lanes.opened::<SORTED>(word)));
+                let [home, alternate] = self.load_both(ready.buckets(i));
+                let open = |word| self.lanes.opened::<SORTED>(word);
+                words.set::<SORTED>(i, [open(home), open(alternate)]);
             }
         }
         set.run(
