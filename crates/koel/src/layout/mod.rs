@@ -116,7 +116,7 @@ impl Layout {
     }
 
     /// Whether a slot has more bits than a quarter of the widest register. Only values make it so.
-    pub(crate) const fn is_wide(&self) -> bool {
+    const fn is_wide(&self) -> bool {
         let bits = self.fingerprint_bits + self.value_bits;
         matches!(self.codec, Codec::Plain) && self.value_bits > 0 && 4 * bits > MAX_BUCKET_BITS
     }

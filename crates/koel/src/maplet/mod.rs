@@ -121,12 +121,8 @@ impl<S: Store> Maplet<S> {
     #[inline]
     #[must_use]
     pub fn get_hash(&self, hash: u64) -> Values {
-        // Most keys that a store asks for are absent: nothing is taken apart for those. Slots of 64 bits are apart already, so a second look would cost more than it saves.
-        if self.body.table.layout().is_wide() || self.contains_hash(hash) {
-            self.values(hash)
-        } else {
-            Values::none()
-        }
+        // Most keys that a store asks for are absent: nothing is taken apart for those.
+        if self.contains_hash(hash) { self.values(hash) } else { Values::none() }
     }
 
     /// The values of a key that has some.

@@ -1,6 +1,6 @@
 //! The slots of a pair of buckets that may belong to a key: what a lookup in a maplet reads.
 //!
-//! An absent key is the rule, and mostly known by then: whoever asks for candidates has found that there are some. Slots of two registers of 64 bits are taken out one after the
+//! An absent key is the rule, and is known by then: whoever asks for candidates has found that there are some. Slots of two registers of 64 bits are taken out one after the
 //! other; wider buckets are taken apart at once, and a bit says which slots count.
 
 use super::{Addressing, Table};
@@ -105,9 +105,6 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         let words = self.load_pair::<W, SORTED>(pair);
         let [home, other] =
             [0, 1].map(|i| A::matching::<W, SORTED>(&self.lanes, words[i], keys[i]));
-        if (home | other) == W::ZERO {
-            return Candidates::none();
-        }
         let other = if pair.0 == pair.1 { W::ZERO } else { other };
         self.lanes.candidates::<W, SORTED>(words, [home, other])
     }
