@@ -59,7 +59,7 @@ pub(crate) struct Table<B, A = Geometry> {
     geometry: A,
     layout: Layout,
     lanes: Lanes,
-    /// The lanes of half a bucket, for lookups in wide ones.
+    /// The lanes of half a bucket, where buckets are wider than 64 bits.
     half: Lanes,
     bytes: B,
 }
@@ -240,8 +240,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         keys: [u64; 2],
     ) -> bool {
         if W::BITS == u64::BITS {
-            let [home, other] = self.load_pair::<u64, SORTED>(pair);
-            let words = [self.lanes.opened::<SORTED>(home), self.lanes.opened::<SORTED>(other)];
+            let words = self.lanes.opened::<SORTED>(self.load_pair::<u64, SORTED>(pair));
             A::pair_matches::<SORTED>(&self.lanes, words, keys)
         } else if W::BITS == u128::BITS {
             let (home, other) = (self.halves::<SORTED>(pair.0), self.halves::<SORTED>(pair.1));

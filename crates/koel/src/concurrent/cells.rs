@@ -99,9 +99,8 @@ impl Cells {
 
     #[inline(always)]
     fn contains_in<const SORTED: bool>(&self, place: &Place) -> bool {
-        let [home, alternate] = self.load_pair(place);
-        let open = |word| self.lanes.opened::<SORTED>(word);
-        self.lanes.pair_has::<SORTED>([open(home), open(alternate)], place.fingerprint)
+        let words = self.lanes.opened::<SORTED>(self.load_pair(place));
+        self.lanes.pair_has::<SORTED>(words, place.fingerprint)
     }
 
     /// `contains` for a block of places, while the memory is asked for the buckets of the `coming` block.
@@ -126,9 +125,8 @@ impl Cells {
         for first in (0..BLOCK).step_by(GROUP) {
             self.prefetch_group(coming, first);
             for i in first..first + GROUP {
-                let [home, alternate] = self.load_both(ready.buckets(i));
-                let open = |word| self.lanes.opened::<SORTED>(word);
-                words.set::<SORTED>(i, [open(home), open(alternate)]);
+                let pair = self.load_both(ready.buckets(i));
+                words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));
             }
         }
         set.run(

@@ -188,10 +188,10 @@ impl Lanes {
         (pairs & even) | (((pairs >> 4) & even) << self.width)
     }
 
-    /// A word beside its nibbles, to be compared.
+    /// Two words, each beside its nibbles, to be compared. Written out, because a map over them would go through the stack.
     #[inline(always)]
-    pub(crate) fn opened<const SORTED: bool>(&self, word: u64) -> (u64, u64) {
-        (word, self.nibbles::<u64, SORTED>(word))
+    pub(crate) fn opened<const SORTED: bool>(&self, [one, other]: [u64; 2]) -> [(u64, u64); 2] {
+        [(one, self.nibbles::<u64, SORTED>(one)), (other, self.nibbles::<u64, SORTED>(other))]
     }
 
     /// The halves of a wide bucket, two lanes each, beside their nibbles: in registers of 64 bits a comparison takes a fraction of what it takes in one of 128, and

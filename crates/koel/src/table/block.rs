@@ -75,10 +75,8 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(always)]
     fn load_group<const SORTED: bool>(&self, places: &Places, first: usize, words: &mut Words) {
         for i in first..first + GROUP {
-            let [home, alternate] = places.bits(i).map(|bit| self.load_at::<u64, SORTED>(bit));
-            // One after the other: a map over both would go through the stack.
-            let open = |word| self.lanes.opened::<SORTED>(word);
-            words.set::<SORTED>(i, [open(home), open(alternate)]);
+            let pair = places.bits(i).map(|bit| self.load_at::<u64, SORTED>(bit));
+            words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));
         }
     }
 

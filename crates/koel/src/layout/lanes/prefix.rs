@@ -143,7 +143,7 @@ mod tests {
         if W::BITS == 64 {
             let word = u64::truncate(word.widen());
             for other in [0, word] {
-                let pair = [word, other].map(|word| lanes.opened::<SORTED>(word));
+                let pair = lanes.opened::<SORTED>([word, other]);
                 assert_eq!(lanes.pair_matches::<SORTED>(pair, [longest; 2]), count > 0);
                 let byte = lanes.matching_byte::<SORTED>(pair, [longest; 2]);
                 assert_eq!(byte, u8::from(count > 0));
