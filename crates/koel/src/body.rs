@@ -71,6 +71,15 @@ impl<B: AsRef<[u8]>> Body<B> {
         }
     }
 
+    /// Asks the memory for the buckets of the key with this hash.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        match &self.grown {
+            None => self.table.prefetch_place(&self.table.geometry().locate(hash)),
+            Some(grown) => grown.prefetch(hash),
+        }
+    }
+
     /// The same buckets in memory of their own.
     pub(crate) fn to_owned_body(&self) -> Body<Buffer> {
         match &self.grown {

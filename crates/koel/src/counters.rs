@@ -9,7 +9,9 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::error::Full;
+use crate::error::{Full, ImageError};
+use crate::image::require;
+use crate::table::{Prefix, Stretch};
 
 /// Bytes of a stored counter: identity and count, both little-endian u64.
 pub(crate) const RECORD_BYTES: usize = 16;
@@ -25,6 +27,23 @@ pub trait ReadCounters {
     fn len(&self) -> u64;
     /// All counters, ascending.
     fn iter(&self) -> impl Iterator<Item = (u64, u64)>;
+
+    /// The sum of all counts, each of an entry that `is_name` knows.
+    ///
+    /// # Errors
+    /// [`ImageError`] for the first counter that this crate would not have written.
+    fn verify(&self, is_name: impl Fn(u64) -> bool) -> Result<u128, ImageError> {
+        let mut sum = 0;
+        let mut last = None;
+        for (identity, count) in self.iter() {
+            let ascending = last < Some(identity);
+            require("counter identity", identity, ascending && is_name(identity))?;
+            require("counter value", count, count > 0)?;
+            sum += u128::from(count);
+            last = Some(identity);
+        }
+        Ok(sum)
+    }
 }
 
 /// The counters of an owned filter.
@@ -84,17 +103,18 @@ impl Counters {
         *self = Self::default();
     }
 
-    /// Counts `times` more copies, or changes nothing. A new counter must be one of at most `limit`.
-    pub(crate) fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<(), Full> {
+    /// Counts `times` more copies, or changes nothing: what the counter says then. A new counter must be one of at most `limit`.
+    pub(crate) fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<u64, Full> {
         if let Some(count) = self.counts.get_mut(&identity) {
             *count = count.checked_add(times).ok_or(Full::Overflow)?;
-        } else if self.len() < limit {
-            self.counts.insert(identity, times);
-            self.marks.set(identity);
-        } else {
+            return Ok(*count);
+        }
+        if self.len() >= limit {
             return Err(Full::Counters { limit });
         }
-        Ok(())
+        self.counts.insert(identity, times);
+        self.marks.set(identity);
+        Ok(times)
     }
 
     /// Takes the whole counter out: its count, 0 without one.
@@ -108,6 +128,14 @@ impl Counters {
             let count = self.counts.entry(identity).or_insert(0);
             *count = count.saturating_add(times);
             self.marks.set(identity);
+        }
+    }
+
+    /// Hands the counter of a void entry, if it has one, to its two halves, each with the full count.
+    pub(crate) fn leave_to_both(&mut self, addresses: &Stretch, void: Prefix) {
+        let count = self.remove(addresses.identity(&void));
+        for half in void.continuations() {
+            self.add_all(addresses.identity(&half), count);
         }
     }
 

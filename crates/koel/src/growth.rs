@@ -36,7 +36,7 @@ const DESIGN_LOADS: [u64; 11] = [953, 929, 912, 904, 903, 910, 920, 931, 942, 95
 const SPEED_SLACK: u64 = 15;
 
 /// Whether the entry in a bucket and slot may not forget a bit when it moves, because something goes by its name.
-type IsPinned = fn(&Table<Buffer, Stretch>, u64, u64) -> bool;
+pub(crate) type IsPinned = fn(&Table<Buffer, Stretch>, u64, u64) -> bool;
 
 /// No entry is pinned.
 pub(crate) const NONE_PINNED: Option<&IsPinned> = None;
@@ -208,6 +208,15 @@ impl Grown<Buffer> {
         let prefix = Prefix { length, ..entry.prefix };
         let value = self.table.layout().value_of(entry.slot);
         self.occupy((entry.bucket, entry.slot), &prefix, value);
+    }
+
+    /// The two entries of a bucket that have most in common, and how many bits that is; `None` where no two have a core in common.
+    pub(crate) fn closest(&self, bucket: u64) -> Option<(Match, Match, u32)> {
+        let entries = self.table.entries_of(bucket);
+        let earlier = |n| self.table.entries_of(bucket).take(n);
+        let pairs = entries.enumerate().flat_map(|(n, a)| earlier(n).map(move |b| (a, b)));
+        let close = pairs.filter_map(|(a, b)| Some((a, b, a.prefix.in_common(&b.prefix)?)));
+        close.max_by_key(|&(_, _, length)| length)
     }
 
     /// Adds the prefix of `site`, whose buckets are full, by moving others, those that are `pinned` bits and all; an entry that `is_spare` may be dropped instead, and is

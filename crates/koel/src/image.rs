@@ -9,6 +9,7 @@
 //! little-endian. Reading never trusts: each field is bounded before it is used in arithmetic.
 
 use crate::body::Body;
+use crate::counters::{self, RECORD_BYTES, ReadCounters};
 use crate::error::ImageError;
 use crate::filter::Profile;
 use crate::geometry::{CORE_BITS, Geometry};
@@ -16,9 +17,9 @@ use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::layout::{Codec, Layout, MAX_BUCKET_BITS, MAX_VALUE_BITS, SLOTS};
 use crate::sizing::{self, Shape};
-use crate::table::{Stretch, Table};
+use crate::table::{Stretch, Table, table_bytes};
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 192;
@@ -108,9 +109,38 @@ const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, MASS_LOW, MASS_HIGH];
 /// The flag of what grows when it is full.
 const GROWABLE: u64 = 1;
 
+/// What the bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Fingerprints, and counters for copies.
+    Filter,
+    /// Fingerprints with values.
+    Maplet,
+    /// Fingerprints with counts, and counters for what does not fit there.
+    Counting,
+}
+
+impl Kind {
+    /// In the order of their numbers.
+    const ALL: [Self; 3] = [Self::Filter, Self::Maplet, Self::Counting];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Maplet => "maplet",
+            Self::Counting => "counting filter",
+        }
+    }
+
+    fn has_values(self) -> bool {
+        self != Self::Filter
+    }
+}
+
 /// What a header says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
+    pub(crate) kind: Kind,
     /// Buckets as they were built, in the layout that they have now.
     pub(crate) shape: Shape,
     pub(crate) growth: Option<Growth>,
@@ -157,7 +187,7 @@ impl Header {
         for (field, value) in FIXED {
             bytes.number(field, value);
         }
-        bytes.number(KIND, u64::from(layout.value_bits() > 0));
+        bytes.number(KIND, self.kind as u64);
         bytes.number(VALUE_BITS, u64::from(layout.value_bits()));
         bytes.number(CODEC, encode_codec(layout.codec()));
         bytes.number(FINGERPRINT_BITS, u64::from(layout.fingerprint_bits()));
@@ -204,9 +234,11 @@ impl Header {
         };
         let fields = Reader(bytes);
         check_frame(fields)?;
+        let kind = decode_kind(fields)?;
         let growth = decode_growth(fields)?;
-        let shape = decode_shape(fields, growth)?;
+        let shape = decode_shape(fields, kind, growth)?;
         let header = Self {
+            kind,
             shape,
             growth,
             profile: Profile {
@@ -226,14 +258,28 @@ impl Header {
         Ok(header)
     }
 
-    /// Whether the bytes are of the kind asked for: a maplet or a filter.
-    pub(crate) fn of_kind(self, maplet: bool) -> Result<Self, ImageError> {
-        let name = |maplet| if maplet { "maplet" } else { "filter" };
-        let found = self.shape.layout.value_bits() > 0;
-        if found == maplet {
+    /// The header, if the bytes are of the kind asked for.
+    pub(crate) fn of_kind(self, kind: Kind) -> Result<Self, ImageError> {
+        if self.kind == kind {
             return Ok(self);
         }
-        Err(ImageError::Kind { asked: name(maplet), found: name(found) })
+        Err(ImageError::Kind { asked: kind.name(), found: self.kind.name() })
+    }
+
+    /// The buckets and the counters of `image`, if it is exactly as long as the header says.
+    pub(crate) fn parts<'a>(&self, image: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), ImageError> {
+        let table = table_bytes(self.shape.layout, self.buckets());
+        let split = || {
+            let (table, records) = image.get(HEADER_BYTES..)?.split_at_checked(table?)?;
+            let counters = usize::try_from(self.counters).ok()?.checked_mul(RECORD_BYTES)?;
+            (records.len() == counters).then_some((table, records))
+        };
+        split().ok_or_else(|| {
+            let table = table.map_or(u64::MAX, |bytes| bytes as u64);
+            let counters = self.counters.saturating_mul(RECORD_BYTES as u64);
+            let expected = table.saturating_add(counters).saturating_add(HEADER_BYTES as u64);
+            ImageError::Length { expected, got: image.len() as u64 }
+        })
     }
 
     /// Buckets of the table as it is now.
@@ -275,12 +321,26 @@ impl Header {
         // Growth may leave entries behind that are nobody's.
         fields.require(LEN, self.len >= self.entries || self.growth.is_some())?;
         fields.require(DISTINCT, self.distinct <= self.entries)?;
-        let named = if self.growth.is_some() { self.entries } else { self.distinct };
+        let by_entry = self.growth.is_some() || self.kind.has_values();
+        let named = if by_entry { self.entries } else { self.distinct };
         fields.require(COUNTERS, self.counters <= named)?;
         // One that growth leaves to two entries becomes two, whatever the limit.
         let limited = self.counters <= self.profile.counter_limit;
         fields.require(COUNTER_LIMIT, limited || self.growth.is_some())
     }
+}
+
+/// XXH3-64 of the buckets and the counters as they are stored.
+pub(crate) fn body_checksum(buckets: &[u8], counters: &impl ReadCounters) -> u64 {
+    let mut state = Xxh3::new();
+    state.update(buckets);
+    counters.iter().for_each(|counter| state.update(&counters::encode(counter)));
+    state.digest()
+}
+
+/// Refuses what a field says unless it `holds`.
+pub(crate) fn require(field: &'static str, got: u64, holds: bool) -> Result<(), ImageError> {
+    if holds { Ok(()) } else { Err(ImageError::Field { field, got }) }
 }
 
 /// Bits of `size_in_bytes` for each of so many keys; for none, as for one.
@@ -310,8 +370,18 @@ fn check_frame(fields: Reader<'_>) -> Result<(), ImageError> {
         .try_for_each(|(field, value)| fields.require(field, fields.number(field) == value))
 }
 
+fn decode_kind(fields: Reader<'_>) -> Result<Kind, ImageError> {
+    let number = usize::try_from(fields.number(KIND)).ok();
+    let kind = number.and_then(|number| Kind::ALL.get(number));
+    kind.copied().ok_or(fields.refuse(KIND))
+}
+
 /// Layout and bucket counts, such that bucket numbers fit the hash.
-fn decode_shape(fields: Reader<'_>, growth: Option<Growth>) -> Result<Shape, ImageError> {
+fn decode_shape(
+    fields: Reader<'_>,
+    kind: Kind,
+    growth: Option<Growth>,
+) -> Result<Shape, ImageError> {
     let codec = match fields.number(CODEC) {
         0 => Codec::Plain,
         1 => Codec::SemiSorted,
@@ -319,8 +389,7 @@ fn decode_shape(fields: Reader<'_>, growth: Option<Growth>) -> Result<Shape, Ima
     };
     let fingerprint_bits = fields.byte(FINGERPRINT_BITS);
     let value_bits = fields.byte(VALUE_BITS);
-    fields.require(KIND, fields.number(KIND) <= 1)?;
-    let has_values = fields.number(KIND) == 1;
+    let has_values = kind.has_values();
     fields.require(VALUE_BITS, has_values == (value_bits > 0) && value_bits <= MAX_VALUE_BITS)?;
     fields.require(CODEC, codec == Codec::Plain || !has_values)?;
     let narrow = fingerprint_bits <= MAX_BUCKET_BITS / 4 || !has_values;

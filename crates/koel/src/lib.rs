@@ -39,5 +39,6 @@ pub use hash::KeyHasher;
 pub use key::Key;
 pub use layout::{Codec, Layout};
 pub use map::CuckooMap;
+pub use maplet::{CountingBuilder, CountingFilter, CountingView};
 pub use maplet::{Maplet, MapletBuilder, MapletEntry, MapletView, Values};
 pub use store::{Borrowed, Owned};

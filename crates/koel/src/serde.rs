@@ -1,4 +1,4 @@
-//! `Serialize` and `Deserialize`: a filter or a maplet is its file image, one string of bytes, checked in full when read.
+//! `Serialize` and `Deserialize`: a filter, a maplet or a counting filter is its file image, one string of bytes, checked in full when read.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,7 +7,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::ImageError;
-use crate::{CuckooFilter, Maplet};
+use crate::{CountingFilter, CuckooFilter, Maplet};
 
 impl Serialize for CuckooFilter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -33,9 +33,21 @@ impl<'de> Deserialize<'de> for Maplet {
     }
 }
 
+impl Serialize for CountingFilter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.to_bytes())
+    }
+}
+
+impl<'de> Deserialize<'de> for CountingFilter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(Image { kind: "counting filter", read: Self::from_bytes })
+    }
+}
+
 /// The bytes to come, and what is made of them.
 struct Image<T> {
-    /// `filter` or `maplet`.
+    /// What they are of.
     kind: &'static str,
     read: fn(&[u8]) -> Result<T, ImageError>,
 }

@@ -8,17 +8,20 @@
 use std::path::Path;
 use std::{env, fs, io};
 
-use koel::{CuckooFilter, Maplet, Prefer};
+use koel::{CountingFilter, CuckooFilter, Maplet, Prefer};
 use testkit::cases::Case;
 use testkit::{image, keys, stores};
 
 fn main() -> io::Result<()> {
-    let (images, models, maplets, stores) = (images(), models(), maplets(), stores::seeds());
+    let (images, models, stores) = (images(), models(), stores::seeds());
+    let (mut maplets, counting) = (maplets(), counting());
     assert!(maplets.iter().all(|image| Maplet::from_bytes(image).is_ok()));
+    assert!(counting.iter().all(|image| CountingFilter::from_bytes(image).is_ok()));
+    maplets.extend(counting);
     assert!(images.iter().all(|image| CuckooFilter::from_bytes(image).is_ok()));
     assert!(models.iter().all(|model| Case::decode(model, 24).ops.len() >= 8));
     println!(
-        "{} filters, {} maplets, {} stores and {} runs of operations",
+        "{} filters, {} maplets and counting filters, {} stores and {} runs of operations",
         images.len(),
         maplets.len(),
         stores.len(),
@@ -109,6 +112,31 @@ fn maplets() -> Vec<Vec<u8>> {
                     }
                     if i % 10 == 7 {
                         images.push(maplet.to_bytes());
+                    }
+                }
+            }
+        }
+    }
+    images
+}
+
+/// Counting filters of one bucket and of three, filling up, with counts that fit into slots and that do not; some grow.
+fn counting() -> Vec<Vec<u8>> {
+    let mut images = Vec::new();
+    for (rate, bits) in [(0.03, 1), (0.001, 3), (0.000_1, 40)] {
+        let builder = CountingFilter::builder(2000, rate).count_bits(bits);
+        for way in [builder.clone(), builder.grow_from(1)] {
+            let whole = way.build().expect("widths of this list can be built").to_bytes();
+            for buckets in [1, 3] {
+                let image = image::reshape(&whole, 0, buckets);
+                let mut filter = CountingFilter::from_bytes(&image).expect("reshaped, and sound");
+                images.push(image);
+                for (times, hash) in (1..).zip(keys::hashes(2, 30)) {
+                    if filter.add_hash(hash, times).is_err() {
+                        break;
+                    }
+                    if times % 10 == 7 {
+                        images.push(filter.to_bytes());
                     }
                 }
             }

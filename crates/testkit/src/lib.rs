@@ -11,6 +11,7 @@
 
 pub mod audit;
 pub mod cases;
+pub mod counting;
 pub mod exercise;
 pub mod image;
 pub mod keys;

@@ -1,11 +1,10 @@
-//! Counting events by key: a maplet whose values are counts, beside the filter, which has counters for the copies that are in no slot.
+//! Counting events by key: the counting filter, whose slots have counts, beside the filter, which has counters for the copies that are in no slot.
 //!
-//! The keys follow Zipf's law: the n-th comes with a frequency of 1/n, so most come seldom and a few very often. Where a
-//! count does not fit into the maplet's value, it goes on in a hash map beside it.
+//! The keys follow Zipf's law: the n-th comes with a frequency of 1/n, so most come seldom and a few very often.
 
-use std::collections::HashMap;
+use std::time::Duration;
 
-use koel::{CuckooFilter, Maplet};
+use koel::{CountingFilter, CuckooFilter};
 use testkit::keys::{hashes, splitmix64};
 
 use super::Cells;
@@ -19,7 +18,7 @@ const COUNTER_BYTES: f64 = 25.0;
 pub(super) fn measure(events: u64) -> Vec<Cells> {
     let (stream, distinct) = zipf(events);
     let mut rows = vec![with_filter(&stream, distinct)];
-    rows.extend([4, 8, 16, 24].map(|bits| with_maplet(&stream, distinct, bits)));
+    rows.extend([4, 8, 16, 24].map(|bits| with_counts(&stream, distinct, bits)));
     rows
 }
 
@@ -44,38 +43,49 @@ fn zipf(events: u64) -> (Vec<u64>, u64) {
     (stream, seen.iter().filter(|&&seen| seen).count() as u64)
 }
 
-fn cells(name: String, nanoseconds: f64, bytes: f64, counters: f64) -> Cells {
-    let figures = vec![("ns/event", nanoseconds), ("bytes/key", bytes), ("counters/key", counters)];
-    (name, figures)
-}
-
 fn with_filter(stream: &[u64], distinct: u64) -> Cells {
-    let mut filter = CuckooFilter::builder(distinct, RATE).build().expect("a rate that is usual");
-    let (time, ()) =
+    let build = || CuckooFilter::builder(distinct, RATE).build().expect("a rate that is usual");
+    let (mut filter, mut many) = (build(), build());
+    let (one, ()) =
         timed(|| stream.iter().for_each(|&hash| filter.insert_hash(hash).expect("room for all")));
-    let counters = filter.distinct_counters() as f64;
-    let bytes = filter.size_in_bytes() as f64 + counters * (COUNTER_BYTES - 16.0);
-    let each = time.as_secs_f64() * 1e9 / stream.len() as f64;
-    let keys = distinct as f64;
-    cells(format!("filter, {}", filter.layout()), each, bytes / keys, counters / keys)
+    let (batch, done) = timed(|| many.insert_many_hashes(stream));
+    done.expect("room for all");
+    let size = filter.size_in_bytes();
+    let name = format!("filter, {}", filter.layout());
+    cells(name, [one, batch], stream.len(), (size, filter.distinct_counters(), distinct))
 }
 
-fn with_maplet(stream: &[u64], distinct: u64, bits: u32) -> Cells {
-    let mut maplet = Maplet::builder(distinct, RATE, bits).build().expect("a rate that is usual");
-    let most = (1 << bits) - 1;
-    let mut beyond = HashMap::new();
-    let (time, ()) = timed(|| {
+fn with_counts(stream: &[u64], distinct: u64, bits: u32) -> Cells {
+    let builder = CountingFilter::builder(distinct, RATE).count_bits(bits);
+    let build = || builder.build().expect("a rate that is usual");
+    let (mut filter, mut many) = (build(), build());
+    let (one, ()) = timed(|| {
         for &hash in stream {
-            match maplet.get_hash(hash).next() {
-                None => maplet.insert_hash(hash, 1).expect("room for all"),
-                Some(count) if count == most => *beyond.entry(hash).or_insert(0_u64) += 1,
-                Some(count) => assert!(maplet.replace_hash(hash, count, count + 1)),
-            }
+            filter.insert_hash(hash).expect("room for all");
         }
     });
-    let each = time.as_secs_f64() * 1e9 / stream.len() as f64;
-    let (keys, counters) = (distinct as f64, beyond.len() as f64);
-    let bytes = maplet.size_in_bytes() as f64 + counters * COUNTER_BYTES;
-    let name = format!("maplet of counts, {}", maplet.layout());
-    cells(name, each, bytes / keys, counters / keys)
+    let (batch, done) = timed(|| many.insert_many_hashes(stream));
+    done.expect("room for all");
+    let size = filter.size_in_bytes();
+    let name = format!("counting filter, {}", filter.layout());
+    cells(name, [one, batch], stream.len(), (size, filter.distinct_counters(), distinct))
+}
+
+/// Times of all events one by one and many at once; bytes of the file, counters, and keys.
+fn cells(
+    name: String,
+    times: [Duration; 2],
+    events: usize,
+    (file, counters, keys): (usize, u64, u64),
+) -> Cells {
+    let [one, batch] = times.map(|time| time.as_secs_f64() * 1e9 / events as f64);
+    let (counters, keys) = (counters as f64, keys as f64);
+    let bytes = file as f64 + counters * (COUNTER_BYTES - 16.0);
+    let figures = vec![
+        ("ns/event", one),
+        ("ns/event, many", batch),
+        ("bytes/key", bytes / keys),
+        ("counters/key", counters / keys),
+    ];
+    (name, figures)
 }

@@ -1,7 +1,7 @@
 //! `maplet`: keys to small values, in the two shapes that stores ask for: 5-bit ids of the runs of an LSM-tree, and 40-bit locations in a log.
 //!
 //! Nanoseconds of CPU an operation, one by one and many at once, in a full maplet; the copy of the whole; wrong values, counted. `counting.rs` counts
-//! events with a maplet and with the filter's counters.
+//! events with a counting filter and with the filter's counters.
 
 mod counting;
 

@@ -8,17 +8,14 @@
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use xxhash_rust::xxh3::Xxh3;
-
 use crate::CuckooFilter;
-use crate::counters::{self, Counters, RECORD_BYTES, ReadCounters, StoredCounters};
+use crate::counters::{self, Counters, ReadCounters, StoredCounters};
 use crate::error::ImageError;
 use crate::filter::FilterView;
 use crate::growth::Grown;
-use crate::image::{Growth, HEADER_BYTES, Header};
+use crate::image::{self, Growth, Header, Kind, require};
 use crate::placement::Search;
 use crate::store::Store;
-use crate::table::table_bytes;
 
 impl CuckooFilter {
     /// The filter in `bytes`, which are copied and checked in full. O(bytes).
@@ -47,12 +44,8 @@ impl<'a> FilterView<'a> {
     /// # Errors
     /// [`ImageError`] where the header is not one, or where the length does not fit it.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
-        let header = Header::decode(bytes)?.of_kind(false)?;
-        let body = &bytes[HEADER_BYTES..];
-        let (table, records) = split_body(&header, body).ok_or(ImageError::Length {
-            expected: expected_length(&header),
-            got: bytes.len() as u64,
-        })?;
+        let header = Header::decode(bytes)?.of_kind(Kind::Filter)?;
+        let (table, records) = header.parts(bytes)?;
         Ok(Self {
             body: header.body(table),
             counters: StoredCounters::new(records),
@@ -64,21 +57,6 @@ impl<'a> FilterView<'a> {
             search: Search::default(),
         })
     }
-}
-
-/// Buckets and counters, if the body is exactly as long as the header says.
-fn split_body<'a>(header: &Header, body: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-    let bytes = table_bytes(header.shape.layout, header.buckets())?;
-    let (table, records) = body.split_at_checked(bytes)?;
-    let counters = usize::try_from(header.counters).ok()?.checked_mul(RECORD_BYTES)?;
-    (records.len() == counters).then_some((table, records))
-}
-
-fn expected_length(header: &Header) -> u64 {
-    let table = table_bytes(header.shape.layout, header.buckets());
-    let table = table.map_or(u64::MAX, |bytes| bytes as u64);
-    let counters = header.counters.saturating_mul(RECORD_BYTES as u64);
-    table.saturating_add(counters).saturating_add(HEADER_BYTES as u64)
 }
 
 impl<S: Store> CuckooFilter<S> {
@@ -101,6 +79,7 @@ impl<S: Store> CuckooFilter<S> {
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let header = Header {
+            kind: Kind::Filter,
             shape: self.body.shape(),
             growth: self.body.grown.as_ref().map(Growth::of),
             profile: self.profile,
@@ -122,12 +101,7 @@ impl<S: Store> CuckooFilter<S> {
 
     /// XXH3-64 of buckets and counters as stored.
     fn checksum(&self) -> u64 {
-        let mut state = Xxh3::new();
-        state.update(self.body.bytes());
-        for counter in self.counters.iter() {
-            state.update(&counters::encode(counter));
-        }
-        state.digest()
+        image::body_checksum(self.body.bytes(), &self.counters)
     }
 
     /// Checks everything that [`FilterView::open`] took on trust: the checksum of the body, that every bucket and counter could have been
@@ -145,13 +119,13 @@ impl<S: Store> CuckooFilter<S> {
             None => {
                 let distinct = self.body.table.distinct_entries().count() as u64;
                 require("distinct entries", self.distinct, self.distinct == distinct)?;
-                len == entries + self.verify_counters(|identity| self.names_an_entry(identity))?
+                len == entries + self.counters.verify(|identity| self.names_an_entry(identity))?
             }
             Some(grown) => {
                 require("distinct entries", self.distinct, self.distinct <= self.entries)?;
                 require("mass", 0, self.body.weighs_what_it_says())?;
                 let names = |identity| names_a_grown_entry(grown, identity);
-                len <= entries + self.verify_counters(names)?
+                len <= entries + self.counters.verify(names)?
             }
         };
         require("keys", self.len, keys_fit)
@@ -182,20 +156,6 @@ impl<S: Store> CuckooFilter<S> {
             self.identity(&place) == identity && self.body.table.copies(&place, fingerprint) > 0
         }
     }
-
-    /// The sum of all counts, each of an entry that `is_name` knows.
-    fn verify_counters(&self, is_name: impl Fn(u64) -> bool) -> Result<u128, ImageError> {
-        let mut sum = 0;
-        let mut last = None;
-        for (identity, count) in self.counters.iter() {
-            let ascending = last < Some(identity);
-            require("counter identity", identity, ascending && is_name(identity))?;
-            require("counter value", count, count > 0)?;
-            sum += u128::from(count);
-            last = Some(identity);
-        }
-        Ok(sum)
-    }
 }
 
 /// Whether an entry of this name is in the buckets it belongs to.
@@ -203,8 +163,4 @@ fn names_a_grown_entry<B: AsRef<[u8]>>(grown: &Grown<B>, identity: u64) -> bool 
     let Some(prefix) = grown.addresses().named(identity) else { return false };
     let Some(site) = grown.addresses().site(prefix) else { return false };
     grown.table().matches(&site).any(|entry| entry.prefix.length == prefix.length)
-}
-
-fn require(field: &'static str, got: u64, holds: bool) -> Result<(), ImageError> {
-    if holds { Ok(()) } else { Err(ImageError::Field { field, got }) }
 }

@@ -20,7 +20,7 @@ use crate::sizing;
 pub struct MapletBuilder {
     capacity: u64,
     rate: f64,
-    value_bits: u32,
+    pub(super) value_bits: u32,
     hasher: KeyHasher,
     /// The entries that a maplet which grows has room for at first.
     grow_from: Option<u64>,

@@ -9,11 +9,10 @@ use core::convert::Infallible;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::ImageError;
-use crate::image::{Growth, HEADER_BYTES, Header};
-use crate::maplet::{Maplet, MapletView};
+use crate::image::{Growth, Header, Kind, require};
+use crate::maplet::{Maplet, MapletEntry, MapletView};
 use crate::placement::Search;
 use crate::store::Store;
-use crate::table::table_bytes;
 
 impl Maplet {
     /// The maplet in `bytes`, which are copied and checked in full. O(bytes).
@@ -23,14 +22,7 @@ impl Maplet {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = MapletView::open(bytes)?;
         view.verify()?;
-        Ok(Self {
-            body: view.body.to_owned_body(),
-            profile: view.profile,
-            len: view.len,
-            entries: view.entries,
-            body_checksum: None,
-            search: Search::default(),
-        })
+        Ok(view.to_owned_maplet())
     }
 }
 
@@ -40,32 +32,43 @@ impl<'a> MapletView<'a> {
     /// # Errors
     /// [`ImageError`] where the header is not one of a maplet, or where the length does not fit it.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
-        let header = Header::decode(bytes)?.of_kind(true)?;
+        let header = Header::decode(bytes)?.of_kind(Kind::Maplet)?;
+        let limit = header.profile.counter_limit;
         require("counters", header.counters, header.counters == 0)?;
-        require("counter limit", header.profile.counter_limit, header.profile.counter_limit == 0)?;
-        require("distinct entries", header.distinct, header.distinct == 0)?;
+        require("counter limit", limit, limit == 0)?;
         let grows = header.growth.is_some();
         require("keys", header.len, header.len == header.entries || grows)?;
         require("keys", header.len, header.len <= header.entries)?;
-        require("flags", u64::from(header.profile.growable), header.profile.growable == grows)?;
-        let layout = header.shape.layout;
-        let table = &bytes[HEADER_BYTES..];
-        let expected = table_bytes(layout, header.buckets());
-        if expected != Some(table.len()) {
-            let expected = expected.map_or(u64::MAX, |bytes| bytes as u64);
-            return Err(ImageError::Length {
-                expected: expected.saturating_add(HEADER_BYTES as u64),
-                got: bytes.len() as u64,
-            });
-        }
+        let (table, _) = header.parts(bytes)?;
+        Self::over(&header, table)
+    }
+
+    /// The maplet that a header says lies in these bytes.
+    pub(super) fn over(header: &Header, table: &'a [u8]) -> Result<Self, ImageError> {
+        let profile = header.profile;
+        require("distinct entries", header.distinct, header.distinct == 0)?;
+        let grows = header.growth.is_some();
+        require("flags", u64::from(profile.growable), profile.growable == grows)?;
         Ok(Self {
             body: header.body(table),
-            profile: header.profile,
-            len: header.len,
+            profile,
+            len: header.len.min(header.entries),
             entries: header.entries,
             body_checksum: Some(header.body_checksum),
             search: Search::default(),
         })
+    }
+
+    /// The same in memory of its own.
+    pub(super) fn to_owned_maplet(&self) -> Maplet {
+        Maplet {
+            body: self.body.to_owned_body(),
+            profile: self.profile,
+            len: self.len,
+            entries: self.entries,
+            body_checksum: None,
+            search: Search::default(),
+        }
     }
 }
 
@@ -88,7 +91,15 @@ impl<S: Store> Maplet<S> {
     /// # Errors
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let header = Header {
+        let header = self.header(Kind::Maplet, xxh3_64(self.body.bytes()));
+        sink(&header.encode())?;
+        sink(self.body.bytes())
+    }
+
+    /// What the header of a file says that has these slots, and no counters.
+    pub(super) fn header(&self, kind: Kind, body_checksum: u64) -> Header {
+        Header {
+            kind,
             growth: self.body.grown.as_ref().map(Growth::of),
             shape: self.body.shape(),
             profile: self.profile,
@@ -96,10 +107,8 @@ impl<S: Store> Maplet<S> {
             entries: self.entries,
             distinct: 0,
             counters: 0,
-            body_checksum: xxh3_64(self.body.bytes()),
-        };
-        sink(&header.encode())?;
-        sink(self.body.bytes())
+            body_checksum,
+        }
     }
 
     /// Checks everything that [`MapletView::open`] took on trust: the checksum of the body, that every slot could have been written by this crate, and
@@ -112,22 +121,24 @@ impl<S: Store> Maplet<S> {
         if stored.is_some_and(|stored| stored != xxh3_64(self.body.bytes())) {
             return Err(ImageError::Checksum { part: "body" });
         }
+        self.verify_slots(|_| true)
+    }
+
+    /// Checks that every slot could have been written by this crate and `is_sound`, and that they are as many as the header says.
+    pub(super) fn verify_slots(
+        &self,
+        mut is_sound: impl FnMut(MapletEntry) -> bool,
+    ) -> Result<(), ImageError> {
         let layout = self.layout();
         let mut entries = 0;
-        for number in 0..self.body.buckets() {
-            for slot in self.body.read(number).entries() {
-                let in_width = layout.value_of(slot) >> layout.value_bits() == 0;
-                let sound = layout.is_fingerprint(layout.fingerprint_of(slot)) && in_width;
-                require("bucket", number, sound)?;
-                entries += 1;
-            }
+        for entry in self.entries() {
+            let in_width = entry.value >> layout.value_bits() == 0;
+            let is_written = layout.is_fingerprint(entry.fingerprint) && in_width;
+            require("bucket", entry.bucket, is_written && is_sound(entry))?;
+            entries += 1;
         }
         require("padding", 0, self.body.is_padded_with_zeros())?;
         require("mass", 0, self.body.weighs_what_it_says())?;
         require("entries", self.entries, self.entries == entries)
     }
-}
-
-fn require(field: &'static str, got: u64, holds: bool) -> Result<(), ImageError> {
-    if holds { Ok(()) } else { Err(ImageError::Field { field, got }) }
 }

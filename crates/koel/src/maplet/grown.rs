@@ -4,10 +4,10 @@
 //! other pair still has an entry of its own.
 
 use crate::error::Full;
-use crate::growth::{Grown, NONE_PINNED};
+use crate::growth::{Grown, IsPinned, NONE_PINNED};
 use crate::layout::SLOTS;
 use crate::maplet::Maplet;
-use crate::table::{Candidates, Match, Put, Site};
+use crate::table::{Candidates, Match, Prefix, Put, Site, Stretch};
 
 impl<B: AsRef<[u8]>> Grown<B> {
     /// The slots that match the key with this hash.
@@ -28,6 +28,17 @@ impl<B: AsRef<[u8]>> Grown<B> {
 impl Maplet {
     /// Adds a pair to a maplet that grows.
     pub(super) fn insert_grown(&mut self, hash: u64, value: u64) -> Result<(), Full> {
+        self.add_grown(hash, value, NONE_PINNED, |_, _| {})
+    }
+
+    /// Adds a pair, where entries that are `pinned` forget nothing; hands void entries that are in two buckets from now on to `doubled`.
+    pub(super) fn add_grown(
+        &mut self,
+        hash: u64,
+        value: u64,
+        pinned: Option<&IsPinned>,
+        mut doubled: impl FnMut(&Stretch, Prefix),
+    ) -> Result<(), Full> {
         self.check_value(value);
         loop {
             let Some(grown) = &mut self.body.grown else { return Ok(()) };
@@ -35,27 +46,31 @@ impl Maplet {
             if grown.put(&site, value, u64::MAX) == Put::Done {
                 break;
             }
-            let room =
-                grown.make_room(&mut self.search, &site, value, NONE_PINNED, |_, _, _| false);
+            let room = grown.make_room(&mut self.search, &site, value, pinned, |_, _, _| false);
             if room.is_some() {
                 break;
             }
-            self.split_for(&site)?;
+            self.split_for(&site, pinned, &mut doubled)?;
         }
         self.len += 1;
         self.entries += 1;
         while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries))
-            && self.split()
+            && self.split(&mut doubled)
         {}
         Ok(())
     }
 
     /// Splits the next chunk of buckets because no room was found at `site`.
-    fn split_for(&mut self, site: &Site) -> Result<(), Full> {
+    fn split_for(
+        &mut self,
+        site: &Site,
+        pinned: Option<&IsPinned>,
+        doubled: &mut impl FnMut(&Stretch, Prefix),
+    ) -> Result<(), Full> {
         let Some(grown) = &self.body.grown else { return Ok(()) };
         let pair = site.spots.map(|spot| spot.bucket);
         let stays = |&bucket: &u64| {
-            let entries = grown.table().movable(bucket, NONE_PINNED);
+            let entries = grown.table().movable(bucket, pinned);
             entries.iter().all(|entry| pair.contains(&u64::from(entry.bucket)))
         };
         // Values of the key itself would be together in any table.
@@ -63,16 +78,19 @@ impl Maplet {
             let buckets = if pair[0] == pair[1] { 1 } else { 2 };
             return Err(Full::Values { held: buckets * SLOTS as u64 });
         }
-        if grown.is_hopeful(self.entries) && self.split() {
+        if grown.is_hopeful(self.entries) && self.split(doubled) {
             return Ok(());
         }
         Err(Full::Slots { in_use: self.entries, capacity: self.capacity() })
     }
 
-    fn split(&mut self) -> bool {
+    fn split(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) -> bool {
         let Some(grown) = &mut self.body.grown else { return false };
         let mut twins = 0;
-        let done = grown.split(|_, _| twins += 1);
+        let done = grown.split(|addresses, void| {
+            twins += 1;
+            doubled(addresses, void);
+        });
         self.entries += twins;
         done
     }

@@ -2,9 +2,10 @@
 //!
 //! A filter whose slots have a value above the fingerprint, over the same geometry, layouts and search (docs/decisions/0007-maplet.md). To everything below, a slot is a
 //! number that moves as a whole, so values need no code of their own there. This file has the type and its questions; `edit.rs` changes it, `many.rs` is for many keys at once,
-//! `file.rs` turns it into bytes and back, `builder.rs` sizes it, `grown.rs` has what is different in one that grows.
+//! `file.rs` turns it into bytes and back, `builder.rs` sizes it, `grown.rs` has what is different in one that grows, `counting/` is the filter whose values are counts.
 
 mod builder;
+mod counting;
 mod edit;
 mod file;
 mod grown;
@@ -25,6 +26,7 @@ use crate::sizing::{self, Shape};
 use crate::store::{Borrowed, Owned, Store};
 
 pub use builder::MapletBuilder;
+pub use counting::{CountingBuilder, CountingFilter, CountingView};
 pub use values::Values;
 
 /// Keys with small values, in a fingerprint and the value's own bits each: it may answer with a value too many, never with one too few.

@@ -87,6 +87,12 @@ impl<B: AsRef<[u8]>> Table<B> {
         [home, alternate].map(|bucket| bucket * self.lanes.bucket_bits())
     }
 
+    /// Asks the memory for the two buckets of `place`.
+    #[inline]
+    pub(crate) fn prefetch_place(&self, place: &Place) {
+        self.bits(place).iter().for_each(|&bit| self.prefetch(bit));
+    }
+
     /// The slots of bucket `local` of the segment that starts at `base`, each with its other bucket, which the memory is asked for.
     pub(crate) fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
         in_form!(self, neighbours_in(base, local))

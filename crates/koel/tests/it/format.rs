@@ -1,6 +1,6 @@
 //! docs/FORMAT.md against the code: its hash vectors and its whole filter. The tables of fields and of places are compared where those live, in `image.rs` and `geometry.rs`.
 
-use koel::{CuckooFilter, FilterView, KeyHasher, Maplet, Prefer};
+use koel::{CountingFilter, CuckooFilter, FilterView, KeyHasher, Maplet, Prefer};
 
 const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
 
@@ -57,11 +57,10 @@ fn the_whole_filter_of_the_format_is_what_the_code_writes_and_reads() {
     assert_eq!(FilterView::open(&image).unwrap().count("twice"), 5);
 }
 
-#[test]
-fn the_whole_maplet_of_the_format_is_what_the_code_writes_and_reads() {
-    let mut maplet = Maplet::builder(1, 0.03, 40).seed(42).build().unwrap();
-    let mut bytes = vec![0; 1520];
-    let (page, _) = FORMAT.split("## A whole maplet").nth(1).unwrap().split_once("\n#").unwrap();
+/// So many bytes as the page shows them under this heading, without the lines that are all zeros.
+fn whole(heading: &str, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let (page, _) = FORMAT.split(heading).nth(1).unwrap().split_once("\n#").unwrap();
     let lines = page.lines().filter(|line| line.starts_with('0'));
     let rows: Vec<_> = lines.map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     let hex = |digits: &str| usize::from_str_radix(digits, 16).unwrap();
@@ -70,11 +69,29 @@ fn the_whole_maplet_of_the_format_is_what_the_code_writes_and_reads() {
             bytes[hex(row[0]) + i] = u8::from_str_radix(byte, 16).unwrap();
         }
     }
+    bytes
+}
+
+#[test]
+fn the_whole_maplet_of_the_format_is_what_the_code_writes_and_reads() {
+    let mut maplet = Maplet::builder(1, 0.03, 40).seed(42).build().unwrap();
+    let bytes = whole("## A whole maplet", 1520);
     maplet.insert("example.org", 513).unwrap();
     maplet.insert("twice", 1_099_511_627_775).unwrap();
     maplet.insert("twice", 0).unwrap();
     assert!(maplet.to_bytes() == bytes, "{}", dump(&maplet.to_bytes()));
     assert_eq!(Maplet::from_bytes(&bytes).unwrap().get("twice").sum::<u64>(), 1_099_511_627_775);
+}
+
+#[test]
+fn the_whole_counting_filter_of_the_format_is_what_the_code_writes_and_reads() {
+    let mut filter = CountingFilter::builder(1, 0.03).count_bits(2).seed(42).build().unwrap();
+    let bytes = whole("## A whole counting filter", 432);
+    filter.insert("example.org").unwrap();
+    filter.add("often", 1000).unwrap();
+    assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
+    let read = CountingFilter::from_bytes(&bytes).unwrap();
+    assert_eq!((read.count("example.org"), read.count("often"), read.count("no")), (1, 1000, 0));
 }
 
 /// The lines of 16 bytes that are not all zeros.

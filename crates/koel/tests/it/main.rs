@@ -6,6 +6,7 @@ mod compare;
 #[cfg(feature = "std")]
 mod concurrent;
 mod copies;
+mod counting;
 mod errors;
 mod format;
 mod grow;

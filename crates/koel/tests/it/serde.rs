@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use koel::{CuckooFilter, Maplet};
+use koel::{CountingFilter, CuckooFilter, Maplet};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use testkit::keys;
@@ -26,6 +26,14 @@ fn maplets() -> [Maplet; 2] {
     })
 }
 
+fn counting() -> CountingFilter {
+    let mut filter = CountingFilter::builder(100, 0.001).seed(9).build().unwrap();
+    (1..).zip(keys::hashes(1, 100)).for_each(|(times, hash)| {
+        filter.add_hash(hash, 10 * times).unwrap();
+    });
+    filter
+}
+
 #[track_caller]
 fn assert_goes_through<T: Serialize + DeserializeOwned + PartialEq + Debug>(it: &T, image: &[u8]) {
     let json = serde_json::to_string(it).unwrap();
@@ -39,6 +47,7 @@ fn assert_goes_through<T: Serialize + DeserializeOwned + PartialEq + Debug>(it: 
 #[test]
 fn filters_and_maplets_go_through_json_and_through_a_binary_format() {
     assert_goes_through(&filter(), &filter().to_bytes());
+    assert_goes_through(&counting(), &counting().to_bytes());
     for maplet in maplets() {
         assert_goes_through(&maplet, &maplet.to_bytes());
     }
@@ -60,6 +69,7 @@ fn assert_refuses_damage<T: Serialize + DeserializeOwned + Debug>(it: &T) {
 #[test]
 fn what_is_damaged_is_refused_with_the_reason() {
     assert_refuses_damage(&filter());
+    assert_refuses_damage(&counting());
     maplets().iter().for_each(assert_refuses_damage);
 }
 

@@ -183,7 +183,7 @@ impl CuckooFilter {
         let kept = grown.table().matches(site).max_by_key(|entry| entry.prefix.length);
         let Some(kept) = kept else { return Ok(()) };
         let identity = grown.addresses().identity(&kept.prefix);
-        self.counters.add(identity, times, self.profile.counter_limit)
+        self.counters.add(identity, times, self.profile.counter_limit).map(|_| ())
     }
 }
 

@@ -11,11 +11,9 @@
 
 pub(super) mod merge;
 
-use alloc::vec::Vec;
-
 use crate::CuckooFilter;
 use crate::buffer::Buffer;
-use crate::counters::{Counters, ReadCounters};
+use crate::counters::ReadCounters;
 use crate::error::Full;
 use crate::growth::Grown;
 use crate::store::Store;
@@ -86,7 +84,7 @@ impl CuckooFilter {
             self.keep_load();
             return Ok(());
         }
-        self.counters.add(identity, 1, self.profile.counter_limit)
+        self.counters.add(identity, 1, self.profile.counter_limit).map(|_| ())
     }
 
     /// Takes out one copy of a key.
@@ -136,17 +134,11 @@ impl CuckooFilter {
         if spot != other || self.counters.len() >= self.profile.counter_limit {
             return false;
         }
-        let entries: Vec<Match> = grown.table().entries_of(spot.bucket).collect();
-        let common = |(a, b): (&Match, &Match)| a.prefix.in_common(&b.prefix);
-        let pairs =
-            entries.iter().enumerate().flat_map(|(i, a)| entries[..i].iter().map(move |b| (a, b)));
-        let closest = pairs.filter(|&pair| common(pair).is_some()).max_by_key(|&pair| common(pair));
-        let Some((kept, gone)) = closest else { return false };
-        let Some(length) = common((kept, gone)) else { return false };
+        let Some((kept, gone, length)) = grown.closest(spot.bucket) else { return false };
         let names = [kept, gone].map(|entry| grown.addresses().identity(&entry.prefix));
         let counted = names.map(|identity| self.counters.remove(identity));
-        grown.take(gone);
-        grown.shorten(kept, length);
+        grown.take(&gone);
+        grown.shorten(&kept, length);
         let shared = grown.addresses().identity(&Prefix { length, ..kept.prefix });
         self.counters.add_all(shared, counted[0].saturating_add(counted[1]).saturating_add(1));
         let has_room = grown.put(site, 0, u64::MAX) == Put::Done;
@@ -180,19 +172,11 @@ impl CuckooFilter {
         let mut twins = 0;
         let done = grown.split(|addresses, prefix| {
             twins += 1;
-            leave_to_both(counters, addresses, prefix);
+            counters.leave_to_both(addresses, prefix);
         });
         self.entries += twins;
         self.distinct += twins;
         done
-    }
-}
-
-/// Hands the counter of a void entry to its two halves, each with the full count.
-fn leave_to_both(counters: &mut Counters, addresses: &Stretch, void: Prefix) {
-    let count = counters.remove(addresses.identity(&void));
-    for half in void.continuations() {
-        counters.add_all(addresses.identity(&half), count);
     }
 }
 

@@ -92,7 +92,7 @@ fn every_truncation_and_extension_is_refused() {
 fn a_field_that_no_maplet_has_is_named() {
     let wide = Maplet::builder(1, 1e-5, 33).build().unwrap();
     let cases = [
-        ("kind", 12, 2),
+        ("kind", 12, 3),
         ("codec", 13, 1),
         ("value bits", 17, 0),
         ("value bits", 17, 41),

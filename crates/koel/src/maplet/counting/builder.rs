@@ -1,0 +1,88 @@
+//! How a counting filter is asked for: capacity, error rate and the width of its counts.
+
+use super::CountingFilter;
+use crate::MapletBuilder;
+use crate::counters::Counters;
+use crate::error::BuildError;
+use crate::maplet::Maplet;
+
+/// Bits of a count in its slot, unless others are asked for: in a stream by Zipf's law 1 key in 250 then has a counter besides.
+const COUNT_BITS: u32 = 8;
+/// A filter that grows starts with room for so many keys at least: grown from a handful of buckets, a table has keys that find no room, since all that matters
+/// of them is alike.
+const FIRST_KEYS: u64 = 1000;
+
+/// Settings of a counting filter to be built. Made by [`CountingFilter::builder`].
+///
+/// ```
+/// use koel::CountingFilter;
+///
+/// let visits = CountingFilter::builder(1_000_000, 0.001).count_bits(4).build()?;
+/// assert_eq!(visits.layout().to_string(), "plain 4x14+4");
+/// assert!(visits.bits_per_key() <= 19.0);
+/// # Ok::<(), koel::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CountingBuilder {
+    maplet: MapletBuilder,
+}
+
+impl CountingBuilder {
+    pub(super) fn new(capacity: u64, rate: f64) -> Self {
+        Self { maplet: Maplet::builder(capacity, rate, COUNT_BITS) }
+    }
+
+    /// Bits of a count in its slot, 1 to 40; 8 unless set. Keys that come more often have a counter of some 25 bytes besides.
+    #[must_use]
+    pub fn count_bits(mut self, bits: u32) -> Self {
+        self.maplet.value_bits = bits;
+        self
+    }
+
+    /// The seed of the default hash, XXH3-64; 0 unless set.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.maplet = self.maplet.seed(seed);
+        self
+    }
+
+    /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is stored in the filter's bytes.
+    #[must_use]
+    pub fn sip_key(mut self, key: [u8; 16]) -> Self {
+        self.maplet = self.maplet.sip_key(key);
+        self
+    }
+
+    /// Starts with room for about `keys` distinct keys, a thousand at least, and grows to the capacity and beyond, without the keys: in chunks that take less than a
+    /// millisecond, at a load near 0.90, always with two buckets to read. The error rate is kept up to the capacity; after that it rises slowly, by
+    /// about the first one's 0.7 for each doubling.
+    ///
+    /// ```
+    /// let mut visits = koel::CountingFilter::builder(1_000_000, 0.001).grow_from(1000).build()?;
+    /// for visit in 0..50_000_u64 {
+    ///     visits.insert(&(visit % 20_000))?;
+    /// }
+    /// assert!((0..20_000_u64).all(|visitor| visits.count(&visitor) >= 2));
+    /// assert!(visits.load_factor() > 0.87);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn grow_from(mut self, keys: u64) -> Self {
+        self.maplet = self.maplet.grow_from(keys.max(FIRST_KEYS));
+        self
+    }
+
+    /// Builds the empty filter: the narrowest fingerprint that keeps the rate and makes a slot of an even number of bits.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, where counts are of no
+    /// or of more than 40 bits, or where the table could not be addressed.
+    ///
+    /// # Panics
+    /// Where the memory cannot be had, as `Vec::with_capacity` does.
+    pub fn build(&self) -> Result<CountingFilter, BuildError> {
+        let mut maplet = self.maplet.build()?;
+        maplet.profile.counter_limit = u64::MAX;
+        Ok(CountingFilter { maplet, counters: Counters::default(), len: 0 })
+    }
+}

@@ -1,0 +1,124 @@
+//! Counting filters that grow: no count is ever too low, whatever is removed, and few are too high.
+
+use koel::{CountingFilter, CountingView};
+use testkit::{image, keys};
+
+/// Filters that grow from three buckets on, so that most entries have lost all bits of their own: with counts that fit into slots, with some that do not, and with none that does.
+fn growing() -> impl Iterator<Item = CountingFilter> {
+    let ways = [(0.05, 1), (0.05, 3), (0.01, 2), (0.001, 8), (0.000_1, 30)];
+    ways.into_iter().map(|(rate, bits)| {
+        let builder = CountingFilter::builder(1_000_000, rate).count_bits(bits);
+        let bytes = builder.grow_from(1000).build().unwrap().to_bytes();
+        CountingFilter::from_bytes(&image::reshape(&bytes, 0, 40)).unwrap()
+    })
+}
+
+/// How often the key of this number comes: once most of the time, seldom very often.
+fn times(number: u64) -> u64 {
+    match number % 100 {
+        0 => 1000,
+        1..10 => 5,
+        _ => 1,
+    }
+}
+
+#[test]
+fn no_count_is_too_low_while_keys_come_and_go() {
+    for mut filter in growing() {
+        let hashes: Vec<u64> = keys::hashes(1, 60_000).collect();
+        let mut exact = vec![0; hashes.len()];
+        let mut len = 0;
+        for (number, &hash) in (0..).zip(&hashes) {
+            let i = usize::try_from(number).unwrap();
+            assert!(filter.add_hash(hash, times(number)).unwrap() >= times(number));
+            exact[i] = times(number);
+            len += times(number);
+            // An earlier key comes once more, and another one goes once.
+            let again = usize::try_from(keys::splitmix64(number) % (number + 1)).unwrap();
+            assert!(filter.insert_hash(hashes[again]).unwrap() > exact[again]);
+            exact[again] += 1;
+            let gone = usize::try_from(keys::splitmix64(!number) % (number + 1)).unwrap();
+            len += 1 - u64::from(exact[gone] > 0);
+            if exact[gone] > 0 {
+                exact[gone] -= 1;
+                assert!(filter.remove_hash(hashes[gone]));
+            }
+            assert_eq!(filter.len(), len);
+        }
+        let low = |filter: &CountingFilter, exact: &[u64]| {
+            hashes
+                .iter()
+                .zip(exact)
+                .filter(|&(&hash, &count)| filter.count_hash(hash) < count)
+                .count()
+        };
+        assert_eq!(low(&filter, &exact), 0, "{filter:?}");
+        assert_eq!(filter.verify(), Ok(()));
+        assert!(filter.counts().fold(0, u64::saturating_add) >= len);
+        // Half of the keys go, one count after the other; the others stay what they are.
+        for (i, &hash) in hashes.iter().enumerate().filter(|(i, _)| i % 2 == 0) {
+            (0..exact[i]).for_each(|_| assert!(filter.remove_hash(hash), "{filter:?}"));
+            exact[i] = 0;
+        }
+        assert_eq!(low(&filter, &exact), 0, "{filter:?}");
+        assert_eq!(filter.len(), exact.iter().sum::<u64>());
+        assert_eq!(filter.verify(), Ok(()));
+    }
+}
+
+#[test]
+fn wrong_counts_are_as_rare_as_promised_and_right_ones_exact() {
+    for rate in [0.01, 0.001] {
+        let builder = CountingFilter::builder(200_000, rate).grow_from(1000);
+        let mut filter = builder.build().unwrap();
+        let present: Vec<u64> = keys::hashes(1, 200_000).collect();
+        let stream: Vec<u64> = (0..)
+            .zip(&present)
+            .flat_map(|(number, &hash)| {
+                std::iter::repeat_n(hash, usize::try_from(times(number).min(300)).unwrap())
+            })
+            .collect();
+        filter.insert_many_hashes(&stream).unwrap();
+        assert!(filter.load_factor() > 0.86 && filter.distinct_counters() >= 2000, "{filter:?}");
+        let expected = filter.false_positive_rate();
+        assert!(expected <= rate * 1.05, "{filter:?}: {expected}");
+        let absent: Vec<u64> = keys::hashes(2, 1_000_000).collect();
+        let mut counts = vec![0; absent.len()];
+        filter.count_many_hashes(&absent, &mut counts);
+        let wrong = counts.iter().filter(|&&count| count > 0).count() as f64;
+        let mean = 1e6 * expected;
+        assert!((wrong - mean).abs() < 6.0 * mean.sqrt() + 6.0, "{filter:?}: {wrong}, not {mean}");
+        let high = (0..).zip(&present).filter(|&(number, &hash)| {
+            let count = filter.count_hash(hash);
+            assert!(count >= times(number).min(300));
+            count > times(number).min(300)
+        });
+        // A key is too high by the keys that came before and after it: at most about twice the rate.
+        let high = high.count() as f64 / present.len() as f64;
+        assert!(high < 2.0 * expected, "{filter:?}: {high}");
+    }
+}
+
+#[test]
+fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
+    for mut many in growing() {
+        let mut one = many.clone();
+        let stream: Vec<u64> = keys::hashes(1, 5000).chain(keys::hashes(1, 2000)).collect();
+        many.insert_many_hashes(&stream).unwrap();
+        for &hash in &stream {
+            one.insert_hash(hash).unwrap();
+        }
+        let bytes = many.to_bytes();
+        assert!(one == many && one.to_bytes() == bytes);
+        assert!(CountingFilter::from_bytes(&bytes).unwrap() == many);
+        let view = CountingView::open(&bytes).unwrap();
+        assert_eq!(view.verify(), Ok(()));
+        assert!(stream.iter().all(|&hash| view.count_hash(hash) == one.count_hash(hash)));
+        for offset in [24, 32, 40, 88] {
+            let mut forged = bytes.clone();
+            forged[offset] ^= 1;
+            image::reseal(&mut forged);
+            assert!(CountingFilter::from_bytes(&forged).is_err(), "byte {offset}");
+        }
+    }
+}

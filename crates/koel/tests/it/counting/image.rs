@@ -1,0 +1,128 @@
+//! The bytes of a counting filter: read as written, and refused or harmless when they are anything else.
+
+use koel::{CountingFilter, CuckooFilter, ImageError, Maplet};
+use testkit::counting::arbitrary_bytes;
+use testkit::{image, keys};
+
+/// Small filters with and without counters, nearly full; two have grown.
+fn samples() -> Vec<CountingFilter> {
+    let mut samples = Vec::new();
+    for (rate, bits) in [(0.05, 1), (0.001, 3), (1e-6, 40)] {
+        let builder = CountingFilter::builder(8, rate).count_bits(bits);
+        for builder in [builder.clone(), builder.grow_from(1)] {
+            let whole = builder.build().unwrap().to_bytes();
+            let mut filter = CountingFilter::from_bytes(&image::reshape(&whole, 0, 3)).unwrap();
+            for (times, hash) in (1..).zip(keys::hashes(1, 11)) {
+                let added = filter.add_hash(hash, times);
+                assert!(added.is_ok() || !filter.contains_hash(hash));
+            }
+            assert!(filter.len() > 20);
+            samples.push(filter);
+        }
+    }
+    samples
+}
+
+#[test]
+fn a_counting_filter_is_read_as_it_was_written_and_not_as_anything_else() {
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        assert_eq!(bytes.len(), filter.size_in_bytes());
+        assert!(CountingFilter::from_bytes(&bytes).unwrap() == filter);
+        let found = "counting filter";
+        let error = CuckooFilter::from_bytes(&bytes).unwrap_err();
+        assert_eq!(error, ImageError::Kind { asked: "filter", found });
+        let error = Maplet::from_bytes(&bytes).unwrap_err();
+        assert_eq!(error, ImageError::Kind { asked: "maplet", found });
+    }
+    let (asked, maplet) = ("counting filter", Maplet::builder(9, 0.01, 8).build().unwrap());
+    let error = CountingFilter::from_bytes(&maplet.to_bytes()).unwrap_err();
+    assert_eq!(error, ImageError::Kind { asked, found: "maplet" });
+    let error = CountingFilter::from_bytes(&CuckooFilter::with_capacity(9).to_bytes()).unwrap_err();
+    assert_eq!(error, ImageError::Kind { asked, found: "filter" });
+}
+
+#[test]
+fn every_flipped_bit_is_found_and_behind_fitting_checksums_refused_or_harmless() {
+    let (mut accepted, mut refused) = (0, 0);
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        for bit in 0..8 * bytes.len() {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(arbitrary_bytes(&changed, 0).is_err());
+            image::reseal(&mut changed);
+            match arbitrary_bytes(&changed, 30) {
+                Err(_) => refused += 1,
+                Ok(()) => accepted += 1,
+            }
+        }
+    }
+    assert!(accepted > 500 && refused > 1000, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn every_truncation_and_extension_is_refused() {
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        for end in 0..bytes.len() {
+            assert!(arbitrary_bytes(&bytes[..end], 0).is_err());
+        }
+        let got = bytes.len() as u64 + 1;
+        let error = ImageError::Length { expected: got - 1, got };
+        assert_eq!(arbitrary_bytes(&[&bytes[..], &[0]].concat(), 0).err(), Some(error));
+    }
+}
+
+/// Makes the filter of one key, and of another in another slot, one that nothing would have written.
+#[test]
+fn slots_and_counters_that_contradict_each_other_are_refused() {
+    let mut filter = CountingFilter::builder(8, 0.000_3).count_bits(3).build().unwrap();
+    filter.add("ada", 9).unwrap();
+    let bytes = filter.to_bytes();
+    let (body, bucket_bytes) = (image::HEADER_BYTES, 7);
+    let first = (body..bytes.len() - 16).find(|&at| bytes[at] != 0).unwrap();
+    let bucket = body + (first - body) / bucket_bytes * bucket_bytes;
+    let refuse = |change: &dyn Fn(&mut Vec<u8>), field: &str| {
+        let mut bytes = bytes.clone();
+        change(&mut bytes);
+        image::reseal(&mut bytes);
+        let error = arbitrary_bytes(&bytes, 0).unwrap_err();
+        assert!(
+            matches!(error, ImageError::Field { field: found, .. } if found == field),
+            "{error}"
+        );
+    };
+    assert_eq!(filter.layout().to_string(), "plain 4x11+3");
+    let at = bytes.len() - 16;
+    refuse(&|bytes| bytes[at + 8] += 1, "keys");
+    refuse(&|bytes| bytes[at + 8] = 0, "counter value");
+    refuse(&|bytes| bytes[at] ^= 1, "counter identity");
+    // The counter of a slot that could have said it.
+    refuse(&|bytes| set_count(bytes, bucket, 6), "counter identity");
+    refuse(&|bytes| set_count(bytes, bucket, 0), "bucket");
+    // A second slot for the same key.
+    refuse(
+        &|bytes| {
+            let word = word_at(bytes, bucket);
+            put(bytes, bucket, word | (word & 0x3fff) << 14);
+            bytes[88] += 1;
+            bytes[80] += 7;
+        },
+        "bucket",
+    );
+}
+
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn put(bytes: &mut [u8], at: usize, word: u64) {
+    bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+}
+
+/// Writes the count of the first slot in the bucket at `at`.
+fn set_count(bytes: &mut [u8], at: usize, count: u64) {
+    let word = word_at(bytes, at);
+    put(bytes, at, word & !(7 << 11) | count << 11);
+}

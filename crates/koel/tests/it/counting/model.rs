@@ -1,0 +1,161 @@
+//! Random operations against the exact counts of entries, as a second implementation of the addressing names them. Counts of few bits, so that most are beyond their slots.
+
+use std::collections::BTreeMap;
+
+use koel::{CountingFilter, CountingView, Full};
+use proptest::prelude::*;
+use testkit::image;
+use testkit::keys::{hashes, sharing_entry, sharing_home, sharing_pair};
+use testkit::places::{Entry, Places};
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u8),
+    Add(u8, u64),
+    /// Several keys, from this one on.
+    InsertRun(u8, u8),
+    Remove(u8),
+    RemoveRun(u8, u8),
+    Reload,
+    Clear,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let (key, count) = (any::<u8>, 0_u8..100);
+    let times = prop_oneof![0_u64..10, Just(u64::MAX), Just(1 << 39), Just(u64::MAX / 2)];
+    prop_oneof![
+        6 => key().prop_map(Op::Insert),
+        4 => (key(), times).prop_map(|(key, times)| Op::Add(key, times)),
+        4 => (key(), count.clone()).prop_map(|(key, count)| Op::InsertRun(key, count)),
+        6 => key().prop_map(Op::Remove),
+        2 => (key(), count).prop_map(|(key, count)| Op::RemoveRun(key, count)),
+        1 => Just(Op::Reload),
+        1 => Just(Op::Clear),
+    ]
+}
+
+/// Segments, buckets of each, error rate, bits of a count.
+type Setup = (u8, u32, f64, u32);
+
+fn setup() -> impl Strategy<Value = Setup> {
+    let rate = prop::sample::select(vec![0.1, 0.004, 1e-5, 1e-8]);
+    (0_u8..3, 1_u32..12, rate, prop::sample::select(vec![1, 2, 5, 40]))
+}
+
+struct Run {
+    filter: CountingFilter,
+    places: Places,
+    keys: Vec<u64>,
+    counts: BTreeMap<Entry, u64>,
+}
+
+impl Run {
+    fn new((segment_bits, buckets, rate, count_bits): Setup) -> Self {
+        let small = CountingFilter::builder(1, rate).count_bits(count_bits).build().unwrap();
+        let bytes = image::reshape(&small.to_bytes(), segment_bits, buckets);
+        let places = Places::of(&bytes);
+        // A quarter each: the same entry, the same pair of buckets, the same home, and any.
+        let first = hashes(5, 1).next().unwrap();
+        let same_entry = sharing_entry(&places, first).take(16);
+        let same_pair = sharing_pair(&places, first).step_by(3).take(64);
+        let same_home = sharing_home(&places, places.pair(first).0);
+        let keys = same_entry.chain(same_pair).chain(same_home).chain(hashes(6, 256));
+        Self {
+            filter: CountingFilter::from_bytes(&bytes).unwrap(),
+            places,
+            keys: keys.take(256).collect(),
+            counts: BTreeMap::new(),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    fn add(&mut self, key: u8, times: u64) {
+        let hash = self.keys[usize::from(key)];
+        let entry = self.places.entry(hash);
+        let before = self.filter.to_bytes();
+        let known = self.counts.get(&entry).copied().unwrap_or(0);
+        match self.filter.add_hash(hash, times) {
+            Ok(count) => {
+                assert_eq!(count, known + times);
+                if count > 0 {
+                    self.counts.insert(entry, count);
+                }
+            }
+            Err(full) => {
+                assert!(self.filter.to_bytes() == before);
+                let overflows = self.len().checked_add(times).is_none();
+                assert_eq!(full == Full::Overflow, overflows);
+                // A key that is in needs no room.
+                assert!(overflows || known == 0, "{full}");
+            }
+        }
+    }
+
+    fn remove(&mut self, key: u8) {
+        let hash = self.keys[usize::from(key)];
+        let entry = self.places.entry(hash);
+        assert_eq!(self.filter.remove_hash(hash), self.counts.contains_key(&entry));
+        self.counts.entry(entry).and_modify(|count| *count -= 1);
+        self.counts.retain(|_, count| *count > 0);
+    }
+
+    fn step(&mut self, op: &Op) {
+        let run = |key: u8, count: u8| (0..count).map(move |i| key.wrapping_add(i));
+        match *op {
+            Op::Insert(key) => self.add(key, 1),
+            Op::Add(key, times) => self.add(key, times),
+            Op::InsertRun(key, count) => run(key, count).for_each(|key| self.add(key, 1)),
+            Op::Remove(key) => self.remove(key),
+            Op::RemoveRun(key, count) => run(key, count).for_each(|key| self.remove(key)),
+            Op::Reload => {
+                let bytes = self.filter.to_bytes();
+                let read = CountingFilter::from_bytes(&bytes).unwrap();
+                assert!(read == self.filter && read.to_bytes() == bytes);
+                self.filter = read;
+            }
+            Op::Clear => {
+                self.filter.clear();
+                self.counts.clear();
+            }
+        }
+    }
+
+    /// Every key has exactly the count of its entry.
+    fn check(&self) {
+        assert_eq!(self.filter.len(), self.len());
+        let mut counts: Vec<u64> = self.filter.counts().collect();
+        let mut expected: Vec<u64> = self.counts.values().copied().collect();
+        counts.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(counts, expected);
+        let bytes = self.filter.to_bytes();
+        assert_eq!(bytes.len(), self.filter.size_in_bytes());
+        let view = CountingView::open(&bytes).unwrap();
+        assert_eq!(view.verify(), Ok(()));
+        for &hash in &self.keys {
+            let expected = self.counts.get(&self.places.entry(hash)).copied().unwrap_or(0);
+            assert_eq!(self.filter.count_hash(hash), expected);
+            assert_eq!(view.count_hash(hash), expected);
+            assert_eq!(self.filter.contains_hash(hash), expected > 0);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn after_any_operations_a_counting_filter_is_the_counts_of_its_entries(
+        setup in setup(),
+        ops in prop::collection::vec(op(), 0..40),
+    ) {
+        let mut run = Run::new(setup);
+        for op in &ops {
+            run.step(op);
+            run.check();
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Operations on a counting filter of unknown content, as [`exercise`](crate::exercise) has them for filters:
+//! what it holds nobody knows, but no count falls below what was put in.
+
+use std::collections::BTreeMap;
+
+use koel::{CountingFilter, CountingView, Full, ImageError};
+
+use crate::exercise::is_one_line;
+use crate::keys;
+
+/// How many hashes are used.
+const HASHES: u64 = 40;
+
+/// Holds any string of bytes to the promise of the format: a sound counting filter, or refused with
+/// a reason in one line.
+///
+/// # Errors
+/// Why the bytes were refused.
+///
+/// # Panics
+/// Where opening and reading disagree, or where an accepted filter misbehaves.
+pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
+    let opened = CountingView::open(bytes);
+    if let Ok(view) = &opened {
+        question(view);
+    }
+    let trusted = opened.and_then(|view| view.verify());
+    let read = CountingFilter::from_bytes(bytes);
+    assert_eq!(trusted, read.as_ref().map(|_| ()).map_err(|error| *error), "two answers");
+    let mut filter = read.inspect_err(|error| assert!(is_one_line(&error.to_string())))?;
+    assert!(filter.to_bytes() == bytes, "read, and written otherwise");
+    exercise(&mut filter, bytes.len() as u64, operations);
+    Ok(())
+}
+
+/// Asks a view that nobody verified whatever can be asked: nothing may panic.
+fn question(view: &CountingView<'_>) {
+    let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
+    let mut counts = vec![0; hashes.len()];
+    view.count_many_hashes(&hashes, &mut counts);
+    assert!(hashes.iter().zip(counts).all(|(&hash, count)| view.count_hash(hash) == count));
+    view.counts().for_each(drop);
+}
+
+/// Applies `operations` steps, chosen by `seed`, to a sound filter; it is sound afterwards.
+fn exercise(filter: &mut CountingFilter, seed: u64, operations: u32) {
+    let mut inserted: BTreeMap<u64, u64> = BTreeMap::new();
+    for choice in keys::hashes(seed, u64::from(operations)) {
+        let hash = keys::splitmix64((choice >> 8) % HASHES);
+        let times = if choice % 3 == 0 { (choice >> 32) % 1000 } else { 1 };
+        let len = filter.len();
+        match choice % 8 {
+            0..5 => match filter.add_hash(hash, times) {
+                Ok(count) => {
+                    assert!(count >= times && filter.count_hash(hash) == count);
+                    assert_eq!(filter.len(), len + times);
+                    *inserted.entry(hash).or_default() += times;
+                }
+                Err(full) => {
+                    assert!(is_one_line(&full.to_string()) && filter.len() == len);
+                    assert!(full == Full::Overflow || !filter.contains_hash(hash));
+                }
+            },
+            5 | 6 => {
+                if let Some(count) = inserted.get_mut(&hash).filter(|count| **count > 0) {
+                    assert!(filter.remove_hash(hash), "an inserted key is not found");
+                    assert_eq!(filter.len(), len - 1);
+                    *count -= 1;
+                }
+            }
+            _ => *filter = CountingFilter::from_bytes(&filter.to_bytes()).expect("its own bytes"),
+        }
+    }
+    assert!(inserted.iter().all(|(&hash, &count)| filter.count_hash(hash) >= count), "too low");
+    assert_eq!(filter.verify(), Ok(()));
+}
