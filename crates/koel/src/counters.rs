@@ -9,9 +9,7 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::error::{Full, ImageError};
-use crate::image::require;
-use crate::table::{Prefix, Stretch};
+use crate::error::{Full, ImageError, require};
 
 /// Bytes of a stored counter: identity and count, both little-endian u64.
 pub(crate) const RECORD_BYTES: usize = 16;
@@ -128,14 +126,6 @@ impl Counters {
             let count = self.counts.entry(identity).or_insert(0);
             *count = count.saturating_add(times);
             self.marks.set(identity);
-        }
-    }
-
-    /// Hands the counter of a void entry, if it has one, to its two halves, each with the full count.
-    pub(crate) fn leave_to_both(&mut self, addresses: &Stretch, void: Prefix) {
-        let count = self.remove(addresses.identity(&void));
-        for half in void.continuations() {
-            self.add_all(addresses.identity(&half), count);
         }
     }
 

@@ -154,6 +154,11 @@ pub enum ImageError {
     },
 }
 
+/// Refuses what a field of an image says unless it `holds`.
+pub(crate) fn require(field: &'static str, got: u64, holds: bool) -> Result<(), ImageError> {
+    if holds { Ok(()) } else { Err(ImageError::Field { field, got }) }
+}
+
 impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -12,6 +12,7 @@
 //! Shared by filters and maplets: what is counted beside the slots is theirs.
 
 use crate::buffer::Buffer;
+use crate::counters::Counters;
 use crate::error::BuildError;
 use crate::geometry::{CORES, Geometry};
 use crate::layout::{Bucket, Codec, Layout, SLOTS};
@@ -142,6 +143,14 @@ pub(crate) fn marked_layout(layout: Layout) -> Option<Layout> {
     let widths = sizing::widths(layout.codec());
     let width = widths.iter().copied().find(|&width| width >= bits)?;
     Layout::new(layout.codec(), width, layout.value_bits()).map(Layout::with_marks)
+}
+
+/// Hands the counter of a void entry that is split, if it has one, to its two halves, each with the full count.
+pub(crate) fn leave_to_both(counters: &mut Counters, addresses: &Stretch, void: Prefix) {
+    let count = counters.remove(addresses.identity(&void));
+    for half in void.continuations() {
+        counters.add_all(addresses.identity(&half), count);
+    }
 }
 
 /// What an entry that is one of 2^length weighs.

@@ -338,11 +338,6 @@ pub(crate) fn body_checksum(buckets: &[u8], counters: &impl ReadCounters) -> u64
     state.digest()
 }
 
-/// Refuses what a field says unless it `holds`.
-pub(crate) fn require(field: &'static str, got: u64, holds: bool) -> Result<(), ImageError> {
-    if holds { Ok(()) } else { Err(ImageError::Field { field, got }) }
-}
-
 /// Bits of `size_in_bytes` for each of so many keys; for none, as for one.
 pub(crate) fn bits_per_key(size_in_bytes: usize, keys: f64) -> f64 {
     size_in_bytes as f64 * 8.0 / keys.max(1.0)

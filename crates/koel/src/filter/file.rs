@@ -10,10 +10,10 @@ use core::convert::Infallible;
 
 use crate::CuckooFilter;
 use crate::counters::{self, Counters, ReadCounters, StoredCounters};
-use crate::error::ImageError;
+use crate::error::{ImageError, require};
 use crate::filter::FilterView;
 use crate::growth::Grown;
-use crate::image::{self, Growth, Header, Kind, require};
+use crate::image::{self, Growth, Header, Kind};
 use crate::placement::Search;
 use crate::store::Store;
 

@@ -8,8 +8,8 @@ use core::convert::Infallible;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::ImageError;
-use crate::image::{Growth, Header, Kind, require};
+use crate::error::{ImageError, require};
+use crate::image::{Growth, Header, Kind};
 use crate::maplet::{Maplet, MapletEntry, MapletView};
 use crate::placement::Search;
 use crate::store::Store;

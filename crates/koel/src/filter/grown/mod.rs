@@ -15,7 +15,7 @@ use crate::CuckooFilter;
 use crate::buffer::Buffer;
 use crate::counters::ReadCounters;
 use crate::error::Full;
-use crate::growth::Grown;
+use crate::growth::{Grown, leave_to_both};
 use crate::store::Store;
 use crate::table::{Match, Prefix, Put, Site, Stretch, Table};
 
@@ -172,7 +172,7 @@ impl CuckooFilter {
         let mut twins = 0;
         let done = grown.split(|addresses, prefix| {
             twins += 1;
-            counters.leave_to_both(addresses, prefix);
+            leave_to_both(counters, addresses, prefix);
         });
         self.entries += twins;
         self.distinct += twins;

@@ -14,7 +14,7 @@ use crate::blocks::{copies_of, each_hash, hashes_of};
 use crate::buffer::Buffer;
 use crate::counters::ReadCounters;
 use crate::error::Full;
-use crate::growth::IsPinned;
+use crate::growth::{IsPinned, leave_to_both};
 use crate::table::{Match, Prefix, Stretch, Table};
 
 impl CountingFilter {
@@ -147,7 +147,7 @@ impl CountingFilter {
     fn begin_grown(&mut self, hash: u64, count: u64) -> Result<(), Full> {
         let pinned = (self.counters.len() > 0).then_some(&(has_largest as IsPinned));
         let counters = &mut self.counters;
-        let doubled = |addresses: &Stretch, void: Prefix| counters.leave_to_both(addresses, void);
+        let doubled = |addresses: &Stretch, void: Prefix| leave_to_both(counters, addresses, void);
         self.maplet.add_grown(hash, count, pinned, doubled)
     }
 

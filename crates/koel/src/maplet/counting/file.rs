@@ -8,8 +8,8 @@ use core::convert::Infallible;
 
 use super::{CountingFilter, CountingView, MapletView};
 use crate::counters::{self, Counters, ReadCounters, StoredCounters};
-use crate::error::ImageError;
-use crate::image::{self, Header, Kind, require};
+use crate::error::{ImageError, require};
+use crate::image::{self, Header, Kind};
 use crate::store::Store;
 
 impl CountingFilter {
