@@ -4,10 +4,24 @@
 use koel::{ImageError, Maplet, MapletView};
 
 use crate::exercise::is_one_line;
-use crate::keys;
+use crate::{counting, keys};
 
 /// How many hashes are used.
 const HASHES: u64 = 40;
+
+/// Holds any string of bytes to the promises of maplets and of counting filters.
+///
+/// # Errors
+/// Why neither took the bytes.
+///
+/// # Panics
+/// Where both did, or where one of them misbehaves.
+pub fn with_values(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
+    let maplet = arbitrary_bytes(bytes, operations);
+    let counting = counting::arbitrary_bytes(bytes, operations);
+    assert!(maplet.is_err() || counting.is_err(), "one file of two kinds");
+    maplet.or(counting)
+}
 
 /// Holds any string of bytes to the promise of the format: a sound maplet, or refused with a reason
 /// in one line.
