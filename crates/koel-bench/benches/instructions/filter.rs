@@ -1,31 +1,24 @@
 //! The hot paths of the library under Callgrind: how many instructions each one takes.
 //!
 //! Unlike a time, the count is the same in every run, so a change of a few per cent can be seen on a busy machine. What it does
-//! not see is the memory: a cache miss costs no instruction. `scripts/instructions` runs these and compares them with instructions.txt.
+//! not see is the memory: a cache miss costs no instruction. `scripts/instructions` runs these and those of `faces.rs` and compares them with instructions.txt.
 //!
 //! Counted is the body of each function below; its setup is not, nor is the drop of what it returns. Keys are hashed beforehand, so
 //! that `hash` alone counts the hash. The counts depend on the compiler, which is recorded with them, and hardly on the machine: Valgrind
 //! shows the same processor everywhere, with AVX2 and without AVX-512. The C library's part, `memset` and `malloc`, is at
-//! most 5 %, and 11 % of the few instructions of `open`. Cases come in a box, lest moving them add to it.
+//! most 5 %, and 11 % of the few instructions of `open`. Cases come in a box, lest moving them add to it. This program has the filter of one size alone,
+//! since what else a program uses decides what the compiler inlines: beside the other faces, single inserts took a tenth more.
 
 #![expect(missing_docs, reason = "the macros of the harness make public items")]
 
+mod shared;
+
 use std::hint::black_box;
 
-use gungraun::{
-    Callgrind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
-};
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use koel::{CuckooFilter, FilterView, KeyHasher, Prefer};
+use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config};
 use testkit::keys::hashes;
-
-/// Keys of the filters, which stay in the caches: their misses are not counted anyway.
-const CAPACITY: u64 = 50_000;
-/// Keys of one measurement.
-const KEYS: usize = 4096;
-
-/// Seeds of the streams of hashes: those that fill the filter, and others.
-const PRESENT: u64 = 1;
-const ABSENT: u64 = 2;
 
 /// A filter, and what is to be asked of it.
 struct Case {
@@ -244,12 +237,5 @@ library_benchmark_group!(
         open,
     ]
 );
-
-/// Instructions alone: the simulated caches would take as long again.
-fn config() -> LibraryBenchmarkConfig {
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(Callgrind::with_args(["--cache-sim=no"]));
-    config
-}
 
 main!(config = config(), library_benchmark_groups = hot_paths);

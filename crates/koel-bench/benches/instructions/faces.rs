@@ -1,0 +1,233 @@
+//! The hot paths of the other faces of the table: filters that have grown, filters of many threads, maplets, counting filters. See `filter.rs`.
+
+#![expect(missing_docs, reason = "the macros of the harness make public items")]
+
+mod shared;
+
+use gungraun::{library_benchmark, library_benchmark_group, main};
+use koel::{ConcurrentFilter, CountingFilter, CuckooFilter, Maplet, Prefer};
+use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config};
+use testkit::keys::hashes;
+
+/// Something to ask, and what is to be asked of it.
+struct Case<T> {
+    it: T,
+    hashes: Vec<u64>,
+    answers: Vec<bool>,
+}
+
+impl<T> Case<T> {
+    fn new(it: T, hashes: Vec<u64>) -> Box<Self> {
+        let answers = vec![false; hashes.len()];
+        Box::new(Self { it, hashes, answers })
+    }
+}
+
+/// The hashes of the keys that are in.
+fn present() -> Vec<u64> {
+    hashes(PRESENT, CAPACITY).collect()
+}
+
+/// Of which every second one is in.
+fn mixed() -> Vec<u64> {
+    let pairs = present().into_iter().zip(hashes(ABSENT, KEYS as u64 / 2));
+    pairs.flat_map(|(present, absent)| [present, absent]).collect()
+}
+
+fn absent() -> Vec<u64> {
+    hashes(ABSENT, KEYS as u64).collect()
+}
+
+// ---- what is measured, before it is
+
+/// A filter that has grown to fifty times its size, in one word a bucket or in two halves.
+fn grown(prefer: Prefer) -> CuckooFilter {
+    let (rate, layout) = match prefer {
+        Prefer::Fast => (0.001, "plain 4x24, marked"),
+        Prefer::Small => (0.001, "semi-sorted 4x17, marked"),
+    };
+    let builder = CuckooFilter::builder(CAPACITY, rate).prefer(prefer).grow_from(1000);
+    let mut filter = builder.build().expect("a filter");
+    filter.insert_many_hashes(&present()).expect("it grows");
+    assert_eq!(filter.layout().to_string(), layout, "the counts are named after this layout");
+    filter
+}
+
+fn grown_mixed(prefer: Prefer) -> Box<Case<CuckooFilter>> {
+    Case::new(grown(prefer), mixed())
+}
+
+fn grown_coming(prefer: Prefer) -> Box<Case<CuckooFilter>> {
+    Case::new(grown(prefer), absent())
+}
+
+fn grown_present(prefer: Prefer) -> Box<Case<CuckooFilter>> {
+    Case::new(grown(prefer), present().split_off(CAPACITY as usize - KEYS))
+}
+
+fn concurrent(prefer: Prefer) -> Box<Case<ConcurrentFilter>> {
+    let builder = ConcurrentFilter::builder(CAPACITY, 0.001).prefer(prefer);
+    let filter = builder.build_concurrent().expect("a filter");
+    filter.insert_many_hashes(&present()).expect("room for the capacity");
+    Case::new(filter, mixed())
+}
+
+/// A full maplet of run ids or of locations.
+fn maplet((rate, bits): (f64, u32)) -> Maplet {
+    let mut maplet = Maplet::builder(CAPACITY, rate, bits).build().expect("a maplet");
+    let values: Vec<u64> = (0..CAPACITY).map(|number| number % 16).collect();
+    maplet.insert_many_hashes(&present(), &values).expect("room for the capacity");
+    maplet
+}
+
+const RUN: (f64, u32) = (0.004, 5);
+const LOCATION: (f64, u32) = (0.000_01, 40);
+
+fn maplet_absent(shape: (f64, u32)) -> Box<Case<Maplet>> {
+    Case::new(maplet(shape), absent())
+}
+
+fn maplet_present(shape: (f64, u32)) -> Box<Case<Maplet>> {
+    let mut hashes = present();
+    hashes.truncate(KEYS);
+    Case::new(maplet(shape), hashes)
+}
+
+/// A filter in which every key is once, and keys that come again.
+fn counting() -> Box<Case<CountingFilter>> {
+    let mut filter = CountingFilter::builder(CAPACITY, 0.001).build().expect("a filter");
+    filter.insert_many_hashes(&present()).expect("room for the capacity");
+    let mut hashes = present();
+    hashes.truncate(KEYS);
+    Case::new(filter, hashes)
+}
+
+// ---- what is measured
+
+#[library_benchmark(setup = grown_mixed)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn grown_contains(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.it.contains_hash(hash);
+    }
+    case
+}
+
+#[library_benchmark(setup = grown_mixed)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn grown_contains_many(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    let Case { it, hashes, answers } = &mut *case;
+    it.contains_many_hashes(hashes, answers);
+    case
+}
+
+// With the growth that goes with it.
+#[library_benchmark(setup = grown_coming)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn grown_insert(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    for &hash in &case.hashes {
+        case.it.insert_hash(hash).expect("it grows");
+    }
+    case
+}
+
+#[library_benchmark(setup = grown_present)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn grown_remove(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.it.remove_hash(hash);
+    }
+    case
+}
+
+#[library_benchmark(setup = concurrent)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn concurrent_contains(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
+    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.it.contains_hash(hash);
+    }
+    case
+}
+
+#[library_benchmark(setup = concurrent)]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn concurrent_contains_many(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
+    let Case { it, hashes, answers } = &mut *case;
+    it.contains_many_hashes(hashes, answers);
+    case
+}
+
+fn get_each(case: &mut Case<Maplet>) {
+    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.it.get_hash(hash).any(|value| value > 0);
+    }
+}
+
+#[library_benchmark(setup = maplet_absent)]
+#[bench::run(RUN)]
+#[bench::location(LOCATION)]
+fn maplet_get_absent(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
+    get_each(&mut case);
+    case
+}
+
+#[library_benchmark(setup = maplet_present)]
+#[bench::run(RUN)]
+#[bench::location(LOCATION)]
+fn maplet_get_present(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
+    get_each(&mut case);
+    case
+}
+
+#[library_benchmark(setup = maplet_absent)]
+#[bench::run(RUN)]
+#[bench::location(LOCATION)]
+fn maplet_get_many(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
+    let Case { it, hashes, answers } = &mut *case;
+    it.get_many_hashes(hashes, |i, _| answers[i] = true);
+    case
+}
+
+#[library_benchmark(setup = maplet_present)]
+#[bench::run(RUN)]
+#[bench::location(LOCATION)]
+fn maplet_replace(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
+    for (number, &hash) in (0..).zip(&case.hashes) {
+        assert!(case.it.replace_hash(hash, number % 16, 16));
+    }
+    case
+}
+
+#[library_benchmark]
+#[bench::again(counting())]
+fn counting_insert(mut case: Box<Case<CountingFilter>>) -> Box<Case<CountingFilter>> {
+    for &hash in &case.hashes {
+        case.it.insert_hash(hash).expect("every key is in");
+    }
+    case
+}
+
+library_benchmark_group!(
+    name = faces,
+    benchmarks = [
+        grown_contains,
+        grown_contains_many,
+        grown_insert,
+        grown_remove,
+        concurrent_contains,
+        concurrent_contains_many,
+        maplet_get_absent,
+        maplet_get_present,
+        maplet_get_many,
+        maplet_replace,
+        counting_insert,
+    ]
+);
+
+main!(config = config(), library_benchmark_groups = faces);
