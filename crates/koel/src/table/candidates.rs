@@ -63,13 +63,10 @@ impl Candidates {
         };
         count as usize
     }
-}
 
-impl Iterator for Candidates {
-    type Item = u64;
-
+    /// The next slot, and in which bucket of the pair it is.
     #[inline(always)]
-    fn next(&mut self) -> Option<u64> {
+    pub(super) fn next_of_pair(&mut self) -> Option<(usize, u64)> {
         match self {
             Self::Lanes { words, coming, width } => {
                 let i = usize::from(coming[0] == 0);
@@ -78,14 +75,24 @@ impl Iterator for Candidates {
                 }
                 let above = coming[i].trailing_zeros() + 1;
                 coming[i] &= coming[i] - 1;
-                Some((words[i] >> (above - *width)) & u64::low_ones(*width))
+                Some((i, (words[i] >> (above - *width)) & u64::low_ones(*width)))
             }
             Self::Slots { slots, coming } => {
-                let slot = *slots.get(coming.trailing_zeros() as usize)?;
+                let i = coming.trailing_zeros() as usize;
+                let slot = *slots.get(i)?;
                 *coming &= *coming - 1;
-                Some(slot)
+                Some((i / SLOTS, slot))
             }
         }
+    }
+}
+
+impl Iterator for Candidates {
+    type Item = u64;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u64> {
+        self.next_of_pair().map(|(_, slot)| slot)
     }
 }
 

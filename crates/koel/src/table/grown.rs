@@ -3,6 +3,8 @@
 //! Entries are marked fingerprints (layout/marked.rs) under the addresses of `Stretch`. The two buckets of a key may stand for different numbers of bits, so a key has a
 //! fingerprint for each.
 
+use core::iter;
+
 use super::stretch::{Prefix, Site, Spot, Stretch};
 use super::{Addressing, Neighbour, Put, Table, table_bytes};
 use crate::buffer::Buffer;
@@ -39,14 +41,19 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
 
     /// The entries that match the prefix of `site`: those that know nothing beyond it, and nothing else of what they know.
     pub(crate) fn matches(&self, site: &Site) -> impl Iterator<Item = Match> {
-        let [home, other] = site.spots;
-        let spots = [Some(home), (other != home).then_some(other)];
-        let prefix = site.prefix;
-        spots.into_iter().flatten().flat_map(move |spot| self.matches_at(spot, prefix))
-    }
-
-    fn matches_at(&self, spot: Spot, key: Prefix) -> impl Iterator<Item = Match> {
-        self.entries_of(spot.bucket).filter(move |found| {
+        let [home, other] = site.spots.map(|spot| spot.bucket);
+        let (key, prefixes) = (site.prefix, &self.geometry);
+        // What matches a fingerprint may still know more than the prefix.
+        let mut slots = self.candidates((home, other), self.fingerprints(site));
+        let entries = iter::from_fn(move || slots.next_of_pair()).map(move |(i, slot)| {
+            let bucket = [home, other][i];
+            Match {
+                bucket,
+                slot,
+                prefix: prefixes.prefix(bucket, self.layout.fingerprint_of(slot)),
+            }
+        });
+        entries.filter(move |found| {
             let (length, entry) = (found.prefix.length, found.prefix);
             let differ = (entry.string ^ key.string) & !(u64::MAX << length);
             entry.core == key.core && length <= key.length && differ == 0
