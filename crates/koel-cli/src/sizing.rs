@@ -97,6 +97,11 @@ pub(crate) fn keys_and_room(filter: &CuckooFilter) -> String {
     held((filter.len(), filter.capacity()), filter.has_grown())
 }
 
+/// Bits for each key, of a filter that has so many. In one that grows, the size follows the keys, and without any it says nothing.
+pub(crate) fn bits_per_key(bits: f64, keys: u64, has_grown: bool) -> String {
+    if has_grown && keys == 0 { "-".to_owned() } else { format!("{bits:.2}") }
+}
+
 /// The same of any filter, from its figures.
 pub(crate) fn held((keys, capacity): (u64, u64), has_grown: bool) -> String {
     let keys = grouped(keys);
@@ -108,7 +113,7 @@ pub(crate) fn held((keys, capacity): (u64, u64), has_grown: bool) -> String {
 
 /// The different keys that the size is to be divided by: those there is room for, or, where room grows with them, those there are.
 pub(crate) fn keys_of_size(filter: &CuckooFilter) -> u64 {
-    if filter.has_grown() { distinct(filter).max(1) } else { filter.capacity() }
+    if filter.has_grown() { distinct(filter) } else { filter.capacity() }
 }
 
 /// The estimated number of different keys.

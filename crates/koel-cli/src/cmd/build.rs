@@ -125,8 +125,8 @@ fn text_report(args: &Args, filter: &CuckooFilter) -> String {
         (
             "bits per key",
             format!(
-                "{:.2}, for {} different keys",
-                filter.bits_per_key(),
+                "{}, for {} different keys",
+                sizing::bits_per_key(filter.bits_per_key(), filter.len(), filter.has_grown()),
                 grouped(sizing::keys_of_size(filter))
             ),
         ),

@@ -87,7 +87,10 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
             ),
         ),
         ("size", bytes(filter.size_in_bytes() as u64)),
-        ("bits per key", format!("{:.2}", filter.bits_per_key())),
+        (
+            "bits per key",
+            sizing::bits_per_key(filter.bits_per_key(), filter.len(), filter.has_grown()),
+        ),
         (
             "error rate",
             format!(
