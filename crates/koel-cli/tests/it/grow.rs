@@ -35,7 +35,11 @@ fn a_pipe_of_any_length_goes_into_a_filter_that_grows_and_keeps_the_rate() {
 fn an_empty_filter_that_grows_has_no_bits_per_key() {
     let shell = Shell::new();
     let built = shell.run_with("build -o set", b"");
-    assert!(built.text().contains("bits per key         -, for 0 different keys"), "{}", built.text());
+    assert!(
+        built.text().contains("bits per key         -, for 0 different keys"),
+        "{}",
+        built.text()
+    );
     let info = shell.ok("info set");
     assert!(info.text().contains("bits per key  -\n"), "{}", info.text());
 }

@@ -6,6 +6,10 @@ use crate::filter::Profile;
 use crate::hash::KeyHasher;
 use crate::sizing;
 
+/// A maplet that grows starts with room for so many entries at least: grown from a handful of buckets, a table has keys that find no room, since all that matters
+/// of them is alike.
+const FIRST_ENTRIES: u64 = 1000;
+
 /// Settings of a maplet to be built. Made by [`Maplet::builder`].
 ///
 /// ```
@@ -45,7 +49,7 @@ impl MapletBuilder {
         self
     }
 
-    /// Starts with room for about `entries` entries, and grows to the capacity and beyond, without the keys: in chunks that take less than a millisecond, at a load
+    /// Starts with room for about `entries` entries, a thousand at least, and grows to the capacity and beyond, without the keys: in chunks that take less than a millisecond, at a load
     /// near 0.90, always with two buckets to read. The rate is kept up to the capacity; after that it rises slowly, by about the first one's 0.7 for each doubling.
     ///
     /// ```
@@ -77,6 +81,7 @@ impl MapletBuilder {
         let shape = match self.grow_from {
             None => sizing::choose_maplet(capacity, self.rate, self.value_bits)?,
             Some(first) => {
+                let first = first.max(FIRST_ENTRIES);
                 let doublings = sizing::doublings(first, capacity);
                 sizing::choose_growing_maplet((first, doublings), self.rate, self.value_bits)?
             }

@@ -8,9 +8,6 @@ use crate::maplet::Maplet;
 
 /// Bits of a count in its slot, unless others are asked for: in a stream by Zipf's law 1 key in 250 then has a counter besides.
 const COUNT_BITS: u32 = 8;
-/// A filter that grows starts with room for so many keys at least: grown from a handful of buckets, a table has keys that find no room, since all that matters
-/// of them is alike.
-const FIRST_KEYS: u64 = 1000;
 
 /// Settings of a counting filter to be built. Made by [`CountingFilter::builder`].
 ///
@@ -68,7 +65,7 @@ impl CountingBuilder {
     /// ```
     #[must_use]
     pub fn grow_from(mut self, keys: u64) -> Self {
-        self.maplet = self.maplet.grow_from(keys.max(FIRST_KEYS));
+        self.maplet = self.maplet.grow_from(keys);
         self
     }
 
