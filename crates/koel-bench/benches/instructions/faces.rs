@@ -62,7 +62,9 @@ fn grown_coming(prefer: Prefer) -> Box<Case<CuckooFilter>> {
 }
 
 fn grown_present(prefer: Prefer) -> Box<Case<CuckooFilter>> {
-    Case::new(grown(prefer), present().split_off(CAPACITY as usize - KEYS))
+    let mut hashes = present();
+    let last = hashes.split_off(hashes.len() - KEYS);
+    Case::new(grown(prefer), last)
 }
 
 fn concurrent(prefer: Prefer) -> Box<Case<ConcurrentFilter>> {

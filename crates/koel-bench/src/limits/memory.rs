@@ -5,7 +5,7 @@ use memmap2::{Advice, MmapMut};
 use crate::{Failure, machine};
 
 const HUGE_PAGE: usize = 2 << 20;
-pub(super) const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// What the table is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +28,14 @@ impl Pages {
 }
 
 /// The table. It begins at a huge page, whatever its own pages are.
-pub(super) struct Memory {
+pub(crate) struct Memory {
     map: MmapMut,
     start: usize,
     bytes: usize,
 }
 
 impl Memory {
-    pub(super) fn new(bytes: usize, pages: Pages) -> Result<Self, Failure> {
+    pub(crate) fn new(bytes: usize, pages: Pages) -> Result<Self, Failure> {
         if bytes < LINE {
             return Err(format!("a table needs {LINE} bytes or more").into());
         }
@@ -50,7 +50,7 @@ impl Memory {
         Ok(Self { map, start, bytes })
     }
 
-    pub(super) fn lines(&self) -> &[[u8; LINE]] {
+    pub(crate) fn lines(&self) -> &[[u8; LINE]] {
         self.map[self.start..][..self.bytes].as_chunks().0
     }
 

@@ -3,7 +3,7 @@
 //! An operation reads one or two random cache lines of a table and does nothing with them. `ring` is how many operations ahead the lines are
 //! asked for; 0 leaves it to the processor, which sees as far ahead as its window goes.
 
-mod memory;
+pub(crate) mod memory;
 mod walk;
 
 use serde_json::json;

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
         queries: args.queries,
         parent: args.dir.clone().unwrap_or_else(std::env::temp_dir),
     };
-    let overhead = plan.overhead();
+    let overhead = plan.overhead()?;
     let mut rows = Vec::new();
     for subject in &subjects {
         let row = (subject.measure)(&plan, subject.name)

@@ -202,11 +202,9 @@ fn padded(len: u64) -> u64 {
     len.next_multiple_of(UNIT)
 }
 
-/// Adds a record to `bytes`, not sealed yet.
+/// Adds a record to `bytes`, not sealed yet: its head is zeros until then.
 pub(crate) fn append(bytes: &mut Vec<u8>, head: &Head, key: &[u8], value: &[u8]) {
-    let start = bytes.len();
-    bytes.resize(start + HEAD, 0);
-    head.write(&mut bytes[start..]);
+    bytes.extend_from_slice(&[0; HEAD]);
     bytes.extend_from_slice(key);
     if head.kind == Kind::Large {
         pad(bytes);

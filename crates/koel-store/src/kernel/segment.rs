@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::access::{read_up_to, u32_at, u64_at, write_all};
+use super::access::{self, read_up_to, u32_at, u64_at, write_all};
 use super::files::{File, Folder};
 use super::record::{self, Head, Place};
 use crate::Error;
@@ -166,14 +166,14 @@ impl Segment {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// It has a record with this sequence.
+    /// It has a record with this sequence. Only who writes the segment, or opens it, calls this and [`add_records`](Self::add_records).
     pub(crate) fn saw(&self, sequence: u64) {
-        self.last.fetch_max(sequence, Ordering::Relaxed);
+        self.last.store(self.last().max(sequence), Ordering::Relaxed);
     }
 
     /// It has so many records more.
     pub(crate) fn add_records(&self, records: u64) {
-        self.records.fetch_add(records, Ordering::Relaxed);
+        access::add(&self.records, records);
     }
 
     /// Bytes to read of a record whose length is not known: those of an average record and a quarter more, so that one read is enough for most.

@@ -241,7 +241,7 @@ impl Store {
         note: &Note,
         key: Option<&[u8]>,
     ) -> Result<Option<Located>, Error> {
-        if self.index.candidates(note.hash).next().is_none() {
+        if self.index.candidates(note.hash).is_none() {
             return Ok(None);
         }
         match key {

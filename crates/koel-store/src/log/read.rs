@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use super::index::Candidates;
 use super::store::Store;
 use super::value::ValueReader;
 use crate::Error;
@@ -79,20 +80,34 @@ impl Store {
     ) -> Result<Option<R>, Error> {
         loop {
             let generation = self.segments.generation();
-            let mut failure = None;
-            for location in self.index.candidates(hash) {
-                let Some((segment, offset)) = self.segments.at(location) else { continue };
-                self.index.count_read(hash);
-                match compare(&segment, location, offset, key, &take) {
-                    Ok(None) => {}
-                    Ok(found) => return Ok(found),
-                    Err(error) => failure = failure.or(Some(error)),
-                }
-            }
-            if self.segments.generation() == generation {
-                return failure.map_or(Ok(None), Err);
+            let Some(candidates) = self.index.candidates(hash) else { return Ok(None) };
+            let found = self.find_among(candidates, key, hash, &take);
+            if matches!(found, Ok(Some(_))) || self.segments.generation() == generation {
+                return found;
             }
         }
+    }
+
+    /// Hands the record that has the key to `take`. Not inlined, so that an absent key does not pay for its registers.
+    #[inline(never)]
+    fn find_among<R>(
+        &self,
+        candidates: Candidates,
+        key: &[u8],
+        hash: u64,
+        take: impl Fn(Hit<'_>) -> Result<R, Error>,
+    ) -> Result<Option<R>, Error> {
+        let mut failure = None;
+        for location in candidates {
+            let Some((segment, offset)) = self.segments.at(location) else { continue };
+            self.index.count_read(hash);
+            match compare(&segment, location, offset, key, &take) {
+                Ok(None) => {}
+                Ok(found) => return Ok(found),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure.map_or(Ok(None), Err)
     }
 }
 

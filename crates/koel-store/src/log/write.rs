@@ -10,7 +10,6 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::batch::{Batch, Planned, length};
 use super::hint::{self, Note};
@@ -19,6 +18,7 @@ use super::read::Located;
 use super::store::{Call, Position, Store, Writer, lock};
 use super::view::watched;
 use crate::Error;
+use crate::kernel::access;
 use crate::kernel::record::{self, Head, Kind};
 use crate::kernel::segment::{FIRST, Segment};
 
@@ -174,8 +174,8 @@ impl Store {
 
     /// The log goes to `end` now, with so many bytes more of keys and values.
     fn move_end(&self, writer: &Writer, active: &Segment, end: u64, user: u64) {
-        self.counts.user.fetch_add(user, Ordering::Relaxed);
-        self.counts.appended.fetch_add(end - active.end(), Ordering::Relaxed);
+        access::add(&self.counts.user, user);
+        access::add(&self.counts.appended, end - active.end());
         active.saw(writer.sequence - 1);
         active.set_end(end);
     }
