@@ -6,7 +6,7 @@ use crate::counters::Counters;
 use crate::error::BuildError;
 use crate::maplet::Maplet;
 
-/// Bits of a count in its slot, unless others are asked for: in a stream by Zipf's law 1 key in 250 then has a counter besides.
+/// Bits of a count in its slot, unless others are asked for: in a stream by Zipf's law 1 key in 280 then has a counter besides.
 const COUNT_BITS: u32 = 8;
 
 /// Settings of a counting filter to be built. Made by [`CountingFilter::builder`].

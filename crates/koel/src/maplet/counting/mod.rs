@@ -30,7 +30,7 @@ pub use builder::CountingBuilder;
 /// How often keys came, exactly but for fingerprints that collide: for streams in which some keys come very often.
 ///
 /// [`count`](Self::count) is never too low. It is too high, by the count of another key with the same fingerprint in the same buckets, with at most the probability that the
-/// filter was built for. A filter built for n keys takes n distinct keys, each up to 2^64 times.
+/// filter was built for. A filter built for n keys takes n distinct keys, each any number of times, up to 2^64 - 1 of all together.
 ///
 /// ```
 /// use koel::CountingFilter;
@@ -167,7 +167,7 @@ impl<S: Store> CountingFilter<S> {
         self.len == 0
     }
 
-    /// How many different keys are in: an estimate, from the number of entries. In a filter that has not grown its standard error is below a thousandth.
+    /// How many different keys are in: an estimate, from the number of entries, as precise as that of [`CuckooFilter`](crate::CuckooFilter::distinct_estimate).
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
         let entries = self.maplet.entries;
