@@ -27,7 +27,7 @@ const SHARD_KEYS: u64 = 1 << 28;
 const FIRST_KEYS: u64 = 1000;
 
 const SHARD_BITS: u32 = 4;
-/// How many shards there are. A shard of a large store has huge pages to itself; more and smaller ones would not.
+/// How many shards there are: more of them made a miss slower (docs/decisions/0009-log-store.md).
 pub(super) const SHARDS: usize = 1 << SHARD_BITS;
 
 /// Locations by hash.
