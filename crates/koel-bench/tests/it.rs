@@ -168,6 +168,8 @@ fn growth_prints_an_object_for_each_size_of_each_filter_and_one_of_pauses() {
         assert!(!grown || number(line, "load") > 0.86, "{line}");
     }
     for line in &pauses {
+        let (long, longest) = (number(line, "above_ms"), number(line, "longest_ns"));
+        assert_eq!(long > 0.0, longest > 1e6, "{line}");
         let order = ["p50_ns", "p99_ns", "p999_ns", "longest_ns"].map(|field| number(line, field));
         assert!(order.is_sorted() && line["timed"] == 10_000, "{line}");
     }

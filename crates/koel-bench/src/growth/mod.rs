@@ -19,7 +19,7 @@ pub(crate) const LEGEND: &str = "\
 Nanoseconds of CPU time an operation. insert: since the size before; of a fixed filter, all of its keys. mean insert: since the first key. hit, miss: lookups, one \
 key a call; many: 4096 keys a call. `fixed`: the Koel filter of one size with the same bytes, full, measured in turns with the growing one. In the last table bits/key and \
 load are means over the sizes; `x`: how many times the time of the fixed filter, the median over the sizes, and at the largest; p50 to longest: microseconds of single inserts, all of the \
-last doubling; memory x: the most memory on the way by the bytes of the table at the end.";
+last doubling; above 1 ms: so many of those inserts, and in brackets of the same readings of the clock with nothing between them, for as long; memory x: the most memory on the way by the bytes of the table at the end.";
 
 pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     if args.keys < FIRST {
@@ -131,6 +131,7 @@ pub(crate) fn summary(filters: &[Grown]) -> Table {
         "p99",
         "p99.9",
         "longest",
+        "above 1 ms",
         "memory x",
     ]);
     for Grown { name, way, pauses } in filters {
@@ -146,6 +147,7 @@ pub(crate) fn summary(filters: &[Grown]) -> Table {
         }));
         let times = [pauses.p50, pauses.p99, pauses.p999, pauses.longest];
         cells.extend(times.map(|nanoseconds| figure(Some(nanoseconds / 1e3))));
+        cells.push(format!("{} ({})", pauses.long, pauses.long_idle));
         cells.push(figure(Some(pauses.peak_by_table)));
         table.push(cells);
     }

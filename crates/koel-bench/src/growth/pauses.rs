@@ -1,10 +1,12 @@
 //! How long single inserts get, and memory: each filter grows once more, in a process of its own, its keys made on the way, so that nothing else lies in memory.
 //!
 //! Every insert of the last doubling is timed for itself, in CPU time, which leaves out what the machine did for others. What reading the clock takes is
-//! measured first and taken off.
+//! measured first and taken off. A virtual machine's pauses are in it all the same: so an empty loop is timed in the same way, for as long.
 
 use std::process::Command;
+use std::time::Duration;
 
+use cpu_time::ThreadTime;
 use serde_json::{Value, json};
 use testkit::keys::hashes;
 
@@ -17,6 +19,8 @@ use crate::{Failure, machine};
 /// Steps from one power of two to the next, in bits.
 const STEPS_BITS: u32 = 5;
 const SLICE: usize = 4096;
+/// A pause, in nanoseconds.
+const LONG: f64 = 1e6;
 
 /// How long single inserts took, and what memory was needed.
 pub(crate) struct Pauses {
@@ -26,6 +30,9 @@ pub(crate) struct Pauses {
     pub(crate) p99: f64,
     pub(crate) p999: f64,
     pub(crate) longest: f64,
+    /// Inserts that took more than [`LONG`], and readings of the clock that did, one after the other for as long as all those inserts.
+    pub(crate) long: u64,
+    pub(crate) long_idle: u64,
     /// The most memory of the process beyond what it had before, by the bytes of the table at the end.
     pub(crate) peak_by_table: f64,
 }
@@ -39,6 +46,8 @@ impl Pauses {
             "p99_ns": self.p99,
             "p999_ns": self.p999,
             "longest_ns": self.longest,
+            "above_ms": self.long,
+            "idle_above_ms": self.long_idle,
             "peak_by_table": self.peak_by_table,
         })
     }
@@ -52,6 +61,8 @@ impl Pauses {
             p99: number("p99_ns")?,
             p999: number("p999_ns")?,
             longest: number("longest_ns")?,
+            long: line["above_ms"].as_u64()?,
+            long_idle: line["idle_above_ms"].as_u64()?,
             peak_by_table: number("peak_by_table")?,
         })
     }
@@ -74,11 +85,12 @@ pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Pauses {
     let mut stream = hashes(PRESENT, last);
     let untimed = usize::try_from(last / 2).unwrap_or(usize::MAX);
     grow(growing.as_mut(), &mut stream.by_ref().take(untimed));
-    let mut times = Histogram::new();
+    let (start, mut times) = (ThreadTime::now(), Histogram::new());
     for key in stream {
         let (time, _) = timed(|| growing.insert(&[key]));
         times.add((time.as_secs_f64() * 1e9 - clock).max(0.0));
     }
+    let taken = start.elapsed();
     let [_, peak] = machine::resident_bytes();
     Pauses {
         timed: times.all,
@@ -86,8 +98,19 @@ pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Pauses {
         p99: times.share(0.99),
         p999: times.share(0.999),
         longest: times.longest,
+        long: times.long,
+        long_idle: idle(taken).long,
         peak_by_table: peak.saturating_sub(before) as f64 / growing.bytes() as f64,
     }
+}
+
+/// Nothing, timed again and again.
+fn idle(time: Duration) -> Histogram {
+    let (start, mut times) = (ThreadTime::now(), Histogram::new());
+    while start.elapsed() < time {
+        times.add(timed(|| ()).0.as_secs_f64() * 1e9);
+    }
+    times
 }
 
 fn grow(filter: &mut dyn Filter, keys: &mut dyn Iterator<Item = u64>) {
@@ -107,17 +130,19 @@ struct Histogram {
     counts: Vec<u64>,
     all: u64,
     longest: f64,
+    long: u64,
 }
 
 impl Histogram {
     fn new() -> Self {
-        Self { counts: vec![0; 64 << STEPS_BITS], all: 0, longest: 0.0 }
+        Self { counts: vec![0; 64 << STEPS_BITS], all: 0, longest: 0.0, long: 0 }
     }
 
     fn add(&mut self, nanoseconds: f64) {
         self.counts[step_of(nanoseconds)] += 1;
         self.all += 1;
         self.longest = self.longest.max(nanoseconds);
+        self.long += u64::from(nanoseconds > LONG);
     }
 
     /// Nanoseconds within which this share of the inserts were done, to about three percent.
