@@ -8,6 +8,9 @@
 //! docs/FORMAT.md describes every byte, with test vectors; a test compares its table of fields with [`FIELDS`]. All numbers are
 //! little-endian. Reading never trusts: each field is bounded before it is used in arithmetic.
 
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
 use crate::body::Body;
 use crate::counters::{self, RECORD_BYTES, ReadCounters};
 use crate::error::ImageError;
@@ -328,6 +331,19 @@ impl Header {
         let limited = self.counters <= self.profile.counter_limit;
         fields.require(COUNTER_LIMIT, limited || self.growth.is_some())
     }
+}
+
+/// All parts that `write` hands to its sink, which are so many bytes.
+pub(crate) fn collected(
+    size: usize,
+    write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Infallible>) -> Result<(), Infallible>,
+) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size);
+    let Ok(()) = write(&mut |part| {
+        bytes.extend_from_slice(part);
+        Ok(())
+    });
+    bytes
 }
 
 /// XXH3-64 of the buckets and the counters as they are stored.

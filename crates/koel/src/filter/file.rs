@@ -6,7 +6,6 @@
 //! owned filter is going to be changed.
 
 use alloc::vec::Vec;
-use core::convert::Infallible;
 
 use crate::CuckooFilter;
 use crate::counters::{self, Counters, ReadCounters, StoredCounters};
@@ -63,14 +62,7 @@ impl<S: Store> CuckooFilter<S> {
     /// The filter as one file image (docs/FORMAT.md).
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.size_in_bytes());
-        let written = self.write_to(|part| {
-            bytes.extend_from_slice(part);
-            Ok::<(), Infallible>(())
-        });
-        match written {
-            Ok(()) => bytes,
-        }
+        image::collected(self.size_in_bytes(), |sink| self.write_to(sink))
     }
 
     /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets.

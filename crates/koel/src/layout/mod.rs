@@ -102,6 +102,11 @@ impl Layout {
         self.value_bits
     }
 
+    /// The largest value that a slot can hold.
+    pub(crate) fn largest_value(&self) -> u64 {
+        (1 << self.value_bits) - 1
+    }
+
     /// Bits of a bucket of four slots.
     #[must_use]
     pub const fn bucket_bits(&self) -> u32 {

@@ -4,12 +4,11 @@
 //! [`verify`](Maplet::verify) checks the rest; [`Maplet::from_bytes`] does both.
 
 use alloc::vec::Vec;
-use core::convert::Infallible;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{ImageError, require};
-use crate::image::{Growth, Header, Kind};
+use crate::image::{self, Growth, Header, Kind};
 use crate::maplet::{Maplet, MapletEntry, MapletView};
 use crate::placement::Search;
 use crate::store::Store;
@@ -76,14 +75,7 @@ impl<S: Store> Maplet<S> {
     /// The maplet as one file image.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.size_in_bytes());
-        let written = self.write_to(|part| {
-            bytes.extend_from_slice(part);
-            Ok::<(), Infallible>(())
-        });
-        match written {
-            Ok(()) => bytes,
-        }
+        image::collected(self.size_in_bytes(), |sink| self.write_to(sink))
     }
 
     /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets.

@@ -203,5 +203,5 @@ impl CountingFilter {
 /// Whether a slot says the largest count, so that its entry may have a counter.
 fn has_largest(table: &Table<Buffer, Stretch>, _: u64, slot: u64) -> bool {
     let layout = table.layout();
-    layout.value_of(slot) == u64::MAX >> (u64::BITS - layout.value_bits())
+    layout.value_of(slot) == layout.largest_value()
 }

@@ -4,7 +4,6 @@
 //! [`verify`](CountingFilter::verify) checks the rest; [`CountingFilter::from_bytes`] does both.
 
 use alloc::vec::Vec;
-use core::convert::Infallible;
 
 use super::{CountingFilter, CountingView, MapletView};
 use crate::counters::{self, Counters, ReadCounters, StoredCounters};
@@ -47,14 +46,7 @@ impl<S: Store> CountingFilter<S> {
     /// The filter as one file image.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.size_in_bytes());
-        let written = self.write_to(|part| {
-            bytes.extend_from_slice(part);
-            Ok::<(), Infallible>(())
-        });
-        match written {
-            Ok(()) => bytes,
-        }
+        image::collected(self.size_in_bytes(), |sink| self.write_to(sink))
     }
 
     /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets.

@@ -240,7 +240,7 @@ impl<S: Store> CountingFilter<S> {
 
     /// The largest count that a slot can say.
     fn most(&self) -> u64 {
-        u64::MAX >> (u64::BITS - self.layout().value_bits())
+        self.layout().largest_value()
     }
 
     /// The entry that counts the key with this hash.

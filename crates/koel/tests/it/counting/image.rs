@@ -95,6 +95,7 @@ fn slots_and_counters_that_contradict_each_other_are_refused() {
     };
     assert_eq!(filter.layout().to_string(), "plain 4x11+3");
     let at = bytes.len() - 16;
+    refuse(&|bytes| bytes[104] = 0, "counter limit");
     refuse(&|bytes| bytes[at + 8] += 1, "keys");
     refuse(&|bytes| bytes[at + 8] = 0, "counter value");
     refuse(&|bytes| bytes[at] ^= 1, "counter identity");
