@@ -18,7 +18,7 @@ use crate::geometry::{CORES, Geometry};
 use crate::layout::{Bucket, Codec, Layout, SLOTS};
 use crate::placement::{End, Plan, Search};
 use crate::sizing;
-use crate::table::{Addressing, Match, Prefix, Put, Site, Spot, Stretch, Table};
+use crate::table::{Addressing, Exceptions, Match, Prefix, Put, Site, Spot, Stretch, Table};
 
 /// Bits that fingerprints get, besides the mark, when a table built without marks first grows.
 pub(crate) const WIDENING: u32 = 6;
@@ -35,12 +35,6 @@ const DESIGN_LOADS: [u64; 11] = [953, 929, 912, 904, 903, 910, 920, 931, 942, 95
 
 /// So much lower is the load of tables whose packing is chosen for speed: a third less time for inserts, in 2 % more memory.
 const SPEED_SLACK: u64 = 15;
-
-/// Whether the entry in a bucket and slot may not forget a bit when it moves, because something goes by its name.
-pub(crate) type IsPinned = fn(&Table<Buffer, Stretch>, u64, u64) -> bool;
-
-/// No entry is pinned.
-pub(crate) const NONE_PINNED: Option<&IsPinned> = None;
 
 /// The entries that a table is to hold once `split` of the buckets of a level are split.
 fn design_limit(codec: Codec, split: u64, level_buckets: u64) -> u64 {
@@ -228,22 +222,17 @@ impl Grown<Buffer> {
         close.max_by_key(|&(_, _, length)| length)
     }
 
-    /// Adds the prefix of `site`, whose buckets are full, by moving others, those that are `pinned` bits and all; an entry that `is_spare` may be dropped instead, and is
-    /// then handed back. `None`, and nothing changed, where there is no way.
+    /// Adds the prefix of `site`, whose buckets are full, by moving others; an entry that is spare may be dropped instead, and is then handed back. `None`, and nothing
+    /// changed, where there is no way.
     pub(crate) fn make_room(
         &mut self,
         search: &mut Search,
         site: &Site,
         value: u64,
-        pinned: Option<&impl Fn(&Table<Buffer, Stretch>, u64, u64) -> bool>,
-        is_spare: impl Fn(&Table<Buffer, Stretch>, u64, u64) -> bool,
+        exceptions: Exceptions<'_>,
     ) -> Option<Option<Prefix>> {
-        let table = &self.table;
-        let roots = site.spots.map(|spot| u32::try_from(spot.bucket).unwrap_or(u32::MAX));
-        let neighbours = |bucket: u32| table.movable(u64::from(bucket), pinned);
-        let has_room = |bucket: u32| table.has_room(u64::from(bucket));
-        let spare = |bucket: u32, slot: u64| is_spare(table, u64::from(bucket), slot);
-        let plan = search.shortest(0, roots, neighbours, has_room, spare)?;
+        let roots = site.spots.map(|spot| spot.bucket);
+        let plan = self.table.way_to_room(search, roots, exceptions)?;
         let dropped = self.carry_out(&plan, site, value);
         search.recycle(plan);
         Some(dropped)

@@ -18,8 +18,6 @@ use core::mem;
 
 use crate::geometry::Place;
 use crate::layout::SLOTS;
-pub(crate) use crate::table::Neighbour;
-use crate::table::Table;
 
 /// Slots whose other bucket is looked at before the search gives up.
 pub(crate) const BUDGET: usize = 4096;
@@ -56,20 +54,59 @@ pub(crate) enum End {
     Spare,
 }
 
-/// A bucket that a slot of another one could move to.
+/// A full bucket that the search came to.
 #[derive(Clone, Copy)]
 struct Step {
-    /// The bucket, within its segment.
-    bucket: u32,
-    /// Index of the step that led here, and the slot there that would move here. Roots point to themselves.
-    from: usize,
+    bucket: u64,
+    /// The slot of the step before that would move here.
     slot: u64,
+    /// Index of that step. Roots point to themselves.
+    from: u32,
+}
+
+/// The entries of the buckets opened so far, and where each could move to, in the order in which that is looked at. In columns, so that vector code fills them.
+#[derive(Clone, Default)]
+pub(crate) struct Ways {
+    slots: Vec<u64>,
+    buckets: Vec<u64>,
+    /// Index of the step whose bucket the entry is in.
+    from: Vec<u32>,
+    /// The step whose bucket is being opened.
+    opening: u32,
+}
+
+impl Ways {
+    /// Adds what a slot holds, and a bucket that it could move to; it may be its own.
+    pub(crate) fn push(&mut self, slot: u64, bucket: u64) {
+        self.slots.push(slot);
+        self.buckets.push(bucket);
+        self.from.push(self.opening);
+    }
+
+    /// Adds what the slots of a bucket hold, and the buckets that they could move to.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, slots: [u64; SLOTS], buckets: [u64; SLOTS]) {
+        self.slots.extend_from_slice(&slots);
+        self.buckets.extend_from_slice(&buckets);
+        self.from.extend_from_slice(&[self.opening; SLOTS]);
+    }
+
+    /// The buckets, in order.
+    pub(crate) fn buckets(&self) -> &[u64] {
+        &self.buckets
+    }
+
+    fn clear(&mut self) {
+        self.slots.clear();
+        self.buckets.clear();
+        self.from.clear();
+    }
 }
 
 /// What a search asks of the table of a filter, whoever else may be changing it.
 pub(crate) trait Neighbourhood {
-    /// The slots of full bucket `local` of the segment that starts at `base`, each with its other bucket, which the memory is asked for.
-    fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS];
+    /// Adds the slots of a full bucket, which is in the segment that starts at `base`, each with its other bucket, which the memory is asked for.
+    fn open(&self, base: u64, bucket: u64, ways: &mut Ways);
 
     /// Whether a slot of `bucket` is empty.
     fn has_room(&self, bucket: u64) -> bool;
@@ -78,31 +115,13 @@ pub(crate) trait Neighbourhood {
     fn is_spare(&self, bucket: u64, slot: u64) -> bool;
 }
 
-impl<B: AsRef<[u8]>> Neighbourhood for Table<B> {
-    #[inline]
-    fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
-        self.neighbours(base, local)
-    }
-
-    #[inline]
-    fn has_room(&self, bucket: u64) -> bool {
-        self.has_room(bucket)
-    }
-
-    fn is_spare(&self, bucket: u64, slot: u64) -> bool {
-        let fingerprint = self.layout().fingerprint_of(slot);
-        self.copies(&self.geometry().place_of(bucket, fingerprint), slot) > 1
-    }
-}
-
 /// The working memory of searches, kept from one to the next.
 #[derive(Clone, Default)]
 pub(crate) struct Search {
     /// Buckets passed through, each a full one.
     steps: Vec<Step>,
     seen: Seen,
-    /// What the entries of those could move to, in the order in which it is looked at.
-    ways: Vec<Step>,
+    ways: Ways,
     /// How many of them were looked at.
     looked: usize,
     /// The moves of the last plan, to be filled again.
@@ -122,50 +141,53 @@ impl Search {
         place: &Place,
         spares: Spares,
     ) -> Option<Plan> {
-        let (base, roots) = (place.base, [place.home, place.alternate]);
-        let neighbours = |local: u32| table.neighbours(base, local);
-        let has_room = |local: u32| table.has_room(base + u64::from(local));
-        let is_spare = |local: u32, slot: u64| table.is_spare(base + u64::from(local), slot);
+        let (home, alternate) = place.buckets();
+        let roots = [home, alternate];
+        let open = |bucket: u64, ways: &mut Ways| table.open(place.base, bucket, ways);
+        let has_room = |bucket: u64| table.has_room(bucket);
+        let is_spare = |bucket: u64, slot: u64| table.is_spare(bucket, slot);
         let mut plan = None;
         if spares != Spares::AtOnce {
-            plan = self.shortest(base, roots, neighbours, has_room, |_, _| false);
+            plan = self.shortest(roots, open, has_room, |_, _| false);
         }
         if plan.is_none() && spares != Spares::Keep {
-            plan = self.shortest(base, roots, neighbours, has_room, is_spare);
+            plan = self.shortest(roots, open, has_room, is_spare);
         }
         plan
     }
 
-    /// The shortest way from the full buckets `roots` to an empty slot, or to one that is spare. `neighbours` are the entries of a full bucket, each with
-    /// another bucket that it may move to; buckets are numbered from `base`.
-    #[inline]
-    pub(crate) fn shortest<N: IntoIterator<Item = Neighbour>>(
+    /// The shortest way from the full buckets `roots` to an empty slot, or to one that is spare. `open` adds the entries of a full bucket, each with
+    /// another bucket that it may move to. Inlined, so that it is compiled for the instruction set of whoever searches.
+    #[inline(always)]
+    pub(crate) fn shortest(
         &mut self,
-        base: u64,
-        roots: impl IntoIterator<Item = u32>,
-        neighbours: impl Fn(u32) -> N,
-        has_room: impl Fn(u32) -> bool,
-        is_spare: impl Fn(u32, u64) -> bool,
+        roots: impl IntoIterator<Item = u64>,
+        open: impl Fn(u64, &mut Ways),
+        has_room: impl Fn(u64) -> bool,
+        is_spare: impl Fn(u64, u64) -> bool,
     ) -> Option<Plan> {
         self.start(roots);
         let mut opened = 0;
         while self.looked < BUDGET {
-            while opened < self.steps.len() && self.ways.len() <= self.looked + LOOKAHEAD {
-                let found = neighbours(self.steps[opened].bucket).into_iter();
-                let way = |Neighbour { slot, bucket }| Step { bucket, from: opened, slot };
-                self.ways.extend(found.map(way));
+            while (opened as usize) < self.steps.len()
+                && self.ways.slots.len() <= self.looked + LOOKAHEAD
+            {
+                self.ways.opening = opened;
+                open(self.steps[opened as usize].bucket, &mut self.ways);
                 opened += 1;
             }
-            let way = *self.ways.get(self.looked)?;
+            let way = self.looked;
+            let bucket = *self.ways.buckets.get(way)?;
             self.looked += 1;
-            if has_room(way.bucket) {
-                return Some(self.chain(base, way, End::Empty(base + u64::from(way.bucket))));
+            if has_room(bucket) {
+                return Some(self.chain(way, End::Empty(bucket)));
             }
-            if is_spare(self.steps[way.from].bucket, way.slot) {
-                return Some(self.chain(base, way, End::Spare));
+            let (slot, from) = (self.ways.slots[way], self.ways.from[way]);
+            if is_spare(self.steps[from as usize].bucket, slot) {
+                return Some(self.chain(way, End::Spare));
             }
-            if self.seen.insert(way.bucket) {
-                self.steps.push(way);
+            if self.seen.insert(bucket) {
+                self.steps.push(Step { bucket, slot, from });
             }
         }
         None
@@ -176,29 +198,32 @@ impl Search {
         self.moves = plan.moves;
     }
 
-    fn start(&mut self, roots: impl IntoIterator<Item = u32>) {
+    fn start(&mut self, roots: impl IntoIterator<Item = u64>) {
         self.seen.forget(self.steps.iter().map(|step| step.bucket));
         self.steps.clear();
         self.ways.clear();
         self.looked = 0;
+        let mut from = 0;
         for bucket in roots {
             if self.seen.insert(bucket) {
-                self.steps.push(Step { bucket, from: self.steps.len(), slot: 0 });
+                self.steps.push(Step { bucket, slot: 0, from });
+                from += 1;
             }
         }
     }
 
-    /// The moves that lead from a root along `way`, in that order.
-    fn chain(&mut self, base: u64, mut way: Step, end: End) -> Plan {
+    /// The moves that lead from a root along way number `way`, in that order.
+    fn chain(&mut self, way: usize, end: End) -> Plan {
         let mut moves = mem::take(&mut self.moves);
         moves.clear();
+        let (mut from, mut slot) = (self.ways.from[way], self.ways.slots[way]);
         loop {
-            let step = self.steps[way.from];
-            moves.push((base + u64::from(step.bucket), way.slot));
-            if step.from == way.from {
+            let step = self.steps[from as usize];
+            moves.push((step.bucket, slot));
+            if step.from == from {
                 break;
             }
-            way = step;
+            (from, slot) = (step.from, step.slot);
         }
         moves.reverse();
         Plan { moves, end }
@@ -217,7 +242,7 @@ impl Seen {
     }
 
     /// Unmarks `buckets`, which are all that are marked.
-    fn forget(&mut self, buckets: impl Iterator<Item = u32>) {
+    fn forget(&mut self, buckets: impl Iterator<Item = u64>) {
         if self.0.is_empty() {
             self.0.resize(128, 0);
         }
@@ -226,7 +251,7 @@ impl Seen {
 
     /// Marks `bucket`; false if it was marked already.
     #[inline]
-    fn insert(&mut self, bucket: u32) -> bool {
+    fn insert(&mut self, bucket: u64) -> bool {
         let word = self.word(bucket);
         let bit = 1 << (bucket % 64);
         let new = *word & bit == 0;
@@ -235,9 +260,9 @@ impl Seen {
     }
 
     #[inline]
-    fn word(&mut self, bucket: u32) -> &mut u64 {
+    fn word(&mut self, bucket: u64) -> &mut u64 {
         let last = self.0.len() - 1;
-        &mut self.0[(bucket as usize / 64) & last]
+        &mut self.0[(bucket / 64) as usize & last]
     }
 }
 

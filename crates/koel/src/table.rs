@@ -32,6 +32,7 @@ mod edit;
 mod fixed;
 mod grown;
 mod pair;
+mod room;
 mod stretch;
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
@@ -40,7 +41,8 @@ pub(crate) use block::{GROUP, Words};
 pub(crate) use candidates::Candidates;
 pub(crate) use edit::{Put, Taken};
 pub(crate) use grown::Match;
-pub(crate) use pair::{Neighbour, Pair};
+pub(crate) use pair::Pair;
+pub(crate) use room::{EntryTest, Exceptions};
 pub(crate) use stretch::{Prefix, Site, Spot, Stretch};
 
 /// Zeros behind the last bucket, so that it can be read like any other.

@@ -9,11 +9,11 @@ use core::slice;
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::blocks::Buckets;
-use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
-use crate::layout::{Codec, Lanes, Layout, SLOTS};
-use crate::placement::Neighbourhood;
+use crate::geometry::{BLOCK, Column, Geometry, Place, Places, low_half};
+use crate::layout::{Codec, Lanes, Layout};
+use crate::placement::{Neighbourhood, Ways};
 use crate::prefetch::prefetch;
-use crate::table::{self, GROUP, Neighbour, Pair, Put, Words};
+use crate::table::{self, GROUP, Pair, Put, Words};
 use crate::vector::InstructionSet;
 
 /// Buckets and their shape.
@@ -253,13 +253,16 @@ impl Cells {
     }
 
     #[inline]
-    fn neighbours_in<const SORTED: bool>(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
-        let word = self.load(base + u64::from(local));
-        self.lanes.slots::<u64, SORTED>(word).map(|slot| {
-            let bucket = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
-            self.prefetch(base + u64::from(bucket));
-            Neighbour { slot, bucket }
-        })
+    fn open_in<const SORTED: bool>(&self, base: u64, bucket: u64, ways: &mut Ways) {
+        let local = low_half(bucket - base);
+        let slots = self.lanes.slots::<u64, SORTED>(self.load(bucket));
+        let others = slots.map(|slot| {
+            let other = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
+            let bucket = base + u64::from(other);
+            self.prefetch(bucket);
+            bucket
+        });
+        ways.add(slots, others);
     }
 }
 
@@ -287,8 +290,8 @@ impl Buckets for Cells {
 
 /// As they were read: a plan made of them is checked again when it is carried out.
 impl Neighbourhood for Cells {
-    fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
-        in_form!(self, neighbours_in(base, local))
+    fn open(&self, base: u64, bucket: u64, ways: &mut Ways) {
+        in_form!(self, open_in(base, bucket, ways));
     }
 
     fn has_room(&self, bucket: u64) -> bool {

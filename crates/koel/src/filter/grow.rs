@@ -5,9 +5,9 @@ use crate::body::Body;
 use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
-use crate::growth::{self, Grown, NONE_PINNED};
+use crate::growth::{self, Grown};
 use crate::placement::Search;
-use crate::table::{Prefix, Put};
+use crate::table::{Exceptions, Prefix, Put};
 
 /// How much more room than the entries need is tried, step by step, when a filter shrinks.
 const SHRINKING_SLACKS: [f64; 4] = [1.01, 1.03, 1.06, 1.12];
@@ -90,7 +90,7 @@ impl CuckooFilter {
         let grown = self.body.grown.as_mut()?;
         let site = grown.addresses().site(prefix)?;
         let found = grown.put(&site, 0, u64::MAX) == Put::Done
-            || grown.make_room(&mut self.search, &site, 0, NONE_PINNED, |_, _, _| false).is_some();
+            || grown.make_room(&mut self.search, &site, 0, Exceptions::default()).is_some();
         found.then(|| self.entries += 1)
     }
 

@@ -6,7 +6,7 @@
 use crate::error::Full;
 use crate::geometry::Place;
 use crate::layout::SLOTS;
-use crate::placement::{End, Spares};
+use crate::placement::{End, Neighbourhood, Spares, Ways};
 use crate::table::{Put, Taken};
 use crate::{Key, Maplet};
 
@@ -140,13 +140,13 @@ impl Maplet {
 
     /// Why there is no room: because no entry of the full buckets of `place` has another one to go to, or because none was found.
     fn full(&self, place: &Place) -> Full {
-        let pair = [place.home, place.alternate];
-        let stay = |bucket| {
-            let entries = self.body.table.neighbours(place.base, bucket);
-            entries.iter().all(|entry| pair.contains(&entry.bucket))
-        };
-        if pair.into_iter().all(stay) {
-            let buckets = if pair[0] == pair[1] { 1 } else { 2 };
+        let (home, alternate) = place.buckets();
+        let mut ways = Ways::default();
+        for bucket in [home, alternate] {
+            self.body.table.open(place.base, bucket, &mut ways);
+        }
+        if ways.buckets().iter().all(|&bucket| bucket == home || bucket == alternate) {
+            let buckets = if home == alternate { 1 } else { 2 };
             return Full::Values { held: buckets * SLOTS as u64 };
         }
         Full::Slots { in_use: self.len, capacity: self.capacity() }

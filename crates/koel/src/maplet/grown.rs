@@ -4,10 +4,11 @@
 //! other pair still has an entry of its own.
 
 use crate::error::Full;
-use crate::growth::{Grown, IsPinned, NONE_PINNED};
+use crate::growth::Grown;
 use crate::layout::SLOTS;
 use crate::maplet::Maplet;
-use crate::table::{Candidates, Match, Prefix, Put, Site, Stretch};
+use crate::placement::Ways;
+use crate::table::{Candidates, EntryTest, Exceptions, Match, Prefix, Put, Site, Stretch};
 
 impl<B: AsRef<[u8]>> Grown<B> {
     /// The slots that match the key with this hash.
@@ -28,7 +29,7 @@ impl<B: AsRef<[u8]>> Grown<B> {
 impl Maplet {
     /// Adds a pair to a maplet that grows.
     pub(super) fn insert_grown(&mut self, hash: u64, value: u64) -> Result<(), Full> {
-        self.add_grown(hash, value, NONE_PINNED, |_, _| {})
+        self.add_grown(hash, value, None, |_, _| {})
     }
 
     /// Adds a pair, where entries that are `pinned` forget nothing; hands void entries that are in two buckets from now on to `doubled`.
@@ -36,7 +37,7 @@ impl Maplet {
         &mut self,
         hash: u64,
         value: u64,
-        pinned: Option<&IsPinned>,
+        pinned: Option<&EntryTest<'_>>,
         mut doubled: impl FnMut(&Stretch, Prefix),
     ) -> Result<(), Full> {
         self.check_value(value);
@@ -46,7 +47,8 @@ impl Maplet {
             if grown.put(&site, value, u64::MAX) == Put::Done {
                 break;
             }
-            let room = grown.make_room(&mut self.search, &site, value, pinned, |_, _, _| false);
+            let exceptions = Exceptions { pinned, spare: None };
+            let room = grown.make_room(&mut self.search, &site, value, exceptions);
             if room.is_some() {
                 break;
             }
@@ -64,18 +66,18 @@ impl Maplet {
     fn split_for(
         &mut self,
         site: &Site,
-        pinned: Option<&IsPinned>,
+        pinned: Option<&EntryTest<'_>>,
         doubled: &mut impl FnMut(&Stretch, Prefix),
     ) -> Result<(), Full> {
         let Some(grown) = &self.body.grown else { return Ok(()) };
-        let pair = site.spots.map(|spot| spot.bucket);
-        let stays = |&bucket: &u64| {
-            let entries = grown.table().movable(bucket, pinned);
-            entries.iter().all(|entry| pair.contains(&u64::from(entry.bucket)))
-        };
+        let (home, other) = site.buckets();
+        let mut ways = Ways::default();
+        for bucket in [home, other] {
+            grown.table().open(bucket, pinned, &mut ways);
+        }
         // Values of the key itself would be together in any table.
-        if pair.iter().all(stays) {
-            let buckets = if pair[0] == pair[1] { 1 } else { 2 };
+        if ways.buckets().iter().all(|&bucket| bucket == home || bucket == other) {
+            let buckets = if home == other { 1 } else { 2 };
             return Err(Full::Values { held: buckets * SLOTS as u64 });
         }
         if grown.is_hopeful(self.entries) && self.split(doubled) {

@@ -1,8 +1,9 @@
 //! Questions to a table of one size: where a key may be is what `Geometry` says.
 
-use super::{Addressing, Neighbour, Table};
-use crate::geometry::{Column, Geometry, Place, Places};
-use crate::layout::{Form, Lanes, Quad, SLOTS, Word};
+use super::{Addressing, Table};
+use crate::geometry::{Column, Geometry, Place, Places, low_half};
+use crate::layout::{Form, Lanes, Quad, Word};
+use crate::placement::{Neighbourhood, Ways};
 use crate::vector::InstructionSet;
 
 /// An entry matches the key whose fingerprint it is.
@@ -93,22 +94,17 @@ impl<B: AsRef<[u8]>> Table<B> {
         self.bits(place).iter().for_each(|&bit| self.prefetch(bit));
     }
 
-    /// The slots of bucket `local` of the segment that starts at `base`, each with its other bucket, which the memory is asked for.
-    pub(crate) fn neighbours(&self, base: u64, local: u32) -> [Neighbour; SLOTS] {
-        in_form!(self, neighbours_in(base, local))
-    }
-
     #[inline]
-    fn neighbours_in<W: Word, const SORTED: bool>(
-        &self,
-        base: u64,
-        local: u32,
-    ) -> [Neighbour; SLOTS] {
-        self.slots_in::<W, SORTED>(base + u64::from(local)).map(|slot| {
-            let bucket = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
-            self.prefetch((base + u64::from(bucket)) * self.lanes.bucket_bits());
-            Neighbour { slot, bucket }
-        })
+    fn open_in<W: Word, const SORTED: bool>(&self, base: u64, bucket: u64, ways: &mut Ways) {
+        let local = low_half(bucket - base);
+        let slots = self.slots_in::<W, SORTED>(bucket);
+        let others = slots.map(|slot| {
+            let other = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
+            let bucket = base + u64::from(other);
+            self.prefetch(bucket * self.lanes.bucket_bits());
+            bucket
+        });
+        ways.add(slots, others);
     }
 
     /// The place of every entry, those stored twice only once. O(buckets).
@@ -132,5 +128,22 @@ impl<B: AsRef<[u8]>> Table<B> {
             let repeated = bucket[..i].contains(&slot) || (alternate < home && earlier());
             (slot != 0 && !repeated).then_some(place)
         })
+    }
+}
+
+impl<B: AsRef<[u8]>> Neighbourhood for Table<B> {
+    #[inline]
+    fn open(&self, base: u64, bucket: u64, ways: &mut Ways) {
+        in_form!(self, open_in(base, bucket, ways));
+    }
+
+    #[inline]
+    fn has_room(&self, bucket: u64) -> bool {
+        self.has_room(bucket)
+    }
+
+    fn is_spare(&self, bucket: u64, slot: u64) -> bool {
+        let fingerprint = self.layout.fingerprint_of(slot);
+        self.copies(&self.geometry.place_of(bucket, fingerprint), slot) > 1
     }
 }

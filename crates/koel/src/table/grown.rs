@@ -6,9 +6,8 @@
 use core::iter;
 
 use super::stretch::{Prefix, Site, Spot, Stretch};
-use super::{Addressing, Neighbour, Put, Table, table_bytes};
+use super::{Addressing, Put, Table, table_bytes};
 use crate::buffer::Buffer;
-use crate::geometry::low_half;
 use crate::layout::{Bucket, Form, Layout, Quad, SLOTS, Word};
 
 /// An entry that matches a key.
@@ -129,38 +128,6 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
         for spot in site.spots {
             self.prefetch(spot.bucket * self.lanes.bucket_bits());
         }
-    }
-
-    /// The slots of a full bucket, each with its other bucket, which the memory is asked for. One that cannot move has its own: its other bucket is unknown, or it would forget a bit there and
-    /// is one of those that are `pinned`, if any are.
-    #[inline]
-    pub(crate) fn movable(
-        &self,
-        bucket: u64,
-        pinned: Option<impl Fn(&Self, u64, u64) -> bool>,
-    ) -> [Neighbour; SLOTS] {
-        in_form!(self, movable_in(bucket, pinned))
-    }
-
-    #[inline(always)]
-    fn movable_in<W: Word, const SORTED: bool>(
-        &self,
-        bucket: u64,
-        pinned: Option<impl Fn(&Self, u64, u64) -> bool>,
-    ) -> [Neighbour; SLOTS] {
-        let origin = self.geometry.origin(bucket);
-        self.slots_in::<W, SORTED>(bucket).map(|slot| {
-            let fingerprint = self.layout.fingerprint_of(slot);
-            let other = self.geometry.other_bucket(&origin, fingerprint);
-            // Which entries would forget is as good as drawn by lot, so that there is no branch on it unless some are pinned.
-            let stays = pinned.as_ref().is_some_and(|pinned| {
-                self.geometry.would_forget(&origin, fingerprint, other)
-                    && pinned(self, bucket, slot)
-            });
-            let target = if stays { bucket } else { other };
-            self.prefetch(target * self.lanes.bucket_bits());
-            Neighbour { slot, bucket: low_half(target) }
-        })
     }
 }
 

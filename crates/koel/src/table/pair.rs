@@ -78,12 +78,3 @@ impl<W: Word> Pair<W> {
         lanes.count(self.equal[0]) + lanes.count(self.equal[1])
     }
 }
-
-/// A slot of a bucket, and the other bucket its entry could move to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Neighbour {
-    /// What the slot holds.
-    pub(crate) slot: u64,
-    /// The other bucket, within the segment; it may be the same one.
-    pub(crate) bucket: u32,
-}

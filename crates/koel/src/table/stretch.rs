@@ -36,6 +36,8 @@ pub(crate) struct Stretch {
     /// What a whole level has: worlds, and buckets.
     worlds: u64,
     level_buckets: u64,
+    /// What bucket numbers are multiplied with instead of dividing them by the buckets of the table as it was built.
+    reciprocal: u64,
 }
 
 /// A bucket, and how many bits of the string it stands for.
@@ -59,6 +61,11 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    #[inline]
+    pub(crate) fn bucket(&self) -> u64 {
+        self.bucket
+    }
+
     /// The bits of a string that the bucket stands for.
     #[inline]
     fn string(&self, core: u64) -> u64 {
@@ -176,7 +183,8 @@ impl Stretch {
     /// The addresses of a table that has grown so far: `split` is below the buckets of `level`.
     pub(crate) fn new(base: Geometry, marked: Marked, level: u32, split: u64) -> Self {
         let level_buckets = base.buckets() << level;
-        Self { base, marked, level, split, worlds: 1 << level, level_buckets }
+        let reciprocal = u64::MAX / base.buckets();
+        Self { base, marked, level, split, worlds: 1 << level, level_buckets, reciprocal }
     }
 
     /// The table as it was built.
@@ -254,12 +262,12 @@ impl Stretch {
     #[inline(always)]
     fn spot(&self, base: u64, core: u64, string: u64) -> Spot {
         let world = string ^ scatter(base, core);
-        let bucket = base + self.base.buckets() * (world & (self.worlds - 1));
+        let [bucket, half] = [self.worlds - 1, 2 * self.worlds - 1]
+            .map(|worlds| base + self.base.buckets() * (world & worlds));
         // Half of the buckets are split, so a branch would be taken wrongly half of the time.
         let is_split = u64::from(bucket < self.split);
-        let is_upper = world >> self.level & is_split;
-        let upper = self.level_buckets & is_upper.wrapping_neg();
-        Spot { bucket: bucket + upper, level: self.level + low_half(is_split) }
+        let bucket = bucket ^ ((bucket ^ half) & is_split.wrapping_neg());
+        Spot { bucket, level: self.level + low_half(is_split) }
     }
 
     /// The two buckets of a prefix; the same one twice where it is too short to say which its other one is, and `None` where it names neither.
@@ -286,12 +294,13 @@ impl Stretch {
     /// Where a bucket comes from.
     #[inline]
     pub(crate) fn origin(&self, bucket: u64) -> Origin {
-        // A division of 32 bits takes half as long.
-        let (bucket32, count) = (low_half(bucket), low_half(self.base.buckets()));
-        let (base, world) = (bucket32 % count, bucket32 / count);
-        let local = base % self.base.segment_buckets();
-        let level = self.level_of(bucket);
-        Origin { bucket, base: u64::from(base), local, world: u64::from(world), level }
+        // (bucket + 1) / m less at most 1 / m, for numbers of 32 bits: not below the quotient, and below the next number.
+        let (_, world) = (bucket + 1).carrying_mul(self.reciprocal, 0);
+        let base = bucket - world * self.base.buckets();
+        let is_one_segment = self.base.segment_bits() == 0;
+        let local = low_half(base);
+        let local = if is_one_segment { local } else { local % self.base.segment_buckets() };
+        Origin { bucket, base, local, world, level: self.level_of(bucket) }
     }
 
     /// The other bucket of a fingerprint; that of `from` itself where the fingerprint does not say which it is. Of what the fingerprint knows only the first bit can matter: buckets
@@ -299,7 +308,8 @@ impl Stretch {
     #[inline(always)]
     pub(crate) fn other_bucket(&self, from: &Origin, fingerprint: u64) -> u64 {
         let core = self.marked.core(fingerprint);
-        let string = self.marked.first(fingerprint) << from.level | from.string(core);
+        let first = self.marked.first(fingerprint).wrapping_neg() & 1 << from.level;
+        let string = first | from.string(core);
         let other = self.base.alternate(from.local, core << self.base.fraction_bits());
         let spot = self.spot(from.base - u64::from(from.local) + u64::from(other), core, string);
         let says = spot.level <= from.level || !self.marked.is_void(fingerprint);
@@ -374,4 +384,31 @@ impl Stretch {
 #[inline(always)]
 fn scatter(base: u64, core: u64) -> u64 {
     (base * 0x9e37_79b9 + core * 0x01d8_af3c_6e2f_4d1b) >> 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::keys::splitmix64 as hash;
+
+    #[test]
+    fn the_origin_of_a_bucket_is_quotient_and_remainder() {
+        let last = u64::from(u32::MAX);
+        for (segment_bits, segment_buckets) in
+            [(0, 1), (0, 2), (0, 3), (0, 81), (3, 5), (4, 262_143), (0, 65_537), (0, u32::MAX)]
+        {
+            let base = Geometry::new(segment_bits, segment_buckets, 13);
+            let count = base.buckets();
+            let stretch = Stretch::new(base, Marked::new(17), 0, 0);
+            let near = |bucket: u64| [bucket.saturating_sub(1), bucket, bucket + 1];
+            let multiples = (0..1000).map(|i| hash(i) % (last / count + 1) * count);
+            let others = (0..1000).map(|i| hash(i) >> (32 + i % 32));
+            let buckets = multiples.chain(others).chain([last]).flat_map(near);
+            for bucket in buckets.filter(|&bucket| bucket <= last) {
+                let Origin { base, local, world, .. } = stretch.origin(bucket);
+                assert_eq!((base, world), (bucket % count, bucket / count), "{bucket} of {count}");
+                assert_eq!(u64::from(local), base % u64::from(segment_buckets));
+            }
+        }
+    }
 }

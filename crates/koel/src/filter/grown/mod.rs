@@ -17,7 +17,7 @@ use crate::counters::ReadCounters;
 use crate::error::Full;
 use crate::growth::{Grown, leave_to_both};
 use crate::store::Store;
-use crate::table::{Match, Prefix, Put, Site, Stretch, Table};
+use crate::table::{EntryTest, Exceptions, Match, Prefix, Put, Site, Stretch, Table};
 
 impl<S: Store> CuckooFilter<S> {
     /// How often a key was inserted, in a filter that has grown.
@@ -110,12 +110,11 @@ impl CuckooFilter {
             let prefix = table.geometry().prefix(bucket, table.layout().fingerprint_of(slot));
             counters.get(table.geometry().identity(&prefix)) > 0
         };
-        let pinned = (counters.len() > 0).then_some(&has_counter);
-        let never = |_: &Table<Buffer, Stretch>, _: u64, _: u64| false;
+        let pinned = (counters.len() > 0).then_some(&has_counter as &EntryTest<'_>);
         let search = &mut self.search;
-        let mut room = grown.make_room(search, site, 0, pinned, never);
+        let mut room = grown.make_room(search, site, 0, Exceptions { pinned, spare: None });
         if room.is_none() && counters.len() < self.profile.counter_limit {
-            room = grown.make_room(search, site, 0, pinned, has_equal);
+            room = grown.make_room(search, site, 0, Exceptions { pinned, spare: Some(&has_equal) });
         }
         let Some(dropped) = room else { return self.share_room(site) };
         if let Some(prefix) = dropped {

@@ -10,7 +10,7 @@ use core::mem;
 
 use super::{Buckets, Stored, equal_to};
 use crate::map::address::{KeyHash, choices, tag};
-use crate::placement::{End, Neighbour, Plan};
+use crate::placement::{End, Plan, Ways};
 
 /// Slots of the smallest table.
 const FEWEST_SLOTS: usize = 8;
@@ -52,16 +52,17 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         }
         let (tags, stored) = (&self.tags, &self.stored);
         // An entry is called by the number of its slot; it may move to all its other buckets.
-        let neighbours = |from: u32| {
-            let entries = stored[from as usize * SLOTS..][..SLOTS].iter().flatten();
-            (0..).zip(entries).flat_map(move |(slot, entry)| {
+        let open = |from: u64, ways: &mut Ways| {
+            let entries = stored[index(from) * SLOTS..][..SLOTS].iter().flatten();
+            for (slot, entry) in (0..).zip(entries) {
                 let targets = choices::<HASHES>(entry.hash, super::number(tags.len()));
-                let others = targets.into_iter().filter(move |&target| target != from);
-                others.map(move |bucket| Neighbour { slot, bucket })
-            })
+                let others = targets.map(u64::from).into_iter().filter(|&target| target != from);
+                others.for_each(|other| ways.push(slot, other));
+            }
         };
-        let has_room = |bucket: u32| tags[bucket as usize].contains(&0);
-        let plan = self.search.shortest(0, buckets, neighbours, has_room, |_, _| false)?;
+        let has_room = |bucket: u64| tags[index(bucket)].contains(&0);
+        let roots = buckets.map(u64::from);
+        let plan = self.search.shortest(roots, open, has_room, |_, _| false)?;
         self.carry_out(&plan)
     }
 

@@ -14,8 +14,8 @@ use crate::blocks::{copies_of, each_hash, hashes_of};
 use crate::buffer::Buffer;
 use crate::counters::ReadCounters;
 use crate::error::Full;
-use crate::growth::{IsPinned, leave_to_both};
-use crate::table::{Match, Prefix, Stretch, Table};
+use crate::growth::leave_to_both;
+use crate::table::{EntryTest, Match, Prefix, Stretch, Table};
 
 impl CountingFilter {
     /// Counts `key` once more: its count now. O(1) for a key that is in; at most 4096 slots are looked at for a new one.
@@ -145,7 +145,7 @@ impl CountingFilter {
     }
 
     fn begin_grown(&mut self, hash: u64, count: u64) -> Result<(), Full> {
-        let pinned = (self.counters.len() > 0).then_some(&(has_largest as IsPinned));
+        let pinned = (self.counters.len() > 0).then_some(&has_largest as &EntryTest<'_>);
         let counters = &mut self.counters;
         let doubled = |addresses: &Stretch, void: Prefix| leave_to_both(counters, addresses, void);
         self.maplet.add_grown(hash, count, pinned, doubled)

@@ -1,0 +1,102 @@
+//! Room in a table that grows. Such a table is always nearly full, so three inserts of four search for room.
+//!
+//! The search is that of `placement.rs`; here is what it asks of the table, and which entries it may not treat like all others.
+
+use super::stretch::Origin;
+use super::{Stretch, Table};
+use crate::buffer::Buffer;
+use crate::layout::{Form, Quad, Word};
+use crate::placement::{End, Plan, Search, Ways};
+
+/// Whether something holds for the entry in a bucket and slot.
+pub(crate) type EntryTest<'a> = dyn Fn(&Table<Buffer, Stretch>, u64, u64) -> bool + 'a;
+
+/// Which entries a search may not treat like all others.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Exceptions<'a> {
+    /// Those that may not forget a bit when they move, because something goes by their name.
+    pub(crate) pinned: Option<&'a EntryTest<'a>>,
+    /// Those that may be dropped instead of moved.
+    pub(crate) spare: Option<&'a EntryTest<'a>>,
+}
+
+impl Table<Buffer, Stretch> {
+    /// The shortest way from the full buckets `roots` to an empty slot, or to an entry that is spare.
+    pub(crate) fn way_to_room(
+        &self,
+        search: &mut Search,
+        roots: [u64; 2],
+        exceptions: Exceptions<'_>,
+    ) -> Option<Plan> {
+        // Few entries are pinned, as a rule, so those of the plan are looked at instead of all on the way to it.
+        let hopeful = Exceptions { pinned: None, ..exceptions };
+        let plan = in_form!(self, way_to_room_in(search, roots, hopeful))?;
+        match exceptions.pinned {
+            Some(pinned) if self.forgets_pinned(&plan, pinned) => {
+                search.recycle(plan);
+                in_form!(self, way_to_room_in(search, roots, exceptions))
+            }
+            _ => Some(plan),
+        }
+    }
+
+    #[inline(never)]
+    fn way_to_room_in<W: Word, const SORTED: bool>(
+        &self,
+        search: &mut Search,
+        roots: [u64; 2],
+        exceptions: Exceptions<'_>,
+    ) -> Option<Plan> {
+        search.shortest(
+            roots,
+            |bucket, ways| self.open_in::<W, SORTED>(bucket, exceptions.pinned, ways),
+            |bucket| self.has_room_in::<W, SORTED>(bucket),
+            |bucket, slot| exceptions.spare.is_some_and(|spare| spare(self, bucket, slot)),
+        )
+    }
+
+    /// Whether a plan makes an entry forget a bit that is `pinned`.
+    fn forgets_pinned(&self, plan: &Plan, pinned: &EntryTest<'_>) -> bool {
+        let room = if let End::Empty(bucket) = plan.end { Some(bucket) } else { None };
+        let targets = plan.moves.iter().skip(1).map(|&(bucket, _)| bucket).chain(room);
+        plan.moves.iter().zip(targets).any(|(&(bucket, slot), target)| {
+            self.stays(&self.geometry.origin(bucket), slot, target, pinned)
+        })
+    }
+
+    /// Whether an entry may not go to bucket `target`: it would forget a bit there, and is pinned.
+    fn stays(&self, from: &Origin, slot: u64, target: u64, pinned: &EntryTest<'_>) -> bool {
+        self.geometry.would_forget(from, self.layout.fingerprint_of(slot), target)
+            && pinned(self, from.bucket(), slot)
+    }
+
+    /// Adds the slots of a full bucket, each with its other bucket, which the memory is asked for. One that cannot move has its own: its other bucket is unknown, or it would
+    /// forget a bit there and is one of those that are `pinned`, if any are.
+    pub(crate) fn open(&self, bucket: u64, pinned: Option<&EntryTest<'_>>, ways: &mut Ways) {
+        in_form!(self, open_in(bucket, pinned, ways));
+    }
+
+    #[inline(always)]
+    fn open_in<W: Word, const SORTED: bool>(
+        &self,
+        bucket: u64,
+        pinned: Option<&EntryTest<'_>>,
+        ways: &mut Ways,
+    ) {
+        let origin = self.geometry.origin(bucket);
+        let slots = self.slots_in::<W, SORTED>(bucket);
+        let mut others = slots;
+        for other in &mut others {
+            *other = self.geometry.other_bucket(&origin, self.layout.fingerprint_of(*other));
+        }
+        if let Some(pinned) = pinned {
+            for (other, slot) in others.iter_mut().zip(slots) {
+                *other = if self.stays(&origin, slot, *other, pinned) { bucket } else { *other };
+            }
+        }
+        ways.add(slots, others);
+        for other in others {
+            self.prefetch(other * self.lanes.bucket_bits());
+        }
+    }
+}
