@@ -24,6 +24,8 @@
 
 mod many;
 
+use core::hint::select_unpredictable;
+
 pub(crate) use many::{BLOCK, Column, Places};
 
 /// Bits of the fingerprint that choose the alternate bucket.
@@ -134,7 +136,8 @@ impl Geometry {
         let core = fingerprint >> self.fraction_bits;
         let reflection = self.reflections[low_half(core) as usize % self.reflections.len()];
         let (difference, borrow) = reflection.overflowing_sub(local);
-        if borrow { difference.wrapping_add(self.segment_buckets) } else { difference }
+        // Drawn by lot: a branch would be taken wrongly half of the time.
+        difference.wrapping_add(select_unpredictable(borrow, self.segment_buckets, 0))
     }
 
     /// The place of a fingerprint found in bucket `bucket` of the table.

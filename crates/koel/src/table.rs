@@ -41,7 +41,7 @@ pub(crate) use block::{GROUP, Words};
 pub(crate) use candidates::Candidates;
 pub(crate) use edit::{Put, Taken};
 pub(crate) use grown::Match;
-pub(crate) use pair::Pair;
+pub(crate) use pair::{Pair, either};
 pub(crate) use room::{EntryTest, Exceptions};
 pub(crate) use stretch::{Prefix, Site, Spot, Stretch};
 

@@ -13,7 +13,7 @@ use crate::geometry::{BLOCK, Column, Geometry, Place, Places, low_half};
 use crate::layout::{Codec, Lanes, Layout};
 use crate::placement::{Neighbourhood, Ways};
 use crate::prefetch::prefetch;
-use crate::table::{self, GROUP, Pair, Put, Words};
+use crate::table::{self, GROUP, Pair, Put, Words, either};
 use crate::vector::InstructionSet;
 
 /// Buckets and their shape.
@@ -182,9 +182,10 @@ impl Cells {
             let (same, entry) = (place.home == place.alternate, (place.fingerprint, most));
             match Pair::put::<SORTED>(&self.lanes, words, same, entry) {
                 Err(refused) => return refused,
-                Ok((chosen, new)) => {
-                    let (home, alternate) = place.buckets();
-                    if self.swap([home, alternate][chosen], words[chosen], new) {
+                Ok((chosen, change)) => {
+                    let (bucket, word) =
+                        (either(chosen, place.buckets().into()), either(chosen, words));
+                    if self.swap(bucket, word, word ^ change) {
                         return Put::Done;
                     }
                 }
@@ -203,12 +204,12 @@ impl Cells {
         loop {
             let words = self.load_pair(place);
             let pair = self.pair::<SORTED>(words, place);
-            let Some((chosen, new)) = pair.exchange::<SORTED>(&self.lanes, place.fingerprint, 0)
+            let Some((chosen, change)) = pair.exchange::<SORTED>(&self.lanes, place.fingerprint, 0)
             else {
                 return false;
             };
-            let (home, alternate) = place.buckets();
-            if self.swap([home, alternate][chosen], words[chosen], new) {
+            let (bucket, word) = (either(chosen, place.buckets().into()), either(chosen, words));
+            if self.swap(bucket, word, word ^ change) {
                 return true;
             }
         }
@@ -246,7 +247,11 @@ impl Cells {
             if equal == 0 {
                 return false;
             }
-            if self.swap(bucket, word, self.lanes.replace::<u64, SORTED>(word, equal, old, new)) {
+            if self.swap(
+                bucket,
+                word,
+                word ^ self.lanes.change::<u64, SORTED>(word, equal, old, new),
+            ) {
                 return true;
             }
         }

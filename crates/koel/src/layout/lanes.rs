@@ -172,7 +172,7 @@ impl Lanes {
         self.nonzero(difference)
     }
 
-    /// The top bit of every lane that is not zero.
+    /// The top bit of every lane that is not zero, whatever is above the lanes.
     #[inline(always)]
     fn nonzero<R: Register>(&self, word: R) -> R {
         let tops = R::truncate(self.tops);
@@ -260,16 +260,14 @@ impl Lanes {
     /// The top bit of every lane that holds exactly `slot`.
     #[inline(always)]
     pub(crate) fn equal<W: Word, const SORTED: bool>(&self, word: W, pattern: Pattern<W>) -> W {
-        let every = (self.tops - self.ones) | self.tops;
         let word = (word, W::from(self.nibbles::<W, SORTED>(word)));
-        self.different::<W, SORTED>(word, pattern, every) ^ W::truncate(self.tops)
+        self.different::<W, SORTED>(word, pattern, u128::MAX) ^ W::truncate(self.tops)
     }
 
     /// The top bit of every lane that equals `slot` as far as lanes show it: in a semi-sorted bucket there are the nibbles besides.
     #[inline(always)]
     pub(crate) fn maybe_equal<W: Word>(&self, word: W, pattern: Pattern<W>) -> W {
-        let every = W::truncate((self.tops - self.ones) | self.tops);
-        self.nonzero((word ^ pattern.lanes) & every) ^ W::truncate(self.tops)
+        self.nonzero(word ^ pattern.lanes) ^ W::truncate(self.tops)
     }
 
     /// The top bit of every empty lane.
@@ -316,9 +314,10 @@ impl Lanes {
         })
     }
 
-    /// `word` with `new` instead of the slot `old` in the lowest lane of `tops`, of which there is one.
+    /// The bits of `word` that change when `new` takes the place of the slot `old` in the lowest lane of `tops`, of which there is one. None of them is outside the bucket, whatever
+    /// follows it in `word`.
     #[inline(always)]
-    pub(crate) fn replace<W: Word, const SORTED: bool>(
+    pub(crate) fn change<W: Word, const SORTED: bool>(
         &self,
         word: W,
         tops: W,
@@ -328,13 +327,15 @@ impl Lanes {
         let first = tops.lowest();
         let lowest = first >> (self.width - 1);
         if !SORTED {
-            return word ^ lowest.times(W::from(old ^ new));
+            return lowest.times(W::from(old ^ new));
         }
-        if W::BITS == u128::BITS {
-            return W::truncate(sorted::rewrite(word.widen(), self.width, old, new));
-        }
-        let lane = self.count((first - W::from(1)) & W::truncate(self.tops));
-        sorted::replace(word, self.width, (lane, old), new)
+        let replaced = if W::BITS == u128::BITS {
+            W::truncate(sorted::rewrite(word.widen(), self.width, old, new))
+        } else {
+            let lane = self.count((first - W::from(1)) & W::truncate(self.tops));
+            sorted::replace(word, self.width, (lane, old), new)
+        };
+        (word ^ replaced) & self.bucket::<W>()
     }
 }
 
@@ -410,11 +411,12 @@ mod tests {
         assert_eq!(lanes.more(equal, free), slots.copies(probe) > slots.copies(0));
         if equal != W::ZERO {
             for new in [0, 1, 16, bucket.0[1], u64::MAX >> (u64::BITS - layout.slot_bits())] {
-                let replaced = lanes.replace::<W, SORTED>(word, equal, probe, new);
+                let change = lanes.change::<W, SORTED>(word, equal, probe, new);
+                assert_eq!((change & lanes.bucket::<W>()).widen(), change.widen(), "{layout}");
                 let mut expected = slots;
                 let at = expected.0.iter().position(|&slot| slot == probe).unwrap();
                 expected.0[at] = new;
-                let kept = replaced & lanes.bucket::<W>();
+                let kept = (word ^ change) & lanes.bucket::<W>();
                 assert_eq!(
                     kept.widen(),
                     layout.encode(expected),
@@ -473,7 +475,8 @@ mod tests {
             if let Some(at) = slots.iter().position(|&slot| slot == probe) {
                 let mut expected = slots;
                 expected[at] = new;
-                lanes.replace::<Quad, false>(word, equal, probe, new).write(&mut bytes, 5);
+                let change = lanes.change::<Quad, false>(word, equal, probe, new);
+                (word ^ change).write(&mut bytes, 5);
                 assert_eq!(
                     Quad::read(&bytes, 5),
                     Quad::read(&expected.map(u64::to_le_bytes).concat(), 0)

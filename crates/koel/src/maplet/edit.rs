@@ -162,6 +162,15 @@ impl Maplet {
     #[inline(always)]
     pub(super) fn check_value(&self, value: u64) {
         let bits = self.layout().value_bits();
-        assert!(value >> bits == 0, "the value {value} does not fit into {bits} bits");
+        if value >> bits != 0 {
+            too_wide(value, bits);
+        }
     }
+}
+
+/// Away from where values are checked: to be printed they must be in memory, which would be written for every one.
+#[cold]
+#[inline(never)]
+fn too_wide(value: u64, bits: u32) -> ! {
+    panic!("the value {value} does not fit into {bits} bits");
 }

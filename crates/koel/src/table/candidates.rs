@@ -10,11 +10,11 @@ use crate::layout::{Form, Lanes, Quad, Register, SLOTS, Word};
 /// The slots of a pair of buckets that have the fingerprint, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) enum Candidates {
-    /// Lanes of two words.
+    /// Lanes of two words, as one number: in which of them a lane is, no branch asks, for it would be taken wrongly half of the time.
     Lanes {
-        words: [u64; 2],
+        words: u128,
         /// The top bit of every lane that is still to come.
-        coming: [u64; 2],
+        coming: u128,
         /// Bits of a lane.
         width: u32,
     },
@@ -33,7 +33,7 @@ impl Lanes {
         let width = self.width();
         if W::BITS == u64::BITS && !SORTED {
             let [words, coming] =
-                [words, coming].map(|two| two.map(|word| u64::truncate(word.widen())));
+                [words, coming].map(|[home, other]| home.widen() | other.widen() << u64::BITS);
             return Candidates::Lanes { words, coming, width };
         }
         let [home, other] = words.map(|word| self.slots::<W, SORTED>(word));
@@ -51,14 +51,14 @@ impl Candidates {
     /// No slots.
     #[inline(always)]
     pub(crate) fn none() -> Self {
-        Self::Lanes { words: [0; 2], coming: [0; 2], width: 1 }
+        Self::Lanes { words: 0, coming: 0, width: 1 }
     }
 
     /// How many are to come.
     #[inline]
     pub(crate) fn count_left(&self) -> usize {
         let count = match self {
-            Self::Lanes { coming: [home, other], .. } => home.count_ones() + other.count_ones(),
+            Self::Lanes { coming, .. } => coming.count_ones(),
             Self::Slots { coming, .. } => coming.count_ones(),
         };
         count as usize
@@ -69,13 +69,13 @@ impl Candidates {
     pub(super) fn next_of_pair(&mut self) -> Option<(usize, u64)> {
         match self {
             Self::Lanes { words, coming, width } => {
-                let i = usize::from(coming[0] == 0);
-                if coming[i] == 0 {
+                if *coming == 0 {
                     return None;
                 }
-                let above = coming[i].trailing_zeros() + 1;
-                coming[i] &= coming[i] - 1;
-                Some((i, (words[i] >> (above - *width)) & u64::low_ones(*width)))
+                let top = coming.trailing_zeros();
+                *coming &= *coming - 1;
+                let slot = u64::truncate(*words >> (top + 1 - *width)) & u64::low_ones(*width);
+                Some(((top / u64::BITS) as usize, slot))
             }
             Self::Slots { slots, coming } => {
                 let i = coming.trailing_zeros() as usize;

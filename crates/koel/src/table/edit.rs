@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Addressing, Pair, Table, byte_index, position};
+use super::{Addressing, Pair, Table, byte_index, either, position};
 use crate::buffer::Buffer;
 use crate::layout::{Form, Quad, Word};
 
@@ -28,21 +28,22 @@ impl<A: Addressing> Table<Buffer, A> {
     pub(crate) fn put(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
         match self.lanes.form() {
             Form::Plain => self.put_in::<u64, false>(bits, slot, most),
-            _ => self.put_in_form(bits, slot, most),
+            _ => self.put_in_form(bits.into(), slot, most),
         }
     }
 
+    /// Two numbers, because an array would be written to memory before every put, this one called or not.
     #[inline(never)]
-    fn put_in_form(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
-        in_form!(self, put_in(bits, slot, most))
+    fn put_in_form(&mut self, bits: (u64, u64), slot: u64, most: u64) -> Put {
+        in_form!(self, put_in(bits.into(), slot, most))
     }
 
     #[inline(always)]
     fn put_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
         let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
         match Pair::put::<SORTED>(&self.lanes, words, bits[0] == bits[1], (slot, most)) {
-            Ok((chosen, word)) => {
-                self.store_at::<W, SORTED>(bits[chosen], word);
+            Ok((chosen, change)) => {
+                self.change_at::<W, SORTED>(either(chosen, bits), change);
                 Put::Done
             }
             Err(refused) => refused,
@@ -60,13 +61,14 @@ impl<A: Addressing> Table<Buffer, A> {
     pub(crate) fn exchange(&mut self, bits: [u64; 2], old: u64, new: u64) -> Taken {
         match self.lanes.form() {
             Form::Plain => self.exchange_in::<u64, false>(bits, old, new),
-            _ => self.exchange_in_form(bits, old, new),
+            _ => self.exchange_in_form(bits.into(), old, new),
         }
     }
 
+    /// As [`put_in_form`](Self::put_in_form).
     #[inline(never)]
-    fn exchange_in_form(&mut self, bits: [u64; 2], old: u64, new: u64) -> Taken {
-        in_form!(self, exchange_in(bits, old, new))
+    fn exchange_in_form(&mut self, bits: (u64, u64), old: u64, new: u64) -> Taken {
+        in_form!(self, exchange_in(bits.into(), old, new))
     }
 
     #[inline(always)]
@@ -77,10 +79,10 @@ impl<A: Addressing> Table<Buffer, A> {
         new: u64,
     ) -> Taken {
         let pair = self.pair::<W, SORTED>(bits, old);
-        let Some((chosen, word)) = pair.exchange::<SORTED>(&self.lanes, old, new) else {
+        let Some((chosen, change)) = pair.exchange::<SORTED>(&self.lanes, old, new) else {
             return Taken::Nothing;
         };
-        self.store_at::<W, SORTED>(bits[chosen], word);
+        self.change_at::<W, SORTED>(either(chosen, bits), change);
         if pair.has_one(&self.lanes) { Taken::Last } else { Taken::Copy }
     }
 
@@ -107,11 +109,12 @@ impl<A: Addressing> Table<Buffer, A> {
         old: u64,
         new: u64,
     ) -> bool {
-        let word = self.load::<W, SORTED>(bucket);
+        let bit = bucket * self.lanes.bucket_bits();
+        let word = self.load_at::<W, SORTED>(bit);
         let equal = self.lanes.equal::<W, SORTED>(word, self.lanes.pattern::<W, SORTED>(old));
         let found = equal != W::ZERO;
         if found {
-            self.store::<W, SORTED>(bucket, self.lanes.replace::<W, SORTED>(word, equal, old, new));
+            self.change_at::<W, SORTED>(bit, self.lanes.change::<W, SORTED>(word, equal, old, new));
         }
         found
     }
@@ -124,16 +127,16 @@ impl<A: Addressing> Table<Buffer, A> {
 
     #[inline(always)]
     pub(super) fn store<W: Word, const SORTED: bool>(&mut self, bucket: u64, word: W) {
-        self.store_at::<W, SORTED>(bucket * self.lanes.bucket_bits(), word);
+        let bit = bucket * self.lanes.bucket_bits();
+        let change = self.load_at::<W, SORTED>(bit) ^ word;
+        self.change_at::<W, SORTED>(bit, change & self.lanes.bucket::<W>());
     }
 
-    /// Writes the bucket at bit `bit` and leaves the bits around it alone, whatever follows the bucket in `word`.
+    /// Turns over the bits of the bucket at bit `bit` that are set in `change`.
     #[inline(always)]
-    fn store_at<W: Word, const SORTED: bool>(&mut self, bit: u64, word: W) {
+    fn change_at<W: Word, const SORTED: bool>(&mut self, bit: u64, change: W) {
         let (byte, shift) = position::<W, SORTED>(bit);
-        let mask = self.lanes.bucket::<W>() << shift;
-        let around = W::read(self.bytes.as_ref(), byte) & !mask;
-        (around | ((word << shift) & mask)).write(self.bytes.as_mut(), byte);
+        (W::read(self.bytes.as_ref(), byte) ^ (change << shift)).write(self.bytes.as_mut(), byte);
     }
 }
 

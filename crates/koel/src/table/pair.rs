@@ -1,6 +1,8 @@
 //! The two buckets of a place in registers: what is in them, and what they become. Nothing is read or written here, so that a table of plain bytes and
 //! one of atomic words share it.
 
+use core::hint::select_unpredictable;
+
 use super::Put;
 use crate::layout::{Lanes, Word};
 
@@ -8,6 +10,7 @@ use crate::layout::{Lanes, Word};
 pub(crate) struct Pair<W> {
     words: [W; 2],
     equal: [W; 2],
+    same: bool,
 }
 
 impl<W: Word> Pair<W> {
@@ -20,18 +23,18 @@ impl<W: Word> Pair<W> {
         slot: u64,
     ) -> Self {
         let pattern = lanes.pattern::<W, SORTED>(slot);
-        let [at_home, elsewhere] = words.map(|word| lanes.equal::<W, SORTED>(word, pattern));
-        Self { words, equal: [at_home, if same { W::ZERO } else { elsewhere }] }
+        let equal = words.map(|word| lanes.equal::<W, SORTED>(word, pattern));
+        Self { words, equal, same }
     }
 
-    /// Which of `words` a new copy of the slot goes to, the emptier one, and its new word; or why it goes to none.
+    /// Which of `words` a new copy of the slot goes to, the emptier one, and the bits of it that change; or why it goes to none.
     #[inline(always)]
     pub(crate) fn put<const SORTED: bool>(
         lanes: &Lanes,
         words: [W; 2],
         same: bool,
         (slot, most): (u64, u64),
-    ) -> Result<(usize, W), Put> {
+    ) -> Result<(bool, W), Put> {
         let pattern = lanes.pattern::<W, SORTED>(slot);
         // A new entry is the rule, and then lanes show that it is new.
         let [home, alternate] = words.map(|word| lanes.maybe_equal(word, pattern));
@@ -42,39 +45,49 @@ impl<W: Word> Pair<W> {
             }
         }
         let empty = words.map(|word| lanes.empty::<W, SORTED>(word));
-        let chosen = usize::from(lanes.more(empty[1], empty[0]));
-        if empty[chosen] == W::ZERO {
+        let chosen = lanes.more(empty[1], empty[0]);
+        let (word, room) = (either(chosen, words), either(chosen, empty));
+        if room == W::ZERO {
             return Err(Put::Full);
         }
-        Ok((chosen, lanes.replace::<W, SORTED>(words[chosen], empty[chosen], 0, slot)))
+        Ok((chosen, lanes.change::<W, SORTED>(word, room, 0, slot)))
     }
 
-    /// Which bucket has a copy of the slot `old` that becomes `new`, and its new word.
+    /// Which bucket has a copy of the slot `old` that becomes `new`, and the bits of it that change.
     #[inline(always)]
     pub(crate) fn exchange<const SORTED: bool>(
         &self,
         lanes: &Lanes,
         old: u64,
         new: u64,
-    ) -> Option<(usize, W)> {
-        let chosen = usize::from(self.equal[0] == W::ZERO);
-        let (word, equal) = (self.words[chosen], self.equal[chosen]);
-        self.has_any().then(|| (chosen, lanes.replace::<W, SORTED>(word, equal, old, new)))
-    }
-
-    #[inline(always)]
-    fn has_any(&self) -> bool {
-        (self.equal[0] | self.equal[1]) != W::ZERO
+    ) -> Option<(bool, W)> {
+        let chosen = self.equal[0] == W::ZERO;
+        let (word, equal) = (either(chosen, self.words), either(chosen, self.equal));
+        let found = equal != W::ZERO;
+        found.then(|| (chosen, lanes.change::<W, SORTED>(word, equal, old, new)))
     }
 
     /// Whether exactly one slot of both buckets holds it.
     #[inline(always)]
     pub(crate) fn has_one(&self, lanes: &Lanes) -> bool {
-        lanes.is_one(self.equal)
+        lanes.is_one(self.equal_once())
     }
 
     #[inline(always)]
     pub(crate) fn copies(&self, lanes: &Lanes) -> u64 {
-        lanes.count(self.equal[0]) + lanes.count(self.equal[1])
+        self.equal_once().map(|tops| lanes.count(tops)).iter().sum()
     }
+
+    /// The lanes that hold the slot, those of one bucket twice only once.
+    #[inline(always)]
+    fn equal_once(&self) -> [W; 2] {
+        let [home, alternate] = self.equal;
+        [home, if self.same { W::ZERO } else { alternate }]
+    }
+}
+
+/// The one or the other of a pair of buckets. Which one is drawn by lot, so a branch would be taken wrongly half of the time, and known to be only when the memory has answered.
+#[inline(always)]
+pub(crate) fn either<T>(other: bool, [home, alternate]: [T; 2]) -> T {
+    select_unpredictable(other, alternate, home)
 }

@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(lanes.count(found), count, "{layout} {slots:x?} {key:x?}");
         if found != W::ZERO {
             let first = expected.iter().position(|&matches| matches).unwrap();
-            let taken = lanes.replace::<W, SORTED>(word, found, slots[first], 0);
+            let taken = word ^ lanes.change::<W, SORTED>(word, found, slots[first], 0);
             let left = lanes.count(lanes.matching::<W, SORTED>(taken, longest));
             assert_eq!(left, count - 1);
         }
