@@ -20,7 +20,8 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 type Values = BTreeSet<(Vec<u8>, Vec<u8>)>;
 
 const FIRST: usize = 40;
-const HEAD: usize = 24;
+/// The shortest record.
+const LEAST: usize = 24;
 const BLOCK: usize = 65_536;
 
 /// What a piece is of, in the two lowest bits of its first byte; the others are a number or a byte.
@@ -127,6 +128,8 @@ fn checksum(salt: u64, log: u64, at: usize, meta: u64, content: &[u8]) -> u64 {
 /// Where the parts of a record are in its log.
 struct Record {
     meta: u64,
+    /// The lengths are as wide as they have to be.
+    fits: bool,
     key: Range<usize>,
     /// The end of the body.
     body: usize,
@@ -139,12 +142,19 @@ impl Record {
     /// The record that begins at `at`, if all of it is there.
     fn at(log: &[u8], at: usize) -> Option<Self> {
         let meta = number::<8>(log, at + 8);
-        let len = |field, longest| {
+        let len = |number, longest| {
             let more = if meta & longest == 0 { 0 } else { 1 << 32 };
-            usize::try_from(number::<4>(log, field) + more).ok()
+            usize::try_from(number + more).ok()
         };
-        let (key_len, value_len) = (len(at + 16, 0x10)?, len(at + 20, 0x20)?);
-        let key = at + HEAD..at + HEAD + key_len;
+        let wide = meta & 0x40 != 0;
+        let (head, lens) = if wide {
+            (24, [number::<4>(log, at + 16), number::<4>(log, at + 20)])
+        } else {
+            (20, [number::<2>(log, at + 16), number::<2>(log, at + 18)])
+        };
+        let (key_len, value_len) = (len(lens[0], 0x10)?, len(lens[1], 0x20)?);
+        let fits = wide == (key_len.max(value_len) > 0xffff);
+        let key = at + head..at + head + key_len;
         let large = meta & 15 == 2;
         let (mut value, mut end) = (Vec::new(), key.end);
         if !large {
@@ -161,7 +171,8 @@ impl Record {
             end = block.end.next_multiple_of(8) + 8;
             value.push(block);
         }
-        (at + HEAD <= log.len() && end <= log.len()).then_some(Self { meta, key, body, value, end })
+        let is_there = at + LEAST <= log.len() && end <= log.len();
+        is_there.then_some(Self { meta, fits, key, body, value, end })
     }
 
     /// Every place of a checksum, and what it has to be.
@@ -209,7 +220,8 @@ fn values_in(files: &Files) -> Values {
     for (name, log) in files.iter().filter(|(name, _)| name.ends_with(".log")) {
         for at in (FIRST..log.len()).step_by(8) {
             let is_value = matches!(number::<8>(log, at + 8) & 15, 1 | 2);
-            let Some(record) = is_value.then(|| Record::at(log, at)).flatten() else { continue };
+            let record = is_value.then(|| Record::at(log, at)).flatten();
+            let Some(record) = record.filter(|record| record.fits) else { continue };
             let checksums = record.checksums(salt, number_in(name), log, at);
             if checksums.iter().all(|&(place, checksum)| number::<8>(log, place) == checksum) {
                 let value = record.value.iter().flat_map(|part| &log[part.clone()]);

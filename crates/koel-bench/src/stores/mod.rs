@@ -39,7 +39,7 @@ static SUBJECTS: &[Subject] = &[
     Subject {
         name: "koel",
         measure: |plan, name| plan.measure(name, koel::growing),
-        note: "as it comes: the index grows; single puts; a full segment of 128 MiB is synced",
+        note: "as it comes: the index grows; single puts; segments of 128 MiB are synced while they fill",
     },
     Subject {
         name: "koel-sized",

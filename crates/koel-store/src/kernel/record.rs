@@ -1,7 +1,7 @@
 //! The record: the one form in which anything is written to a log.
 //!
 //! ```text
-//! 0       8               16         20           24
+//! 0       8               16         18 or 20     20 or 24
 //! +-------+---------------+----------+------------+-----+-------+---------+
 //! | check | sequence << 8 | key      | value      | key | value | zeros   |
 //! | sum   | | flags       | length   | length     |     |       | to 8    |
@@ -12,16 +12,17 @@
 //!   wrong place, or that an earlier file left there, does not pass.
 //! * A value above [`BLOCK`] bytes is *large*: the checksum ends behind the key (and zeros to 8), and the value follows in blocks of [`BLOCK`] bytes, the last one shorter and padded to 8, with a checksum behind each. So a value of any
 //!   length is written and read in constant memory, and no byte of it is handed out unchecked.
+//! * Both lengths have 16 bits where these are enough for both, otherwise 32, and a flag says so: one head for each pair of lengths, and a reader refuses the other one.
 //! * A key or a value may have [`LONGEST`] bytes, one more than a length of 32 bits can say: then the length is 0, and a flag says what it means.
-//! * Cost: 24 bytes and up to 7 of padding; 8 more for each 64 KiB of a large value. Sealing and checking run at the speed of XXH3.
+//! * Cost: 20 or 24 bytes and up to 7 of padding; 8 more for each 64 KiB of a large value. Sealing and checking run at the speed of XXH3.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::access::{u32_at, u64_at};
+use super::access::u64_at;
 
 /// Records, and everything else, start at multiples of so many bytes.
 pub(crate) const UNIT: u64 = 8;
-/// Bytes in front of the key.
+/// Bytes of the longest head, and of the shortest record, which is the 20 of the shortest head padded: where a record begins, so many can be read.
 pub(crate) const HEAD: usize = 24;
 /// Bytes of a large value between two checksums; the longest value that is not large.
 pub(crate) const BLOCK: usize = 64 << 10;
@@ -40,6 +41,14 @@ const KIND: u64 = 0x0f;
 const LONGEST_KEY: u64 = 0x10;
 /// The value has.
 const LONGEST_VALUE: u64 = 0x20;
+/// The lengths have 32 bits each.
+const WIDE: u64 = 0x40;
+/// The greatest length that is not.
+const NARROW: u64 = 0xffff;
+/// What is written of a wide one.
+const LOW: u64 = 0xffff_ffff;
+/// The flags that go by the lengths.
+const OF_LENGTHS: u64 = LONGEST_KEY | LONGEST_VALUE | WIDE;
 const MORE: u64 = 0x80;
 
 /// What a record says.
@@ -97,7 +106,7 @@ impl Place {
     }
 }
 
-/// The 24 bytes in front, but for the checksum.
+/// The bytes in front of the key, but for the checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) kind: Kind,
@@ -131,16 +140,14 @@ impl Head {
         }
         let meta = u64_at(bytes, CHECKSUM);
         let kind = Kind::ALL.into_iter().find(|kind| kind.flag() == meta & KIND)?;
-        let len = |at, longest| {
-            u64::from(u32_at(bytes, at)) + if meta & longest != 0 { LONGEST } else { 0 }
+        let lens = u64_at(bytes, CONTENT);
+        let wide = |len, longest| if meta & longest == 0 { len } else { len | LONGEST };
+        let (key_len, value_len) = if meta & WIDE == 0 {
+            (lens & NARROW, lens >> 16 & NARROW)
+        } else {
+            (wide(lens & LOW, LONGEST_KEY), wide(lens >> 32, LONGEST_VALUE))
         };
-        let head = Self {
-            kind,
-            more: meta & MORE != 0,
-            sequence: meta >> 8,
-            key_len: len(CONTENT, LONGEST_KEY),
-            value_len: len(CONTENT + 4, LONGEST_VALUE),
-        };
+        let head = Self { kind, more: meta & MORE != 0, sequence: meta >> 8, key_len, value_len };
         let large = is_large(head.value_len);
         let fits = match kind {
             Kind::Value => !large,
@@ -148,24 +155,46 @@ impl Head {
             Kind::Tombstone => head.value_len == 0,
             Kind::Mark => head.key_len == 0 && head.value_len == 8,
         };
-        // Lengths beyond the longest have another meta, and so have flags that mean nothing.
-        (fits && head.meta() == meta).then_some(head)
+        // Lengths beyond the longest have other flags, and so have those that need not be wide.
+        (fits && meta & OF_LENGTHS == head.flags_of_lengths()).then_some(head)
     }
 
     fn meta(&self) -> u64 {
-        let flag = |set, flag| if set { flag } else { 0 };
-        self.sequence << 8
-            | self.kind.flag()
-            | flag(self.more, MORE)
-            | flag(self.key_len == LONGEST, LONGEST_KEY)
-            | flag(self.value_len == LONGEST, LONGEST_VALUE)
+        let more = if self.more { MORE } else { 0 };
+        self.sequence << 8 | self.kind.flag() | self.flags_of_lengths() | more
+    }
+
+    #[inline]
+    fn flags_of_lengths(&self) -> u64 {
+        if !self.is_wide() {
+            return 0;
+        }
+        let flag = |len, flag| if len == LONGEST { flag } else { 0 };
+        WIDE | flag(self.key_len, LONGEST_KEY) | flag(self.value_len, LONGEST_VALUE)
+    }
+
+    /// Whether the lengths need more than 16 bits.
+    #[inline]
+    fn is_wide(&self) -> bool {
+        self.key_len > NARROW || self.value_len > NARROW
+    }
+
+    /// Bytes in front of the key.
+    #[inline]
+    fn bytes(&self) -> usize {
+        CONTENT + if self.is_wide() { 8 } else { 4 }
+    }
+
+    /// Bytes of the value that follow the key: none of a large one.
+    #[inline]
+    fn value_in_body(&self) -> u64 {
+        if self.kind == Kind::Large { 0 } else { self.value_len }
     }
 
     /// Bytes under the first checksum, its own included: all of a record that is not large.
     #[inline]
     pub(crate) fn body(&self) -> u64 {
-        let value = if self.kind == Kind::Large { 0 } else { self.value_len };
-        padded(HEAD as u64 + self.key_len + value)
+        padded(self.bytes() as u64 + self.key_len + self.value_in_body())
     }
 
     /// Bytes of the record.
@@ -176,17 +205,26 @@ impl Head {
         self.body() + if self.kind == Kind::Large { blocks } else { 0 }
     }
 
-    /// Where in the record the key ends.
+    /// The key, of the bytes of the record.
     #[inline]
-    pub(crate) fn key_end(&self) -> usize {
-        HEAD + usize_of(self.key_len)
+    pub(crate) fn key<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        &record[self.bytes()..][..usize_of(self.key_len)]
     }
 
-    /// Writes the 24 bytes, the checksum excepted.
-    fn write(&self, bytes: &mut [u8]) {
-        bytes[CHECKSUM..CONTENT].copy_from_slice(&self.meta().to_le_bytes());
-        bytes[CONTENT..CONTENT + 4].copy_from_slice(&self.key_len.to_le_bytes()[..4]);
-        bytes[CONTENT + 4..HEAD].copy_from_slice(&self.value_len.to_le_bytes()[..4]);
+    /// The value, of the bytes of the record; nothing of a large one.
+    #[inline]
+    pub(crate) fn value<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        &record[self.bytes() + usize_of(self.key_len)..][..usize_of(self.value_in_body())]
+    }
+
+    /// Both lengths as they are written; only the first 4 bytes are if they are not wide.
+    #[inline]
+    fn lengths(&self) -> u64 {
+        if self.is_wide() {
+            self.key_len & LOW | self.value_len << 32
+        } else {
+            self.key_len | self.value_len << 16
+        }
     }
 }
 
@@ -202,9 +240,12 @@ fn padded(len: u64) -> u64 {
     len.next_multiple_of(UNIT)
 }
 
-/// Adds a record to `bytes`, not sealed yet: its head is zeros until then.
+/// Adds a record to `bytes`, not sealed yet: of its head only the lengths are there until then.
 pub(crate) fn append(bytes: &mut Vec<u8>, head: &Head, key: &[u8], value: &[u8]) {
-    bytes.extend_from_slice(&[0; HEAD]);
+    let key_start = bytes.len() + head.bytes();
+    bytes.extend_from_slice(&[0; CONTENT]);
+    bytes.extend_from_slice(&head.lengths().to_le_bytes());
+    bytes.truncate(key_start);
     bytes.extend_from_slice(key);
     if head.kind == Kind::Large {
         pad(bytes);
@@ -230,10 +271,10 @@ fn pad(bytes: &mut Vec<u8>) {
 
 /// Gives the record at the start of `bytes`, as far as it is there, its sequence, its place in a batch and its checksums.
 pub(crate) fn seal(bytes: &mut [u8], head: &Head, place: &Place) {
-    head.write(bytes);
-    let body = usize_of(head.body());
-    let checksum = place.checksum(head.meta(), &bytes[CONTENT..body]);
+    let (meta, body) = (head.meta(), usize_of(head.body()));
+    let checksum = place.checksum(meta, &bytes[CONTENT..body]);
     bytes[..CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
+    bytes[CHECKSUM..CONTENT].copy_from_slice(&meta.to_le_bytes());
     let mut at = body;
     for block in block_sizes(head) {
         if let Some(block_bytes) = bytes.get_mut(at..at + block.stored) {
@@ -250,10 +291,10 @@ pub(crate) fn seal_block(stored: &mut [u8], place: &Place) {
     stored[content..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Whether the checksum in front of `body`, which has the bytes of [`Head::body`], is that of a record at `place`.
+/// Whether the checksum in front of `body`, which begins with a head and has the bytes of [`Head::body`], is that of a record at `place`.
 #[inline]
-pub(crate) fn is_sound(body: &[u8], head: &Head, place: &Place) -> bool {
-    u64_at(body, 0) == place.checksum(head.meta(), &body[CONTENT..])
+pub(crate) fn is_sound(body: &[u8], place: &Place) -> bool {
+    u64_at(body, 0) == place.checksum(u64_at(body, CHECKSUM), &body[CONTENT..])
 }
 
 /// Whether the checksum behind a block is its own.

@@ -34,14 +34,12 @@ pub(crate) struct Found<'a> {
 
 impl<'a> Found<'a> {
     pub(crate) fn key(&self) -> &'a [u8] {
-        &self.body[record::HEAD..self.head.key_end()]
+        self.head.key(self.body)
     }
 
     /// The value; nothing of a large one.
     pub(crate) fn value(&self) -> &'a [u8] {
-        let len =
-            if self.head.kind == Kind::Large { 0 } else { record::usize_of(self.head.value_len) };
-        &self.body[self.head.key_end()..][..len]
+        self.head.value(self.body)
     }
 }
 
@@ -80,7 +78,7 @@ impl Scan {
             .filter(|head| head.sequence > self.sequence)
             .ok_or_else(|| damaged("no record begins here"))?;
         let body = record::usize_of(head.body());
-        if !record::is_sound(self.bytes(offset, body)?, &head, &segment.place(offset)) {
+        if !record::is_sound(self.bytes(offset, body)?, &segment.place(offset)) {
             return Err(damaged("the checksum of a record does not match"));
         }
         self.check_blocks(&head)?;
@@ -148,10 +146,10 @@ pub(crate) fn furthest_mark(segment: &Segment, from: u64, end: u64) -> Result<u6
         for start in (0..starts * 8).step_by(8) {
             let bytes = &buffer[start..start + MARK];
             let place = segment.place(at + start as u64);
-            let is_mark = |head: &Head| head.kind == Kind::Mark;
-            let sound = |head: &Head| record::is_sound(bytes, head, &place);
-            if Head::read(bytes).filter(is_mark).is_some_and(|head| sound(&head)) {
-                furthest = furthest.max(super::access::u64_at(bytes, record::HEAD));
+            let is_sound_mark =
+                |head: &Head| head.kind == Kind::Mark && record::is_sound(bytes, &place);
+            if let Some(head) = Head::read(bytes).filter(is_sound_mark) {
+                furthest = furthest.max(super::access::u64_at(head.value(bytes), 0));
             }
         }
         at += starts as u64 * UNIT;

@@ -9,9 +9,10 @@
 //!
 //! Numbers are never used twice, so neither are names. Where the records end is not in the file: the manifest knows it of every segment but the one being written.
 
+use std::io;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -53,6 +54,8 @@ pub(crate) struct Segment {
     last: AtomicU64,
     /// How many records it has, but for marks.
     records: AtomicU64,
+    /// A sync has failed. Held while one is under way.
+    lost: Mutex<bool>,
 }
 
 /// The name of the file of segment `number`.
@@ -116,7 +119,8 @@ impl Segment {
 
     fn with_file(file: Arc<dyn File>, name: String, salt: u64, number: u64) -> Self {
         let [end, dead, tombstones, cleaned, last, records] = [0; 6].map(AtomicU64::new);
-        Self { number, name, file, salt, end, dead, tombstones, cleaned, last, records }
+        let lost = Mutex::default();
+        Self { number, name, file, salt, end, dead, tombstones, cleaned, last, records, lost }
     }
 
     /// What the checksum of bytes at `offset` is over.
@@ -192,8 +196,13 @@ impl Segment {
         write_all(&*self.file, bytes, offset).map_err(Error::io("write", &self.name))
     }
 
+    /// Makes everything durable that was written before. One at a time, and never again after a failure: of threads that sync at the same time the system may tell only one that bytes were lost.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        self.file.sync().map_err(Error::io("sync", &self.name))
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = if *lost { Err(io::Error::other("an earlier sync failed")) } else { Ok(()) };
+        let synced = before.and_then(|()| self.file.sync());
+        *lost = synced.is_err();
+        synced.map_err(Error::io("sync", &self.name))
     }
 
     pub(crate) fn cut(&self, len: u64) -> Result<(), Error> {
@@ -237,7 +246,7 @@ impl Segment {
             buffer.resize(body.max(buffer.len()), 0);
             self.read(&mut buffer[read..body], offset + read as u64)?;
         }
-        if record::is_sound(&buffer[..body], &head, &self.place(offset)) {
+        if record::is_sound(&buffer[..body], &self.place(offset)) {
             Ok(head)
         } else {
             Err(self.damaged(offset, "the checksum of a record does not match"))
@@ -258,5 +267,51 @@ impl Segment {
         } else {
             Err(self.damaged(offset, "the checksum of a block of a large value does not match"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// A file whose first sync fails; the system tells only once.
+    #[derive(Debug, Default)]
+    struct LosesBytes {
+        told: AtomicBool,
+    }
+
+    impl File for LosesBytes {
+        fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn write_at(&self, bytes: &[u8], _: u64) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn len(&self) -> io::Result<u64> {
+            Ok(0)
+        }
+
+        fn set_len(&self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            let told = self.told.swap(true, Ordering::Relaxed);
+            if told { Ok(()) } else { Err(io::Error::other("lost")) }
+        }
+    }
+
+    #[test]
+    fn a_segment_that_lost_bytes_is_never_durable_again() {
+        let file = Arc::new(LosesBytes::default());
+        let segment = Segment::with_file(file.clone(), name_of(1), 1, 1);
+        for _ in 0..3 {
+            assert!(segment.sync().is_err());
+        }
+        assert!(file.sync().is_ok());
     }
 }

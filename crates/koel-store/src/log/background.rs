@@ -1,21 +1,35 @@
-//! The thread that compacts a store: it waits until a segment is full, looks whether something is worth it, and does it at a rate that leaves the disk to others.
+//! The threads of a store.
+//!
+//! * One compacts: it waits until a segment is full, looks whether something is worth it, and does it at a rate that leaves the disk to others.
+//! * One syncs: it waits until much of the active segment is not durable, so that little is left for the put that fills it. It does what [`sync`](Store::sync) does for a caller, so that failures are not its own: they poison the store.
 
-use std::sync::{Arc, PoisonError};
+use std::io;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::pick::Policy;
-use super::store::{Call, Store, lock};
+use super::store::{Store, lock};
 
 /// Bytes between two looks at the order to stop and at the rate.
 const STEP: u64 = 1 << 20;
 /// Above this share of dead bytes, in percent, the rate has no limit: space matters more then.
 const URGENT: u64 = 27;
 
-/// Starts the thread. It ends after [`Call::Stop`].
-pub(super) fn start(store: Arc<Store>, bytes_per_second: u64) -> std::io::Result<JoinHandle<()>> {
+/// Starts the thread that compacts. It ends when [`Store::filled`] says so.
+pub(super) fn compact(store: Arc<Store>, bytes_per_second: u64) -> io::Result<JoinHandle<()>> {
     let name = "koel-compaction".to_owned();
     thread::Builder::new().name(name).spawn(move || run(&store, bytes_per_second))
+}
+
+/// Starts the thread that syncs. It ends when [`Store::unsynced`] says so.
+pub(super) fn sync(store: Arc<Store>) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name("koel-sync".to_owned()).spawn(move || {
+        while store.unsynced.wait() {
+            // Who writes next is told.
+            drop(store.sync());
+        }
+    })
 }
 
 fn run(store: &Store, bytes_per_second: u64) {
@@ -31,24 +45,11 @@ fn run(store: &Store, bytes_per_second: u64) {
             thread::sleep(Duration::from_micros(micros.min(100_000)));
         }
         since = 0;
-        *lock(&store.bell.state) != Call::Stop
+        !store.filled.stops()
     };
-    while wait(store) {
+    while store.filled.wait() {
         // A failure changes nothing that was written; it is kept for `stats`, and the next sealed segment is the next chance.
         let failed = store.compact(Policy::BACKGROUND, &mut pace).err();
         *lock(&store.compaction_failed) = failed.map(|error| error.to_string());
     }
-}
-
-/// Waits for an order: false to end.
-fn wait(store: &Store) -> bool {
-    let mut state = lock(&store.bell.state);
-    while *state == Call::Nothing {
-        state = store.bell.rung.wait(state).unwrap_or_else(PoisonError::into_inner);
-    }
-    let go_on = *state == Call::Look;
-    if go_on {
-        *state = Call::Nothing;
-    }
-    go_on
 }

@@ -80,7 +80,7 @@ impl Batch {
     }
 
     pub(super) fn key(&self, planned: &Planned) -> &[u8] {
-        &self.bytes[planned.start + record::HEAD..planned.start + planned.head.key_end()]
+        planned.head.key(&self.bytes[planned.start..])
     }
 
     fn add(&mut self, head: Head, key: &[u8], value: &[u8]) -> &mut Self {

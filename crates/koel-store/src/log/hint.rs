@@ -1,12 +1,14 @@
 //! Hints: what the index needs to know of a segment, so that opening a store does not read the values.
 //!
 //! ```text
-//! 0        8         12   16     24       32        40         48      56
-//! +--------+---------+----+------+--------+---------+----------+-------+------+------+----- - -+----------+
-//! | magic  | version | 0  | salt | number | covered | sequence | count | note | note |         | checksum |
-//! +--------+---------+----+------+--------+---------+----------+-------+------+------+----- - -+----------+
-//! note: hash of the key : 64, offset / 8 : 32, tombstone : 1, bytes of the record / 8 : 31
+//! 0        8         12   16     24       32        40         48
+//! +--------+---------+----+------+--------+---------+----------+------+------+----- - -+----------+
+//! | magic  | version | 0  | salt | number | covered | sequence | note | note |         | checksum |
+//! +--------+---------+----+------+--------+---------+----------+------+------+----- - -+----------+
+//! note: hash of the key : 64, bytes of the record / 8 << 2 | gap << 1 | tombstone; where there is a gap, its bytes / 8
 //! ```
+//!
+//! The numbers behind the hash are in LEB128. A gap lies between the record before and this one, and only marks are in gaps: so most notes take 9 bytes, and no notes can be out of order.
 //!
 //! `covered` is where the records end that the notes are of; what is behind it is scanned. A hint is never needed: one that is missing, damaged or of another segment is as good as none,
 //! so it is written without a sync and its errors are nobody's.
@@ -20,8 +22,9 @@ use crate::kernel::segment::{FIRST, Segment};
 
 const MAGIC: [u8; 8] = *b"koelhnt\n";
 const VERSION: u32 = 1;
-const HEADER: usize = 56;
-const NOTE: usize = 16;
+const HEADER: usize = 48;
+/// Bytes of the shortest note.
+const NOTE: usize = 9;
 const SUFFIX: &str = ".hint";
 
 /// One record, as the index sees it.
@@ -63,6 +66,58 @@ impl Note {
     pub(super) fn is_tombstone(&self) -> bool {
         self.units & 1 == 1
     }
+
+    fn end(&self) -> u64 {
+        self.offset() + self.size()
+    }
+
+    /// Adds the note to `bytes`; the record before it ends at `end`.
+    fn write(&self, bytes: &mut Vec<u8>, end: u64) {
+        let gap = self.offset().saturating_sub(end) / UNIT;
+        let [units, tombstone] = [self.units >> 1, self.units & 1].map(u64::from);
+        bytes.extend_from_slice(&self.hash.to_le_bytes());
+        write_number(bytes, units << 2 | u64::from(gap > 0) << 1 | tombstone);
+        if gap > 0 {
+            write_number(bytes, gap);
+        }
+    }
+
+    /// Takes a note from the front of `bytes`, if [`write`](Self::write) could have left it there.
+    fn take(bytes: &mut &[u8], end: u64) -> Option<Self> {
+        let (hash, rest) = bytes.split_first_chunk()?;
+        *bytes = rest;
+        let number = take_number(bytes)?;
+        let gap = if number & 2 == 0 { 0 } else { take_number(bytes).filter(|&gap| gap > 0)? };
+        Some(Self {
+            hash: u64::from_le_bytes(*hash),
+            unit: u32::try_from(end / UNIT + gap).ok()?,
+            units: u32::try_from(number >> 2 << 1 | number & 1).ok()?,
+        })
+    }
+}
+
+/// Adds a number in LEB128: seven bits a byte, the lowest ones first; every byte but the last has its highest bit set.
+fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number.to_le_bytes()[0]);
+}
+
+/// Takes a number of at most 35 bits, in no more bytes than it needs, from the front of `bytes`.
+fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut bits) = (0, 0);
+    while bits < 35 {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << bits;
+        if byte < 0x80 {
+            return (byte > 0 || bits == 0).then_some(number);
+        }
+        bits += 7;
+    }
+    None
 }
 
 /// The name of the hint of segment `number`.
@@ -83,17 +138,16 @@ pub(super) fn remove(folder: &dyn Folder, number: u64) {
 
 /// Writes the hint of a segment, if it can be written.
 pub(super) fn write(folder: &dyn Folder, segment: &Segment, notes: &[Note]) {
-    let mut bytes = Vec::with_capacity(HEADER + notes.len() * NOTE + 8);
+    let mut bytes = Vec::with_capacity(HEADER + notes.len() * (NOTE + 1) + 8);
     bytes.extend_from_slice(&MAGIC);
     bytes.extend_from_slice(&u64::from(VERSION).to_le_bytes());
     let place = segment.place(0);
-    let count = notes.len() as u64;
-    let header = [place.salt, segment.number, segment.end(), segment.last(), count];
+    let header = [place.salt, segment.number, segment.end(), segment.last()];
     bytes.extend(header.into_iter().flat_map(u64::to_le_bytes));
+    let mut end = FIRST;
     for note in notes {
-        bytes.extend_from_slice(&note.hash.to_le_bytes());
-        bytes.extend_from_slice(&note.unit.to_le_bytes());
-        bytes.extend_from_slice(&note.units.to_le_bytes());
+        note.write(&mut bytes, end);
+        end = note.end();
     }
     let checksum = xxh3_64(&bytes);
     bytes.extend_from_slice(&checksum.to_le_bytes());
@@ -111,27 +165,21 @@ pub(super) fn read(folder: &dyn Folder, segment: &Segment) -> Option<Hint> {
     if !known || u64_at(&bytes, content) != xxh3_64(&bytes[..content]) {
         return None;
     }
-    let [salt, number, covered, sequence, count] =
-        [16, 24, 32, 40, 48].map(|at| u64_at(&bytes, at));
+    let [salt, number, covered, sequence] = [16, 24, 32, 40].map(|at| u64_at(&bytes, at));
     let of_segment = salt == segment.place(0).salt && number == segment.number;
     let inside = (FIRST..=segment.end()).contains(&covered) && sequence < SEQUENCES;
-    let notes = bytes[HEADER..content].chunks_exact(NOTE);
-    if !of_segment || !inside || notes.len() as u64 != count || !notes.remainder().is_empty() {
+    if !of_segment || !inside {
         return None;
     }
-    let note = |bytes: &[u8]| Note {
-        hash: u64_at(bytes, 0),
-        unit: u32_at(bytes, 8),
-        units: u32_at(bytes, 12),
-    };
-    let notes: Notes = notes.map(note).collect();
+    let mut rest = &bytes[HEADER..content];
+    let mut notes = Notes::with_capacity(rest.len() / NOTE);
     let mut end = FIRST;
-    let follows = |note: &Note| {
-        let in_order = note.offset() >= end;
-        end = note.offset() + note.size();
-        in_order
-    };
-    (notes.iter().all(follows) && end <= covered).then_some(Hint { notes, covered, sequence })
+    while !rest.is_empty() {
+        let note = Note::take(&mut rest, end)?;
+        end = note.end();
+        notes.push(note);
+    }
+    (end <= covered).then_some(Hint { notes, covered, sequence })
 }
 
 #[cfg(test)]
@@ -172,6 +220,64 @@ mod tests {
             std::fs::write(&path, bytes)?;
             assert!(read(&folder, &segment).is_none(), "bit {bit}");
         }
+        Ok(())
+    }
+
+    /// The hint file of these bytes of notes, with a checksum that is right.
+    fn with_notes(notes: &[u8], covered: u64) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        let numbers = [VERSION.into(), 1, 2, covered, 5];
+        bytes.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
+        bytes.extend_from_slice(notes);
+        let checksum = xxh3_64(&bytes);
+        bytes.extend_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn notes_that_nobody_writes_are_refused_under_a_right_checksum()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let temporary = tempfile::tempdir()?;
+        let folder = DiskFolder::new(temporary.path())?;
+        let segment = Segment::create(&folder, 1, 2)?;
+        segment.set_end(FIRST + 10 * UNIT);
+        let cases: [(&[u8], bool); 13] = [
+            (&[10 << 2], true),
+            (&[7 << 2 | 2, 3], true),
+            (&[11 << 2], false),
+            (&[8 << 2 | 2, 3], false),
+            (&[7 << 2 | 2, 0x80, 0x80, 0x80, 0x80, 0x10], false),
+            (&[10 << 2 | 0x80, 0], false),
+            (&[7 << 2 | 2, 0x83, 0], false),
+            (&[10 << 2 | 2, 0], false),
+            (&[10 << 2 | 2], false),
+            (&[10 << 2 | 0x80], false),
+            (&[10 << 2, 0], false),
+            (&[0xff, 0xff, 0xff, 0xff, 0x7f], false),
+            (&[0x80, 0x80, 0x80, 0x80, 0x80, 1], false),
+        ];
+        for (numbers, sound) in cases {
+            let notes = [&[7; 8], numbers].concat();
+            std::fs::write(temporary.path().join(name_of(2)), with_notes(&notes, segment.end()))?;
+            assert_eq!(read(&folder, &segment).is_some(), sound, "{numbers:02x?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_hint_is_the_bytes_of_the_format() -> Result<(), Box<dyn std::error::Error>> {
+        let temporary = tempfile::tempdir()?;
+        let folder = DiskFolder::new(temporary.path())?;
+        let segment = Segment::create(&folder, 1, 2)?;
+        segment.set_end(128);
+        segment.saw(5);
+        let value = Note::new(11, 40, &Head::of_value(3, 4));
+        write(&folder, &segment, &[value, Note::new(12, 104, &Head::of_tombstone(3))]);
+        let bytes = std::fs::read(temporary.path().join(name_of(2)))?;
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
+        let format = include_str!("../../../../docs/FORMAT.md");
+        assert!(format.contains(&lines.join("\n")), "{}", lines.join("\n"));
         Ok(())
     }
 }

@@ -8,7 +8,8 @@
 //! | `batch.rs`, `write.rs` | writing |
 //! | `read.rs`, `value.rs`, `iter.rs` | reading: one key, a stream, all keys |
 //! | `open.rs`, `reenter.rs`, `hint.rs` | opening: what is believed, what is damage, what was torn |
-//! | `compact.rs`, `pick.rs`, `background.rs` | giving space back |
+//! | `compact.rs`, `pick.rs` | giving space back |
+//! | `background.rs` | the threads that compact, and sync a segment while it fills |
 //! | `verify.rs`, `stats.rs` | looking at all of it |
 
 mod background;
@@ -30,7 +31,7 @@ mod verify;
 mod view;
 mod write;
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -86,7 +87,7 @@ use store::{Call, Store};
 #[derive(Debug)]
 pub struct LogStore {
     store: Arc<Store>,
-    compaction: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
     /// Held until the end.
     _lock: Guard,
 }
@@ -118,13 +119,20 @@ impl LogStore {
             _ => Error::io("lock", "the folder")(error),
         })?;
         let store = Arc::new(Store::open(folder, options)?);
-        let compaction = if options.background {
-            let started = background::start(store.clone(), options.compaction_rate);
-            Some(started.map_err(Error::io("start a thread for", "the folder"))?)
-        } else {
-            None
-        };
-        Ok(Self { store, compaction, _lock: Guard { _lock: lock } })
+        let mut opened = Self { store, threads: Vec::new(), _lock: Guard { _lock: lock } };
+        opened.start_threads(options).map_err(Error::io("start a thread for", "the folder"))?;
+        Ok(opened)
+    }
+
+    fn start_threads(&mut self, options: &Options) -> io::Result<()> {
+        let store = &self.store;
+        if options.background {
+            self.threads.push(background::compact(store.clone(), options.compaction_rate)?);
+        }
+        if store.sync_behind < store.segment_bytes {
+            self.threads.push(background::sync(store.clone())?);
+        }
+        Ok(())
     }
 
     /// The value of `key`. One read of a file if there is one, none if not.
@@ -252,14 +260,17 @@ impl LogStore {
     /// # Errors
     /// As [`sync`](Self::sync).
     pub fn close(mut self) -> Result<(), Error> {
-        self.end_compaction();
+        self.end_threads();
         self.store.finish()
     }
 
-    fn end_compaction(&mut self) {
-        self.store.bell.ring(Call::Stop);
-        if let Some(Err(panic)) = self.compaction.take().map(JoinHandle::join) {
-            std::panic::resume_unwind(panic);
+    fn end_threads(&mut self) {
+        self.store.filled.ring(Call::Stop);
+        self.store.unsynced.ring(Call::Stop);
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
         }
     }
 }
@@ -275,7 +286,7 @@ impl<'a> IntoIterator for &'a LogStore {
 
 impl Drop for LogStore {
     fn drop(&mut self) {
-        self.end_compaction();
+        self.end_threads();
         drop(self.store.finish());
     }
 }

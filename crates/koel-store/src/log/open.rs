@@ -68,7 +68,7 @@ impl Store {
         };
         let names = folder.list().map_err(Error::io("list", "the folder"))?;
         let segments = open_segments(&*folder, &manifest)?;
-        // A record has a head at least.
+        // No record is shorter.
         let most = segments.iter().map(|segment| segment.end()).sum::<u64>() / record::HEAD as u64;
         let mut store = Self {
             salt: manifest.salt,
@@ -89,7 +89,9 @@ impl Store {
             durable: Mutex::default(),
             poison: Poison::default(),
             counts: super::store::Counts::default(),
-            bell: super::store::Bell::default(),
+            filled: super::store::Bell::default(),
+            unsynced: super::store::Bell::default(),
+            sync_behind: options.sync_behind,
             opened: Opened { was_closed: manifest.clean, ..Opened::default() },
             folder,
         };

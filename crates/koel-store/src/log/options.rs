@@ -34,6 +34,7 @@ pub struct Options {
     pub(super) segment_bytes: u64,
     pub(super) expected_keys: u64,
     pub(super) open_files: usize,
+    pub(super) sync_behind: u64,
     pub(super) background: bool,
     pub(super) compaction_rate: u64,
     pub(super) seed: Option<u64>,
@@ -45,6 +46,7 @@ impl Default for Options {
             segment_bytes: 128 << 20,
             expected_keys: 0,
             open_files: 128,
+            sync_behind: 8 << 20,
             background: true,
             compaction_rate: 64 << 20,
             seed: None,
@@ -54,7 +56,7 @@ impl Default for Options {
 
 impl Options {
     /// Bytes of a segment, 4 KiB to 16 GiB; 128 MiB unless set. It is a property of the store: one that exists keeps what it was created with.
-    /// Each is one file, and one sync that writers wait for when it is full; smaller ones give space back sooner.
+    /// Each is one file; smaller ones give space back sooner.
     #[must_use]
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes.clamp(*SIZES.start(), *SIZES.end()).next_multiple_of(UNIT);
@@ -73,6 +75,14 @@ impl Options {
     #[must_use]
     pub fn open_files(mut self, files: usize) -> Self {
         self.open_files = files;
+        self
+    }
+
+    /// While a segment fills, a thread of the store syncs it whenever so many bytes are not durable; 8 MiB unless set. So the write that fills it does not wait for a sync of all of it, and a power failure takes little of what was
+    /// not synced. When it does so depends on time, and so do the marks of it in the log. Where segments have no more bytes than that, there is no such thread.
+    #[must_use]
+    pub fn sync_behind(mut self, bytes: u64) -> Self {
+        self.sync_behind = bytes;
         self
     }
 

@@ -65,9 +65,7 @@ impl Store {
     pub(super) fn key_at(&self, segment: &Segment, offset: u64) -> Result<Vec<u8>, Error> {
         let mut buffer = Vec::new();
         let head = segment.record(offset, &mut buffer)?;
-        buffer.truncate(head.key_end());
-        buffer.drain(..record::HEAD);
-        Ok(buffer)
+        Ok(head.key(&buffer).to_vec())
     }
 
     /// Hands the live record of a key to `take`.
@@ -122,7 +120,7 @@ fn compare<R>(
     BUFFER.with_borrow_mut(|buffer| {
         let head = segment.record(offset, buffer)?;
         let has_value = matches!(head.kind, Kind::Value | Kind::Large);
-        let found = if has_value && &buffer[record::HEAD..head.key_end()] == key {
+        let found = if has_value && head.key(buffer) == key {
             let body = &buffer[..record::usize_of(head.body())];
             Some(take(Hit { segment, location, offset, head, body })?)
         } else {
@@ -136,8 +134,8 @@ fn compare<R>(
 }
 
 impl Hit<'_> {
-    /// The value, unless it is large.
+    /// The value; nothing of a large one.
     pub(super) fn value(&self) -> &[u8] {
-        &self.body[self.head.key_end()..][..record::usize_of(self.head.value_len)]
+        self.head.value(self.body)
     }
 }

@@ -38,7 +38,12 @@ pub(super) struct Store {
     pub(super) durable: Mutex<Position>,
     pub(super) poison: Poison,
     pub(super) counts: Counts,
-    pub(super) bell: Bell,
+    /// A segment is full: the thread that compacts may have work.
+    pub(super) filled: Bell,
+    /// Much is not durable: the thread that syncs has work.
+    pub(super) unsynced: Bell,
+    /// How much that is.
+    pub(super) sync_behind: u64,
     pub(super) opened: Opened,
 }
 
@@ -60,6 +65,8 @@ pub(super) struct Writer {
     pub(super) number: u64,
     /// The offset that the last mark in the active segment says was durable.
     pub(super) marked: u64,
+    /// The offset in the active segment at which the thread that syncs was called last.
+    pub(super) called: u64,
     /// The manifest says that the log may go on behind what it knows.
     pub(super) announced: bool,
     /// What the hint of the active segment will say.
@@ -81,33 +88,51 @@ pub(super) struct Counts {
     pub(super) compacted: AtomicU64,
 }
 
-/// What the thread that compacts waits for.
+/// What a thread in the background waits for.
 #[derive(Debug, Default)]
 pub(super) struct Bell {
-    pub(super) state: Mutex<Call>,
-    pub(super) rung: Condvar,
+    state: Mutex<Call>,
+    rung: Condvar,
 }
 
-/// What the thread that compacts is to do.
+/// What a thread in the background is to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Call {
     /// Wait.
     #[default]
     Nothing,
-    /// See whether something is worth it.
-    Look,
+    /// Do what there is to do.
+    Work,
     /// End.
     Stop,
 }
 
 impl Bell {
-    /// Tells the thread that compacts what to do; nothing takes the place of an order to stop.
+    /// Tells the thread what to do; nothing takes the place of an order to stop.
     pub(super) fn ring(&self, call: Call) {
         let mut state = lock(&self.state);
         if *state != Call::Stop {
             *state = call;
         }
         self.rung.notify_all();
+    }
+
+    /// Waits for an order: false to end.
+    pub(super) fn wait(&self) -> bool {
+        let mut state = lock(&self.state);
+        while *state == Call::Nothing {
+            state = self.rung.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let go_on = *state == Call::Work;
+        if go_on {
+            *state = Call::Nothing;
+        }
+        go_on
+    }
+
+    /// Whether the thread is to end.
+    pub(super) fn stops(&self) -> bool {
+        *lock(&self.state) == Call::Stop
     }
 }
 

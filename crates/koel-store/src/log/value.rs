@@ -28,13 +28,12 @@ pub struct ValueReader {
 impl ValueReader {
     pub(super) fn new(hit: &Hit<'_>) -> Self {
         let len = record::usize_of(hit.head.value_len);
-        let large = hit.head.kind == Kind::Large;
-        let block = if large { Vec::new() } else { hit.value().to_vec() };
+        let block = hit.value().to_vec();
         Self {
             segment: hit.segment.clone(),
             offset: hit.offset + hit.head.body(),
             len: hit.head.value_len,
-            left: if large { len } else { 0 },
+            left: if hit.head.kind == Kind::Large { len } else { 0 },
             from: 0,
             to: block.len(),
             block,

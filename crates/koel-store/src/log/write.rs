@@ -5,7 +5,8 @@
 //! * Group commit: who needs a sync waits for the lock `syncing`. The first one syncs everything written so far, by anybody; whoever waited meanwhile finds
 //!   their write durable and leaves.
 //! * A mark goes in front of the first write after a sync, so that recovery knows what had been durable (`open.rs`).
-//! * A segment is full when the next write would pass its size; one with a single record may be larger. It is synced before the next one begins, so only the last segment can have a torn end.
+//! * A segment is full when the next write would pass its size; one with a single record may be larger. It is synced before the next one begins, so only the last segment can have a torn end. Most of it is durable by then: a thread
+//!   syncs it while it fills (`background.rs`).
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -173,11 +174,15 @@ impl Store {
     }
 
     /// The log goes to `end` now, with so many bytes more of keys and values.
-    fn move_end(&self, writer: &Writer, active: &Segment, end: u64, user: u64) {
+    fn move_end(&self, writer: &mut Writer, active: &Segment, end: u64, user: u64) {
         access::add(&self.counts.user, user);
         access::add(&self.counts.appended, end - active.end());
         active.saw(writer.sequence - 1);
         active.set_end(end);
+        if end - writer.called.max(writer.marked) >= self.sync_behind {
+            writer.called = end;
+            self.unsynced.ring(Call::Work);
+        }
     }
 
     /// What the records of a batch take the place of, with the hashes of their keys.
@@ -327,7 +332,7 @@ impl Store {
             active.sync().map_err(|error| self.poison.by(error))?;
             self.set_durable(writer.position());
             hint::write(&*self.folder, active, &writer.notes);
-            self.bell.ring(Call::Look);
+            self.filled.ring(Call::Work);
         }
         writer.notes.clear();
         let created = self.create_segment(number).map_err(|error| self.poison.by(error))?;
@@ -336,6 +341,7 @@ impl Store {
         writer.number = number + 1;
         writer.active = Some(created.clone());
         writer.marked = FIRST;
+        writer.called = FIRST;
         self.publish(&self.manifest(writer, &order, false))?;
         writer.announced = true;
         self.set_durable(writer.position());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use koel_store::{Durability, Error};
+use koel_store::{Durability, Error, Options};
 use testkit::storage::{Failure, Fault, FaultyFolder, History, MemoryFolder, Op, Program, Random};
 
 use crate::trial::{Trial, count, first_seed, read_all, report, small};
@@ -11,6 +11,7 @@ const OPERATIONS: usize = 2_000;
 const KEYS: usize = 30;
 
 struct Run {
+    options: Options,
     folder: FaultyFolder<MemoryFolder>,
     trial: Option<Trial>,
     /// The operation that failed, and how.
@@ -22,17 +23,17 @@ fn program(seed: u64) -> Program {
 }
 
 /// Runs the program of a seed until an operation fails.
-fn run(seed: u64, fault: Option<Fault>) -> Run {
-    let folder = FaultyFolder::new(MemoryFolder::new(), fault);
+fn run(seed: u64, options: &Options, fault: Option<Fault>) -> Run {
+    let (options, folder) = (options.clone(), FaultyFolder::new(MemoryFolder::new(), fault));
     let mut program = program(seed);
-    let opened = Trial::open(Arc::new(folder.clone()), &small(seed), &program, History::new());
-    let Ok(mut trial) = opened else { return Run { folder, trial: None, failed: None } };
+    let opened = Trial::open(Arc::new(folder.clone()), &options, &program, History::new());
+    let Ok(mut trial) = opened else { return Run { options, folder, trial: None, failed: None } };
     for op in program.by_ref().take(OPERATIONS) {
         if let Err(error) = trial.step(op.clone()) {
-            return Run { folder, trial: Some(trial), failed: Some((op, error)) };
+            return Run { options, folder, trial: Some(trial), failed: Some((op, error)) };
         }
     }
-    Run { folder, trial: Some(trial), failed: None }
+    Run { options, folder, trial: Some(trial), failed: None }
 }
 
 /// What was written is still read after the failure; a store that failed to write or to sync takes no more.
@@ -54,7 +55,7 @@ fn check_still_open(trial: &Trial, op: &Op, struck: &str, seed: u64, context: &s
 
 /// The same folder opens again, and so does what a power failure would leave of it.
 fn check_reopened(run: Run, seed: u64, context: &str) {
-    let Run { folder, trial, failed } = run;
+    let Run { options, folder, trial, failed } = run;
     let history = trial.as_ref().map_or_else(History::new, |trial| trial.history.clone());
     let in_doubt = usize::from(matches!(failed, Some((Op::Write { .. }, _))));
     let disk = folder.inner().clone();
@@ -63,7 +64,7 @@ fn check_reopened(run: Run, seed: u64, context: &str) {
     let acknowledged = history.later().saturating_sub(in_doubt);
     let folders = [(disk, acknowledged)].into_iter().chain(clones.map(|clone| (clone, 0)));
     for (number, (disk, at_least)) in folders.enumerate() {
-        let store = small(seed).open_in(Arc::new(disk));
+        let store = options.clone().open_in(Arc::new(disk));
         let store = store.unwrap_or_else(|error| panic!("{context}, {number}: {error}"));
         let state = read_all(&store, program(seed).keys());
         let state = state.unwrap_or_else(|error| panic!("{context}, {number}: {error}"));
@@ -74,8 +75,8 @@ fn check_reopened(run: Run, seed: u64, context: &str) {
     }
 }
 
-fn strike(seed: u64, fault: Fault) {
-    let run = run(seed, Some(fault));
+fn strike(seed: u64, options: &Options, fault: Fault) {
+    let run = run(seed, options, Some(fault));
     let context = format!("seed {seed}, {fault:?}, {:?}", run.folder.struck());
     if fault.failure == Failure::Short {
         assert!(run.trial.is_some() && run.failed.is_none(), "{context}: {:?}", run.failed);
@@ -90,13 +91,14 @@ fn strike(seed: u64, fault: Fault) {
 #[test]
 fn every_call_fails_once_in_each_way() {
     let seed = first_seed();
-    let calls = run(seed, None).folder.calls();
+    let options = small(seed);
+    let calls = run(seed, &options, None).folder.calls();
     // A slice takes every so many-th call, and ends with the last.
     let stride = calls.div_ceil(count(150, calls)).max(1);
     let mut faults = 0_u64;
     for at in (0..calls).rev().step_by(usize::try_from(stride).unwrap()) {
         for failure in [Failure::Eio, Failure::Enospc, Failure::Short] {
-            strike(seed, Fault { at, lasting: false, failure });
+            strike(seed, &options, Fault { at, lasting: false, failure });
             faults += 1;
         }
     }
@@ -106,13 +108,30 @@ fn every_call_fails_once_in_each_way() {
     );
 }
 
+/// Which call is the n-th depends on the threads here.
+#[test]
+fn calls_fail_beside_the_threads_of_a_store() {
+    let programs = count(20, 1_000);
+    for seed in (first_seed()..).take(usize::try_from(programs).unwrap()) {
+        let options = small(seed).background_compaction(true).sync_behind(1024);
+        let calls = run(seed, &options, None).folder.calls();
+        let at = Random::new(seed).next_u64() % calls;
+        for failure in [Failure::Eio, Failure::Enospc, Failure::Short] {
+            strike(seed, &options, Fault { at, lasting: false, failure });
+        }
+    }
+    report("faults beside threads", &format!("{programs} programs, 3 faults each: all sound"));
+}
+
 #[test]
 fn a_disk_that_is_full_and_then_is_not_loses_nothing() {
     let disks = count(40, 1_000);
     for seed in (first_seed()..).take(usize::try_from(disks).unwrap()) {
-        let calls = run(seed, None).folder.calls();
+        let options = small(seed);
+        let calls = run(seed, &options, None).folder.calls();
         let at = Random::new(seed).next_u64() % calls;
-        let run = run(seed, Some(Fault { at, lasting: true, failure: Failure::Enospc }));
+        let fault = Fault { at, lasting: true, failure: Failure::Enospc };
+        let run = run(seed, &options, Some(fault));
         let context = format!("seed {seed}, full from call {at}");
         if let (Some(trial), Some((op, _))) = (&run.trial, &run.failed) {
             check_still_open(trial, op, "write", seed, &context);

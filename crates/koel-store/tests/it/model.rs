@@ -9,10 +9,14 @@ use crate::trial::{Trial, count, first_seed, report, small};
 
 const OPERATIONS: u64 = 2_500;
 
-/// As in the crash trials, now and then with a compaction in the background, and with an index that grows early, late or never.
+/// As in the crash trials, now and then with a compaction and syncs in the background, and with an index that grows early, late or never.
 fn options(seed: u64) -> Options {
     let options = small(seed).expected_keys([0, 100, 10_000][Random::new(seed).below(3)]);
-    if seed.is_multiple_of(4) { options.background_compaction(true) } else { options }
+    if seed.is_multiple_of(4) {
+        options.background_compaction(true).sync_behind(2048)
+    } else {
+        options
+    }
 }
 
 fn run(seed: u64) {

@@ -1,4 +1,4 @@
-//! Threads that write, one that iterates, a compaction in the background, and power failures in the midst of it.
+//! Threads that write, one that iterates, a compaction and syncs in the background, and power failures in the midst of it.
 //!
 //! Each thread counts: its n-th batch puts n under two keys and under one of sixteen, so that any state tells how far the thread was and
 //! whether it is a state that ever was. An iteration must be of one moment, and a crash clone must have what was acknowledged as durable
@@ -34,7 +34,7 @@ fn key(thread: usize, slot: u64) -> Vec<u8> {
 }
 
 fn options() -> Options {
-    Options::default().segment_bytes(8192).background_compaction(true)
+    Options::default().segment_bytes(8192).background_compaction(true).sync_behind(1024)
 }
 
 fn write(store: &LogStore, progress: &Progress, thread: usize) {
@@ -142,7 +142,7 @@ impl Drop for Stop<'_> {
 
 #[test]
 fn threads_lose_nothing_and_iterations_are_of_one_moment() {
-    let runs = count(40, 1_000);
+    let runs = count(12, 1_000);
     for seed in (first_seed()..).take(usize::try_from(runs).unwrap()) {
         run(seed);
     }

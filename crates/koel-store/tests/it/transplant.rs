@@ -12,8 +12,8 @@ use testkit::storage::{MemoryFolder, Random, State};
 use crate::trial::{count, first_seed, iterate, report};
 
 /// Bytes in front of the key, and of a record with its key of 8 and its value of 32 bytes.
-const HEAD: usize = 24;
-const RECORD: usize = HEAD + 8 + 32;
+const HEAD: usize = 20;
+const RECORD: usize = (HEAD + 8 + 32).next_multiple_of(8);
 const KEYS: usize = 500;
 
 type Image = std::collections::BTreeMap<String, Vec<u8>>;

@@ -18,7 +18,7 @@ fn passes(bytes: &[u8], place: &Place) -> bool {
     };
     let mut at = usize_of(head.body());
     let blocks = if head.kind == Kind::Large { block_sizes(&head).collect() } else { Vec::new() };
-    is_sound(&bytes[..at], &head, place)
+    is_sound(&bytes[..at], place)
         && blocks.into_iter().all(|block| {
             let sound = is_sound_block(&bytes[at..at + block.stored], &place.plus(at as u64));
             at += block.stored;
@@ -28,8 +28,8 @@ fn passes(bytes: &[u8], place: &Place) -> bool {
 
 fn heads() -> Vec<(Head, Vec<u8>, Vec<u8>)> {
     let mut all = Vec::new();
-    for key_len in [0_usize, 1, 7, 8, 9] {
-        for value_len in [0_usize, 1, 8, 100, 65_536, 65_537, 131_072, 200_001] {
+    for key_len in [0_usize, 1, 7, 8, 9, 65_536] {
+        for value_len in [0_usize, 1, 8, 100, 65_535, 65_536, 65_537, 131_072, 200_001] {
             let head = Head {
                 sequence: 77,
                 more: true,
@@ -43,13 +43,20 @@ fn heads() -> Vec<(Head, Vec<u8>, Vec<u8>)> {
     all
 }
 
+/// The first bytes of a record, but for its checksum and its key.
+fn start_of(head: &Head) -> [u8; HEAD] {
+    let mut bytes = [0; HEAD];
+    bytes[CHECKSUM..CONTENT].copy_from_slice(&head.meta().to_le_bytes());
+    bytes[CONTENT..].copy_from_slice(&head.lengths().to_le_bytes());
+    bytes
+}
+
 #[test]
 fn four_gibibytes_are_the_most_that_a_head_can_say() {
     let lens = [(LONGEST, 0), (0, LONGEST), (LONGEST, LONGEST), (LONGEST - 1, LONGEST - 1)];
     for (key_len, value_len) in lens {
-        let mut bytes = [0; HEAD];
         let head = Head { sequence: 1, ..Head::of_value(key_len, value_len) };
-        head.write(&mut bytes);
+        let bytes = start_of(&head);
         assert_eq!(Head::read(&bytes), Some(head));
         assert!(head.size() >= key_len + value_len);
         for (at, len) in [(CONTENT, key_len), (CONTENT + 4, value_len)] {
@@ -61,13 +68,32 @@ fn four_gibibytes_are_the_most_that_a_head_can_say() {
 }
 
 #[test]
+fn lengths_take_eight_bytes_where_four_are_too_few_and_nowhere_else() {
+    let lens = [(0, 0, 4), (0xffff, 0xffff, 4), (0x1_0000, 0, 8), (0, 0x1_0000, 8)];
+    for (key_len, value_len, bytes) in lens {
+        let head = Head { sequence: 1, ..Head::of_value(key_len, value_len) };
+        assert_eq!(head.body(), padded(16 + bytes + key_len + value_len));
+        assert_eq!(Head::read(&start_of(&head)), Some(head));
+    }
+    for (key_len, value_len) in [(0_u32, 0_u32), (3, 4), (0xffff, 0xffff)] {
+        let head = Head { sequence: 1, ..Head::of_value(key_len.into(), value_len.into()) };
+        let mut wide = start_of(&head);
+        wide[CHECKSUM] |= 0x40;
+        wide[CONTENT..CONTENT + 4].copy_from_slice(&key_len.to_le_bytes());
+        wide[CONTENT + 4..].copy_from_slice(&value_len.to_le_bytes());
+        assert_eq!(Head::read(&wide), None, "{key_len}, {value_len} in the other form");
+    }
+}
+
+#[test]
 fn a_record_has_the_size_its_head_says_and_is_read_as_it_was_written() {
     for (head, key, value) in heads() {
         let bytes = sealed(&head, &key, &value, &PLACE);
         assert_eq!(bytes.len() as u64, head.size());
         assert!(bytes.len().is_multiple_of(8));
         assert_eq!(Head::read(&bytes), Some(head));
-        assert_eq!(&bytes[HEAD..head.key_end()], key);
+        assert_eq!(head.key(&bytes), key);
+        assert_eq!(head.value(&bytes), if head.kind == Kind::Large { &[] } else { &value[..] });
         assert!(passes(&bytes, &PLACE));
     }
 }

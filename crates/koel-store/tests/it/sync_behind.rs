@@ -1,0 +1,68 @@
+//! The thread that syncs while a segment fills: what nobody asked to be durable is, and a failure of it is the store's.
+
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use koel_store::files::Folder;
+use koel_store::{Durability, Error, LogStore, Options};
+use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder};
+
+const BEHIND: u64 = 1 << 16;
+
+/// A store of one segment, in which so many bytes of values were put.
+fn filled(folder: impl Folder + 'static, values: u64) -> LogStore {
+    let options = Options::default().segment_bytes(1 << 20).sync_behind(BEHIND).seed(1);
+    let store = options.background_compaction(false).open_in(Arc::new(folder)).unwrap();
+    for number in 0..values / 1024 {
+        store.put(&number.to_le_bytes(), &[1; 1024], Durability::None).unwrap();
+    }
+    store
+}
+
+/// Waits for the thread.
+fn wait_until(done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "the thread did nothing");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// Where the log is synced in a program of calls, first of all when it is created.
+fn syncs_of_the_log(folder: &FaultyFolder<MemoryFolder>) -> Vec<u64> {
+    let calls = (0..).zip(folder.trace());
+    let syncs = calls.filter(|(_, call)| call.verb == "sync" && call.name.ends_with(".log"));
+    syncs.map(|(at, _)| at).collect()
+}
+
+#[test]
+fn what_nobody_syncs_is_durable_but_for_the_end() {
+    let folder = MemoryFolder::new();
+    let store = filled(folder.clone(), 8 * BEHIND);
+    let all = store.stats().keys;
+    wait_until(|| {
+        let crashed = filled(folder.crash_clone(0, 0), 0);
+        crashed.stats().keys + BEHIND / 1024 >= all
+    });
+    store.close().unwrap();
+}
+
+#[test]
+fn a_failed_sync_that_nobody_asked_for_ends_all_writing() {
+    let counting = FaultyFolder::new(MemoryFolder::new(), None);
+    counting.record();
+    let store = filled(counting.clone(), BEHIND);
+    wait_until(|| syncs_of_the_log(&counting).len() == 2);
+    drop(store);
+
+    let fault = Fault { at: syncs_of_the_log(&counting)[1], lasting: false, failure: Failure::Eio };
+    let folder = FaultyFolder::new(MemoryFolder::new(), Some(fault));
+    let store = filled(folder.clone(), BEHIND);
+    wait_until(|| store.stats().poisoned);
+    assert_eq!(folder.struck().unwrap().verb, "sync");
+    let refused = store.put(b"key", b"value", Durability::None);
+    assert!(matches!(refused, Err(Error::Poisoned { .. })), "{refused:?}");
+    assert_eq!(store.iter().count() as u64, BEHIND / 1024);
+    assert!(store.close().is_err());
+}
