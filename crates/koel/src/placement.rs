@@ -64,7 +64,8 @@ struct Step {
     from: u32,
 }
 
-/// The entries of the buckets opened so far, and where each could move to, in the order in which that is looked at. In columns, so that vector code fills them.
+/// The entries of the buckets opened so far, and where each could move to, in the order in which that is looked at. In columns: what is written in parts and then read as a whole makes a
+/// processor wait for its own writes.
 #[derive(Clone, Default)]
 pub(crate) struct Ways {
     slots: Vec<u64>,
@@ -122,7 +123,7 @@ pub(crate) struct Search {
     steps: Vec<Step>,
     seen: Seen,
     ways: Ways,
-    /// How many of them were looked at.
+    /// How many ways were looked at.
     looked: usize,
     /// The moves of the last plan, to be filled again.
     moves: Vec<(u64, u64)>,

@@ -61,6 +61,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    /// The bucket itself.
     #[inline]
     pub(crate) fn bucket(&self) -> u64 {
         self.bucket
