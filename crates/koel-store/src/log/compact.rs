@@ -174,7 +174,7 @@ impl Store {
                 number
             };
             let segment = self.create_segment(number)?;
-            let (buffer, notes, moved) = (Vec::new(), Notes::new(), Vec::new());
+            let (buffer, notes, moved) = (Vec::new(), Notes::default(), Vec::new());
             outputs.push(Output { segment, buffer, at: FIRST, notes, moved });
         }
         let last = outputs.len() - 1;
@@ -184,7 +184,7 @@ impl Store {
     fn finish_output(&self, output: &mut Output) -> Result<(), Error> {
         output.flush()?;
         output.segment.sync()?;
-        hint::write(&*self.folder, &output.segment, &output.notes);
+        output.notes.write(&*self.folder, &output.segment);
         Ok(())
     }
 
@@ -216,10 +216,10 @@ impl Store {
     }
 
     fn tell_index(&self, output: &Output) {
-        let moves = output.notes.chunks(AT_ONCE).zip(output.moved.chunks(AT_ONCE));
-        for (notes, moved) in moves {
+        let mut notes = output.notes.iter();
+        for moved in output.moved.chunks(AT_ONCE) {
             let mut writer = lock(&self.writer);
-            for (note, &old) in notes.iter().zip(moved) {
+            for (&old, note) in moved.iter().zip(notes.by_ref()) {
                 if note.is_tombstone() {
                     continue;
                 }
@@ -258,7 +258,7 @@ impl Output {
         if note.is_tombstone() {
             self.segment.add_tombstones(note.size());
         }
-        self.notes.push(note);
+        self.notes.push(&note);
         self.segment.add_records(1);
         self.moved.push(location);
         self.segment.saw(head.sequence);

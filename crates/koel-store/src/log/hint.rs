@@ -36,13 +36,21 @@ pub(super) struct Note {
     units: u32,
 }
 
-/// The records of a segment in order.
-pub(super) type Notes = Vec<Note>;
+/// The records of a segment in order, as its hint will say it: a put that fills a segment has nothing to encode.
+#[derive(Debug)]
+pub(super) struct Notes {
+    /// Room for the header, and the notes.
+    bytes: Vec<u8>,
+    /// Where the last record ends.
+    end: u64,
+}
 
 /// A hint that was read.
 #[derive(Debug)]
 pub(super) struct Hint {
-    pub(super) notes: Notes,
+    pub(super) notes: Vec<Note>,
+    /// The same, to go on with.
+    pub(super) written: Notes,
     pub(super) covered: u64,
     /// The greatest of the records that are covered.
     pub(super) sequence: u64,
@@ -72,7 +80,7 @@ impl Note {
     }
 
     /// Adds the note to `bytes`; the record before it ends at `end`.
-    fn write(&self, bytes: &mut Vec<u8>, end: u64) {
+    fn append(&self, bytes: &mut Vec<u8>, end: u64) {
         let gap = self.offset().saturating_sub(end) / UNIT;
         let [units, tombstone] = [self.units >> 1, self.units & 1].map(u64::from);
         bytes.extend_from_slice(&self.hash.to_le_bytes());
@@ -82,7 +90,7 @@ impl Note {
         }
     }
 
-    /// Takes a note from the front of `bytes`, if [`write`](Self::write) could have left it there.
+    /// Takes a note from the front of `bytes`, if [`append`](Self::append) could have left it there.
     fn take(bytes: &mut &[u8], end: u64) -> Option<Self> {
         let (hash, rest) = bytes.split_first_chunk()?;
         *bytes = rest;
@@ -93,6 +101,57 @@ impl Note {
             unit: u32::try_from(end / UNIT + gap).ok()?,
             units: u32::try_from(number >> 2 << 1 | number & 1).ok()?,
         })
+    }
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self { bytes: vec![0; HEADER], end: FIRST }
+    }
+}
+
+impl Notes {
+    /// Adds the note of a record behind all others.
+    pub(super) fn push(&mut self, note: &Note) {
+        note.append(&mut self.bytes, self.end);
+        self.end = note.end();
+    }
+
+    /// Forgets all notes.
+    pub(super) fn clear(&mut self) {
+        self.bytes.truncate(HEADER);
+        self.end = FIRST;
+    }
+
+    /// The notes; they end early where bytes are none, which is never so after [`push`](Self::push).
+    pub(super) fn iter(&self) -> impl Iterator<Item = Note> {
+        let (mut rest, mut end) = (&self.bytes[HEADER..], FIRST);
+        std::iter::from_fn(move || {
+            let note = Note::take(&mut rest, end)?;
+            end = note.end();
+            Some(note)
+        })
+    }
+
+    /// Writes the hint of the segment that the notes are of, if it can be written.
+    pub(super) fn write(&mut self, folder: &dyn Folder, segment: &Segment) {
+        let numbers = [
+            u64::from_le_bytes(MAGIC),
+            VERSION.into(),
+            segment.place(0).salt,
+            segment.number,
+            segment.end(),
+            segment.last(),
+        ];
+        self.bytes[..HEADER].copy_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
+        let content = self.bytes.len();
+        let checksum = xxh3_64(&self.bytes);
+        self.bytes.extend_from_slice(&checksum.to_le_bytes());
+        remove(folder, segment.number);
+        if let Ok(file) = folder.create(&name_of(segment.number)) {
+            drop(write_all(&*file, &self.bytes, 0));
+        }
+        self.bytes.truncate(content);
     }
 }
 
@@ -136,30 +195,9 @@ pub(super) fn remove(folder: &dyn Folder, number: u64) {
     drop(folder.remove(&name_of(number)));
 }
 
-/// Writes the hint of a segment, if it can be written.
-pub(super) fn write(folder: &dyn Folder, segment: &Segment, notes: &[Note]) {
-    let mut bytes = Vec::with_capacity(HEADER + notes.len() * (NOTE + 1) + 8);
-    bytes.extend_from_slice(&MAGIC);
-    bytes.extend_from_slice(&u64::from(VERSION).to_le_bytes());
-    let place = segment.place(0);
-    let header = [place.salt, segment.number, segment.end(), segment.last()];
-    bytes.extend(header.into_iter().flat_map(u64::to_le_bytes));
-    let mut end = FIRST;
-    for note in notes {
-        note.write(&mut bytes, end);
-        end = note.end();
-    }
-    let checksum = xxh3_64(&bytes);
-    bytes.extend_from_slice(&checksum.to_le_bytes());
-    remove(folder, segment.number);
-    if let Ok(file) = folder.create(&name_of(segment.number)) {
-        drop(write_all(&*file, &bytes, 0));
-    }
-}
-
 /// The hint of a segment, if there is a sound one.
 pub(super) fn read(folder: &dyn Folder, segment: &Segment) -> Option<Hint> {
-    let bytes = read_whole(&*folder.open(&name_of(segment.number)).ok()?).ok()?;
+    let mut bytes = read_whole(&*folder.open(&name_of(segment.number)).ok()?).ok()?;
     let content = bytes.len().checked_sub(8).filter(|&content| content >= HEADER)?;
     let known = bytes[..8] == MAGIC && u32_at(&bytes, 8) == VERSION;
     if !known || u64_at(&bytes, content) != xxh3_64(&bytes[..content]) {
@@ -172,20 +210,50 @@ pub(super) fn read(folder: &dyn Folder, segment: &Segment) -> Option<Hint> {
         return None;
     }
     let mut rest = &bytes[HEADER..content];
-    let mut notes = Notes::with_capacity(rest.len() / NOTE);
+    let mut notes = Vec::with_capacity(rest.len() / NOTE);
     let mut end = FIRST;
     while !rest.is_empty() {
         let note = Note::take(&mut rest, end)?;
         end = note.end();
         notes.push(note);
     }
-    (end <= covered).then_some(Hint { notes, covered, sequence })
+    bytes.truncate(content);
+    let written = Notes { bytes, end };
+    (end <= covered).then_some(Hint { notes, written, covered, sequence })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernel::disk::DiskFolder;
+
+    fn noted(notes: &[Note]) -> Notes {
+        let mut all = Notes::default();
+        notes.iter().for_each(|note| all.push(note));
+        all
+    }
+
+    #[test]
+    fn notes_that_were_read_go_on_as_those_that_were_made() -> Result<(), Box<dyn std::error::Error>>
+    {
+        let temporary = tempfile::tempdir()?;
+        let folder = DiskFolder::new(temporary.path())?;
+        let segment = Segment::create(&folder, 1, 2)?;
+        segment.set_end(400);
+        let record = |i: u64| Note::new(i, FIRST + 40 * i, &Head::of_value(3, 4));
+        let mut made = noted(&[record(0), record(1)]);
+        made.write(&folder, &segment);
+        let mut read_back = read(&folder, &segment).expect("a hint").written;
+        // Behind a gap, as a mark leaves one.
+        made.push(&record(4));
+        read_back.push(&record(4));
+        assert!(read_back.iter().eq([0, 1, 4].map(record)));
+        assert_eq!((made.bytes.len(), made.end), (read_back.bytes.len(), read_back.end));
+        read_back.clear();
+        read_back.push(&record(2));
+        assert!(read_back.iter().eq([record(2)]));
+        Ok(())
+    }
 
     #[test]
     fn a_hint_is_read_as_it_was_written_and_never_otherwise()
@@ -205,9 +273,10 @@ mod tests {
         );
         assert!(notes[1].is_tombstone());
         assert!(read(&folder, &segment).is_none());
-        write(&folder, &segment, &notes);
+        noted(&notes).write(&folder, &segment);
         let hint = read(&folder, &segment).expect("a hint");
-        assert_eq!((hint.notes, hint.covered, hint.sequence), (notes.to_vec(), END, 9));
+        assert_eq!((&hint.notes[..], hint.covered, hint.sequence), (&notes[..], END, 9));
+        assert!(hint.written.iter().eq(notes), "and to go on with");
         segment.set_end(END - 1);
         assert!(read(&folder, &segment).is_none(), "it covers more than there is");
         segment.set_end(END + 904);
@@ -272,7 +341,7 @@ mod tests {
         segment.set_end(128);
         segment.saw(5);
         let value = Note::new(11, 40, &Head::of_value(3, 4));
-        write(&folder, &segment, &[value, Note::new(12, 104, &Head::of_tombstone(3))]);
+        noted(&[value, Note::new(12, 104, &Head::of_tombstone(3))]).write(&folder, &segment);
         let bytes = std::fs::read(temporary.path().join(name_of(2)))?;
         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();

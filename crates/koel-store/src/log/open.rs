@@ -175,12 +175,12 @@ impl Store {
         segment: &Arc<Segment>,
         end: u64,
     ) -> Result<(Notes, Option<(u64, Error)>), Error> {
-        let (mut notes, mut from) = (Notes::new(), FIRST);
+        let (mut notes, mut from) = (Notes::default(), FIRST);
         if let Some(hint) = hint::read(&*self.folder, segment) {
             self.enter_hint(segment, &hint.notes)?;
             self.saw(segment, hint.sequence);
             self.opened.hinted += 1;
-            (notes, from) = (hint.notes, hint.covered);
+            (notes, from) = (hint.written, hint.covered);
         }
         self.opened.scanned += end - from;
         let mut scan = Scan::from(segment.clone(), from, end);
@@ -205,7 +205,7 @@ impl Store {
                 for (note, key) in batch.drain(..) {
                     count(segment, &note);
                     self.enter_again(segment, &note, Some(&key))?;
-                    notes.push(note);
+                    notes.push(&note);
                 }
                 whole = scan.offset();
             }
@@ -317,8 +317,8 @@ impl Store {
         if !writer.announced {
             return Ok(());
         }
-        if let Some(active) = &writer.active {
-            hint::write(&*self.folder, active, &writer.notes);
+        if let Some(active) = writer.active.clone() {
+            writer.notes.write(&*self.folder, &active);
         }
         self.publish(&self.manifest(&writer, &self.segments.all(), true))?;
         writer.announced = false;

@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::batch::{Batch, Planned, length};
-use super::hint::{self, Note};
+use super::hint::Note;
 use super::options::Durability;
 use super::read::Located;
 use super::store::{Call, Position, Store, Writer, lock};
@@ -236,7 +236,7 @@ impl Store {
         note: &Note,
         old: Option<Located>,
     ) {
-        writer.notes.push(*note);
+        writer.notes.push(note);
         active.add_records(1);
         let location = self.segments.location(active, note.offset());
         if let Some(old) = &old {
@@ -328,10 +328,10 @@ impl Store {
     /// Ends the active segment, durable and with its hint, and begins the next.
     pub(super) fn begin_segment(&self, writer: &mut Writer) -> Result<Arc<Segment>, Error> {
         let number = self.segments.free_number(writer.number)?;
-        if let Some(active) = &writer.active {
+        if let Some(active) = writer.active.clone() {
             active.sync().map_err(|error| self.poison.by(error))?;
             self.set_durable(writer.position());
-            hint::write(&*self.folder, active, &writer.notes);
+            writer.notes.write(&*self.folder, &active);
             self.filled.ring(Call::Work);
         }
         writer.notes.clear();
