@@ -12,7 +12,9 @@ use crate::store::Store;
 pub enum Merge {
     /// They are added: the union of two multisets of separate events.
     Sum,
-    /// The larger one stays: the union of two sets that may overlap. Where a filter has grown, [`len`](CuckooFilter::len) is then known to some percent.
+    /// The larger one stays: the union of two sets that may overlap. Where a filter has grown, [`len`](CuckooFilter::len) is then known to some percent. A key of one filter
+    /// that the other takes for one of its own, as it does with the probability of a false positive, is that one from then on: removing either takes the other
+    /// with it.
     Max,
 }
 

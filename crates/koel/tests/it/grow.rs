@@ -328,6 +328,39 @@ fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
     }
 }
 
+/// A key that came again after growth has an entry that knows more of it than the first one does: the first one was taken for both.
+#[test]
+fn the_larger_count_is_no_smaller_than_either() {
+    for rate in [0.05, 0.001] {
+        for builder in builders(40_000, rate) {
+            let filled = |parts: [std::ops::Range<usize>; 3]| {
+                let mut filter = builder.build().unwrap();
+                for part in parts {
+                    insert(&mut filter, keys::hashes(5, 60_000).skip(part.start).take(part.len()));
+                }
+                filter
+            };
+            let empty = builder.build().unwrap();
+            let ours = filled([20_000..25_000, 0..30_000, 20_000..25_000]);
+            let theirs = filled([0..2000, 2000..40_000, 0..2000]);
+            for (ours, theirs) in [(&empty, &theirs), (&ours, &empty), (&ours, &theirs)] {
+                let mut most = ours.clone();
+                most.merge(theirs, Merge::Max).unwrap();
+                let short = keys::hashes(5, 40_000).filter(|&hash| {
+                    most.count_hash(hash) < ours.count_hash(hash).max(theirs.count_hash(hash))
+                });
+                assert_eq!(short.count(), 0, "{most:?} of {ours:?} and {theirs:?}");
+            }
+            let mut most = empty.clone();
+            most.merge(&theirs, Merge::Max).unwrap();
+            assert_eq!(most.len(), theirs.len());
+            for hash in keys::hashes(5, 2000).chain(keys::hashes(5, 40_000)) {
+                assert!(most.remove_hash(hash), "{most:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_grown_filters_have_in_common_is_within_its_error() {
     for rate in [0.02, 0.001] {

@@ -3,6 +3,8 @@
 //! An entry is the first bits of its key, and stands for every key that continues them. Where the other filter has grown further, an entry may know too little to have one
 //! bucket there: then its continuations are added, which together stand for the same keys.
 
+use alloc::{vec, vec::Vec};
+
 use crate::CuckooFilter;
 use crate::counters::ReadCounters;
 use crate::error::{Full, MergeError};
@@ -55,6 +57,29 @@ impl<S: Store> CuckooFilter<S> {
         count
     }
 
+    /// How many copies there are that every key of `prefix` would find.
+    fn count_shorter(&self, prefix: Prefix) -> u64 {
+        let Some(grown) = &self.body.grown else { return 0 };
+        match grown.addresses().site(prefix) {
+            Some(site) => self.count_grown(grown, &site),
+            None => {
+                let [one, other] = prefix.continuations().map(|longer| self.count_shorter(longer));
+                one.min(other)
+            }
+        }
+    }
+
+    /// An entry, and those that know less of its keys, the shortest first: each with what a key of it would count at least. In this order the larger counts are
+    /// made up for one after the other: what one lacks is not taken from what was added for another.
+    fn matches_of(&self, prefix: Prefix, count: u64) -> Vec<(Prefix, u64)> {
+        let site = self.body.grown.as_ref().and_then(|it| Some((it, it.addresses().site(prefix)?)));
+        let Some((grown, site)) = site else { return vec![(prefix, count)] };
+        let mut all: Vec<_> = grown.table().matches(&site).map(|entry| entry.prefix).collect();
+        all.sort_by_key(|prefix| prefix.length);
+        all.dedup_by_key(|prefix| prefix.length);
+        all.into_iter().map(|prefix| (prefix, self.count_shorter(prefix))).collect()
+    }
+
     /// The addresses that both filters can be seen under, if one of them has grown at least.
     pub(in crate::filter) fn common_addresses<T: Store>(
         &self,
@@ -96,18 +121,28 @@ impl CuckooFilter {
         };
         let mut shared = 0_u128;
         other.each_prefix(&addresses, |prefix, theirs| {
-            let mut missing = theirs;
-            if counts == Merge::Max {
-                missing = theirs.saturating_sub(union.count_shorter(prefix));
-                missing -= union.shorten(prefix, missing);
-                shared += u128::from(theirs - missing);
+            if counts == Merge::Sum {
+                return union.add_prefix(prefix, theirs);
             }
-            union.add_prefix(prefix, missing)
+            let mut added = 0;
+            for (prefix, wanted) in other.matches_of(prefix, theirs) {
+                added += union.raise(prefix, wanted)?;
+            }
+            shared += u128::from(theirs.saturating_sub(added));
+            Ok(())
         })?;
         let sum = u128::from(self.len) + u128::from(other.len);
         let len = u64::try_from(sum.saturating_sub(shared)).map_err(|_| Full::Overflow)?;
         union.len = len.max(self.len).max(other.len);
         Ok(union)
+    }
+
+    /// Adds what is missing for every key of `prefix` to have a count of `wanted`: how much that was.
+    fn raise(&mut self, prefix: Prefix, wanted: u64) -> Result<u64, Full> {
+        let missing = wanted.saturating_sub(self.count_shorter(prefix));
+        let missing = missing - self.shorten(prefix, missing);
+        self.add_prefix(prefix, missing)?;
+        Ok(missing)
     }
 
     /// Makes entries that continue `prefix` forget what they know beyond it, at most so many: they stand for its keys too from then on. How many they were.
@@ -124,18 +159,6 @@ impl CuckooFilter {
         let Some(entry) = longer.filter(|_| most > 0) else { return 0 };
         grown.shorten(&entry, prefix.length);
         1
-    }
-
-    /// How many copies there are that every key of `prefix` would find.
-    fn count_shorter(&self, prefix: Prefix) -> u64 {
-        let Some(grown) = &self.body.grown else { return 0 };
-        match grown.addresses().site(prefix) {
-            Some(site) => self.count_grown(grown, &site),
-            None => {
-                let [one, other] = prefix.continuations().map(|longer| self.count_shorter(longer));
-                one.min(other)
-            }
-        }
     }
 
     /// Adds so many copies of an entry of another filter.
