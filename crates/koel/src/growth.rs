@@ -11,6 +11,8 @@
 //!
 //! Shared by filters and maplets: what is counted beside the slots is theirs.
 
+use alloc::vec::Vec;
+
 use crate::buffer::Buffer;
 use crate::counters::Counters;
 use crate::error::BuildError;
@@ -98,6 +100,15 @@ impl<B: AsRef<[u8]>> Grown<B> {
     /// Entries that match an absent key, on average: each does if the key has its core, one of its two base buckets and its bits.
     pub(crate) fn matches_of_an_absent_key(&self) -> f64 {
         self.mass as f64 / mass_of(0) as f64 / self.addresses().places()
+    }
+
+    /// The prefixes of the entries that match all keys of an entry, its own among them: the shortest first, each length once.
+    pub(crate) fn known_less(&self, prefix: Prefix) -> Vec<Prefix> {
+        let Some(site) = self.addresses().site(prefix) else { return Vec::new() };
+        let mut all: Vec<_> = self.table.matches(&site).map(|entry| entry.prefix).collect();
+        all.sort_by_key(|prefix| prefix.length);
+        all.dedup_by_key(|prefix| prefix.length);
+        all
     }
 
     /// What the mass of the entries is, read from the table. O(buckets).

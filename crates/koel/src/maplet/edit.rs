@@ -36,12 +36,17 @@ impl Maplet {
         if self.body.grown.is_some() {
             return self.insert_grown(hash, value);
         }
-        let place = self.body.table.geometry().locate(hash);
+        self.insert_place(&self.body.table.geometry().locate(hash), value)
+    }
+
+    /// Adds an entry at `place`, in a table as it was built.
+    #[inline(always)]
+    pub(super) fn insert_place(&mut self, place: &Place, value: u64) -> Result<(), Full> {
         let slot = self.slot(place.fingerprint, value);
-        if self.put(self.body.table.bits(&place), slot) {
+        if self.put(self.body.table.bits(place), slot) {
             Ok(())
         } else {
-            self.make_room(&place, slot)
+            self.make_room(place, slot)
         }
     }
 

@@ -42,24 +42,48 @@ impl Maplet {
     ) -> Result<(), Full> {
         self.check_value(value);
         loop {
-            let Some(grown) = &mut self.body.grown else { return Ok(()) };
+            let Some(grown) = &self.body.grown else { return Ok(()) };
             let site = grown.addresses().locate(hash);
-            if grown.put(&site, value, u64::MAX) == Put::Done {
-                break;
-            }
-            let exceptions = Exceptions { pinned, spare: None };
-            let room = grown.make_room(&mut self.search, &site, value, exceptions);
-            if room.is_some() {
+            if self.place_grown(&site, value, pinned) {
                 break;
             }
             self.split_for(&site, pinned, &mut doubled)?;
         }
-        self.len += 1;
-        self.entries += 1;
-        while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries))
-            && self.split(&mut doubled)
-        {}
+        self.keep_load(0, &mut doubled);
         Ok(())
+    }
+
+    /// Gives the prefix of `site` a slot in the table as it is; false, and nothing changed, where there is none.
+    #[inline]
+    pub(super) fn place_grown(
+        &mut self,
+        site: &Site,
+        value: u64,
+        pinned: Option<&EntryTest<'_>>,
+    ) -> bool {
+        let Some(grown) = &mut self.body.grown else { return false };
+        let exceptions = Exceptions { pinned, spare: None };
+        let is_in = grown.put(site, value, u64::MAX) == Put::Done
+            || grown.make_room(&mut self.search, site, value, exceptions).is_some();
+        self.len += u64::from(is_in);
+        self.entries += u64::from(is_in);
+        is_in
+    }
+
+    /// Splits chunks until the load is what it should be with so many `more` entries.
+    pub(super) fn keep_load(&mut self, more: u64, doubled: &mut impl FnMut(&Stretch, Prefix)) {
+        while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries + more))
+            && self.split(doubled)
+        {}
+    }
+
+    /// Whether splitting buckets can help where no room was found.
+    pub(super) fn is_hopeful(&self) -> bool {
+        self.body.grown.as_ref().is_some_and(|grown| grown.is_hopeful(self.entries))
+    }
+
+    pub(super) fn out_of_slots(&self) -> Full {
+        Full::Slots { in_use: self.entries, capacity: self.capacity() }
     }
 
     /// Splits the next chunk of buckets because no room was found at `site`.
@@ -80,13 +104,11 @@ impl Maplet {
             let buckets = if home == other { 1 } else { 2 };
             return Err(Full::Values { held: buckets * SLOTS as u64 });
         }
-        if grown.is_hopeful(self.entries) && self.split(doubled) {
-            return Ok(());
-        }
-        Err(Full::Slots { in_use: self.entries, capacity: self.capacity() })
+        if self.is_hopeful() && self.split(doubled) { Ok(()) } else { Err(self.out_of_slots()) }
     }
 
-    fn split(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) -> bool {
+    /// Splits the next chunk of buckets; false where the table is as large as can be.
+    pub(super) fn split(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) -> bool {
         let Some(grown) = &mut self.body.grown else { return false };
         let mut twins = 0;
         let done = grown.split(|addresses, void| {

@@ -2,6 +2,7 @@
 
 mod grow;
 mod image;
+mod merge;
 mod model;
 
 use koel::{BuildError, CountingFilter, Full};

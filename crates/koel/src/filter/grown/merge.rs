@@ -72,12 +72,9 @@ impl<S: Store> CuckooFilter<S> {
     /// An entry, and those that know less of its keys, the shortest first: each with what a key of it would count at least. In this order the larger counts are
     /// made up for one after the other: what one lacks is not taken from what was added for another.
     fn matches_of(&self, prefix: Prefix, count: u64) -> Vec<(Prefix, u64)> {
-        let site = self.body.grown.as_ref().and_then(|it| Some((it, it.addresses().site(prefix)?)));
-        let Some((grown, site)) = site else { return vec![(prefix, count)] };
-        let mut all: Vec<_> = grown.table().matches(&site).map(|entry| entry.prefix).collect();
-        all.sort_by_key(|prefix| prefix.length);
-        all.dedup_by_key(|prefix| prefix.length);
-        all.into_iter().map(|prefix| (prefix, self.count_shorter(prefix))).collect()
+        let Some(grown) = &self.body.grown else { return vec![(prefix, count)] };
+        let entries = grown.known_less(prefix).into_iter();
+        entries.map(|prefix| (prefix, self.count_shorter(prefix))).collect()
     }
 
     /// The addresses that both filters can be seen under, if one of them has grown at least.

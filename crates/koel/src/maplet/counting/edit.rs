@@ -15,7 +15,7 @@ use crate::buffer::Buffer;
 use crate::counters::ReadCounters;
 use crate::error::Full;
 use crate::growth::leave_to_both;
-use crate::table::{EntryTest, Match, Prefix, Stretch, Table};
+use crate::table::{EntryTest, Match, Prefix, Site, Stretch, Table};
 
 impl CountingFilter {
     /// Counts `key` once more: its count now. O(1) for a key that is in; at most 4096 slots are looked at for a new one.
@@ -110,7 +110,7 @@ impl CountingFilter {
     }
 
     /// Adds to the count of an entry: what it is then.
-    fn raise(&mut self, held: &Held, times: u64) -> Result<u64, Full> {
+    pub(super) fn raise(&mut self, held: &Held, times: u64) -> Result<u64, Full> {
         let in_slot = held.count.saturating_add(times).min(self.most());
         let beyond = times - (in_slot - held.count);
         let counted = if beyond > 0 {
@@ -133,7 +133,7 @@ impl CountingFilter {
         if self.maplet.body.grown.is_none() {
             self.maplet.insert_hash(hash, in_slot)?;
         } else if let Err(full) = self.begin_grown(hash, in_slot) {
-            if !self.share_room(hash) {
+            if !self.site(hash).is_some_and(|site| self.share_room(&site)) {
                 return Err(full);
             }
             self.begin_grown(hash, in_slot)?;
@@ -151,12 +151,17 @@ impl CountingFilter {
         self.maplet.add_grown(hash, count, pinned, doubled)
     }
 
+    /// Where the key with this hash may live, in a table that grows.
+    fn site(&self, hash: u64) -> Option<Site> {
+        self.maplet.body.grown.as_ref().map(|grown| grown.addresses().locate(hash))
+    }
+
     /// Makes two entries of one core into what they have in common, with the sum of their counts, where both buckets of a key are one: growth may be long in coming to that
     /// one. False, and nothing changed, if there are no two.
-    fn share_room(&mut self, hash: u64) -> bool {
+    pub(super) fn share_room(&mut self, site: &Site) -> bool {
         let (layout, most) = (self.layout(), self.most());
         let Some(grown) = &mut self.maplet.body.grown else { return false };
-        let [spot, other] = grown.addresses().locate(hash).spots;
+        let [spot, other] = site.spots;
         let Some((kept, gone, length)) = grown.closest(spot.bucket).filter(|_| spot == other)
         else {
             return false;
@@ -201,7 +206,7 @@ impl CountingFilter {
 }
 
 /// Whether a slot says the largest count, so that its entry may have a counter.
-fn has_largest(table: &Table<Buffer, Stretch>, _: u64, slot: u64) -> bool {
+pub(super) fn has_largest(table: &Table<Buffer, Stretch>, _: u64, slot: u64) -> bool {
     let layout = table.layout();
     layout.value_of(slot) == layout.largest_value()
 }

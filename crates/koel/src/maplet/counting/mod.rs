@@ -4,11 +4,12 @@
 //! entry says besides (`counters.rs`). The invariant: an entry has a counter only where its value is the largest one.
 //!
 //! Beside the copies of a [`CuckooFilter`](crate::CuckooFilter) it takes a sixth of the memory and half of the time where most keys repeat, and more memory where they do not
-//! (docs/decisions/0007-maplet.md has the figures). This file has the type and its questions; `edit.rs` changes it, `file.rs` turns it into bytes and back, `builder.rs` sizes it.
+//! (docs/decisions/0007-maplet.md has the figures). This file has the type and its questions; `edit.rs` changes it, `merge.rs` unites two, `file.rs` turns it into bytes and back, `builder.rs` sizes it.
 
 mod builder;
 mod edit;
 mod file;
+mod merge;
 
 use core::convert::Infallible;
 use core::fmt;
@@ -17,6 +18,7 @@ use core::ops::Range;
 use super::{Maplet, MapletView};
 use crate::blocks::{copies_of, each_hash, hashes_of};
 use crate::counters::{Identity, RECORD_BYTES, ReadCounters};
+use crate::geometry::Place;
 use crate::growth::Grown;
 use crate::image;
 use crate::layout::Layout;
@@ -46,7 +48,7 @@ pub use builder::CountingBuilder;
 ///
 /// # Or a `CuckooFilter`?
 /// That one counts too, with a slot for the second copy of a key and a counter of some 25 bytes from the third on. Where fewer than one key in 18 comes a third time it is
-/// smaller; where more do, this one is, and an insert takes less time. This one has no copies in its slots, and can neither be merged nor shrunk.
+/// smaller; where more do, this one is, and an insert takes less time. This one has no copies in its slots, and cannot be shrunk.
 ///
 /// # What it does not do
 /// It does not hold the keys, so it cannot list them. **Remove only what was inserted**: removing an absent key takes, with the probability of a false positive, one from
@@ -78,6 +80,16 @@ struct Held {
     at: At,
 }
 
+impl Held {
+    /// How many bits of the string of its keys it knows, in a table that has grown.
+    fn length(&self) -> u32 {
+        match self.at {
+            At::Built(_) => 0,
+            At::Grown(entry) => entry.prefix.length,
+        }
+    }
+}
+
 /// Where an entry is.
 #[derive(Clone, Copy)]
 enum At {
@@ -107,9 +119,7 @@ impl<S: Store> CountingFilter<S> {
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> u64 {
         match &self.maplet.body.grown {
-            None => self.held(hash).map_or(0, |held| {
-                held.count.saturating_add(self.counted(held.count, held.identity))
-            }),
+            None => self.held(hash).map_or(0, |held| self.total(held.slot, held.identity)),
             Some(grown) => self.count_grown(grown, &grown.addresses().locate(hash)),
         }
     }
@@ -148,10 +158,7 @@ impl<S: Store> CountingFilter<S> {
     pub fn counts(&self) -> impl Iterator<Item = u64> {
         (0..self.maplet.body.buckets()).flat_map(move |bucket| {
             let slots = self.maplet.body.read(bucket).0.into_iter().filter(|&slot| slot != 0);
-            slots.map(move |slot| {
-                let count = self.layout().value_of(slot);
-                count.saturating_add(self.counted(count, self.identity(bucket, slot)))
-            })
+            slots.map(move |slot| self.total(slot, self.identity(bucket, slot)))
         })
     }
 
@@ -246,20 +253,36 @@ impl<S: Store> CountingFilter<S> {
     /// The entry that counts the key with this hash.
     #[inline]
     fn held(&self, hash: u64) -> Option<Held> {
-        let layout = self.layout();
-        let Some(grown) = &self.maplet.body.grown else {
-            let table = &self.maplet.body.table;
-            let place = table.geometry().locate(hash);
-            let slot = table.candidates(place.buckets(), [place.fingerprint; 2]).next()?;
-            let (identity, at) =
-                (place.identity(layout.fingerprint_bits()), At::Built(table.bits(&place)));
-            return Some(Held { slot, count: layout.value_of(slot), identity, at });
-        };
-        let site = grown.addresses().locate(hash);
-        let entry = grown.table().matches(&site).max_by_key(|entry| entry.prefix.length)?;
+        match &self.maplet.body.grown {
+            None => self.held_at(&self.maplet.body.table.geometry().locate(hash)),
+            Some(grown) => self.held_at_site(&grown.addresses().locate(hash)),
+        }
+    }
+
+    /// The entry at `place`, in a table as it was built.
+    #[inline]
+    fn held_at(&self, place: &Place) -> Option<Held> {
+        let (table, layout) = (&self.maplet.body.table, self.layout());
+        let slot = table.candidates(place.buckets(), [place.fingerprint; 2]).next()?;
+        let (identity, at) =
+            (place.identity(layout.fingerprint_bits()), At::Built(table.bits(place)));
+        Some(Held { slot, count: layout.value_of(slot), identity, at })
+    }
+
+    /// The entry that knows most of the keys of `site`, in a table that has grown.
+    fn held_at_site(&self, site: &Site) -> Option<Held> {
+        let grown = self.maplet.body.grown.as_ref()?;
+        let entry = grown.table().matches(site).max_by_key(|entry| entry.prefix.length)?;
         let identity = grown.addresses().identity(&entry.prefix);
-        let count = layout.value_of(entry.slot);
+        let count = self.layout().value_of(entry.slot);
         Some(Held { slot: entry.slot, count, identity, at: At::Grown(entry) })
+    }
+
+    /// What an entry counts: its slot, and its counter.
+    #[inline]
+    fn total(&self, slot: u64, identity: Identity) -> u64 {
+        let count = self.layout().value_of(slot);
+        count.saturating_add(self.counted(count, identity))
     }
 
     /// What the counter of an entry says whose slot says `count`.

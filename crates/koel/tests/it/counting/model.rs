@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use koel::{CountingFilter, CountingView, Full};
+use koel::{CountingFilter, CountingView, Full, Merge, MergeError};
 use proptest::prelude::*;
 use testkit::image;
 use testkit::keys::{hashes, sharing_entry, sharing_home, sharing_pair};
@@ -16,6 +16,8 @@ enum Op {
     InsertRun(u8, u8),
     Remove(u8),
     RemoveRun(u8, u8),
+    /// With a filter in which several keys, from this one on, came so often.
+    Merge(u8, u8, u64, bool),
     Reload,
     Clear,
 }
@@ -25,10 +27,12 @@ fn op() -> impl Strategy<Value = Op> {
     let times = prop_oneof![0_u64..10, Just(u64::MAX), Just(1 << 39), Just(u64::MAX / 2)];
     prop_oneof![
         6 => key().prop_map(Op::Insert),
-        4 => (key(), times).prop_map(|(key, times)| Op::Add(key, times)),
+        4 => (key(), times.clone()).prop_map(|(key, times)| Op::Add(key, times)),
         4 => (key(), count.clone()).prop_map(|(key, count)| Op::InsertRun(key, count)),
         6 => key().prop_map(Op::Remove),
-        2 => (key(), count).prop_map(|(key, count)| Op::RemoveRun(key, count)),
+        2 => (key(), count.clone()).prop_map(|(key, count)| Op::RemoveRun(key, count)),
+        2 => (key(), count, times, any::<bool>())
+            .prop_map(|(key, count, times, max)| Op::Merge(key, count, times, max)),
         1 => Just(Op::Reload),
         1 => Just(Op::Clear),
     ]
@@ -44,6 +48,10 @@ fn setup() -> impl Strategy<Value = Setup> {
 
 struct Run {
     filter: CountingFilter,
+    /// Bytes of an empty filter of one bucket.
+    empty: Vec<u8>,
+    /// Segments, and buckets of each.
+    shape: (u8, u32),
     places: Places,
     keys: Vec<u64>,
     counts: BTreeMap<Entry, u64>,
@@ -62,6 +70,8 @@ impl Run {
         let keys = same_entry.chain(same_pair).chain(same_home).chain(hashes(6, 256));
         Self {
             filter: CountingFilter::from_bytes(&bytes).unwrap(),
+            empty: small.to_bytes(),
+            shape: (segment_bits, buckets),
             places,
             keys: keys.take(256).collect(),
             counts: BTreeMap::new(),
@@ -102,6 +112,38 @@ impl Run {
         self.counts.retain(|_, count| *count > 0);
     }
 
+    /// The union with a filter of these keys, which has as much room.
+    fn merge(&mut self, run: impl Iterator<Item = u8>, times: u64, how: Merge) {
+        let empty = image::reshape(&self.empty, self.shape.0, self.shape.1);
+        let mut twin = CountingFilter::from_bytes(&empty).unwrap();
+        let mut theirs = BTreeMap::new();
+        for hash in run.map(|key| self.keys[usize::from(key)]) {
+            if twin.add_hash(hash, times).is_ok_and(|count| count > 0) {
+                *theirs.entry(self.places.entry(hash)).or_insert(0) += times;
+            }
+        }
+        let mut both = self.counts.clone();
+        let mut sum = Some(self.len());
+        for (entry, count) in theirs {
+            let ours = both.entry(entry).or_insert(0);
+            let more = if how == Merge::Sum { count } else { count.saturating_sub(*ours) };
+            sum = sum.and_then(|sum| sum.checked_add(more));
+            *ours = ours.saturating_add(more);
+        }
+        let before = self.filter.to_bytes();
+        match self.filter.merge(&twin, how) {
+            Ok(()) => {
+                assert!(sum.is_some());
+                self.counts = both;
+            }
+            Err(refusal) => {
+                assert!(self.filter.to_bytes() == before);
+                assert!(matches!(refusal, MergeError::Full(_)));
+                assert!(refusal != MergeError::Full(Full::Overflow) || sum.is_none());
+            }
+        }
+    }
+
     fn step(&mut self, op: &Op) {
         let run = |key: u8, count: u8| (0..count).map(move |i| key.wrapping_add(i));
         match *op {
@@ -110,6 +152,9 @@ impl Run {
             Op::InsertRun(key, count) => run(key, count).for_each(|key| self.add(key, 1)),
             Op::Remove(key) => self.remove(key),
             Op::RemoveRun(key, count) => run(key, count).for_each(|key| self.remove(key)),
+            Op::Merge(key, count, times, max) => {
+                self.merge(run(key, count), times, if max { Merge::Max } else { Merge::Sum });
+            }
             Op::Reload => {
                 let bytes = self.filter.to_bytes();
                 let read = CountingFilter::from_bytes(&bytes).unwrap();

@@ -1,0 +1,124 @@
+//! Unions of counting filters: as one filter would have counted, and never less than either.
+
+use koel::{CountingFilter, CountingView, ImageError, Merge, MergeError};
+use testkit::keys;
+
+/// How often the key of this number came to the first and to the second filter: most came to one of them, once.
+fn times(number: usize) -> [u64; 2] {
+    match number % 60 {
+        0 => [1000, 3],
+        1..3 => [2, 900],
+        3..10 => [5, 5],
+        10..30 => [1, 0],
+        _ => [0, 1],
+    }
+}
+
+fn filled(mut filter: CountingFilter, which: usize, keys: usize) -> CountingFilter {
+    for (number, hash) in keys::hashes(3, keys as u64).enumerate() {
+        filter.add_hash(hash, times(number)[which]).unwrap();
+    }
+    filter
+}
+
+#[test]
+fn a_union_counts_as_one_filter_would_have() {
+    for bits in [1, 3, 8, 40] {
+        for rate in [0.1, 0.001] {
+            let builder = CountingFilter::builder(20_000, rate).count_bits(bits);
+            let empty = builder.build().unwrap();
+            let [one, other] = [0, 1].map(|which| filled(empty.clone(), which, 15_000));
+            let both = filled(one.clone(), 1, 15_000);
+            let bytes = other.to_bytes();
+            let view = CountingView::open(&bytes).unwrap();
+            let mut sum = one.clone();
+            sum.merge(&view, Merge::Sum).unwrap();
+            let mut larger = one.clone();
+            larger.merge(&view, Merge::Max).unwrap();
+            assert_eq!((sum.len(), sum.verify()), (both.len(), Ok(())));
+            assert_eq!((larger.len(), larger.verify()), (larger.counts().sum(), Ok(())));
+            for hash in keys::hashes(3, 15_000).chain(keys::hashes(4, 50_000)) {
+                let [ours, theirs] = [&one, &other].map(|filter| filter.count_hash(hash));
+                assert_eq!(sum.count_hash(hash), both.count_hash(hash));
+                assert_eq!(larger.count_hash(hash), ours.max(theirs));
+            }
+        }
+    }
+}
+
+#[test]
+fn filters_that_grew_apart_count_no_key_less_together() {
+    for (rate, bits) in [(0.05, 1), (0.05, 3), (0.001, 8), (0.000_1, 30)] {
+        let builder = CountingFilter::builder(1_000_000, rate).count_bits(bits).grow_from(1000);
+        let empty = builder.build().unwrap();
+        for sizes in [[20_000, 20_000], [20_000, 3000], [3000, 20_000], [100, 20_000]] {
+            // Some keys came again after growth, and have an entry that knows more of them.
+            let filters = [0, 1].map(|which| {
+                let first = filled(empty.clone(), which, sizes[which]);
+                filled(first, which, sizes[which].min(2000))
+            });
+            for counts in [Merge::Sum, Merge::Max] {
+                let mut union = filters[0].clone();
+                union.merge(&filters[1], counts).unwrap();
+                assert_eq!(union.verify(), Ok(()), "{union:?}");
+                let (mut low, mut high) = (0, 0);
+                for hash in keys::hashes(3, 20_000) {
+                    let [ours, theirs] = filters.each_ref().map(|filter| filter.count_hash(hash));
+                    let least = if counts == Merge::Sum { ours + theirs } else { ours.max(theirs) };
+                    low += usize::from(union.count_hash(hash) < least);
+                    high += usize::from(union.count_hash(hash) > least);
+                }
+                assert_eq!(low, 0, "{counts:?} of {filters:?}");
+                // What one filter knows more of a key than the other is forgotten; and an entry in two halves counts twice.
+                let wrong = f64::from(u32::try_from(high).unwrap()) / 20_000.0;
+                assert!(wrong < 0.01 + 4.0 * rate, "{counts:?} of {filters:?}: {wrong}");
+            }
+            let mut sum = filters[0].clone();
+            sum.merge(&filters[1], Merge::Sum).unwrap();
+            assert_eq!(sum.len(), filters[0].len() + filters[1].len());
+            for (number, hash) in keys::hashes(3, 20_000).enumerate() {
+                for which in [0, 1] {
+                    let came = usize::from(number < sizes[which])
+                        + usize::from(number < sizes[which].min(2000));
+                    let copies = times(number)[which] * came as u64;
+                    assert!((0..copies).all(|_| sum.remove_hash(hash)), "{sum:?}");
+                }
+            }
+            assert!(sum.is_empty());
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused_and_changes_nothing() {
+    let builder = CountingFilter::builder(1000, 0.01);
+    let (mut filter, before) = (builder.build().unwrap(), builder.build().unwrap());
+    let refused = |filter: &mut CountingFilter, other: CountingFilter| {
+        let refusal = filter.merge(&other, Merge::Sum).unwrap_err();
+        assert!(*filter == before);
+        refusal
+    };
+    let incompatible = |field| MergeError::Incompatible { field };
+    let other = builder.clone().count_bits(4).build().unwrap();
+    assert_eq!(refused(&mut filter, other), incompatible("layout"));
+    let other = builder.clone().grow_from(1000).build().unwrap();
+    assert_eq!(refused(&mut filter, other), incompatible("layout"));
+    let other = builder.clone().seed(1).build().unwrap();
+    assert_eq!(refused(&mut filter, other), incompatible("hash"));
+    let other = CountingFilter::builder(2000, 0.01).build().unwrap();
+    assert_eq!(refused(&mut filter, other), incompatible("size"));
+    let [first, second] = [1, 2].map(|seed| {
+        let mut filter = before.clone();
+        filter.insert_many_hashes(&keys::hashes(seed, 1000).collect::<Vec<_>>()).unwrap();
+        filter
+    });
+    let mut full = first.clone();
+    assert!(matches!(full.merge(&second, Merge::Max), Err(MergeError::Full(_))));
+    assert!(full == first);
+    let mut bytes = first.to_bytes();
+    *bytes.last_mut().unwrap() ^= 1;
+    let view = CountingView::open(&bytes).unwrap();
+    let damaged = ImageError::Checksum { part: "body" };
+    assert_eq!(filter.merge(&view, Merge::Sum), Err(MergeError::Unsound(damaged)));
+    assert!(filter == before);
+}
