@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use koel::{CountingFilter, CountingView, Full, ImageError};
+use koel::{CountingFilter, CountingView, Full, ImageError, Merge};
 
 use crate::exercise::is_one_line;
 use crate::keys;
@@ -68,9 +68,23 @@ fn exercise(filter: &mut CountingFilter, seed: u64, operations: u32) {
                     *count -= 1;
                 }
             }
+            _ if choice % 16 == 7 => merge_with_itself(filter, hash),
             _ => *filter = CountingFilter::from_bytes(&filter.to_bytes()).expect("its own bytes"),
         }
     }
     assert!(inserted.iter().all(|(&hash, &count)| filter.count_hash(hash) >= count), "too low");
     assert_eq!(filter.verify(), Ok(()));
+}
+
+/// The larger of equal counts changes nothing; their sum is at least twice as much, or does not fit.
+fn merge_with_itself(filter: &mut CountingFilter, hash: u64) {
+    let (twin, count) = (filter.clone(), filter.count_hash(hash));
+    let larger = filter.merge(&twin, Merge::Max);
+    assert!(larger == Ok(()) && *filter == twin, "the larger of equal counts changed the filter");
+    match filter.merge(&twin, Merge::Sum) {
+        Ok(()) => assert!(filter.count_hash(hash) >= count.saturating_mul(2)),
+        Err(_) => assert!(*filter == twin, "a refusal changed the filter"),
+    }
+    assert_eq!(filter.verify(), Ok(()));
+    *filter = twin;
 }
