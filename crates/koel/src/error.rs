@@ -242,6 +242,14 @@ pub enum MergeError {
     Unsound(ImageError),
 }
 
+impl MergeError {
+    /// The refusal of filters that differ, by the first of these fields in which they are not alike.
+    pub(crate) fn unless_alike(fields: [(&'static str, bool); 3]) -> Result<(), Self> {
+        let differing = fields.into_iter().find(|(_, alike)| !alike);
+        differing.map_or(Ok(()), |(field, _)| Err(Self::Incompatible { field }))
+    }
+}
+
 impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -102,13 +102,30 @@ impl<B: AsRef<[u8]>> Grown<B> {
         self.mass as f64 / mass_of(0) as f64 / self.addresses().places()
     }
 
-    /// The prefixes of the entries that match all keys of an entry, its own among them: the shortest first, each length once.
-    pub(crate) fn known_less(&self, prefix: Prefix) -> Vec<Prefix> {
+    /// What a key of `prefix` counts at least; `count` says what those of a site do.
+    pub(crate) fn least_count(&self, prefix: Prefix, count: &impl Fn(&Site) -> u64) -> u64 {
+        match self.addresses().site(prefix) {
+            Some(site) => count(&site),
+            None => {
+                let [one, other] =
+                    prefix.continuations().map(|longer| self.least_count(longer, count));
+                one.min(other)
+            }
+        }
+    }
+
+    /// The prefixes of the entries that match all keys of an entry, its own among them, the shortest first and each length once: each with its
+    /// [`least_count`](Self::least_count). In this order a union makes up for the larger counts: what one lacks is not taken from what was added for another.
+    pub(crate) fn known_less(
+        &self,
+        prefix: Prefix,
+        count: &impl Fn(&Site) -> u64,
+    ) -> Vec<(Prefix, u64)> {
         let Some(site) = self.addresses().site(prefix) else { return Vec::new() };
         let mut all: Vec<_> = self.table.matches(&site).map(|entry| entry.prefix).collect();
         all.sort_by_key(|prefix| prefix.length);
         all.dedup_by_key(|prefix| prefix.length);
-        all
+        all.into_iter().map(|prefix| (prefix, self.least_count(prefix, count))).collect()
     }
 
     /// What the mass of the entries is, read from the table. O(buckets).

@@ -123,7 +123,7 @@ impl Notes {
         self.end = FIRST;
     }
 
-    /// The notes; they end early where bytes are none, which is never so after [`push`](Self::push).
+    /// The notes, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Note> {
         let (mut rest, mut end) = (&self.bytes[HEADER..], FIRST);
         std::iter::from_fn(move || {

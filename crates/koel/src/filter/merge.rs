@@ -86,16 +86,12 @@ impl<S: Store> CuckooFilter<S> {
         &self,
         other: &CuckooFilter<T>,
     ) -> Result<(), MergeError> {
-        let field = if !self.is_laid_out_like(other) {
-            "layout"
-        } else if self.body.table.geometry() != other.body.table.geometry() {
-            "size"
-        } else if self.hasher() != other.hasher() {
-            "hash"
-        } else {
-            return Ok(());
-        };
-        Err(MergeError::Incompatible { field })
+        let alike_in_size = self.body.table.geometry() == other.body.table.geometry();
+        MergeError::unless_alike([
+            ("layout", self.is_laid_out_like(other)),
+            ("size", alike_in_size),
+            ("hash", self.hasher() == other.hasher()),
+        ])
     }
 
     /// Whether entries of both filters can be seen under one layout: the one they have, or will have.

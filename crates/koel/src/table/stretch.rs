@@ -279,6 +279,11 @@ impl Stretch {
         Some(Site { prefix, spots })
     }
 
+    /// Whether the prefix of a site is too short to say which its other bucket is.
+    pub(crate) fn is_short(&self, site: &Site) -> bool {
+        site.spots[0] == site.spots[1] && self.other_base(&site.prefix) != site.prefix.base
+    }
+
     /// The bucket that `base` became for this prefix, if it is long enough to say.
     pub(crate) fn named_spot(&self, base: u64, prefix: &Prefix) -> Option<Spot> {
         let spot = self.spot(base, prefix.core, prefix.string);

@@ -59,22 +59,14 @@ impl<S: Store> CuckooFilter<S> {
 
     /// How many copies there are that every key of `prefix` would find.
     fn count_shorter(&self, prefix: Prefix) -> u64 {
-        let Some(grown) = &self.body.grown else { return 0 };
-        match grown.addresses().site(prefix) {
-            Some(site) => self.count_grown(grown, &site),
-            None => {
-                let [one, other] = prefix.continuations().map(|longer| self.count_shorter(longer));
-                one.min(other)
-            }
-        }
+        let grown = self.body.grown.as_ref();
+        grown.map_or(0, |it| it.least_count(prefix, &|site| self.count_grown(it, site)))
     }
 
-    /// An entry, and those that know less of its keys, the shortest first: each with what a key of it would count at least. In this order the larger counts are
-    /// made up for one after the other: what one lacks is not taken from what was added for another.
+    /// An entry with its count, and those that know less of its keys, the shortest first: each with what a key of it counts at least.
     fn matches_of(&self, prefix: Prefix, count: u64) -> Vec<(Prefix, u64)> {
         let Some(grown) = &self.body.grown else { return vec![(prefix, count)] };
-        let entries = grown.known_less(prefix).into_iter();
-        entries.map(|prefix| (prefix, self.count_shorter(prefix))).collect()
+        grown.known_less(prefix, &|site| self.count_grown(grown, site))
     }
 
     /// The addresses that both filters can be seen under, if one of them has grown at least.
@@ -136,15 +128,17 @@ impl CuckooFilter {
 
     /// Adds what is missing for every key of `prefix` to have a count of `wanted`: how much that was.
     fn raise(&mut self, prefix: Prefix, wanted: u64) -> Result<u64, Full> {
-        let missing = wanted.saturating_sub(self.count_shorter(prefix));
-        let missing = missing - self.shorten(prefix, missing);
+        let mut missing = wanted.saturating_sub(self.count_shorter(prefix));
+        if missing > 0 && self.shorten(prefix) {
+            missing -= 1;
+        }
         self.add_prefix(prefix, missing)?;
         Ok(missing)
     }
 
-    /// Makes entries that continue `prefix` forget what they know beyond it, at most so many: they stand for its keys too from then on. How many they were.
-    fn shorten(&mut self, prefix: Prefix, most: u64) -> u64 {
-        let Some(grown) = &mut self.body.grown else { return 0 };
+    /// Makes an entry that continues `prefix` forget what it knows beyond it: it stands for its keys too from then on. False if there is none.
+    fn shorten(&mut self, prefix: Prefix) -> bool {
+        let Some(grown) = &mut self.body.grown else { return false };
         let mut longer = None;
         grown.table().each_relative(prefix, &mut |entry| {
             let named = self.counters.get(grown.addresses().identity(&entry.prefix)) > 0;
@@ -153,9 +147,7 @@ impl CuckooFilter {
                 longer = Some(entry);
             }
         });
-        let Some(entry) = longer.filter(|_| most > 0) else { return 0 };
-        grown.shorten(&entry, prefix.length);
-        1
+        longer.inspect(|entry| grown.shorten(entry, prefix.length)).is_some()
     }
 
     /// Adds so many copies of an entry of another filter.
@@ -173,8 +165,7 @@ impl CuckooFilter {
                     .try_for_each(|it| self.add_prefix(it, left));
             };
             // Too short to say which its other bucket is: its continuations can.
-            let is_short = site.spots[0] == site.spots[1]
-                && grown.addresses().other_base(&prefix) != prefix.base;
+            let is_short = grown.addresses().is_short(&site);
             let equals = grown.table().matches(&site);
             let equals = equals.filter(|it| it.prefix.length == prefix.length).count() as u64;
             // Those that got a slot may be in a counter again, where both buckets are one.

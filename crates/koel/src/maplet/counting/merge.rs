@@ -7,7 +7,6 @@
 //! least: what an entry lacks is not taken from what was added for another.
 
 use alloc::collections::BTreeSet;
-use alloc::vec::Vec;
 
 use super::CountingFilter;
 use super::edit::has_largest;
@@ -65,16 +64,11 @@ impl CountingFilter {
 
     fn check_compatible<S: Store>(&self, other: &CountingFilter<S>) -> Result<(), MergeError> {
         let (ours, theirs) = (&self.maplet.body.table, &other.maplet.body.table);
-        let field = if self.layout() != other.layout() {
-            "layout"
-        } else if ours.geometry() != theirs.geometry() {
-            "size"
-        } else if self.hasher() != other.hasher() {
-            "hash"
-        } else {
-            return Ok(());
-        };
-        Err(MergeError::Incompatible { field })
+        MergeError::unless_alike([
+            ("layout", self.layout() == other.layout()),
+            ("size", ours.geometry() == theirs.geometry()),
+            ("hash", self.hasher() == other.hasher()),
+        ])
     }
 
     /// Adds the entries of a table as it was built: the sum of what was added.
@@ -135,7 +129,9 @@ impl CountingFilter {
                     .try_fold(0, saturating_sum)
             }
             Merge::Max => entries
-                .flat_map(|entry| other.matches_of(theirs, entry.prefix))
+                .flat_map(|entry| {
+                    theirs.known_less(entry.prefix, &|site| other.count_grown(theirs, site))
+                })
                 .map(|(prefix, count)| self.raise_to(prefix, count))
                 .try_fold(0, saturating_sum),
         }
@@ -154,14 +150,8 @@ impl CountingFilter {
 
     /// What every key of `prefix` would count.
     fn count_shorter(&self, prefix: Prefix) -> u64 {
-        let Some(grown) = &self.maplet.body.grown else { return 0 };
-        match grown.addresses().site(prefix) {
-            Some(site) => self.count_grown(grown, &site),
-            None => {
-                let [one, other] = prefix.continuations().map(|longer| self.count_shorter(longer));
-                one.min(other)
-            }
-        }
+        let grown = self.maplet.body.grown.as_ref();
+        grown.map_or(0, |it| it.least_count(prefix, &|site| self.count_grown(it, site)))
     }
 
     /// Makes the entry with the largest count of those that continue `prefix` forget what it knows beyond it, with its counter: its count, 0 if there is none.
@@ -203,8 +193,7 @@ impl CountingFilter {
                 return self.raise(&held, times).map(drop);
             }
             // Too short to say which its other bucket is: its continuations can.
-            let is_short =
-                site.spots[0] == site.spots[1] && addresses.other_base(&prefix) != prefix.base;
+            let is_short = addresses.is_short(&site);
             let pinned = (self.counters.len() > 0).then_some(&has_largest as &EntryTest<'_>);
             if self.maplet.place_grown(&site, in_slot, pinned) {
                 if let Some(held) = self.held_at_site(&site) {
@@ -254,15 +243,6 @@ impl<S: Store> CountingFilter<S> {
         let counted = self.counted(count, identity);
         let tells = counted > 0 && told.insert(identity);
         count.saturating_add(if tells { counted } else { 0 })
-    }
-
-    /// The prefixes of the entries that match all keys of this one, the shortest first, each with what those count at least.
-    fn matches_of(&self, grown: &Grown<S::Buckets>, prefix: Prefix) -> Vec<(Prefix, u64)> {
-        let count = |prefix| {
-            let site = grown.addresses().site(prefix);
-            (prefix, site.map_or(0, |site| self.count_grown(grown, &site)))
-        };
-        grown.known_less(prefix).into_iter().map(count).collect()
     }
 }
 
