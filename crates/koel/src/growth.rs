@@ -333,14 +333,13 @@ impl Grown<Buffer> {
         true
     }
 
-    /// An empty table of the same kind that `entries` fill to its design load, or to `slack` times as much room.
-    pub(crate) fn emptied(&self, entries: u64, slack: f64) -> Option<Self> {
+    /// The smallest table of the same kind that is to hold so many entries, empty; `None` where that is no smaller than this one.
+    pub(crate) fn smaller(&self, entries: u64) -> Option<Self> {
         let (base, layout) = (self.addresses().base(), self.table.layout());
         let marked = self.addresses().marked();
         let mut level = 0;
         let fits = |level: u32, split: u64| {
-            let limit = design_limit(layout.codec(), split, base.buckets() << level);
-            entries as f64 * slack <= limit as f64
+            entries <= design_limit(layout.codec(), split, base.buckets() << level)
         };
         while !fits(level + 1, 0) {
             level += 1;
@@ -351,6 +350,9 @@ impl Grown<Buffer> {
             (0..whole).step_by(usize::try_from(step).ok()?).find(|&split| fits(level, split));
         let (level, split) = split.map_or((level + 1, 0), |split| (level, split));
         let addresses = Stretch::new(base.clone(), marked, level, split);
+        if addresses.buckets() >= self.buckets() {
+            return None;
+        }
         Some(Self::new(Table::stretched(addresses, layout)?, 0))
     }
 

@@ -2,15 +2,10 @@
 
 use crate::CuckooFilter;
 use crate::body::Body;
-use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
 use crate::growth::{self, Grown};
 use crate::placement::Search;
-use crate::table::{Exceptions, Prefix, Put};
-
-/// How much more room than the entries need is tried, step by step, when a filter shrinks.
-const SHRINKING_SLACKS: [f64; 4] = [1.01, 1.03, 1.06, 1.12];
 
 impl CuckooFilter {
     /// Lets the filter grow from now on, whatever it was built as: an [`insert`](Self::insert) that finds it full makes it larger. Any number of keys may then have a counter
@@ -50,56 +45,22 @@ impl CuckooFilter {
     /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
     /// memory of both for a while; where the entries do not fit, nothing changes. O(buckets).
     pub fn shrink_to_fit(&mut self) {
-        for slack in SHRINKING_SLACKS {
-            let Some(grown) = &self.body.grown else { return };
-            let Some(smaller) = grown.emptied(self.entries, slack) else { return };
-            if smaller.buckets() >= grown.buckets() {
-                return;
-            }
-            if let Some(smaller) = self.moved_to(smaller) {
-                *self = smaller;
-                return;
-            }
-        }
-    }
-
-    /// This filter with all its entries and counters in another table; `None` where they do not fit.
-    fn moved_to(&self, table: Grown<Buffer>) -> Option<Self> {
-        let from = self.body.grown.as_ref()?;
-        let mut moved = Self {
+        let Some(grown) = &self.body.grown else { return };
+        let Some(table) = grown.smaller(self.entries) else { return };
+        let mut smaller = Self {
             body: Body::grown(&self.body.table, table),
             counters: Counters::default(),
             search: Search::default(),
             entries: 0,
+            distinct: 0,
             ..*self
         };
-        for bucket in 0..from.buckets() {
-            for entry in from.table().entries_of(bucket) {
-                moved.place_prefix(entry.prefix)?;
-            }
+        let moved = grown.table().distinct_entries().try_for_each(|entry| {
+            smaller.add_prefix(entry.prefix, self.count_entry(grown, &entry))
+        });
+        if moved.is_ok() && smaller.buckets() < self.buckets() {
+            *self = smaller;
         }
-        for (identity, count) in self.counters.iter() {
-            let prefix = from.addresses().named(identity)?;
-            moved.counters.add_all(moved.kept_name(prefix)?, count);
-        }
-        Some(moved)
-    }
-
-    /// Gives an entry a slot in the table as it is; `None` where there is none.
-    fn place_prefix(&mut self, prefix: Prefix) -> Option<()> {
-        let grown = self.body.grown.as_mut()?;
-        let site = grown.addresses().site(prefix)?;
-        let found = grown.put(&site, 0, u64::MAX) == Put::Done
-            || grown.make_room(&mut self.search, &site, 0, Exceptions::default()).is_some();
-        found.then(|| self.entries += 1)
-    }
-
-    /// The name of an entry after it was moved to this table, where it may have forgotten bits: that of its longest match.
-    fn kept_name(&self, prefix: Prefix) -> Option<u64> {
-        let grown = self.body.grown.as_ref()?;
-        let site = grown.addresses().site(prefix)?;
-        let kept = grown.table().matches(&site).max_by_key(|entry| entry.prefix.length)?;
-        Some(grown.addresses().identity(&kept.prefix))
     }
 
     /// Leaves the table that the filter was built with, for one that grows: the first time, every bucket is rewritten.

@@ -3,11 +3,12 @@
 //! The rules are those of a filter that has grown, without counters: every pair has a slot. Removing and replacing take the longest match of the value, so that each
 //! other pair still has an entry of its own.
 
+use crate::body::Body;
 use crate::error::Full;
 use crate::growth::Grown;
 use crate::layout::SLOTS;
 use crate::maplet::Maplet;
-use crate::placement::Ways;
+use crate::placement::{Search, Ways};
 use crate::table::{Candidates, EntryTest, Exceptions, Match, Prefix, Put, Site, Stretch};
 
 impl<B: AsRef<[u8]>> Grown<B> {
@@ -117,6 +118,41 @@ impl Maplet {
         });
         self.entries += twins;
         done
+    }
+
+    /// Gives back the memory that the entries do not need, down to the size that the maplet was built with. Builds the smaller table beside this one, so it takes the
+    /// memory of both for a while; where the entries do not fit, nothing changes. O(buckets).
+    pub fn shrink_to_fit(&mut self) {
+        let Some(grown) = &self.body.grown else { return };
+        let Some(mut smaller) = self.smaller() else { return };
+        let layout = self.layout();
+        let moved = (0..grown.buckets())
+            .flat_map(|bucket| grown.table().entries_of(bucket))
+            .all(|entry| smaller.add_prefix(entry.prefix, layout.value_of(entry.slot)));
+        if moved && smaller.slots() < self.slots() {
+            *self = Self { len: self.len, ..smaller };
+        }
+    }
+
+    /// An empty maplet like this one with room for its entries, where that is a smaller one.
+    pub(super) fn smaller(&self) -> Option<Self> {
+        let table = self.body.grown.as_ref()?.smaller(self.entries)?;
+        let (body, search) = (Body::grown(&self.body.table, table), Search::default());
+        Some(Self { body, search, len: 0, entries: 0, ..*self })
+    }
+
+    /// Adds an entry of another maplet; false, and it may have grown, where there is no room.
+    fn add_prefix(&mut self, prefix: Prefix, value: u64) -> bool {
+        loop {
+            let site = self.body.grown.as_ref().and_then(|grown| grown.addresses().site(prefix));
+            let Some(site) = site else { return false };
+            if self.place_grown(&site, value, None) {
+                return true;
+            }
+            if !(self.is_hopeful() && self.split(&mut |_, _| {})) {
+                return false;
+            }
+        }
     }
 
     /// Makes one pair of the key and `old` one of the key and `new`.

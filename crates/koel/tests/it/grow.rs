@@ -241,7 +241,7 @@ fn room_is_made_at_once_and_given_back() {
             assert!(filter.remove_hash(hash));
         }
         filter.shrink_to_fit();
-        assert!(filter.size_in_bytes() < reserved / 7, "{filter:?}");
+        assert!(filter.size_in_bytes() < reserved / 8, "{filter:?}");
         assert!(keys::hashes(1, 10_000).all(|hash| filter.contains_hash(hash)));
         filter.verify().unwrap();
         assert!(measured_rate(&filter).0 < 0.001_35);

@@ -150,8 +150,8 @@ impl CuckooFilter {
         longer.inspect(|entry| grown.shorten(entry, prefix.length)).is_some()
     }
 
-    /// Adds so many copies of an entry of another filter.
-    fn add_prefix(&mut self, prefix: Prefix, times: u64) -> Result<(), Full> {
+    /// Adds so many copies of an entry of another filter, which may grow by that.
+    pub(in crate::filter) fn add_prefix(&mut self, prefix: Prefix, times: u64) -> Result<(), Full> {
         if times == 0 {
             return Ok(());
         }

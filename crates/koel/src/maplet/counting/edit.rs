@@ -1,4 +1,4 @@
-//! Changing a counting filter: insert, add, remove, clear.
+//! Changing a counting filter: insert, add, remove, clear, shrink.
 //!
 //! What fits into the slot stays in the slot; from the largest value on, the counter of the entry goes up, and a removal takes from it first.
 //!
@@ -9,13 +9,13 @@
 use core::ops::Range;
 
 use super::{At, CountingFilter, Held};
-use crate::Key;
 use crate::blocks::{copies_of, each_hash, hashes_of};
 use crate::buffer::Buffer;
-use crate::counters::ReadCounters;
+use crate::counters::{Counters, ReadCounters};
 use crate::error::Full;
 use crate::growth::leave_to_both;
 use crate::table::{EntryTest, Match, Prefix, Site, Stretch, Table};
+use crate::{Key, Merge};
 
 impl CountingFilter {
     /// Counts `key` once more: its count now. O(1) for a key that is in; at most 4096 slots are looked at for a new one.
@@ -92,6 +92,18 @@ impl CountingFilter {
         }
         self.len = self.len.saturating_sub(1);
         true
+    }
+
+    /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
+    /// memory of both for a while; where the entries do not fit, nothing changes. O(buckets).
+    pub fn shrink_to_fit(&mut self) {
+        let Some(grown) = &self.maplet.body.grown else { return };
+        let Some(maplet) = self.maplet.smaller() else { return };
+        let mut smaller = Self { maplet, counters: Counters::default(), len: self.len };
+        let moved = smaller.add_grown(self, grown, Merge::Sum).is_ok();
+        if moved && smaller.maplet.slots() < self.maplet.slots() {
+            *self = smaller;
+        }
     }
 
     /// Forgets every key. The size stays.

@@ -105,7 +105,7 @@ impl CountingFilter {
     }
 
     /// Adds the entries of a table that has grown: the sum of what was added.
-    fn add_grown<S: Store>(
+    pub(super) fn add_grown<S: Store>(
         &mut self,
         other: &CountingFilter<S>,
         theirs: &Grown<S::Buckets>,

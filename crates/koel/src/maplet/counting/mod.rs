@@ -48,7 +48,7 @@ pub use builder::CountingBuilder;
 ///
 /// # Or a `CuckooFilter`?
 /// That one counts too, with a slot for the second copy of a key and a counter of some 25 bytes from the third on. Where fewer than one key in 18 comes a third time it is
-/// smaller; where more do, this one is, and an insert takes less time. This one has no copies in its slots, and cannot be shrunk.
+/// smaller; where more do, this one is, and an insert takes less time. This one has no copies in its slots.
 ///
 /// # What it does not do
 /// It does not hold the keys, so it cannot list them. **Remove only what was inserted**: removing an absent key takes, with the probability of a false positive, one from

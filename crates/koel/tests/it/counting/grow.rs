@@ -60,9 +60,20 @@ fn no_count_is_too_low_while_keys_come_and_go() {
             (0..exact[i]).for_each(|_| assert!(filter.remove_hash(hash), "{filter:?}"));
             exact[i] = 0;
         }
-        assert_eq!(low(&filter, &exact), 0, "{filter:?}");
-        assert_eq!(filter.len(), exact.iter().sum::<u64>());
-        assert_eq!(filter.verify(), Ok(()));
+        let before = filter.load_factor();
+        for is_shrunk in [false, true] {
+            assert_eq!(low(&filter, &exact), 0, "{filter:?}");
+            assert_eq!(filter.len(), exact.iter().sum::<u64>());
+            assert_eq!(filter.verify(), Ok(()));
+            println!("{before} {filter:?}");
+            assert!(!is_shrunk || filter.load_factor() > 1.6 * before, "{before} {filter:?}");
+            filter.shrink_to_fit();
+        }
+        // What is left goes too.
+        for (&hash, &count) in hashes.iter().zip(&exact) {
+            (0..count).for_each(|_| assert!(filter.remove_hash(hash), "{filter:?}"));
+        }
+        assert!(filter.is_empty());
     }
 }
 
