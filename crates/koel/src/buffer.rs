@@ -40,6 +40,16 @@ enum Memory {
     },
 }
 
+impl Memory {
+    fn into_heap(self) -> Vec<u8> {
+        match self {
+            Self::Heap(bytes) => bytes,
+            #[cfg(feature = "huge-pages")]
+            Self::Mapped { map, len } => map[..len].to_vec(),
+        }
+    }
+}
+
 impl Buffer {
     /// So many zeros.
     ///
@@ -74,11 +84,7 @@ impl Buffer {
             *self = grown;
             return;
         }
-        let mut bytes = match mem::take(self).0 {
-            Memory::Heap(bytes) => bytes,
-            #[cfg(feature = "huge-pages")]
-            Memory::Mapped { map, len } => map[..len].to_vec(),
-        };
+        let mut bytes = mem::take(self).0.into_heap();
         if len > bytes.capacity() {
             bytes.reserve_exact(len + len / 32 - bytes.len());
         }
