@@ -69,6 +69,7 @@ fn exercise(filter: &mut CountingFilter, seed: u64, operations: u32) {
                 }
             }
             _ if choice % 16 == 7 => merge_with_itself(filter, hash),
+            _ if choice % 32 == 15 => filter.shrink_to_fit(),
             _ => *filter = CountingFilter::from_bytes(&filter.to_bytes()).expect("its own bytes"),
         }
     }

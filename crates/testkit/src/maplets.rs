@@ -83,6 +83,7 @@ fn exercise(maplet: &mut Maplet, seed: u64, operations: u32) {
                     *old = value;
                 }
             }
+            _ if choice % 16 == 7 => maplet.shrink_to_fit(),
             _ => *maplet = Maplet::from_bytes(&maplet.to_bytes()).expect("its own bytes"),
         }
     }
