@@ -78,9 +78,10 @@ impl Maplet {
         {}
     }
 
-    /// Whether splitting buckets can help where no room was found.
-    pub(super) fn is_hopeful(&self) -> bool {
-        self.body.grown.as_ref().is_some_and(|grown| grown.is_hopeful(self.entries))
+    /// Splits the next chunk because no room was found, if that can help.
+    pub(super) fn split_for_room(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) -> bool {
+        let hopeful = self.body.grown.as_ref().is_some_and(|grown| grown.is_hopeful(self.entries));
+        hopeful && self.split(doubled)
     }
 
     pub(super) fn out_of_slots(&self) -> Full {
@@ -105,11 +106,11 @@ impl Maplet {
             let buckets = if home == other { 1 } else { 2 };
             return Err(Full::Values { held: buckets * SLOTS as u64 });
         }
-        if self.is_hopeful() && self.split(doubled) { Ok(()) } else { Err(self.out_of_slots()) }
+        if self.split_for_room(doubled) { Ok(()) } else { Err(self.out_of_slots()) }
     }
 
     /// Splits the next chunk of buckets; false where the table is as large as can be.
-    pub(super) fn split(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) -> bool {
+    fn split(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) -> bool {
         let Some(grown) = &mut self.body.grown else { return false };
         let mut twins = 0;
         let done = grown.split(|addresses, void| {
@@ -149,7 +150,7 @@ impl Maplet {
             if self.place_grown(&site, value, None) {
                 return true;
             }
-            if !(self.is_hopeful() && self.split(&mut |_, _| {})) {
+            if !self.split_for_room(&mut |_, _| {}) {
                 return false;
             }
         }

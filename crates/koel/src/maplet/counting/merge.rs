@@ -16,7 +16,7 @@ use crate::error::{Full, MergeError};
 use crate::geometry::Place;
 use crate::growth::{Grown, leave_to_both};
 use crate::store::Store;
-use crate::table::{EntryTest, Match, Prefix, Stretch};
+use crate::table::{EntryTest, Match, Prefix};
 
 impl CountingFilter {
     /// Adds the keys of `other` to this filter, each with its count: the sum of both, or the larger one. `other` may be a view, which is verified first. A filter that
@@ -225,8 +225,7 @@ impl CountingFilter {
     /// Splits the next chunk because no room was found, if that can help.
     fn split_for_room(&mut self) -> bool {
         let counters = &mut self.counters;
-        let doubled = &mut |addresses: &Stretch, void| leave_to_both(counters, addresses, void);
-        self.maplet.is_hopeful() && self.maplet.split(doubled)
+        self.maplet.split_for_room(&mut |addresses, void| leave_to_both(counters, addresses, void))
     }
 }
 
