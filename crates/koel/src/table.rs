@@ -141,10 +141,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         Pair::new::<SORTED>(&self.lanes, words, bits[0] == bits[1], slot)
     }
 
-    /// Asks the memory for the bucket that starts at bit `bit`.
+    /// Asks the memory for the bucket that starts at bit `bit`, which may end in another cache line.
     #[inline(always)]
     fn prefetch(&self, bit: u64) {
-        prefetch(self.bytes.as_ref(), byte_index(bit / 8));
+        let last = bit + self.lanes.bucket_bits() - 1;
+        for bit in [bit, last] {
+            prefetch(self.bytes.as_ref(), byte_index(bit / 8));
+        }
     }
 
     /// The decoded bucket.

@@ -105,14 +105,6 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
                 self.prefetch(bit);
             }
         }
-        // Half of the widest buckets end in another cache line than they start in.
-        if self.lanes.form() == Form::Quad {
-            for i in first..first + GROUP {
-                for bit in places.bits(i) {
-                    self.prefetch(bit + self.lanes.bucket_bits() - 1);
-                }
-            }
-        }
     }
 }
 
