@@ -124,7 +124,17 @@ impl Inputs {
         stdout: Stdout,
         mut take: impl FnMut(&[&[u8]]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.each_until(label, stdout, |keys| take(keys).map(|()| false))
+        self.walk(label, stdout, |keys, _| take(keys).map(|()| false))
+    }
+
+    /// The same, each group with the share of all bytes that was read by then, where that is known.
+    pub(crate) fn each_with_share(
+        &self,
+        label: &'static str,
+        stdout: Stdout,
+        mut take: impl FnMut(&[&[u8]], Option<f64>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.walk(label, stdout, |keys, share| take(keys, share).map(|()| false))
     }
 
     /// Hands groups of keys to `take` until it returns true.
@@ -134,6 +144,15 @@ impl Inputs {
         stdout: Stdout,
         mut take: impl FnMut(&[&[u8]]) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
+        self.walk(label, stdout, |keys, _| take(keys))
+    }
+
+    fn walk(
+        &self,
+        label: &'static str,
+        stdout: Stdout,
+        mut take: impl FnMut(&[&[u8]], Option<f64>) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
         let progress = Progress::start(label, self.bytes(), stdout);
         for source in &self.sources {
             let mut keys = Keys::new(source.open(&progress)?, self.terminator);
@@ -142,7 +161,7 @@ impl Inputs {
                 if group.is_empty() {
                     break;
                 }
-                if take(&group)? {
+                if take(&group, progress.share())? {
                     return Ok(());
                 }
             }

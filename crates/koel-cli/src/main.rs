@@ -20,6 +20,7 @@ mod lines;
 mod output;
 mod progress;
 mod quantity;
+mod room;
 mod sizing;
 
 use std::process::ExitCode;

@@ -45,6 +45,11 @@ impl Progress {
         Metered { stream, bar: self.bar.clone() }
     }
 
+    /// The share of all bytes that are done, where it is known how many there are.
+    pub(crate) fn share(&self) -> Option<f64> {
+        self.bar.length().map(|total| self.bar.position() as f64 / total.max(1) as f64)
+    }
+
     /// Moves the bar by so many bytes.
     pub(crate) fn advance(&self, bytes: u64) {
         self.bar.inc(bytes);

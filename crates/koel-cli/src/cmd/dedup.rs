@@ -1,7 +1,7 @@
 //! `koel dedup`: each line once, in the order of first appearance, in bounded memory.
 //!
 //! `sort -u` loses the order and `awk '!seen[$0]++'` keeps every line in memory; this keeps some 30 bits for each different one in a filter that grows with
-//! them, or 23 in one built for `--keys`. The price is a known, small number of lines wrongly dropped, which is printed at the end. Nothing is ever printed twice.
+//! them, or 23 in one built for `--keys`. It grows ahead of them (`room.rs`), which makes it two to three times as fast. The price is a known, small number of lines wrongly dropped, which is printed at the end. Nothing is ever printed twice.
 //! Cost: one hash and one insert per line; memory: the filter. Below an error rate of about 1e-7 a filter cannot grow: then the lines are counted first.
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ use crate::input::InputArgs;
 use crate::output::{self, Lines};
 use crate::progress::Stdout;
 use crate::quantity::{self, grouped};
+use crate::room::Room;
 use crate::sizing::ShapeArgs;
 
 #[derive(Debug, clap::Args)]
@@ -50,8 +51,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => args.shape.build_for(&mut inputs, args.fpr)?,
     };
     let (mut read, mut wrong) = (0, 0.0);
-    let mut out = Lines::new();
-    let whole = inputs.each("deduplicating", Stdout::Busy, |lines| {
+    let (mut out, mut room) = (Lines::new(), Room::default());
+    let whole = inputs.each_with_share("deduplicating", Stdout::Busy, |lines, share| {
+        room.make(&mut filter, lines.len() as u64, share);
         let mut new = vec![false; lines.len()];
         let before = filter.false_positive_rate();
         let added = filter.insert_unique_many(lines, &mut new);
