@@ -48,6 +48,9 @@ pub(crate) use stretch::{Prefix, Site, Spot, Stretch};
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
 
+/// Bytes from the start of a wide bucket on that are there.
+const WIDE: usize = 8 + PADDING;
+
 /// Bytes of a table of `buckets` buckets; `None` where no machine could address them.
 pub(crate) fn table_bytes(layout: Layout, buckets: u64) -> Option<usize> {
     let bits = buckets.checked_mul(u64::from(layout.bucket_bits()))?;
@@ -227,7 +230,14 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The halves of the wide bucket that starts at bit `bit`, each beside its nibbles.
     #[inline(always)]
     fn halves_at<const SORTED: bool>(&self, bit: u64) -> [(u64, u64); 2] {
-        self.lanes.halves::<SORTED>(|offset| self.load_at::<u64, true>(bit + offset))
+        let (byte, shift) = position::<u128, SORTED>(bit);
+        // One look at how long the table is. A wide bucket has more than 8 of these bytes, and the padding 16.
+        let bytes: &[u8; WIDE] =
+            self.bytes.as_ref()[byte..byte + WIDE].try_into().expect("a range of so many bytes");
+        self.lanes.halves::<SORTED>(|offset| {
+            let bit = u64::from(shift) + offset;
+            u64::read(bytes, byte_index(bit / 8) % (WIDE - 8)) >> shift_of(bit)
+        })
     }
 
     /// The halves of a wide bucket, each beside its nibbles.

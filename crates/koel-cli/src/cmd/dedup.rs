@@ -21,8 +21,8 @@ use crate::sizing::ShapeArgs;
 Lines go to standard output, the figures at the end to standard error: how many lines were read, printed
 and dropped, and how many of them are expected to be dropped wrongly (a smaller --fpr means fewer).
 Everything is read once. Without --keys the filter grows with the different lines, and keeps the error rate up to a
-billion of them; --prefer fast takes 0.6 of the time and a fifth more memory then; with --keys it is smaller, and
-several times as fast. Below an error rate of 1e-7 a filter cannot grow: without --keys files are read twice then, and
+billion of them; --prefer fast takes 0.7 of the time and a sixth more memory then; with --keys it is smaller, and
+twice as fast. Below an error rate of 1e-7 a filter cannot grow: without --keys files are read twice then, and
 a pipe is copied to TMPDIR.
 
 Examples:
