@@ -65,7 +65,6 @@ fn no_count_is_too_low_while_keys_come_and_go() {
             assert_eq!(low(&filter, &exact), 0, "{filter:?}");
             assert_eq!(filter.len(), exact.iter().sum::<u64>());
             assert_eq!(filter.verify(), Ok(()));
-            println!("{before} {filter:?}");
             assert!(!is_shrunk || filter.load_factor() > 1.6 * before, "{before} {filter:?}");
             filter.shrink_to_fit();
         }
