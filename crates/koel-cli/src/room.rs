@@ -28,8 +28,10 @@ impl Room {
         }
         let expected = share.map_or(held + held / 8, |share| quantity::to_u64(held as f64 / share));
         self.until = expected.clamp(held + coming, 2 * held + coming);
-        // Where there are no addresses for so many, the insert that needs them says so.
-        let _ = filter.reserve(self.until - held);
+        if filter.reserve(self.until - held).is_err() {
+            // No addresses for so many: the insert that needs them says so.
+            self.until = u64::MAX;
+        }
     }
 }
 
