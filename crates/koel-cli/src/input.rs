@@ -124,30 +124,11 @@ impl Inputs {
         stdout: Stdout,
         mut take: impl FnMut(&[&[u8]]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.walk(label, stdout, |keys, _| take(keys).map(|()| false))
+        self.each_until(label, stdout, |keys, _| take(keys).map(|()| false))
     }
 
-    /// The same, each group with the share of all bytes that was read by then, where that is known.
-    pub(crate) fn each_with_share(
-        &self,
-        label: &'static str,
-        stdout: Stdout,
-        mut take: impl FnMut(&[&[u8]], Option<f64>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.walk(label, stdout, |keys, share| take(keys, share).map(|()| false))
-    }
-
-    /// Hands groups of keys to `take` until it returns true.
+    /// Hands groups of keys to `take` until it returns true, each with the share of all bytes that was read by then, where that is known.
     pub(crate) fn each_until(
-        &self,
-        label: &'static str,
-        stdout: Stdout,
-        mut take: impl FnMut(&[&[u8]]) -> Result<bool, Failure>,
-    ) -> Result<(), Failure> {
-        self.walk(label, stdout, |keys, _| take(keys))
-    }
-
-    fn walk(
         &self,
         label: &'static str,
         stdout: Stdout,

@@ -4,7 +4,7 @@
 //! input that was read: as much for each byte as so far. Only a filter that is thrown away afterwards should have such room: in a file it would be bytes without
 //! keys.
 //!
-//! The bound: less than twice the room that the entries need, whatever comes. Cost: a division for each group of keys.
+//! The bound: at most twice the room that the entries need, and that of the keys about to come, whatever follows. Cost: a comparison for each group of keys.
 #![forbid(unsafe_code)]
 
 use koel::CuckooFilter;

@@ -48,8 +48,8 @@ pub(crate) use stretch::{Prefix, Site, Spot, Stretch};
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
 
-/// Bytes from the start of a wide bucket on that are there.
-const WIDE: usize = 8 + PADDING;
+/// So many bytes from the one that a wide bucket starts in are in the table: it has more than 8 itself, and the padding follows.
+const WIDE_BYTES: usize = 8 + PADDING;
 
 /// Bytes of a table of `buckets` buckets; `None` where no machine could address them.
 pub(crate) fn table_bytes(layout: Layout, buckets: u64) -> Option<usize> {
@@ -231,12 +231,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(always)]
     fn halves_at<const SORTED: bool>(&self, bit: u64) -> [(u64, u64); 2] {
         let (byte, shift) = position::<u128, SORTED>(bit);
-        // One look at how long the table is. A wide bucket has more than 8 of these bytes, and the padding 16.
-        let bytes: &[u8; WIDE] =
-            self.bytes.as_ref()[byte..byte + WIDE].try_into().expect("a range of so many bytes");
+        let range = byte..byte + WIDE_BYTES;
+        let bytes: &[u8; WIDE_BYTES] =
+            self.bytes.as_ref()[range].try_into().expect("a range of so many bytes");
         self.lanes.halves::<SORTED>(|offset| {
             let bit = u64::from(shift) + offset;
-            u64::read(bytes, byte_index(bit / 8) % (WIDE - 8)) >> shift_of(bit)
+            // The remainder is the number itself, of a bit among 128, and says so to the compiler: one check of the table's length is enough for all parts.
+            u64::read(bytes, byte_index(bit / 8) % (WIDE_BYTES - 8)) >> shift_of(bit)
         })
     }
 

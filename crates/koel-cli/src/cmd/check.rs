@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = Lines::new();
     let mut selected: u64 = 0;
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
-    inputs.each_until("checking", busy, |lines| {
+    inputs.each_until("checking", busy, |lines, _| {
         known.resize(lines.len(), false);
         filter.contains_many(lines, &mut known);
         if args.url {

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let (mut read, mut wrong) = (0, 0.0);
     let (mut out, mut room) = (Lines::new(), Room::default());
-    let whole = inputs.each_with_share("deduplicating", Stdout::Busy, |lines, share| {
+    let whole = inputs.each_until("deduplicating", Stdout::Busy, |lines, share| {
         room.make(&mut filter, lines.len() as u64, share);
         let mut new = vec![false; lines.len()];
         let before = filter.false_positive_rate();
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         read += lines.len() as u64;
         let printed = new.iter().filter(|&&new| new).count();
         wrong += wrongly_dropped(printed, [before, filter.false_positive_rate()]);
-        Ok(())
+        Ok(false)
     });
     out.finish()?;
     whole?;
