@@ -16,7 +16,10 @@ use super::{Codec, Layout, Register, SLOTS, WIDE_SLOT_BITS, Word};
 use crate::geometry::CORE_BITS;
 use prefix::Prefixes;
 
-/// The masks of a layout.
+/// The lower two of four nibbles, in each of two registers.
+const LOW_PAIR: u128 = 0xff | 0xff << u64::BITS;
+
+/// The masks of a layout: of registers of 64 bits for two of them, so that the vector unit reads both at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lanes {
     form: Form,
@@ -24,8 +27,9 @@ pub(crate) struct Lanes {
     width: u32,
     /// The lowest bit of every lane.
     ones: u128,
-    /// The highest bit of every lane.
+    /// The highest bit of every lane, and all below it.
     tops: u128,
+    below: u128,
     /// Where sums of lanes are gathered: the lowest bit of the last lane, or of the first where lanes are registers of their own.
     sum: u32,
     /// The low bits of that lane, which hold a count.
@@ -94,7 +98,10 @@ impl Lanes {
         let cut = if sorted { LOW_BITS } else { 0 };
         let width = layout.slot_bits() - cut;
         let form = Form::of(layout);
-        let ones = (0..lanes).fold(0, |ones, _| ones << width | 1);
+        // Registers of 64 bits are worked on two at a time: the masks are there for each.
+        let is_narrow = lanes == 2 || matches!(form, Form::Plain | Form::Sorted);
+        let twice = |mask: u128| if is_narrow { mask | mask << u64::BITS } else { mask };
+        let ones = twice((0..lanes).fold(0, |ones, _| ones << width | 1));
         let sum = (lanes - 1) * width;
         let fingerprint = low_ones(layout.fingerprint_bits() - cut);
         Self {
@@ -103,10 +110,11 @@ impl Lanes {
             width,
             ones,
             tops: ones << (width - 1),
+            below: (ones << (width - 1)) - ones,
             sum,
             count: 7 << sum,
             fingerprints: ones * fingerprint,
-            even_nibbles: 0xf | 0xf << (2 * width % u128::BITS),
+            even_nibbles: twice(0xf | 0xf << (2 * width % u128::BITS)),
             bucket: u128::MAX >> u128::BITS.saturating_sub(layout.bucket_bits()),
             // A marked fingerprint has its mark there.
             core_in_lane: layout.fingerprint_bits() >= CORE_BITS + cut,
@@ -176,14 +184,14 @@ impl Lanes {
     #[inline(always)]
     fn nonzero<R: Register>(&self, word: R) -> R {
         let tops = R::truncate(self.tops);
-        let below = R::truncate(self.tops - self.ones);
+        let below = R::truncate(self.below);
         (((word & below) + below) | word) & tops
     }
 
     /// Four nibbles, each at the low end of a lane.
     #[inline(always)]
     fn spread<R: Register>(&self, nibbles: R) -> R {
-        let pairs = (nibbles & R::truncate(0xff)) | ((nibbles >> 8) << (2 * self.width));
+        let pairs = (nibbles & R::truncate(LOW_PAIR)) | ((nibbles >> 8) << (2 * self.width));
         let even = R::truncate(self.even_nibbles);
         (pairs & even) | (((pairs >> 4) & even) << self.width)
     }

@@ -66,7 +66,7 @@ impl Register for u128 {
 impl Register for u64x2 {
     #[inline]
     fn truncate(wide: u128) -> Self {
-        Self::splat(u64::truncate(wide))
+        Self::new([u64::truncate(wide), u64::truncate(wide >> u64::BITS)])
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! Of the field and the key's, exclusive-or gives x. The lowest bit of x tells how many bits agree, and the highest one of the field how many are known. With
 //! `x ^ (x - 1)`, all ones up to the lowest bit of x, a match is one comparison: `x ^ (x - 1) >= field`. The guard is a bit above the field that
-//! x always has, so that nothing is borrowed from the next lane; the comparison subtracts from the bit above it.
+//! x always has, so that nothing is borrowed from the next lane; the comparison subtracts from the highest bit of the core, and so leaves it there where the lane matches. Where
+//! cores differ, a sum sets the same bit of another word.
 
 use wide::u64x2;
 
@@ -23,12 +24,13 @@ pub(super) struct Prefixes {
     unit: u128,
     /// The bit above the field.
     guard: u128,
-    /// The highest bit of the fingerprint.
+    /// The highest bit of the fingerprint, which is the core's, and all bits of the lane below it.
     top: u128,
-    /// How far the highest bit of the lane is above that.
-    above: u32,
-    /// The bits that a match has in common with the key, whatever it knows: those of the core.
+    below: u128,
+    /// The core without its highest bit: what a match has in common with the key besides, whatever it knows.
     core: u128,
+    /// How far the highest bit of the lane is above that of the fingerprint.
+    above: u32,
 }
 
 impl Prefixes {
@@ -40,31 +42,41 @@ impl Prefixes {
         width: u32,
     ) -> Self {
         let [top, guard, unit] = marked.edges().map(|bit| ones << (bit - cut));
-        let field = guard - unit;
-        let fingerprint_bits = fingerprint_bits - cut;
-        let core = (ones * super::low_ones(fingerprint_bits)) & !field;
-        Self { field, unit, guard, top, above: width - fingerprint_bits, core }
+        let (field, below) = (guard - unit, top - ones);
+        Self {
+            field,
+            unit,
+            guard,
+            top,
+            below,
+            core: below & !field,
+            above: width - (fingerprint_bits - cut),
+        }
     }
 }
 
 impl Lanes {
-    /// The top bit of every lane that does not match the key of `pattern`, which is the longest fingerprint of a key.
+    /// The highest bit of the fingerprint of every lane that matches the key of `pattern`, which is the longest fingerprint of a key.
     #[inline(always)]
-    fn unlike<R: Register, const SORTED: bool>(
+    fn like<R: Register, const SORTED: bool>(
         &self,
         (word, nibbles): (R, R),
         pattern: Pattern<R>,
     ) -> R {
         let prefixes = &self.prefixes;
-        let (field, guard) = (R::truncate(prefixes.field), R::truncate(prefixes.guard));
-        let top = R::truncate(prefixes.top);
+        let (field, top) = (R::truncate(prefixes.field), R::truncate(prefixes.top));
+        let below = R::truncate(prefixes.below);
         let x = word ^ pattern.lanes;
         let core = x & R::truncate(prefixes.core);
-        let core = if SORTED { core | (self.spread(nibbles) ^ pattern.nibbles) } else { core };
-        let x = (x & field) | guard;
+        let others = if SORTED {
+            let nibbles = self.spread(nibbles) ^ pattern.nibbles;
+            (((core | nibbles) & below) + below) | nibbles | x
+        } else {
+            (core + below) | x
+        };
+        let x = (x & field) | R::truncate(prefixes.guard);
         let agreed = x ^ (x - R::truncate(prefixes.unit));
-        let known = (agreed | top) - (word & field);
-        self.nonzero(core) | ((!known & top) << prefixes.above)
+        ((agreed | top) - (word & field)) & !others & top
     }
 
     /// Whether a lane of the first word matches the first key's fingerprint, or one of the second word the second's, each word beside its nibbles. No branch on the data.
@@ -80,8 +92,8 @@ impl Lanes {
             nibbles: u64x2::new(patterns.map(|pattern| pattern.nibbles)),
         };
         let words = (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]));
-        let [one, other] = self.unlike::<u64x2, SORTED>(words, pattern).to_array();
-        (one & other) != u64::truncate(self.tops)
+        let [one, other] = self.like::<u64x2, SORTED>(words, pattern).to_array();
+        (one | other) != 0
     }
 
     /// The top bit of every lane that matches the key whose longest fingerprint is given.
@@ -89,7 +101,7 @@ impl Lanes {
     pub(crate) fn matching<W: Word, const SORTED: bool>(&self, word: W, fingerprint: u64) -> W {
         let nibbles = W::from(self.nibbles::<W, SORTED>(word));
         let pattern = self.pattern::<W, SORTED>(fingerprint);
-        self.unlike::<W, SORTED>((word, nibbles), pattern) ^ W::truncate(self.tops)
+        self.like::<W, SORTED>((word, nibbles), pattern) << self.prefixes.above
     }
 
     /// Whether a lane of either word, each beside its nibbles, matches its fingerprint: as 1 or 0, by arithmetic alone, for vector code.
@@ -99,10 +111,10 @@ impl Lanes {
         words: [(u64, u64); 2],
         fingerprints: [u64; 2],
     ) -> u8 {
-        let unlike = |i: usize| {
-            self.unlike::<u64, SORTED>(words[i], self.pattern::<u64, SORTED>(fingerprints[i]))
+        let like = |i: usize| {
+            self.like::<u64, SORTED>(words[i], self.pattern::<u64, SORTED>(fingerprints[i]))
         };
-        let matches = (unlike(0) & unlike(1)) ^ u64::truncate(self.tops);
+        let matches = like(0) | like(1);
         ((matches | matches.wrapping_neg()) >> 63) as u8
     }
 }
