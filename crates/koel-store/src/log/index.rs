@@ -7,7 +7,8 @@
 //!
 //! * A lookup reads two buckets. For an absent key it gives a location once in 4 million times in a store that has not grown, and once in
 //!   250,000 times after 24 doublings.
-//! * More keys of one pair of buckets than it has slots for (equal hashes, which only an adversary finds) go to a list beside the maplet, so an insert cannot fail.
+//! * More keys of one pair of buckets than it has slots for go to a list beside the maplet, so an insert cannot fail: keys of equal hashes, which only an adversary finds, or of a
+//!   pair that is one bucket, which is rare.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -22,9 +23,6 @@ pub(super) const NOWHERE: u64 = u64::MAX;
 const RATE: f64 = 0.000_01;
 /// Keys that a shard is expected to grow to at most: 4 billion in all. Beyond, wrong locations become more by a twentieth for each doubling.
 const SHARD_KEYS: u64 = 1 << 28;
-
-/// Keys that a shard has room for at least. From a handful of buckets it would grow to a table in which a few of millions of keys find no room, since all that matters of them is alike.
-const FIRST_KEYS: u64 = 1000;
 
 const SHARD_BITS: u32 = 4;
 /// How many shards there are: more of them made a miss slower (docs/decisions/0009-log-store.md).
@@ -71,7 +69,7 @@ impl Iterator for Candidates {
 impl Index {
     /// An empty index with room for so many keys.
     pub(super) fn new(keys: u64) -> Self {
-        let each = (keys >> SHARD_BITS) + (keys >> (SHARD_BITS + 5)) + FIRST_KEYS;
+        let each = (keys >> SHARD_BITS) + (keys >> (SHARD_BITS + 5));
         let shard = || Guarded {
             shard: RwLock::new(Shard { maplet: empty(each), beside: Vec::new() }),
             reads: AtomicU64::new(0),

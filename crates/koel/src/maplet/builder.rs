@@ -6,9 +6,9 @@ use crate::filter::Profile;
 use crate::hash::KeyHasher;
 use crate::sizing;
 
-/// A maplet that grows starts with room for so many entries at least: grown from a handful of buckets, a table has keys that find no room, since all that matters
-/// of them is alike.
-const FIRST_ENTRIES: u64 = 1000;
+/// A maplet that grows starts with room for so many entries at least. Keys whose two buckets are one can go nowhere else, and the fewer buckets a table began with, the more
+/// of them share one: docs/decisions/0008-growth.md, Keys that find no room.
+const FIRST_ENTRIES: u64 = 8192;
 
 /// Settings of a maplet to be built. Made by [`Maplet::builder`].
 ///
@@ -49,7 +49,7 @@ impl MapletBuilder {
         self
     }
 
-    /// Starts with room for about `entries` entries, a thousand at least, and grows to the capacity and beyond, without the keys: in chunks that take less than a millisecond, at a load
+    /// Starts with room for about `entries` entries, 8192 at least, and grows to the capacity and beyond, without the keys: in chunks that take less than a millisecond, at a load
     /// near 0.90, always with two buckets to read. The rate is kept up to the capacity; after that it rises slowly, by about the first one's 0.7 for each doubling.
     ///
     /// ```

@@ -14,8 +14,7 @@ use crate::table::{Candidates, EntryTest, Exceptions, Match, Prefix, Put, Site, 
 impl<B: AsRef<[u8]>> Grown<B> {
     /// The slots that match the key with this hash.
     pub(super) fn candidates(&self, hash: u64) -> Candidates {
-        let site = self.addresses().locate(hash);
-        self.table().candidates(site.buckets(), self.table().keys(&site))
+        self.table().slots_of(&self.addresses().locate(hash))
     }
 
     /// The longest match of a key with this value.

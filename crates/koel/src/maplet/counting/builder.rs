@@ -50,7 +50,7 @@ impl CountingBuilder {
         self
     }
 
-    /// Starts with room for about `keys` distinct keys, a thousand at least, and grows to the capacity and beyond, without the keys: in chunks that take less than a
+    /// Starts with room for about `keys` distinct keys, 8192 at least, and grows to the capacity and beyond, without the keys: in chunks that take less than a
     /// millisecond, at a load near 0.90, always with two buckets to read. The error rate is kept up to the capacity; after that it rises slowly, by
     /// about the first one's 0.7 for each doubling.
     ///

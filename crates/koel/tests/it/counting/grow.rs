@@ -132,3 +132,15 @@ fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
         }
     }
 }
+
+/// Grown from a thousand keys, a filter refused the 382,110th of these: its only bucket was full of keys like it.
+#[test]
+fn a_filter_grown_from_little_has_room_for_every_key() {
+    const FIRST: u64 = 0x3773_3d00_0000_0000;
+    const STRIDE: u64 = 0xf1de_83e1_9937_733d;
+    let mut filter = CountingFilter::builder(1000, 0.01).grow_from(0).build().unwrap();
+    for i in 0..400_000_u64 {
+        let key = FIRST.wrapping_add(i.wrapping_mul(STRIDE));
+        assert!(filter.insert_hash(keys::splitmix64(key)).is_ok(), "key {i}");
+    }
+}

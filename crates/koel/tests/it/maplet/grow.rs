@@ -76,7 +76,7 @@ fn room_is_given_back_and_no_pair_with_it() {
             assert!(maplet.remove_hash(hashes[i], values[i]), "{maplet:?}");
         }
         maplet.shrink_to_fit();
-        assert!(maplet.slots() < grown / 7, "{grown} {maplet:?}");
+        assert!(maplet.slots() < grown / 4, "{grown} {maplet:?}");
         maplet.verify().unwrap();
         assert!(Maplet::from_bytes(&maplet.to_bytes()).unwrap() == maplet);
         assert!(maplet.false_candidates() <= maplet.requested_false_positive_rate());
