@@ -149,8 +149,14 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     fn prefetch(&self, bit: u64) {
         let last = bit + self.lanes.bucket_bits() - 1;
         for bit in [bit, last] {
-            prefetch(self.bytes.as_ref(), byte_index(bit / 8));
+            self.prefetch_byte(bit);
         }
+    }
+
+    /// Asks the memory for the byte that bit `bit` is in.
+    #[inline(always)]
+    fn prefetch_byte(&self, bit: u64) {
+        prefetch(self.bytes.as_ref(), byte_index(bit / 8));
     }
 
     /// The decoded bucket.

@@ -102,6 +102,7 @@ impl Lanes {
         let is_narrow = lanes == 2 || matches!(form, Form::Plain | Form::Sorted);
         let twice = |mask: u128| if is_narrow { mask | mask << u64::BITS } else { mask };
         let ones = twice((0..lanes).fold(0, |ones, _| ones << width | 1));
+        let tops = ones << (width - 1);
         let sum = (lanes - 1) * width;
         let fingerprint = low_ones(layout.fingerprint_bits() - cut);
         Self {
@@ -109,8 +110,8 @@ impl Lanes {
             bucket_bits: u64::from(layout.bucket_bits()),
             width,
             ones,
-            tops: ones << (width - 1),
-            below: (ones << (width - 1)) - ones,
+            tops,
+            below: tops - ones,
             sum,
             count: 7 << sum,
             fingerprints: ones * fingerprint,

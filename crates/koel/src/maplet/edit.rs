@@ -16,7 +16,7 @@ impl Maplet {
     /// # Errors
     /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) entries are in, as long as keys are distinct; in a maplet that
     /// [grows](crate::MapletBuilder::grow_from) not before addresses of 32 bits end, except [`Full::Values`] for a key whose only
-    /// bucket is full of keys like it: fewer than one in a hundred million.
+    /// bucket is full of keys like it: one of 120 million.
     ///
     /// # Panics
     /// Where the value has more bits than the maplet's values.

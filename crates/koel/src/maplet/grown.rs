@@ -14,7 +14,8 @@ use crate::table::{Candidates, EntryTest, Exceptions, Match, Prefix, Put, Site, 
 impl<B: AsRef<[u8]>> Grown<B> {
     /// The slots that match the key with this hash.
     pub(super) fn candidates(&self, hash: u64) -> Candidates {
-        self.table().slots_of(&self.addresses().locate(hash))
+        let site = self.addresses().locate(hash);
+        self.table().candidates(site.buckets(), self.table().keys(&site))
     }
 
     /// The longest match of a key with this value.

@@ -6,10 +6,9 @@
 use core::iter;
 
 use super::stretch::{Prefix, Site, Spot, Stretch};
-use super::{Addressing, Candidates, Put, Table, byte_index, table_bytes};
+use super::{Addressing, Put, Table, table_bytes};
 use crate::buffer::Buffer;
 use crate::layout::{Bucket, Form, Layout, Quad, SLOTS, Word};
-use crate::prefetch::prefetch;
 
 /// An entry that matches a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,26 +25,14 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
         in_form!(self, contains_in(site))
     }
 
+    /// Asks the memory for both buckets before it waits for one. A processor runs a few hundred instructions beyond a read that waits, and so many are between the reads of one
+    /// lookup and those of the next: so the next one asks while this one waits.
     #[inline(always)]
     fn contains_in<W: Word, const SORTED: bool>(&self, site: &Site) -> bool {
-        self.ask_ahead(site);
-        self.pair_matches_in::<W, SORTED>(site.buckets(), self.keys(site))
-    }
-
-    /// The slots that match the key of `site`. O(1): two loads.
-    #[inline]
-    pub(crate) fn slots_of(&self, site: &Site) -> Candidates {
-        self.ask_ahead(site);
-        self.candidates(site.buckets(), self.keys(site))
-    }
-
-    /// Asks the memory for both buckets before anything waits for one. A processor runs a few hundred instructions beyond a read that waits, and so many are between the reads of
-    /// one lookup and those of the next: so the next one asks while this one waits.
-    #[inline(always)]
-    fn ask_ahead(&self, site: &Site) {
         for spot in site.spots {
-            prefetch(self.bytes.as_ref(), byte_index(spot.bucket * self.lanes.bucket_bits() / 8));
+            self.prefetch_byte(spot.bucket * self.lanes.bucket_bits());
         }
+        self.pair_matches_in::<W, SORTED>(site.buckets(), self.keys(site))
     }
 
     /// The longest fingerprint that the key of `site` has in each of its buckets.

@@ -245,7 +245,7 @@ impl Stretch {
     pub(crate) fn locate(&self, hash: u64) -> Site {
         let place = self.base.locate(hash);
         let bits = self.base.fraction_bits();
-        let (core, fraction) = (place.fingerprint >> bits, place.fingerprint & ((1 << bits) - 1));
+        let (core, fraction) = (place.fingerprint >> bits, place.fingerprint & !(u64::MAX << bits));
         let string = fraction | hash << bits;
         let (base, other) = place.buckets();
         let spots = [self.spot(base, core, string), self.spot(other, core, string)];

@@ -68,7 +68,8 @@ impl Lanes {
         let below = R::truncate(prefixes.below);
         let x = word ^ pattern.lanes;
         let core = x & R::truncate(prefixes.core);
-        let others = if SORTED {
+        // As in `nonzero`, but at the highest bit of the fingerprint: it is set where the cores differ.
+        let strange = if SORTED {
             let nibbles = self.spread(nibbles) ^ pattern.nibbles;
             (((core | nibbles) & below) + below) | nibbles | x
         } else {
@@ -76,7 +77,7 @@ impl Lanes {
         };
         let x = (x & field) | R::truncate(prefixes.guard);
         let agreed = x ^ (x - R::truncate(prefixes.unit));
-        ((agreed | top) - (word & field)) & !others & top
+        ((agreed | top) - (word & field)) & !strange & top
     }
 
     /// Whether a lane of the first word matches the first key's fingerprint, or one of the second word the second's, each word beside its nibbles. No branch on the data.
