@@ -1,14 +1,14 @@
 //! Numbers as people write and read them: `10M` keys, `1.5GiB` of memory, `0.1%`; 121,570 and 183.9 KiB.
 //!
-//! Reading: keys count in thousands (`10k`, `10M`, `1G`); sizes follow GNU coreutils (`64M` and `64MiB` are 64 * 1024^2 bytes, `64MB`
-//! is 64 * 1000^2). A rate is a fraction, a percentage or `1/1000`. Writing is the reverse and rounds to what a person can use;
+//! Reading: keys count in thousands (`10k`, `10M`, `1G`, `1e7`); sizes follow GNU coreutils (`64M` and `64MiB` are 64 * 1024^2 bytes, `64MB`
+//! is 64 * 1000^2). A comma stands before three digits and their like, as in 1,500,000, or is refused: `1,5M` is not fifteen million. A rate is a fraction, a percentage or `1/1000`. Writing is the reverse and rounds to what a person can use;
 //! `--json` prints the plain numbers instead.
 #![forbid(unsafe_code)]
 
 /// A whole number of keys, such as `121570`, `121_570` or `10M`.
 pub(crate) fn parse_keys(text: &str) -> Result<u64, String> {
     let advice = "give a whole number of keys, such as 121570 or 10M";
-    let (number, unit) = split_unit(text);
+    let (number, unit) = split_unit(text).ok_or(advice)?;
     let factor = match unit {
         "" => 1.0,
         "k" | "K" => 1e3,
@@ -23,7 +23,7 @@ pub(crate) fn parse_keys(text: &str) -> Result<u64, String> {
 /// A number of bytes, such as `64M` or `1.5GiB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let advice = "give a size, such as 64M or 1.5GiB";
-    let (number, unit) = split_unit(text);
+    let (number, unit) = split_unit(text).ok_or(advice)?;
     let factor = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1.0,
         "k" | "kib" => 1024.0,
@@ -58,10 +58,18 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     }
 }
 
-fn split_unit(text: &str) -> (String, &str) {
-    let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    (number.trim().replace(['_', ','], ""), unit)
+/// A number without its separators, and the letters behind it; `None` where a comma separates no thousands.
+fn split_unit(text: &str) -> Option<(String, &str)> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = &text[number.len()..];
+    let number = number.trim();
+    let (first, thousands) = number.split_once(',').unwrap_or((number, ""));
+    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|c| c.is_ascii_digit());
+    let whole = thousands.split('.').next().unwrap_or("");
+    if first.len() < number.len() && !whole.split(',').all(is_group) {
+        return None;
+    }
+    Some((number.replace(['_', ','], ""), unit))
 }
 
 /// `number * factor`, exact where the number is whole. Fractions below one unit are dropped.
@@ -160,6 +168,11 @@ mod tests {
         assert_eq!(parse_keys("121_570"), Ok(121_570));
         assert_eq!(parse_keys("10M"), Ok(10_000_000));
         assert_eq!(parse_keys("1.5k"), Ok(1500));
+        assert_eq!(parse_keys("1,234,567"), Ok(1_234_567));
+        assert_eq!(parse_keys("1,500.5k"), Ok(1_500_500));
+        assert_eq!(parse_keys("1e6"), Ok(1_000_000));
+        assert_eq!(parse_size("1e9"), Ok(1_000_000_000));
+        assert_eq!(parse_size("1.5e3KiB"), Ok(1_536_000));
         assert_eq!(parse_size("64M"), Ok(64 << 20));
         assert_eq!(parse_size("1.5GiB"), Ok(3 << 29));
         assert_eq!(parse_size("64MB"), Ok(64_000_000));
@@ -171,7 +184,9 @@ mod tests {
 
     #[test]
     fn numbers_that_mean_nothing_are_refused() {
-        for text in ["", "0", "-1", "many", "10Q", "1e400", "99999999999999999999"] {
+        let commas = ["1,5M", "1,50", ",5", "1,,000", "1,0000", "5,"];
+        let texts = ["", "0", "-1", "many", "10Q", "1e400", "99999999999999999999", "inf", "1e"];
+        for text in texts.into_iter().chain(commas) {
             assert!(parse_keys(text).is_err(), "{text}");
             assert!(parse_size(text).is_err(), "{text}");
         }
