@@ -167,3 +167,36 @@ fn every_promise_of_the_tour_is_kept() {
     assert!(!ran.text().contains("BROKEN"), "{}", ran.text());
     assert!(ran.text().lines().all(|line| line.len() <= 120), "{}", ran.text());
 }
+
+#[test]
+fn a_value_that_does_not_say_how_long_it_is_is_read_to_its_end() {
+    let shell = Shell::new();
+    let value = "a line\n".repeat(40_000);
+    for words in ["", "-f -", "-f /dev/stdin"] {
+        shell.ok("store put key precious --db db");
+        let ran = shell.run_with(&format!("store put key --db db {words}"), value.as_bytes());
+        assert_eq!(ran.code, 0, "{words}: {}", ran.err);
+        assert!(shell.ok("store get key --db db").text() == value, "{words}");
+    }
+    shell.write("file", &value);
+    shell.ok("store put other -f file --db db");
+    assert!(shell.ok("store get other --db db").text() == value);
+    if cfg!(target_os = "linux") {
+        shell.ok("store put limits -f /proc/self/limits --db db");
+        assert!(shell.ok("store get limits --db db").text().contains("Max open files"));
+    }
+}
+
+#[test]
+fn what_is_not_there_to_be_removed_is_named() {
+    let shell = Shell::new();
+    shell.write("file", "bytes");
+    shell.ok("store import file --db db");
+    shell.ok("store put key value --db db");
+    for words in ["store rm file absent --db db", "store del key absent --db db"] {
+        let ran = shell.run(words);
+        assert_eq!(ran.code, 1, "{words}");
+        assert!(ran.err.contains("\"absent\" is not there"), "{words}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{words}: {}", ran.err);
+    }
+}

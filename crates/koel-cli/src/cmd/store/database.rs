@@ -65,6 +65,11 @@ impl Database {
         store.close().map_err(|error| self.failure(error))
     }
 
+    /// Says that a name is not in the store, to whoever asked to take it out.
+    pub(crate) fn not_there(&self, name: &str) -> Result<(), Failure> {
+        output::print_aside(&format!("koel: {}: {name:?} is not there\n", self.db.display()))
+    }
+
     pub(crate) fn failure(&self, error: Error) -> Failure {
         self.archive_failure(error.into())
     }

@@ -29,7 +29,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = db.open()?;
     let mut all = true;
     for key in keys {
-        all &= store.delete(key, Durability::None).map_err(|error| db.failure(error))?;
+        let deleted = store.delete(key, Durability::None).map_err(|error| db.failure(error))?;
+        if !deleted {
+            db.not_there(&String::from_utf8_lossy(key))?;
+        }
+        all &= deleted;
     }
     db.close(store)?;
     Ok(Outcome::some_if(all))

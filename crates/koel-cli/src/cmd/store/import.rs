@@ -194,7 +194,10 @@ fn walk(folder: &Path, db: &Database, sources: &mut Vec<Source>) -> Result<(), F
 fn name_of(path: &Path) -> Result<String, Failure> {
     let plain = path.strip_prefix(".").unwrap_or(path);
     let name = plain.to_str().ok_or_else(|| {
-        Failure::Usage(format!("the name {} is not UTF-8; give one with --name", path.display()))
+        Failure::Usage(format!(
+            "the name {} is not UTF-8; rename it, or import it alone with --name",
+            path.display()
+        ))
     })?;
     Ok(if cfg!(windows) { name.replace('\\', "/") } else { name.to_owned() })
 }

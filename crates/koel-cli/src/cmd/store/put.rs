@@ -1,13 +1,13 @@
 //! `koel store put`: one record, durable when the command ends.
 //!
-//! A value from a file is streamed, so it may be larger than memory; standard input is read to its end first, because a record begins with
-//! its length.
+//! A value from a file is streamed, so it may be larger than memory; what does not say how long it is (standard input, a pipe, a file of `/proc`) is read to its end first, because a record
+//! begins with its length.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use koel_store::Durability;
 
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(conflicts_with = "file")]
     value: Option<OsString>,
 
-    /// Take the value from a file
+    /// Take the value from a file; `-` is standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 
@@ -41,33 +41,44 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (db, key) = (&args.database, key(&args.key)?);
-    let store = match (&args.file, &args.value) {
-        (Some(path), _) => {
-            let read = |error| Failure::read(path, error);
-            let file = File::open(path).map_err(read)?;
-            let length = file.metadata().map_err(read)?.len();
-            let store = db.open_or_create()?;
-            let put = store.put_reader(key, length, file, Durability::Synced);
-            put.map_err(|error| db.failure(error))?;
-            store
-        }
-        (None, value) => {
-            let value = value
-                .as_ref()
-                .map_or_else(standard_input, |value| Ok(value.as_encoded_bytes().to_vec()))?;
-            let store = db.open_or_create()?;
-            let put = store.put(key, &value, Durability::Synced);
-            put.map_err(|error| db.failure(error))?;
-            store
-        }
+    let value = value(args)?;
+    let store = db.open_or_create()?;
+    let put = match value {
+        Value::Whole(bytes) => store.put(key, &bytes, Durability::Synced),
+        Value::File { file, length } => store.put_reader(key, length, file, Durability::Synced),
     };
+    put.map_err(|error| db.failure(error))?;
     db.close(store)?;
     Ok(Outcome::Done)
 }
 
-fn standard_input() -> Result<Vec<u8>, Failure> {
-    let mut value = Vec::new();
-    let read = io::stdin().lock().read_to_end(&mut value);
-    read.map_err(|error| Failure::read("standard input".as_ref(), error))?;
-    Ok(value)
+enum Value {
+    Whole(Vec<u8>),
+    /// To be streamed.
+    File {
+        file: File,
+        length: u64,
+    },
+}
+
+fn value(args: &Args) -> Result<Value, Failure> {
+    if let Some(value) = &args.value {
+        return Ok(Value::Whole(value.as_encoded_bytes().to_vec()));
+    }
+    let Some(path) = args.file.as_deref().filter(|path| *path != Path::new("-")) else {
+        return read_all(io::stdin().lock(), Path::new("standard input"));
+    };
+    let file = File::open(path).map_err(|error| Failure::read(path, error))?;
+    let metadata = file.metadata().map_err(|error| Failure::read(path, error))?;
+    // Files of /proc say that they are empty.
+    if metadata.is_file() && metadata.len() > 0 {
+        return Ok(Value::File { file, length: metadata.len() });
+    }
+    read_all(file, path)
+}
+
+fn read_all(mut source: impl Read, name: &Path) -> Result<Value, Failure> {
+    let mut bytes = Vec::new();
+    source.read_to_end(&mut bytes).map_err(|error| Failure::read(name, error))?;
+    Ok(Value::Whole(bytes))
 }

@@ -26,7 +26,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let archive = db.archive()?;
     let mut all = true;
     for name in &args.names {
-        all &= archive.remove(name).map_err(|error| db.archive_failure(error))?;
+        let removed = archive.remove(name).map_err(|error| db.archive_failure(error))?;
+        if !removed {
+            db.not_there(name)?;
+        }
+        all &= removed;
     }
     db.close(archive.into_store())?;
     Ok(Outcome::some_if(all))
