@@ -43,6 +43,8 @@ pub(crate) enum Failure {
     Read { path: PathBuf, error: io::Error },
     /// A file, or standard output, cannot be written.
     Write { path: PathBuf, error: io::Error },
+    /// All is done, but the report on it cannot be printed.
+    Unreported { done: String, error: io::Error },
     /// A file that should be a sound filter is not.
     Image { path: PathBuf, error: ImageError },
     /// Two filters do not go together.
@@ -100,9 +102,23 @@ impl fmt::Display for Failure {
                     write_remedy(error)
                 )
             }
+            Self::Unreported { done, error } => {
+                write!(
+                    f,
+                    "{done}; only the report on it cannot be written to standard output: {}",
+                    fact(error)
+                )
+            }
             Self::Image { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Merge { path, error } => {
-                write!(f, "{} does not go with the first filter: {error}", path.display())
+                write!(f, "{} does not go with the first filter: ", path.display())?;
+                match error {
+                    MergeError::Incompatible { field } => write!(
+                        f,
+                        "they differ in {field}; build both with --grow, or both with the same --keys, --fpr, --prefer and --seed"
+                    ),
+                    error => error.fmt(f),
+                }
             }
             Self::Full { full, remedy } => write!(f, "{}; {remedy}", full_fact(*full)),
             Self::Store { db, error } => write!(f, "{}: {error}", db.display()),
@@ -129,6 +145,7 @@ pub(crate) fn fact(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::BrokenPipe => "its reader went away".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -141,6 +158,7 @@ fn read_remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
             "it may be damaged or cut short, get it again"
         }
+        io::ErrorKind::Unsupported => "give keys as lines, plain or gzip or zstd",
         _ => "check the file and the disk it is on",
     }
 }
@@ -151,6 +169,7 @@ fn write_remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => "choose a folder that you may write to",
         io::ErrorKind::IsADirectory => "name a file in it",
         io::ErrorKind::StorageFull => "make room or choose another disk",
+        io::ErrorKind::BrokenPipe => "what it read is not all",
         _ => "check the folder and the disk it is on",
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Reading ([`FilterFile`]): the file is mapped, its header checked, and a query touches two buckets, so a filter of any size opens at
 //! once and costs the memory of the pages it touches. The table is not checked until someone asks (`koel info`).
-//! Editing ([`Editing`]): the file is locked against other edits, loaded and checked entirely; the change is written beside it and
+//! Editing ([`Editing`]): the file is locked against other edits, and against being replaced ([`lock_output`]), loaded and checked entirely; the change is written beside it and
 //! renamed over it. Readers are never blocked and never see a half-written file.
 //!
 //! The only file with `unsafe`, for the memory map.
@@ -15,6 +15,7 @@ use koel::{CuckooFilter, FilterView};
 use memmap2::Mmap;
 
 use crate::failure::Failure;
+use crate::identity::Identity;
 use crate::output;
 
 /// The bytes of a filter, with the name to blame.
@@ -118,6 +119,13 @@ impl Editing {
     }
 }
 
+/// Waits for edits of a file that is about to be replaced, and keeps others waiting until the lock is dropped: an edit that ended after it was replaced would put the
+/// old one back. Where nothing is to be replaced, or that cannot be read, there is nothing to wait for.
+pub(crate) fn lock_output(path: &Path) -> Option<File> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    lock(path).ok()
+}
+
 /// Waits for other edits of the file. Each edit puts a new file under the name, so whoever waited for the old one starts again.
 fn lock(path: &Path) -> io::Result<File> {
     loop {
@@ -136,15 +144,9 @@ fn lock(path: &Path) -> io::Result<File> {
     }
 }
 
-#[cfg(unix)]
+/// Whether the name is still that of the file held. Where the system does not tell files apart, whether there is one.
 fn is_still(path: &Path, file: &File) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-
-    let (named, held) = (fs::metadata(path)?, file.metadata()?);
-    Ok((named.dev(), named.ino()) == (held.dev(), held.ino()))
-}
-
-#[cfg(not(unix))]
-fn is_still(path: &Path, _file: &File) -> io::Result<bool> {
-    fs::metadata(path).map(|_| true)
+    let [named, held] =
+        [fs::metadata(path)?, file.metadata()?].map(|metadata| Identity::in_metadata(&metadata));
+    Ok(named == held)
 }

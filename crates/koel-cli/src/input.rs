@@ -1,6 +1,6 @@
 //! Where keys come from: files, `-` for standard input, plain or gzip or zstd, read once or twice.
 //!
-//! Compression is recognised by the first four bytes, so names do not matter and pipes work. A verb that must know how many keys there
+//! Compression is recognised by the first bytes, so names do not matter and pipes work; what is no text for another reason that these tell, a filter among others, is refused. A verb that must know how many keys there
 //! are calls [`Inputs::count`] first (a filter that grows need not know): regular files (standard input too, when it is one) are read a second time, anything else is
 //! copied to a nameless temporary file as it is, still compressed.
 //!
@@ -16,13 +16,31 @@ use flate2::read::MultiGzDecoder;
 use zstd::stream::read::Decoder as ZstdDecoder;
 
 use crate::failure::{self, Failure};
+use crate::identity::Identity;
 use crate::lines::{self, Keys};
 use crate::progress::{Progress, Stdout};
 
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// zstd files may open with a frame to skip: `5x 2a 4d 18`.
-const ZSTD_SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
+/// What begins like this is no plain text. Some have a byte of which only the high half is always the same: its number.
+const KINDS: [(&[u8], Option<usize>, Kind); 7] = [
+    (&[0x1f, 0x8b], None, Kind::Gzip),
+    (&[0x28, 0xb5, 0x2f, 0xfd], None, Kind::Zstd),
+    // A frame to skip, with which files of zstd may open.
+    (&[0x50, 0x2a, 0x4d, 0x18], Some(0), Kind::Zstd),
+    (&[0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], None, Kind::Other("compressed by xz")),
+    (b"BZh91AY&SY", Some(3), Kind::Other("compressed by bzip2")),
+    (&[0x04, 0x22, 0x4d, 0x18], None, Kind::Other("compressed by lz4")),
+    (b"koel\r\n\x1a\n", None, Kind::Other("a filter, which goes into another with `koel merge`")),
+];
+/// The longest of these.
+const LONGEST: usize = 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Gzip,
+    Zstd,
+    /// Not to be read, and why.
+    Other(&'static str),
+}
 
 /// The arguments of every verb that reads keys.
 #[derive(Clone, Debug, clap::Args)]
@@ -76,12 +94,18 @@ impl InputArgs {
         let sources = named.iter().map(|path| Source::look(path)).collect::<Result<_, _>>()?;
         Ok(Inputs { sources, terminator: if self.null { 0 } else { b'\n' } })
     }
+}
+
+impl Inputs {
+    /// What ends a key, in the input and in lines printed.
+    pub(crate) fn terminator(&self) -> u8 {
+        self.terminator
+    }
 
     /// Refuses an output that is one of the inputs: it would be replaced by a filter.
     pub(crate) fn refuse_output(&self, output: &Path) -> Result<(), Failure> {
-        let Ok(output) = fs::canonicalize(output) else { return Ok(()) };
-        let same = |input: &PathBuf| fs::canonicalize(input).is_ok_and(|input| input == output);
-        if output.is_file() && self.inputs.iter().any(same) {
+        let file = Some(output).filter(|output| output.is_file()).and_then(Identity::of);
+        if self.has(file) {
             let name = output.display();
             return Err(Failure::Usage(format!(
                 "{name} is an input too; write the filter elsewhere"
@@ -89,12 +113,20 @@ impl InputArgs {
         }
         Ok(())
     }
-}
 
-impl Inputs {
-    /// What ends a key, in the input and in lines printed.
-    pub(crate) fn terminator(&self) -> u8 {
-        self.terminator
+    /// Refuses an input that standard output is appended to: it would never end.
+    pub(crate) fn refuse_own_output(&self) -> Result<(), Failure> {
+        if self.has(Identity::of_stdout_file()) {
+            return Err(Failure::Usage(
+                "an input is the output too; send the lines elsewhere".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a file is one of the inputs.
+    fn has(&self, file: Option<Identity>) -> bool {
+        file.is_some() && self.sources.iter().any(|source| source.identity() == file)
     }
 
     /// Whether some keys can be read only once.
@@ -186,6 +218,15 @@ impl Source {
         Failure::read(self.path(), error)
     }
 
+    /// Of a regular file.
+    fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::File { path, .. } => Identity::of(path),
+            Self::Held { file, .. } => Identity::in_metadata(&file.metadata().ok()?),
+            Self::Stream { .. } => None,
+        }
+    }
+
     fn bytes(&self) -> Option<u64> {
         match self {
             Self::File { bytes, .. } | Self::Held { bytes, .. } => Some(*bytes),
@@ -272,23 +313,45 @@ fn spool(raw: &mut dyn Read, path: &Path) -> Result<(File, u64), Failure> {
 }
 
 fn decompressed(mut raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
-    let mut first = [0; 4];
-    let mut known = 0;
-    while known < first.len() {
-        match lines::read_some(&mut raw, &mut first[known..])? {
-            0 => break,
-            got => known += got,
+    let mut first = Vec::with_capacity(LONGEST);
+    let kind = kind(&mut raw, &mut first)?;
+    let whole = Cursor::new(first).chain(raw);
+    match kind {
+        None => Ok(Box::new(whole)),
+        Some(Kind::Gzip) => Ok(Box::new(MultiGzDecoder::new(whole))),
+        Some(Kind::Zstd) => {
+            let mut decoder = ZstdDecoder::new(whole)?;
+            // Files made with `zstd --long=31` are as welcome as any.
+            decoder.window_log_max(31)?;
+            Ok(Box::new(decoder))
+        }
+        Some(Kind::Other(what)) => {
+            Err(io::Error::new(io::ErrorKind::Unsupported, format!("it is {what}")))
         }
     }
-    let whole = Cursor::new(first).take(known as u64).chain(raw);
-    if known >= 2 && first[..2] == GZIP {
-        Ok(Box::new(MultiGzDecoder::new(whole)))
-    } else if first == ZSTD || (first[0] & 0xf0 == 0x50 && first[1..] == ZSTD_SKIPPABLE) {
-        let mut decoder = ZstdDecoder::new(whole)?;
-        // Files made with `zstd --long=31` are as welcome as any.
-        decoder.window_log_max(31)?;
-        Ok(Box::new(decoder))
-    } else {
-        Ok(Box::new(whole))
+}
+
+/// What the input is, if not plain text. Reads into `first` only while that may be something else, so that a line that someone types is not kept waiting for the next one.
+fn kind(raw: &mut impl Read, first: &mut Vec<u8>) -> io::Result<Option<Kind>> {
+    loop {
+        let mut may_be =
+            KINDS.iter().filter(|(magic, half, _)| begins_alike(magic, first, *half)).peekable();
+        if may_be.peek().is_none() {
+            return Ok(None);
+        }
+        if let Some((_, _, kind)) = may_be.find(|(magic, ..)| magic.len() <= first.len()) {
+            return Ok(Some(*kind));
+        }
+        let mut buffer = [0; LONGEST];
+        match lines::read_some(raw, &mut buffer[first.len()..])? {
+            0 => return Ok(None),
+            got => first.extend_from_slice(&buffer[first.len()..][..got]),
+        }
     }
+}
+
+/// Whether these are the same, as far as both go, but for the low half of one byte.
+fn begins_alike(magic: &[u8], first: &[u8], half: Option<usize>) -> bool {
+    let pairs = magic.iter().zip(first).enumerate();
+    pairs.into_iter().all(|(i, (a, b))| a == b || (Some(i) == half && a >> 4 == b >> 4))
 }

@@ -7,6 +7,7 @@
 //! filter_file    filters mapped or loaded for editing    sizing   from arguments to an empty filter
 //! hosts          domains of URLs                         families formulas of other filters
 //! quantity       numbers for people                      progress the bar
+//! identity       whether two names are one file          room     growing ahead of the keys
 //! failure        exit codes and one-line errors
 //! ```
 
@@ -15,6 +16,7 @@ mod failure;
 mod families;
 mod filter_file;
 mod hosts;
+mod identity;
 mod input;
 mod lines;
 mod output;
@@ -80,7 +82,17 @@ fn one_line(text: &str) -> String {
     let words: Vec<&str> = error.split_whitespace().collect();
     let sentence = words.join(" ").replace(" tip: ", "; ");
     let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence);
-    let known = |verb: &String| cmd::Cli::command().find_subcommand(verb).is_some();
-    let verb = std::env::args().nth(1).filter(known).map(|verb| verb + " ").unwrap_or_default();
-    format!("{sentence}; see `koel {verb}--help`")
+    format!("{sentence}; see `koel {}--help`", verbs())
+}
+
+/// The verb, and that of a store, as far as there are such.
+fn verbs() -> String {
+    let mut command = cmd::Cli::command();
+    let mut verbs = String::new();
+    for verb in std::env::args().skip(1) {
+        let Some(found) = command.find_subcommand(&verb) else { break };
+        command = found.clone();
+        verbs += &format!("{verb} ");
+    }
+    verbs
 }

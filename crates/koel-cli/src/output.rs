@@ -1,25 +1,35 @@
 //! Where results go: filters into files, atomically; lines and reports to standard output.
 //!
 //! A file is written beside its target, flushed to the disk and renamed over it, so a reader sees the old file or the new one and never
-//! half of either, and a crash or a full disk leaves the old one. Permissions of a replaced file are kept; a symbolic link stays and
-//! its target is replaced. A target that is no regular file (`/dev/stdout`, a pipe) is written directly. Cost: one fsync of the file
-//! and one of its folder.
+//! half of either, and a crash or a full disk leaves the old one. Permissions and owner of a replaced file are kept; a symbolic link stays and
+//! its target is replaced, or made. What is standard output under another name (`/dev/stdout`) is that, and a target that is no regular file (a pipe) is written
+//! directly. Cost: one fsync of the file and one of its folder.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Stdout, StdoutLock, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use koel::CuckooFilter;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
+use crate::identity::Identity;
+use crate::input::Inputs;
 
 const BUFFER: usize = 128 * 1024;
+/// Symbolic links to a file that is not there yet, one leading to the other.
+const MOST_LINKS: usize = 40;
+
+/// Whether an output is standard output: `-`, or another name of what that goes to.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+        || Identity::of(path).is_some_and(|file| Some(file) == Identity::of_stdout())
+}
 
 /// Refuses to fill a screen with a filter's bytes.
 pub(crate) fn refuse_terminal(path: &Path) -> Result<(), Failure> {
-    if path == Path::new("-") && io::stdout().is_terminal() {
+    if is_stdout(path) && io::stdout().is_terminal() {
         return Err(Failure::Usage(
             "a filter is not text for a terminal; name a file, or redirect the output".to_owned(),
         ));
@@ -27,14 +37,24 @@ pub(crate) fn refuse_terminal(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a filter to a file, or to standard output when the name is `-`.
+/// Writes a filter to a file, or to standard output. A reader who goes away has half of it, so that is an error here.
 pub(crate) fn write_filter(path: &Path, filter: &CuckooFilter) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        let mut out = Lines::new();
-        return filter.write_to(|bytes| out.raw(bytes)).and_then(|()| out.finish());
+    if is_stdout(path) {
+        let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+        let written = filter.write_to(|bytes| out.write_all(bytes)).and_then(|()| out.flush());
+        return written.map_err(|error| Failure::write(Path::new("standard output"), error));
     }
     write_file(path, |sink| filter.write_to(|bytes| sink.write_all(bytes)))
         .map_err(|error| Failure::write(path, error))
+}
+
+/// Prints the report on an output: beside it where it has standard output for itself.
+pub(crate) fn report_on(output: &Path, text: &str) -> Result<(), Failure> {
+    if is_stdout(output) {
+        print_aside(text)
+    } else {
+        print_after(&format!("{} is written", output.display()), text)
+    }
 }
 
 /// Replaces a file by what `fill` writes, or leaves it as it is.
@@ -42,7 +62,7 @@ pub(crate) fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = target_of(path)?;
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
         let mut sink = BufWriter::with_capacity(BUFFER, File::options().write(true).open(&target)?);
@@ -57,12 +77,40 @@ pub(crate) fn write_file(
     fill(&mut sink)?;
     let temporary = sink.into_inner()?;
     if let Some(old) = old {
+        give_to_owner_of(&old, temporary.as_file());
         temporary.as_file().set_permissions(old.permissions())?;
     }
     temporary.as_file().sync_all()?;
     temporary.persist(&target)?;
     sync_folder(folder)
 }
+
+/// Where a name leads to, through all symbolic links, whether a file is there or not.
+fn target_of(path: &Path) -> io::Result<PathBuf> {
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::canonicalize(&target) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
+        }
+        let Ok(next) = fs::read_link(&target) else { return Ok(target) };
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// A file that is replaced stays its owner's, as far as whoever replaces it may say so.
+#[cfg(unix)]
+fn give_to_owner_of(old: &fs::Metadata, new: &File) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+
+    if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
+        drop(fchown(new, None, Some(old.gid())));
+    }
+}
+
+#[cfg(not(unix))]
+fn give_to_owner_of(_old: &fs::Metadata, _new: &File) {}
 
 /// A temporary file with the permissions that any new file gets; tempfile alone would make it private.
 #[cfg(unix)]
@@ -86,11 +134,24 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 /// Buffered standard output; a reader that goes away ends the verb without a word.
 pub(crate) struct Lines {
     out: BufWriter<StdoutLock<'static>>,
+    /// Whether what was printed must not wait for more.
+    prompt: bool,
 }
 
 impl Lines {
     pub(crate) fn new() -> Self {
-        Self { out: BufWriter::with_capacity(BUFFER, io::stdout().lock()) }
+        let out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+        Self { out, prompt: false }
+    }
+
+    /// For the answers to `inputs`: prompt ones where these come from a pipe or go to a terminal, since the next line may be long in coming.
+    pub(crate) fn answering(inputs: &Inputs) -> Self {
+        Self { prompt: inputs.has_stream() || io::stdout().is_terminal(), ..Self::new() }
+    }
+
+    /// Called when all lines that have come are answered.
+    pub(crate) fn caught_up(&mut self) -> Result<(), Failure> {
+        if self.prompt { self.out.flush().map_err(Failure::stdout) } else { Ok(()) }
     }
 
     /// Prints a key and its terminator.
@@ -113,6 +174,14 @@ impl Lines {
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out: Stdout = io::stdout();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::stdout)
+}
+
+/// Prints a report on what cannot be undone: where it cannot be printed, the error says that it is done.
+pub(crate) fn print_after(done: &str, text: &str) -> Result<(), Failure> {
+    print(text).map_err(|failure| match failure {
+        Failure::Write { error, .. } => Failure::Unreported { done: done.to_owned(), error },
+        other => other,
+    })
 }
 
 /// Prints a report beside a result that has standard output for itself.

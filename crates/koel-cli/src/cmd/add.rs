@@ -82,6 +82,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         output::table(&rows)
     };
-    output::print(&report)?;
+    output::print_after(&format!("{} is changed", args.filter.display()), &report)?;
     Ok(Outcome::Done)
 }

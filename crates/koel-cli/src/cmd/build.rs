@@ -4,12 +4,13 @@
 //! only once: it goes into a filter that grows, which takes half as many bits again. Cost: one hash and one insert per line; memory: the filter.
 #![forbid(unsafe_code)]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use koel::{CuckooFilter, Full};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
+use crate::filter_file;
 use crate::input::{InputArgs, Inputs};
 use crate::output;
 use crate::progress::Stdout;
@@ -58,9 +59,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    args.input.refuse_output(&args.out)?;
     output::refuse_terminal(&args.out)?;
     let mut inputs = args.input.open()?;
+    inputs.refuse_output(&args.out)?;
+    let _lock = filter_file::lock_output(&args.out);
     let mut filter = empty(args, &mut inputs)?;
     let mut lines = 0;
     inputs.each("building", Stdout::Silent, |keys| {
@@ -70,11 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     })?;
     output::write_filter(&args.out, &filter)?;
     let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
-    if args.out == Path::new("-") {
-        output::print_aside(&report)?
-    } else {
-        output::print(&report)?
-    }
+    output::report_on(&args.out, &report)?;
     Ok(Outcome::Done)
 }
 

@@ -54,9 +54,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
     let filter = file.view()?;
     let inputs = args.input.open()?;
+    inputs.refuse_own_output()?;
     let mut known = Vec::new();
     let prints = !args.count && !args.quiet;
-    let mut out = Lines::new();
+    let mut out = Lines::answering(&inputs);
     let mut selected: u64 = 0;
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
     inputs.each_until("checking", busy, |lines, _| {
@@ -73,6 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 out.line(line, inputs.terminator())?;
             }
         }
+        out.caught_up()?;
         Ok(args.quiet && selected > 0)
     })?;
     if args.count {

@@ -32,7 +32,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
     let filter = file.view()?;
     let inputs = args.input.open()?;
-    let mut out = Lines::new();
+    inputs.refuse_own_output()?;
+    let mut out = Lines::answering(&inputs);
     let mut number = Vec::with_capacity(24);
     let mut counts = Vec::new();
     inputs.each("counting", Stdout::Busy, |lines| {
@@ -43,7 +44,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             write!(number, "{count}\t").expect("a vector takes every byte");
             out.raw(&number)?;
             out.line(line, inputs.terminator())
-        })
+        })?;
+        out.caught_up()
     })?;
     out.finish()?;
     Ok(Outcome::Done)

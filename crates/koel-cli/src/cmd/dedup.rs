@@ -1,4 +1,4 @@
-//! `koel dedup`: each line once, in the order of first appearance, in bounded memory.
+//! `koel dedup`: each line once, in the order of first appearance, in a few bits for each.
 //!
 //! `sort -u` loses the order and `awk '!seen[$0]++'` keeps every line in memory; this keeps some 30 bits for each different one in a filter that grows with
 //! them, or 23 in one built for `--keys`. It grows ahead of them (`room.rs`), which makes it two to three times as fast. The price is a known, small number of lines wrongly dropped, which is printed at the end. Nothing is ever printed twice.
@@ -46,12 +46,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
+    inputs.refuse_own_output()?;
     let mut filter = match args.shape.keys {
         Some(keys) => args.shape.build(keys, args.fpr)?,
         None => args.shape.build_for(&mut inputs, args.fpr)?,
     };
     let (mut read, mut wrong) = (0, 0.0);
-    let (mut out, mut room) = (Lines::new(), Room::default());
+    let (mut out, mut room) = (Lines::answering(&inputs), Room::default());
     let whole = inputs.each_until("deduplicating", Stdout::Busy, |lines, share| {
         room.make(&mut filter, lines.len() as u64, share);
         let mut new = vec![false; lines.len()];
@@ -60,6 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         for (line, _) in lines.iter().zip(&new).filter(|(_, new)| **new) {
             out.line(line, inputs.terminator())?;
         }
+        out.caught_up()?;
         let done = new.iter().rposition(|&new| new).map_or(0, |last| last + 1);
         added.map_err(|full| too_small(full, read + done as u64, filter.len()))?;
         read += lines.len() as u64;

@@ -15,7 +15,8 @@ use crate::quantity::grouped;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The filters must have been built with equal --keys, --fpr, --prefer and --seed, as two states of one file are.
+The filters must have been built alike, as two states of one file are: with --grow, or with equal --keys, and with
+equal --fpr, --prefer and --seed.
 \"+-\" is the standard error of an estimate. \"Added\" and \"removed\" count copies, and are exact
 but for keys that share an entry.
 

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         text_report(&editing.filter, before)
     };
     editing.save()?;
-    output::print(&report)?;
+    output::print_after(&format!("{} is changed", args.filter.display()), &report)?;
     Ok(Outcome::Done)
 }
 

@@ -42,9 +42,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         text_report(args, &filter, occupancy)
     };
-    output::print(&report)?;
+    // A reader that went away does not make it sound.
+    let printed = output::print(&report);
     verdict.map_err(|error| file.failure(error))?;
-    Ok(Outcome::Done)
+    printed.map(|()| Outcome::Done)
 }
 
 fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {

@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use koel::{Merge, MergeError};
 use serde_json::json;
 
-use crate::failure::Failure;
-use crate::failure::Outcome;
-use crate::filter_file::FilterFile;
+use crate::failure::{Failure, Outcome};
+use crate::filter_file::{self, FilterFile};
 use crate::output;
 use crate::quantity::{bytes, rate};
 use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Filters can be merged when they were built with equal --keys, --fpr, --prefer and --seed. Give --keys the number
-of keys of the union: it must fit. Where the first filter grows (koel build --grow, koel grow), any union fits.
+Filters can be merged when all were built with --grow, which a pipe implies, and equal --fpr, --prefer and --seed:
+then any union fits. Or with equal --keys as well, the number of keys of the union, which must fit; it need not
+where the first may grow (koel grow).
 
 Examples:
-  koel build monday.txt --keys 1M -o monday.koel
-  koel build tuesday.txt --keys 1M -o tuesday.koel
+  koel build monday.txt --grow -o monday.koel
+  koel build tuesday.txt --grow -o tuesday.koel
   koel merge monday.koel tuesday.koel -o week.koel
 
 Exit codes: 0 done, 2 error, 3 the union does not fit.")]
@@ -48,6 +48,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     output::refuse_terminal(&args.out)?;
+    let _lock = filter_file::lock_output(&args.out);
     let how = if args.max { Merge::Max } else { Merge::Sum };
     let (first, others) = args.filters.split_first().expect("clap asks for two");
     let mut union = FilterFile::open(first)?.load()?;
@@ -70,11 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ("expected error rate", rate(union.false_positive_rate())),
         ])
     };
-    if args.out == Path::new("-") {
-        output::print_aside(&report)?
-    } else {
-        output::print(&report)?
-    }
+    output::report_on(&args.out, &report)?;
     Ok(Outcome::Done)
 }
 

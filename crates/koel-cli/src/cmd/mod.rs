@@ -41,7 +41,7 @@ Keys are lines: the exact bytes between newlines (between NULs with -0). Input i
 Examples:
   koel build domains.txt -o domains.koel        make a filter of a list
   koel check domains.koel seen.txt              print the lines that are in it
-  koel dedup huge.log > once.log                each line once, in order, in bounded memory
+  koel dedup huge.log > once.log                each line once, in order, in few bits each
   koel plan --keys 10M --fpr 0.1%               what it would cost, beside other filters
   koel store import photos --db backups         files into a store, each chunk once
   koel tour                                     all of it on a real list, with every promise checked
@@ -62,7 +62,7 @@ enum Verb {
     Remove(remove::Args),
     /// Print how often each line was put into a filter
     Count(count::Args),
-    /// Print each line the first time it is seen, in order, in bounded memory
+    /// Print each line the first time it is seen, in order
     Dedup(dedup::Args),
     /// Make one filter of several
     Merge(merge::Args),

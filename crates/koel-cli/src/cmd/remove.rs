@@ -65,6 +65,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ("keys", format!("{} left", grouped(keys))),
         ])
     };
-    output::print(&report)?;
+    output::print_after(&format!("{} is changed", args.filter.display()), &report)?;
     Ok(Outcome::some_if(missing == 0))
 }

@@ -17,7 +17,8 @@ use crate::quantity::{grouped, to_u64};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Filters can be compared when they were built with equal --keys, --fpr, --prefer and --seed.
+Filters can be compared when both were built with --grow, or both with equal --keys, and with equal --fpr,
+--prefer and --seed.
 \"+-\" is the standard error: what keys that happen to share an entry can make of the figure.
 
 Examples:

@@ -65,3 +65,38 @@ fn a_cut_archive_is_refused_and_leaves_the_target_as_it_was() {
         }
     }
 }
+
+#[test]
+fn what_is_packed_otherwise_or_a_filter_is_no_list() {
+    let shell = Shell::new();
+    shell.build("set", &keys("key", 100), "");
+    for (name, start, what) in [
+        ("list.xz", &[0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x04][..], "by xz"),
+        ("list.bz2", b"BZh91AY&SY\x12\x34", "by bzip2"),
+        ("small.bz2", b"BZh11AY&SY\x12\x34", "by bzip2"),
+        ("list.lz4", &[0x04, 0x22, 0x4d, 0x18, 0x64, 0x40], "by lz4"),
+        ("other", &shell.read("set"), "koel merge"),
+    ] {
+        shell.write(name, start);
+        for words in ["build -o new", "add set", "check set", "dedup"] {
+            let ran = shell.run(&format!("{words} {name}"));
+            assert_eq!(ran.code, 2, "{words} {name}");
+            assert!(ran.err.contains(what), "{words} {name}: {}", ran.err);
+        }
+        assert!(!shell.path("new").exists());
+    }
+}
+
+#[test]
+fn text_that_begins_a_little_like_something_packed_is_text() {
+    let shell = Shell::new();
+    for text in
+        ["", "B", "BZ", "BZh", "BZh9", "BZh91AY", "BZh91AY&SX", "koel", "koel\r\n", "P*", "Q*M"]
+    {
+        assert_eq!(
+            shell.run_with("dedup", text.as_bytes()).text(),
+            format!("{text}{}", if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }),
+            "{text:?}"
+        );
+    }
+}

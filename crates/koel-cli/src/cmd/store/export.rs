@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use koel_store::content::ArchiveError;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let failure = |error| db.archive_failure(error);
     let length = archive.entry(&args.name).map_err(failure)?.length;
     let progress = Progress::start("exporting", Some(length), Stdout::Silent);
-    if args.out == Path::new("-") {
+    if output::is_stdout(&args.out) {
         return match archive.export(&args.name, progress.meter(io::stdout().lock())) {
             Err(ArchiveError::Write(error)) => Err(Failure::stdout(error)),
             outcome => outcome.map(|_| Outcome::Done).map_err(failure),

@@ -59,10 +59,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         text
     };
-    output::print(&report)?;
+    // A reader that went away does not make it sound.
+    let printed = output::print(&report);
     let broken = damages.len() + files.broken.len();
     if broken == 0 {
-        return Ok(Outcome::Done);
+        return printed.map(|()| Outcome::Done);
     }
     Err(Failure::Broken(format!(
         "{broken} things are not as they were written; restore the files of the store, or what was imported, from a copy"
