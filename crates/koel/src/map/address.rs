@@ -2,12 +2,15 @@
 //!
 //! ```text
 //!     hash     = mix(what the hasher gave), or 1 for 0
-//!     choice i = high half of  fold(hash, i) * buckets         no modulus, no power of two
+//!     choice i = high half of  fold(hash, i, buckets) * buckets    no modulus, no power of two
 //!     tag      = top 8 bits of hash * odd, or 1 for 0          0 means "empty slot"
 //! ```
 //!
 //! `mix` lets every bit of the hash depend on every bit that the hasher gave, so that one which passes small integers through as they are does
 //! no harm. Choices may coincide; then the entry has fewer.
+//!
+//! The number of buckets is folded in, so that no table has the order of another one. A map filled in the order in which another one of the same hash lists its entries would otherwise get
+//! them from its lowest bucket on: full there and empty elsewhere, it would overflow long before it is full.
 //!
 //! Equal hashes have equal addresses in a table of any size: no growth separates them (`buckets.rs` says what becomes of them).
 
@@ -32,9 +35,10 @@ pub(super) fn mix(hash: u64) -> KeyHash {
 /// The buckets of an entry, each below `buckets`.
 #[inline]
 pub(super) fn choices<const HASHES: usize>(hash: KeyHash, buckets: u32) -> [u32; HASHES] {
+    let salted = hash.get() ^ u64::from(buckets).wrapping_mul(0xe703_7ed1_a0b4_28db);
     array::from_fn(|i| {
         let number = (i as u64 + 1).wrapping_mul(GOLDEN);
-        scale(fold(hash.get() ^ number, 0xa076_1d64_78bd_642f), buckets)
+        scale(fold(salted ^ number, 0xa076_1d64_78bd_642f), buckets)
     })
 }
 

@@ -41,6 +41,27 @@ fn keys_that_collide_do_not_stand_in_the_way_of_others() {
     assert_sound(&mixed);
 }
 
+/// The order in which a map lists its entries is that of their buckets. One that takes them in this order has no more of them beside its buckets than any other.
+#[test]
+fn a_map_filled_in_the_order_of_another_is_like_any_other() {
+    for count in [4000, 7500, 50_000] {
+        let mut one = CuckooMap::<u64, u64>::default();
+        (0..count).for_each(|key| assert_eq!(one.insert(key, key), None));
+        let mut all: CuckooMap<_, _, _> = CuckooMap::with_hasher(one.hasher().clone());
+        let mut some = all.clone();
+        for (i, (&key, &value)) in one.iter().enumerate() {
+            assert_eq!(all.insert(key, value), None);
+            assert!(all.overflow_len() <= 2, "{} of {i}", all.overflow_len());
+        }
+        for (&key, &value) in one.iter().take(3800) {
+            assert_eq!(some.insert(key, value), None);
+        }
+        assert!(some.overflow_len() <= 2, "{}", some.overflow_len());
+        assert!(all == one);
+        assert_sound(&all);
+    }
+}
+
 thread_local! {
     /// Calls of `Hash` and `Eq` until one panics.
     static FUSE: Cell<u64> = const { Cell::new(u64::MAX) };
