@@ -149,11 +149,12 @@ fn partition<K>(keys: &[K], segment_bits: u32, hash: &impl Fn(&[K], &mut [u64]))
     lists
 }
 
-/// An empty filter like one segment of another, with its share of the capacity.
+/// An empty filter like one segment of another, with its share of the capacity. It does not grow: the whole filter does, where a segment is full.
 fn segment_of(shape: Shape, profile: Profile) -> CuckooFilter {
     let capacity = profile.capacity.div_ceil(1 << shape.segment_bits);
     let shape = Shape { segment_bits: 0, ..shape };
-    CuckooFilter::empty(shape, Profile { capacity, ..profile }).expect("smaller than the whole")
+    let profile = Profile { capacity, growable: false, ..profile };
+    CuckooFilter::empty(shape, profile).expect("smaller than the whole")
 }
 
 /// What a filled segment holds besides its buckets.

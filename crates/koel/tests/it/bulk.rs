@@ -84,6 +84,18 @@ fn too_many_keys_are_the_error_of_the_insert_that_fails() {
     assert!(matches!(few.build_from(&copies), Err(BuildError::Full(_))));
 }
 
+/// Where a segment is full, the whole filter grows, as it does for inserts in turn.
+#[test]
+fn a_filter_that_may_grow_takes_more_keys_than_it_was_built_for() {
+    let keys: Vec<_> = hashes(7, KEYS + KEYS / 10).collect();
+    for builder in builders().map(Builder::growable) {
+        assert!(builder.build().unwrap().segments() > 1);
+        let bulk = builder.build_from(&keys).unwrap();
+        assert!(bulk.has_grown());
+        assert_alike(&bulk, &in_turn(&builder, &keys), &keys);
+    }
+}
+
 #[test]
 #[cfg(feature = "rayon")]
 fn the_bytes_are_the_same_however_many_threads_there_are() {
