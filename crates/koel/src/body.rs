@@ -90,14 +90,14 @@ impl<B: AsRef<[u8]>> Body<B> {
 }
 
 impl Body<Buffer> {
-    /// Empty buckets; `None` where their bytes could not be addressed.
+    /// Empty buckets; `None` where their bytes cannot be addressed or had.
     pub(crate) fn empty(shape: Shape) -> Option<Self> {
         let (geometry, layout) = (shape.geometry(), shape.layout);
         if layout.marks().is_some() {
             let grown = Some(Grown::empty(geometry.clone(), layout)?);
             return Some(Self { table: Table::vacant(geometry, layout), grown });
         }
-        let bytes = Buffer::zeroed(table_bytes(layout, shape.buckets())?);
+        let bytes = Buffer::zeroed(table_bytes(layout, shape.buckets())?)?;
         Some(Self::built(Table::new(geometry, layout, bytes)))
     }
 

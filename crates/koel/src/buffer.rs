@@ -3,18 +3,20 @@
 //! A lookup in a large table misses the cache of address translations as well as the cache of data: with pages of 2 MiB instead of 4 KiB it misses
 //! only the second (docs/decisions/0006-speed.md has the figures). With the feature `huge-pages`, a table of at least
 //! `LARGE` bytes is an anonymous memory map, for which the system is asked for huge pages; Linux aligns maps of that size to them. Where
-//! there are none, or no map can be had, nothing is lost: the bytes are ordinary memory.
+//! there are none, or no map can be had, nothing is lost: the bytes are ordinary memory. Where there is no memory for so many bytes, there is no buffer, and whoever asked says so.
 //!
 //! A table that grows has, from `GROWN` bytes on, a map of `RESERVED` times its length: addresses, not memory, since Linux gives a page when it is first touched. So it grows in its place,
 //! and no insert waits for a copy of it. Its pages are small ones: a huge page is zeroed in one go when it is first touched, and the insert that touched it waited for 5.5 ms
 //! (docs/decisions/0008-growth.md).
 
 use alloc::vec::Vec;
-use core::{fmt, mem};
+use core::{fmt, hint, mem};
 
 #[cfg(feature = "huge-pages")]
 use memmap2::{MmapMut, MmapOptions};
 
+/// From here on the system is asked whether there is so much memory before it is taken, since a vector of zeros ends the process where there is not.
+const ASKED: usize = 64 << 20;
 /// From here on a table gets a map of its own.
 #[cfg(feature = "huge-pages")]
 const LARGE: usize = 4 << 20;
@@ -51,45 +53,54 @@ impl Memory {
 }
 
 impl Buffer {
-    /// So many zeros.
-    ///
-    /// # Panics
-    /// Where the memory cannot be had, as `Vec::with_capacity` does.
-    pub(crate) fn zeroed(len: usize) -> Self {
+    /// So many zeros; `None` where the memory cannot be had.
+    pub(crate) fn zeroed(len: usize) -> Option<Self> {
+        if !can_be_had(len) {
+            return None;
+        }
         #[cfg(feature = "huge-pages")]
         if let Some(map) = (len >= LARGE).then(|| mapped(len)).flatten() {
-            return Self(Memory::Mapped { map, len });
+            return Some(Self(Memory::Mapped { map, len }));
         }
-        Self(Memory::Heap(alloc::vec![0; len]))
+        Some(Self(Memory::Heap(alloc::vec![0; len])))
     }
 
-    /// So many zeros in memory that can [`grow`](Self::grow), mostly without a copy.
-    pub(crate) fn growing(len: usize) -> Self {
-        Self::reserved(len).unwrap_or_else(|| Self(Memory::Heap(alloc::vec![0; len])))
+    /// So many zeros in memory that can [`grow`](Self::grow), mostly without a copy; `None` where the memory cannot be had.
+    pub(crate) fn growing(len: usize) -> Option<Self> {
+        if !can_be_had(len) {
+            return None;
+        }
+        Some(Self::reserved(len).unwrap_or_else(|| Self(Memory::Heap(alloc::vec![0; len]))))
     }
 
-    /// Adds zeros to make it `len` bytes long. Ordinary memory gets room for some more, so that it seldom moves; glibc then moves pages, not bytes.
-    pub(crate) fn grow(&mut self, len: usize) {
+    /// Adds zeros to make it `len` bytes long; false, and nothing changed, where the memory cannot be had. Ordinary memory gets room for some more, so that it seldom moves; glibc then
+    /// moves pages, not bytes.
+    pub(crate) fn grow(&mut self, len: usize) -> bool {
         #[cfg(feature = "huge-pages")]
         if let Memory::Mapped { map, len: before } = &mut self.0
             && len <= map.len()
         {
             *before = len;
-            return;
+            return true;
         }
         let fits = matches!(&self.0, Memory::Heap(bytes) if len <= bytes.capacity());
+        if !fits && !can_be_had(len) {
+            return false;
+        }
         if let Some(mut grown) = (!fits).then(|| Self::reserved(len)).flatten() {
             let bytes = self.as_ref();
             grown.as_mut()[..bytes.len()].copy_from_slice(bytes);
             *self = grown;
-            return;
+            return true;
         }
         let mut bytes = mem::take(self).0.into_heap();
-        if len > bytes.capacity() {
-            bytes.reserve_exact(len + len / 32 - bytes.len());
+        let more = len + len / 32 - bytes.len();
+        let has_room = fits || bytes.try_reserve_exact(more).is_ok();
+        if has_room {
+            bytes.resize(len, 0);
         }
-        bytes.resize(len, 0);
         self.0 = Memory::Heap(bytes);
+        has_room
     }
 
     /// So many zeros with addresses to grow into; `None` where they are few, or cannot be had.
@@ -110,8 +121,11 @@ impl Buffer {
     }
 
     /// A copy.
+    ///
+    /// # Panics
+    /// Where the memory cannot be had, as `Vec::with_capacity` does.
     pub(crate) fn copy_of(bytes: &[u8]) -> Self {
-        let mut copy = Self::zeroed(bytes.len());
+        let mut copy = Self::zeroed(bytes.len()).expect("memory for a copy");
         copy.as_mut().copy_from_slice(bytes);
         copy
     }
@@ -165,6 +179,15 @@ impl fmt::Debug for Buffer {
     }
 }
 
+/// Whether the system has so much memory to give, as far as it says so before it is used.
+pub(crate) fn can_be_had(len: usize) -> bool {
+    let mut probe = Vec::<u8>::new();
+    let had = len < ASKED || probe.try_reserve_exact(len).is_ok();
+    // What nobody looks at would not be asked for.
+    hint::black_box(&probe);
+    had
+}
+
 /// So many zeros in a memory map; `None` where the system has none to give.
 #[cfg(feature = "huge-pages")]
 fn mapped(len: usize) -> Option<MmapMut> {
@@ -189,7 +212,7 @@ mod tests {
     #[test]
     fn bytes_of_every_size_start_as_zeros_and_can_be_copied() {
         for len in [0, 1, 4096, (4 << 20) - 1, 4 << 20, (6 << 20) + 5] {
-            let mut buffer = Buffer::zeroed(len);
+            let mut buffer = Buffer::zeroed(len).unwrap();
             assert_eq!(buffer.as_ref().len(), len);
             assert!(buffer.as_ref().iter().all(|&byte| byte == 0));
             if let Some(last) = buffer.as_mut().last_mut() {
@@ -205,16 +228,25 @@ mod tests {
     #[test]
     fn bytes_that_grow_keep_what_they_were_and_end_in_zeros() {
         for start in [Buffer::growing(1000), Buffer::zeroed(1000), Buffer::zeroed(5 << 20)] {
-            let mut buffer = start;
+            let mut buffer = start.unwrap();
             let mut written = buffer.as_ref().to_vec();
             for len in [3000, 260_000, 270_000, 4 << 20, 9 << 20, 300 << 20] {
                 let len = len.max(written.len() + 1);
                 *written.last_mut().expect("some bytes") = 7;
                 *buffer.as_mut().last_mut().expect("some bytes") = 7;
-                buffer.grow(len);
+                assert!(buffer.grow(len));
                 written.resize(len, 0);
                 assert!(buffer.as_ref() == written, "{len}");
             }
         }
+    }
+
+    #[test]
+    fn what_no_machine_has_is_refused_and_changes_nothing() {
+        assert!(Buffer::zeroed(1 << 60).is_none() && Buffer::growing(1 << 60).is_none());
+        let mut buffer = Buffer::growing(1000).unwrap();
+        buffer.as_mut().fill(7);
+        assert!(!buffer.grow(1 << 60));
+        assert!(buffer.as_ref() == [7; 1000]);
     }
 }

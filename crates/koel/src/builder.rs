@@ -2,6 +2,7 @@
 
 use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Profile};
+use crate::growth;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::Layout;
@@ -55,7 +56,7 @@ pub struct Plan {
     pub size_in_bytes: usize,
     /// Bits for each key of the capacity, everything included; of a filter that grows to it, for each key that there is room for at first.
     pub bits_per_key: f64,
-    /// Expected false-positive rate when the filter holds `capacity` distinct keys: at most the one asked for.
+    /// Expected false-positive rate when the filter holds `capacity` distinct keys, grown to them where it grows: at most the one asked for.
     pub false_positive_rate: f64,
 }
 
@@ -172,7 +173,7 @@ impl Builder {
             buckets: shape.buckets(),
             size_in_bytes,
             bits_per_key: image::bits_per_key(size_in_bytes, self.first_keys() as f64),
-            false_positive_rate: shape.rate_after(self.capacity),
+            false_positive_rate: self.rate_at_capacity(&shape),
         })
     }
 
@@ -180,10 +181,7 @@ impl Builder {
     ///
     /// # Errors
     /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, or where
-    /// the table could not be addressed.
-    ///
-    /// # Panics
-    /// Where the memory cannot be had, as `Vec::with_capacity` does.
+    /// the system has no memory for the table.
     pub fn build(&self) -> Result<CuckooFilter, BuildError> {
         let shape = self.shape()?;
         let filter = CuckooFilter::empty(shape, self.profile());
@@ -195,13 +193,20 @@ impl Builder {
     ///
     /// # Errors
     /// [`BuildError`] as of [`build`](Self::build), and at error rates below about 0.006 % (small) and 0.012 % (fast).
-    ///
-    /// # Panics
-    /// Where the memory cannot be had, as `Vec::with_capacity` does.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub fn build_concurrent(&self) -> Result<crate::ConcurrentFilter, BuildError> {
         let shape = sizing::choose_atomic(self.capacity, self.rate, self.prefer)?;
-        Ok(crate::ConcurrentFilter::empty(shape, self.profile()))
+        let filter = crate::ConcurrentFilter::empty(shape, self.profile());
+        filter.ok_or(BuildError::TooLarge { capacity: self.capacity })
+    }
+
+    fn rate_at_capacity(&self, shape: &Shape) -> f64 {
+        if shape.layout.marks().is_some() {
+            let doublings = sizing::doublings(self.first_keys(), self.capacity);
+            growth::rate_when_full(shape.layout, doublings)
+        } else {
+            shape.rate_after(self.capacity)
+        }
     }
 
     /// How many keys there is room for before any growth.

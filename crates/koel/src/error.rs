@@ -73,7 +73,7 @@ pub enum BuildError {
         /// The smallest rate that can be had for this capacity and preference.
         smallest: f64,
     },
-    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address.
+    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address or has memory for.
     TooLarge {
         /// What was asked for.
         capacity: u64,

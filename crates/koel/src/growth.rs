@@ -13,14 +13,16 @@
 
 use alloc::vec::Vec;
 
-use crate::buffer::Buffer;
+use crate::buffer::{self, Buffer};
 use crate::counters::Counters;
 use crate::error::BuildError;
 use crate::geometry::{CORES, Geometry};
 use crate::layout::{Bucket, Codec, Layout, SLOTS};
 use crate::placement::{End, Plan, Search};
 use crate::sizing;
-use crate::table::{Addressing, Exceptions, Match, Prefix, Put, Site, Spot, Stretch, Table};
+use crate::table::{
+    Addressing, Exceptions, Match, Prefix, Put, Site, Spot, Stretch, Table, table_bytes,
+};
 
 /// Bits that fingerprints get, besides the mark, when a table built without marks first grows.
 pub(crate) const WIDENING: u32 = 6;
@@ -28,6 +30,9 @@ pub(crate) const WIDENING: u32 = 6;
 pub(crate) const SMALLEST_RATE: f64 = 1e-7;
 /// The most buckets that are split at once.
 const MAX_CHUNK: u64 = 4096;
+/// With more matching entries for an absent key, on average, no table is split: so many are there only where a file is full of entries without bits of their own, which are in both
+/// halves of a bucket that is split, so that splitting makes no room. In one that grew from the narrowest fingerprints over 2^27 times its size there are 0.09.
+const MOST_MATCHES: f64 = 0.1;
 /// Below this load a search that fails says more about the keys than about the room: growing would not help them.
 const HOPELESS_LOAD: f64 = 0.5;
 
@@ -144,6 +149,29 @@ impl<B: AsRef<[u8]>> Grown<B> {
         let (codec, addresses) = (self.table.layout().codec(), self.addresses());
         design_limit(codec, addresses.split(), addresses.level_buckets())
     }
+}
+
+/// The addresses of the smallest table of this layout that is to hold so many entries, grown from one with the addresses of `base`; `None` where none can grow so far.
+fn addresses_for(base: &Geometry, layout: Layout, entries: u64) -> Option<Stretch> {
+    let marked = layout.marks()?;
+    let at = |level: u32, split: u64| Stretch::new(base.clone(), marked, level, split);
+    let holds = |level: u32, split: u64| {
+        entries <= design_limit(layout.codec(), split, base.buckets() << level)
+    };
+    let mut levels = (0..u32::BITS).take_while(|&level| at(level, 0).is_sound());
+    let whole = levels.find(|&level| holds(level, 0))?;
+    let Some(below) = whole.checked_sub(1) else { return Some(at(whole, 0)) };
+    let buckets = base.buckets() << below;
+    let mut chunks = (1..64).map(|chunk| chunk * (buckets / 64).max(1));
+    let part = chunks.find(|&split| split < buckets && holds(below, split));
+    Some(part.map_or_else(|| at(whole, 0), |split| at(below, split)))
+}
+
+/// Whether a table of this layout, grown from one with the addresses of `base`, can be had that is to hold so many entries.
+pub(crate) fn has_room_for(base: &Geometry, layout: Layout, entries: u64) -> bool {
+    let addresses = addresses_for(base, layout, entries);
+    let bytes = addresses.and_then(|addresses| table_bytes(layout, addresses.buckets()));
+    bytes.is_some_and(buffer::can_be_had)
 }
 
 /// The error rate of a table with marks that is full after so many doublings: the old entries of each have half the bits of the next, measured as 0.73 of the first
@@ -320,12 +348,13 @@ impl Grown<Buffer> {
     }
 
     /// Splits the next chunk of buckets. Hands void entries, which are in two buckets from now on, to `doubled`. False, and nothing changed, where the
-    /// table is as large as its addresses allow.
+    /// table is as large as its addresses or the memory allow, or where that would make no room.
     pub(crate) fn split(&mut self, mut doubled: impl FnMut(&Stretch, Prefix)) -> bool {
         let addresses = self.addresses();
         let level = addresses.level_buckets();
         let chunk = (level / 64).clamp(1, MAX_CHUNK).min(level - addresses.split());
-        if !addresses.can_grow() || !self.table.extend(chunk) {
+        let helps = addresses.can_grow() && self.matches_of_an_absent_key() < MOST_MATCHES;
+        if !helps || !self.table.extend(chunk) {
             return false;
         }
         (0..chunk).for_each(|_| self.table.split_next(&mut doubled));
@@ -335,21 +364,8 @@ impl Grown<Buffer> {
 
     /// The smallest table of the same kind that is to hold so many entries, empty; `None` where that is no smaller than this one.
     pub(crate) fn smaller(&self, entries: u64) -> Option<Self> {
-        let (base, layout) = (self.addresses().base(), self.table.layout());
-        let marked = self.addresses().marked();
-        let mut level = 0;
-        let fits = |level: u32, split: u64| {
-            entries <= design_limit(layout.codec(), split, base.buckets() << level)
-        };
-        while !fits(level + 1, 0) {
-            level += 1;
-        }
-        let whole = base.buckets() << level;
-        let step = (whole / 64).max(1);
-        let split =
-            (0..whole).step_by(usize::try_from(step).ok()?).find(|&split| fits(level, split));
-        let (level, split) = split.map_or((level + 1, 0), |split| (level, split));
-        let addresses = Stretch::new(base.clone(), marked, level, split);
+        let layout = self.table.layout();
+        let addresses = addresses_for(self.addresses().base(), layout, entries)?;
         if addresses.buckets() >= self.buckets() {
             return None;
         }

@@ -405,7 +405,7 @@ fn decode_shape(
     fields.require(CODEC, codec == Codec::Plain || !has_values)?;
     let narrow = fingerprint_bits <= MAX_BUCKET_BITS / 4 || !has_values;
     let layout = Layout::new(codec, fingerprint_bits, value_bits)
-        .filter(|_| narrow)
+        .filter(|layout| narrow && layout.is_in_use())
         .ok_or(fields.refuse(FINGERPRINT_BITS))?;
     let layout = if growth.is_some() { layout.with_marks() } else { layout };
     let first_bits = fields.byte(FIRST_BITS);

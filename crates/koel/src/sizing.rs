@@ -69,6 +69,12 @@ impl Shape {
         rate_after(keys, possible_entries(self.layout.fraction_bits(), self.buckets()))
     }
 
+    /// The same when no key more finds room, of a table that is designed for a load of `load`: in small ones that is well beyond the capacity.
+    fn rate_when_full(&self, load: f64) -> f64 {
+        let slots = self.buckets() as f64 * SLOTS as f64;
+        self.rate_after(round_up(slots * load))
+    }
+
     /// Expected entries with the fingerprint of an absent key, where `entries` are in the table.
     pub(crate) fn candidates_after(&self, entries: u64) -> f64 {
         entries as f64 / possible_entries(self.layout.fraction_bits(), self.buckets())
@@ -80,7 +86,8 @@ pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, 
     choose_among(widths(codec_of(prefer)), capacity, rate, prefer)
 }
 
-/// The same for a filter that may grow: with enough bits that few entries have none left after some doublings, and no more than can be marked.
+/// The same for a filter that may grow: with enough bits that few entries have none left after some doublings, and no more than can be marked. It errs at most at `rate` when it is full, for
+/// it will be, and keeps the rate that it has then.
 pub(crate) fn choose_growable(
     capacity: u64,
     rate: f64,
@@ -88,7 +95,10 @@ pub(crate) fn choose_growable(
 ) -> Result<Shape, BuildError> {
     let all = widths(codec_of(prefer));
     let first = all.partition_point(|&width| width < GROWABLE_BITS);
-    let shape = choose_among(&all[first..], capacity, rate, prefer)?;
+    let layouts = all[first..].iter();
+    let layouts = layouts.filter_map(|&width| Layout::new(codec_of(prefer), width, 0));
+    let reached = |shape: &Shape| shape.rate_when_full(load_of(prefer));
+    let shape = first_within(layouts, capacity, rate, prefer, reached)?;
     growth::marked_layout(shape.layout).map(|_| shape).ok_or(growth::too_precise(rate))
 }
 
@@ -211,12 +221,17 @@ pub(crate) fn doublings(first: u64, last: u64) -> f64 {
     f64::from(u64::BITS - (times.max(1) - 1).leading_zeros())
 }
 
-/// Buckets for `capacity` keys in this layout; `None` if a hash cannot address them.
-fn shape(capacity: u64, layout: Layout, prefer: Prefer) -> Option<Shape> {
-    let load = match prefer {
+/// The load that a table is designed for.
+fn load_of(prefer: Prefer) -> f64 {
+    match prefer {
         Prefer::Small => 0.97,
         Prefer::Fast => 0.95,
-    };
+    }
+}
+
+/// Buckets for `capacity` keys in this layout; `None` if a hash cannot address them.
+fn shape(capacity: u64, layout: Layout, prefer: Prefer) -> Option<Shape> {
+    let load = load_of(prefer);
     let whole = buckets_of_segment(capacity as f64, load, false);
     let bytes = whole.checked_mul(u64::from(layout.bucket_bits()))? / 8;
     let segment_bits = bytes.div_ceil(SEGMENT_BYTES).next_power_of_two().trailing_zeros();

@@ -119,6 +119,8 @@ impl Header<'_> {
             _ => return Err("codec"),
         };
         require((8..=widest).contains(&f), "fingerprint bits")?;
+        let bits = self.bucket_bits();
+        require(widest == 33 || bits.is_multiple_of(8), "fingerprint bits")?;
         let first = self.number(26, 1);
         require(self.number(27, 1) == self.fraction_bits(), "fraction bits")?;
         let least = if self.is_marked() { 2 } else { self.fraction_bits() };

@@ -23,12 +23,15 @@ impl ConcurrentFilter {
     /// assert!(koel::FilterView::open(&bytes)?.contains("ada"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    /// # Panics
+    /// Where the memory cannot be had, as `Vec::with_capacity` does.
     #[must_use]
     pub fn snapshot(&self) -> CuckooFilter {
         let (geometry, layout) = (self.cells.geometry.clone(), self.cells.layout);
         let buckets = geometry.buckets();
         let bytes = table_bytes(layout, buckets).expect("no more than the words take");
-        let mut table = Table::new(geometry, layout, Buffer::zeroed(bytes));
+        let bytes = Buffer::zeroed(bytes).expect("memory for a snapshot");
+        let mut table = Table::new(geometry, layout, bytes);
         // No entry leaves a bucket while these are held, so none can slip past.
         let shards = self.shards.write_all();
         for bucket in 0..buckets {

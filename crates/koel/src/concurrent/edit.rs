@@ -165,7 +165,7 @@ impl ConcurrentFilter {
     /// Empties a slot of a bucket of `place`, where both are full. Another thread may fill it first.
     fn make_room(&self, place: &Place) -> Result<(), Full> {
         let segment = place.base / u64::from(self.cells.geometry.segment_buckets());
-        let mut search = sync::lock(&self.searches[cells::index(segment)]);
+        let mut search = sync::lock(&self.searches[cells::index(segment) % self.searches.len()]);
         let mut may_count = true;
         let (home, alternate) = place.buckets();
         while ![home, alternate].iter().any(|&bucket| self.cells.has_room(bucket)) {

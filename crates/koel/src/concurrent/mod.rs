@@ -29,6 +29,7 @@ mod sync;
 use alloc::boxed::Box;
 use core::fmt;
 
+use crate::buffer;
 use crate::counters::{Counters, Identity, ReadCounters};
 use crate::filter::Profile;
 use crate::geometry::Place;
@@ -40,6 +41,9 @@ use crate::{Builder, Key};
 use cells::Cells;
 use shards::Shards;
 use sync::Mutex;
+
+/// At most so many searches, each of which takes a kilobyte once it was used. A builder makes no more segments below 2 GiB.
+const MOST_SEARCHES: u64 = 1024;
 
 /// A [`CuckooFilter`](crate::CuckooFilter) that many threads use at once, through a shared reference.
 ///
@@ -80,7 +84,7 @@ use sync::Mutex;
 pub struct ConcurrentFilter {
     cells: Cells,
     shards: Shards,
-    /// One for each segment, held while entries of it are moved.
+    /// One for each segment, held while entries of it are moved; where there are very many, several segments share one.
     searches: Box<[Mutex<Search>]>,
     profile: Profile,
 }
@@ -92,17 +96,21 @@ impl ConcurrentFilter {
         Builder::new(capacity, false_positive_rate)
     }
 
-    /// An empty filter of a shape whose buckets have at most 64 bits.
-    pub(crate) fn empty(shape: Shape, profile: Profile) -> Self {
+    /// An empty filter of a shape whose buckets have at most 64 bits; `None` where its words cannot be addressed or had.
+    pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
+        let bytes = usize::try_from(shape.buckets()).ok()?.checked_mul(size_of::<u64>())?;
+        if !buffer::can_be_had(bytes) {
+            return None;
+        }
         let cells = Cells::new(shape.geometry(), shape.layout, |_| 0);
-        Self::new(cells, 0, &Counters::default(), profile)
+        Some(Self::new(cells, 0, &Counters::default(), profile))
     }
 
     fn new(cells: Cells, entries: u64, counters: &Counters, profile: Profile) -> Self {
         let fingerprint = |identity| cells.layout.fingerprint_of(identity);
         let shards = Shards::new(entries, counters, profile.counter_limit, fingerprint);
-        let segments = 0..1_u64 << cells.geometry.segment_bits();
-        let searches = segments.map(|_| Mutex::new(Search::default())).collect();
+        let segments = (1 << cells.geometry.segment_bits()).min(MOST_SEARCHES);
+        let searches = (0..segments).map(|_| Mutex::new(Search::default())).collect();
         Self { cells, shards, searches, profile }
     }
 

@@ -28,11 +28,17 @@ impl CuckooFilter {
     /// a call: a tenth more than is in, say, each time that much has come.
     ///
     /// # Errors
-    /// [`Full::Slots`] where the filter is not growable, or where addresses of 32 bits have no room for so many buckets.
+    /// [`Full::Slots`], and then nothing has changed, where the filter is not growable, where addresses of 32 bits have no room for so many buckets, or where the system has no memory for
+    /// them.
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
         let entries = self.entries.saturating_add(additional);
         if entries <= self.capacity() && self.body.grown.is_none() {
             return Ok(());
+        }
+        let base = self.body.table.geometry();
+        let layout = self.marked_layout().filter(|_| self.profile.growable);
+        if !layout.is_some_and(|layout| growth::has_room_for(base, layout, entries)) {
+            return Err(self.out_of_slots());
         }
         self.start_to_grow()?;
         while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(entries)) {
@@ -69,7 +75,7 @@ impl CuckooFilter {
         if self.body.grown.is_some() {
             return Ok(());
         }
-        let layout = growth::marked_layout(self.layout()).filter(|_| self.profile.growable);
+        let layout = self.marked_layout().filter(|_| self.profile.growable);
         let grown = layout.and_then(|layout| Grown::widened(&self.body.table, layout));
         let grown = grown.ok_or(self.out_of_slots())?;
         let bits = self.layout().fingerprint_bits();

@@ -142,10 +142,10 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
 }
 
 impl Table<Buffer, Stretch> {
-    /// A table as it is when nothing is in it.
+    /// A table as it is when nothing is in it; `None` where its bytes cannot be addressed or had.
     pub(crate) fn stretched(geometry: Stretch, layout: Layout) -> Option<Self> {
         let bytes = table_bytes(layout, geometry.buckets())?;
-        Some(Self::new(geometry, layout, Buffer::growing(bytes)))
+        Some(Self::new(geometry, layout, Buffer::growing(bytes)?))
     }
 
     /// Fills an empty slot of the emptier bucket of `site` with the longest fingerprint and `value`, where at most `most` entries match.
@@ -210,12 +210,10 @@ impl Table<Buffer, Stretch> {
         self.geometry.advance();
     }
 
-    /// Makes room behind the last bucket for so many more.
+    /// Makes room behind the last bucket for so many more; false, and nothing changed, where that cannot be addressed or had.
     pub(crate) fn extend(&mut self, buckets: u64) -> bool {
         let total = self.geometry.buckets() + buckets;
-        let Some(bytes) = table_bytes(self.layout, total) else { return false };
-        self.bytes.grow(bytes);
-        true
+        table_bytes(self.layout, total).is_some_and(|bytes| self.bytes.grow(bytes))
     }
 
     /// Writes the whole bucket.

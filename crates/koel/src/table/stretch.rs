@@ -389,7 +389,8 @@ impl Stretch {
 /// Bits that differ from base bucket to base bucket, and from core to core, as if drawn by lot: of a sum of products, those that the carries reach.
 #[inline(always)]
 fn scatter(base: u64, core: u64) -> u64 {
-    (base * 0x9e37_79b9 + core * 0x01d8_af3c_6e2f_4d1b) >> 16
+    let product = core.wrapping_mul(0x01d8_af3c_6e2f_4d1b);
+    base.wrapping_mul(0x9e37_79b9).wrapping_add(product) >> 16
 }
 
 #[cfg(test)]

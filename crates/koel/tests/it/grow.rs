@@ -65,6 +65,43 @@ fn on_the_whole_way_no_key_is_lost_and_rate_and_load_are_kept() {
     }
 }
 
+/// Tables for few keys have room for many more, so that they may be nearly empty when these are in; not when they grow.
+#[test]
+fn filters_built_for_few_keys_keep_the_rate_too() {
+    for capacity in [1, 10, 100, 500, 3000] {
+        for prefer in [Prefer::Small, Prefer::Fast] {
+            let builder = CuckooFilter::builder(capacity, 0.001).prefer(prefer).growable();
+            let mut filter = builder.build().unwrap();
+            for (from, to) in [(0, 1000), (1000, 4000), (4000, 60_000)] {
+                insert(&mut filter, keys::hashes(8, to).skip(from));
+                let (wrong, error) = measured_rate(&filter);
+                assert!(wrong - error <= 0.001_35, "for {capacity}: {wrong}");
+            }
+            assert!(filter.has_grown());
+        }
+    }
+}
+
+#[test]
+fn a_reserve_that_cannot_be_had_changes_nothing() {
+    for builder in [
+        CuckooFilter::builder(1000, 0.001).growable(),
+        CuckooFilter::builder(1_000_000, 0.001).grow_from(1000),
+    ] {
+        let mut filter = builder.build().unwrap();
+        insert(&mut filter, keys::hashes(1, 900));
+        let before = filter.clone();
+        for additional in [u64::MAX, u64::MAX / 2, 1 << 40, 20_000_000_000] {
+            assert!(filter.reserve(additional).is_err(), "{additional}");
+            assert!(filter == before);
+        }
+        filter.reserve(10_000).unwrap();
+        let room = filter.buckets();
+        insert(&mut filter, keys::hashes(1, 10_900).skip(900));
+        assert_eq!(filter.buckets(), room);
+    }
+}
+
 /// From 81 buckets, a quarter of what a filter for a thousand keys has, and with the narrowest fingerprints that grow.
 #[test]
 fn fourteen_doublings_keep_the_rate() {

@@ -1,6 +1,6 @@
 //! Bits per key, everything included: the figures that the README and the design promise.
 
-use koel::{CuckooFilter, Maplet, Prefer};
+use koel::{BuildError, CuckooFilter, Maplet, Prefer};
 use testkit::keys;
 
 /// Rates from 3 % down to 0.006 %, evenly spaced in their logarithm.
@@ -102,6 +102,32 @@ fn bits_per_key_count_the_capacity_where_there_is_room_for_it() {
     // A plan to grow far has room for the first keys only.
     let plan = CuckooFilter::builder(1_000_000_000, 0.001).grow_from(5000).plan().unwrap();
     assert_eq!(plan.bits_per_key, bits_each(plan.size_in_bytes, 5000));
+}
+
+#[test]
+fn the_rate_of_a_plan_is_that_at_the_capacity_however_far_the_filter_grows_to_it() {
+    for capacity in [1000, 100_000, 1_000_000, 1_000_000_000] {
+        for rate in [0.05, 0.001, 0.000_01] {
+            for first in [100, 1000, 5000, 100_000] {
+                let builder = CuckooFilter::builder(capacity, rate).grow_from(first);
+                let planned = builder.plan().unwrap().false_positive_rate;
+                assert!(planned > 0.0 && planned <= rate, "{builder:?}: {planned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_no_memory_has_room_for_is_an_error() {
+    for capacity in [1 << 40, 1 << 44] {
+        let builder = CuckooFilter::builder(capacity, 0.001);
+        let plan = builder.plan().unwrap();
+        // Systems that promise any memory until it is used give this too.
+        match builder.build() {
+            Ok(filter) => assert_eq!(filter.size_in_bytes(), plan.size_in_bytes),
+            Err(error) => assert_eq!(error, BuildError::TooLarge { capacity }),
+        }
+    }
 }
 
 #[test]
