@@ -1,4 +1,4 @@
-//! docs/FORMAT.md against the code: its hash vectors and its whole filter. The tables of fields and of places are compared where those live, in `image.rs` and `geometry.rs`.
+//! docs/FORMAT.md against the code: its hash vectors and its whole examples. The tables of fields and of places are compared where those live, in `image.rs` and `geometry.rs`.
 
 use koel::{CountingFilter, CuckooFilter, FilterView, KeyHasher, Maplet, Prefer};
 
@@ -92,6 +92,25 @@ fn the_whole_counting_filter_of_the_format_is_what_the_code_writes_and_reads() {
     assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
     let read = CountingFilter::from_bytes(&bytes).unwrap();
     assert_eq!((read.count("example.org"), read.count("often"), read.count("no")), (1, 1000, 0));
+}
+
+#[test]
+fn the_whole_grown_filter_of_the_format_is_what_the_code_writes_and_reads() {
+    let mut filter = CuckooFilter::builder(1, 0.03).growable().seed(42).build().unwrap();
+    let bytes = whole("## A whole grown filter", 752);
+    filter.insert("example.org").unwrap();
+    (0..5).for_each(|_| filter.insert("twice").unwrap());
+    filter.reserve(220).unwrap();
+    filter.insert("later").unwrap();
+    assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
+    let read = CuckooFilter::from_bytes(&bytes).unwrap();
+    assert_eq!(read, filter);
+    let counts = ["example.org", "twice", "later", "absent"].map(|key| read.count(key));
+    assert_eq!(counts, [1, 5, 1, 0]);
+    assert_eq!(FilterView::open(&bytes).unwrap().count("twice"), 5);
+    // What the table below the dump says of places.
+    let entries: Vec<_> = read.entries().map(|entry| entry.bucket).collect();
+    assert_eq!(entries, [18, 21, 27]);
 }
 
 /// The lines of 16 bytes that are not all zeros.
