@@ -95,8 +95,8 @@ impl Builder {
         self
     }
 
-    /// At most so many keys may have a counter for the copies beyond those in the buckets, 16 bytes each in a file; the
-    /// capacity unless set, so that every key may come any number of times. With fewer, repeated keys can fill the filter before the
+    /// At most so many keys may have a counter for the copies beyond those in the buckets, 16 bytes each in a file. Unless set, as
+    /// many as the capacity, and any number in a filter that grows, so that every key may come any number of times. With fewer, repeated keys can fill the filter before the
     /// capacity of distinct keys is in. Growth may pass the limit: an entry of which no bits are left is split into two, each with the counter.
     #[must_use]
     pub fn counter_limit(mut self, limit: u64) -> Self {
@@ -106,7 +106,7 @@ impl Builder {
 
     /// Lets the filter grow when it is full, without the keys and as often as need be: in chunks that take less than a millisecond, at a load near 0.92, or 0.90 with [`Prefer::Fast`],
     /// always with two buckets to read. Until then it is the filter that it would be otherwise. The first growth rewrites the whole table and adds
-    /// 7 bits to each slot, with which the error rate stays below 1.35 times the one asked for, over twenty doublings and more.
+    /// 7 bits to each slot (with [`Prefer::Fast`] 8 or 12, up to the next of its widths), with which the error rate stays below 1.35 times the one asked for, over twenty doublings and more.
     ///
     /// Where it is known how far the filter will grow, [`grow_from`](Self::grow_from) makes a smaller one.
     ///
@@ -190,6 +190,9 @@ impl Builder {
 
     /// Builds the empty filter for many threads. Its fingerprints have 9 or 17 bits with [`Prefer::Small`], 8 or 16 with [`Prefer::Fast`], so
     /// that a bucket fills an atomic word: the error rate may be far below the one asked for.
+    ///
+    /// It does not grow, and has room for the whole capacity from the start. What [`growable`](Self::growable) or [`grow_from`](Self::grow_from) asked for holds for the filter that
+    /// [`into_filter`](crate::ConcurrentFilter::into_filter) or [`snapshot`](crate::ConcurrentFilter::snapshot) gives: that one grows when it is full.
     ///
     /// # Errors
     /// [`BuildError`] as of [`build`](Self::build), and at error rates below about 0.006 % (small) and 0.012 % (fast).

@@ -138,11 +138,11 @@ pub enum ImageError {
         /// Which part: `header` or `body`.
         part: &'static str,
     },
-    /// A filter was asked for and the bytes are a maplet, or the other way round.
+    /// The bytes are of another kind than was asked for: a filter, a maplet or a counting filter.
     Kind {
-        /// What was asked for: `filter` or `maplet`.
+        /// What was asked for: `filter`, `maplet` or `counting filter`.
         asked: &'static str,
-        /// What the bytes are.
+        /// What the bytes are, in the same words.
         found: &'static str,
     },
     /// A field, bucket or counter holds a value that no filter has.

@@ -2,11 +2,13 @@
 //!
 //! | file | what it is |
 //! |---|---|
+//! | `options.rs` | how a store is opened, and how durable a write is |
 //! | `store.rs` | what the parts share, and the order of locks |
 //! | `segments.rs` | the live segments; locations |
 //! | `index.rs` | hash -> locations, in memory |
 //! | `batch.rs`, `write.rs` | writing |
 //! | `read.rs`, `value.rs`, `iter.rs` | reading: one key, a stream, all keys |
+//! | `view.rs` | the store as it was at one moment, while it is written to |
 //! | `open.rs`, `reenter.rs`, `hint.rs` | opening: what is believed, what is damage, what was torn |
 //! | `compact.rs`, `pick.rs` | giving space back |
 //! | `background.rs` | the threads that compact, and sync a segment while it fills |

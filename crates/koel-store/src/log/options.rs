@@ -93,7 +93,7 @@ impl Options {
         self
     }
 
-    /// How many bytes per second the thread copies at most, while less than a third of the log is dead; 64 MiB unless set.
+    /// How many bytes per second the thread copies at most, while less than 27 % of the log is dead; 64 MiB unless set.
     #[must_use]
     pub fn compaction_rate(mut self, bytes_per_second: u64) -> Self {
         self.compaction_rate = bytes_per_second;

@@ -318,7 +318,7 @@ impl<S: Store> CuckooFilter<S> {
         self.profile.growable
     }
 
-    /// Whether the filter has left the table that it was built with, or never had one without marks.
+    /// Whether the filter has grown beyond the table it was built with, or was built by [`grow_from`](Builder::grow_from) to grow from the start.
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.body.grown.is_some()

@@ -51,8 +51,8 @@ impl CountingBuilder {
     }
 
     /// Starts with room for about `keys` distinct keys, 8192 at least, and grows to the capacity and beyond, without the keys: in chunks that take less than a
-    /// millisecond, at a load near 0.90, always with two buckets to read. The error rate is kept up to the capacity; after that it rises slowly, by
-    /// about the first one's 0.7 for each doubling.
+    /// millisecond, at a load near 0.90, always with two buckets to read. The error rate is kept up to the capacity; after that it rises with each doubling by as much
+    /// as with those before, about 0.7 of what it was when the filter was first full: the eleventh doubling makes it an eleventh larger.
     ///
     /// ```
     /// let mut visits = koel::CountingFilter::builder(1_000_000, 0.001).grow_from(1000).build()?;
