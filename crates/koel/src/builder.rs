@@ -105,7 +105,7 @@ impl Builder {
     }
 
     /// Lets the filter grow when it is full, without the keys and as often as need be: in chunks that take less than a millisecond, at a load near 0.92, or 0.90 with [`Prefer::Fast`],
-    /// always with two buckets to read. Until then it is the filter that it would be otherwise. The first growth rewrites the whole table and adds
+    /// always with two buckets to read. Until then it is the filter that it would be otherwise, but for a few bits more where that is one for some hundred keys or for an error rate above 0.4 %. The first growth rewrites the whole table and adds
     /// 7 bits to each slot (with [`Prefer::Fast`] 8 or 12, up to the next of its widths), with which the error rate stays below 1.35 times the one asked for, over twenty doublings and more.
     ///
     /// Where it is known how far the filter will grow, [`grow_from`](Self::grow_from) makes a smaller one.

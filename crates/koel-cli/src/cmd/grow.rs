@@ -18,7 +18,8 @@ use crate::sizing;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 From now on koel add makes the filter larger when it is full. The error rate stays below 1.35 times the one asked
-for; with koel build --grow, which has wider fingerprints from the start, it is kept.
+for, or, where the filter was built for some hundred keys, the one that it has when it is full; with
+koel build --grow, which has wider fingerprints from the start, it is kept.
 
 Examples:
   koel grow domains.koel                 any number of keys from now on

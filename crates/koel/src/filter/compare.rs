@@ -26,9 +26,9 @@ use crate::table::Stretch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The bucket with the smaller number of the two that the entry may be in.
+    /// The bucket with the smaller number of the two that the entry may be in; in a filter that has grown, the one that it is in.
     pub bucket: u64,
-    /// What is stored of the key.
+    /// What is stored of the key; in a filter that has grown, in this bucket.
     pub fingerprint: u64,
     /// Keys inserted and not removed, copies included.
     pub count: u64,
