@@ -35,7 +35,7 @@ pub(super) fn mix(hash: u64) -> KeyHash {
 /// The buckets of an entry, each below `buckets`.
 #[inline]
 pub(super) fn choices<const HASHES: usize>(hash: KeyHash, buckets: u32) -> [u32; HASHES] {
-    let salted = hash.get() ^ u64::from(buckets).wrapping_mul(0xe703_7ed1_a0b4_28db);
+    let salted = hash.get() ^ u64::from(buckets).wrapping_mul(0x8ebc_6af0_9c88_c6e3);
     array::from_fn(|i| {
         let number = (i as u64 + 1).wrapping_mul(GOLDEN);
         scale(fold(salted ^ number, 0xa076_1d64_78bd_642f), buckets)
