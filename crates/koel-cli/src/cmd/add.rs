@@ -14,6 +14,7 @@ use crate::input::InputArgs;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{grouped, rate};
+use crate::room::Room;
 use crate::sizing;
 
 #[derive(Debug, clap::Args)]
@@ -45,13 +46,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
     let before = editing.filter.len();
-    inputs.each("adding", Stdout::Silent, |keys| {
+    let mut room = Room::in_filter(&editing.filter);
+    inputs.each_until("adding", Stdout::Silent, |keys, share| {
+        if share.is_some() && editing.filter.has_grown() {
+            room.make(&mut editing.filter, keys.len() as u64, share);
+        }
         sizing::insert(&mut editing.filter, keys, args.unique).map_err(|full| {
             let name = args.filter.display();
             let remedy = format!("{name} is unchanged; `koel grow {name}` lets it grow");
             Failure::Full { full, remedy }
         })?;
-        Ok(())
+        Ok(false)
     })?;
     let filter = &editing.filter;
     let (keys, capacity, held) = (filter.len(), filter.capacity(), sizing::keys_and_room(filter));

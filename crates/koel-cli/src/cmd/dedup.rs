@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => args.shape.build_for(&mut inputs, args.fpr)?,
     };
     let (mut read, mut wrong) = (0, 0.0);
-    let (mut out, mut room) = (Lines::answering(&inputs), Room::default());
+    let (mut out, mut room) = (Lines::answering(&inputs), Room::in_filter(&filter));
     let whole = inputs.each_until("deduplicating", Stdout::Busy, |lines, share| {
         room.make(&mut filter, lines.len() as u64, share);
         let mut new = vec![false; lines.len()];

@@ -86,7 +86,7 @@ impl CuckooFilter {
         });
         self.counters = Counters::from_iter(named);
         self.body = Body::grown(&self.body.table, grown);
-        self.keep_load();
+        self.keep_load(0);
         Ok(())
     }
 

@@ -103,7 +103,8 @@ impl<S: Store> CuckooFilter<S> {
 }
 
 impl CuckooFilter {
-    /// [`insert`](Self::insert) for each of `keys`, in order.
+    /// [`insert`](Self::insert) for each of `keys`, in order. A filter that grows does so ahead of them, which takes a third to two thirds of the time where they are many: by a quarter
+    /// at once, so that it is up to that much larger than it need be afterwards where they are copies of few. In one that does not grow, all bytes are those of inserts one by one.
     ///
     /// # Errors
     /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len) says how many.
@@ -179,7 +180,13 @@ impl CuckooFilter {
                 result => return result,
             }
         }
-        each_hash(self, hashes, done, Self::prefetch, |filter, _, hash| filter.insert_grown(hash))
+        let (len, mut ahead) = (hashes.0, done);
+        each_hash(self, hashes, done, Self::prefetch, |filter, i, hash| {
+            if i == ahead {
+                ahead += filter.make_way(len - i);
+            }
+            filter.insert_grown(hash)
+        })
     }
 
     /// The same in the table that the filter was built with; `done` keys are in.

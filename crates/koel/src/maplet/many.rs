@@ -44,7 +44,7 @@ impl<S: Store> Maplet<S> {
 }
 
 impl Maplet {
-    /// [`insert`](Self::insert) for each of `keys` with the value of the same index, in order.
+    /// [`insert`](Self::insert) for each of `keys` with the value of the same index, in order. A maplet that grows does so for all of them first.
     ///
     /// # Errors
     /// [`Full`] at the first pair that finds no room; those before it are in, [`len`](Self::len) says how many.
@@ -132,6 +132,8 @@ impl Maplet {
     ) -> Result<(), Full> {
         assert_eq!(hashes.0, values.len(), "one value for each key");
         if self.body.grown.is_some() {
+            // Each takes a slot. In a table that is less full it is found sooner.
+            self.keep_load(values.len() as u64, &mut |_, _| {});
             return each_hash(self, hashes, 0, Self::prefetch, |maplet, i, hash| {
                 maplet.insert_grown(hash, values[i])
             });

@@ -184,7 +184,7 @@ impl CuckooFilter {
             left -= 1;
             self.entries += 1;
             self.distinct += u64::from(equals == 0);
-            self.keep_load();
+            self.keep_load(0);
         }
     }
 

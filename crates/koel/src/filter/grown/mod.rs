@@ -15,6 +15,7 @@ use crate::CuckooFilter;
 use crate::buffer::Buffer;
 use crate::counters::ReadCounters;
 use crate::error::Full;
+use crate::geometry::BLOCK;
 use crate::growth::{Grown, leave_to_both};
 use crate::store::Store;
 use crate::table::{EntryTest, Exceptions, Match, Prefix, Put, Site, Stretch, Table};
@@ -70,7 +71,7 @@ impl CuckooFilter {
     fn count_new_entry(&mut self) {
         self.entries += 1;
         self.distinct += 1;
-        self.keep_load();
+        self.keep_load(0);
     }
 
     /// Adds a copy beside `copies` that match: in a slot if it is the second one and there is an empty one, otherwise counted.
@@ -81,7 +82,7 @@ impl CuckooFilter {
         let may_have_slot = copies < 2 && self.counters.get(identity) == 0;
         if may_have_slot && grown.put(site, 0, 1) == Put::Done {
             self.entries += 1;
-            self.keep_load();
+            self.keep_load(0);
             return Ok(());
         }
         self.counters.add(identity, 1, self.profile.counter_limit).map(|_| ())
@@ -152,10 +153,18 @@ impl CuckooFilter {
     }
 
     /// Splits chunks until the load is what it should be.
-    pub(super) fn keep_load(&mut self) {
-        while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries))
+    pub(super) fn keep_load(&mut self, more: u64) {
+        while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries + more))
             && self.split_chunk()
         {}
+    }
+
+    /// Makes room for those of so many keys to come that are no more than a quarter of the entries, and says how many: a search for room in a table that is less full is shorter.
+    pub(super) fn make_way(&mut self, keys: usize) -> usize {
+        let some = usize::try_from(self.entries / 4).unwrap_or(usize::MAX).max(BLOCK);
+        let coming = keys.min(some);
+        self.keep_load(coming as u64);
+        coming
     }
 
     /// Splits the next chunk because a search found no room.
