@@ -2,6 +2,7 @@
 //!
 //! After a failed append the end of the log is unknown, and after a failed sync so are the bytes before it: the system may have dropped them and will
 //! not say so twice. A store that went on would acknowledge writes behind a hole. So the first failure is kept, and every later write is refused with it; reading goes on.
+//! A write that a panic of the caller's code cuts off is such a failure too.
 
 use std::sync::OnceLock;
 
@@ -10,6 +11,10 @@ use crate::Error;
 /// The first failure of a write, if there was one.
 #[derive(Debug, Default)]
 pub(crate) struct Poison(OnceLock<String>);
+
+/// A write under way: a failure, if it is dropped before it is [`over`](Self::over).
+#[derive(Debug)]
+pub(crate) struct Attempt<'a>(Option<&'a Poison>);
 
 impl Poison {
     /// # Errors
@@ -34,5 +39,25 @@ impl Poison {
         };
         self.0.get_or_init(|| reason);
         error
+    }
+
+    /// For a write that runs code of the caller, which may panic.
+    pub(crate) fn attempt(&self) -> Attempt<'_> {
+        Attempt(Some(self))
+    }
+}
+
+impl Attempt<'_> {
+    /// The write has come to its end, whichever.
+    pub(crate) fn over(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if let Some(poison) = self.0 {
+            poison.0.get_or_init(|| "the source of a value panicked".to_owned());
+        }
     }
 }

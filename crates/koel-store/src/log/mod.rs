@@ -169,7 +169,8 @@ impl LogStore {
         self.store.put(key, value, durability)
     }
 
-    /// Gives `key` the value of `len` bytes that `value` yields, in constant memory. Other writes wait until it has been read, so spool what comes slowly.
+    /// Gives `key` the value of `len` bytes that `value` yields, in constant memory. Other writes wait until it has been read, so spool what comes slowly. A reader that panics
+    /// in the middle of a long value ends all writing until the store is opened again, as a write that fails does.
     ///
     /// # Errors
     /// [`Error::Source`] where the reader fails or ends too early, and then nothing was written; otherwise as [`put`](Self::put).

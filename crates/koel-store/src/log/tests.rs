@@ -237,6 +237,48 @@ fn a_reader_that_breaks_leaves_the_store_as_it_was() -> Outcome {
     Ok(())
 }
 
+/// Yields bytes, and then panics, or says that it wrote more than there was room for.
+struct Panics {
+    left: usize,
+    lies: bool,
+}
+
+impl Read for Panics {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.left >= into.len() {
+            self.left -= into.len();
+            return Ok(into.len());
+        }
+        assert!(self.lies, "a source that panics");
+        Ok(into.len() + 1)
+    }
+}
+
+#[test]
+fn a_reader_that_panics_ends_all_writing_and_the_store_opens_again() -> Outcome {
+    for lies in [false, true] {
+        let folder = tempfile::tempdir()?;
+        let store = options().open(folder.path())?;
+        store.put(b"key", b"old", Durability::Synced)?;
+        let put = || store.put_reader(b"key", 1_000_000, Panics { left: 600_000, lies }, NONE);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(put));
+        assert!(panicked.is_err());
+        assert_eq!(store.get(b"key")?.as_deref(), Some(&b"old"[..]));
+        let refused = store.put(b"key", b"new", NONE);
+        assert!(matches!(refused, Err(Error::Poisoned { .. })), "{refused:?}");
+        drop(store);
+        let store = options().open(folder.path())?;
+        let torn = store.opened().torn.as_ref().ok_or("a torn end")?;
+        assert!(torn.bytes > 500_000, "{torn:?}");
+        assert_eq!(store.get(b"key")?.as_deref(), Some(&b"old"[..]));
+        store.put(b"key", b"new", NONE)?;
+        store.close()?;
+        let store = options().open(folder.path())?;
+        assert_eq!(store.get(b"key")?.as_deref(), Some(&b"new"[..]));
+    }
+    Ok(())
+}
+
 #[test]
 fn the_last_write_of_a_key_in_a_batch_counts() -> Outcome {
     let folder = tempfile::tempdir()?;

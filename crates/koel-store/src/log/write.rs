@@ -266,7 +266,10 @@ impl Store {
         record::append(&mut buffer, &head, one.key, one.value);
         let offset = at + start as u64;
         record::seal(&mut buffer[start..], &head, &active.place(offset));
+        // The source may panic when half of the value is written.
+        let attempt = self.poison.attempt();
         let written = self.stream(&active, at, &head, &mut buffer, one.source);
+        attempt.over();
         writer.keep_buffer(buffer);
         let end = match written {
             Ok(end) => end,
