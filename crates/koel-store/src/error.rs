@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::kernel::manifest;
+
 /// Why a store could not do what it was asked. Nothing that was acknowledged is lost by any of these.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -29,6 +31,11 @@ pub enum Error {
     },
     /// There are segments and no manifest that names them.
     NoManifest,
+    /// The manifest is older than the log: it does not name a segment that was written after it. Nothing was changed or removed.
+    OldManifest {
+        /// The segment.
+        file: String,
+    },
     /// Written by a later version of the format.
     Newer {
         /// The file.
@@ -97,12 +104,22 @@ impl fmt::Display for Error {
             Self::Locked => f.write_str(
                 "the store is open elsewhere; close it there, one process at a time may have it open",
             ),
+            Self::Damaged { file, offset, what } if file == manifest::NAME => write!(
+                f,
+                "{file} is damaged at byte {offset}: {what}; restore it together with all other files of the same copy, and look at \
+                 the disk"
+            ),
             Self::Damaged { file, offset, what } => write!(
                 f,
                 "{file} is damaged at byte {offset}: {what}; restore the file from a copy, and look at the disk"
             ),
             Self::NoManifest => f.write_str(
-                "the folder has segments of a store but no MANIFEST; restore MANIFEST from a copy",
+                "the folder has segments of a store but no MANIFEST; restore it together with all other files of the same copy",
+            ),
+            Self::OldManifest { file } => write!(
+                f,
+                "MANIFEST is older than {file}, which it does not name and which goes on behind the end of the log; restore MANIFEST \
+                 together with all other files of the same copy; or take {file} out of the folder, and go back to what MANIFEST knows"
             ),
             Self::Newer { file, version } => write!(
                 f,

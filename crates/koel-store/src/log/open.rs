@@ -8,6 +8,9 @@
 //!    the unsound ones, since a disk writes in any order; they were not durable either, and go too: what stays is a prefix.
 //! 3. **Nothing**, for hints: the segment is scanned.
 //!
+//! Nothing is changed before all of this is known. Files that the manifest does not name are removed then, but not where one of them goes on behind the end of the log: a crash leaves no such file, an older manifest
+//! that was put in the place of the right one does ([`Error::OldManifest`]).
+//!
 //! The log is in order: a later record of a key is behind an earlier one, whatever compaction did (`compact.rs`), so entering them one after the other gives the state, and
 //! a deleted key stays deleted.
 
@@ -95,50 +98,86 @@ impl Store {
             opened: Opened { was_closed: manifest.clean, ..Opened::default() },
             folder,
         };
-        store.opened.removed = store.remove_leftovers(&names, &manifest)?;
-        store.recover(&manifest, &segments)?;
+        let left = leftovers(&names, &manifest);
+        let (notes, end) = store.recover(&manifest, &segments)?;
+        // Nothing is cut off or removed before this.
+        store.refuse_an_old_manifest(&left)?;
+        store.remove(left)?;
+        if let Some(last) = segments.last() {
+            store.go_on(last, notes, end)?;
+        }
         Ok(store)
     }
 
-    /// Removes what no manifest names: outputs of a compaction that did not end, or its inputs, or a segment that was never written to.
-    fn remove_leftovers(
-        &self,
-        names: &[String],
-        manifest: &Manifest,
-    ) -> Result<Vec<String>, Error> {
-        let live: HashSet<u64> = manifest.segments.iter().map(|entry| entry.number).collect();
-        let is_left = |name: &&String| {
-            let number = segment::number_in(name).or_else(|| hint::number_in(name));
-            number.is_some_and(|number| !live.contains(&number)) || *name == manifest::NEW
-        };
-        let left: Vec<String> = names.iter().filter(is_left).cloned().collect();
-        for name in &left {
-            self.folder.remove(name).map_err(Error::io("remove", name))?;
-        }
-        Ok(left)
-    }
-
-    fn recover(&mut self, manifest: &Manifest, segments: &[Arc<Segment>]) -> Result<(), Error> {
-        for segment in segments {
-            self.segments.push(segment.clone());
-        }
-        for (i, (segment, entry)) in segments.iter().zip(&manifest.segments).enumerate() {
-            let is_last = i + 1 == segments.len();
-            let notes = if is_last && !manifest.clean {
-                self.replay_last(segment, entry)?
-            } else {
-                check_length(segment, entry)?;
-                self.replay_sealed(segment)?
-            };
-            if is_last {
-                let mut writer = lock(&self.writer);
-                writer.active = Some(segment.clone());
-                writer.marked = FIRST;
-                writer.notes = notes;
-                self.set_durable(writer.position());
+    /// What a crash leaves holds nothing that the log has not: copies of its records, or none. A segment that goes on where the log ends is named by a later manifest.
+    fn refuse_an_old_manifest(&self, left: &[String]) -> Result<(), Error> {
+        let next = lock(&self.writer).sequence;
+        for name in left {
+            let Some(number) = segment::number_in(name) else { continue };
+            if self.first_sequence(number)?.is_some_and(|first| first >= next) {
+                return Err(Error::OldManifest { file: name.clone() });
             }
         }
         Ok(())
+    }
+
+    /// The sequence of the first record of a segment, if it is sound.
+    fn first_sequence(&self, number: u64) -> Result<Option<u64>, Error> {
+        let first = Segment::open(&*self.folder, self.salt, number)
+            .and_then(|segment| segment.record(FIRST, &mut Vec::new()));
+        match first {
+            Ok(head) => Ok(Some(head.sequence)),
+            Err(Error::Damaged { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remove(&mut self, left: Vec<String>) -> Result<(), Error> {
+        for name in &left {
+            self.folder.remove(name).map_err(Error::io("remove", name))?;
+        }
+        self.opened.removed = left;
+        Ok(())
+    }
+
+    /// The last segment is written to from `end` on; what is behind that is a torn end.
+    fn go_on(&mut self, last: &Arc<Segment>, notes: Notes, end: u64) -> Result<(), Error> {
+        let len = last.end();
+        if end < len {
+            last.cut(end)?;
+            let (file, bytes) = (last.name.clone(), len - end);
+            self.opened.torn = Some(Torn { file, offset: end, bytes });
+        }
+        if !self.opened.was_closed {
+            last.sync()?;
+        }
+        let mut writer = lock(&self.writer);
+        writer.active = Some(last.clone());
+        writer.marked = FIRST;
+        writer.notes = notes;
+        self.set_durable(writer.position());
+        Ok(())
+    }
+
+    /// Enters all records: what the hint of the last segment will say, and where its records end.
+    fn recover(
+        &mut self,
+        manifest: &Manifest,
+        segments: &[Arc<Segment>],
+    ) -> Result<(Notes, u64), Error> {
+        for segment in segments {
+            self.segments.push(segment.clone());
+        }
+        let mut last = (Notes::default(), FIRST);
+        for (i, (segment, entry)) in segments.iter().zip(&manifest.segments).enumerate() {
+            last = if i + 1 == segments.len() && !manifest.clean {
+                self.replay_last(segment, entry)?
+            } else {
+                check_length(segment, entry)?;
+                (self.replay_sealed(segment)?, segment.end())
+            };
+        }
+        Ok(last)
     }
 
     /// Enters the records of a segment whose end is known.
@@ -150,23 +189,22 @@ impl Store {
         }
     }
 
-    /// Enters the records of the segment that was being written, and cuts off a torn end.
-    fn replay_last(&mut self, segment: &Arc<Segment>, entry: &Entry) -> Result<Notes, Error> {
+    /// Enters the records of the segment that was being written; behind them is a torn end, if there is more.
+    fn replay_last(
+        &mut self,
+        segment: &Arc<Segment>,
+        entry: &Entry,
+    ) -> Result<(Notes, u64), Error> {
         let len = segment.end();
         if len < entry.end {
             return Err(segment.damaged(len, "the file is shorter than it was made durable"));
         }
         let (notes, lost) = self.replay(segment, len)?;
-        if let Some((offset, error)) = lost {
-            if offset < entry.end.max(furthest_mark(segment, offset, len)?) {
-                return Err(error);
-            }
-            segment.cut(offset)?;
-            let (file, bytes) = (segment.name.clone(), len - offset);
-            self.opened.torn = Some(Torn { file, offset, bytes });
+        let Some((offset, error)) = lost else { return Ok((notes, len)) };
+        if offset < entry.end.max(furthest_mark(segment, offset, len)?) {
+            return Err(error);
         }
-        segment.sync()?;
-        Ok(notes)
+        Ok((notes, offset))
     }
 
     /// Enters all whole batches of a segment. Where it does not end with one, says from where on it is lost, and why.
@@ -251,6 +289,16 @@ impl Store {
             None => self.locate(&self.key_at(segment, note.offset())?, note.hash),
         }
     }
+}
+
+/// What no manifest names: outputs of a compaction that did not end, or its inputs, or a segment that was never written to.
+fn leftovers(names: &[String], manifest: &Manifest) -> Vec<String> {
+    let live: HashSet<u64> = manifest.segments.iter().map(|entry| entry.number).collect();
+    let is_left = |name: &&String| {
+        let number = segment::number_in(name).or_else(|| hint::number_in(name));
+        number.is_some_and(|number| !live.contains(&number)) || *name == manifest::NEW
+    };
+    names.iter().filter(is_left).cloned().collect()
 }
 
 /// The segments that the manifest names.

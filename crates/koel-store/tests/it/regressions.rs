@@ -145,3 +145,77 @@ fn a_hint_with_notes_outside_of_its_segment_is_ignored() {
     let as_written = changed(".hint", &[(last, 4 << 2)]).unwrap();
     assert_eq!((as_written.opened().hinted, as_written.iter().count()), (1, 20));
 }
+
+/// The files of a store that has had three segments at least, and its manifest as it was when the first of them was written to, or closed.
+fn with_an_older_manifest(closed: bool) -> (Files, Files) {
+    let folder = MemoryFolder::new();
+    let store = open(folder.clone());
+    store.put(b"first", b"value", Durability::Synced).unwrap();
+    let store = if closed {
+        store.close().unwrap();
+        open(folder.clone())
+    } else {
+        store
+    };
+    let older = folder.contents()["MANIFEST"].clone();
+    for key in 0..40_u8 {
+        store.put(&[key], &[key; 600], Durability::None).unwrap();
+    }
+    store.close().unwrap();
+    let files = folder.contents();
+    let mut mixed = files.clone();
+    mixed.insert("MANIFEST".to_owned(), older);
+    (files, mixed)
+}
+
+/// What `MANIFEST` did not name was taken for what a crash had left, and removed before anything was checked.
+#[test]
+fn an_older_manifest_is_refused_and_takes_nothing_with_it() {
+    for closed in [false, true] {
+        let (files, mixed) = with_an_older_manifest(closed);
+        assert!(files.len() >= 6);
+        let folder = MemoryFolder::with(mixed.clone());
+        let options = Options::default().background_compaction(false);
+        let refused = options.open_in(Arc::new(folder.clone()));
+        let text = refused.as_ref().map_or_else(ToString::to_string, |_| String::new());
+        assert!(!text.is_empty(), "an older manifest was taken for the right one");
+        assert_eq!(closed, matches!(refused, Err(Error::Damaged { .. })), "{text}");
+        assert_eq!(!closed, matches!(refused, Err(Error::OldManifest { .. })), "{text}");
+        assert!(folder.contents() == mixed, "opening changed or removed a file");
+        let store = open(MemoryFolder::with(files));
+        assert_eq!(store.stats().keys, 41);
+    }
+}
+
+/// The same, with the end of the last segment that the old manifest names damaged: nothing is cut off either.
+#[test]
+fn an_older_manifest_does_not_make_a_torn_end_of_damage() {
+    let (_, mut mixed) = with_an_older_manifest(false);
+    let first = mixed.iter_mut().find(|(name, _)| name.ends_with(".log")).unwrap().1;
+    let last = first.len() - 100;
+    first[last] ^= 1;
+    mixed.retain(|name, _| !name.ends_with(".hint"));
+    let folder = MemoryFolder::with(mixed.clone());
+    let refused = Options::default().open_in(Arc::new(folder.clone()));
+    assert!(matches!(refused, Err(Error::OldManifest { .. })), "{refused:?}");
+    assert!(folder.contents() == mixed, "opening changed or removed a file");
+}
+
+/// All of the log in a new segment: only its sequences tell that it is newer.
+#[test]
+fn the_first_manifest_of_a_store_is_refused_beside_its_log() {
+    let folder = MemoryFolder::new();
+    let store = open(folder.clone());
+    let older = folder.contents()["MANIFEST"].clone();
+    store.put(b"key", b"value", Durability::None).unwrap();
+    store.close().unwrap();
+    let mut mixed = folder.contents();
+    mixed.insert("MANIFEST".to_owned(), older);
+    let folder = MemoryFolder::with(mixed.clone());
+    let refused = Options::default().open_in(Arc::new(folder.clone()));
+    assert!(
+        matches!(&refused, Err(Error::OldManifest { file }) if file.ends_with(".log")),
+        "{refused:?}"
+    );
+    assert!(folder.contents() == mixed, "opening changed or removed a file");
+}
