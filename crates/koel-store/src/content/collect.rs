@@ -58,6 +58,8 @@ impl Archive {
                 dropped += 1;
             }
         }
+        // It keeps every segment of its moment, removed or not.
+        drop(keys);
         self.store.sync()?;
         let compacted = self.store.compact_and_tell(|bytes| progress(Collecting::Copied(bytes)))?;
         Ok(Collected { dropped, compacted })

@@ -5,7 +5,8 @@ use std::io::Read;
 use super::chunks::Chunks;
 use super::manifest::{self, Hash, Manifest};
 use super::{Archive, ArchiveError, Chunking};
-use crate::Durability;
+use crate::kernel::record;
+use crate::{Durability, Error};
 
 /// What an import came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct Imported {
     pub hash: [u8; 32],
     /// Chunks of the file.
     pub chunks: u64,
-    /// Chunks that were not there before.
+    /// Chunks that were not there before, or not as they were written.
     pub new_chunks: u64,
     /// Bytes of those.
     pub new_bytes: u64,
@@ -128,14 +129,26 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Whether the key was new.
+    /// Whether the value was new, or not there as it was written.
     fn store_once(&self, key: &[u8], value: &[u8]) -> Result<bool, ArchiveError> {
-        let store = &self.archive.store;
-        let new = !store.contains(key)?;
+        let new = !self.is_stored(key, value)?;
         if new {
-            store.put(key, value, Durability::None)?;
+            self.archive.store.put(key, value, Durability::None)?;
         }
         Ok(new)
+    }
+
+    /// Whether the store has this value under its hash. A look at the record checks all of a value of one block, and nothing but the key of a longer one, which is read for that.
+    fn is_stored(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        let store = &self.archive.store;
+        if value.len() <= record::BLOCK {
+            return store.contains(key);
+        }
+        match store.get(key) {
+            Ok(found) => Ok(found.as_deref() == Some(value)),
+            Err(Error::Damaged { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn imported(&self) -> Imported {

@@ -4,9 +4,10 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use koel_store::content::{Archive, ArchiveError, Chunking, Collecting};
-use koel_store::{LogStore, Options};
+use koel_store::{Error, LogStore, Options};
 use testkit::storage::{MemoryFolder, Random};
 
+use crate::room::Disk;
 use crate::trial::{count, report};
 
 fn options() -> Options {
@@ -147,6 +148,35 @@ fn a_collection_drops_what_no_file_names_and_nothing_else() {
     assert!(export(&archive, "goes") == gone);
 }
 
+/// A collection once held on to every segment until it had ended.
+#[test]
+fn a_collection_needs_no_more_room_than_a_few_segments() {
+    const SEGMENT: u64 = 1 << 16;
+    let disk = Disk::new();
+    let options = Options::default().segment_bytes(SEGMENT).background_compaction(false);
+    let archive = Archive::new(options.open_in(Arc::new(disk.clone())).unwrap());
+    let bytes = Random::new(5).bytes(2 << 20);
+    // The chunks of both lie side by side, so that something stays of each segment.
+    let (mut stays, mut goes) = (Vec::new(), Vec::new());
+    for (number, pair) in bytes.chunks(8192).enumerate() {
+        for (pieces, name) in [(&mut stays, "stays"), (&mut goes, "goes")] {
+            let piece = if name == "stays" { &pair[..4096] } else { &pair[4096..] };
+            archive.import(&format!("{name} {number}"), piece, Chunking::Fixed(4096)).unwrap();
+            pieces.extend_from_slice(piece);
+        }
+    }
+    archive.import("stays", &stays[..], Chunking::Fixed(4096)).unwrap();
+    for number in 0..bytes.len() / 8192 {
+        archive.remove(&format!("goes {number}")).unwrap();
+    }
+    let before = disk.used();
+    disk.limit(before + 3 * SEGMENT);
+    let collected = archive.collect(|_| ()).unwrap();
+    assert!(collected.compacted.segments > 30, "{collected:?}");
+    assert!(disk.used() < before - before / 4, "{before} -> {}", disk.used());
+    assert!(export(&archive, "stays") == stays);
+}
+
 #[test]
 fn a_collection_tells_how_far_it_is() {
     let archive = archive();
@@ -230,6 +260,39 @@ fn a_wrong_or_missing_chunk_is_never_exported() {
         let verified = archive.verify(|_| ()).unwrap();
         assert_eq!((verified.sound, &verified.broken[0].0[..]), (0, "name"));
     }
+}
+
+/// A bit of a stored chunk flips, of the block with this number.
+fn with_a_flipped_bit(chunk: usize, block: usize) -> (Archive, Vec<u8>) {
+    let folder = MemoryFolder::new();
+    let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
+    let bytes = Random::new(12).bytes(4 * chunk);
+    archive.import("name", &bytes[..], Chunking::Fixed(chunk)).unwrap();
+    archive.into_store().close().unwrap();
+    let mut files = folder.contents();
+    let part = &bytes[chunk + (block << 16) + 100..][..32];
+    let log = files.iter_mut().find(|(name, _)| name.ends_with(".log")).unwrap().1;
+    let at = log.windows(32).position(|window| window == part).unwrap();
+    log[at] ^= 1;
+    let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
+    (Archive::new(store), bytes)
+}
+
+/// Of a chunk of several blocks nobody looked at more than the first.
+#[test]
+fn importing_a_file_again_repairs_a_damaged_chunk_or_says_that_it_cannot() {
+    for block in 0..3 {
+        let (archive, bytes) = with_a_flipped_bit(150_000, block);
+        assert!(archive.export("name", io::sink()).is_err());
+        let again = archive.import("again", &bytes[..], Chunking::Fixed(150_000)).unwrap();
+        assert_eq!((again.chunks, again.new_chunks, again.new_bytes), (4, 1, 150_000));
+        assert!(export(&archive, "again") == bytes && export(&archive, "name") == bytes);
+        let once_more = archive.import("name", &bytes[..], Chunking::Fixed(150_000)).unwrap();
+        assert_eq!(once_more.new_chunks, 0);
+    }
+    let (archive, bytes) = with_a_flipped_bit(4096, 0);
+    let refused = archive.import("again", &bytes[..], Chunking::Fixed(4096));
+    assert!(matches!(refused, Err(ArchiveError::Store(Error::Damaged { .. }))), "{refused:?}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod faults;
 mod kill;
 mod model;
 mod regressions;
+mod room;
 mod sync_behind;
 mod threads;
 mod transplant;
