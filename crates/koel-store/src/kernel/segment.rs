@@ -12,7 +12,7 @@
 use std::io;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -56,6 +56,8 @@ pub(crate) struct Segment {
     records: AtomicU64,
     /// A sync has failed. Held while one is under way.
     lost: Mutex<bool>,
+    /// Where a compaction found damage, and what.
+    damage: OnceLock<(u64, &'static str)>,
 }
 
 /// The name of the file of segment `number`.
@@ -119,8 +121,21 @@ impl Segment {
 
     fn with_file(file: Arc<dyn File>, name: String, salt: u64, number: u64) -> Self {
         let [end, dead, tombstones, cleaned, last, records] = [0; 6].map(AtomicU64::new);
-        let lost = Mutex::default();
-        Self { number, name, file, salt, end, dead, tombstones, cleaned, last, records, lost }
+        let (lost, damage) = (Mutex::default(), OnceLock::new());
+        Self {
+            number,
+            name,
+            file,
+            salt,
+            end,
+            dead,
+            tombstones,
+            cleaned,
+            last,
+            records,
+            lost,
+            damage,
+        }
     }
 
     /// What the checksum of bytes at `offset` is over.
@@ -178,6 +193,15 @@ impl Segment {
     /// It has so many records more.
     pub(crate) fn add_records(&self, records: u64) {
         access::add(&self.records, records);
+    }
+
+    /// The damage that keeps it from being compacted, if any was found since it was opened.
+    pub(crate) fn damage(&self) -> Option<Error> {
+        self.damage.get().map(|&(offset, what)| self.damaged(offset, what))
+    }
+
+    pub(crate) fn remember_damage(&self, offset: u64, what: &'static str) {
+        self.damage.get_or_init(|| (offset, what));
     }
 
     /// Bytes to read of a record whose length is not known: those of an average record and a quarter more, so that one read is enough for most.

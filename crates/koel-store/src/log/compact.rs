@@ -9,7 +9,7 @@
 //!
 //! Since the log stays in the order of its sequences, recovery enters record after record, and the last one of a key counts: a copy of a value can never come behind the tombstone that deleted it.
 //!
-//! Memory: 24 bytes for each record of the run. A failure before step 3 is an error and nothing else: the outputs are removed, writing goes on.
+//! Memory: 24 bytes for each record of the run. A failure before step 3 is an error and nothing else: the outputs are removed, writing goes on. A segment that is damaged stays as it is from then on, until the store is opened again.
 
 use std::mem;
 use std::sync::atomic::Ordering;
@@ -41,6 +41,15 @@ pub struct Compacted {
     pub written: u64,
 }
 
+/// Neighbouring sealed segments to be written again.
+struct Run {
+    segments: Vec<Arc<Segment>>,
+    /// Tombstones up to here have nothing left to hide.
+    floor: u64,
+    /// What is dead up to here goes.
+    now: u64,
+}
+
 /// A new segment being filled.
 struct Output {
     segment: Arc<Segment>,
@@ -56,37 +65,44 @@ struct Output {
 pub(super) type Pace<'a> = &'a mut dyn FnMut(&Store, u64) -> bool;
 
 impl Store {
-    /// Compacts as long as the policy finds something worth it, or until `pace` ends it.
+    /// Compacts as long as the policy finds something worth it, or until `pace` ends it. A damaged segment is left out, and is the error at the end.
     pub(super) fn compact(&self, policy: Policy, pace: Pace<'_>) -> Result<Compacted, Error> {
         let _one_at_a_time = lock(&self.compacting);
         let mut done = Compacted::default();
         loop {
             self.poison.check()?;
-            let (order, now) = {
-                let writer = lock(&self.writer);
-                (self.segments.all(), writer.sequence - 1)
-            };
-            let sealed = &order[..order.len().saturating_sub(1)];
-            let standings = pick::standings(sealed, now);
-            let Some(run) = pick::pick(&standings, self.segment_bytes, policy) else {
-                return Ok(done);
-            };
-            let floor = pick::clean_up_to(&sealed[..run.start], now);
-            let run = &sealed[run];
-            let Some(outputs) = self.copy_or_clean_up(run, floor, now, pace)? else {
-                return Ok(done);
+            let Some(run) = self.next_run(policy) else { break };
+            let outputs = match self.copy_or_clean_up(&run, pace) {
+                Ok(Some(outputs)) => outputs,
+                Ok(None) => break,
+                Err(error) if run.remember(&error) => continue,
+                Err(error) => return Err(error),
             };
             let written: u64 = outputs.iter().map(|output| output.segment.end()).sum();
             self.counts.compacted.fetch_add(written, Ordering::Relaxed);
-            let read = run.iter().map(|segment| segment.end()).sum();
-            done.segments += run.len() as u64;
+            let read = run.segments.iter().map(|segment| segment.end()).sum();
+            done.segments += run.segments.len() as u64;
             done.read += read;
             done.written += written;
-            self.switch(run, &outputs)?;
+            self.switch(&run.segments, &outputs)?;
             if written >= read {
-                return Ok(done);
+                break;
             }
         }
+        let damage = self.segments.all().iter().find_map(|segment| segment.damage());
+        damage.map_or(Ok(done), Err)
+    }
+
+    /// The segments to rewrite next, if it is worth it.
+    fn next_run(&self, policy: Policy) -> Option<Run> {
+        let (order, now) = {
+            let writer = lock(&self.writer);
+            (self.segments.all(), writer.sequence - 1)
+        };
+        let sealed = &order[..order.len().saturating_sub(1)];
+        let run = pick::pick(&pick::standings(sealed, now), self.segment_bytes, policy)?;
+        let floor = pick::clean_up_to(&sealed[..run.start], now);
+        Some(Run { segments: sealed[run].to_vec(), floor, now })
     }
 
     /// Seals the active segment, so that all of the log can be compacted, if there is anything to gain.
@@ -101,18 +117,12 @@ impl Store {
     }
 
     /// Copies what stays of a run into new segments; leaves nothing behind where that fails or is ended.
-    fn copy_or_clean_up(
-        &self,
-        run: &[Arc<Segment>],
-        floor: u64,
-        now: u64,
-        pace: Pace<'_>,
-    ) -> Result<Option<Vec<Output>>, Error> {
+    fn copy_or_clean_up(&self, run: &Run, pace: Pace<'_>) -> Result<Option<Vec<Output>>, Error> {
         let mut outputs = Vec::new();
-        let copied = self.copy(run, floor, &mut outputs, pace);
+        let copied = self.copy(run, &mut outputs, pace);
         if let Ok(true) = copied {
             for output in &outputs {
-                output.segment.set_cleaned(now);
+                output.segment.set_cleaned(run.now);
             }
             return Ok(Some(outputs));
         }
@@ -123,21 +133,15 @@ impl Store {
         copied.map(|_| None)
     }
 
-    fn copy(
-        &self,
-        run: &[Arc<Segment>],
-        floor: u64,
-        outputs: &mut Vec<Output>,
-        pace: Pace<'_>,
-    ) -> Result<bool, Error> {
-        for segment in run {
+    fn copy(&self, run: &Run, outputs: &mut Vec<Output>, pace: Pace<'_>) -> Result<bool, Error> {
+        for segment in &run.segments {
             let mut scan = Scan::new(segment.clone(), segment.end());
             while let Some(found) = scan.next()? {
                 let hash = self.hash(found.key());
                 let location = self.segments.location(segment, found.offset);
                 let stays = match found.head.kind {
                     Kind::Value | Kind::Large => self.index.contains(hash, location),
-                    Kind::Tombstone => found.head.sequence > floor,
+                    Kind::Tombstone => found.head.sequence > run.floor,
                     Kind::Mark => false,
                 };
                 if stays {
@@ -232,6 +236,15 @@ impl Store {
                 self.index.replace(note.hash, old, new);
             }
         }
+    }
+}
+
+impl Run {
+    /// Whether the error is damage of one of the segments, which is left out from now on.
+    fn remember(&self, error: &Error) -> bool {
+        let Error::Damaged { file, offset, what } = error else { return false };
+        let damaged = self.segments.iter().find(|segment| segment.name == *file);
+        damaged.map(|segment| segment.remember_damage(*offset, what)).is_some()
     }
 }
 

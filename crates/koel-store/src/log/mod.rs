@@ -224,7 +224,8 @@ impl LogStore {
     /// Gives back the space of what was overwritten and deleted: every segment is rewritten of which a twentieth would go. Reads and writes go on meanwhile.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where a record to be copied is, [`Error::Poisoned`] once a write has failed, those of the system.
+    /// [`Error::Damaged`] where a segment to be compacted is, when all others have been; it stays as it is, and is not tried again before the store is opened anew.
+    /// [`Error::Poisoned`] once a write has failed, those of the system.
     pub fn compact(&self) -> Result<Compacted, Error> {
         self.compact_and_tell(|_| ())
     }

@@ -6,6 +6,8 @@
 //! **When a tombstone may go.** A tombstone of key K says that every record of K in front of it is dead. It may go once no record of K is in front of it. Compaction drops every record that was dead when it began, so a segment *is clean up to* that
 //! sequence: no record of it was dead by then. A segment without a dead byte is clean up to now. A tombstone with a sequence up to which every segment in front of it is clean therefore has nothing left to hide, and goes when its own segment is compacted. The rule needs no
 //! key: one number per segment, in the manifest.
+//!
+//! **A damaged segment** stays as it is: it would be picked again and again, and nothing else. Tombstones behind it that hide something in it stay too.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,6 +42,8 @@ pub(super) struct Standing {
     tombstones: u64,
     /// Up to where it is clean, if not up to now.
     uncleaned: Option<u64>,
+    /// It is damaged.
+    stays: bool,
 }
 
 impl Standing {
@@ -65,17 +69,21 @@ pub(super) fn clean_up_to(segments: &[Arc<Segment>], now: u64) -> u64 {
 
 /// The standing of each of the sealed segments, which are in the order of the log.
 pub(super) fn standings(sealed: &[Arc<Segment>], now: u64) -> Vec<Standing> {
-    let mut floor = now;
+    let (mut floor, mut stays_unclean) = (now, false);
     let standing = |segment: &Arc<Segment>| {
         let (dead, tombstones, bytes) = (segment.dead(), segment.tombstones(), segment.end());
         let hides_nothing = segment.last() <= floor;
         let loose = dead + if hides_nothing { tombstones } else { 0 };
+        let stays = segment.damage().is_some();
+        let may_go_later = !stays && !hides_nothing && !stays_unclean;
         floor = floor.min(clean_up_to(std::slice::from_ref(segment), now));
+        stays_unclean |= stays && dead > 0;
         Standing {
             bytes,
-            loose: loose.min(bytes),
-            tombstones: if hides_nothing { 0 } else { tombstones },
-            uncleaned: (dead > 0).then(|| segment.cleaned()),
+            loose: if stays { 0 } else { loose.min(bytes) },
+            tombstones: if may_go_later { tombstones } else { 0 },
+            uncleaned: (dead > 0 && !stays).then(|| segment.cleaned()),
+            stays,
         }
     };
     sealed.iter().map(standing).collect()
@@ -89,7 +97,8 @@ pub(super) fn pick(
 ) -> Option<Range<usize>> {
     let sum = |of: fn(&Standing) -> u64| standings.iter().map(of).sum::<u64>();
     let bytes = sum(|one| one.bytes);
-    let all = Standing { bytes, loose: sum(|one| one.loose), tombstones: 0, uncleaned: None };
+    let loose = sum(|one| one.loose);
+    let all = Standing { bytes, loose, tombstones: 0, uncleaned: None, stays: false };
     let hiding = Standing { loose: sum(|one| one.tombstones), ..all };
     if hiding.reaches(policy.of_tombstones) {
         let uncleaned = |(at, one): (usize, &Standing)| Some((one.uncleaned?, at));
@@ -122,7 +131,7 @@ fn with_neighbours(
     let fits = |next: &Standing, kept: u64| {
         let small = next.bytes * 4 <= segment_bytes;
         let as_good = next.reaches(policy.of_one) && next.share() * 4 >= one.share() * 3;
-        (small || as_good) && kept + next.kept() <= segment_bytes
+        !next.stays && (small || as_good) && kept + next.kept() <= segment_bytes
     };
     while let Some(next) = standings.get(run.end).filter(|next| fits(next, kept)) {
         kept += next.kept();
@@ -145,7 +154,7 @@ mod tests {
     const POLICY: Policy = Policy { of_all: 20, of_one: 20, of_tombstones: 10 };
 
     fn standing(bytes: u64, loose: u64) -> Standing {
-        Standing { bytes, loose, tombstones: 0, uncleaned: None }
+        Standing { bytes, loose, tombstones: 0, uncleaned: None, stays: false }
     }
 
     #[test]
@@ -167,6 +176,14 @@ mod tests {
             standing(1000, 50),  // not worth it
         ];
         assert_eq!(pick(&all, 1000, POLICY), Some(1..4));
+    }
+
+    #[test]
+    fn a_damaged_segment_is_no_neighbour() {
+        let damaged = Standing { stays: true, ..standing(200, 0) };
+        let all = [standing(200, 0), standing(1000, 900), damaged, standing(200, 0)];
+        assert_eq!(pick(&all, 1000, POLICY), Some(0..2));
+        assert_eq!(pick(&[damaged; 3], 1000, POLICY), None);
     }
 
     #[test]

@@ -308,3 +308,43 @@ fn every_kind_of_file_is_damaged() {
     let kinds: BTreeSet<&str> = names.iter().map(|name| kind(name)).collect();
     assert_eq!(kinds, BTreeSet::from(["MANIFEST", "hint", "log"]));
 }
+
+/// A compaction chose the segment with the damage again and again, and none of the others.
+#[test]
+fn damage_in_one_segment_keeps_the_others_from_nothing() {
+    let folder = MemoryFolder::new();
+    let open = |folder: &MemoryFolder| options().seed(1).open_in(Arc::new(folder.clone())).unwrap();
+    let store = open(&folder);
+    let put = |store: &LogStore, key: u8, value: u8| {
+        store.put(&[key], &[value; 700], Durability::None).unwrap();
+    };
+    // Of the first segment most is dead, so it is the best to begin with; of each later one a half.
+    (0..11).for_each(|key| put(&store, key, 0));
+    (0..10).for_each(|key| put(&store, key, 1));
+    for key in 20..120 {
+        put(&store, key, 0);
+        put(&store, 200, key);
+    }
+    store.close().unwrap();
+    let mut files = folder.contents();
+    let first = files.iter_mut().find(|(name, _)| name.ends_with(".log")).unwrap();
+    let (name, end) = (first.0.clone(), first.1.len());
+    first.1[end - 9] ^= 1;
+    let folder = MemoryFolder::with(files);
+    let store = open(&folder);
+    let before = store.stats();
+    let is_of_the_first = |result: Result<_, Error>| match result {
+        Err(Error::Damaged { file, .. }) => file == name,
+        _ => false,
+    };
+    assert!(is_of_the_first(store.compact()));
+    let after = store.stats();
+    assert!(after.dead_bytes < 9000 && after.log_bytes < before.log_bytes * 2 / 3, "{after:?}");
+    // It is remembered, and not read again.
+    assert!(is_of_the_first(store.compact()));
+    assert_eq!(store.stats().compacted_bytes, after.compacted_bytes);
+    (20..120).for_each(|key| assert_eq!(store.get(&[key]).unwrap(), Some(vec![0; 700])));
+    drop(store);
+    let store = open(&folder);
+    assert!(is_of_the_first(store.compact()), "another session looks once more");
+}
