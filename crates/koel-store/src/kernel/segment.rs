@@ -83,14 +83,18 @@ fn header(salt: u64, number: u64) -> [u8; 40] {
 }
 
 impl Segment {
-    /// Creates an empty segment. It is durable after [`sync`](Self::sync) and a sync of the folder.
+    /// Creates the file of a segment, which [`begin`](Self::begin) makes one without records.
     pub(crate) fn create(folder: &dyn Folder, salt: u64, number: u64) -> Result<Self, Error> {
         let name = name_of(number);
         let file = folder.create(&name).map_err(Error::io("create", &name))?;
-        let segment = Self::with_file(file, name, salt, number);
-        segment.write(&header(salt, number), 0)?;
-        segment.set_end(FIRST);
-        Ok(segment)
+        Ok(Self::with_file(file, name, salt, number))
+    }
+
+    /// Writes the header. It is durable after [`sync`](Self::sync), and the file after a sync of the folder.
+    pub(crate) fn begin(&self) -> Result<(), Error> {
+        self.write(&header(self.salt, self.number), 0)?;
+        self.set_end(FIRST);
+        Ok(())
     }
 
     /// Opens a segment and checks its header.

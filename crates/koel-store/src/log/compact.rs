@@ -84,7 +84,7 @@ impl Store {
             done.segments += run.segments.len() as u64;
             done.read += read;
             done.written += written;
-            self.switch(&run.segments, &outputs)?;
+            self.switch(run.segments, &outputs)?;
             if written >= read {
                 break;
             }
@@ -193,7 +193,7 @@ impl Store {
     }
 
     /// Puts the outputs in the place of a run: in the manifest, in the log, in the index, and then in the folder.
-    fn switch(&self, run: &[Arc<Segment>], outputs: &[Output]) -> Result<(), Error> {
+    fn switch(&self, run: Vec<Arc<Segment>>, outputs: &[Output]) -> Result<(), Error> {
         self.sync()?;
         let new: Vec<_> = outputs.iter().map(|output| output.segment.clone()).collect();
         let _no_new_views = self.moving.write().unwrap_or_else(PoisonError::into_inner);
@@ -206,17 +206,26 @@ impl Store {
             order.splice(first..first + run.len(), new.iter().cloned());
             self.publish(&self.manifest(&writer, &order, false))?;
             writer.announced = true;
-            self.segments.exchange(run, &new);
+            self.segments.exchange(&run, &new);
         }
         for output in outputs {
             self.tell_index(output);
         }
-        self.segments.retire(run);
+        self.segments.retire(&run);
+        self.remove_files(run)
+    }
+
+    /// Removes the files of segments that are no part of the log any more: of all of them that can be. What stays goes when the store is opened.
+    fn remove_files(&self, run: Vec<Arc<Segment>>) -> Result<(), Error> {
+        let mut removed = Ok(());
         for segment in run {
-            drop(self.folder.remove(&segment.name));
-            hint::remove(&*self.folder, segment.number);
+            let (number, name) = (segment.number, segment.name.clone());
+            // A file that somebody has is kept open, and here nobody else has it as a rule.
+            drop(segment);
+            removed = removed.and(self.folder.remove(&name).map_err(Error::io("remove", &name)));
+            hint::remove(&*self.folder, number);
         }
-        Ok(())
+        removed
     }
 
     fn tell_index(&self, output: &Output) {

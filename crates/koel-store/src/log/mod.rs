@@ -225,7 +225,7 @@ impl LogStore {
     ///
     /// # Errors
     /// [`Error::Damaged`] where a segment to be compacted is, when all others have been; it stays as it is, and is not tried again before the store is opened anew.
-    /// [`Error::Poisoned`] once a write has failed, those of the system.
+    /// [`Error::Poisoned`] once a write has failed, those of the system. A file that could not be removed is removed when the store is opened.
     pub fn compact(&self) -> Result<Compacted, Error> {
         self.compact_and_tell(|_| ())
     }

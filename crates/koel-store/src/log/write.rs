@@ -352,12 +352,17 @@ impl Store {
         Ok(created)
     }
 
-    /// A new segment, durable with its name.
+    /// A new segment, durable with its name; no file where that fails.
     pub(super) fn create_segment(&self, number: u64) -> Result<Arc<Segment>, Error> {
         let created = Segment::create(&*self.folder, self.salt, number)?;
-        created.sync()?;
-        self.folder.sync().map_err(Error::io("sync", "the folder"))?;
-        Ok(Arc::new(created))
+        let begun = created.begin().and_then(|()| {
+            created.sync()?;
+            self.folder.sync().map_err(Error::io("sync", "the folder"))
+        });
+        if begun.is_err() {
+            drop(self.folder.remove(&created.name));
+        }
+        begun.map(|()| Arc::new(created))
     }
 
     /// Adds a mark to what is to be written, if more is durable than the last one says.

@@ -161,6 +161,20 @@ fn segments_that_are_compacted_away_are_read_to_the_end_by_who_has_them() {
     assert_eq!(logs as u64, store.stats().segments);
 }
 
+/// A compaction opened each file of its run again to remove it, and kept all of them open.
+#[test]
+fn a_compaction_of_many_segments_has_few_files_open() {
+    let folder = Counting::default();
+    let store = folder.store();
+    write(&store, 0..KEYS, 1);
+    write(&store, 0..KEYS, 2);
+    folder.most.store(0, Ordering::Relaxed);
+    assert!(store.compact().unwrap().segments > 200);
+    let most = folder.most.load(Ordering::Relaxed);
+    assert!(most <= OPEN + BESIDES, "{most}");
+    check(&store, |_| 2);
+}
+
 #[test]
 fn threads_that_open_and_close_each_others_files_get_what_was_written() {
     let folder = Counting::default();

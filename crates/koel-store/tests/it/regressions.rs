@@ -219,3 +219,69 @@ fn the_first_manifest_of_a_store_is_refused_beside_its_log() {
     );
     assert!(folder.contents() == mixed, "opening changed or removed a file");
 }
+
+/// A store of many segments, the first half of which is dead, and a record of the last one.
+fn of_dead_segments(disk: &MemoryFolder) {
+    let store = open(disk.clone());
+    for round in 0..2 {
+        for key in 0..40_u8 {
+            store.put(&[key], &[round; 600], Durability::None).unwrap();
+        }
+    }
+    store.put(&[39], &[2; 600], Durability::None).unwrap();
+    store.close().unwrap();
+}
+
+/// A segment whose header could not be written, or not made durable, stayed until the next opening.
+#[test]
+fn a_compaction_that_fails_removes_what_it_created() {
+    let prepared = MemoryFolder::new();
+    of_dead_segments(&prepared);
+    let fresh = |fault| FaultyFolder::new(prepared.crash_clone(100, 0), fault);
+    let counting = fresh(None);
+    counting.record();
+    let store = open(counting.clone());
+    let first = counting.calls();
+    store.compact().unwrap();
+    let calls = (0..).zip(counting.trace()).skip(usize::try_from(first).unwrap());
+    let created: Vec<u64> = calls
+        .filter(|(_, call)| call.verb == "create" && call.name.ends_with(".log"))
+        .map(|(at, _)| at)
+        .collect();
+    // The sealed one and the copies; behind each: its header, its sync, and that of the folder.
+    assert!(created.len() >= 2);
+    for at in created.iter().flat_map(|&at| at + 1..at + 4) {
+        let folder = fresh(Some(Fault { at, lasting: false, failure: Failure::Eio }));
+        let store = open(folder.clone());
+        assert!(store.compact().is_err());
+        let logs = folder.inner().contents().into_keys().filter(|name| name.ends_with(".log"));
+        assert_eq!(logs.count() as u64, store.stats().segments, "{:?}", folder.struck());
+    }
+}
+
+/// The space is not given back, and nothing said so.
+#[test]
+fn a_segment_that_cannot_be_removed_is_an_error_and_goes_with_the_next_opening() {
+    let prepared = MemoryFolder::new();
+    of_dead_segments(&prepared);
+    let counting = FaultyFolder::new(prepared.crash_clone(100, 0), None);
+    counting.record();
+    open(counting.clone()).compact().unwrap();
+    let is_removal =
+        |call: &testkit::storage::Call| call.verb == "remove" && call.name.ends_with(".log");
+    let at = counting.trace().iter().position(is_removal).unwrap() as u64;
+    let fault = Fault { at, lasting: false, failure: Failure::Eio };
+    let folder = FaultyFolder::new(prepared.crash_clone(100, 0), Some(fault));
+    let store = open(folder.clone());
+    let refused = store.compact();
+    assert!(matches!(&refused, Err(Error::Io { action: "remove", .. })), "{refused:?}");
+    let logs = || {
+        folder.inner().contents().into_keys().filter(|name| name.ends_with(".log")).count() as u64
+    };
+    assert_eq!(logs(), store.stats().segments + 1, "all others are gone");
+    store.put(b"key", b"value", Durability::Synced).unwrap();
+    drop(store);
+    let store = open(folder.clone());
+    assert_eq!((store.stats().keys, store.opened().removed.len()), (41, 1));
+    assert_eq!(logs(), store.stats().segments);
+}
