@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::files::{File, Folder};
+use super::manifest;
 
 /// The name of the file whose lock is that of the folder. It stays, empty.
 const LOCK: &str = "LOCK";
@@ -17,15 +18,13 @@ pub struct DiskFolder {
 }
 
 impl DiskFolder {
-    /// The folder at `path`, created with those above it where it does not exist.
+    /// The folder at `path`, created with those above it where it does not exist, durably.
     ///
     /// # Errors
     /// Those of the system.
     pub fn new(path: &Path) -> io::Result<Self> {
-        if !path.is_dir() {
-            fs::create_dir_all(path)?;
-            let absolute = std::path::absolute(path)?;
-            absolute.parent().map_or(Ok(()), sync_folder)?;
+        if !path.join(manifest::NAME).exists() {
+            create_folders(&std::path::absolute(path)?, sync_folder)?;
         }
         Ok(Self { path: path.to_owned() })
     }
@@ -33,6 +32,30 @@ impl DiskFolder {
     fn at(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
+}
+
+/// Creates a folder and those above it that are missing, and makes each name durable before there is anything in the folder. So is the name of the lowest one that is there already:
+/// a process may have created it and ended.
+fn create_folders(path: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let missing = path.ancestors().take_while(|folder| !folder.is_dir()).count();
+    let folders: Vec<&Path> = path.ancestors().take(missing + 1).collect();
+    for (i, folder) in folders.iter().rev().enumerate() {
+        let is_new = i > 0;
+        if is_new {
+            create_folder(folder)?;
+        }
+        match folder.parent().map_or(Ok(()), &mut sync) {
+            // Who may not look into a folder has not created this one in it, as a rule.
+            Err(error) if !is_new && error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced?,
+        }
+    }
+    Ok(())
+}
+
+/// Creates a folder, unless another process was faster.
+fn create_folder(path: &Path) -> io::Result<()> {
+    fs::create_dir(path).or_else(|error| if path.is_dir() { Ok(()) } else { Err(error) })
 }
 
 /// Makes the names in a folder durable. Windows has no such call, and writes names through.
@@ -115,5 +138,56 @@ impl File for DiskFile {
 
     fn sync(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Creates the folder, and says in which folders names were made durable, before that failed if it is to fail.
+    fn synced(path: &Path, most: usize) -> (io::Result<()>, Vec<PathBuf>) {
+        let mut synced = Vec::new();
+        let created = create_folders(path, |folder| {
+            assert!(folder.is_dir());
+            if synced.len() == most {
+                return Err(io::Error::other("failed"));
+            }
+            synced.push(folder.to_owned());
+            Ok(())
+        });
+        (created, synced)
+    }
+
+    #[test]
+    fn each_folder_above_a_store_is_durable_before_there_is_anything_in_it() -> io::Result<()> {
+        let temporary = tempfile::tempdir()?;
+        let root = temporary.path();
+        let above = root.parent().map(Path::to_owned).into_iter();
+        let all: Vec<PathBuf> =
+            above.chain(["", "a", "a/b", "a/b/c"].map(|name| root.join(name))).collect();
+        // Each time it ends behind a creation, and the next time makes up for that.
+        for i in 0..3 {
+            let (created, synced) = synced(&all[4], 1);
+            assert!(created.is_err());
+            assert_eq!(synced, all[i..=i]);
+            assert!(all[i + 2].is_dir() && all.get(i + 3).is_none_or(|next| !next.exists()));
+        }
+        let (created, last) = synced(&all[4], 1);
+        created?;
+        assert_eq!(last, all[3..4]);
+        let (created, new) = synced(&all[4].join("d/e"), 3);
+        created?;
+        assert_eq!(new, [all[3].clone(), all[4].clone(), all[4].join("d")]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_folder_in_one_that_may_not_be_read_is_no_failure_unless_it_is_new() -> io::Result<()> {
+        let temporary = tempfile::tempdir()?;
+        let denied = |_: &Path| Err(io::ErrorKind::PermissionDenied.into());
+        create_folders(temporary.path(), denied)?;
+        assert!(create_folders(&temporary.path().join("new"), denied).is_err());
+        Ok(())
     }
 }
