@@ -11,8 +11,10 @@ use std::time::Duration;
 use super::pick::Policy;
 use super::store::{Store, lock};
 
-/// Bytes between two looks at the order to stop and at the rate.
+/// Bytes between two looks at the rate.
 const STEP: u64 = 1 << 20;
+/// The longest time between two looks at the order to stop.
+const SLICE: Duration = Duration::from_millis(100);
 /// Above this share of dead bytes, in percent, the rate has no limit: space matters more then.
 const URGENT: u64 = 27;
 
@@ -36,15 +38,10 @@ fn run(store: &Store, bytes_per_second: u64) {
     let mut since = 0;
     let mut pace = |store: &Store, bytes: u64| {
         since += bytes;
-        if since < STEP {
-            return true;
+        if since >= STEP {
+            rest(store, time_of(since, bytes_per_second));
+            since = 0;
         }
-        let stats = store.stats();
-        if stats.dead_bytes * 100 < stats.log_bytes * URGENT {
-            let micros = since.saturating_mul(1_000_000) / bytes_per_second.max(1);
-            thread::sleep(Duration::from_micros(micros.min(100_000)));
-        }
-        since = 0;
         !store.filled.stops()
     };
     while store.filled.wait() {
@@ -52,4 +49,23 @@ fn run(store: &Store, bytes_per_second: u64) {
         let failed = store.compact(Policy::BACKGROUND, &mut pace).err();
         *lock(&store.compaction_failed) = failed.map(|error| error.to_string());
     }
+}
+
+/// How long so many bytes take at a rate.
+fn time_of(bytes: u64, per_second: u64) -> Duration {
+    Duration::from_micros(bytes.saturating_mul(1_000_000) / per_second.max(1))
+}
+
+/// Waits, but not where space is short or the thread is to end.
+fn rest(store: &Store, mut time: Duration) {
+    while !time.is_zero() && !store.filled.stops() && !is_urgent(store) {
+        let slice = time.min(SLICE);
+        thread::sleep(slice);
+        time -= slice;
+    }
+}
+
+fn is_urgent(store: &Store) -> bool {
+    let stats = store.stats();
+    stats.dead_bytes * 100 >= stats.log_bytes * URGENT
 }

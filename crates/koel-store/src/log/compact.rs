@@ -61,7 +61,7 @@ struct Output {
     moved: Vec<u64>,
 }
 
-/// Told how many bytes were copied; false ends the compaction.
+/// Told of each record how many bytes were copied, 0 where it does not stay; false ends the compaction.
 pub(super) type Pace<'a> = &'a mut dyn FnMut(&Store, u64) -> bool;
 
 impl Store {
@@ -144,13 +144,12 @@ impl Store {
                     Kind::Tombstone => found.head.sequence > run.floor,
                     Kind::Mark => false,
                 };
+                let size = if stays { found.head.size() } else { 0 };
                 if stays {
-                    let size = found.head.size();
-                    let output = self.output_for(outputs, size)?;
-                    output.take(segment, &found, hash, location)?;
-                    if !pace(self, size) {
-                        return Ok(false);
-                    }
+                    self.output_for(outputs, size)?.take(segment, &found, hash, location)?;
+                }
+                if !pace(self, size) {
+                    return Ok(false);
                 }
             }
         }

@@ -234,7 +234,9 @@ impl LogStore {
     pub(crate) fn compact_and_tell(&self, mut copied: impl FnMut(u64)) -> Result<Compacted, Error> {
         self.store.seal_for_compaction()?;
         self.store.compact(Policy::THOROUGH, &mut |_, bytes| {
-            copied(bytes);
+            if bytes > 0 {
+                copied(bytes);
+            }
             true
         })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -158,6 +159,56 @@ fn a_record_overwritten_while_it_is_copied_is_dead_in_its_new_place() -> Outcome
     store.close()?;
     let store = options().open(folder.path())?;
     assert_eq!((all(&store)?, store.stats().dead_bytes), (after, dead));
+    Ok(())
+}
+
+#[test]
+fn an_order_to_stop_is_seen_where_nothing_is_copied() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let store = options().open(folder.path())?;
+    for i in 0..500 {
+        store.put(b"key", &key(i), NONE)?;
+    }
+    store.store.seal_for_compaction()?;
+    let mut asked = Vec::new();
+    let compacted = store.store.compact(Policy::THOROUGH, &mut |_, bytes| {
+        asked.push(bytes);
+        asked.len() < 10
+    })?;
+    assert_eq!((asked, compacted), (vec![0; 10], Compacted::default()));
+    assert!(store.compact()?.segments > 0);
+    Ok(())
+}
+
+/// A megabyte once took a tenth of a second at any rate, and so did a record of any length.
+#[test]
+fn compaction_in_the_background_keeps_its_rate_and_ends_when_it_is_told_to() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let options = || options().segment_bytes(6 << 20).compaction_rate(64 << 10);
+    let store = options().open(folder.path())?;
+    // Between what is worth a compaction and what is urgent is dead: 26 percent.
+    store.put(b"stays", &[1; 4 << 20], NONE)?;
+    store.put(b"goes", &[2; 1_842_000], NONE)?;
+    store.put(b"goes", b"", NONE)?;
+    store.close()?;
+    let store = options().background_compaction(true).open(folder.path())?;
+    store.put(b"next", &[3; 1 << 20], NONE)?;
+    let stats = store.stats();
+    assert!((25..27).contains(&(stats.dead_bytes * 100 / stats.log_bytes)), "{stats:?}");
+    let copy = folder.path().join("0000000000000003.log");
+    let start = Instant::now();
+    while !copy.exists() {
+        assert!(start.elapsed().as_secs() < 60, "nothing is compacted");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let start = Instant::now();
+    while start.elapsed().as_millis() < 1500 {
+        assert_eq!(store.stats().compacted_bytes, 0, "4 MiB at 64 KiB a second");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let start = Instant::now();
+    store.close()?;
+    assert!(start.elapsed().as_secs() < 20, "it waited for the thread");
     Ok(())
 }
 
