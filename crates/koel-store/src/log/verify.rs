@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use super::store::Store;
+use super::store::{Store, lock};
 use super::view::View;
 use crate::Error;
-use crate::kernel::manifest::Manifest;
+use crate::kernel::manifest::{self, Manifest};
 use crate::kernel::record;
 use crate::kernel::scan::Scan;
 
@@ -47,7 +47,7 @@ impl Store {
     pub(super) fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Error> {
         let view = View::new(self);
         let mut verified = Verified::default();
-        verified.note(Manifest::load(&*self.folder))?;
+        verified.note(self.check_manifest())?;
         let all = view.segments.iter().map(|(_, end)| end).sum();
         for (segment, end) in &view.segments {
             let mut scan = Scan::new(segment.clone(), *end);
@@ -77,6 +77,24 @@ impl Store {
             verified.damages.push(Damage { file: "index".to_owned(), offset: 0, what });
         }
         Ok(verified)
+    }
+
+    /// Whether the manifest on the disk is that of this store, which nobody changes meanwhile. After a failed write it may be the one before or the one behind.
+    fn check_manifest(&self) -> Result<(), Error> {
+        let _unchanged = lock(&self.writer);
+        let Some(manifest) = Manifest::load(&*self.folder)? else {
+            return Err(Error::damaged(manifest::NAME, 0, "the file is missing"));
+        };
+        let segments = self.segments.all();
+        let named = manifest.segments.iter().map(|entry| entry.number);
+        let is_own = (manifest.salt, manifest.seed, manifest.segment_bytes)
+            == (self.salt, self.seed, self.segment_bytes)
+            && named.eq(segments.iter().map(|segment| segment.number));
+        if is_own || self.poison.is_set() {
+            Ok(())
+        } else {
+            Err(Error::damaged(manifest::NAME, 0, "it is not that of the segments in use"))
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use koel_store::files::Folder;
 use koel_store::{Durability, Error, LogStore, Options, Torn};
 use testkit::storage::{History, MemoryFolder, Op, Program, Random, State, Write};
 
@@ -347,4 +348,38 @@ fn damage_in_one_segment_keeps_the_others_from_nothing() {
     drop(store);
     let store = open(&folder);
     assert!(is_of_the_first(store.compact()), "another session looks once more");
+}
+
+/// A manifest that opens no more was read at the next opening, and not by who was asked to check everything.
+#[test]
+fn verify_looks_for_the_manifest_of_its_own_store() {
+    let other = |seed: u64| {
+        let folder = MemoryFolder::new();
+        let store = options().seed(seed).open_in(Arc::new(folder.clone())).unwrap();
+        (0..20).for_each(|key| store.put(&[key], &[0; 700], Durability::None).unwrap());
+        store.close().unwrap();
+        folder.contents().remove("MANIFEST").unwrap()
+    };
+    let folder = MemoryFolder::new();
+    let store = options().seed(1).open_in(Arc::new(folder.clone())).unwrap();
+    let damages = || store.verify(|_, _| ()).unwrap().damages;
+    let put_back = |bytes: &[u8]| {
+        folder.remove("MANIFEST").unwrap();
+        folder.create("MANIFEST").unwrap().write_at(bytes, 0).unwrap();
+    };
+    assert_eq!(damages(), []);
+    let older = folder.contents().remove("MANIFEST").unwrap();
+    (0..20).for_each(|key| store.put(&[key], &[0; 700], Durability::None).unwrap());
+    store.compact().unwrap();
+    assert_eq!(damages(), []);
+    for wrong in [&older, &other(2), &b"koelman\n"[..].to_vec()] {
+        put_back(wrong);
+        assert!(matches!(&damages()[..], [damage] if damage.file == "MANIFEST"), "{:?}", damages());
+    }
+    put_back(&other(1));
+    assert_eq!(damages(), [], "that of a store with the same files");
+    folder.remove("MANIFEST").unwrap();
+    assert!(matches!(&damages()[..], [damage] if damage.file == "MANIFEST"), "{:?}", damages());
+    store.put(b"key", &[0; 8000], Durability::None).unwrap();
+    assert_eq!(damages(), [], "it is written anew with each segment");
 }
