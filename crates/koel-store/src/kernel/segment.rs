@@ -54,6 +54,8 @@ pub(crate) struct Segment {
     last: AtomicU64,
     /// How many records it has, but for marks.
     records: AtomicU64,
+    /// Bytes of those.
+    content: AtomicU64,
     /// A sync has failed. Held while one is under way.
     lost: Mutex<bool>,
     /// Where a compaction found damage, and what.
@@ -124,7 +126,7 @@ impl Segment {
     }
 
     fn with_file(file: Arc<dyn File>, name: String, salt: u64, number: u64) -> Self {
-        let [end, dead, tombstones, cleaned, last, records] = [0; 6].map(AtomicU64::new);
+        let [end, dead, tombstones, cleaned, last, records, content] = [0; 7].map(AtomicU64::new);
         let (lost, damage) = (Mutex::default(), OnceLock::new());
         Self {
             number,
@@ -137,6 +139,7 @@ impl Segment {
             cleaned,
             last,
             records,
+            content,
             lost,
             damage,
         }
@@ -189,14 +192,20 @@ impl Segment {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// It has a record with this sequence. Only who writes the segment, or opens it, calls this and [`add_records`](Self::add_records).
+    /// It has a record with this sequence. Only who writes the segment, or opens it, calls this and [`add_record`](Self::add_record).
     pub(crate) fn saw(&self, sequence: u64) {
         self.last.store(self.last().max(sequence), Ordering::Relaxed);
     }
 
-    /// It has so many records more.
-    pub(crate) fn add_records(&self, records: u64) {
-        access::add(&self.records, records);
+    /// It has one more record, of so many bytes, that is no mark.
+    pub(crate) fn add_record(&self, bytes: u64) {
+        access::add(&self.records, 1);
+        access::add(&self.content, bytes);
+    }
+
+    /// Bytes of marks: whatever is no other record.
+    pub(crate) fn marks(&self) -> u64 {
+        self.end().saturating_sub(FIRST + self.content.load(Ordering::Relaxed))
     }
 
     /// The damage that keeps it from being compacted, if any was found since it was opened.

@@ -109,7 +109,11 @@ impl Store {
     pub(super) fn seal_for_compaction(&self) -> Result<(), Error> {
         self.poison.check()?;
         let mut writer = lock(&self.writer);
-        let gain = |active: &Arc<Segment>| active.dead() + active.tombstones() > 0;
+        // For few marks it would be a segment more, and none the less.
+        let gain = |active: &Arc<Segment>| {
+            let many_marks = active.marks() * 100 >= active.end() * Policy::THOROUGH.of_one;
+            active.dead() + active.tombstones() > 0 || many_marks
+        };
         if writer.active.as_ref().is_some_and(gain) {
             self.begin_segment(&mut writer)?;
         }
@@ -280,7 +284,7 @@ impl Output {
             self.segment.add_tombstones(note.size());
         }
         self.notes.push(&note);
-        self.segment.add_records(1);
+        self.segment.add_record(note.size());
         self.moved.push(location);
         self.segment.saw(head.sequence);
         if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }

@@ -313,7 +313,7 @@ fn open_segments(folder: &dyn Folder, manifest: &Manifest) -> Result<Vec<Arc<Seg
 
 /// Counts a record, entered or not.
 pub(super) fn count(segment: &Segment, note: &Note) {
-    segment.add_records(1);
+    segment.add_record(note.size());
     if note.is_tombstone() {
         segment.add_tombstones(note.size());
     }

@@ -1,7 +1,7 @@
 //! Which segments are worth compacting.
 //!
 //! Segments that lie side by side are rewritten together, into their own place in the log. Picked is the one with the greatest share of bytes that would go, and with it neighbours that are small or nearly as good, as long as what stays of all
-//! of them fits into one segment: so small segments do not pile up.
+//! of them fits into one segment: so small segments do not pile up. What would go is what is dead, and marks, of which a log of single synced writes has nearly as many bytes as of records.
 //!
 //! **When a tombstone may go.** A tombstone of key K says that every record of K in front of it is dead. It may go once no record of K is in front of it. Compaction drops every record that was dead when it began, so a segment *is clean up to* that
 //! sequence: no record of it was dead by then. A segment without a dead byte is clean up to now. A tombstone with a sequence up to which every segment in front of it is clean therefore has nothing left to hide, and goes when its own segment is compacted. The rule needs no
@@ -73,7 +73,7 @@ pub(super) fn standings(sealed: &[Arc<Segment>], now: u64) -> Vec<Standing> {
     let standing = |segment: &Arc<Segment>| {
         let (dead, tombstones, bytes) = (segment.dead(), segment.tombstones(), segment.end());
         let hides_nothing = segment.last() <= floor;
-        let loose = dead + if hides_nothing { tombstones } else { 0 };
+        let loose = dead + segment.marks() + if hides_nothing { tombstones } else { 0 };
         let stays = segment.damage().is_some();
         let may_go_later = !stays && !hides_nothing && !stays_unclean;
         floor = floor.min(clean_up_to(std::slice::from_ref(segment), now));

@@ -78,6 +78,44 @@ fn everything_deleted_leaves_nothing_behind() -> Outcome {
     Ok(())
 }
 
+/// Each synced write has a mark in front of the next one: here 32 bytes of 64.
+#[test]
+fn marks_are_space_that_compaction_gives_back_once() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let open = |background| options().background_compaction(background).open(folder.path());
+    let store = open(false)?;
+    for i in 0..300 {
+        store.put(&key(i), &[1; 8], Durability::Synced)?;
+    }
+    let before = store.stats();
+    store.close()?;
+    let store = open(false)?;
+    let compacted = store.compact()?;
+    assert!(compacted.segments >= 4 && compacted.written < compacted.read * 2 / 3, "{compacted:?}");
+    let after = store.stats();
+    assert!(after.log_bytes < before.log_bytes * 2 / 3, "{before:?} {after:?}");
+    assert_eq!((after.dead_bytes, after.keys), (0, 300));
+    assert_eq!(store.compact()?, Compacted::default());
+    store.close()?;
+    let store = open(false)?;
+    assert_eq!(store.compact()?, Compacted::default());
+    store.close()?;
+    // The thread too, and it comes to an end.
+    let store = open(true)?;
+    for i in 300..600 {
+        store.put(&key(i), &[1; 8], Durability::Synced)?;
+    }
+    let start = Instant::now();
+    while store.stats().log_bytes > 600 * 32 * 3 / 2 {
+        assert!(start.elapsed().as_secs() < 60, "{:?}", store.stats());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    store.close()?;
+    let store = open(false)?;
+    assert!(store.stats().compacted_bytes == 0 && store.verify(|_, _| ())?.damages.is_empty());
+    Ok(())
+}
+
 #[test]
 fn tombstones_go_although_the_oldest_segments_never_change() -> Outcome {
     let folder = tempfile::tempdir()?;

@@ -237,7 +237,7 @@ impl Store {
         old: Option<Located>,
     ) {
         writer.notes.push(note);
-        active.add_records(1);
+        active.add_record(note.size());
         let location = self.segments.location(active, note.offset());
         if let Some(old) = &old {
             watched(&mut writer.watches, old.location);
