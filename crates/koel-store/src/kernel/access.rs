@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::files::File;
+use super::record::usize_of;
 
 /// Writes all of `bytes` from `offset` on.
 pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
@@ -35,13 +36,16 @@ pub(crate) fn read_up_to(file: &dyn File, into: &mut [u8], offset: u64) -> io::R
     Ok(filled)
 }
 
-/// The whole file.
-pub(crate) fn read_whole(file: &dyn File) -> io::Result<Vec<u8>> {
-    let len = usize::try_from(file.len()?).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    let mut bytes = vec![0; len];
+/// The whole file; `None` where it has more than so many bytes, for which no memory is asked.
+pub(crate) fn read_whole(file: &dyn File, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let len = file.len()?;
+    if len > most {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; usize_of(len)];
     let read = read_up_to(file, &mut bytes, 0)?;
     bytes.truncate(read);
-    Ok(bytes)
+    Ok(Some(bytes))
 }
 
 /// The little-endian number of 8 bytes at `at`; 0 where there are none.

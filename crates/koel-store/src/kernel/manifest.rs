@@ -34,6 +34,11 @@ const VERSION: u32 = 1;
 const HEADER: usize = 72;
 const ENTRY: usize = 24;
 
+/// A store has no more.
+pub(crate) const MAX_SEGMENTS: u64 = 1 << 22;
+/// Bytes of the longest manifest.
+const MOST: u64 = HEADER as u64 + MAX_SEGMENTS * ENTRY as u64 + 8;
+
 /// What the manifest says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
@@ -105,13 +110,15 @@ impl Manifest {
         };
         let segments: Vec<Entry> = entries.map(entry).collect();
         let mut seen = HashSet::new();
-        let known = |entry: &Entry| entry.number >= number || !seen.insert(entry.number);
+        let is_wrong = |entry: &Entry| {
+            entry.number >= number || entry.end > *SIZES.end() || !seen.insert(entry.number)
+        };
         if !whole
             || version == 0
             || !(1..SEQUENCES).contains(&sequence)
             || !SIZES.contains(&segment_bytes)
             || !segment_bytes.is_multiple_of(UNIT)
-            || segments.iter().any(known)
+            || segments.iter().any(is_wrong)
         {
             return damaged("no store has such a manifest");
         }
@@ -123,7 +130,8 @@ impl Manifest {
     pub(crate) fn load(folder: &dyn Folder) -> Result<Option<Self>, Error> {
         match folder.open(NAME) {
             Ok(file) => {
-                let bytes = read_whole(&*file).map_err(Error::io("read", NAME))?;
+                let bytes = read_whole(&*file, MOST).map_err(Error::io("read", NAME))?;
+                let bytes = bytes.ok_or_else(|| Error::damaged(NAME, MOST, "it is too long"))?;
                 Self::decode(&bytes).map(Some)
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -199,6 +207,10 @@ mod tests {
             Manifest { segment_bytes: SIZES.start() - 8, ..some() },
             Manifest { segment_bytes: SIZES.start() + 1, ..some() },
             Manifest { segment_bytes: SIZES.end() + 8, ..some() },
+            Manifest {
+                segments: vec![Entry { end: SIZES.end() + 8, ..Entry::default() }],
+                ..some()
+            },
         ] {
             let refused = Manifest::decode(&manifest.encode());
             assert!(matches!(refused, Err(Error::Damaged { .. })), "{manifest:?}");

@@ -21,7 +21,7 @@ use super::files::{File, Folder};
 use super::record::{self, Head, Place};
 use crate::Error;
 
-/// How many bytes a segment may have, unless one record alone has more.
+/// How many bytes a segment may have, unless one record alone has more; the greatest is more than any record has.
 pub(crate) const SIZES: RangeInclusive<u64> = 4 << 10..=16 << 30;
 
 /// Where the first record starts.

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::kernel::access::{read_whole, u32_at, u64_at, write_all};
 use crate::kernel::files::Folder;
-use crate::kernel::record::{Head, Kind, SEQUENCES, UNIT};
+use crate::kernel::record::{self, Head, Kind, SEQUENCES, UNIT};
 use crate::kernel::segment::{FIRST, Segment};
 
 const MAGIC: [u8; 8] = *b"koelhnt\n";
@@ -25,6 +25,8 @@ const VERSION: u32 = 1;
 const HEADER: usize = 48;
 /// Bytes of the shortest note.
 const NOTE: usize = 9;
+/// Bytes of the longest: a hash, and two numbers of at most 35 bits.
+const LONGEST_NOTE: u64 = 18;
 const SUFFIX: &str = ".hint";
 
 /// One record, as the index sees it.
@@ -195,9 +197,15 @@ pub(super) fn remove(folder: &dyn Folder, number: u64) {
     drop(folder.remove(&name_of(number)));
 }
 
-/// The hint of a segment, if there is a sound one.
-pub(super) fn read(folder: &dyn Folder, segment: &Segment) -> Option<Hint> {
-    let mut bytes = read_whole(&*folder.open(&name_of(segment.number)).ok()?).ok()?;
+/// Bytes of the longest hint of a segment: no record is shorter than a head.
+fn most(segment: &Segment) -> u64 {
+    (HEADER + 8) as u64 + segment.end() / record::HEAD as u64 * LONGEST_NOTE
+}
+
+/// The hint of a segment in which records begin in front of `behind`, if there is a sound one.
+pub(super) fn read(folder: &dyn Folder, segment: &Segment, behind: u64) -> Option<Hint> {
+    let file = folder.open(&name_of(segment.number)).ok()?;
+    let mut bytes = read_whole(&*file, most(segment)).ok()??;
     let content = bytes.len().checked_sub(8).filter(|&content| content >= HEADER)?;
     let known = bytes[..8] == MAGIC && u32_at(&bytes, 8) == VERSION;
     if !known || u64_at(&bytes, content) != xxh3_64(&bytes[..content]) {
@@ -213,7 +221,7 @@ pub(super) fn read(folder: &dyn Folder, segment: &Segment) -> Option<Hint> {
     let mut notes = Vec::with_capacity(rest.len() / NOTE);
     let mut end = FIRST;
     while !rest.is_empty() {
-        let note = Note::take(&mut rest, end)?;
+        let note = Note::take(&mut rest, end).filter(|note| note.offset() < behind)?;
         end = note.end();
         notes.push(note);
     }
@@ -226,6 +234,9 @@ pub(super) fn read(folder: &dyn Folder, segment: &Segment) -> Option<Hint> {
 mod tests {
     use super::*;
     use crate::kernel::disk::DiskFolder;
+
+    /// Behind all records, as most segments have it.
+    const END: u64 = 16 << 30;
 
     fn noted(notes: &[Note]) -> Notes {
         let mut all = Notes::default();
@@ -243,7 +254,7 @@ mod tests {
         let record = |i: u64| Note::new(i, FIRST + 40 * i, &Head::of_value(3, 4));
         let mut made = noted(&[record(0), record(1)]);
         made.write(&folder, &segment);
-        let mut read_back = read(&folder, &segment).expect("a hint").written;
+        let mut read_back = read(&folder, &segment, END).expect("a hint").written;
         // Behind a gap, as a mark leaves one.
         made.push(&record(4));
         read_back.push(&record(4));
@@ -261,8 +272,8 @@ mod tests {
         let temporary = tempfile::tempdir()?;
         let folder = DiskFolder::new(temporary.path())?;
         let segment = Segment::create(&folder, 1, 2)?;
-        const END: u64 = 4_000_488_400;
-        segment.set_end(END);
+        const COVERED: u64 = 4_000_488_400;
+        segment.set_end(COVERED);
         segment.saw(9);
         let value = Note::new(11, 40, &Head::of_value(3, 4_000_000_000));
         let tombstone = Head::of_tombstone(5);
@@ -272,22 +283,23 @@ mod tests {
             (40, 4_000_488_320, false)
         );
         assert!(notes[1].is_tombstone());
-        assert!(read(&folder, &segment).is_none());
+        assert!(read(&folder, &segment, END).is_none());
         noted(&notes).write(&folder, &segment);
-        let hint = read(&folder, &segment).expect("a hint");
-        assert_eq!((&hint.notes[..], hint.covered, hint.sequence), (&notes[..], END, 9));
+        let hint = read(&folder, &segment, END).expect("a hint");
+        assert_eq!((&hint.notes[..], hint.covered, hint.sequence), (&notes[..], COVERED, 9));
         assert!(hint.written.iter().eq(notes), "and to go on with");
-        segment.set_end(END - 1);
-        assert!(read(&folder, &segment).is_none(), "it covers more than there is");
-        segment.set_end(END + 904);
-        assert!(read(&folder, &segment).is_some(), "it covers less");
+        segment.set_end(COVERED - 1);
+        assert!(read(&folder, &segment, END).is_none(), "it covers more than there is");
+        segment.set_end(COVERED + 904);
+        assert!(read(&folder, &segment, END).is_some(), "it covers less");
+        assert!(read(&folder, &segment, 4_000_488_360).is_none(), "a record begins too far behind");
         let path = temporary.path().join(name_of(2));
         let bytes = std::fs::read(&path)?;
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, bytes)?;
-            assert!(read(&folder, &segment).is_none(), "bit {bit}");
+            assert!(read(&folder, &segment, END).is_none(), "bit {bit}");
         }
         Ok(())
     }
@@ -328,7 +340,7 @@ mod tests {
         for (numbers, sound) in cases {
             let notes = [&[7; 8], numbers].concat();
             std::fs::write(temporary.path().join(name_of(2)), with_notes(&notes, segment.end()))?;
-            assert_eq!(read(&folder, &segment).is_some(), sound, "{numbers:02x?}");
+            assert_eq!(read(&folder, &segment, END).is_some(), sound, "{numbers:02x?}");
         }
         Ok(())
     }

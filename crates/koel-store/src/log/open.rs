@@ -30,7 +30,7 @@ use crate::kernel::manifest::{self, Entry, Manifest};
 use crate::kernel::poison::Poison;
 use crate::kernel::record::{self, Kind};
 use crate::kernel::scan::{Scan, furthest_mark};
-use crate::kernel::segment::{self, FIRST, Segment};
+use crate::kernel::segment::{self, FIRST, SIZES, Segment};
 
 /// What opening a store found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,14 @@ impl Store {
             None => create(&*folder, options)?,
         };
         let names = folder.list().map_err(Error::io("list", "the folder"))?;
+        let table = Segments::new(manifest.segment_bytes);
+        if !table.have_slots(manifest.segments.iter().map(|entry| entry.number)) {
+            return Err(Error::damaged(
+                manifest::NAME,
+                0,
+                "two segments have numbers that no store has at once",
+            ));
+        }
         let segments = open_segments(&*folder, &manifest)?;
         // No record is shorter.
         let most = segments.iter().map(|segment| segment.end()).sum::<u64>() / record::HEAD as u64;
@@ -77,7 +85,7 @@ impl Store {
             salt: manifest.salt,
             seed: manifest.seed,
             segment_bytes: manifest.segment_bytes,
-            segments: Segments::new(manifest.segment_bytes),
+            segments: table,
             index: Index::new(options.expected_keys.max(manifest.keys.min(most))),
             compacting: Mutex::default(),
             compaction_failed: Mutex::default(),
@@ -170,11 +178,10 @@ impl Store {
         }
         let mut last = (Notes::default(), FIRST);
         for (i, (segment, entry)) in segments.iter().zip(&manifest.segments).enumerate() {
-            last = if i + 1 == segments.len() && !manifest.clean {
-                self.replay_last(segment, entry)?
-            } else {
-                check_length(segment, entry)?;
+            last = if is_exact(manifest, i) {
                 (self.replay_sealed(segment)?, segment.end())
+            } else {
+                self.replay_last(segment, entry)?
             };
         }
         Ok(last)
@@ -196,9 +203,6 @@ impl Store {
         entry: &Entry,
     ) -> Result<(Notes, u64), Error> {
         let len = segment.end();
-        if len < entry.end {
-            return Err(segment.damaged(len, "the file is shorter than it was made durable"));
-        }
         let (notes, lost) = self.replay(segment, len)?;
         let Some((offset, error)) = lost else { return Ok((notes, len)) };
         if offset < entry.end.max(furthest_mark(segment, offset, len)?) {
@@ -214,7 +218,7 @@ impl Store {
         end: u64,
     ) -> Result<(Notes, Option<(u64, Error)>), Error> {
         let (mut notes, mut from) = (Notes::default(), FIRST);
-        if let Some(hint) = hint::read(&*self.folder, segment) {
+        if let Some(hint) = hint::read(&*self.folder, segment, self.segment_bytes) {
             self.enter_hint(segment, &hint.notes)?;
             self.saw(segment, hint.sequence);
             self.opened.hinted += 1;
@@ -232,6 +236,11 @@ impl Store {
                 Err(error @ Error::Damaged { .. }) => break Some(error),
                 Err(error) => return Err(error),
             };
+            if found.offset >= self.segment_bytes {
+                return Err(
+                    segment.damaged(found.offset, "a record begins behind the size of a segment")
+                );
+            }
             if found.head.kind != Kind::Mark {
                 let key = found.key();
                 let note = Note::new(self.hash(key), found.offset, &found.head);
@@ -301,14 +310,24 @@ fn leftovers(names: &[String], manifest: &Manifest) -> Vec<String> {
     names.iter().filter(is_left).cloned().collect()
 }
 
-/// The segments that the manifest names.
+/// The segments that the manifest names, as long as they should be.
 fn open_segments(folder: &dyn Folder, manifest: &Manifest) -> Result<Vec<Arc<Segment>>, Error> {
-    let open = |entry: &Entry| {
+    let open = |(i, entry): (usize, &Entry)| {
         let segment = Segment::open(folder, manifest.salt, entry.number)?;
         segment.set_cleaned(entry.cleaned);
+        if is_exact(manifest, i) {
+            check_length(&segment, entry)?;
+        } else {
+            check_last_length(&segment, entry)?;
+        }
         Ok(Arc::new(segment))
     };
-    manifest.segments.iter().map(open).collect()
+    manifest.segments.iter().enumerate().map(open).collect()
+}
+
+/// Whether the manifest knows where the segment at this place in the log ends: each but the one that was written to.
+fn is_exact(manifest: &Manifest, place: usize) -> bool {
+    manifest.clean || place + 1 < manifest.segments.len()
 }
 
 /// Counts a record, entered or not.
@@ -328,6 +347,18 @@ fn check_length(segment: &Segment, entry: &Entry) -> Result<(), Error> {
         std::cmp::Ordering::Greater => {
             Err(segment.damaged(entry.end, "there are bytes behind the end of the records"))
         }
+    }
+}
+
+/// The segment that was written to has at least as many bytes as were durable.
+fn check_last_length(segment: &Segment, entry: &Entry) -> Result<(), Error> {
+    let (len, most) = (segment.end(), *SIZES.end());
+    if len < entry.end {
+        Err(segment.damaged(len, "the file is shorter than it was made durable"))
+    } else if len > most {
+        Err(segment.damaged(most, "the file is longer than any segment"))
+    } else {
+        Ok(())
     }
 }
 

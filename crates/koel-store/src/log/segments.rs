@@ -6,16 +6,15 @@
 //! A reader takes a location from the index and then the segment from here. In between the segment may go away; [`Segments::generation`] changes before that, so a
 //! reader that found nothing and sees another generation looks again.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use super::index::LOCATION_BITS;
 use crate::Error;
+use crate::kernel::manifest::MAX_SEGMENTS;
 use crate::kernel::record::{UNIT, usize_of};
 use crate::kernel::segment::Segment;
-
-/// More would not make the table of slots cheaper.
-const MAX_SLOTS: u64 = 1 << 22;
 
 /// Segments by place in the log and by slot.
 #[derive(Debug)]
@@ -43,8 +42,14 @@ impl Segments {
     /// None yet, of segments that have at most so many bytes of starts of records.
     pub(super) fn new(segment_bytes: u64) -> Self {
         let units = segment_bytes / UNIT;
-        let slots = ((1 << LOCATION_BITS) / units).min(MAX_SLOTS);
+        let slots = ((1 << LOCATION_BITS) / units).min(MAX_SEGMENTS);
         Self { table: RwLock::default(), units, slots, generation: AtomicU64::new(0) }
+    }
+
+    /// Whether locations tell segments with these numbers apart.
+    pub(super) fn have_slots(&self, numbers: impl IntoIterator<Item = u64>) -> bool {
+        let mut seen = HashSet::new();
+        numbers.into_iter().all(|number| seen.insert(number % self.slots))
     }
 
     /// The location of the record at `offset` of a segment.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use koel_store::{Durability, Error, LogStore, Options};
+use tempfile::TempDir;
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder};
 use testkit::stores::{Files, seal};
 
@@ -284,4 +285,114 @@ fn a_segment_that_cannot_be_removed_is_an_error_and_goes_with_the_next_opening()
     let store = open(folder.clone());
     assert_eq!((store.stats().keys, store.opened().removed.len()), (41, 1));
     assert_eq!(logs(), store.stats().segments);
+}
+
+/// The files of a closed store with so many keys, twelve in a segment, changed, and with checksums that are right.
+fn forged(keys: u8, change: impl FnOnce(&mut Files)) -> Files {
+    let folder = MemoryFolder::new();
+    let store = open(folder.clone());
+    (0..keys).for_each(|key| store.put(&[key], &[key; 600], Durability::None).unwrap());
+    store.close().unwrap();
+    let mut files = folder.contents();
+    change(&mut files);
+    seal(&mut files);
+    files
+}
+
+fn set(files: &mut Files, name: &str, at: usize, number: u64) {
+    let file = files.get_mut(name).unwrap();
+    file[at..at + 8].copy_from_slice(&number.to_le_bytes());
+}
+
+fn refused(files: Files) -> String {
+    let options = Options::default().background_compaction(false);
+    match options.open_in(Arc::new(MemoryFolder::with(files))) {
+        Err(Error::Damaged { file, .. }) => file,
+        Err(other) => other.to_string(),
+        Ok(_) => "opened".to_owned(),
+    }
+}
+
+/// Found by reading: the location of such a record is that of another segment, or has more bits than the index keeps.
+#[test]
+fn a_record_behind_the_size_of_a_segment_is_refused() {
+    const FIRST: &str = "0000000000000001";
+    for hinted in [true, false] {
+        let files = forged(20, |files| {
+            set(files, "MANIFEST", 32, 4096);
+            files.retain(|name, _| hinted || !name.ends_with(".hint"));
+        });
+        assert_eq!(refused(files), format!("{FIRST}.log"), "{hinted}");
+    }
+    // In a store that was not closed it is no torn end either.
+    let files = forged(10, |files| {
+        set(files, "MANIFEST", 32, 4096);
+        // Not clean, and the salt as it was.
+        set(files, "MANIFEST", 12, 1 << 32);
+        set(files, "MANIFEST", 72 + 8, 40);
+        files.retain(|name, _| !name.ends_with(".hint"));
+    });
+    assert_eq!(refused(files), format!("{FIRST}.log"));
+}
+
+/// Found by reading: one of them was not there for who looked for its records.
+#[test]
+fn two_segments_in_one_slot_are_refused() {
+    const SLOTS: u64 = 1 << 22;
+    let files = forged(20, |files| {
+        set(files, "MANIFEST", 48, SLOTS + 2);
+        set(files, "MANIFEST", 72 + 24, SLOTS + 1);
+        files.retain(|name, _| !name.ends_with(".hint"));
+        let second = files.remove("0000000000000002.log").unwrap();
+        let name = format!("{:016x}.log", SLOTS + 1);
+        files.insert(name.clone(), second);
+        set(files, &name, 24, SLOTS + 1);
+    });
+    assert_eq!(refused(files), "MANIFEST");
+}
+
+/// Found by reading: an end of 2^63 bytes twice is none.
+#[test]
+fn a_segment_longer_than_any_is_refused_in_a_manifest() {
+    for end in [(16 << 30) + 8, 1 << 63] {
+        let files = forged(20, |files| {
+            set(files, "MANIFEST", 72 + 8, end);
+            set(files, "MANIFEST", 72 + 24 + 8, end);
+        });
+        assert_eq!(refused(files), "MANIFEST");
+    }
+}
+
+/// A closed store on the file system, one file of which is made a tebibyte long, without a byte more.
+fn with_a_tebibyte(suffix: &str, closed: bool) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::default().background_compaction(false);
+    let store = options.open(folder.path()).unwrap();
+    (0..20_u8).for_each(|key| store.put(&[key], b"value", Durability::Synced).unwrap());
+    let copy = tempfile::tempdir().unwrap();
+    if closed {
+        store.close().unwrap();
+    }
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let to = copy.path().join(path.file_name().unwrap());
+        std::fs::copy(&path, &to).unwrap();
+        if path.to_str().unwrap().ends_with(suffix) {
+            std::fs::OpenOptions::new().write(true).open(to).unwrap().set_len(1 << 40).unwrap();
+        }
+    }
+    copy
+}
+
+/// Found by reading: as much memory as the file said that it has bytes.
+#[cfg(unix)]
+#[test]
+fn files_of_a_tebibyte_are_refused_or_ignored_before_they_are_read() {
+    let open = |folder: &TempDir| Options::default().open(folder.path());
+    for (suffix, closed) in [("MANIFEST", true), (".log", true), (".log", false)] {
+        let refused = open(&with_a_tebibyte(suffix, closed));
+        assert!(matches!(refused, Err(Error::Damaged { .. })), "{suffix} {closed}");
+    }
+    let store = open(&with_a_tebibyte(".hint", true)).unwrap();
+    assert_eq!((store.opened().hinted, store.stats().keys), (0, 20));
 }
