@@ -324,7 +324,7 @@ pub(crate) fn block_size(left: usize) -> BlockSize {
     BlockSize { content, stored: content.next_multiple_of(8) + CHECKSUM }
 }
 
-/// A number of bytes that are in memory.
+/// A number of bytes that are in memory, which has 64 bits of addresses (`lib.rs`).
 #[inline]
 pub(crate) fn usize_of(len: u64) -> usize {
     usize::try_from(len).unwrap_or(usize::MAX)
