@@ -21,7 +21,7 @@ pub(super) const LOCATION_BITS: u32 = 38;
 pub(super) const NOWHERE: u64 = u64::MAX;
 /// At most so many wrong locations for an absent key, on average, up to [`SHARD_KEYS`] in each shard.
 const RATE: f64 = 0.000_01;
-/// Keys that a shard is expected to grow to at most: 4 billion in all. Beyond, wrong locations become more by a twentieth for each doubling.
+/// Keys that a shard is expected to grow to at most: 4 billion in all. Beyond, wrong locations become more by about a sixteenth for each doubling.
 const SHARD_KEYS: u64 = 1 << 28;
 
 const SHARD_BITS: u32 = 4;
