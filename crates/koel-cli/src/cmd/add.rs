@@ -87,6 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         output::table(&rows)
     };
-    output::print_after(&format!("{} is changed", args.filter.display()), &report)?;
+    let state = if keys > before { "is changed" } else { "is unchanged" };
+    output::print_after(&format!("{} {state}", args.filter.display()), &report)?;
     Ok(Outcome::Done)
 }

@@ -65,6 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ("keys", format!("{} left", grouped(keys))),
         ])
     };
-    output::print_after(&format!("{} is changed", args.filter.display()), &report)?;
+    let state = if removed > 0 { "is changed" } else { "is unchanged" };
+    output::print_after(&format!("{} {state}", args.filter.display()), &report)?;
     Ok(Outcome::some_if(missing == 0))
 }

@@ -141,6 +141,7 @@ fn a_report_that_cannot_be_printed_does_not_hide_what_was_done() {
     for (line, done) in [
         ("echo new | $K add set > /dev/full", "set is changed"),
         ("echo new | $K remove set > /dev/full", "set is changed"),
+        ("echo new | $K remove set > /dev/full", "set is unchanged"),
         ("$K grow set > /dev/full", "set is changed"),
         ("$K build list -o fresh > /dev/full", "fresh is written"),
         ("$K merge set set -o both > /dev/full", "both is written"),

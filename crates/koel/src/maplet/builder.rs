@@ -73,10 +73,7 @@ impl MapletBuilder {
     ///
     /// # Errors
     /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, where values are of no
-    /// or of more than 40 bits, or where the table could not be addressed.
-    ///
-    /// # Panics
-    /// Where the memory cannot be had, as `Vec::with_capacity` does.
+    /// or of more than 40 bits, or where the system has no memory for the table.
     pub fn build(&self) -> Result<Maplet, BuildError> {
         let capacity = self.capacity;
         let shape = match self.grow_from {
