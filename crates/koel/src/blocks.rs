@@ -13,6 +13,9 @@ use crate::table::{Addressing, GROUP, Table, Words};
 use crate::vector::InstructionSet;
 use crate::{Key, KeyHasher};
 
+/// From so many keys on a table that grows does so ahead of them. With fewer there is little to gain, and where a stream is cut into slices does not show in the bytes.
+pub(crate) const MANY: usize = 4096;
+
 /// What the walk asks of a table.
 pub(crate) trait Buckets {
     /// The places of the hashes that `hash` writes.

@@ -15,7 +15,6 @@ use crate::input::{InputArgs, Inputs};
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{self, bytes, grouped};
-use crate::room::Room;
 use crate::sizing::{self, ShapeArgs};
 
 #[derive(Debug, clap::Args)]
@@ -66,14 +65,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let _lock = filter_file::lock_output(&args.out);
     let mut filter = empty(args, &mut inputs)?;
     let mut lines = 0;
-    let mut room = Room::in_filter(&filter);
-    inputs.each_until("building", Stdout::Silent, |keys, share| {
-        if share.is_some() && filter.has_grown() {
-            room.make(&mut filter, keys.len() as u64, share);
-        }
+    inputs.each("building", Stdout::Silent, |keys| {
         sizing::insert(&mut filter, keys, args.unique).map_err(|full| too_small(full, &filter))?;
         lines += keys.len() as u64;
-        Ok(false)
+        Ok(())
     })?;
     output::write_filter(&args.out, &filter)?;
     let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };

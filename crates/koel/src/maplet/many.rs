@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use crate::blocks::{copies_of, each_candidate, each_hash, hashes_of, in_blocks};
+use crate::blocks::{MANY, copies_of, each_candidate, each_hash, hashes_of, in_blocks};
 use crate::error::Full;
 use crate::store::Store;
 use crate::{Key, Maplet};
@@ -44,7 +44,7 @@ impl<S: Store> Maplet<S> {
 }
 
 impl Maplet {
-    /// [`insert`](Self::insert) for each of `keys` with the value of the same index, in order. A maplet that grows does so for all of them first.
+    /// [`insert`](Self::insert) for each of `keys` with the value of the same index, in order. A maplet that grows does so for all of them first, where they are 4096 and more.
     ///
     /// # Errors
     /// [`Full`] at the first pair that finds no room; those before it are in, [`len`](Self::len) says how many.
@@ -133,7 +133,9 @@ impl Maplet {
         assert_eq!(hashes.0, values.len(), "one value for each key");
         if self.body.grown.is_some() {
             // Each takes a slot. In a table that is less full it is found sooner.
-            self.keep_load(values.len() as u64, &mut |_, _| {});
+            if values.len() >= MANY {
+                self.keep_load(values.len() as u64, &mut |_, _| {});
+            }
             return each_hash(self, hashes, 0, Self::prefetch, |maplet, i, hash| {
                 maplet.insert_grown(hash, values[i])
             });

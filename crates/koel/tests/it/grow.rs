@@ -315,6 +315,20 @@ fn many_keys_at_once_end_in_a_table_of_the_size_that_they_need() {
     }
 }
 
+/// A stream comes in slices of any length.
+#[test]
+fn where_few_keys_at_once_are_cut_does_not_show() {
+    for builder in builders(60_000, 0.01) {
+        let hashes: Vec<u64> = keys::hashes(1, 60_000).collect();
+        let filters = [1, 63, 1000, 4095].map(|batch| {
+            let mut filter = builder.build().unwrap();
+            hashes.chunks(batch).for_each(|part| filter.insert_many_hashes(part).unwrap());
+            filter.to_bytes()
+        });
+        assert!(filters.iter().all(|bytes| *bytes == filters[0]));
+    }
+}
+
 #[test]
 fn copies_make_a_table_a_quarter_too_large_at_most() {
     for builder in builders(60_000, 0.001) {

@@ -161,8 +161,8 @@ impl CuckooFilter {
 
     /// Makes room for those of so many keys to come that are no more than a quarter of the entries, and says how many: a search for room in a table that is less full is shorter.
     pub(super) fn make_way(&mut self, keys: usize) -> usize {
-        let some = usize::try_from(self.entries / 4).unwrap_or(usize::MAX).max(BLOCK);
-        let coming = keys.min(some);
+        let quarter = usize::try_from(self.entries / 4).unwrap_or(usize::MAX);
+        let coming = keys.min(quarter.max(BLOCK));
         self.keep_load(coming as u64);
         coming
     }
