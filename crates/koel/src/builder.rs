@@ -19,6 +19,10 @@ pub enum Prefer {
     Fast,
 }
 
+/// What starts small has room for so many keys. Of fewer buckets more are both buckets of a key: where five such keys meet, the table is split as far as to them, and one that began with a
+/// hundred keys once grew by 24 % for a single one (docs/decisions/0008-growth.md).
+const FIRST_KEYS: u64 = 1000;
+
 /// Settings of a filter to be built. Made by [`CuckooFilter::builder`].
 ///
 /// ```
@@ -123,7 +127,7 @@ impl Builder {
         self.grow_from(first)
     }
 
-    /// Starts with room for `keys` keys, and grows to the capacity, and beyond if need be, as [`growable`](Self::growable) says. The error rate is kept up to
+    /// Starts with room for `keys` keys, 1000 at least, and grows to the capacity, and beyond if need be, as [`growable`](Self::growable) says. The error rate is kept up to
     /// the capacity: fingerprints have from the start the bits that so many doublings need, two or three less than if they got them later.
     ///
     /// ```
@@ -214,7 +218,7 @@ impl Builder {
 
     /// How many keys there is room for before any growth.
     fn first_keys(&self) -> u64 {
-        self.grow_from.map_or(self.capacity, |first| first.min(self.capacity))
+        self.grow_from.map_or(self.capacity, |first| first.max(FIRST_KEYS).min(self.capacity))
     }
 
     fn profile(&self) -> Profile {
@@ -235,11 +239,12 @@ impl Builder {
         let (capacity, rate, prefer) = (self.capacity, self.rate, self.prefer);
         match self.grow_from {
             None => sizing::choose(capacity, rate, prefer),
-            Some(first) if first < capacity => {
+            Some(_) if self.first_keys() < capacity => {
+                let first = self.first_keys();
                 let doublings = sizing::doublings(first, capacity);
                 sizing::choose_marked((first, doublings), rate, prefer)
             }
-            Some(first) => sizing::choose_growable(first, rate, prefer),
+            Some(first) => sizing::choose_growable(first.max(capacity), rate, prefer),
         }
     }
 }

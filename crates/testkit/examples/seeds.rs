@@ -77,7 +77,7 @@ fn grown_images() -> Vec<Vec<u8>> {
     for (prefer, rate) in [(Prefer::Small, 0.05), (Prefer::Small, 0.001), (Prefer::Fast, 0.01)] {
         let ways = [
             CuckooFilter::builder(20, rate).growable(),
-            CuckooFilter::builder(1000, rate).grow_from(1),
+            CuckooFilter::builder(2000, rate).grow_from(1),
         ];
         for way in ways {
             let empty = way.prefer(prefer).build().expect("rates of this list can be built");

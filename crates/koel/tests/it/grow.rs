@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use koel::{Builder, CuckooFilter, Merge, Prefer};
 use testkit::keys::{self, splitmix64};
 
-/// The ways to ask for a filter that grows from a few keys to `last`, at this rate.
+/// The ways to ask for a filter that grows from a thousand keys to `last`, at this rate.
 fn builders(last: u64, rate: f64) -> impl Iterator<Item = Builder> {
     let ways = [
         CuckooFilter::builder(1000, rate).growable(),
-        CuckooFilter::builder(last, rate).grow_from(100),
+        CuckooFilter::builder(last, rate).grow_from(1000),
     ];
     let prefers = [Prefer::Small, Prefer::Fast];
     ways.into_iter().flat_map(move |way| prefers.map(|prefer| way.clone().prefer(prefer)))
@@ -479,7 +479,7 @@ fn what_grown_filters_have_in_common_is_within_its_error() {
 /// Found by fuzzing: splitting a void entry gave its huge count to both halves, and the sum of all counts was one too many for 64 bits.
 #[test]
 fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
-    let mut filter = CuckooFilter::builder(1000, 0.05).grow_from(100).build().unwrap();
+    let mut filter = CuckooFilter::builder(2000, 0.05).grow_from(1000).build().unwrap();
     insert(
         &mut filter,
         keys::hashes(1, 400).chain((0..80).map(|i| splitmix64((1 << 50) | (i % 8)))),
@@ -500,7 +500,7 @@ fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
 /// Found by fuzzing: the lengths were added before what both have in common was taken off.
 #[test]
 fn the_larger_of_counts_beyond_63_bits_is_not_their_sum() {
-    let mut filter = CuckooFilter::builder(1000, 0.05).grow_from(100).build().unwrap();
+    let mut filter = CuckooFilter::builder(2000, 0.05).grow_from(1000).build().unwrap();
     insert(&mut filter, (0..6).map(|_| splitmix64(3)));
     let mut bytes = filter.to_bytes();
     let end = bytes.len();

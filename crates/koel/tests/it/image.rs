@@ -326,7 +326,7 @@ fn plain_buckets_that_are_no_whole_bytes_are_refused() {
 #[test]
 fn a_table_full_of_entries_without_bits_is_not_split_for_ever() {
     const BUCKETS: u64 = 40;
-    let filter = CuckooFilter::builder(1000, 0.004).prefer(Prefer::Fast).grow_from(100).build();
+    let filter = CuckooFilter::builder(10_000, 0.004).prefer(Prefer::Fast).grow_from(1000).build();
     let mut image = image::reshape(&filter.unwrap().to_bytes(), 0, 40);
     let (bits, fraction_bits) = (usize::from(image[15]), u32::from(image[27]));
     for slot in 0..4 * BUCKETS {

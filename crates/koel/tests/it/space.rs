@@ -99,6 +99,9 @@ fn bits_per_key_count_the_capacity_where_there_is_room_for_it() {
     assert_eq!(filter.bits_per_key(), bits_each(filter.size_in_bytes(), 1000));
     let maplet = Maplet::builder(1000, 0.001, 20).build().unwrap();
     assert_eq!(maplet.bits_per_entry(), bits_each(maplet.size_in_bytes(), 1000));
+    // Nothing starts smaller than for a thousand keys.
+    let few = CuckooFilter::builder(1_000_000, 0.001).grow_from(1).plan().unwrap();
+    assert_eq!(few, CuckooFilter::builder(1_000_000, 0.001).grow_from(1000).plan().unwrap());
     // A plan to grow far has room for the first keys only.
     let plan = CuckooFilter::builder(1_000_000_000, 0.001).grow_from(5000).plan().unwrap();
     assert_eq!(plan.bits_per_key, bits_each(plan.size_in_bytes, 5000));
