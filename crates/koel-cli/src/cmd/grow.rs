@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::failure::{Failure, Outcome};
 use crate::filter_file::Editing;
 use crate::output;
-use crate::quantity::{self, bytes, rate};
+use crate::quantity::{self, bytes, grouped, rate};
 use crate::sizing;
 
 #[derive(Debug, clap::Args)]
@@ -68,9 +68,11 @@ fn change(args: &Args, filter: &mut CuckooFilter) -> Result<(), Failure> {
     }
     if let Some(keys) = args.keys {
         let additional = keys.saturating_sub(sizing::distinct(filter));
-        filter.reserve(additional).map_err(|full| {
-            let remedy = format!("{name} is unchanged; ask for fewer keys");
-            Failure::Full { full, remedy }
+        filter.reserve(additional).map_err(|_| {
+            Failure::Usage(format!(
+                "{name} is unchanged: there is no room for {} keys on this machine; ask for fewer",
+                grouped(keys)
+            ))
         })?;
     }
     Ok(())

@@ -57,6 +57,11 @@ fn every_wrong_use_gets_its_exit_code_and_one_line_with_the_remedy() {
         ("grow absent", 2, "check the name"),
         ("grow list", 2, "koel build"),
         ("grow set --keys 10k --shrink", 2, "koel grow --help"),
+        (
+            "grow set --keys 1000G",
+            2,
+            "set is unchanged: there is no room for 1,000,000,000,000 keys",
+        ),
         ("completions tcsh", 2, "bash"),
         ("dedup --keys 100 list", 3, "--keys"),
     ] {
