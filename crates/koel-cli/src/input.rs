@@ -352,6 +352,6 @@ fn kind(raw: &mut impl Read, first: &mut Vec<u8>) -> io::Result<Option<Kind>> {
 
 /// Whether these are the same, as far as both go, but for the low half of one byte.
 fn begins_alike(magic: &[u8], first: &[u8], half: Option<usize>) -> bool {
-    let pairs = magic.iter().zip(first).enumerate();
-    pairs.into_iter().all(|(i, (a, b))| a == b || (Some(i) == half && a >> 4 == b >> 4))
+    let mut pairs = magic.iter().zip(first).enumerate();
+    pairs.all(|(i, (a, b))| a == b || (Some(i) == half && a >> 4 == b >> 4))
 }

@@ -144,9 +144,10 @@ impl Lines {
         Self { out, prompt: false }
     }
 
-    /// For the answers to `inputs`: prompt ones where these come from a pipe or go to a terminal, since the next line may be long in coming.
-    pub(crate) fn answering(inputs: &Inputs) -> Self {
-        Self { prompt: inputs.has_stream() || io::stdout().is_terminal(), ..Self::new() }
+    /// For the answers to `inputs`, which must not be where they go to: prompt ones where these come from a pipe or go to a terminal, since the next line may be long in coming.
+    pub(crate) fn answering(inputs: &Inputs) -> Result<Self, Failure> {
+        inputs.refuse_own_output()?;
+        Ok(Self { prompt: inputs.has_stream() || io::stdout().is_terminal(), ..Self::new() })
     }
 
     /// Called when all lines that have come are answered.
@@ -176,8 +177,14 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::stdout)
 }
 
+/// Prints the report on a file that was changed, or was not.
+pub(crate) fn report_change(path: &Path, changed: bool, text: &str) -> Result<(), Failure> {
+    let state = if changed { "is changed" } else { "is unchanged" };
+    print_after(&format!("{} {state}", path.display()), text)
+}
+
 /// Prints a report on what cannot be undone: where it cannot be printed, the error says that it is done.
-pub(crate) fn print_after(done: &str, text: &str) -> Result<(), Failure> {
+fn print_after(done: &str, text: &str) -> Result<(), Failure> {
     print(text).map_err(|failure| match failure {
         Failure::Write { error, .. } => Failure::Unreported { done: done.to_owned(), error },
         other => other,

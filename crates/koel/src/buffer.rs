@@ -84,7 +84,8 @@ impl Buffer {
             return true;
         }
         let fits = matches!(&self.0, Memory::Heap(bytes) if len <= bytes.capacity());
-        if !fits && !can_be_had(len) {
+        // Ordinary memory is asked for below, and may grow where it is; what leaves a map is copied.
+        if !matches!(&self.0, Memory::Heap(_)) && !can_be_had(len) {
             return false;
         }
         if let Some(mut grown) = (!fits).then(|| Self::reserved(len)).flatten() {

@@ -237,14 +237,15 @@ impl Builder {
 
     fn shape(&self) -> Result<Shape, BuildError> {
         let (capacity, rate, prefer) = (self.capacity, self.rate, self.prefer);
-        match self.grow_from {
-            None => sizing::choose(capacity, rate, prefer),
-            Some(_) if self.first_keys() < capacity => {
-                let first = self.first_keys();
-                let doublings = sizing::doublings(first, capacity);
-                sizing::choose_marked((first, doublings), rate, prefer)
-            }
-            Some(first) => sizing::choose_growable(first.max(capacity), rate, prefer),
+        let Some(asked) = self.grow_from else {
+            return sizing::choose(capacity, rate, prefer);
+        };
+        let first = self.first_keys();
+        if first < capacity {
+            let doublings = sizing::doublings(first, capacity);
+            sizing::choose_marked((first, doublings), rate, prefer)
+        } else {
+            sizing::choose_growable(asked.max(capacity), rate, prefer)
         }
     }
 }

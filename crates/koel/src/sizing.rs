@@ -69,10 +69,10 @@ impl Shape {
         rate_after(keys, possible_entries(self.layout.fraction_bits(), self.buckets()))
     }
 
-    /// The same when no key more finds room, of a table that is designed for a load of `load`: in small ones that is well beyond the capacity.
-    fn rate_when_full(&self, load: f64) -> f64 {
+    /// The same when the table has its design load: in small ones that is well beyond the capacity.
+    fn rate_at_design_load(&self, prefer: Prefer) -> f64 {
         let slots = self.buckets() as f64 * SLOTS as f64;
-        self.rate_after(round_up(slots * load))
+        self.rate_after(round_up(slots * load_of(prefer)))
     }
 
     /// Expected entries with the fingerprint of an absent key, where `entries` are in the table.
@@ -83,7 +83,8 @@ impl Shape {
 
 /// The smallest shape that takes `capacity` distinct keys and errs at most at `rate` then.
 pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
-    choose_among(widths(codec_of(prefer)), capacity, rate, prefer)
+    let reached = |shape: &Shape| shape.rate_after(capacity);
+    choose_among(widths(codec_of(prefer)), capacity, rate, prefer, reached)
 }
 
 /// The same for a filter that may grow: with enough bits that few entries have none left after some doublings, and no more than can be marked. It errs at most at `rate` when it is full, for
@@ -95,10 +96,8 @@ pub(crate) fn choose_growable(
 ) -> Result<Shape, BuildError> {
     let all = widths(codec_of(prefer));
     let first = all.partition_point(|&width| width < GROWABLE_BITS);
-    let layouts = all[first..].iter();
-    let layouts = layouts.filter_map(|&width| Layout::new(codec_of(prefer), width, 0));
-    let reached = |shape: &Shape| shape.rate_when_full(load_of(prefer));
-    let shape = first_within(layouts, capacity, rate, prefer, reached)?;
+    let reached = |shape: &Shape| shape.rate_at_design_load(prefer);
+    let shape = choose_among(&all[first..], capacity, rate, prefer, reached)?;
     growth::marked_layout(shape.layout).map(|_| shape).ok_or(growth::too_precise(rate))
 }
 
@@ -142,7 +141,7 @@ pub(crate) fn choose_atomic(capacity: u64, rate: f64, prefer: Prefer) -> Result<
         Prefer::Small => &[9, 17],
         Prefer::Fast => &[8, 16],
     };
-    choose_among(widths, capacity, rate, prefer)
+    choose_among(widths, capacity, rate, prefer, |shape| shape.rate_after(capacity))
 }
 
 fn choose_among(
@@ -150,9 +149,10 @@ fn choose_among(
     capacity: u64,
     rate: f64,
     prefer: Prefer,
+    reached: impl Fn(&Shape) -> f64,
 ) -> Result<Shape, BuildError> {
     let layouts = widths.iter().filter_map(|&width| Layout::new(codec_of(prefer), width, 0));
-    first_within(layouts, capacity, rate, prefer, |shape| shape.rate_after(capacity))
+    first_within(layouts, capacity, rate, prefer, reached)
 }
 
 /// The shape of a maplet for `capacity` entries of distinct keys, with at most `rate` candidates for an absent key then.

@@ -87,7 +87,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         output::table(&rows)
     };
-    let state = if keys > before { "is changed" } else { "is unchanged" };
-    output::print_after(&format!("{} {state}", args.filter.display()), &report)?;
+    output::report_change(&args.filter, keys > before, &report)?;
     Ok(Outcome::Done)
 }

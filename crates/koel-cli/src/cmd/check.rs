@@ -54,10 +54,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
     let filter = file.view()?;
     let inputs = args.input.open()?;
-    inputs.refuse_own_output()?;
     let mut known = Vec::new();
     let prints = !args.count && !args.quiet;
-    let mut out = Lines::answering(&inputs);
+    let mut out = Lines::answering(&inputs)?;
     let mut selected: u64 = 0;
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
     inputs.each_until("checking", busy, |lines, _| {

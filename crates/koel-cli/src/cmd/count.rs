@@ -32,8 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
     let filter = file.view()?;
     let inputs = args.input.open()?;
-    inputs.refuse_own_output()?;
-    let mut out = Lines::answering(&inputs);
+    let mut out = Lines::answering(&inputs)?;
     let mut number = Vec::with_capacity(24);
     let mut counts = Vec::new();
     inputs.each("counting", Stdout::Busy, |lines| {

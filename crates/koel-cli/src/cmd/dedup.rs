@@ -46,13 +46,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
-    inputs.refuse_own_output()?;
+    let mut out = Lines::answering(&inputs)?;
     let mut filter = match args.shape.keys {
         Some(keys) => args.shape.build(keys, args.fpr)?,
         None => args.shape.build_for(&mut inputs, args.fpr)?,
     };
-    let (mut read, mut wrong) = (0, 0.0);
-    let (mut out, mut room) = (Lines::answering(&inputs), Room::in_filter(&filter));
+    let (mut read, mut wrong, mut room) = (0, 0.0, Room::in_filter(&filter));
     let whole = inputs.each_until("deduplicating", Stdout::Busy, |lines, share| {
         room.make(&mut filter, lines.len() as u64, share);
         let mut new = vec![false; lines.len()];

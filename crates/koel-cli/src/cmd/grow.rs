@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         text_report(&editing.filter, before)
     };
     editing.save()?;
-    output::print_after(&format!("{} is changed", args.filter.display()), &report)?;
+    output::report_change(&args.filter, true, &report)?;
     Ok(Outcome::Done)
 }
 

@@ -65,7 +65,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ("keys", format!("{} left", grouped(keys))),
         ])
     };
-    let state = if removed > 0 { "is changed" } else { "is unchanged" };
-    output::print_after(&format!("{} {state}", args.filter.display()), &report)?;
+    output::report_change(&args.filter, removed > 0, &report)?;
     Ok(Outcome::some_if(missing == 0))
 }

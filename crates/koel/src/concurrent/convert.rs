@@ -23,6 +23,7 @@ impl ConcurrentFilter {
     /// assert!(koel::FilterView::open(&bytes)?.contains("ada"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
     /// # Panics
     /// Where the memory cannot be had, as `Vec::with_capacity` does.
     #[must_use]

@@ -5,6 +5,7 @@ use crate::body::Body;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
 use crate::growth::{self, Grown};
+use crate::layout::Layout;
 use crate::placement::Search;
 
 impl CuckooFilter {
@@ -32,11 +33,14 @@ impl CuckooFilter {
     /// them.
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
         let entries = self.entries.saturating_add(additional);
-        if entries <= self.capacity() && self.body.grown.is_none() {
+        let has_room = match &self.body.grown {
+            None => entries <= self.capacity(),
+            Some(grown) => !grown.is_due(entries),
+        };
+        if has_room {
             return Ok(());
         }
-        let base = self.body.table.geometry();
-        let layout = self.marked_layout().filter(|_| self.profile.growable);
+        let (base, layout) = (self.body.table.geometry(), self.layout_to_grow_in());
         if !layout.is_some_and(|layout| growth::has_room_for(base, layout, entries)) {
             return Err(self.out_of_slots());
         }
@@ -75,8 +79,8 @@ impl CuckooFilter {
         if self.body.grown.is_some() {
             return Ok(());
         }
-        let layout = self.marked_layout().filter(|_| self.profile.growable);
-        let grown = layout.and_then(|layout| Grown::widened(&self.body.table, layout));
+        let grown = self.layout_to_grow_in();
+        let grown = grown.and_then(|layout| Grown::widened(&self.body.table, layout));
         let grown = grown.ok_or(self.out_of_slots())?;
         let bits = self.layout().fingerprint_bits();
         let named = self.counters.iter().map(|(identity, count)| {
@@ -88,6 +92,11 @@ impl CuckooFilter {
         self.body = Body::grown(&self.body.table, grown);
         self.keep_load(0);
         Ok(())
+    }
+
+    /// The layout that the filter has once it has grown, if it may.
+    fn layout_to_grow_in(&self) -> Option<Layout> {
+        self.marked_layout().filter(|_| self.profile.growable)
     }
 
     /// Inserts a key for which the table that the filter was built with has no room.

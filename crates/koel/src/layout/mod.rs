@@ -120,12 +120,12 @@ impl Layout {
         if self.is_wide() { WIDE_SLOT_BITS } else { self.fingerprint_bits + self.value_bits }
     }
 
-    /// Whether a slot has more bits than a quarter of the widest register. Only values make it so.
     /// Whether a table may have such buckets: plain ones only where they are whole bytes, as all are that a builder makes.
     pub(crate) const fn is_in_use(&self) -> bool {
         matches!(self.codec, Codec::SemiSorted) || self.bucket_bits().is_multiple_of(8)
     }
 
+    /// Whether a slot has more bits than a quarter of the widest register. Only values make it so.
     const fn is_wide(&self) -> bool {
         let bits = self.fingerprint_bits + self.value_bits;
         matches!(self.codec, Codec::Plain) && self.value_bits > 0 && 4 * bits > MAX_BUCKET_BITS
