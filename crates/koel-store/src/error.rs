@@ -36,6 +36,11 @@ pub enum Error {
         /// The segment.
         file: String,
     },
+    /// A segment that belongs to another store than the manifest does. Nothing was changed or removed.
+    OtherStore {
+        /// The segment.
+        file: String,
+    },
     /// Written by a later version of the format.
     Newer {
         /// The file.
@@ -120,6 +125,11 @@ impl fmt::Display for Error {
                 f,
                 "MANIFEST is older than {file}, which it does not name and which goes on behind the end of the log; restore MANIFEST \
                  together with all other files of the same copy; or take {file} out of the folder, and go back to what MANIFEST knows"
+            ),
+            Self::OtherStore { file } => write!(
+                f,
+                "MANIFEST and {file} belong to two stores; restore MANIFEST together with all other files of the same copy; or take {file} \
+                 out of the folder, if it is the one that does not belong there"
             ),
             Self::Newer { file, version } => write!(
                 f,

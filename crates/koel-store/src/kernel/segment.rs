@@ -110,16 +110,18 @@ impl Segment {
         let mut bytes = [0; 40];
         let read = read_up_to(&*segment.file, &mut bytes, 0);
         let read = read.map_err(Error::io("read", &segment.name))?;
-        let version = u32_at(&bytes, 8);
         if bytes == header(salt, number) {
             segment.set_end(segment.file_len()?);
-            Ok(segment)
-        } else if read == bytes.len()
+            return Ok(segment);
+        }
+        let is_sound = read == bytes.len()
             && bytes[..8] == MAGIC
-            && u64_at(&bytes, 32) == xxh3_64(&bytes[..32])
-            && version > VERSION
-        {
+            && u64_at(&bytes, 32) == xxh3_64(&bytes[..32]);
+        let version = u32_at(&bytes, 8);
+        if is_sound && version > VERSION {
             Err(Error::Newer { file: segment.name, version })
+        } else if is_sound && u64_at(&bytes, 16) != salt {
+            Err(Error::OtherStore { file: segment.name })
         } else {
             Err(Error::damaged(&segment.name, 0, "it does not begin as this segment does"))
         }

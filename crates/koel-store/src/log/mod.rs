@@ -109,8 +109,8 @@ impl LogStore {
     /// Opens the store in the folder at `path` with the usual [`Options`], or creates it.
     ///
     /// # Errors
-    /// [`Error::Locked`] where it is open already, [`Error::Damaged`] where its files are not as they were written, [`Error::OldManifest`] where only some of them come from a copy, those of the
-    /// system.
+    /// [`Error::Locked`] where it is open already, [`Error::Damaged`] where its files are not as they were written, [`Error::OldManifest`] or [`Error::OtherStore`] where only some of them come from a copy,
+    /// those of the system.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Options::default().open(path)
     }

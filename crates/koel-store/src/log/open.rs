@@ -9,7 +9,7 @@
 //! 3. **Nothing**, for hints: the segment is scanned.
 //!
 //! Nothing is changed before all of this is known. Files that the manifest does not name are removed then, but not where one of them goes on behind the end of the log: a crash leaves no such file, an older manifest
-//! that was put in the place of the right one does ([`Error::OldManifest`]).
+//! that was put in the place of the right one does ([`Error::OldManifest`]); nor does it leave one of another store ([`Error::OtherStore`]).
 //!
 //! The log is in order: a later record of a key is behind an earlier one, whatever compaction did (`compact.rs`), so entering them one after the other gives the state, and
 //! a deleted key stays deleted.

@@ -111,8 +111,8 @@ impl Options {
     /// Opens the store in the folder at `path`, or creates it.
     ///
     /// # Errors
-    /// [`Error::Locked`] where it is open already, [`Error::Damaged`] where its files are not as they were written, [`Error::OldManifest`] where only some of them come from a copy, those of the
-    /// system.
+    /// [`Error::Locked`] where it is open already, [`Error::Damaged`] where its files are not as they were written, [`Error::OldManifest`] or [`Error::OtherStore`] where only some of them come from a copy,
+    /// those of the system.
     pub fn open(self, path: impl AsRef<Path>) -> Result<LogStore, Error> {
         let path = path.as_ref();
         let folder = DiskFolder::new(path);

@@ -221,6 +221,29 @@ fn the_first_manifest_of_a_store_is_refused_beside_its_log() {
     assert!(folder.contents() == mixed, "opening changed or removed a file");
 }
 
+/// Nothing of the log was sound for the other store, so all of it was removed.
+#[test]
+fn the_manifest_of_another_store_is_refused_and_takes_nothing_with_it() {
+    let of_seed = |seed: u64, folder: &MemoryFolder| {
+        let options = Options::default().segment_bytes(4096).background_compaction(false);
+        options.seed(seed).open_in(Arc::new(folder.clone())).unwrap()
+    };
+    let (folder, other) = (MemoryFolder::new(), MemoryFolder::new());
+    let store = of_seed(1, &folder);
+    (0..40_u8).for_each(|key| store.put(&[key], &[key; 600], Durability::None).unwrap());
+    store.close().unwrap();
+    of_seed(2, &other).close().unwrap();
+    let mut mixed = folder.contents();
+    mixed.extend(other.contents());
+    let folder = MemoryFolder::with(mixed.clone());
+    let refused = Options::default().open_in(Arc::new(folder.clone()));
+    assert!(
+        matches!(&refused, Err(Error::OtherStore { file }) if file.ends_with(".log")),
+        "{refused:?}"
+    );
+    assert!(folder.contents() == mixed, "opening changed or removed a file");
+}
+
 /// A store of many segments, the first half of which is dead, and a record of the last one.
 fn of_dead_segments(disk: &MemoryFolder) {
     let store = open(disk.clone());

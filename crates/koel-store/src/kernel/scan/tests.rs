@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::kernel::disk::DiskFolder;
+use crate::kernel::segment::name_of;
 
 /// A segment with records of all sizes, and where each begins.
 fn segment(folder: &DiskFolder, number: u64) -> Result<(Arc<Segment>, Vec<u64>), Error> {
@@ -90,10 +91,9 @@ fn a_segment_of_another_store_or_number_is_refused() -> Result<(), Box<dyn std::
     let folder = DiskFolder::new(temporary.path())?;
     segment(&folder, 1)?;
     assert!(Segment::open(&folder, 5, 1).is_ok());
-    let other = |salt, number| {
-        matches!(Segment::open(&folder, salt, number), Err(Error::Damaged { offset: 0, .. }))
-    };
-    assert!(other(6, 1));
-    assert!(other(5, 2));
+    let other = Segment::open(&folder, 6, 1);
+    assert!(matches!(&other, Err(Error::OtherStore { file }) if *file == name_of(1)), "{other:?}");
+    let other = Segment::open(&folder, 5, 2);
+    assert!(matches!(other, Err(Error::Damaged { offset: 0, .. })), "{other:?}");
     Ok(())
 }
