@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::hint::{self, Note, Notes};
+use super::index::SHARDS;
 use super::pick::{self, Policy};
 use super::store::{Store, lock};
 use super::view::watched;
@@ -89,8 +90,17 @@ impl Store {
                 break;
             }
         }
+        self.shrink_index();
         let damage = self.segments.all().iter().find_map(|segment| segment.damage());
         damage.map_or(Ok(done), Err)
+    }
+
+    /// Gives back memory of the index, shard by shard: a write waits for one of them at most, and a read for none.
+    fn shrink_index(&self) {
+        for shard in 0..SHARDS {
+            let _no_changes = lock(&self.writer);
+            self.index.shrink(shard);
+        }
     }
 
     /// The segments to rewrite next, if it is worth it.

@@ -21,6 +21,8 @@ pub(super) const LOCATION_BITS: u32 = 38;
 pub(super) const NOWHERE: u64 = u64::MAX;
 /// At most so many wrong locations for an absent key, on average, up to [`SHARD_KEYS`] in each shard.
 const RATE: f64 = 0.000_01;
+/// A shard in which less than this share of the slots is in use is made smaller, where it can be: half of what one that grows has.
+const SPARSE: f64 = 0.45;
 /// Keys that a shard is expected to grow to at most: 4 billion in all. Beyond, wrong locations become more by about a sixteenth for each doubling.
 const SHARD_KEYS: u64 = 1 << 28;
 
@@ -32,6 +34,8 @@ pub(super) const SHARDS: usize = 1 << SHARD_BITS;
 #[derive(Debug)]
 pub(super) struct Index {
     shards: Box<[Guarded]>,
+    /// Slots of each shard when it was made, which it always has.
+    least: u64,
 }
 
 /// A shard behind its lock, in cache lines of its own.
@@ -74,7 +78,9 @@ impl Index {
             shard: RwLock::new(Shard { maplet: empty(each), beside: Vec::new() }),
             reads: AtomicU64::new(0),
         };
-        Self { shards: (0..SHARDS).map(|_| shard()).collect() }
+        let shards: Box<[Guarded]> = (0..SHARDS).map(|_| shard()).collect();
+        let least = shards[0].read().maplet.slots();
+        Self { shards, least }
     }
 
     /// Every location that may be that of a key with this hash; `None` where there is none, as for nearly every absent key, for which nothing else is done.
@@ -160,6 +166,20 @@ impl Index {
         at.map(|at| shard.beside.swap_remove(at)).is_some()
     }
 
+    /// Gives back the memory that a shard of few entries does not need, as far as it has grown since it was made. Lookups go on meanwhile; nobody may change the index.
+    pub(super) fn shrink(&self, shard: usize) {
+        let guarded = &self.shards[shard];
+        let mut smaller = {
+            let shard = guarded.read();
+            if shard.maplet.slots() == self.least || shard.maplet.load_factor() >= SPARSE {
+                return;
+            }
+            shard.maplet.clone()
+        };
+        smaller.shrink_to_fit();
+        guarded.write().maplet = smaller;
+    }
+
     /// Entries.
     pub(super) fn len(&self) -> u64 {
         self.sum(|shard| shard.maplet.len() + shard.beside.len() as u64)
@@ -192,8 +212,7 @@ impl Index {
 
     #[inline]
     fn write(&self, hash: u64) -> RwLockWriteGuard<'_, Shard> {
-        let guarded = &self.shards[shard_of(hash)];
-        guarded.shard.write().unwrap_or_else(PoisonError::into_inner)
+        self.shards[shard_of(hash)].write()
     }
 }
 
@@ -211,6 +230,11 @@ impl Guarded {
     #[inline]
     fn read(&self) -> RwLockReadGuard<'_, Shard> {
         self.shard.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    fn write(&self) -> RwLockWriteGuard<'_, Shard> {
+        self.shard.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -221,7 +221,8 @@ impl LogStore {
         Keys::new(&self.store)
     }
 
-    /// Gives back the space of what was overwritten and deleted: every segment is rewritten of which a twentieth would go. Reads and writes go on meanwhile.
+    /// Gives back the space of what was overwritten and deleted: every segment is rewritten of which a twentieth would go. And the memory of the index, where less than half of
+    /// what it has grown to is in use. Reads and writes go on meanwhile.
     ///
     /// # Errors
     /// [`Error::Damaged`] where a segment to be compacted is, when all others have been; it stays as it is, and is not tried again before the store is opened anew.

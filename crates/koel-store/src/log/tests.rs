@@ -473,3 +473,34 @@ fn opening_grows_no_shard_and_finds_the_same_with_and_without_hints() -> Outcome
     assert_eq!((all(&store)? == before, store.stats().dead_bytes), (true, dead));
     Ok(())
 }
+
+/// The index kept the memory of all keys that there ever were, as long as the store was open.
+#[test]
+fn compaction_gives_back_the_memory_of_keys_that_are_gone() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let store = options().segment_bytes(16 << 20).open(folder.path())?;
+    let write = |keys: std::ops::Range<u32>, value: Option<&[u8]>| {
+        let mut batch = Batch::new();
+        for i in keys {
+            match value {
+                Some(value) => batch.put(&key(i), value)?,
+                None => batch.delete(&key(i))?,
+            };
+        }
+        store.write(&batch, NONE)
+    };
+    let all = 300_000;
+    (0..all).step_by(1000).try_for_each(|first| write(first..first + 1000, Some(b"")))?;
+    let full = store.stats().index_bytes;
+    (1000..all).step_by(1000).try_for_each(|first| write(first..first + 1000, None))?;
+    assert_eq!(store.stats().index_bytes, full);
+    store.compact()?;
+    let stats = store.stats();
+    assert!(stats.keys == 1000 && stats.index_bytes < full / 2, "{full} bytes before: {stats:?}");
+    for i in (0..1000).chain((1000..all).step_by(997)) {
+        assert_eq!(store.contains(&key(i))?, i < 1000, "{i}");
+    }
+    (1000..all).step_by(1000).try_for_each(|first| write(first..first + 1000, Some(b"")))?;
+    assert_eq!(store.stats().keys, u64::from(all));
+    Ok(())
+}
