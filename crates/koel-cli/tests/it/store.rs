@@ -200,3 +200,28 @@ fn what_is_not_there_to_be_removed_is_named() {
         assert_eq!(ran.err.lines().count(), 1, "{words}: {}", ran.err);
     }
 }
+
+/// One such name kept a whole folder out, and `--name` did not help though the error said so.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_not_utf_8_keeps_no_other_file_out() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let shell = Shell::new();
+    fs::create_dir(shell.path("folder")).unwrap();
+    shell.write("folder/a", "a");
+    shell.write("folder/z", "z");
+    let path = shell.path("folder").join(OsStr::from_bytes(b"m\xff"));
+    fs::write(&path, "m").unwrap();
+    let ran = shell.run("store import folder --db db --json");
+    assert_eq!((ran.code, &ran.json()["files"]), (2, &2.into()), "{}", ran.err);
+    assert!(ran.err.contains(r"folder/m\xFF"), "{}", ran.err);
+    let mut alone = shell.command();
+    alone.args(["store", "import", "--db", "db", "--name", "m"]).arg(path);
+    assert!(alone.output().unwrap().status.success());
+    let listed = shell.ok("store ls --db db").text().to_owned();
+    let names: Vec<&str> =
+        listed.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    assert_eq!(names, ["folder/a", "folder/z", "m"]);
+}

@@ -1,8 +1,8 @@
 //! `koel store import`: files in, each chunk stored once.
 //!
 //! A folder stands for all files in it, at any depth, in the order of their names; a symbolic link in it is left out, and so is what is
-//! neither a file nor a folder, and the store's own folder. The name in the store is the path as given, with slashes and without a leading `./`. Each file is durable
-//! when the next one begins.
+//! neither a file nor a folder, and the store's own folder. The name in the store is the path as given, with slashes and without a leading `./`; a file whose path is
+//! not UTF-8 is left out, and said to be. Each file is durable when the next one begins.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
@@ -21,7 +21,8 @@ use crate::quantity::{bytes, grouped, parse_size, to_u64};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A file whose name is in the store takes its place. Chunks of a fixed size suit files that grow or change in
+A file whose name is in the store takes its place. A name that is not UTF-8 is left out, and all others are
+imported: the exit code is 2 then. Chunks of a fixed size suit files that grow or change in
 place; --by-content finds equal parts also behind an insertion.
 
 Examples:
@@ -53,11 +54,16 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Where a file is and what it will be called.
+/// Where a file is and how long.
 struct Source {
     path: PathBuf,
-    name: String,
     length: u64,
+}
+
+/// What is imported, each with its name, and the paths that are no names.
+struct Sources {
+    named: Vec<(String, Source)>,
+    left_out: Vec<PathBuf>,
 }
 
 #[derive(Default)]
@@ -72,20 +78,20 @@ struct Total {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let chunking = chunking(args)?;
-    let sources = sources(args)?;
+    let Sources { named, left_out } = sources(args)?;
     let archive = Archive::new(db.open_or_create()?);
-    let known = sources.iter().all(|source| source.path != Path::new("-"));
-    let length = known.then(|| sources.iter().map(|source| source.length).sum());
+    let known = named.iter().all(|(_, source)| source.path != Path::new("-"));
+    let length = known.then(|| named.iter().map(|(_, source)| source.length).sum());
     let started = Instant::now();
     let progress = Progress::start("importing", length, Stdout::Silent);
     let mut total = Total::default();
-    for source in &sources {
+    for (name, source) in &named {
         let imported = if source.path == Path::new("-") {
-            archive.import(&source.name, progress.meter(io::stdin().lock()), chunking)
+            archive.import(name, progress.meter(io::stdin().lock()), chunking)
         } else {
             let file = File::open(&source.path);
             let file = file.map_err(|error| Failure::read(&source.path, error))?;
-            archive.import(&source.name, progress.meter(file), chunking)
+            archive.import(name, progress.meter(file), chunking)
         };
         let imported = imported.map_err(|error| match error {
             ArchiveError::Read(error) => Failure::read(&source.path, error),
@@ -99,8 +105,24 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     db.close(archive.into_store())?;
     drop(progress);
-    report(args, &total, started)?;
-    Ok(Outcome::Done)
+    // A reader that went away does not make it complete.
+    let printed = report(args, &total, started);
+    refuse_to_be_silent_on(&left_out)?;
+    printed.map(|()| Outcome::Done)
+}
+
+/// Names every file that was left out.
+fn refuse_to_be_silent_on(left_out: &[PathBuf]) -> Result<(), Failure> {
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    for path in left_out {
+        output::print_aside(&format!("koel: {path:?} is left out\n"))?;
+    }
+    Err(Failure::Usage(format!(
+        "files left out because their names are not UTF-8: {}; rename them, or import each alone with --name",
+        left_out.len()
+    )))
 }
 
 fn report(args: &Args, total: &Total, started: Instant) -> Result<(), Failure> {
@@ -136,33 +158,41 @@ fn chunking(args: &Args) -> Result<Chunking, Failure> {
     Err(Failure::Usage(format!("a chunk of {size} bytes is not possible; choose {limits}")))
 }
 
-fn sources(args: &Args) -> Result<Vec<Source>, Failure> {
-    let mut sources = Vec::new();
-    for path in &args.files {
-        let input = path == Path::new("-");
-        let info = if input { None } else { Some(metadata(path)?) };
-        match info {
-            Some(info) if info.is_dir() => walk(path, &args.database, &mut sources)?,
-            info => sources.push(Source {
-                name: if input && args.name.is_some() { String::new() } else { name_of(path)? },
-                path: path.clone(),
-                length: info.map_or(0, |info| info.len()),
-            }),
-        }
+fn sources(args: &Args) -> Result<Sources, Failure> {
+    let files = files(args)?;
+    let input = args.files.iter().any(|path| path == Path::new("-"));
+    if let Some(name) = &args.name {
+        let [only] = <[Source; 1]>::try_from(files)
+            .map_err(|_| Failure::Usage("--name is for a single file; leave it out".to_owned()))?;
+        return Ok(Sources { named: vec![(name.clone(), only)], left_out: Vec::new() });
     }
-    match (&args.name, &mut sources[..]) {
-        (Some(name), [only]) => only.name.clone_from(name),
-        (Some(_), _) => {
-            return Err(Failure::Usage("--name is for a single file; leave it out".to_owned()));
+    if input {
+        return Err(Failure::Usage("standard input has no name; give one with --name".to_owned()));
+    }
+    let mut sources = Sources { named: Vec::new(), left_out: Vec::new() };
+    for source in files {
+        match name_of(&source.path) {
+            Some(name) => sources.named.push((name, source)),
+            None => sources.left_out.push(source.path),
         }
-        (None, _) if args.files.iter().any(|path| path == Path::new("-")) => {
-            return Err(Failure::Usage(
-                "standard input has no name; give one with --name".to_owned(),
-            ));
-        }
-        _ => {}
     }
     Ok(sources)
+}
+
+/// Every file that was named, or is in a folder that was.
+fn files(args: &Args) -> Result<Vec<Source>, Failure> {
+    let mut files = Vec::new();
+    for path in &args.files {
+        let info = if path == Path::new("-") { None } else { Some(metadata(path)?) };
+        match info {
+            Some(info) if info.is_dir() => walk(path, &args.database, &mut files)?,
+            info => {
+                let length = info.map_or(0, |info| info.len());
+                files.push(Source { path: path.clone(), length });
+            }
+        }
+    }
+    Ok(files)
 }
 
 fn metadata(path: &Path) -> Result<fs::Metadata, Failure> {
@@ -170,7 +200,7 @@ fn metadata(path: &Path) -> Result<fs::Metadata, Failure> {
 }
 
 /// All files below a folder, in the order of their names. The store itself is left out: it grows while it is read.
-fn walk(folder: &Path, db: &Database, sources: &mut Vec<Source>) -> Result<(), Failure> {
+fn walk(folder: &Path, db: &Database, files: &mut Vec<Source>) -> Result<(), Failure> {
     if db.is_in(folder) {
         return Ok(());
     }
@@ -181,23 +211,17 @@ fn walk(folder: &Path, db: &Database, sources: &mut Vec<Source>) -> Result<(), F
     for entry in entries {
         let (path, kind) = (entry.path(), entry.file_type().map_err(read)?);
         if kind.is_dir() {
-            walk(&path, db, sources)?;
+            walk(&path, db, files)?;
         } else if kind.is_file() {
             let length = metadata(&path)?.len();
-            sources.push(Source { name: name_of(&path)?, path, length });
+            files.push(Source { path, length });
         }
     }
     Ok(())
 }
 
-/// The path with slashes, without a leading `./`.
-fn name_of(path: &Path) -> Result<String, Failure> {
-    let plain = path.strip_prefix(".").unwrap_or(path);
-    let name = plain.to_str().ok_or_else(|| {
-        Failure::Usage(format!(
-            "the name {} is not UTF-8; rename it, or import it alone with --name",
-            path.display()
-        ))
-    })?;
-    Ok(if cfg!(windows) { name.replace('\\', "/") } else { name.to_owned() })
+/// The path with slashes, without a leading `./`, if it is UTF-8.
+fn name_of(path: &Path) -> Option<String> {
+    let name = path.strip_prefix(".").unwrap_or(path).to_str()?;
+    Some(if cfg!(windows) { name.replace('\\', "/") } else { name.to_owned() })
 }
