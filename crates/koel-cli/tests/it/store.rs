@@ -201,6 +201,27 @@ fn what_is_not_there_to_be_removed_is_named() {
     }
 }
 
+/// The file took the place of one of the store, which could not be opened any more.
+#[test]
+fn no_file_of_the_store_is_exported_over() {
+    let shell = Shell::new();
+    shell.write("file", "bytes");
+    shell.ok("store import file --db db");
+    let before = shell.read("db/MANIFEST");
+    let mut outputs = Vec::from(["db/MANIFEST", "./db/../db/MANIFEST", "db/0000000000000009.log"]);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("db/MANIFEST", shell.path("link")).unwrap();
+        outputs.push("link");
+    }
+    for out in outputs {
+        let ran = shell.run(&format!("store export file --db db -o {out}"));
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{out}: {}", ran.err);
+    }
+    assert_eq!(shell.read("db/MANIFEST"), before);
+    shell.ok("store verify --db db");
+}
+
 /// One such name kept a whole folder out, and `--name` did not help though the error said so.
 #[cfg(target_os = "linux")]
 #[test]

@@ -60,6 +60,15 @@ impl Database {
         real(folder).is_some_and(|folder| real(&self.db) == Some(folder))
     }
 
+    /// Whether a file is, or would be, in the folder of the store, at the end of all symbolic links.
+    pub(crate) fn has(&self, file: &Path) -> bool {
+        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        match real.parent() {
+            Some(folder) if folder != Path::new("") => self.is_in(folder),
+            _ => self.is_in(Path::new(".")),
+        }
+    }
+
     /// Closes a store, which makes everything durable.
     pub(crate) fn close(&self, store: LogStore) -> Result<(), Failure> {
         store.close().map_err(|error| self.failure(error))

@@ -43,6 +43,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             outcome => outcome.map(|_| Outcome::Done).map_err(failure),
         };
     }
+    if db.has(&args.out) {
+        return Err(Failure::Usage(format!(
+            "{} would be among the files of the store; choose another folder",
+            args.out.display()
+        )));
+    }
     let mut refused = None;
     let written = output::write_file(&args.out, |sink| {
         archive.export(&args.name, progress.meter(sink)).map(drop).map_err(|error| match error {
