@@ -246,3 +246,14 @@ fn a_name_that_is_not_utf_8_keeps_no_other_file_out() {
         listed.lines().filter_map(|line| line.split_whitespace().last()).collect();
     assert_eq!(names, ["folder/a", "folder/z", "m"]);
 }
+
+/// The log that was read grew by what was read of it, to the end of its segment.
+#[test]
+fn no_file_of_the_store_is_imported_into_it() {
+    let shell = Shell::new();
+    shell.write("file", "bytes");
+    shell.ok("store import file --db db");
+    let ran = shell.run("store import file db/0000000000000001.log --db db");
+    assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+    assert_eq!(shell.ok("store ls --db db").text().lines().count(), 1);
+}

@@ -186,6 +186,12 @@ fn files(args: &Args) -> Result<Vec<Source>, Failure> {
         let info = if path == Path::new("-") { None } else { Some(metadata(path)?) };
         match info {
             Some(info) if info.is_dir() => walk(path, &args.database, &mut files)?,
+            Some(_) if args.database.has(path) => {
+                return Err(Failure::Usage(format!(
+                    "{} is in the folder of the store, which grows while it is read; leave it out",
+                    path.display()
+                )));
+            }
             info => {
                 let length = info.map_or(0, |info| info.len());
                 files.push(Source { path: path.clone(), length });
