@@ -18,7 +18,10 @@ use crate::progress::{Progress, Stdout};
 #[command(after_help = "\
 Examples:
   koel store export old.iso --db backups -o old.iso
-  koel store export notes.tar --db backups -o - | tar x")]
+  koel store export notes.tar --db backups -o - | tar x
+
+The file appears when all of it is right and on the disk. Who kills the command before that may find a file
+.koel-* in the same folder, and remove it.")]
 pub(crate) struct Args {
     /// The name, as `koel store ls` prints it
     name: String,
