@@ -6,7 +6,7 @@
 //!    [`close`](super::LogStore::close) the manifest knows the end of every segment, so then every missing or unsound byte is damage.
 //! 2. **A torn end**, cut off and reported in [`Opened::torn`]: unsound bytes, or a batch without its end, behind everything that was known to be durable, in the last segment of a store that was not closed. Sound records may follow
 //!    the unsound ones, since a disk writes in any order; they were not durable either, and go too: what stays is a prefix.
-//! 3. **Nothing**, for hints: the segment is scanned.
+//! 3. **Nothing**, for hints: the segment is scanned. Nor for a record that a sound hint tells of: who reads it is told, and other keys are not kept from being read.
 //!
 //! Nothing is changed before all of this is known. Files that the manifest does not name are removed then, but not where one of them goes on behind the end of the log: a crash leaves no such file, an older manifest
 //! that was put in the place of the right one does ([`Error::OldManifest`]); nor does it leave one of another store ([`Error::OtherStore`]).
@@ -293,9 +293,15 @@ impl Store {
         if self.index.candidates(note.hash).is_none() {
             return Ok(None);
         }
-        match key {
+        let found = match key {
             Some(key) => self.locate(key, note.hash),
-            None => self.locate(&self.key_at(segment, note.offset())?, note.hash),
+            None => {
+                self.key_at(segment, note.offset()).and_then(|key| self.locate(&key, note.hash))
+            }
+        };
+        match found {
+            Err(Error::Damaged { .. }) => self.earlier_by_hash(note.hash),
+            found => found,
         }
     }
 }

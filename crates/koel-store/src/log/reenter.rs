@@ -1,14 +1,16 @@
 //! The notes of a hint, entered into the index: millions of them, so shard by shard on all processors, in batches that ask the memory early.
 //!
 //! What a note does depends on the notes of its key in front of it alone, and those are in the same shard. Within a shard, notes are gathered in order until one may have the hash of another of the batch;
-//! so in a batch all keys differ, and it may be entered in any order: those with a hash that is new to the index at once, the others, one after the other, with a look at the keys.
+//! so in a batch all keys differ, and it may be entered in any order: those with a hash that is new to the index at once, the others, one after the other, with a look at the keys, or at the hashes
+//! where a record is damaged.
 
 use std::sync::Arc;
 use std::thread;
 
-use super::hint::Note;
+use super::hint::{self, Note};
 use super::index::{NOWHERE, SHARDS, shard_of};
 use super::open::count;
+use super::read::Located;
 use super::store::Store;
 use crate::Error;
 use crate::kernel::segment::Segment;
@@ -77,6 +79,31 @@ impl Store {
         }
         batch.clear();
         Ok(())
+    }
+
+    /// The record of a key with this hash that was entered before, where a key cannot be read to compare it: the hash in the hint decides. Two keys have the same one as rarely as wrong bytes have the right checksum.
+    pub(super) fn earlier_by_hash(&self, hash: u64) -> Result<Option<Located>, Error> {
+        for location in self.index.candidates(hash).into_iter().flatten() {
+            let Some((segment, offset)) = self.segments.at(location) else { continue };
+            let (known, size) = self.hash_at(&segment, offset)?;
+            if known == hash {
+                return Ok(Some(Located { segment, location, size }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The hash of the key of a record, and how long it is: by the hint where it is damaged.
+    fn hash_at(&self, segment: &Segment, offset: u64) -> Result<(u64, u64), Error> {
+        let mut buffer = Vec::new();
+        match segment.record(offset, &mut buffer) {
+            Ok(head) => Ok((self.hash(head.key(&buffer)), head.size())),
+            Err(error @ Error::Damaged { .. }) => {
+                let note = hint::note_at(&*self.folder, segment, self.segment_bytes, offset);
+                note.map(|note| (note.hash, note.size())).ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
