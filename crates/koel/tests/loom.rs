@@ -329,3 +329,32 @@ fn a_key_whose_spare_copy_makes_room_is_found_and_keeps_its_count() {
         assert_len(filter, len);
     });
 }
+
+#[test]
+fn a_slot_that_is_emptied_while_room_is_sought_is_not_counted_as_a_copy() {
+    // Three full buckets. Two entries leave the second one, whose empty slots would be a pair with the third, which stays full.
+    let mut filter = empty(3);
+    let new = |filter: &CuckooFilter, hash| !filter.contains_hash(hash);
+    let mut held = keys::hashes(1, 1000).collect::<Vec<u64>>();
+    held.retain(|&hash| new(&filter, hash) && filter.insert_hash(hash).is_ok());
+    assert_eq!(filter.slots_in_use(), filter.slots());
+    let places = Places::of(&filter.to_bytes());
+    let lies_in = |hash: u64, slot: u64| {
+        let (home, other) = places.pair(hash);
+        places.fingerprint(hash) == slot && (home == 1 || other == 1)
+    };
+    let entry = |slot| held.iter().copied().find(|&hash| lies_in(hash, slot)).unwrap();
+    let leaving = [0, 1].map(|i| entry(slots(&filter)[1][i]));
+    let arriving = keys::sharing_home(&places, 1).find(|&hash| new(&filter, hash)).unwrap();
+    let len = filter.len();
+    model(
+        &crowded(&filter.to_bytes()),
+        move |f| f.insert_hash(arriving),
+        move |f| leaving.map(|hash| f.remove_hash(hash)),
+        move |filter, inserted, removed| {
+            assert_eq!(removed, [true; 2]);
+            assert_eq!(filter.distinct_counters(), 0);
+            assert_len(filter, len - 2 + u64::from(inserted.is_ok()));
+        },
+    );
+}
