@@ -10,7 +10,7 @@
 //! * A lookup reads the tags of all its choices, and an entry only where a tag matches. The overflow is looked at when nothing was found
 //!   and it is not empty.
 //! * An entry goes to the overflow only while the map holds less than its capacity; above, the table grows. So below the capacity it never
-//!   grows, and however hashes collide, slots and entries stay in proportion.
+//!   grows, and however hashes collide, slots and entries stay in proportion. A removal brings it back where that makes room for it.
 //! * Hashes are stored, so nothing here but the comparison in [`Buckets::find`] calls code of the user: no panic interrupts a move. The
 //!   `NonZero` of the hash makes the `Option` free: for keys and values without a niche the hash costs nothing.
 //!
@@ -166,8 +166,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         choices(hash, number(self.tags.len()))
     }
 
-    /// Takes out the entry at a position.
-    pub(super) fn remove(&mut self, position: usize) -> Option<Stored<K, V>> {
+    /// Takes out the entry at a position. What overflowed stays where it is.
+    pub(super) fn take(&mut self, position: usize) -> Option<Stored<K, V>> {
         let removed = match self.tags.as_flattened_mut().get_mut(position) {
             Some(tag) => {
                 *tag = 0;

@@ -44,7 +44,7 @@ pub use iter::{Drain, IntoIter, Iter, IterMut};
 ///
 /// # Cost
 /// * A lookup or removal: the hash, `HASHES` buckets of tags, all asked of memory at once, and each entry whose tag matches: that of the
-///   key, and for an absent key one in 32 times another one (`HASHES * SLOTS / 254`).
+///   key, and for an absent key one in 32 times another one (`HASHES * SLOTS / 254`). Where entries have overflowed, a removal looks for room for them.
 /// * An insert: a lookup, then an empty slot of the emptiest bucket. Near the full load entries make way along the shortest chain that a
 ///   breadth-first search finds; it gives up after about 4096 possible moves. Growing costs O(n), and at most two moves an entry over time.
 /// * Memory: a byte and an `Option<(hash, K, V)>` a slot: 25 bytes for keys and values of 8. 1.05 slots an entry in a map made
@@ -52,8 +52,8 @@ pub use iter::{Drain, IntoIter, Iter, IterMut};
 ///
 /// # Overflow
 /// Below its [`capacity`](Self::capacity) the map never grows. Where an entry finds no room all the same, it goes to a list that is searched
-/// after the buckets. Its length is [`overflow_len`](Self::overflow_len): 0 in large maps; in maps of a few hundred slots and less, filled
-/// to their capacity, up to 8, and 0 in nine of ten. Growth could not separate keys with one and the same 64-bit hash: with a hasher that gives
+/// after the buckets, until a removal makes room for it. Its length is [`overflow_len`](Self::overflow_len): 0 in large maps; in maps of a few
+/// hundred slots and less, kept at their capacity, 0 in nine of ten, and up to 14 at the worst moment of thousands. Growth could not separate keys with one and the same 64-bit hash: with a hasher that gives
 /// such, a lookup takes time linear in their number, as in any hash table, and memory stays in proportion to the entries. Who does not know
 /// the key of the default hash, [`SipState`], cannot choose keys that collide.
 ///
@@ -187,13 +187,14 @@ impl<K, V, S, const HASHES: usize, const SLOTS: usize> CuckooMap<K, V, S, HASHES
 
     /// Keeps the entries for which `keep` is true. Should it panic, the map has the entries that were not taken out by then.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        // Backwards, because an overflowing entry that goes is replaced by the last one.
+        // Backwards, because an overflowing entry that goes is replaced by the last one; and none comes back meanwhile, or it would be asked for twice.
         for position in (0..self.buckets.stored().len()).rev() {
             let stored = self.buckets.stored_mut()[position].as_mut();
             if stored.is_some_and(|stored| !keep(&stored.key, &mut stored.value)) {
-                self.buckets.remove(position);
+                self.buckets.take(position);
             }
         }
+        self.buckets.settle();
     }
 
     /// Takes out all entries. The memory is kept.

@@ -1,4 +1,4 @@
-//! Where a new entry of the map goes: an empty slot, one that moves make empty, the overflow, or a larger table.
+//! Where a new entry of the map goes: an empty slot, one that moves make empty, the overflow, or a larger table. And the way back from the overflow.
 //!
 //! The moves are those of `placement.rs`, planned before anything is written. Nothing here calls code of the user: where to an entry may move
 //! follows from its stored hash. So an insert is done or was never begun.
@@ -35,6 +35,25 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         };
         self.len += 1;
         position
+    }
+
+    /// Takes out the entry at a position, which may make room for what overflowed.
+    pub(in crate::map) fn remove(&mut self, position: usize) -> Option<Stored<K, V>> {
+        let removed = self.take(position);
+        self.settle();
+        removed
+    }
+
+    /// Brings entries of the overflow back into buckets, the last one first, up to one for which there is no room.
+    pub(in crate::map) fn settle(&mut self) {
+        while self.overflow() > 0
+            && let Some(Some(last)) = self.stored.last()
+            && let hash = last.hash
+            && let Some(room) = self.make_room(hash)
+        {
+            self.tags.as_flattened_mut()[room] = tag(hash);
+            self.stored[room] = self.stored.pop().flatten();
+        }
     }
 
     /// An empty slot for an entry with this hash, after moving others where all its buckets are full; `None`, and nothing moved, where
