@@ -20,7 +20,7 @@ mod room;
 #[cfg(test)]
 mod tests;
 
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use core::mem;
 
 use super::address::{KeyHash, choices, tag};
@@ -76,9 +76,9 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         let slots = buckets.checked_mul(SLOTS).expect("capacity overflow");
         let mut table = Self::default();
         if buckets > 0 {
-            table.tags = vec![[0; SLOTS]; buckets];
-            table.stored = Vec::with_capacity(slots + OVERFLOW_ROOM);
+            (table.stored, table.tags) = (with_room(slots + OVERFLOW_ROOM), with_room(buckets));
             table.stored.resize_with(slots, || None);
+            table.tags.resize(buckets, [0; SLOTS]);
             table.search = Search::exact(number);
         }
         table
@@ -189,6 +189,13 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         table.tags.fill([0; SLOTS]);
         *self = table;
     }
+}
+
+/// Room for so many. Where the memory cannot be had this is a panic, which leaves a map as it was; `Vec::with_capacity` would end the process.
+fn with_room<T>(count: usize) -> Vec<T> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(count).expect("memory for a map");
+    room
 }
 
 /// A bit for each slot whose tag is this one.

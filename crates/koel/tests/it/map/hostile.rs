@@ -177,6 +177,16 @@ fn a_panic_in_hash_or_eq_loses_and_doubles_nothing() {
 }
 
 #[test]
+fn memory_that_cannot_be_had_is_a_panic_that_changes_nothing() {
+    let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::Uniform);
+    map.insert(7_u64, [7; 1 << 16]);
+    // As many slots as there may be, nearly, and more bytes than a process has addresses for.
+    let stopped = catch_unwind(AssertUnwindSafe(|| map.reserve(1 << 32)));
+    assert!(stopped.is_err());
+    assert_eq!((map.len(), map.get(&7)), (1, Some(&[7_u8; 1 << 16])));
+}
+
+#[test]
 fn a_lookup_compares_the_key_it_finds_and_no_other() {
     let mut map = FusedMap::<2, 4>::with_hasher(Hashing::Uniform);
     map.reserve(100_000);
