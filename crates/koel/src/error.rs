@@ -101,9 +101,11 @@ impl fmt::Display for BuildError {
                 f,
                 "a false-positive rate of {rate:e} cannot be built; give one above 0 and below 1, such as 0.001"
             ),
+            // Three digits of a little more: rounded down, they would name a rate that cannot be had either.
             Self::TooPrecise { rate, smallest } => write!(
                 f,
-                "a false-positive rate of {rate:e} cannot be reached at this capacity; ask for {smallest:.2e} or more"
+                "a false-positive rate of {rate:e} cannot be reached at this capacity; ask for {:.2e} or more",
+                smallest * 1.005
             ),
             Self::TooLarge { capacity } => write!(
                 f,
@@ -213,7 +215,7 @@ impl fmt::Display for ConvertError {
             Self::TooWide { bucket_bits } => write!(
                 f,
                 "buckets of {bucket_bits} bits do not fit into the 64 that change in one step; build a \
-                 concurrent filter from the keys, or one with an error rate of 0.00006 or more"
+                 concurrent filter from the keys, or one with an error rate of 0.00012 or more"
             ),
             Self::Overflow => {
                 f.write_str("the count of all keys may pass 2^64 - 1; remove copies first")

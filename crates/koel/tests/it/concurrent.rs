@@ -11,6 +11,8 @@ use testkit::cases::{Case, Op, Setup};
 use testkit::keys;
 use testkit::places::{Entry, Places};
 
+use crate::errors::asked_for;
+
 const PREFERENCES: [Prefer; 2] = [Prefer::Small, Prefer::Fast];
 /// A rate for each width of the words: 32 and 64 bits.
 const RATES: [f64; 2] = [0.03, 0.001];
@@ -219,6 +221,19 @@ mod alone {
                         assert!(bits > 64);
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_rate_that_a_message_asks_for_makes_buckets_that_fit_into_a_word() {
+        for capacity in [100, 10_000, 1_000_000] {
+            for prefer in PREFERENCES {
+                let filter = |rate| CuckooFilter::builder(capacity, rate).prefer(prefer);
+                let shared = |rate| filter(rate).build_concurrent();
+                shared(asked_for(&shared(1e-15).unwrap_err())).unwrap();
+                let of_file = |rate| ConcurrentFilter::try_from(filter(rate).build().unwrap());
+                of_file(asked_for(&of_file(1e-6).unwrap_err())).unwrap();
             }
         }
     }

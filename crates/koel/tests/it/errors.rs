@@ -1,7 +1,9 @@
 //! Every error, made the way a user makes it: it says what happened in one line, and its figures
 //! are those of the case.
 
-use koel::{BuildError, CuckooFilter, Full, ImageError, Maplet, Merge, MergeError};
+use koel::{
+    BuildError, Builder, CuckooFilter, Full, ImageError, Maplet, Merge, MergeError, Prefer,
+};
 use testkit::exercise::is_one_line;
 use testkit::{image, keys};
 
@@ -10,6 +12,34 @@ fn assert_says(error: impl std::error::Error, words: &[&str]) {
     let line = error.to_string();
     assert!(is_one_line(&line), "{line:?}");
     assert!(words.iter().all(|word| line.contains(word)), "{line}");
+}
+
+/// The error rate that a message asks for.
+#[track_caller]
+pub(crate) fn asked_for(error: &impl ToString) -> f64 {
+    let line = error.to_string();
+    let asked = line.strip_suffix(" or more").and_then(|line| line.rsplit(' ').next());
+    asked.unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_rate_that_a_message_asks_for_can_be_had() {
+    for capacity in [100, 10_000, 1_000_000] {
+        for prefer in [Prefer::Small, Prefer::Fast] {
+            let fixed = |rate| CuckooFilter::builder(capacity, rate).prefer(prefer);
+            let plans =
+                [|builder: Builder| builder.plan(), |builder: Builder| builder.grow_from(1).plan()];
+            for plan in plans {
+                plan(fixed(asked_for(&plan(fixed(1e-15)).unwrap_err()))).unwrap();
+            }
+        }
+        for bits in [1, 39, 40] {
+            let fixed = |rate| Maplet::builder(capacity, rate, bits).build();
+            fixed(asked_for(&fixed(1e-15).unwrap_err())).unwrap();
+            let growing = |rate| Maplet::builder(capacity, rate, bits).grow_from(1).build();
+            growing(asked_for(&growing(1e-15).unwrap_err())).unwrap();
+        }
+    }
 }
 
 #[test]
@@ -21,10 +51,9 @@ fn a_filter_that_cannot_be_built_says_what_to_ask_for() {
     }
     let error = CuckooFilter::builder(1_000_000, 1e-15).build().unwrap_err();
     let BuildError::TooPrecise { smallest, .. } = error else { panic!("{error:?}") };
-    assert_says(error, &["1e-15", &format!("{smallest:.2e}")]);
-    // Rounded to what the message shows, the rate it names must be one that can be had.
-    let shown = format!("{smallest:.2e}").parse::<f64>().unwrap();
-    CuckooFilter::builder(1_000_000, shown * 1.01).plan().unwrap();
+    assert_says(error, &["1e-15"]);
+    let asked = asked_for(&error);
+    assert!((smallest..smallest * 1.01).contains(&asked), "{asked} is not {smallest}");
 
     let error = CuckooFilter::builder(u64::MAX, 0.01).build().unwrap_err();
     assert_eq!(error, BuildError::TooLarge { capacity: u64::MAX });
