@@ -26,8 +26,6 @@ use crate::table::{
 
 /// Bits that fingerprints get, besides the mark, when a table built without marks first grows.
 pub(crate) const WIDENING: u32 = 6;
-/// The smallest error rate, about, of a filter that can grow.
-pub(crate) const SMALLEST_RATE: f64 = 1e-7;
 /// The most buckets that are split at once.
 const MAX_CHUNK: u64 = 4096;
 /// With more matching entries for an absent key, on average, no table is split: so many are there only where a file is full of entries without bits of their own, which are in both
@@ -182,9 +180,10 @@ pub(crate) fn rate_when_full(layout: Layout, doublings: f64) -> f64 {
     full * (1.0 + 0.73 * doublings)
 }
 
-/// No layout can be marked at so small an error rate.
-pub(crate) fn too_precise(rate: f64) -> BuildError {
-    BuildError::TooPrecise { rate, smallest: SMALLEST_RATE }
+/// No layout of this packing can be marked at so small an error rate: fingerprints of 26 bits can, or of 24 in plain buckets.
+pub(crate) fn too_precise(rate: f64, codec: Codec) -> BuildError {
+    let smallest = if codec == Codec::Plain { 4.7e-7 } else { 1.2e-7 };
+    BuildError::TooPrecise { rate, smallest }
 }
 
 /// The layout of a table that has grown, for one built with `layout` and no marks; `None` where slots have no room for the bits.

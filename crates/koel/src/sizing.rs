@@ -94,11 +94,11 @@ pub(crate) fn choose_growable(
     rate: f64,
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
-    let all = widths(codec_of(prefer));
-    let first = all.partition_point(|&width| width < GROWABLE_BITS);
-    let reached = |shape: &Shape| shape.rate_at_design_load(prefer);
-    let shape = choose_among(&all[first..], capacity, rate, prefer, reached)?;
-    growth::marked_layout(shape.layout).map(|_| shape).ok_or(growth::too_precise(rate))
+    let codec = codec_of(prefer);
+    let wide = widths(codec).iter().filter(|&&width| width >= GROWABLE_BITS);
+    let layouts = wide.filter_map(|&width| Layout::new(codec, width, 0));
+    let growable = layouts.filter(|&layout| growth::marked_layout(layout).is_some());
+    first_within(growable, capacity, rate, prefer, |shape| shape.rate_at_design_load(prefer))
 }
 
 /// The smallest shape with marks that takes about `capacity` distinct keys, and errs at most at `rate` after so many doublings.

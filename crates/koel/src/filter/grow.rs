@@ -13,11 +13,12 @@ impl CuckooFilter {
     /// for their copies.
     ///
     /// # Errors
-    /// [`BuildError::TooPrecise`] where slots have no room for the bits that growth needs: below an error rate of about one in ten million. Nothing has
-    /// changed then.
+    /// [`BuildError::TooPrecise`] where slots have no room for the bits that growth needs: below an error rate of about one in eight million, with
+    /// [`Prefer::Fast`](crate::Prefer::Fast) one in two million. Nothing has changed then.
     pub fn make_growable(&mut self) -> Result<(), BuildError> {
         if self.body.grown.is_none() && growth::marked_layout(self.layout()).is_none() {
-            return Err(growth::too_precise(self.requested_false_positive_rate()));
+            let rate = self.requested_false_positive_rate();
+            return Err(growth::too_precise(rate, self.layout().codec()));
         }
         self.profile.growable = true;
         self.profile.counter_limit = u64::MAX;

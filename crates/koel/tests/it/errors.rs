@@ -27,11 +27,16 @@ fn the_rate_that_a_message_asks_for_can_be_had() {
     for capacity in [100, 10_000, 1_000_000] {
         for prefer in [Prefer::Small, Prefer::Fast] {
             let fixed = |rate| CuckooFilter::builder(capacity, rate).prefer(prefer);
-            let plans =
-                [|builder: Builder| builder.plan(), |builder: Builder| builder.grow_from(1).plan()];
+            let plans = [
+                |builder: Builder| builder.plan(),
+                |builder: Builder| builder.growable().plan(),
+                |builder: Builder| builder.grow_from(1).plan(),
+            ];
             for plan in plans {
                 plan(fixed(asked_for(&plan(fixed(1e-15)).unwrap_err()))).unwrap();
             }
+            let grow = |rate| fixed(rate).build().unwrap().make_growable();
+            grow(asked_for(&grow(1e-8).unwrap_err())).unwrap();
         }
         for bits in [1, 39, 40] {
             let fixed = |rate| Maplet::builder(capacity, rate, bits).build();
