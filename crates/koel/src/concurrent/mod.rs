@@ -42,7 +42,7 @@ use cells::Cells;
 use shards::Shards;
 use sync::Mutex;
 
-/// At most so many searches, each of which takes a kilobyte once it was used. A builder makes no more segments below 2 GiB.
+/// At most so many searches, each of which takes some 40 KiB once it was used, 270 at most. A builder makes no more segments below 2 GiB.
 const MOST_SEARCHES: u64 = 1024;
 
 /// A [`CuckooFilter`](crate::CuckooFilter) that many threads use at once, through a shared reference.
@@ -76,7 +76,8 @@ const MOST_SEARCHES: u64 = 1024;
 /// # Size and error rate
 /// A bucket must fit into an atomic word, so fingerprints have 9 or 17 bits with [`Prefer::Small`](crate::Prefer::Small), 8 or 16 with
 /// [`Prefer::Fast`](crate::Prefer::Fast): at full capacity error rates of 1.6 % and 0.006 %, 3.0 % and 0.012 %, for 8.3, 16.5, 8.4 and 16.9 bits per key.
-/// A rate in between gets the next smaller one. 10 KiB for counts and locks come on top.
+/// A rate in between gets the next smaller one. On top come 25 KiB for counts and locks, and some 40 KiB for each segment in which entries have made way,
+/// up to 270 where an insert has failed.
 ///
 /// # To a file and back
 /// [`snapshot`](Self::snapshot) and [`into_filter`](Self::into_filter) give a `CuckooFilter` with the same buckets, which has bytes, views and
@@ -231,7 +232,7 @@ impl ConcurrentFilter {
         self.slots_in_use() as f64 / possible
     }
 
-    /// Bytes of the buckets in memory. Counters take about 25 more each, and 10 KiB are there in any case.
+    /// Bytes of the buckets in memory. Counters take about 25 more each, and counts, locks and searches what the type says of its size.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         self.cells.size_in_bytes()
