@@ -69,7 +69,7 @@ impl TryFrom<CuckooFilter> for ConcurrentFilter {
         }
         let entries = filter.slots_in_use();
         let (table, counters, profile) = filter.into_parts();
-        let word = |bucket| u64::truncate(table.word(bucket));
+        let word = |bucket| u64::narrow(table.word(bucket));
         let cells = Cells::new(table.geometry().clone(), table.layout(), word);
         Ok(Self::new(cells, entries, &counters, profile))
     }

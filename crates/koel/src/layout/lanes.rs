@@ -146,13 +146,13 @@ impl Lanes {
     /// The bits of a register that a bucket fills.
     #[inline(always)]
     pub(crate) fn bucket<W: Word>(&self) -> W {
-        W::truncate(self.bucket)
+        W::narrow(self.bucket)
     }
 
     /// `slot` in every lane.
     #[inline(always)]
     pub(crate) fn pattern<W: Word, const SORTED: bool>(&self, slot: u64) -> Pattern<W> {
-        let ones = W::truncate(self.ones);
+        let ones = W::narrow(self.ones);
         if SORTED {
             let (high, nibble) = (slot >> LOW_BITS, slot & 15);
             Pattern { lanes: ones.times(W::from(high)), nibbles: ones.times(W::from(nibble)) }
@@ -175,7 +175,7 @@ impl Lanes {
         pattern: Pattern<R>,
         mask: u128,
     ) -> R {
-        let plain = (word ^ pattern.lanes) & R::truncate(mask);
+        let plain = (word ^ pattern.lanes) & R::narrow(mask);
         let difference =
             if SORTED { plain | (self.spread(nibbles) ^ pattern.nibbles) } else { plain };
         self.nonzero(difference)
@@ -184,16 +184,16 @@ impl Lanes {
     /// The top bit of every lane that is not zero, whatever is above the lanes.
     #[inline(always)]
     fn nonzero<R: Register>(&self, word: R) -> R {
-        let tops = R::truncate(self.tops);
-        let below = R::truncate(self.below);
+        let tops = R::narrow(self.tops);
+        let below = R::narrow(self.below);
         (((word & below) + below) | word) & tops
     }
 
     /// Four nibbles, each at the low end of a lane.
     #[inline(always)]
     fn spread<R: Register>(&self, nibbles: R) -> R {
-        let pairs = (nibbles & R::truncate(LOW_PAIR)) | ((nibbles >> 8) << (2 * self.width));
-        let even = R::truncate(self.even_nibbles);
+        let pairs = (nibbles & R::narrow(LOW_PAIR)) | ((nibbles >> 8) << (2 * self.width));
+        let even = R::narrow(self.even_nibbles);
         (pairs & even) | (((pairs >> 4) & even) << self.width)
     }
 
@@ -237,7 +237,7 @@ impl Lanes {
         let words = (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]));
         let different = self.different::<u64x2, SORTED>(words, pattern, self.fingerprints);
         let [one, other] = different.to_array();
-        (one & other) != u64::truncate(self.tops)
+        (one & other) != u64::narrow(self.tops)
     }
 
     #[inline(always)]
@@ -245,7 +245,7 @@ impl Lanes {
         let [one, other] = words.map(|(word, nibbles)| {
             self.different::<W, SORTED>((word, W::from(nibbles)), pattern, self.fingerprints)
         });
-        (one & other) ^ W::truncate(self.tops)
+        (one & other) ^ W::narrow(self.tops)
     }
 
     /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint of `pattern`: as 1 or 0, by arithmetic alone, for vector code.
@@ -263,20 +263,20 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn alike<W: Word, const SORTED: bool>(&self, word: W, pattern: Pattern<W>) -> W {
         let word = (word, W::from(self.nibbles::<W, SORTED>(word)));
-        self.different::<W, SORTED>(word, pattern, self.fingerprints) ^ W::truncate(self.tops)
+        self.different::<W, SORTED>(word, pattern, self.fingerprints) ^ W::narrow(self.tops)
     }
 
     /// The top bit of every lane that holds exactly `slot`.
     #[inline(always)]
     pub(crate) fn equal<W: Word, const SORTED: bool>(&self, word: W, pattern: Pattern<W>) -> W {
         let word = (word, W::from(self.nibbles::<W, SORTED>(word)));
-        self.different::<W, SORTED>(word, pattern, u128::MAX) ^ W::truncate(self.tops)
+        self.different::<W, SORTED>(word, pattern, u128::MAX) ^ W::narrow(self.tops)
     }
 
     /// The top bit of every lane that equals `slot` as far as lanes show it: in a semi-sorted bucket there are the nibbles besides.
     #[inline(always)]
     pub(crate) fn maybe_equal<W: Word>(&self, word: W, pattern: Pattern<W>) -> W {
-        self.nonzero(word ^ pattern.lanes) ^ W::truncate(self.tops)
+        self.nonzero(word ^ pattern.lanes) ^ W::narrow(self.tops)
     }
 
     /// The top bit of every empty lane.
@@ -301,7 +301,7 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn more<W: Word>(&self, these: W, those: W) -> bool {
         let sum = |tops: W| {
-            (tops >> (self.width - 1)).total(W::truncate(self.ones)) & W::truncate(self.count)
+            (tops >> (self.width - 1)).total(W::narrow(self.ones)) & W::narrow(self.count)
         };
         sum(these) > sum(those)
     }
@@ -310,7 +310,7 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn count<W: Word>(&self, tops: W) -> u64 {
         let each = tops >> (self.width - 1);
-        u64::truncate((each.total(W::truncate(self.ones)) >> self.sum).widen()) & 7
+        u64::narrow((each.total(W::narrow(self.ones)) >> self.sum).wide()) & 7
     }
 
     /// The four slots.
@@ -339,9 +339,9 @@ impl Lanes {
             return lowest.times(W::from(old ^ new));
         }
         let replaced = if W::BITS == u128::BITS {
-            W::truncate(sorted::rewrite(word.widen(), self.width, old, new))
+            W::narrow(sorted::rewrite(word.wide(), self.width, old, new))
         } else {
-            let lane = self.count((first - W::from(1)) & W::truncate(self.tops));
+            let lane = self.count((first - W::from(1)) & W::narrow(self.tops));
             sorted::replace(word, self.width, (lane, old), new)
         };
         (word ^ replaced) & self.bucket::<W>()
@@ -393,7 +393,7 @@ mod tests {
         let lanes = Lanes::new(layout);
         // Whatever follows the bucket in the register does not matter.
         let junk = u128::MAX.checked_shl(layout.bucket_bits()).unwrap_or(0);
-        let word = W::truncate(layout.encode(bucket) | junk);
+        let word = W::narrow(layout.encode(bucket) | junk);
         let slots = layout.decode(layout.encode(bucket));
         assert_eq!(lanes.slots::<W, SORTED>(word), slots.0, "{layout}");
         let fingerprint = layout.fingerprint_of(probe);
@@ -408,7 +408,7 @@ mod tests {
         }
         if W::BITS == 128 {
             let half = Lanes::of_half(layout);
-            let halves = lanes.halves::<SORTED>(|bit| u64::truncate(word.widen() >> bit));
+            let halves = lanes.halves::<SORTED>(|bit| u64::narrow(word.wide() >> bit));
             assert_eq!(half.pair_has::<SORTED>(halves, fingerprint), holds);
             let byte = half.match_byte::<SORTED>(halves, half.pattern::<u64, SORTED>(fingerprint));
             assert_eq!(byte, u8::from(holds));
@@ -421,13 +421,13 @@ mod tests {
         if equal != W::ZERO {
             for new in [0, 1, 16, bucket.0[1], u64::MAX >> (u64::BITS - layout.slot_bits())] {
                 let change = lanes.change::<W, SORTED>(word, equal, probe, new);
-                assert_eq!((change & lanes.bucket::<W>()).widen(), change.widen(), "{layout}");
+                assert_eq!((change & lanes.bucket::<W>()).wide(), change.wide(), "{layout}");
                 let mut expected = slots;
                 let at = expected.0.iter().position(|&slot| slot == probe).unwrap();
                 expected.0[at] = new;
                 let kept = (word ^ change) & lanes.bucket::<W>();
                 assert_eq!(
-                    kept.widen(),
+                    kept.wide(),
                     layout.encode(expected),
                     "{layout} {bucket:x?} {probe:x} {new:x}"
                 );
@@ -499,7 +499,7 @@ mod tests {
     fn the_answer_as_a_byte_is_the_answer() {
         each_bucket(2, |layout, bucket, slot| {
             let lanes = Lanes::new(layout);
-            let word = u64::truncate(layout.encode(bucket));
+            let word = u64::narrow(layout.encode(bucket));
             for probe in bucket.0.into_iter().chain([slot()]) {
                 match Form::of(layout) {
                     Form::Plain => {

@@ -66,7 +66,7 @@ const fn all_nibbles() -> [u16; CODE_SPACE] {
 /// The four nibbles of a bucket whose lanes are `width` bits wide, position 0 lowest.
 #[inline(always)]
 pub(super) fn nibbles<W: Word>(word: W, width: u32) -> u64 {
-    nibbles_of(u64::truncate((word >> (4 * width)).widen()))
+    nibbles_of(u64::narrow((word >> (4 * width)).wide()))
 }
 
 /// The four nibbles of the code in the low bits of `above`.
@@ -115,8 +115,8 @@ impl<W: Word> Open<W> {
             let above = !W::low_ones((lane + 1) * width);
             (word & above) | ((word & below) << width)
         };
-        let nibbles = cut(W::from(self.nibbles), LOW_BITS).widen();
-        Self { lanes: cut(self.lanes, width), nibbles: u64::truncate(nibbles) }
+        let nibbles = cut(W::from(self.nibbles), LOW_BITS).wide();
+        Self { lanes: cut(self.lanes, width), nibbles: u64::narrow(nibbles) }
     }
 
     /// Puts `slot` in the place of the empty lowest one: those less than it move down.
@@ -136,8 +136,8 @@ impl<W: Word> Open<W> {
             let below = word & !rest;
             (word & rest) | (below >> width) | (new << (rank * width))
         };
-        let nibbles = put(W::from(self.nibbles), W::from(nibble), LOW_BITS).widen();
-        Self { lanes: put(self.lanes, W::from(high), width), nibbles: u64::truncate(nibbles) }
+        let nibbles = put(W::from(self.nibbles), W::from(nibble), LOW_BITS).wide();
+        Self { lanes: put(self.lanes, W::from(high), width), nibbles: u64::narrow(nibbles) }
     }
 
     /// The word: the lanes, and the number of the nibbles above them.

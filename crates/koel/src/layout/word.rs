@@ -23,14 +23,15 @@ pub(crate) trait Register:
     + Sub<Output = Self>
 {
     /// The low bits of `wide`; the rest is known to be zero, or not wanted.
-    fn truncate(wide: u128) -> Self;
+    fn narrow(wide: u128) -> Self;
 }
 
 /// An unsigned register that holds a bucket: `u64`, `u128`, or four numbers of 64 bits.
 pub(crate) trait Word: Register + From<u64> + PartialOrd {
     const BITS: u32;
     const ZERO: Self;
-    fn widen(self) -> u128;
+    /// The same number in the widest register.
+    fn wide(self) -> u128;
     /// So many ones, fewer than the register has bits.
     fn low_ones(bits: u32) -> Self;
     /// The low half of the product.
@@ -50,14 +51,14 @@ pub(crate) trait Word: Register + From<u64> + PartialOrd {
 impl Register for u64 {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "truncating is what it is for")]
-    fn truncate(wide: u128) -> Self {
+    fn narrow(wide: u128) -> Self {
         wide as Self
     }
 }
 
 impl Register for u128 {
     #[inline]
-    fn truncate(wide: u128) -> Self {
+    fn narrow(wide: u128) -> Self {
         wide
     }
 }
@@ -65,8 +66,8 @@ impl Register for u128 {
 /// Two registers of 64 bits: the vector unit of every x86-64 processor works on them at once.
 impl Register for u64x2 {
     #[inline]
-    fn truncate(wide: u128) -> Self {
-        Self::new([u64::truncate(wide), u64::truncate(wide >> u64::BITS)])
+    fn narrow(wide: u128) -> Self {
+        Self::new([u64::narrow(wide), u64::narrow(wide >> u64::BITS)])
     }
 }
 
@@ -75,7 +76,7 @@ impl Word for u64 {
     const ZERO: Self = 0;
 
     #[inline]
-    fn widen(self) -> u128 {
+    fn wide(self) -> u128 {
         u128::from(self)
     }
 
@@ -101,7 +102,7 @@ impl Word for u64 {
 
     #[inline]
     fn lane(self, index: u32, width: u32) -> u64 {
-        u64::truncate(((self >> (index * width)) & Self::low_ones(width)).widen())
+        u64::narrow(((self >> (index * width)) & Self::low_ones(width)).wide())
     }
 
     #[inline]
@@ -120,7 +121,7 @@ impl Word for u128 {
     const ZERO: Self = 0;
 
     #[inline]
-    fn widen(self) -> u128 {
+    fn wide(self) -> u128 {
         self
     }
 
@@ -146,7 +147,7 @@ impl Word for u128 {
 
     #[inline]
     fn lane(self, index: u32, width: u32) -> u64 {
-        u64::truncate(((self >> (index * width)) & Self::low_ones(width)).widen())
+        u64::narrow(((self >> (index * width)) & Self::low_ones(width)).wide())
     }
 
     #[inline]
@@ -214,8 +215,8 @@ impl From<u64> for Quad {
 /// The same mask for every lane.
 impl Register for Quad {
     #[inline(always)]
-    fn truncate(wide: u128) -> Self {
-        Self::from(u64::truncate(wide))
+    fn narrow(wide: u128) -> Self {
+        Self::from(u64::narrow(wide))
     }
 }
 
@@ -225,7 +226,7 @@ impl Word for Quad {
 
     /// The first lane, where sums are.
     #[inline(always)]
-    fn widen(self) -> u128 {
+    fn wide(self) -> u128 {
         u128::from(self.0[0])
     }
 
@@ -275,7 +276,7 @@ impl Word for Quad {
 /// The four lanes, apart: two of them fit into 64 bits.
 #[inline(always)]
 pub(super) fn lanes(word: u128, width: u32) -> [u64; SLOTS] {
-    let [low, high] = [word, word >> (2 * width)].map(u64::truncate);
+    let [low, high] = [word, word >> (2 * width)].map(u64::narrow);
     [low, low >> width, high, high >> width].map(|lane| lane & u64::low_ones(width))
 }
 

@@ -33,7 +33,7 @@ impl Lanes {
         let width = self.width();
         if W::BITS == u64::BITS && !SORTED {
             let [words, coming] =
-                [words, coming].map(|[home, other]| home.widen() | other.widen() << u64::BITS);
+                [words, coming].map(|[home, other]| home.wide() | other.wide() << u64::BITS);
             return Candidates::Lanes { words, coming, width };
         }
         let [home, other] = words.map(|word| self.slots::<W, SORTED>(word));
@@ -74,7 +74,7 @@ impl Candidates {
                 }
                 let top = coming.trailing_zeros();
                 *coming &= *coming - 1;
-                let slot = u64::truncate(*words >> (top + 1 - *width)) & u64::low_ones(*width);
+                let slot = u64::narrow(*words >> (top + 1 - *width)) & u64::low_ones(*width);
                 Some(((top / u64::BITS) as usize, slot))
             }
             Self::Slots { slots, coming } => {

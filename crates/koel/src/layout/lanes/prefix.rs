@@ -64,10 +64,10 @@ impl Lanes {
         pattern: Pattern<R>,
     ) -> R {
         let prefixes = &self.prefixes;
-        let (field, top) = (R::truncate(prefixes.field), R::truncate(prefixes.top));
-        let below = R::truncate(prefixes.below);
+        let (field, top) = (R::narrow(prefixes.field), R::narrow(prefixes.top));
+        let below = R::narrow(prefixes.below);
         let x = word ^ pattern.lanes;
-        let core = x & R::truncate(prefixes.core);
+        let core = x & R::narrow(prefixes.core);
         // As in `nonzero`, but at the highest bit of the fingerprint: it is set where the cores differ.
         let strange = if SORTED {
             let nibbles = self.spread(nibbles) ^ pattern.nibbles;
@@ -75,8 +75,8 @@ impl Lanes {
         } else {
             (core + below) | x
         };
-        let x = (x & field) | R::truncate(prefixes.guard);
-        let agreed = x ^ (x - R::truncate(prefixes.unit));
+        let x = (x & field) | R::narrow(prefixes.guard);
+        let agreed = x ^ (x - R::narrow(prefixes.unit));
         ((agreed | top) - (word & field)) & !strange & top
     }
 
@@ -154,7 +154,7 @@ mod tests {
             assert_eq!(left, count - 1);
         }
         if W::BITS == 64 {
-            let word = u64::truncate(word.widen());
+            let word = u64::narrow(word.wide());
             for other in [0, word] {
                 let pair = lanes.opened::<SORTED>([word, other]);
                 assert_eq!(lanes.pair_matches::<SORTED>(pair, [longest; 2]), count > 0);
@@ -164,7 +164,7 @@ mod tests {
         }
         if W::BITS == 128 {
             let half = Lanes::of_half(layout);
-            let halves = lanes.halves::<SORTED>(|bit| u64::truncate(word.widen() >> bit));
+            let halves = lanes.halves::<SORTED>(|bit| u64::narrow(word.wide() >> bit));
             assert_eq!(half.pair_matches::<SORTED>(halves, [longest; 2]), count > 0);
             let byte = half.matching_byte::<SORTED>(halves, [longest; 2]);
             assert_eq!(byte, u8::from(count > 0));
@@ -200,12 +200,8 @@ mod tests {
                     let word = layout.encode(bucket);
                     let slots = layout.decode(word).0;
                     match Lanes::new(layout).form() {
-                        Form::Plain => {
-                            check::<u64, false>(layout, u64::truncate(word), slots, probe)
-                        }
-                        Form::Sorted => {
-                            check::<u64, true>(layout, u64::truncate(word), slots, probe)
-                        }
+                        Form::Plain => check::<u64, false>(layout, u64::narrow(word), slots, probe),
+                        Form::Sorted => check::<u64, true>(layout, u64::narrow(word), slots, probe),
                         Form::WidePlain => check::<u128, false>(layout, word, slots, probe),
                         Form::WideSorted => check::<u128, true>(layout, word, slots, probe),
                         Form::Quad => panic!("no bucket of 256 bits fits into a register"),
