@@ -257,3 +257,19 @@ fn no_file_of_the_store_is_imported_into_it() {
     assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
     assert_eq!(shell.ok("store ls --db db").text().lines().count(), 1);
 }
+
+/// It gave the advice of the store, and behind it another one.
+#[test]
+fn a_large_value_that_is_damaged_is_told_of_as_any_other_record() {
+    let shell = Shell::new();
+    shell.write("large", noise(11, 1_000_000));
+    shell.ok("store put large -f large --db db");
+    let log = "db/0000000000000001.log";
+    let mut bytes = shell.read(log);
+    bytes[500_000] ^= 1;
+    shell.write(log, bytes);
+    let ran = shell.run("store get large --db db");
+    assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+    assert!(ran.err.starts_with("koel: db: 0000000000000001.log is damaged"), "{}", ran.err);
+    assert_eq!(ran.err.matches("; ").count(), 1, "{}", ran.err);
+}

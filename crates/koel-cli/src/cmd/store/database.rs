@@ -85,7 +85,10 @@ impl Database {
 
     /// A value that could not be read to its end.
     pub(crate) fn read_failure(&self, error: io::Error) -> Failure {
-        Failure::read(&self.db, error)
+        match error.downcast::<Error>() {
+            Ok(error) => self.failure(error),
+            Err(error) => Failure::read(&self.db, error),
+        }
     }
 
     pub(crate) fn archive_failure(&self, error: ArchiveError) -> Failure {
