@@ -8,7 +8,7 @@ use koel::CuckooFilter;
 
 use super::manifest::{self, Hash};
 use super::{Archive, ArchiveError};
-use crate::{Compacted, Durability};
+use crate::{Compacted, Durability, Error};
 
 const FALSE_POSITIVES: f64 = 1e-6;
 
@@ -41,11 +41,28 @@ impl Archive {
     ///
     /// # Errors
     /// [`ArchiveError::Broken`] where a list is missing or damaged (nothing is dropped then: what it names is not known), and those of the
-    /// store.
+    /// store. Where another record is damaged, what lies behind it is not dropped, and the store is compacted as far as it can be.
     pub fn collect(&self, mut progress: impl FnMut(Collecting)) -> Result<Collected, ArchiveError> {
         let _no_import = self.chunks_in_use.write();
         let named = self.named()?;
+        let dropped = match self.drop_others(&named, &mut progress) {
+            // What lies behind it stays, and the room of all else comes back first.
+            Err(damage @ ArchiveError::Store(Error::Damaged { .. })) => Err(damage),
+            dropped => Ok(dropped?),
+        };
+        self.store.sync()?;
+        let compacted = self.store.compact_and_tell(|bytes| progress(Collecting::Copied(bytes)))?;
+        Ok(Collected { dropped: dropped?, compacted })
+    }
+
+    /// Drops every chunk and list that is not among `named`: how many.
+    fn drop_others(
+        &self,
+        named: &CuckooFilter,
+        progress: &mut impl FnMut(Collecting),
+    ) -> Result<u64, ArchiveError> {
         let mut dropped = 0;
+        // It keeps every segment of its moment, removed or not, so it ends here.
         let mut keys = self.store.keys();
         while let Some(key) = keys.next() {
             let key = key?;
@@ -58,11 +75,7 @@ impl Archive {
                 dropped += 1;
             }
         }
-        // It keeps every segment of its moment, removed or not.
-        drop(keys);
-        self.store.sync()?;
-        let compacted = self.store.compact_and_tell(|bytes| progress(Collecting::Copied(bytes)))?;
-        Ok(Collected { dropped, compacted })
+        Ok(dropped)
     }
 
     /// The chunks and lists of all files.
