@@ -141,13 +141,14 @@ impl<'a> Import<'a> {
     /// Whether the store has this value under its hash. A look at the record checks all of a value of one block, and nothing but the key of a longer one, which is read for that.
     fn is_stored(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         let store = &self.archive.store;
-        if value.len() <= record::BLOCK {
-            return store.contains(key);
-        }
-        match store.get(key) {
-            Ok(found) => Ok(found.as_deref() == Some(value)),
+        let is_stored = if value.len() <= record::BLOCK {
+            store.contains(key)
+        } else {
+            store.get(key).map(|found| found.as_deref() == Some(value))
+        };
+        match is_stored {
             Err(Error::Damaged { .. }) => Ok(false),
-            Err(error) => Err(error),
+            known => known,
         }
     }
 

@@ -230,18 +230,6 @@ pub(super) fn read(folder: &dyn Folder, segment: &Segment, behind: u64) -> Optio
     (end <= covered).then_some(Hint { notes, written, covered, sequence })
 }
 
-/// The note of the record at an offset, if the segment has a hint with one.
-pub(super) fn note_at(
-    folder: &dyn Folder,
-    segment: &Segment,
-    behind: u64,
-    offset: u64,
-) -> Option<Note> {
-    let notes = read(folder, segment, behind)?.notes;
-    let at = notes.binary_search_by_key(&offset, Note::offset).ok()?;
-    Some(notes[at])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

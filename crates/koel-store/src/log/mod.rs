@@ -10,6 +10,7 @@
 //! | `read.rs`, `value.rs`, `iter.rs` | reading: one key, a stream, all keys |
 //! | `view.rs` | the store as it was at one moment, while it is written to |
 //! | `open.rs`, `reenter.rs`, `hint.rs` | opening: what is believed, what is damage, what was torn |
+//! | `damaged.rs` | what is known of a record that cannot be read |
 //! | `compact.rs`, `pick.rs` | giving space back |
 //! | `background.rs` | the threads that compact, and sync a segment while it fills |
 //! | `verify.rs`, `stats.rs` | looking at all of it |
@@ -17,6 +18,7 @@
 mod background;
 mod batch;
 mod compact;
+mod damaged;
 mod hint;
 mod index;
 mod iter;
@@ -165,7 +167,7 @@ impl LogStore {
     /// Gives `key` a value, in place of the one it has.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] once a write has failed, [`Error::TooLong`], [`Error::Damaged`] where the record it replaces is, those of the system.
+    /// [`Error::Poisoned`] once a write has failed, [`Error::TooLong`], [`Error::Damaged`] where the record it replaces is, and its segment has no hint to tell whose it was; those of the system.
     pub fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
         self.store.put(key, value, durability)
     }

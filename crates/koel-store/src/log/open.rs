@@ -99,6 +99,7 @@ impl Store {
             }),
             durable: Mutex::default(),
             poison: Poison::default(),
+            told: Mutex::default(),
             counts: super::store::Counts::default(),
             filled: super::store::Bell::default(),
             unsynced: super::store::Bell::default(),
@@ -299,10 +300,7 @@ impl Store {
                 self.key_at(segment, note.offset()).and_then(|key| self.locate(&key, note.hash))
             }
         };
-        match found {
-            Err(Error::Damaged { .. }) => self.earlier_by_hash(note.hash),
-            found => found,
-        }
+        self.found_or_told(found, note.hash)
     }
 }
 

@@ -7,10 +7,9 @@
 use std::sync::Arc;
 use std::thread;
 
-use super::hint::{self, Note};
+use super::hint::Note;
 use super::index::{NOWHERE, SHARDS, shard_of};
 use super::open::count;
-use super::read::Located;
 use super::store::Store;
 use crate::Error;
 use crate::kernel::segment::Segment;
@@ -79,31 +78,6 @@ impl Store {
         }
         batch.clear();
         Ok(())
-    }
-
-    /// The record of a key with this hash that was entered before, where a key cannot be read to compare it: the hash in the hint decides. Two keys have the same one as rarely as wrong bytes have the right checksum.
-    pub(super) fn earlier_by_hash(&self, hash: u64) -> Result<Option<Located>, Error> {
-        for location in self.index.candidates(hash).into_iter().flatten() {
-            let Some((segment, offset)) = self.segments.at(location) else { continue };
-            let (known, size) = self.hash_at(&segment, offset)?;
-            if known == hash {
-                return Ok(Some(Located { segment, location, size }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The hash of the key of a record, and how long it is: by the hint where it is damaged.
-    fn hash_at(&self, segment: &Segment, offset: u64) -> Result<(u64, u64), Error> {
-        let mut buffer = Vec::new();
-        match segment.record(offset, &mut buffer) {
-            Ok(head) => Ok((self.hash(head.key(&buffer)), head.size())),
-            Err(error @ Error::Damaged { .. }) => {
-                let note = hint::note_at(&*self.folder, segment, self.segment_bytes, offset);
-                note.map(|note| (note.hash, note.size())).ok_or(error)
-            }
-            Err(error) => Err(error),
-        }
     }
 }
 

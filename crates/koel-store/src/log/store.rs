@@ -1,13 +1,14 @@
 //! What the parts of a store share: the folder, the segments, the index, and who may change them.
 //!
 //! Locks, in the order in which a thread may take them: `compacting` (one compaction at a time), `moving` (locations change), `syncing` (one sync at a time), `writer` (the end of the log, the manifest, and every change of
-//! the index), `durable`. Readers take none of them, only those of a shard of the index and of the table of segments, for a moment each.
+//! the index), `durable`, `told`. Readers take none of them, only those of a shard of the index and of the table of segments, for a moment each.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use koel::KeyHasher;
 
+use super::damaged::Told;
 use super::hint::Notes;
 use super::index::Index;
 use super::open::Opened;
@@ -37,6 +38,8 @@ pub(super) struct Store {
     pub(super) writer: Mutex<Writer>,
     pub(super) durable: Mutex<Position>,
     pub(super) poison: Poison,
+    /// What the hint tells of the segment in which damage was met last.
+    pub(super) told: Mutex<Option<Told>>,
     pub(super) counts: Counts,
     /// A segment is full: the thread that compacts may have work.
     pub(super) filled: Bell,

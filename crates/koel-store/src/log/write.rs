@@ -98,7 +98,7 @@ impl Store {
         let (had_value, position) = {
             let mut writer = lock(&self.writer);
             self.poison.check()?;
-            let old = self.locate(one.key, hash)?;
+            let old = self.found_or_told(self.locate(one.key, hash), hash)?;
             let had_value = old.is_some();
             if had_value || one.head.kind != Kind::Tombstone {
                 self.append_one(&mut writer, one, hash, old)?;
@@ -195,7 +195,10 @@ impl Store {
             let in_batch = if batch.len() > 1 { earlier.insert(key, i) } else { None };
             let what = match in_batch {
                 Some(earlier) => Before::InBatch(earlier),
-                None => self.locate(key, hash)?.map_or(Before::Nothing, Before::Stored),
+                None => {
+                    let stored = self.found_or_told(self.locate(key, hash), hash)?;
+                    stored.map_or(Before::Nothing, Before::Stored)
+                }
             };
             before.push((hash, what));
         }

@@ -280,19 +280,16 @@ fn with_a_flipped_bit(chunk: usize, block: usize) -> (Archive, Vec<u8>) {
 
 /// Of a chunk of several blocks nobody looked at more than the first.
 #[test]
-fn importing_a_file_again_repairs_a_damaged_chunk_or_says_that_it_cannot() {
-    for block in 0..3 {
-        let (archive, bytes) = with_a_flipped_bit(150_000, block);
+fn importing_a_file_again_repairs_a_damaged_chunk() {
+    for (chunk, block) in [(150_000, 0), (150_000, 1), (150_000, 2), (4096, 0)] {
+        let (archive, bytes) = with_a_flipped_bit(chunk, block);
         assert!(archive.export("name", io::sink()).is_err());
-        let again = archive.import("again", &bytes[..], Chunking::Fixed(150_000)).unwrap();
-        assert_eq!((again.chunks, again.new_chunks, again.new_bytes), (4, 1, 150_000));
+        let again = archive.import("again", &bytes[..], Chunking::Fixed(chunk)).unwrap();
+        assert_eq!((again.chunks, again.new_chunks, again.new_bytes), (4, 1, chunk as u64));
         assert!(export(&archive, "again") == bytes && export(&archive, "name") == bytes);
-        let once_more = archive.import("name", &bytes[..], Chunking::Fixed(150_000)).unwrap();
+        let once_more = archive.import("name", &bytes[..], Chunking::Fixed(chunk)).unwrap();
         assert_eq!(once_more.new_chunks, 0);
     }
-    let (archive, bytes) = with_a_flipped_bit(4096, 0);
-    let refused = archive.import("again", &bytes[..], Chunking::Fixed(4096));
-    assert!(matches!(refused, Err(ArchiveError::Store(Error::Damaged { .. }))), "{refused:?}");
 }
 
 /// Looking for what to drop ended at the damage, and nothing was compacted.
