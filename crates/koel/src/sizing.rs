@@ -289,7 +289,24 @@ fn round_up(value: f64) -> u64 {
     if (whole as f64) < value { whole + 1 } else { whole }
 }
 
-/// A square root without the standard library, precise to a thousandth above 1.
+/// A square root without the standard library, in whole numbers: of the value rounded up, rounded down.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of no sign")]
 pub(crate) fn square_root(value: f64) -> f64 {
-    round_up(value).isqrt() as f64
+    let whole = value as u128;
+    whole.saturating_add(u128::from((whole as f64) < value)).isqrt() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// That of a variance to a millionth of a key, of some hundred million keys: beyond 64 bits it was 0.
+    #[test]
+    fn a_square_root_is_one_at_any_size() {
+        for root in [1.0, 3e3, 4.2e9, 4.3e9, 1e12, 3e18] {
+            let found = square_root(root * root);
+            assert!((found / root - 1.0).abs() < 1e-9, "{found}, not {root}");
+        }
+        assert_eq!([0.0, 0.1, 1.0, 8.9, 9.1].map(square_root), [0.0, 1.0, 1.0, 3.0, 3.0]);
+    }
 }
