@@ -55,24 +55,39 @@ impl CuckooFilter {
     }
 
     /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
-    /// memory of both for a while; where the entries do not fit, nothing changes. O(buckets).
+    /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
-        let Some(grown) = &self.body.grown else { return };
-        let Some(table) = grown.smaller(self.entries) else { return };
-        let mut smaller = Self {
+        let mut room = self.entries;
+        while let Some(empty) = self.smaller(room) {
+            if let Some(smaller) = self.moved_to(empty) {
+                *self = smaller;
+                return;
+            }
+            // The halves of void entries, which growth has spread over many buckets, are all in two of a table that is too small.
+            room = room.saturating_mul(2);
+        }
+    }
+
+    /// The filter without its entries, in the smallest table for so many; `None` where that is no smaller than this one.
+    fn smaller(&self, entries: u64) -> Option<Self> {
+        let table = self.body.grown.as_ref()?.smaller(entries)?;
+        Some(Self {
             body: Body::grown(&self.body.table, table),
             counters: Counters::default(),
             search: Search::default(),
             entries: 0,
             distinct: 0,
             ..*self
-        };
+        })
+    }
+
+    /// All entries in `smaller`; `None` where they do not fit, or only once it is no smaller.
+    fn moved_to(&self, mut smaller: Self) -> Option<Self> {
+        let grown = self.body.grown.as_ref()?;
         let moved = grown.table().distinct_entries().try_for_each(|entry| {
             smaller.add_prefix(entry.prefix, self.count_entry(grown, &entry))
         });
-        if moved.is_ok() && smaller.buckets() < self.buckets() {
-            *self = smaller;
-        }
+        (moved.is_ok() && smaller.buckets() < self.buckets()).then_some(smaller)
     }
 
     /// Leaves the table that the filter was built with, for one that grows: the first time, every bucket is rewritten.

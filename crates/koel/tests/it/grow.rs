@@ -285,6 +285,33 @@ fn room_is_made_at_once_and_given_back() {
     }
 }
 
+/// Of a thousand keys growth had made ten thousand entries, whose halves had no room in a table for so few: none of the memory was given back, and a smaller filter refused them.
+#[test]
+fn what_growth_has_put_into_many_buckets_is_moved_to_fewer() {
+    for rate in [0.05, 0.001] {
+        let builder = CuckooFilter::builder(1000, rate).growable();
+        let mut filter = builder.build().unwrap();
+        insert(&mut filter, keys::hashes(1, 3000));
+        filter.reserve(1_000_000).unwrap();
+        let buckets = filter.buckets();
+        for counts in [Merge::Sum, Merge::Max] {
+            let mut union = builder.build().unwrap();
+            insert(&mut union, keys::hashes(2, 3000));
+            union.merge(&filter, counts).unwrap();
+            union.verify().unwrap();
+            let all = || keys::hashes(1, 3000).chain(keys::hashes(2, 3000));
+            assert!(all().all(|hash| union.contains_hash(hash)), "{union:?}");
+            assert!(counts == Merge::Max || all().all(|hash| union.remove_hash(hash)));
+        }
+        filter.shrink_to_fit();
+        filter.verify().unwrap();
+        assert!(filter.buckets() * 10 < buckets * 6, "{} of {buckets}", filter.buckets());
+        assert!(keys::hashes(1, 3000).all(|hash| filter.count_hash(hash) > 0));
+        assert!(keys::hashes(1, 3000).all(|hash| filter.remove_hash(hash)));
+        assert!(filter.is_empty());
+    }
+}
+
 #[test]
 fn a_filter_that_does_not_grow_refuses_room_and_keeps_what_it_has() {
     let mut filter = CuckooFilter::builder(1000, 0.001).build().unwrap();

@@ -97,13 +97,32 @@ impl CuckooFilter {
         if !self.profile.growable {
             return Err(MergeError::Incompatible { field: "growth" });
         }
+        let mut room = match counts {
+            Merge::Sum => other.entries,
+            Merge::Max => other.entries.saturating_sub(self.entries),
+        };
+        loop {
+            match self.merged_with_room(other, counts, room) {
+                // The halves of void entries, which growth has spread over many buckets, are all in two of a table that is too small.
+                Err(MergeError::Full(Full::Slots { .. })) if room < other.slots() => {
+                    room = room.saturating_mul(2).max(1);
+                }
+                merged => return merged,
+            }
+        }
+    }
+
+    /// The union with `other`, in a filter with room for so many entries more before it grows.
+    fn merged_with_room<S: Store>(
+        &self,
+        other: &CuckooFilter<S>,
+        counts: Merge,
+        room: u64,
+    ) -> Result<Self, MergeError> {
         let mut union = self.clone();
         union.start_to_grow()?;
         // Entries come in the order of their buckets, and would fill some of the buckets that growth makes and not others.
-        union.reserve(match counts {
-            Merge::Sum => other.entries,
-            Merge::Max => other.entries.saturating_sub(self.entries),
-        })?;
+        union.reserve(room)?;
         let Some(addresses) = union.body.grown.as_ref().map(|grown| grown.addresses().clone())
         else {
             return Ok(union);
