@@ -342,8 +342,13 @@ impl Grown<Buffer> {
 
     /// Whether splitting buckets can help one of so many entries for which no room was found.
     pub(crate) fn is_hopeful(&self, entries: u64) -> bool {
+        self.addresses().can_grow() && !self.is_sparse(entries)
+    }
+
+    /// Whether so many entries leave so much room that a search which found none says more about the keys.
+    pub(crate) fn is_sparse(&self, entries: u64) -> bool {
         let slots = self.buckets() * SLOTS as u64;
-        self.addresses().can_grow() && entries as f64 > HOPELESS_LOAD * slots as f64
+        entries as f64 <= HOPELESS_LOAD * slots as f64
     }
 
     /// Splits the next chunk of buckets. Hands void entries, which are in two buckets from now on, to `doubled`. False, and nothing changed, where the

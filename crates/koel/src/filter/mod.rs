@@ -36,7 +36,7 @@ pub use merge::Merge;
 ///
 /// [`contains`](Self::contains) never says no for a key that is in the set, and says yes for one that is not with the probability
 /// [`false_positive_rate`](Self::false_positive_rate). A filter built for n keys takes n distinct keys, each any number of
-/// times. An [`insert`](Self::insert) that fails changes nothing.
+/// times. An [`insert`](Self::insert) that fails changes nothing, but that a filter which grows may be larger afterwards.
 ///
 /// ```
 /// use koel::CuckooFilter;

@@ -321,6 +321,39 @@ fn a_filter_that_does_not_grow_refuses_room_and_keeps_what_it_has() {
     assert!(filter.to_bytes() == before);
 }
 
+/// Sixteen keys of one pair of buckets that only the 16th doubling would part: the ninth was refused.
+#[test]
+fn keys_that_growth_does_not_part_share_their_slots() {
+    let alike = |n: u64| (0..n).map(|i| splitmix64(1 << 50) & !0xff | i << 2);
+    for room in [0, 4000] {
+        let mut filter = CuckooFilter::builder(1000, 1e-5).growable().build().unwrap();
+        insert(&mut filter, keys::hashes(1, 1500));
+        filter.reserve(room).unwrap();
+        let buckets = filter.buckets();
+        insert(&mut filter, alike(16));
+        assert!(filter.buckets() <= 2 * buckets && filter.len() == 1516, "{filter:?}");
+        filter.verify().unwrap();
+        assert_eq!(testkit::audit::audit(&filter.to_bytes()), Ok(()));
+        assert!(alike(16).chain(keys::hashes(1, 1500)).all(|hash| filter.remove_hash(hash)));
+    }
+}
+
+/// Without counters they cannot share: then one is refused, after growth that did not help it.
+#[test]
+fn a_refused_key_leaves_all_answers_as_they_were() {
+    let builder = CuckooFilter::builder(1000, 1e-5).counter_limit(0).growable();
+    let mut filter = builder.build().unwrap();
+    insert(&mut filter, keys::hashes(1, 1500));
+    let alike = |i: u64| splitmix64(1 << 50) & !0xff | i << 2;
+    let mut before = filter.clone();
+    while filter.insert_hash(alike(filter.len() - 1500)).is_ok() {
+        before = filter.clone();
+    }
+    assert!(filter.buckets() > before.buckets() && filter.len() == before.len());
+    let asked = keys::hashes(1, 100_000).chain((0..16).map(alike));
+    assert!(asked.into_iter().all(|hash| filter.count_hash(hash) == before.count_hash(hash)));
+}
+
 #[test]
 fn many_keys_at_once_end_in_a_table_of_the_size_that_they_need() {
     for builder in builders(60_000, 0.01) {

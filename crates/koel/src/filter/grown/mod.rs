@@ -56,10 +56,11 @@ impl CuckooFilter {
             let site = grown.addresses().locate(hash);
             match grown.put(&site, 0, 0) {
                 Put::Repeated(copies) => self.add_copy_grown(&site, copies)?,
-                Put::Full if !self.make_room_grown(&site) => {
-                    self.split_for_room()?;
-                    continue;
-                }
+                Put::Full if !self.make_room_grown(&site) => match self.split_for_room() {
+                    Ok(()) => continue,
+                    Err(_) if self.is_sparse() && self.share_room(&site) => self.count_new_entry(),
+                    Err(full) => return Err(full),
+                },
                 Put::Done | Put::Full => self.count_new_entry(),
             }
             self.len = len;
@@ -117,7 +118,10 @@ impl CuckooFilter {
         if room.is_none() && counters.len() < self.profile.counter_limit {
             room = grown.make_room(search, site, 0, Exceptions { pinned, spare: Some(&has_equal) });
         }
-        let Some(dropped) = room else { return self.share_room(site) };
+        let Some(dropped) = room else {
+            // Growth may be long in coming to a bucket that is the only one.
+            return site.spots[0] == site.spots[1] && self.share_room(site);
+        };
         if let Some(prefix) = dropped {
             let identity = grown.addresses().identity(&prefix);
             self.counters.add_all(identity, 1);
@@ -126,15 +130,16 @@ impl CuckooFilter {
         true
     }
 
-    /// Makes two entries of one core into what they have in common, and a count, where both buckets of `site` are one: growth may be long in coming to that one.
-    /// False, and nothing changed, if there are no two.
+    /// Makes two entries of one core, in a bucket of `site`, into what they have in common, and a count. False, and nothing changed, if there are no two.
     fn share_room(&mut self, site: &Site) -> bool {
         let Some(grown) = &mut self.body.grown else { return false };
-        let [spot, other] = site.spots;
-        if spot != other || self.counters.len() >= self.profile.counter_limit {
+        if self.counters.len() >= self.profile.counter_limit {
             return false;
         }
-        let Some((kept, gone, length)) = grown.closest(spot.bucket) else { return false };
+        let pairs = site.spots.into_iter().filter_map(|spot| grown.closest(spot.bucket));
+        let Some((kept, gone, length)) = pairs.max_by_key(|&(_, _, length)| length) else {
+            return false;
+        };
         let names = [kept, gone].map(|entry| grown.addresses().identity(&entry.prefix));
         let counted = names.map(|identity| self.counters.remove(identity));
         grown.take(&gone);
@@ -171,6 +176,11 @@ impl CuckooFilter {
     fn split_for_room(&mut self) -> Result<(), Full> {
         let hopeful = self.body.grown.as_ref().is_some_and(|grown| grown.is_hopeful(self.entries));
         if hopeful && self.split_chunk() { Ok(()) } else { Err(self.out_of_slots()) }
+    }
+
+    /// Whether the table is so empty that a search without success says more about the keys than about the room.
+    fn is_sparse(&self) -> bool {
+        self.body.grown.as_ref().is_some_and(|grown| grown.is_sparse(self.entries))
     }
 
     /// Splits the next chunk of buckets; false where the table is as large as can be.
