@@ -39,7 +39,8 @@ pub struct Entry {
 pub struct Estimate {
     /// The most likely value.
     pub value: f64,
-    /// In two cases of three the truth is not further away than this, in 19 of 20 not further than twice this.
+    /// In two cases of three the truth is not further away than this, in 19 of 20 not further than twice this. In filters that have grown, the value is off by up to some percent
+    /// besides.
     pub standard_error: f64,
 }
 

@@ -20,7 +20,8 @@ impl CuckooFilter {
     /// # Errors
     /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) distinct keys are in, unless
     /// [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat. A [growable](crate::Builder::growable) filter grows instead, as far as
-    /// addresses of 32 bits go: 8 to 16 billion keys, and a quarter of that at error rates near 1e-7. Where that does not make room for the key, the filter may be larger than before, and
+    /// addresses of 32 bits go: 8 to 16 billion keys, and a quarter of that at error rates near 1e-7, and as long as fewer than one absent key in ten is reported
+    /// present, which no filter but a union of many passes. Where that does not make room for the key, the filter may be larger than before, and
     /// all its answers are the same.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {

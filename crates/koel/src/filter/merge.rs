@@ -37,7 +37,7 @@ impl CuckooFilter {
     ///
     /// # Errors
     /// [`MergeError`] where the filters differ in layout, hash or the size that they were built with, where the union does not fit and this filter is not
-    /// [growable](Self::is_growable), or where a view is not sound; then nothing has changed.
+    /// [growable](Self::is_growable), or would report one absent key in ten, or where a view is not sound; then nothing has changed.
     pub fn merge<S: Store>(
         &mut self,
         other: &CuckooFilter<S>,
