@@ -89,10 +89,10 @@ fn one_line(text: &str) -> String {
 fn verbs() -> String {
     let mut command = cmd::Cli::command();
     let mut verbs = String::new();
-    for verb in std::env::args().skip(1) {
+    for verb in std::env::args_os().skip(1) {
         let Some(found) = command.find_subcommand(&verb) else { break };
         command = found.clone();
-        verbs += &format!("{verb} ");
+        verbs += &format!("{} ", command.get_name());
     }
     verbs
 }

@@ -85,6 +85,21 @@ fn a_pipe_that_cannot_be_spooled_is_told_with_the_two_ways_out() {
     assert!(err.lines().count() == 1 && err.contains("TMPDIR") && err.contains("--keys"), "{err}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_word_that_is_no_text_gets_one_line_like_any_other() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let shell = Shell::new();
+    let word = std::ffi::OsStr::from_bytes(b"\xff");
+    for before in [&[][..], &["store"], &["plan", "--keys"]] {
+        let output = shell.command().args(before).arg(word).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{before:?}");
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.starts_with("koel: ") && err.lines().count() == 1, "{err}");
+    }
+}
+
 #[test]
 fn without_a_verb_the_help_is_shown_and_the_exit_code_is_2() {
     let ran = Shell::new().run("");
