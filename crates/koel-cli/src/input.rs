@@ -9,13 +9,13 @@
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
-use std::io::{self, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
 use zstd::stream::read::Decoder as ZstdDecoder;
 
 use crate::failure::{self, Failure};
+use crate::gzip::Members;
 use crate::identity::Identity;
 use crate::lines::{self, Keys};
 use crate::progress::{Progress, Stdout};
@@ -318,7 +318,7 @@ fn decompressed(mut raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let whole = Cursor::new(first).chain(raw);
     match kind {
         None => Ok(Box::new(whole)),
-        Some(Kind::Gzip) => Ok(Box::new(MultiGzDecoder::new(whole))),
+        Some(Kind::Gzip) => Ok(Box::new(Members::new(BufReader::new(whole)))),
         Some(Kind::Zstd) => {
             let mut decoder = ZstdDecoder::new(whole)?;
             // Files made with `zstd --long=31` are as welcome as any.

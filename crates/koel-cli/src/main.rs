@@ -8,13 +8,14 @@
 //! hosts          domains of URLs                         families formulas of other filters
 //! quantity       numbers for people                      progress the bar
 //! identity       whether two names are one file          room     growing ahead of the keys
-//! failure        exit codes and one-line errors
+//! failure        exit codes and one-line errors          gzip     members and padding
 //! ```
 
 mod cmd;
 mod failure;
 mod families;
 mod filter_file;
+mod gzip;
 mod hosts;
 mod identity;
 mod input;

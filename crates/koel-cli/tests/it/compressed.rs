@@ -40,6 +40,26 @@ fn gzip_and_zstd_read_like_plain_text_by_file_and_by_pipe_in_one_part_or_several
 }
 
 #[test]
+fn zeros_behind_the_end_of_a_gzip_file_are_padding_and_anything_else_is_refused() {
+    let shell = Shell::new();
+    let plain = lines(&keys("key", 20_000));
+    let (front, back) = plain.split_at(100_001);
+    for zeros in [1, 2, 511, 100_000] {
+        let padding = vec![0; zeros];
+        for padded in [
+            [gzip(&plain), padding.clone()].concat(),
+            [gzip(front), padding.clone(), gzip(back), padding.clone()].concat(),
+        ] {
+            shell.write("padded", &padded);
+            assert!(shell.ok("dedup padded").out == plain, "{zeros} by file");
+            assert!(shell.run_with("dedup", &padded).out == plain, "{zeros} by pipe");
+        }
+        shell.write("more", [gzip(&plain), padding, b"more".to_vec()].concat());
+        assert_eq!(shell.run("dedup more").code, 2, "{zeros}");
+    }
+}
+
+#[test]
 fn short_inputs_that_only_begin_like_compressed_ones_are_keys() {
     let shell = Shell::new();
     for input in [&b"\x1f"[..], b"\x28\xb5\x2f", b"a", b"ab\n", b"P*M"] {
