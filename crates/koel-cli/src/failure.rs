@@ -155,9 +155,11 @@ fn read_remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::NotFound => "check the name",
         io::ErrorKind::PermissionDenied => "check who may read it",
         io::ErrorKind::IsADirectory => "name the files in it",
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
-            "it may be damaged or cut short, get it again"
-        }
+        // The system has no error of kind `Other`: the decoder of zstd has no other.
+        io::ErrorKind::InvalidData
+        | io::ErrorKind::InvalidInput
+        | io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::Other => "it may be damaged or cut short, get it again",
         io::ErrorKind::Unsupported => "give keys as lines, plain or gzip or zstd",
         _ => "check the file and the disk it is on",
     }

@@ -60,6 +60,20 @@ fn zeros_behind_the_end_of_a_gzip_file_are_padding_and_anything_else_is_refused(
 }
 
 #[test]
+fn damage_in_the_middle_is_told_as_damage_whatever_packed_it() {
+    let shell = Shell::new();
+    let plain = lines(&keys("key", 20_000));
+    for (name, mut packed) in [("gzip", gzip(&plain)), ("zstd", zstd(&plain))] {
+        let middle = packed.len() / 2;
+        packed[middle..middle + 100].fill(0x55);
+        shell.write("damaged", &packed);
+        let ran = shell.run("dedup damaged");
+        assert_eq!(ran.code, 2, "{name}");
+        assert!(ran.err.contains("it may be damaged or cut short, get it again"), "{}", ran.err);
+    }
+}
+
+#[test]
 fn short_inputs_that_only_begin_like_compressed_ones_are_keys() {
     let shell = Shell::new();
     for input in [&b"\x1f"[..], b"\x28\xb5\x2f", b"a", b"ab\n", b"P*M"] {
