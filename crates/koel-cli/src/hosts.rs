@@ -1,6 +1,6 @@
 //! The host of a line and the domains above it, for `koel check --url`.
 //!
-//! A line is read as a browser's address bar reads it: `https://a.b.example:8080/path?x`, and without `://` as `http://LINE`, so that bare
+//! A line is read as a browser's address bar reads it: `https://a.b.example:8080/path?x`, and without a scheme and `://` in front as `http://LINE`, so that bare
 //! hosts, `host:port/path` and e-mail addresses (`user@host`) work. Hosts come out in lower case and punycode. An IP address has no
 //! domains above it. Cost: one URL parse, then one question for each label of the host; each is one more chance of a false positive,
 //! so the error rate of a line is up to (labels + 1) times that of a key.
@@ -20,10 +20,17 @@ pub(crate) fn host_or_parent(line: &[u8], known: impl Fn(&[u8]) -> bool) -> bool
 }
 
 fn host(line: &[u8]) -> Option<Host> {
-    let line = std::str::from_utf8(line).ok()?;
+    let line = std::str::from_utf8(line).ok()?.trim();
     let parsed =
-        if line.contains("://") { Url::parse(line) } else { Url::parse(&format!("http://{line}")) };
-    parsed.ok()?.host().map(|host| host.to_owned())
+        if has_scheme(line) { Url::parse(line) } else { Url::parse(&format!("http://{line}")) };
+    // Once more, because that of a scheme which no browser knows is as it was written.
+    Host::parse(parsed.ok()?.host_str()?).ok()
+}
+
+/// Whether `://` stands behind a scheme; an address in the query has one too, and a path or a user before it.
+fn has_scheme(line: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    line.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(is_part))
 }
 
 /// `a.b.c`, `b.c`, `c`.
@@ -49,6 +56,11 @@ mod tests {
             "someone@a.b.example.com",
             "HTTPS://A.B.EXAMPLE.COM/",
             "a.b.example.com.",
+            "a.b.example.com/go?to=https://other.example/",
+            "someone@a.b.example.com/x://y",
+            "  https://a.b.example.com/",
+            "  a.b.example.com#://",
+            "git://A.B.example.com/tree",
         ] {
             for member in ["a.b.example.com", "b.example.com", "example.com", "com"] {
                 assert!(finds(line, member), "{line} {member}");

@@ -17,3 +17,14 @@ fn a_line_counts_when_its_host_or_a_domain_above_it_is_in_the_set() {
     let plain = shell.run_with("check set", found.as_bytes());
     assert_eq!(plain.text(), "https://exact.example/page\n");
 }
+
+#[test]
+fn an_address_in_the_query_and_a_scheme_of_no_browser_hide_no_host() {
+    let shell = Shell::new();
+    shell.build("set", &["bad.example".into()], "--fpr 1e-9");
+    let found = "bad.example/go?to=https://good.example/\nuser@bad.example/x://y\n  a.bad.example#://\n\
+                 git://BAD.example/tree\nhttps://bad.example/?u=http://good.example\n";
+    let others = "good.example/go?to=https://bad.example/\nfile:///bad.example\n";
+    let ran = shell.run_with("check --url set", (found.to_owned() + others).as_bytes());
+    assert_eq!(ran.text(), found);
+}
