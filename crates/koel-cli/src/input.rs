@@ -89,6 +89,11 @@ impl InputArgs {
             ));
         }
         let stdin = PathBuf::from("-");
+        if self.inputs.iter().filter(|&input| *input == stdin).count() > 1 {
+            return Err(Failure::Usage(
+                "standard input can be read only once; name `-` once".to_owned(),
+            ));
+        }
         let named =
             if self.inputs.is_empty() { std::slice::from_ref(&stdin) } else { &self.inputs[..] };
         let sources = named.iter().map(|path| Source::look(path)).collect::<Result<_, _>>()?;

@@ -45,6 +45,8 @@ fn every_wrong_use_gets_its_exit_code_and_one_line_with_the_remedy() {
         ("build list -o new --keys 0", 2, "such as 121570 or 10M"),
         ("build list -o new --keys 100", 3, "--keys"),
         ("build list", 2, "--out <OUT>"),
+        ("build - list - -o new", 2, "name `-` once"),
+        ("dedup - -", 2, "name `-` once"),
         ("build list -o new --fps 0.1", 2, "--fpr"),
         ("merge set -o new", 2, "koel merge --help"),
         ("plan --keys 10M", 2, "give two of --keys, --fpr and --memory"),
