@@ -15,7 +15,6 @@ use alloc::vec::Vec;
 
 use crate::buffer::{self, Buffer};
 use crate::counters::Counters;
-use crate::error::BuildError;
 use crate::geometry::{CORES, Geometry};
 use crate::layout::{Bucket, Codec, Layout, SLOTS};
 use crate::placement::{End, Plan, Search};
@@ -180,10 +179,12 @@ pub(crate) fn rate_when_full(layout: Layout, doublings: f64) -> f64 {
     full * (1.0 + 0.73 * doublings)
 }
 
-/// No layout of this packing can be marked at so small an error rate: fingerprints of 26 bits can, or of 24 in plain buckets.
-pub(crate) fn too_precise(rate: f64, codec: Codec) -> BuildError {
-    let smallest = if codec == Codec::Plain { 4.7e-7 } else { 1.2e-7 };
-    BuildError::TooPrecise { rate, smallest }
+impl Layout {
+    /// Whether a filter of this layout can grow: whether its slots have room for the bits that growth needs, or have them already. Those of the smallest error rates have not.
+    #[must_use]
+    pub fn can_grow(self) -> bool {
+        self.marks().is_some() || marked_layout(self).is_some()
+    }
 }
 
 /// The layout of a table that has grown, for one built with `layout` and no marks; `None` where slots have no room for the bits.

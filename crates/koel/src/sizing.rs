@@ -95,10 +95,22 @@ pub(crate) fn choose_growable(
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
     let codec = codec_of(prefer);
-    let wide = widths(codec).iter().filter(|&&width| width >= GROWABLE_BITS);
-    let layouts = wide.filter_map(|&width| Layout::new(codec, width, 0));
-    let growable = layouts.filter(|&layout| growth::marked_layout(layout).is_some());
-    first_within(growable, capacity, rate, prefer, |shape| shape.rate_at_design_load(prefer))
+    let widths = widths(codec).iter().filter(|&&width| width >= GROWABLE_BITS);
+    let layouts = widths.filter_map(|&width| Layout::new(codec, width, 0));
+    let reached = |shape: &Shape| shape.rate_at_design_load(prefer);
+    first_within(layouts.filter(|layout| layout.can_grow()), capacity, rate, prefer, reached)
+}
+
+/// Why a filter of this rate, and of a layout that [cannot grow](Layout::can_grow), does not: the rate, and the smallest of one that can.
+pub(crate) fn too_precise_to_grow(layout: Layout, capacity: u64, rate: f64) -> BuildError {
+    let prefer = match layout.codec() {
+        Codec::SemiSorted => Prefer::Small,
+        Codec::Plain => Prefer::Fast,
+    };
+    match choose_growable(capacity, f64::MIN_POSITIVE, prefer) {
+        Err(BuildError::TooPrecise { smallest, .. }) => BuildError::TooPrecise { rate, smallest },
+        _ => BuildError::TooLarge { capacity },
+    }
 }
 
 /// The smallest shape with marks that takes about `capacity` distinct keys, and errs at most at `rate` after so many doublings.

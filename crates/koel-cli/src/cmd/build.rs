@@ -21,8 +21,8 @@ use crate::sizing::{self, ShapeArgs};
 #[command(after_help = "\
 Every line is inserted, copies too, so that each can be removed again; --unique inserts a key once.
 Without --keys the lines of files are counted first; a pipe is not, it goes into a filter that grows with its keys
-(--grow) and keeps the error rate up to a billion different ones. Below an error rate of 1e-7 a filter cannot
-grow: then a pipe is copied to TMPDIR and counted.
+(--grow) and keeps the error rate up to a billion different ones. Below an error rate of about 1e-7 a filter
+cannot grow: then a pipe is copied to TMPDIR and counted.
 
 Examples:
   koel build domains.txt -o domains.koel

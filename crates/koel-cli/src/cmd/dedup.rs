@@ -22,8 +22,8 @@ Lines go to standard output, the figures at the end to standard error: how many 
 and dropped, and how many of them are expected to be dropped wrongly (a smaller --fpr means fewer).
 Everything is read once. Without --keys the filter grows with the different lines, and keeps the error rate up to a
 billion of them; --prefer fast takes 0.7 of the time and a sixth more memory then; with --keys it is smaller, and
-twice as fast. Below an error rate of 1e-7 a filter cannot grow: without --keys files are read twice then, and
-a pipe is copied to TMPDIR.
+twice as fast. Below an error rate of about 1e-7 a filter cannot grow: without --keys files are read twice then,
+and a pipe is copied to TMPDIR.
 
 Examples:
   koel dedup huge.log > once.log

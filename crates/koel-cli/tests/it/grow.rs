@@ -132,6 +132,23 @@ fn a_filter_too_precise_to_grow_is_left_as_it_is() {
 }
 
 #[test]
+fn a_rate_that_is_refused_comes_with_one_that_is_not() {
+    let shell = Shell::new();
+    for prefer in ["small", "fast"] {
+        for options in ["--keys 300", "--keys 300 --grow", "--keys 7M --grow", "--grow"] {
+            let build = format!("build -o set --prefer {prefer} {options}");
+            for fpr in ["1e-30", "4e-8"] {
+                let ran = shell.run(&format!("{build} --fpr {fpr}"));
+                let Some((_, advice)) = ran.err.split_once("; ask for ") else { continue };
+                let rate = advice.split_once(" or more").unwrap().0;
+                assert!(rate.parse::<f64>().unwrap() > fpr.parse().unwrap(), "{}", ran.err);
+                shell.ok(&format!("{build} --fpr {rate}"));
+            }
+        }
+    }
+}
+
+#[test]
 fn filters_of_pipes_merge_whatever_they_hold() {
     let shell = Shell::new();
     let parts = [keys("a", 300), keys("b", 40_000), keys("c", 7_000)];

@@ -7,6 +7,7 @@ use crate::error::{BuildError, Full};
 use crate::growth::{self, Grown};
 use crate::layout::Layout;
 use crate::placement::Search;
+use crate::sizing;
 
 impl CuckooFilter {
     /// Lets the filter grow from now on, whatever it was built as: an [`insert`](Self::insert) that finds it full makes it larger. Any number of keys may then have a counter
@@ -16,9 +17,9 @@ impl CuckooFilter {
     /// [`BuildError::TooPrecise`] where slots have no room for the bits that growth needs: below an error rate of about one in eight million, with
     /// [`Prefer::Fast`](crate::Prefer::Fast) one in two million. Nothing has changed then.
     pub fn make_growable(&mut self) -> Result<(), BuildError> {
-        if self.body.grown.is_none() && growth::marked_layout(self.layout()).is_none() {
+        if !self.layout().can_grow() {
             let rate = self.requested_false_positive_rate();
-            return Err(growth::too_precise(rate, self.layout().codec()));
+            return Err(sizing::too_precise_to_grow(self.layout(), self.capacity(), rate));
         }
         self.profile.growable = true;
         self.profile.counter_limit = u64::MAX;

@@ -66,6 +66,21 @@ fn a_filter_that_cannot_be_built_says_what_to_ask_for() {
 }
 
 #[test]
+fn a_filter_too_precise_to_grow_says_what_would_have_been_to_ask_for() {
+    for (prefer, rate) in [(Prefer::Small, 1e-7), (Prefer::Fast, 3e-7), (Prefer::Small, 1e-9)] {
+        let builder = |rate| CuckooFilter::builder(100_000, rate).prefer(prefer);
+        let mut filter = builder(rate).build().unwrap();
+        assert!(!filter.layout().can_grow());
+        let error = filter.make_growable().unwrap_err();
+        assert!(asked_for(&error) > rate, "{error}");
+        let mut filter = builder(asked_for(&error)).growable().build().unwrap();
+        assert!(filter.layout().can_grow());
+        filter.reserve(200_000).unwrap();
+        assert!(filter.has_grown() && filter.layout().can_grow());
+    }
+}
+
+#[test]
 fn a_full_filter_says_what_it_holds_and_why_it_is_full() {
     let mut filter = CuckooFilter::builder(10, 1e-8).counter_limit(0).build().unwrap();
     let full = keys::hashes(1, 1000).find_map(|hash| filter.insert_hash(hash).err()).unwrap();
