@@ -13,6 +13,10 @@ pub(crate) const GROW_FROM: u64 = 1000;
 /// Different keys up to which such a filter keeps its error rate.
 pub(crate) const GROW_TO: u64 = 1_000_000_000;
 
+/// Of a filter whose layout cannot grow.
+pub(crate) const CANNOT_GROW: &str =
+    "at its error rate a filter cannot grow, build a larger one from the keys";
+
 /// The arguments of every verb that makes a filter.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ShapeArgs {

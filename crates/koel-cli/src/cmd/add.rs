@@ -53,7 +53,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         sizing::insert(&mut editing.filter, keys, args.unique).map_err(|full| {
             let name = args.filter.display();
-            let remedy = format!("{name} is unchanged; `koel grow {name}` lets it grow");
+            let remedy = if editing.filter.layout().can_grow() {
+                format!("{name} is unchanged; `koel grow {name}` lets it grow")
+            } else {
+                format!("{name} is unchanged; {}", sizing::CANNOT_GROW)
+            };
             Failure::Full { full, remedy }
         })?;
         Ok(false)

@@ -58,11 +58,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 fn change(args: &Args, filter: &mut CuckooFilter) -> Result<(), Failure> {
     let name = args.filter.display();
-    filter.make_growable().map_err(|error| {
-        Failure::Usage(format!(
-            "{name} is unchanged: {error}; at its error rate a filter cannot grow, build a larger one from the keys"
-        ))
-    })?;
+    filter
+        .make_growable()
+        .map_err(|_| Failure::Usage(format!("{name} is unchanged; {}", sizing::CANNOT_GROW)))?;
     if args.shrink {
         filter.shrink_to_fit();
     }

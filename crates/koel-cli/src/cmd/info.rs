@@ -132,6 +132,7 @@ fn counter_limit(filter: &FilterView<'_>) -> Option<u64> {
 fn growth(filter: &FilterView<'_>) -> String {
     let room = grouped(filter.capacity());
     match (filter.is_growable(), filter.has_grown()) {
+        (false, _) if !filter.layout().can_grow() => "no, nor can it at its error rate".to_owned(),
         (false, _) => "no; `koel grow` lets it".to_owned(),
         (true, false) => "when it is full".to_owned(),
         (true, true) => {

@@ -125,7 +125,7 @@ impl Row {
             name: found.map_or(name.to_owned(), |(layout, _)| format!("{name} ({layout})")),
             inserts: true,
             forgets: true,
-            grows: true,
+            grows: found.is_none_or(|(layout, _)| layout.can_grow()),
             answer: found.map(|(_, answer)| answer),
         }
     }
@@ -235,7 +235,7 @@ fn text_report(question: Question, rows: &[Row]) -> String {
         );
     }
     text += "\nKoel: the whole file, as `koel build` makes it; growing: as `koel build --grow` does, at most, when it has grown to so many keys.\n\
-         `koel grow` lets any Koel filter grow later on. Others: by formula, without headers.\n";
+         `koel grow` lets a Koel filter grow later on, where the last column says so. Others: by formula, without headers.\n";
     if let Some(small) = rows[0].answer {
         text += &format!(
             "\n  koel build INPUT --keys {} --fpr {} -o OUT\n",

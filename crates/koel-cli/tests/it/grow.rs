@@ -132,6 +132,26 @@ fn a_filter_too_precise_to_grow_is_left_as_it_is() {
 }
 
 #[test]
+fn what_is_said_to_grow_grows_and_nothing_else() {
+    let shell = Shell::new();
+    shell.write("list", lines(&keys("key", 300)));
+    shell.write("more", lines(&keys("more", 3_000)));
+    for (row, prefer) in ["small", "fast"].iter().enumerate() {
+        for fpr in ["0.1", "1e-6", "3e-7", "1e-7", "3e-8", "5e-9"] {
+            let case = format!("{prefer} {fpr}");
+            shell.ok(&format!("build list -o set --keys 300 --fpr {fpr} --prefer {prefer}"));
+            let planned = shell.ok(&format!("plan --keys 300 --fpr {fpr} --json")).json();
+            let said = shell.ok("info set").text().contains("`koel grow` lets it");
+            let full = shell.run("add set more").err;
+            let grows = shell.run("grow set").code == 0;
+            assert_eq!(planned[row]["can_grow"], grows, "{case}");
+            assert_eq!(said, grows, "{case}");
+            assert_eq!(full.contains("`koel grow set` lets it grow"), grows, "{case}: {full}");
+        }
+    }
+}
+
+#[test]
 fn a_rate_that_is_refused_comes_with_one_that_is_not() {
     let shell = Shell::new();
     for prefer in ["small", "fast"] {
