@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Outcome};
 use crate::families::Family;
 use crate::output;
-use crate::quantity::{self, bytes, grouped, to_u64};
+use crate::quantity::{self, bytes, counted, grouped, to_u64};
 use crate::sizing::{self, refused};
 
 /// The load of a filter that grows is never much below this; on the way it is 0.92 on average.
@@ -207,10 +207,10 @@ fn smallest(low: f64, high: f64, good: impl Fn(f64) -> bool) -> Option<f64> {
 fn text_report(question: Question, rows: &[Row]) -> String {
     let (title, column) = match question {
         Question::Memory { keys, fpr } => {
-            (format!("{} keys, error rate {}", grouped(keys), quantity::rate(fpr)), "memory")
+            (format!("{}, error rate {}", counted(keys, "key"), quantity::rate(fpr)), "memory")
         }
         Question::Rate { keys, memory } => {
-            (format!("{} keys in {}", grouped(keys), bytes(memory)), "error rate")
+            (format!("{} in {}", counted(keys, "key"), bytes(memory)), "error rate")
         }
         Question::Keys { fpr, memory } => {
             (format!("error rate {} in {}", quantity::rate(fpr), bytes(memory)), "keys")

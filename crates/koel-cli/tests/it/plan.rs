@@ -47,6 +47,13 @@ fn the_command_at_the_end_builds_what_the_table_says() {
 }
 
 #[test]
+fn one_key_is_no_keys() {
+    let shell = Shell::new();
+    assert!(shell.ok("plan --keys 1 --fpr 0.1%").text().starts_with("1 key, error rate 0.1 %\n"));
+    assert!(shell.ok("plan --keys 1 --memory 1M").text().starts_with("1 key in 1.0 MiB\n"));
+}
+
+#[test]
 fn only_koel_can_delete_and_count() {
     let shell = Shell::new();
     let plan = shell.ok("plan --keys 1M --memory 2MiB --json").json();
