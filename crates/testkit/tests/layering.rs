@@ -154,6 +154,15 @@ fn too_many_lines(source: &Source) -> Vec<String> {
     complain(found, source, "more than 600 lines: divide it")
 }
 
+/// A package holds only what is in its folder.
+fn licences_left_behind(manifest: &Source) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let is_there = |name: &str| root.join(&manifest.path).with_file_name(name).is_file();
+    let whole = ["LICENSE-MIT", "LICENSE-APACHE"].into_iter().all(is_there);
+    let found = !manifest.text.contains("publish = false") && !whole;
+    complain(found, manifest, "published without the licences: link to them beside it")
+}
+
 fn bytes_beyond_ascii(source: &Source) -> Vec<String> {
     let line = source.text.lines().position(|line| !line.is_ascii());
     complain(line.is_some(), source, &format!("line {} is not ASCII", line.unwrap_or(0) + 1))
@@ -247,6 +256,14 @@ fn every_floor_of_this_test_is_a_module_of_the_library() {
 #[test]
 fn the_library_uses_nothing_of_the_standard_library() {
     assert_kept(is_rust, use_of_the_standard_library);
+}
+
+#[test]
+fn what_is_published_has_its_licences_with_it() {
+    assert_kept(
+        |path| path.starts_with("crates/") && path.ends_with("/Cargo.toml"),
+        licences_left_behind,
+    );
 }
 
 #[test]
