@@ -163,6 +163,12 @@ fn licences_left_behind(manifest: &Source) -> Vec<String> {
     complain(found, manifest, "published without the licences: link to them beside it")
 }
 
+/// With a `CDPATH`, `cd scripts/..` may lead to another folder than this one.
+fn wanders_off(script: &Source) -> Vec<String> {
+    let found = script.text.lines().any(|line| line.starts_with("cd "));
+    complain(found, script, "go to the repository with `CDPATH= cd`")
+}
+
 fn bytes_beyond_ascii(source: &Source) -> Vec<String> {
     let line = source.text.lines().position(|line| !line.is_ascii());
     complain(line.is_some(), source, &format!("line {} is not ASCII", line.unwrap_or(0) + 1))
@@ -264,6 +270,12 @@ fn what_is_published_has_its_licences_with_it() {
         |path| path.starts_with("crates/") && path.ends_with("/Cargo.toml"),
         licences_left_behind,
     );
+}
+
+#[test]
+fn scripts_work_in_this_repository_whatever_cdpath_says() {
+    assert_kept(|path| path.starts_with("scripts/"), wanders_off);
+    complaint("scripts/test", "cd \"$(dirname \"$0\")/..\"\n", wanders_off);
 }
 
 #[test]
