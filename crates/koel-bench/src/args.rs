@@ -43,7 +43,7 @@ pub(crate) struct FiltersArgs {
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = KEYS)]
     pub(crate) keys: Vec<u64>,
     /// The error rate asked for, by those that can be asked
-    #[arg(long, default_value_t = 0.002)]
+    #[arg(long, default_value_t = 0.002, value_parser = small_rate)]
     pub(crate) fpr: f64,
     /// Only these filters
     #[arg(long, num_args = 1.., value_name = "NAME")]
@@ -194,10 +194,19 @@ pub(crate) struct ReportArgs {
     pub(crate) quick: bool,
 }
 
-/// An error rate that every filter of the bench can be built for.
+/// An error rate that every filter of the bench can be built for, also those that grow or have many threads.
 fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate| (0.000_2..1.0).contains(rate));
-    rate.ok_or_else(|| "give a rate from 0.0002 to below 1".into())
+    rate_from(0.000_2, text)
+}
+
+/// An error rate that every filter of one size and one thread can be built for.
+fn small_rate(text: &str) -> Result<f64, String> {
+    rate_from(1e-8, text)
+}
+
+fn rate_from(least: f64, text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (least..1.0).contains(rate));
+    rate.ok_or_else(|| format!("give a rate from {least} to below 1"))
 }
 
 /// From 1 to 1024.
@@ -240,5 +249,16 @@ mod tests {
         for wrong in ["0", "-3", "1.5", "1e16", "x", "nan", "inf", ""] {
             assert!(whole_number(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_error_rate_that_no_filter_can_be_built_for_is_refused() {
+        for right in ["0.002", "1e-8", "0.999"] {
+            assert!(small_rate(right).is_ok(), "{right}");
+        }
+        for wrong in ["0", "1", "1e-9", "1e-30", "-0.1", "nan", "inf", "often", ""] {
+            assert!(small_rate(wrong).is_err(), "{wrong}");
+        }
+        assert!(rate("0.0001").is_err());
     }
 }

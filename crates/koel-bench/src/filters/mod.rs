@@ -18,9 +18,6 @@ Millions of operations a second of one thread's CPU time, medians. `x`: how many
 of the four, (max - min) / median. bits/key: memory by keys put in. fpr: measured with absent keys. load: share of slots in use at the first refusal.";
 
 pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
-    if !(args.fpr > 0.0 && args.fpr < 1.0) {
-        return Err(format!("an error rate of {} is not between 0 and 1", args.fpr).into());
-    }
     let subjects = chosen(&args.only)?;
     if args.huge {
         machine::restart_with_huge_pages()?;
