@@ -14,6 +14,13 @@ struct Rival<H: Hasher + Default> {
     fingerprint_bits: usize,
 }
 
+/// The fewest that keep the rate. Of the eight slots that are looked at 95 % are in use at most, each wrong for one fingerprint in 2^bits - 1: 0 is none.
+pub(crate) fn fingerprint_bits(rate: f64) -> usize {
+    let right = |bits: &usize| 1.0 - ((*bits as f64).exp2() - 1.0).recip();
+    let keeps = |bits: &usize| 1.0 - right(bits).powf(8.0 * 0.95) <= rate;
+    [4, 8, 16].into_iter().find(keeps).unwrap_or(32)
+}
+
 pub(super) fn default(keys: usize, rate: f64) -> Box<dyn Filter> {
     with_hasher::<DefaultHasher>(keys, rate)
 }
@@ -23,9 +30,7 @@ pub(super) fn mix(keys: usize, rate: f64) -> Box<dyn Filter> {
 }
 
 fn with_hasher<H: Hasher + Default + 'static>(keys: usize, rate: f64) -> Box<dyn Filter> {
-    // Eight slots are looked at, each wrong for one fingerprint in 2^bits.
-    let keeps = |bits: &usize| 8.0 * (*bits as f64).exp2().recip() <= rate;
-    let fingerprint_bits = [4, 8, 16].into_iter().find(keeps).unwrap_or(32);
+    let fingerprint_bits = fingerprint_bits(rate);
     let builder = CuckooFilterBuilder::<H>::default();
     let filter = builder.capacity(keys).fingerprint_size(fingerprint_bits).build();
     Box::new(Rival { filter: filter.expect("a width that the crate has"), fingerprint_bits })
@@ -50,5 +55,24 @@ impl<H: Hasher + Default> Filter for Rival<H> {
 
     fn slots(&self) -> Option<usize> {
         Some(self.filter.capacity())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::keys::hashes;
+
+    use super::*;
+
+    #[test]
+    fn it_gets_as_few_bits_as_keep_the_rate_in_a_full_table() {
+        let keys: Vec<_> = hashes(1, 62_259).collect();
+        let absent: Vec<_> = hashes(2, 1_000_000).collect();
+        for (rate, bits) in [(0.03, 8), (0.029, 16), (0.000_2, 16), (0.000_1, 32)] {
+            let mut filter = mix(keys.len(), rate);
+            assert_eq!(filter.insert(&keys), keys.len(), "{rate}");
+            assert_eq!(filter.bytes() * 8, 65_536 * bits, "{rate}");
+            assert!(filter.find(&absent) as f64 / 1e6 <= rate, "{rate}");
+        }
     }
 }

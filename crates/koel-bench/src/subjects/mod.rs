@@ -20,6 +20,7 @@ mod xorf;
 
 use crate::Failure;
 use crate::subject::{Mode, Subject};
+pub(crate) use atomic_cuckoo::fingerprint_bits;
 pub(crate) use growing::{FIRST, GROWING, Growing, fixed};
 pub(crate) use mix::Mix;
 

@@ -8,7 +8,7 @@ use atomic_cuckoo_filter::CuckooFilterBuilder;
 use koel::{ConcurrentFilter, CuckooFilter, Prefer};
 
 use crate::subject::{Mode, tally};
-use crate::subjects::Mix;
+use crate::subjects::{Mix, fingerprint_bits};
 
 /// A filter that answers and, but for the plain one, changes through a shared reference. A slice a call, so that no key pays for a
 /// virtual one.
@@ -177,9 +177,7 @@ behind_a_lock!(Mutex, lock, lock);
 behind_a_lock!(RwLock, read, write);
 
 fn atomic<H: Hasher + Default>(keys: &[u64], rate: f64) -> atomic_cuckoo_filter::CuckooFilter<H> {
-    // Eight slots are looked at, each wrong for one fingerprint in 2^bits.
-    let keeps = |bits: &usize| 8.0 * (*bits as f64).exp2().recip() <= rate;
-    let bits = [4, 8, 16].into_iter().find(keeps).unwrap_or(32);
+    let bits = fingerprint_bits(rate);
     let slots = usize::try_from(capacity(keys)).expect("keys that are in memory");
     let builder = CuckooFilterBuilder::<H>::default().capacity(slots).fingerprint_size(bits);
     builder.build().expect("a width that the crate has")
