@@ -7,6 +7,7 @@ mod compare;
 mod concurrent;
 mod copies;
 mod counting;
+mod equality;
 mod errors;
 mod format;
 mod grow;

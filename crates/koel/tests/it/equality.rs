@@ -1,0 +1,98 @@
+//! `==` is what most other tests judge by, so here it is judged itself: two of a kind are equal if their bytes are, and only then.
+
+use koel::{CountingFilter, CuckooFilter, Maplet};
+
+/// Compares each with each, by `==` and by bytes; no two of them have the same bytes, and each is equal to its copy.
+#[track_caller]
+fn assert_equal_by_bytes<T: PartialEq + Clone>(all: &[T], bytes: impl Fn(&T) -> Vec<u8>) {
+    for (i, one) in all.iter().enumerate() {
+        assert!(*one == one.clone(), "{i}");
+        for (j, other) in all.iter().enumerate() {
+            assert_eq!(bytes(one) == bytes(other), i == j, "{i} and {j}");
+            assert_eq!(one == other, i == j, "{i} and {j}");
+        }
+    }
+}
+
+#[test]
+fn filters_are_equal_if_their_bytes_are() {
+    let builder = CuckooFilter::builder(100, 0.001);
+    // Of one shape, and not built alike.
+    let builders = [
+        builder.clone(),
+        builder.clone().seed(1),
+        builder.clone().counter_limit(9),
+        builder.growable(),
+        CuckooFilter::builder(10_000, 0.001).grow_from(1000),
+        CuckooFilter::builder(99, 0.001),
+        CuckooFilter::builder(100, 0.000_999),
+    ];
+    let contents: [&[&str]; 7] = [
+        &[],
+        &["ada"],
+        &["bo"],
+        &["ada"; 2],
+        &["ada"; 3],
+        // The same entries, and as many keys.
+        &["ada", "ada", "ada", "bo", "bo", "bo", "bo"],
+        &["ada", "ada", "ada", "ada", "bo", "bo", "bo"],
+    ];
+    let filled = contents.into_iter().flat_map(|keys| {
+        builders.iter().map(move |builder| {
+            let mut filter = builder.build().unwrap();
+            filter.try_extend(keys).unwrap();
+            filter
+        })
+    });
+    assert_equal_by_bytes(&filled.collect::<Vec<_>>(), CuckooFilter::to_bytes);
+}
+
+#[test]
+fn maplets_are_equal_if_their_bytes_are() {
+    let builder = Maplet::builder(100, 0.001, 8);
+    let builders = [
+        builder.clone(),
+        builder.clone().seed(1),
+        builder.grow_from(100),
+        Maplet::builder(99, 0.001, 8),
+    ];
+    let contents: [&[(&str, u64)]; 5] =
+        [&[], &[("ada", 1)], &[("ada", 2)], &[("bo", 1)], &[("ada", 1), ("ada", 1)]];
+    let filled = contents.into_iter().flat_map(|pairs| {
+        builders.iter().map(move |builder| {
+            let mut maplet = builder.build().unwrap();
+            pairs.iter().for_each(|&(key, value)| maplet.insert(key, value).unwrap());
+            maplet
+        })
+    });
+    assert_equal_by_bytes(&filled.collect::<Vec<_>>(), Maplet::to_bytes);
+}
+
+#[test]
+fn counting_filters_are_equal_if_their_bytes_are() {
+    let builder = CountingFilter::builder(100, 0.001).count_bits(2);
+    let builders = [
+        builder.clone(),
+        builder.clone().seed(1),
+        builder.grow_from(100),
+        CountingFilter::builder(99, 0.001).count_bits(2),
+    ];
+    // Counts in slots, and beyond them: two with the same slots, and as many keys.
+    let contents: [&[(&str, u64)]; 7] = [
+        &[],
+        &[("ada", 1)],
+        &[("bo", 1)],
+        &[("ada", 2)],
+        &[("ada", 5)],
+        &[("ada", 5), ("bo", 6)],
+        &[("ada", 6), ("bo", 5)],
+    ];
+    let filled = contents.into_iter().flat_map(|counts| {
+        builders.iter().map(move |builder| {
+            let mut filter = builder.build().unwrap();
+            counts.iter().for_each(|&(key, count)| assert_eq!(filter.add(key, count), Ok(count)));
+            filter
+        })
+    });
+    assert_equal_by_bytes(&filled.collect::<Vec<_>>(), CountingFilter::to_bytes);
+}
