@@ -12,6 +12,7 @@ mod errors;
 mod format;
 mod grow;
 mod image;
+mod keys;
 mod load;
 mod many;
 mod map;
