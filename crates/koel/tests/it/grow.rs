@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use koel::{Builder, CuckooFilter, Merge, Prefer};
+use koel::{BuildError, Builder, CuckooFilter, Merge, MergeError, Prefer};
 use testkit::keys::{self, splitmix64};
 
 /// The ways to ask for a filter that grows from a thousand keys to `last`, at this rate.
@@ -263,6 +263,38 @@ fn a_fixed_filter_can_be_let_grow() {
     insert(&mut filter, keys::hashes(1, 50_000).skip(5000));
     assert!(keys::hashes(1, 50_000).all(|hash| filter.contains_hash(hash)));
     assert!(measured_rate(&filter).0 < 0.001_35);
+}
+
+/// Growth needs bits in every slot: below a rate of about one in ten million there are none.
+#[test]
+fn any_number_of_keys_of_a_filter_that_is_let_grow_may_have_counters_and_one_too_precise_is_not() {
+    let mut filter = CuckooFilter::builder(100, 0.001).counter_limit(1).build().unwrap();
+    filter.make_growable().unwrap();
+    assert_eq!((filter.is_growable(), filter.counter_limit()), (true, u64::MAX));
+
+    let mut filter = CuckooFilter::builder(100, 1e-9).counter_limit(1).build().unwrap();
+    let before = filter.to_bytes();
+    let refusal = filter.make_growable().unwrap_err();
+    assert!(matches!(refusal, BuildError::TooPrecise { rate: 1e-9, .. }), "{refusal:?}");
+    assert!(filter.to_bytes() == before);
+}
+
+#[test]
+fn what_has_grown_merges_into_a_filter_that_may_grow_and_into_no_other() {
+    let fixed = CuckooFilter::builder(1000, 0.001).build().unwrap();
+    let mut grown = fixed.clone();
+    grown.make_growable().unwrap();
+    insert(&mut grown, keys::hashes(1, 3000));
+    for counts in [Merge::Sum, Merge::Max] {
+        let mut union = fixed.clone();
+        let refused = Err(MergeError::Incompatible { field: "growth" });
+        assert_eq!(union.merge(&grown, counts), refused);
+        assert!(union.to_bytes() == fixed.to_bytes());
+        union.make_growable().unwrap();
+        union.merge(&grown, counts).unwrap();
+        assert_eq!(union.len(), 3000);
+        assert!(keys::hashes(1, 3000).all(|hash| union.contains_hash(hash)));
+    }
 }
 
 #[test]
