@@ -5,7 +5,7 @@ mod image;
 mod merge;
 mod model;
 
-use koel::{BuildError, CountingFilter, Full};
+use koel::{BuildError, CountingFilter, CountingView, Full};
 use testkit::keys;
 
 #[test]
@@ -15,6 +15,20 @@ fn what_cannot_be_built_is_refused_with_a_reason() {
     assert_eq!(build(0.01, 41).unwrap_err(), BuildError::ValueBits { value_bits: 41 });
     assert!(matches!(build(0.0, 8).unwrap_err(), BuildError::Rate { .. }));
     assert!(matches!(build(1e-13, 8).unwrap_err(), BuildError::TooPrecise { .. }));
+}
+
+#[test]
+fn what_it_was_built_for_is_in_its_bytes() {
+    let builder = CountingFilter::builder(5000, 0.003);
+    for builder in [builder.clone(), builder.grow_from(1000)] {
+        let mut filter = builder.build().unwrap();
+        filter.add("ada", 1_000_000).unwrap();
+        let bytes = filter.to_bytes();
+        let view = CountingView::open(&bytes).unwrap();
+        assert_eq!((filter.capacity(), filter.requested_false_positive_rate()), (5000, 0.003));
+        assert_eq!((view.capacity(), view.requested_false_positive_rate()), (5000, 0.003));
+        assert_eq!([filter.size_in_bytes(), view.size_in_bytes()], [bytes.len(); 2]);
+    }
 }
 
 #[test]

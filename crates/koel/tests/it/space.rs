@@ -1,6 +1,6 @@
 //! Bits per key, everything included: the figures that the README and the design promise.
 
-use koel::{BuildError, CuckooFilter, Maplet, Prefer};
+use koel::{BuildError, CountingFilter, CuckooFilter, Maplet, Prefer};
 use testkit::keys;
 
 /// Rates from 3 % down to 0.006 %, evenly spaced in their logarithm.
@@ -91,6 +91,10 @@ fn bits_per_key_count_the_keys_that_are_in_where_the_size_follows_them() {
     let mut maplet = Maplet::builder(1_000_000_000, 0.001, 20).grow_from(100).build().unwrap();
     keys::hashes(1, KEYS).for_each(|hash| maplet.insert_hash(hash, 7).unwrap());
     assert_eq!(maplet.bits_per_entry(), bits_each(maplet.size_in_bytes(), KEYS));
+    let mut counts = CountingFilter::builder(1_000_000_000, 0.001).grow_from(100).build().unwrap();
+    keys::hashes(1, KEYS).for_each(|hash| assert!(counts.add_hash(hash, 3).unwrap() >= 3));
+    let (bits, says) = (bits_each(counts.size_in_bytes(), KEYS), counts.bits_per_key());
+    assert!((says / bits - 1.0).abs() < 0.05, "{says}, not {bits}");
 }
 
 #[test]
@@ -99,12 +103,31 @@ fn bits_per_key_count_the_capacity_where_there_is_room_for_it() {
     assert_eq!(filter.bits_per_key(), bits_each(filter.size_in_bytes(), 1000));
     let maplet = Maplet::builder(1000, 0.001, 20).build().unwrap();
     assert_eq!(maplet.bits_per_entry(), bits_each(maplet.size_in_bytes(), 1000));
+    let counts = CountingFilter::builder(1000, 0.001).build().unwrap();
+    assert_eq!(counts.bits_per_key(), bits_each(counts.size_in_bytes(), 1000));
     // Nothing starts smaller than for a thousand keys.
     let few = CuckooFilter::builder(1_000_000, 0.001).grow_from(1).plan().unwrap();
     assert_eq!(few, CuckooFilter::builder(1_000_000, 0.001).grow_from(1000).plan().unwrap());
     // A plan to grow far has room for the first keys only.
     let plan = CuckooFilter::builder(1_000_000_000, 0.001).grow_from(5000).plan().unwrap();
     assert_eq!(plan.bits_per_key, bits_each(plan.size_in_bytes, 5000));
+}
+
+/// In the four layouts, the bits that its documentation says.
+#[cfg(feature = "std")]
+#[test]
+fn a_filter_of_many_threads_takes_the_bits_that_its_buckets_do() {
+    const KEYS: u64 = 10_000_000;
+    for (prefer, rate, bits) in [
+        (Prefer::Small, 0.02, 8.3),
+        (Prefer::Small, 0.000_1, 16.5),
+        (Prefer::Fast, 0.04, 8.4),
+        (Prefer::Fast, 0.000_2, 16.9),
+    ] {
+        let builder = koel::ConcurrentFilter::builder(KEYS, rate).prefer(prefer);
+        let size = builder.build_concurrent().unwrap().size_in_bytes();
+        assert!((bits_each(size, KEYS) - bits).abs() < 0.1, "{rate}: {size} bytes");
+    }
 }
 
 #[test]
