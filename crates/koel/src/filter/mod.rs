@@ -368,5 +368,6 @@ impl PartialEq for CuckooFilter {
             && self.body == other.body
             && self.counters == other.counters
             && self.len == other.len
+            && self.distinct == other.distinct
     }
 }
