@@ -122,24 +122,34 @@ impl Maplet {
     }
 
     /// Gives back the memory that the entries do not need, down to the size that the maplet was built with. Builds the smaller table beside this one, so it takes the
-    /// memory of both for a while; where the entries do not fit, nothing changes. O(buckets).
+    /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
-        let Some(grown) = &self.body.grown else { return };
-        let Some(mut smaller) = self.smaller() else { return };
-        let layout = self.layout();
-        let moved = (0..grown.buckets())
-            .flat_map(|bucket| grown.table().entries_of(bucket))
-            .all(|entry| smaller.add_prefix(entry.prefix, layout.value_of(entry.slot)));
-        if moved && smaller.slots() < self.slots() {
-            *self = Self { len: self.len, ..smaller };
+        let mut room = self.entries;
+        while let Some(empty) = self.smaller(room) {
+            if let Some(smaller) = self.moved_to(empty) {
+                *self = smaller;
+                return;
+            }
+            // The halves of void entries, which growth has spread over many buckets, are all in two of a table that is too small.
+            room = room.saturating_mul(2);
         }
     }
 
-    /// An empty maplet like this one with room for its entries, where that is a smaller one.
-    pub(super) fn smaller(&self) -> Option<Self> {
-        let table = self.body.grown.as_ref()?.smaller(self.entries)?;
+    /// The maplet without its entries, in the smallest table for so many; `None` where that is no smaller than this one.
+    pub(super) fn smaller(&self, entries: u64) -> Option<Self> {
+        let table = self.body.grown.as_ref()?.smaller(entries)?;
         let (body, search) = (Body::grown(&self.body.table, table), Search::default());
         Some(Self { body, search, len: 0, entries: 0, ..*self })
+    }
+
+    /// All entries in `smaller`; `None` where they do not fit, or only once it is no smaller.
+    fn moved_to(&self, mut smaller: Self) -> Option<Self> {
+        let (grown, layout) = (self.body.grown.as_ref()?, self.layout());
+        let moved = (0..grown.buckets())
+            .flat_map(|bucket| grown.table().entries_of(bucket))
+            .all(|entry| smaller.add_prefix(entry.prefix, layout.value_of(entry.slot)));
+        smaller.len = self.len;
+        (moved && smaller.slots() < self.slots()).then_some(smaller)
     }
 
     /// Adds an entry of another maplet; false, and it may have grown, where there is no room.

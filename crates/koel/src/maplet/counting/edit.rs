@@ -15,7 +15,7 @@ use crate::counters::{Counters, ReadCounters};
 use crate::error::Full;
 use crate::growth::leave_to_both;
 use crate::table::{EntryTest, Match, Prefix, Site, Stretch, Table};
-use crate::{Key, Merge};
+use crate::{Key, Maplet, Merge};
 
 impl CountingFilter {
     /// Counts `key` once more: its count now. O(1) for a key that is in; at most 4096 slots are looked at for a new one.
@@ -95,15 +95,25 @@ impl CountingFilter {
     }
 
     /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
-    /// memory of both for a while; where the entries do not fit, nothing changes. O(buckets).
+    /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
-        let Some(grown) = &self.maplet.body.grown else { return };
-        let Some(maplet) = self.maplet.smaller() else { return };
+        let mut room = self.maplet.entries;
+        while let Some(empty) = self.maplet.smaller(room) {
+            if let Some(smaller) = self.moved_to(empty) {
+                *self = smaller;
+                return;
+            }
+            // As in a maplet.
+            room = room.saturating_mul(2);
+        }
+    }
+
+    /// All entries in the place of `maplet`; `None` where they do not fit, or only once it is no smaller.
+    fn moved_to(&self, maplet: Maplet) -> Option<Self> {
+        let grown = self.maplet.body.grown.as_ref()?;
         let mut smaller = Self { maplet, counters: Counters::default(), len: self.len };
         let moved = smaller.add_grown(self, grown, Merge::Sum).is_ok();
-        if moved && smaller.maplet.slots() < self.maplet.slots() {
-            *self = smaller;
-        }
+        (moved && smaller.maplet.slots() < self.maplet.slots()).then_some(smaller)
     }
 
     /// Forgets every key. The size stays.

@@ -76,6 +76,24 @@ fn no_count_is_too_low_while_keys_come_and_go() {
     }
 }
 
+/// The halves of entries without bits of their own are in many buckets, and would be in two of a table that is too small: such filters stayed as large as they were.
+#[test]
+fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
+    for mut filter in growing() {
+        let hashes: Vec<u64> = keys::hashes(1, 60_000).collect();
+        filter.insert_many_hashes(&hashes).unwrap();
+        let grown = filter.size_in_bytes();
+        let old = 300;
+        assert!(hashes[old..].iter().all(|&hash| filter.remove_hash(hash)), "{filter:?}");
+        filter.shrink_to_fit();
+        let smaller = filter.size_in_bytes();
+        assert!(smaller < grown * 2 / 3, "{smaller} of {grown}: {filter:?}");
+        filter.verify().unwrap();
+        assert!(hashes[..old].iter().all(|&hash| filter.remove_hash(hash)), "{filter:?}");
+        assert!(filter.is_empty());
+    }
+}
+
 #[test]
 fn wrong_counts_are_as_rare_as_promised_and_right_ones_exact() {
     for rate in [0.01, 0.001] {

@@ -1,7 +1,7 @@
 //! Maplets that grow: every pair stays, wrong values are as rare as promised, and the bytes are read back.
 
 use koel::{Full, Maplet, MapletView};
-use testkit::keys;
+use testkit::{image, keys};
 
 /// Maplets of narrow slots, of wide ones, and of slots of 64 bits, that grow from a few entries.
 fn growing() -> impl Iterator<Item = Maplet> {
@@ -91,6 +91,27 @@ fn room_is_given_back_and_no_pair_with_it() {
             maplet.insert_hash(hashes[i], values[i]).unwrap();
         }
         assert!((0..80_000).all(|i| maplet.remove_hash(hashes[i], values[i])), "{maplet:?}");
+        assert!(maplet.is_empty());
+    }
+}
+
+/// The halves of entries without bits of their own are in many buckets, and would be in two of a table that is too small: such maplets stayed as large as they were.
+#[test]
+fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
+    for bits in [3, 20, 38] {
+        // From 100 buckets on, and built for a tenth of the keys: the oldest have lost all bits of their own.
+        let built = Maplet::builder(8000, 0.02, bits).grow_from(1).build().unwrap();
+        let mut maplet = Maplet::from_bytes(&image::reshape(&built.to_bytes(), 0, 100)).unwrap();
+        let (old, values) = fill(&mut maplet, 300);
+        let others: Vec<u64> = keys::hashes(2, 80_000).collect();
+        maplet.insert_many_hashes(&others, &vec![0; others.len()]).unwrap();
+        let grown = maplet.slots();
+        assert!(others.iter().all(|&hash| maplet.remove_hash(hash, 0)), "{maplet:?}");
+        maplet.shrink_to_fit();
+        assert!(maplet.slots() < grown * 2 / 3, "{grown} {maplet:?}");
+        maplet.verify().unwrap();
+        let mut pairs = old.iter().zip(values);
+        assert!(pairs.all(|(&hash, value)| maplet.remove_hash(hash, value)), "{maplet:?}");
         assert!(maplet.is_empty());
     }
 }
