@@ -9,7 +9,7 @@
 //! other of b, or both of c. There are about `a b / U` and `c c / 2 U` such pairs, as if drawn by chance (Poisson), so
 //! the variance is the same. The other estimates follow in the same way.
 //! In filters that have grown, an entry of one counts as common when one of the other continues it or is continued by it; `U` is then the number of entries by which chance alone would
-//! make as many.
+//! make as many: one number for the entries of both filters, and one for those of each, by which its keys are estimated.
 //! Cost: O(buckets) of both filters.
 
 use core::convert::Infallible;
@@ -39,8 +39,8 @@ pub struct Entry {
 pub struct Estimate {
     /// The most likely value.
     pub value: f64,
-    /// In two cases of three the truth is not further away than this, in 19 of 20 not further than twice this. In filters that have grown, the value is off by up to some percent
-    /// besides.
+    /// In two cases of three the truth is not further away than this, in 19 of 20 not further than twice this. In filters that have grown, the value is off by up to a percent of the keys in
+    /// either filter besides.
     pub standard_error: f64,
 }
 
@@ -59,7 +59,10 @@ pub struct Comparison {
     distinct: [u64; 2],
     common: u64,
     surplus: [u64; 2],
-    possible: f64,
+    /// Entries of which each filter would have as many by as many keys, were each as likely as any other.
+    possible: [f64; 2],
+    /// The same for entries that both have by chance.
+    across: f64,
 }
 
 impl Comparison {
@@ -73,7 +76,7 @@ impl Comparison {
     /// How many different keys are in either filter.
     #[must_use]
     pub fn union(&self) -> Estimate {
-        let union = self.keys(self.distinct[0] + self.distinct[1] - self.common);
+        let union = self.parts().iter().sum::<f64>();
         self.estimate(union, union * union / 2.0)
     }
 
@@ -122,18 +125,17 @@ impl Comparison {
 
     /// Keys of the first filter only, of the second only, of both; an estimate below 0 is 0.
     fn parts(&self) -> [f64; 3] {
-        let [first, second] = self.distinct.map(|distinct| self.keys(distinct));
-        let union = self.keys(self.distinct[0] + self.distinct[1] - self.common);
-        [union - second, union - first, first + second - union].map(|keys| keys.max(0.0))
-    }
-
-    fn keys(&self, distinct: u64) -> f64 {
-        sizing::distinct_keys(distinct, self.possible)
+        let [first, second] = self.distinct;
+        let across = |distinct| sizing::distinct_keys(distinct, self.across);
+        let common = across(first) + across(second) - across(first + second - self.common);
+        let [first, second] =
+            [0, 1].map(|i| sizing::distinct_keys(self.distinct[i], self.possible[i]));
+        [first - common, second - common, common].map(|keys| keys.max(0.0))
     }
 
     /// With so many pairs of keys by whose chance to share an entry the value is off.
     fn estimate(&self, value: f64, pairs: f64) -> Estimate {
-        let variance = pairs.max(0.0) / self.possible;
+        let variance = pairs.max(0.0) / self.across;
         // To a millionth of a key.
         Estimate { value, standard_error: sizing::square_root(variance * 1e12) / 1e6 }
     }
@@ -199,11 +201,16 @@ impl<S: Store> CuckooFilter<S> {
         };
         let [first, second] = &surpluses;
         let lengths = [&first.lengths, &second.lengths];
+        let possible = |pair| match &addresses {
+            None => self.possible_entries(),
+            Some(addresses) => 1.0 / chance(addresses, pair),
+        };
         Ok(Comparison {
             distinct: [first.distinct, second.distinct],
             common: first.common,
             surplus: [first.surplus, second.surplus],
-            possible: addresses.map_or(self.possible_entries(), |it| 1.0 / chance(&it, lengths)),
+            possible: lengths.map(|own| possible([own, own])),
+            across: possible(lengths),
         })
     }
 
