@@ -60,6 +60,9 @@ pub use values::Values;
 /// share two buckets, so there is room for 8 of them and no more: the next one is [`Full`](crate::Full), and nothing has changed. There are no
 /// counters as in a [`CuckooFilter`](crate::CuckooFilter).
 ///
+/// In a large maplet some keys share both buckets, and the room for 8. Where every key has two values, build for a tenth more: none of 9 million entries was refused then, one in 28 in a maplet built for as many as there
+/// were. Where every key has three, one entry in nine was refused, and with room for half as many again one in 16,000: keep those elsewhere, as the log store does.
+///
 /// # What it does not do
 /// It does not hold the keys. **Remove and replace only what was inserted**: the pair of an absent key may be that of another key with the same fingerprint and the same
 /// value, which is rarer than a false positive of a filter by the number of values in use.

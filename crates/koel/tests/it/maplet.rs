@@ -110,6 +110,25 @@ fn a_key_has_room_for_eight_values_and_the_ninth_is_refused() {
     }
 }
 
+/// What the page of `Maplet` says of them, on both sides.
+#[test]
+fn several_values_of_every_key_need_more_room() {
+    let refused = |values: u64, room: u64| {
+        let mut maplet = Maplet::builder(room, 0.004, 5).build().unwrap();
+        let insert = |value| {
+            keys::hashes(1, 300_000 / values).map(move |hash| (hash, value)).collect::<Vec<_>>()
+        };
+        let all = (0..values).flat_map(insert);
+        all.filter(|&(hash, value)| maplet.insert_hash(hash, value).is_err()).count()
+    };
+    assert_eq!(refused(1, 300_000), 0);
+    assert_eq!(refused(2, 330_000), 0);
+    assert!((300_000 / 33..300_000 / 24).contains(&refused(2, 300_000)));
+    assert!((300_000 / 10..300_000 / 8).contains(&refused(3, 300_000)));
+    // 19 on average.
+    assert!((4..45).contains(&refused(3, 450_000)));
+}
+
 #[test]
 fn values_beyond_the_width_are_in_no_maplet() {
     for mut maplet in of_each_form(100) {
