@@ -22,7 +22,7 @@ pub use iter::{Drain, IntoIter, Iter, IterMut};
 
 /// A map from keys to values in which every lookup reads two buckets, at any load, however unlucky the key: a cuckoo hash table.
 ///
-/// The methods are those of std's `HashMap`. A map made for n keys has room for n, without rounding to a power of two; it doubles when
+/// The methods are those of std's `HashMap`, but for `try_reserve`, `shrink_to`, `extract_if`, `get_disjoint_mut` and `insert_entry`. A map made for n keys has room for n, without rounding to a power of two; it doubles when
 /// an entry finds no room.
 ///
 /// ```
@@ -178,6 +178,18 @@ impl<K, V, S, const HASHES: usize, const SLOTS: usize> CuckooMap<K, V, S, HASHES
     /// The values, to be changed.
     pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut V> + FusedIterator {
         self.iter_mut().map(|(_, value)| value)
+    }
+
+    /// The keys, and the end of the map.
+    #[must_use]
+    pub fn into_keys(self) -> impl ExactSizeIterator<Item = K> + FusedIterator {
+        self.into_iter().map(|(key, _)| key)
+    }
+
+    /// The values, and the end of the map.
+    #[must_use]
+    pub fn into_values(self) -> impl ExactSizeIterator<Item = V> + FusedIterator {
+        self.into_iter().map(|(_, value)| value)
     }
 
     /// Empties the map and gives its entries. The memory is kept.

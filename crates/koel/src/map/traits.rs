@@ -82,6 +82,19 @@ where
     }
 }
 
+/// Copies of the entries, as by value.
+impl<'a, K, V, S, const HASHES: usize, const SLOTS: usize> Extend<(&'a K, &'a V)>
+    for CuckooMap<K, V, S, HASHES, SLOTS>
+where
+    K: Eq + Hash + Copy,
+    V: Copy,
+    S: BuildHasher,
+{
+    fn extend<I: IntoIterator<Item = (&'a K, &'a V)>>(&mut self, entries: I) {
+        self.extend(entries.into_iter().map(|(&key, &value)| (key, value)));
+    }
+}
+
 impl<K, V, S, const HASHES: usize, const SLOTS: usize> FromIterator<(K, V)>
     for CuckooMap<K, V, S, HASHES, SLOTS>
 where

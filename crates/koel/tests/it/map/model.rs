@@ -177,7 +177,16 @@ impl<const HASHES: usize, const SLOTS: usize> Pair<HASHES, SLOTS> {
             Op::Clone => {
                 let copy = map.clone();
                 assert_eq!(*map, copy);
-                *map = copy;
+                let sorted = |mut all: Vec<u64>| {
+                    all.sort_unstable();
+                    all
+                };
+                let keys = sorted(copy.clone().into_keys().collect());
+                assert_eq!(keys, sorted(model.keys().copied().collect()));
+                let values = sorted(copy.clone().into_values().collect());
+                assert_eq!(values, sorted(model.values().copied().collect()));
+                *map = CuckooMap::with_hasher(*map.hasher());
+                map.extend(&copy);
             }
             Op::Rebuild => {
                 let hashing = *map.hasher();
