@@ -57,7 +57,7 @@ fn fill<const HASHES: usize, const SLOTS: usize>(slots: usize, seed: u64) -> Fil
         CuckooMap::<u64, (), _, HASHES, SLOTS>::with_capacity_and_hasher(capacity, hasher.clone())
     };
     // A map asked for so many keys has a few slots more.
-    let mut map = empty(slots * slots / empty(slots).slots().max(1));
+    let mut map = empty((slots * slots / empty(slots).slots().max(1)).max(1));
     let slots = map.slots();
     let mut keys = hashes(seed, u64::MAX);
     while map.slots() == slots && map.overflow_len() == 0 {

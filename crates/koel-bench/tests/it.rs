@@ -101,6 +101,7 @@ fn thresholds_prints_an_object_for_each_shape_near_what_theory_gives() {
         let slots = line["keys"].as_f64().unwrap() / load;
         assert!((19_990.0..20_010.0).contains(&slots), "{line}");
     }
+    assert!(!printed(&["thresholds", "--keys", "1", "--reps", "1"]).contains("NaN"));
     let text = printed(&["thresholds", "--keys", "1e3", "--reps", "1"]);
     assert!(
         text.lines().any(|line| line.starts_with("2 x 4") && line.contains("0.9804")),
