@@ -273,3 +273,19 @@ fn a_large_value_that_is_damaged_is_told_of_as_any_other_record() {
     assert!(ran.err.starts_with("koel: db: 0000000000000001.log is damaged"), "{}", ran.err);
     assert_eq!(ran.err.matches("; ").count(), 1, "{}", ran.err);
 }
+
+/// A name with an end of line in it was two files to a reader of lines, and one with an escape spoke to the terminal.
+#[test]
+fn a_name_is_listed_in_one_line() {
+    let shell = Shell::new();
+    shell.write("file", "bytes");
+    let mut import = shell.command();
+    import.args(["store", "import", "--db", "db", "--name", "two\nlines\u{1b}[2J", "file"]);
+    assert!(import.output().unwrap().status.success());
+    let listed = shell.ok("store ls --db db").text().to_owned();
+    assert!(
+        listed.ends_with("  two\\nlines\\u{1b}[2J\n") && listed.lines().count() == 1,
+        "{listed}"
+    );
+    assert_eq!(shell.ok("store ls --json --db db").json()["name"], "two\nlines\u{1b}[2J");
+}

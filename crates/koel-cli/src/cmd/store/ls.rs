@@ -10,7 +10,8 @@ use crate::quantity::grouped;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each line is the length in bytes and the name; with --json it is one object with the hash too.
+Each line is the length in bytes and the name, control characters in it as \\n or \\u{1b}; with --json it is
+one object with the name as it is, and the hash too.
 
 Examples:
   koel store ls --db backups
@@ -39,12 +40,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             });
             object.to_string()
         } else {
-            format!("{:>17}  {}", grouped(entry.length), entry.name)
+            format!("{:>17}  {}", grouped(entry.length), in_one_line(&entry.name))
         };
         out.line(line.as_bytes(), b'\n')?;
     }
     out.finish()?;
     Ok(Outcome::Done)
+}
+
+/// A name that neither ends the line nor speaks to the terminal.
+fn in_one_line(name: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    name.chars().map(escaped).collect()
 }
 
 fn hexadecimal(hash: &[u8; 32]) -> String {
