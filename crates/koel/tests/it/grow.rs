@@ -1,8 +1,10 @@
 //! Filters that grow: no key is ever lost, the error rate and the load are kept on the way, and what is taken out is gone.
 
+mod merge;
+
 use std::collections::BTreeMap;
 
-use koel::{BuildError, Builder, CuckooFilter, Merge, MergeError, Prefer};
+use koel::{BuildError, Builder, CuckooFilter, Merge, Prefer};
 use testkit::keys::{self, splitmix64};
 
 /// The ways to ask for a filter that grows from a thousand keys to `last`, at this rate.
@@ -280,24 +282,6 @@ fn any_number_of_keys_of_a_filter_that_is_let_grow_may_have_counters_and_one_too
 }
 
 #[test]
-fn what_has_grown_merges_into_a_filter_that_may_grow_and_into_no_other() {
-    let fixed = CuckooFilter::builder(1000, 0.001).build().unwrap();
-    let mut grown = fixed.clone();
-    grown.make_growable().unwrap();
-    insert(&mut grown, keys::hashes(1, 3000));
-    for counts in [Merge::Sum, Merge::Max] {
-        let mut union = fixed.clone();
-        let refused = Err(MergeError::Incompatible { field: "growth" });
-        assert_eq!(union.merge(&grown, counts), refused);
-        assert!(union.to_bytes() == fixed.to_bytes());
-        union.make_growable().unwrap();
-        union.merge(&grown, counts).unwrap();
-        assert_eq!(union.len(), 3000);
-        assert!(keys::hashes(1, 3000).all(|hash| union.contains_hash(hash)));
-    }
-}
-
-#[test]
 fn room_is_made_at_once_and_given_back() {
     for builder in builders(100_000, 0.001) {
         let mut filter = builder.build().unwrap();
@@ -463,147 +447,6 @@ fn one_after_the_other_and_many_at_once_make_the_same_bytes() {
         assert!(hashes.iter().all(|&hash| one.remove_hash(hash)) && removed.iter().all(|&it| it));
         assert!(one.to_bytes() == many.to_bytes());
     }
-}
-
-#[test]
-fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
-    for rate in [0.05, 0.001] {
-        for builder in builders(90_000, rate) {
-            let shard = |range: std::ops::Range<usize>| {
-                let mut filter = builder.build().unwrap();
-                insert(&mut filter, keys::hashes(5, 90_000).skip(range.start).take(range.len()));
-                filter
-            };
-            // Of very different sizes: one has not grown at all.
-            let shards = [shard(0..300), shard(300..20_000), shard(15_000..90_000)];
-            for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
-                let mut union = shards[order[0]].clone();
-                union.merge(&shards[order[1]], Merge::Sum).unwrap();
-                union.merge(&shards[order[2]], Merge::Sum).unwrap();
-                assert_eq!(union.len(), 95_000);
-                assert!(keys::hashes(5, 90_000).all(|hash| union.contains_hash(hash)));
-                let (wrong, error) = measured_rate(&union);
-                // Nobody can tell more of the keys than each filter does: their rates add up.
-                let sum: f64 = shards.iter().map(CuckooFilter::false_positive_rate).sum();
-                assert!(wrong - error <= 1.05 * sum, "{union:?}: {wrong} of {sum}");
-                assert!(CuckooFilter::from_bytes(&union.to_bytes()).as_ref() == Ok(&union));
-                // Its keys; the 5000 common ones may have entries of two lengths, and some entries are in two halves.
-                let off = union.distinct_estimate() / 90_000.0 - 1.0;
-                assert!(off.abs() < 0.07 + 2.0 * rate, "{union:?}: {}", union.distinct_estimate());
-                for (i, hash) in keys::hashes(5, 90_000).enumerate() {
-                    let copies = if (15_000..20_000).contains(&i) { 2 } else { 1 };
-                    assert!(union.count_hash(hash) >= copies, "{union:?}");
-                    assert!((0..copies).all(|_| union.remove_hash(hash)), "{union:?}");
-                }
-                assert!(union.is_empty());
-            }
-            let mut most = shards[1].clone();
-            most.merge(&shards[2], Merge::Max).unwrap();
-            assert!(keys::hashes(5, 90_000).skip(300).all(|hash| most.contains_hash(hash)));
-            // The common ones are there once, but for those that chance takes for another, and for entries in two halves, which count twice.
-            let off = 1.0 - most.len() as f64 / 89_700.0;
-            assert!(off.abs() < 0.01 + 1.5 * rate, "{most:?}");
-        }
-    }
-}
-
-/// A key that came again after growth has an entry that knows more of it than the first one does: the first one was taken for both.
-#[test]
-fn the_larger_count_is_no_smaller_than_either() {
-    for rate in [0.05, 0.001] {
-        for builder in builders(40_000, rate) {
-            let filled = |parts: [std::ops::Range<usize>; 3]| {
-                let mut filter = builder.build().unwrap();
-                for part in parts {
-                    insert(&mut filter, keys::hashes(5, 60_000).skip(part.start).take(part.len()));
-                }
-                filter
-            };
-            let empty = builder.build().unwrap();
-            let ours = filled([20_000..25_000, 0..30_000, 20_000..25_000]);
-            let theirs = filled([0..2000, 2000..40_000, 0..2000]);
-            for (ours, theirs) in [(&empty, &theirs), (&ours, &empty), (&ours, &theirs)] {
-                let mut most = ours.clone();
-                most.merge(theirs, Merge::Max).unwrap();
-                let short = keys::hashes(5, 40_000).filter(|&hash| {
-                    most.count_hash(hash) < ours.count_hash(hash).max(theirs.count_hash(hash))
-                });
-                assert_eq!(short.count(), 0, "{most:?} of {ours:?} and {theirs:?}");
-            }
-            let mut most = empty.clone();
-            most.merge(&theirs, Merge::Max).unwrap();
-            assert_eq!(most.len(), theirs.len());
-            for hash in keys::hashes(5, 2000).chain(keys::hashes(5, 40_000)) {
-                assert!(most.remove_hash(hash), "{most:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn what_grown_filters_have_in_common_is_within_its_error() {
-    for rate in [0.02, 0.001] {
-        for builder in builders(90_000, rate) {
-            let filled = |range: std::ops::Range<usize>| {
-                let mut filter = builder.build().unwrap();
-                insert(&mut filter, keys::hashes(5, 90_000).skip(range.start).take(range.len()));
-                filter
-            };
-            let (one, other) = (filled(0..40_000), filled(30_000..90_000));
-            let found = one.compare(&other).unwrap();
-            let (common, jaccard) = (found.common(), found.jaccard());
-            // Entries that are in two halves count twice: up to three percent of a filter.
-            let slack = |value: f64, error: f64| 5.0 * error + 0.03 * value;
-            assert!(
-                (common.value - 10_000.0).abs() < slack(10_000.0, common.standard_error),
-                "{common:.0} {one:?}"
-            );
-            assert!(
-                (jaccard.value - 1.0 / 9.0).abs() < slack(1.0 / 9.0, jaccard.standard_error),
-                "{jaccard:.4}"
-            );
-            let same = one.compare(&one).unwrap();
-            assert!(same.jaccard().value > 0.999 && same.surplus_first() == 0);
-        }
-    }
-}
-
-/// Found by fuzzing: splitting a void entry gave its huge count to both halves, and the sum of all counts was one too many for 64 bits.
-#[test]
-fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
-    let mut filter = CuckooFilter::builder(2000, 0.05).grow_from(1000).build().unwrap();
-    insert(
-        &mut filter,
-        keys::hashes(1, 400).chain((0..80).map(|i| splitmix64((1 << 50) | (i % 8)))),
-    );
-    assert!(filter.distinct_counters() >= 8);
-    let mut bytes = filter.to_bytes();
-    let end = bytes.len();
-    for count in (0..8).map(|i| end - 16 * i - 8) {
-        testkit::image::set(&mut bytes, count, u64::MAX / 2);
-    }
-    testkit::image::reseal(&mut bytes);
-    let mut filter = CuckooFilter::from_bytes(&bytes).unwrap();
-    insert(&mut filter, keys::hashes(2, 20_000));
-    filter.verify().unwrap();
-    assert_eq!(testkit::audit::audit(&filter.to_bytes()), Ok(()));
-}
-
-/// Found by fuzzing: the lengths were added before what both have in common was taken off.
-#[test]
-fn the_larger_of_counts_beyond_63_bits_is_not_their_sum() {
-    let mut filter = CuckooFilter::builder(2000, 0.05).grow_from(1000).build().unwrap();
-    insert(&mut filter, (0..6).map(|_| splitmix64(3)));
-    let mut bytes = filter.to_bytes();
-    let end = bytes.len();
-    testkit::image::set(&mut bytes, 80, (1 << 63) + 2);
-    testkit::image::set(&mut bytes, end - 8, 1 << 63);
-    testkit::image::reseal(&mut bytes);
-    let mut filter = CuckooFilter::from_bytes(&bytes).unwrap();
-    let twin = filter.clone();
-    filter.merge(&twin, Merge::Max).unwrap();
-    assert_eq!(filter, twin);
-    assert!(filter.merge(&twin, Merge::Sum).is_err() && filter == twin);
 }
 
 /// Found by fuzzing: a counter in the two halves of a void entry was one more than the limit allows, and the file was refused.
