@@ -23,8 +23,12 @@ fn host(line: &[u8]) -> Option<Host> {
     let line = std::str::from_utf8(line).ok()?.trim();
     let parsed =
         if has_scheme(line) { Url::parse(line) } else { Url::parse(&format!("http://{line}")) };
-    // Once more, because that of a scheme which no browser knows is as it was written.
-    Host::parse(parsed.ok()?.host_str()?).ok()
+    let url = parsed.ok()?;
+    if url.is_special() {
+        return url.host().map(|host| host.to_owned());
+    }
+    // That of a scheme which no browser knows is as it was written.
+    Host::parse(url.host_str()?).ok()
 }
 
 /// Whether `://` stands behind a scheme; an address in the query has one too, and a path or a user before it.
