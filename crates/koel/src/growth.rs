@@ -12,6 +12,7 @@
 //! Shared by filters and maplets: what is counted beside the slots is theirs.
 
 use alloc::vec::Vec;
+use core::iter;
 
 use crate::buffer::{self, Buffer};
 use crate::counters::Counters;
@@ -193,6 +194,17 @@ pub(crate) fn marked_layout(layout: Layout) -> Option<Layout> {
     let widths = sizing::widths(layout.codec());
     let width = widths.iter().copied().find(|&width| width >= bits)?;
     Layout::new(layout.codec(), width, layout.value_bits()).map(Layout::with_marks)
+}
+
+/// What `move_to` makes of the smallest empty table that takes all entries: tables for ever more of them are tried, the first one for `entries`, as long as `empty` has one. The halves of
+/// void entries, which growth has spread over many buckets, are all in two of a table that is too small.
+pub(crate) fn moved_to_fewer<E, T>(
+    entries: u64,
+    empty: impl Fn(u64) -> Option<E>,
+    move_to: impl FnMut(E) -> Option<T>,
+) -> Option<T> {
+    let rooms = iter::successors(Some(entries), |room| room.checked_mul(2));
+    rooms.map_while(empty).find_map(move_to)
 }
 
 /// Hands the counter of a void entry that is split, if it has one, to its two halves, each with the full count.

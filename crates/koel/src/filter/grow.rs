@@ -58,14 +58,11 @@ impl CuckooFilter {
     /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
     /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
-        let mut room = self.entries;
-        while let Some(empty) = self.smaller(room) {
-            if let Some(smaller) = self.moved_to(empty) {
-                *self = smaller;
-                return;
-            }
-            // The halves of void entries, which growth has spread over many buckets, are all in two of a table that is too small.
-            room = room.saturating_mul(2);
+        let empty = |room| self.smaller(room);
+        if let Some(smaller) =
+            growth::moved_to_fewer(self.entries, empty, |empty| self.moved_to(empty))
+        {
+            *self = smaller;
         }
     }
 

@@ -13,7 +13,7 @@ use crate::blocks::{copies_of, each_hash, hashes_of};
 use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::Full;
-use crate::growth::leave_to_both;
+use crate::growth::{self, leave_to_both};
 use crate::table::{EntryTest, Match, Prefix, Site, Stretch, Table};
 use crate::{Key, Maplet, Merge};
 
@@ -97,14 +97,10 @@ impl CountingFilter {
     /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
     /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
-        let mut room = self.maplet.entries;
-        while let Some(empty) = self.maplet.smaller(room) {
-            if let Some(smaller) = self.moved_to(empty) {
-                *self = smaller;
-                return;
-            }
-            // As in a maplet.
-            room = room.saturating_mul(2);
+        let (entries, empty) = (self.maplet.entries, |room| self.maplet.smaller(room));
+        if let Some(smaller) = growth::moved_to_fewer(entries, empty, |empty| self.moved_to(empty))
+        {
+            *self = smaller;
         }
     }
 
