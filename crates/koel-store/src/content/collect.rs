@@ -41,41 +41,42 @@ impl Archive {
     ///
     /// # Errors
     /// [`ArchiveError::Broken`] where a list is missing or damaged (nothing is dropped then: what it names is not known), and those of the
-    /// store. Where another record is damaged, what lies behind it is not dropped, and the store is compacted as far as it can be.
+    /// store. Where another record is damaged, all the rest is dropped and compacted as far as it can be.
     pub fn collect(&self, mut progress: impl FnMut(Collecting)) -> Result<Collected, ArchiveError> {
         let _no_import = self.chunks_in_use.write();
         let named = self.named()?;
-        let dropped = match self.drop_others(&named, &mut progress) {
-            // What lies behind it stays, and the room of all else comes back first.
-            Err(damage @ ArchiveError::Store(Error::Damaged { .. })) => Err(damage),
-            dropped => Ok(dropped?),
-        };
+        let (dropped, damage) = self.drop_others(&named, &mut progress)?;
         self.store.sync()?;
         let compacted = self.store.compact_and_tell(|bytes| progress(Collecting::Copied(bytes)))?;
-        Ok(Collected { dropped: dropped?, compacted })
+        damage.map_or(Ok(Collected { dropped, compacted }), |damage| Err(damage.into()))
     }
 
-    /// Drops every chunk and list that is not among `named`: how many.
+    /// Drops every chunk and list that is not among `named`: how many, and the first damage among all records.
     fn drop_others(
         &self,
         named: &CuckooFilter,
         progress: &mut impl FnMut(Collecting),
-    ) -> Result<u64, ArchiveError> {
-        let mut dropped = 0;
+    ) -> Result<(u64, Option<Error>), Error> {
+        let (mut dropped, mut damage) = (0, None);
         // It keeps every segment of its moment, removed or not, so it ends here.
         let mut keys = self.store.keys();
         while let Some(key) = keys.next() {
-            let key = key?;
             let (read, all) = keys.progress();
             progress(Collecting::Looking { read, all });
-            let garbage = manifest::content_of(&key)
-                .is_some_and(|hash| !named.contains_hash(beginning(hash)));
-            if garbage {
-                self.store.delete(&key, Durability::None)?;
-                dropped += 1;
+            match key.and_then(|key| self.drop_unless(named, &key)) {
+                Ok(gone) => dropped += u64::from(gone),
+                Err(error @ Error::Damaged { .. }) => damage = damage.or(Some(error)),
+                Err(error) => return Err(error),
             }
         }
-        Ok(dropped)
+        Ok((dropped, damage))
+    }
+
+    /// Drops the record of a key, if it is a chunk or a list that is not among `named`: whether it was.
+    fn drop_unless(&self, named: &CuckooFilter, key: &[u8]) -> Result<bool, Error> {
+        let is_garbage =
+            manifest::content_of(key).is_some_and(|hash| !named.contains_hash(beginning(hash)));
+        Ok(is_garbage && self.store.delete(key, Durability::None)?)
     }
 
     /// The chunks and lists of all files.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::read::value_of;
 use super::store::Store;
 use super::view::View;
 use crate::Error;
-use crate::kernel::record::{self, Kind};
 use crate::kernel::scan::{Found, Scan};
 use crate::kernel::segment::Segment;
 
@@ -32,10 +32,10 @@ impl<'a> Iter<'a> {
     /// The next live record, as `take` wants it.
     fn step<T>(
         &mut self,
-        take: impl Fn(&Segment, &Found<'_>) -> Result<T, Error>,
+        take: impl Fn(&Arc<Segment>, &Found<'_>) -> Result<T, Error>,
     ) -> Option<Result<T, Error>> {
         let next = self.advance(take);
-        if next.is_err() {
+        if !matches!(next, Ok(_) | Err(Error::Damaged { .. })) {
             self.current = None;
             self.begun = self.view.segments.len();
         }
@@ -44,7 +44,7 @@ impl<'a> Iter<'a> {
 
     fn advance<T>(
         &mut self,
-        take: impl Fn(&Segment, &Found<'_>) -> Result<T, Error>,
+        take: impl Fn(&Arc<Segment>, &Found<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         loop {
             let Some((segment, scan)) = &mut self.current else {
@@ -55,38 +55,29 @@ impl<'a> Iter<'a> {
                 self.current = Some((segment.clone(), Scan::new(segment.clone(), *end)));
                 continue;
             };
-            let Some(found) = scan.next()? else {
-                self.passed += scan.offset();
-                self.current = None;
-                continue;
-            };
-            if self.view.is_live(segment, &found) {
-                return take(segment, &found).map(Some);
+            match scan.next() {
+                Ok(Some(found)) if self.view.is_live(segment, &found) => {
+                    return take(segment, &found).map(Some);
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    self.passed += scan.offset();
+                    self.current = None;
+                }
+                Err(error @ Error::Damaged { .. }) => {
+                    scan.resume()?;
+                    return Err(error);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
 }
 
-/// The value of a record, large or not.
-fn value_of(segment: &Segment, found: &Found<'_>) -> Result<Vec<u8>, Error> {
-    let Found { offset, head, .. } = *found;
-    if head.kind == Kind::Value {
-        return Ok(found.value().to_vec());
-    }
-    let mut value = Vec::with_capacity(record::usize_of(head.value_len));
-    let (mut at, mut buffer) = (offset + head.body(), Vec::new());
-    for block in record::block_sizes(&head) {
-        segment.block(at, block, &mut buffer)?;
-        value.extend_from_slice(&buffer[..block.content]);
-        at += block.stored as u64;
-    }
-    Ok(value)
-}
-
 impl Iterator for Iter<'_> {
     type Item = Result<(Vec<u8>, Vec<u8>), Error>;
 
-    /// After an error there is nothing more.
+    /// Damage is an item, and what lies behind it comes next; after another error there is nothing more.
     fn next(&mut self) -> Option<Self::Item> {
         self.step(|segment, found| Ok((found.key().to_vec(), value_of(segment, found)?)))
     }
@@ -111,7 +102,7 @@ impl<'a> Keys<'a> {
 impl Iterator for Keys<'_> {
     type Item = Result<Vec<u8>, Error>;
 
-    /// After an error there is nothing more.
+    /// As that of [`Iter`].
     fn next(&mut self) -> Option<Self::Item> {
         self.0.step(|_, found| Ok(found.key().to_vec()))
     }

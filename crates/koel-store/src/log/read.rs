@@ -10,7 +10,8 @@ use super::index::Candidates;
 use super::store::Store;
 use super::value::ValueReader;
 use crate::Error;
-use crate::kernel::record::{self, Head, Kind};
+use crate::kernel::record::{self, Kind};
+use crate::kernel::scan::Found;
 use crate::kernel::segment::Segment;
 
 /// A thread keeps a buffer of at most so many bytes from one read to the next.
@@ -29,34 +30,25 @@ pub(super) struct Located {
 }
 
 /// A record of the key that was asked for.
-pub(super) struct Hit<'a> {
-    pub(super) segment: &'a Arc<Segment>,
-    pub(super) location: u64,
-    pub(super) offset: u64,
-    pub(super) head: Head,
-    pub(super) body: &'a [u8],
+struct Hit<'a> {
+    segment: &'a Arc<Segment>,
+    location: u64,
+    found: Found<'a>,
 }
 
 impl Store {
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.find(key, self.hash(key), |hit| {
-            if hit.head.kind == Kind::Value {
-                return Ok(hit.value().to_vec());
-            }
-            let mut value = Vec::new();
-            ValueReader::new(&hit).read_to(&mut value)?;
-            Ok(value)
-        })
+        self.find(key, self.hash(key), |hit| value_of(hit.segment, &hit.found))
     }
 
     pub(super) fn reader(&self, key: &[u8]) -> Result<Option<ValueReader>, Error> {
-        self.find(key, self.hash(key), |hit| Ok(ValueReader::new(&hit)))
+        self.find(key, self.hash(key), |hit| Ok(ValueReader::new(hit.segment, &hit.found)))
     }
 
     /// Where the live record of a key is.
     pub(super) fn locate(&self, key: &[u8], hash: u64) -> Result<Option<Located>, Error> {
         self.find(key, hash, |hit| {
-            let (segment, size) = (hit.segment.clone(), hit.head.size());
+            let (segment, size) = (hit.segment.clone(), hit.found.head.size());
             Ok(Located { segment, location: hit.location, size })
         })
     }
@@ -122,7 +114,8 @@ fn compare<R>(
         let has_value = matches!(head.kind, Kind::Value | Kind::Large);
         let found = if has_value && head.key(buffer) == key {
             let body = &buffer[..record::usize_of(head.body())];
-            Some(take(Hit { segment, location, offset, head, body })?)
+            let found = Found { offset, head, body };
+            Some(take(Hit { segment, location, found })?)
         } else {
             None
         };
@@ -133,9 +126,12 @@ fn compare<R>(
     })
 }
 
-impl Hit<'_> {
-    /// The value; nothing of a large one.
-    pub(super) fn value(&self) -> &[u8] {
-        self.head.value(self.body)
+/// The value of a record, large or not.
+pub(super) fn value_of(segment: &Arc<Segment>, found: &Found<'_>) -> Result<Vec<u8>, Error> {
+    if found.head.kind == Kind::Value {
+        return Ok(found.value().to_vec());
     }
+    let mut value = Vec::new();
+    ValueReader::new(segment, found).read_to(&mut value)?;
+    Ok(value)
 }

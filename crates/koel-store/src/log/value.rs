@@ -3,9 +3,9 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::read::Hit;
 use crate::Error;
 use crate::kernel::record::{self, Kind};
+use crate::kernel::scan::Found;
 use crate::kernel::segment::Segment;
 
 /// Reads a value, in at most 64 KiB of memory. The value is that of the moment when it was asked for, whatever is written meanwhile.
@@ -26,14 +26,14 @@ pub struct ValueReader {
 }
 
 impl ValueReader {
-    pub(super) fn new(hit: &Hit<'_>) -> Self {
-        let len = record::usize_of(hit.head.value_len);
-        let block = hit.value().to_vec();
+    pub(super) fn new(segment: &Arc<Segment>, found: &Found<'_>) -> Self {
+        let Found { offset, head, .. } = *found;
+        let block = found.value().to_vec();
         Self {
-            segment: hit.segment.clone(),
-            offset: hit.offset + hit.head.body(),
-            len: hit.head.value_len,
-            left: if hit.head.kind == Kind::Large { len } else { 0 },
+            segment: segment.clone(),
+            offset: offset + head.body(),
+            len: head.value_len,
+            left: if head.kind == Kind::Large { record::usize_of(head.value_len) } else { 0 },
             from: 0,
             to: block.len(),
             block,
