@@ -95,6 +95,15 @@ fn is_of_open_files(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 
+/// How a damaged file is replaced.
+fn from_a_copy(file: &str) -> &'static str {
+    if file == manifest::NAME {
+        "restore it together with all other files of the same copy"
+    } else {
+        "restore the file from a copy"
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -109,17 +118,14 @@ impl fmt::Display for Error {
             Self::Locked => f.write_str(
                 "the store is open elsewhere; close it there, one process at a time may have it open",
             ),
-            Self::Damaged { file, offset, what } if file == manifest::NAME => write!(
-                f,
-                "{file} is damaged at byte {offset}: {what}; restore it together with all other files of the same copy, and look at \
-                 the disk"
-            ),
             Self::Damaged { file, offset, what } => write!(
                 f,
-                "{file} is damaged at byte {offset}: {what}; restore the file from a copy, and look at the disk"
+                "{file} is damaged at byte {offset}: {what}; {}, or salvage what can be read, and look at the disk",
+                from_a_copy(file)
             ),
             Self::NoManifest => f.write_str(
-                "the folder has segments of a store but no MANIFEST; restore it together with all other files of the same copy",
+                "the folder has segments of a store but no MANIFEST; restore it together with all other files of the same copy, or \
+                 salvage what can be read",
             ),
             Self::OldManifest { file } => write!(
                 f,

@@ -20,6 +20,6 @@ pub use error::Error;
 pub use kernel::disk::DiskFolder;
 pub use kernel::files;
 pub use log::{
-    Batch, Compacted, Damage, Durability, Iter, Keys, LogStore, Opened, Options, Stats, Torn,
-    ValueReader, Verified,
+    Batch, Compacted, Damage, Durability, Iter, Keys, LogStore, Opened, Options, Salvaged, Stats,
+    Torn, ValueReader, Verified,
 };

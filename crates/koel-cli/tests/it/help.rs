@@ -50,9 +50,10 @@ fn the_manual_has_a_page_for_each_verb() {
 fn the_verbs_of_stores_have_help_and_pages_too() {
     let shell = Shell::new();
     shell.ok("man -o pages");
-    for verb in
-        ["import", "export", "ls", "rm", "get", "put", "del", "gc", "verify", "stats", "tour"]
-    {
+    for verb in [
+        "import", "export", "ls", "rm", "get", "put", "del", "gc", "verify", "salvage", "stats",
+        "tour",
+    ] {
         let help = shell.ok(&format!("store {verb} --help"));
         assert!(help.text().contains("Examples:"), "{verb}");
         assert_eq!(help.text().lines().find(|line| line.chars().count() > 120), None, "{verb}");

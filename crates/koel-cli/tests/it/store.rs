@@ -136,6 +136,41 @@ fn a_flipped_bit_is_reported_and_no_wrong_file_is_written() {
 }
 
 #[test]
+fn what_is_left_of_a_damaged_store_is_salvaged() {
+    let shell = Shell::new();
+    for name in ["one", "two"] {
+        shell.write(name, noise(name.len() as u64 + u64::from(name.as_bytes()[0]), 300_000));
+    }
+    shell.ok("store import one two --db db");
+    shell.ok("store put key value --db db");
+    let whole = shell.ok("store salvage --db db --to copy --json").json();
+    assert_eq!((&whole["damages"], &whole["sound_files"]), (&serde_json::json!([]), &2.into()));
+    let log = fs::read_dir(shell.path("db"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "log"))
+        .unwrap();
+    let mut bytes = fs::read(&log).unwrap();
+    // In a chunk of the first file.
+    bytes[100_000] ^= 4;
+    fs::write(&log, bytes).unwrap();
+    let ran = shell.run("store salvage --db db --to known --json");
+    assert_eq!((ran.code, &ran.json()["lost_keys"]), (1, &1.into()), "{}", ran.text());
+    fs::remove_file(shell.path("db/MANIFEST")).unwrap();
+    assert_eq!(shell.run("store get key --db db").code, 2);
+    let ran = shell.run("store salvage --db db --to new");
+    assert_eq!((ran.code, ran.text().matches("BROKEN").count()), (1, 3), "{}", ran.text());
+    assert_eq!(shell.ok("store get key --db new").text(), "value");
+    shell.ok("store export two --db new -o out");
+    assert!(shell.read("out") == shell.read("two"));
+    for words in ["--db db --to new", "--db db --to db", "--db nowhere --to fresh"] {
+        let ran = shell.run(&format!("store salvage {words}"));
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+    }
+    assert!(!shell.path("fresh").exists());
+}
+
+#[test]
 fn wrong_use_is_told_in_one_line() {
     let shell = Shell::new();
     shell.ok("store put a b --db db");

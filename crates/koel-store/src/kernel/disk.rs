@@ -15,6 +15,8 @@ const LOCK: &str = "LOCK";
 #[derive(Clone, Debug)]
 pub struct DiskFolder {
     path: PathBuf,
+    /// Files are opened for reading alone.
+    only_read: bool,
 }
 
 impl DiskFolder {
@@ -26,7 +28,13 @@ impl DiskFolder {
         if !path.join(manifest::NAME).exists() {
             create_folders(&std::path::absolute(path)?, sync_folder)?;
         }
-        Ok(Self { path: path.to_owned() })
+        Ok(Self { path: path.to_owned(), only_read: false })
+    }
+
+    /// The folder at `path`, of which nothing will be changed: on a disk that takes no writes, too.
+    #[must_use]
+    pub fn only_to_read(path: &Path) -> Self {
+        Self { path: path.to_owned(), only_read: true }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -65,7 +73,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 
 impl Folder for DiskFolder {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let file = fs::OpenOptions::new().read(true).write(true).open(self.at(name))?;
+        let file = fs::OpenOptions::new().read(true).write(!self.only_read).open(self.at(name))?;
         Ok(Arc::new(DiskFile(file)))
     }
 
@@ -97,7 +105,15 @@ impl Folder for DiskFolder {
 
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
         let path = self.at(LOCK);
-        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let file = if self.only_read {
+            match fs::File::open(path) {
+                // Who opens a store creates it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Box::new(())),
+                opened => opened?,
+            }
+        } else {
+            fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?
+        };
         file.try_lock()?;
         Ok(Box::new(file))
     }

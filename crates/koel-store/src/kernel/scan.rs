@@ -49,9 +49,9 @@ impl Scan {
         Self::from(segment, FIRST, end)
     }
 
-    /// The records from `at`, where one starts, to `end`.
+    /// The records from `at`, where one starts, to `end`; none where that is in front of it.
     pub(crate) fn from(segment: Arc<Segment>, at: u64, end: u64) -> Self {
-        Self { segment, at, end, sequence: 0, buffer: Vec::new(), start: at }
+        Self { segment, at, end: end.max(at), sequence: 0, buffer: Vec::new(), start: at }
     }
 
     /// Where the next record starts.

@@ -127,6 +127,33 @@ impl Segment {
         }
     }
 
+    /// Opens a segment whatever its header says; `None` where there is no such file. Its records say whether they belong to it.
+    pub(crate) fn open_unseen(
+        folder: &dyn Folder,
+        salt: u64,
+        number: u64,
+    ) -> Result<Option<Self>, Error> {
+        let name = name_of(number);
+        match folder.open(&name) {
+            Ok(file) => {
+                let segment = Self::with_file(file, name, salt, number);
+                segment.set_end(segment.file_len()?);
+                Ok(Some(segment))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("open", &name)(error)),
+        }
+    }
+
+    /// The salt in the header of segment `number`, if that is sound.
+    pub(crate) fn salt_in(folder: &dyn Folder, number: u64) -> Result<Option<u64>, Error> {
+        let Some(segment) = Self::open_unseen(folder, 0, number)? else { return Ok(None) };
+        let mut bytes = [0; 40];
+        segment.read_up_to(&mut bytes, 0)?;
+        let salt = u64_at(&bytes, 16);
+        Ok((bytes == header(salt, number)).then_some(salt))
+    }
+
     fn with_file(file: Arc<dyn File>, name: String, salt: u64, number: u64) -> Self {
         let [end, dead, tombstones, cleaned, last, records, content] = [0; 7].map(AtomicU64::new);
         let (lost, damage) = (Mutex::default(), OnceLock::new());

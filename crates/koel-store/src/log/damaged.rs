@@ -65,8 +65,8 @@ impl Store {
         let mut told = lock(&self.told);
         let tells = |told: &Told| told.segment == segment.number && offset < told.covered;
         if !told.as_ref().is_some_and(tells) {
-            let Hint { notes, covered, .. } =
-                hint::read(&*self.folder, segment, self.segment_bytes)?;
+            let end = segment.place(segment.end());
+            let Hint { notes, covered, .. } = hint::read(&*self.folder, end, self.segment_bytes)?;
             *told = Some(Told { segment: segment.number, covered, notes });
         }
         let notes = &told.as_ref()?.notes;

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::kernel::access::{read_whole, u32_at, u64_at, write_all};
 use crate::kernel::files::Folder;
-use crate::kernel::record::{self, Head, Kind, SEQUENCES, UNIT};
+use crate::kernel::record::{self, Head, Kind, Place, SEQUENCES, UNIT};
 use crate::kernel::segment::{FIRST, Segment};
 
 const MAGIC: [u8; 8] = *b"koelhnt\n";
@@ -197,37 +197,37 @@ pub(super) fn remove(folder: &dyn Folder, number: u64) {
     drop(folder.remove(&name_of(number)));
 }
 
-/// Bytes of the longest hint of a segment: no record is shorter than a head.
-fn most(segment: &Segment) -> u64 {
-    (HEADER + 8) as u64 + segment.end() / record::HEAD as u64 * LONGEST_NOTE
+/// Bytes of the longest hint of a segment of so many bytes: no record is shorter than a head.
+fn most(end: u64) -> u64 {
+    (HEADER + 8) as u64 + end / record::HEAD as u64 * LONGEST_NOTE
 }
 
-/// The hint of a segment in which records begin in front of `behind`, if there is a sound one.
-pub(super) fn read(folder: &dyn Folder, segment: &Segment, behind: u64) -> Option<Hint> {
-    let file = folder.open(&name_of(segment.number)).ok()?;
-    let mut bytes = read_whole(&*file, most(segment)).ok()??;
+/// The hint of the segment that ends at `end`, in which records begin in front of `behind`, if there is a sound one.
+pub(super) fn read(folder: &dyn Folder, end: Place, behind: u64) -> Option<Hint> {
+    let file = folder.open(&name_of(end.segment)).ok()?;
+    let mut bytes = read_whole(&*file, most(end.offset)).ok()??;
     let content = bytes.len().checked_sub(8).filter(|&content| content >= HEADER)?;
     let known = bytes[..8] == MAGIC && u32_at(&bytes, 8) == VERSION;
     if !known || u64_at(&bytes, content) != xxh3_64(&bytes[..content]) {
         return None;
     }
     let [salt, number, covered, sequence] = [16, 24, 32, 40].map(|at| u64_at(&bytes, at));
-    let of_segment = salt == segment.place(0).salt && number == segment.number;
-    let inside = (FIRST..=segment.end()).contains(&covered) && sequence < SEQUENCES;
+    let of_segment = salt == end.salt && number == end.segment;
+    let inside = (FIRST..=end.offset).contains(&covered) && sequence < SEQUENCES;
     if !of_segment || !inside {
         return None;
     }
     let mut rest = &bytes[HEADER..content];
     let mut notes = Vec::with_capacity(rest.len() / NOTE);
-    let mut end = FIRST;
+    let mut at = FIRST;
     while !rest.is_empty() {
-        let note = Note::take(&mut rest, end).filter(|note| note.offset() < behind)?;
-        end = note.end();
+        let note = Note::take(&mut rest, at).filter(|note| note.offset() < behind)?;
+        at = note.end();
         notes.push(note);
     }
     bytes.truncate(content);
-    let written = Notes { bytes, end };
-    (end <= covered).then_some(Hint { notes, written, covered, sequence })
+    let written = Notes { bytes, end: at };
+    (at <= covered).then_some(Hint { notes, written, covered, sequence })
 }
 
 #[cfg(test)]
@@ -254,7 +254,8 @@ mod tests {
         let record = |i: u64| Note::new(i, FIRST + 40 * i, &Head::of_value(3, 4));
         let mut made = noted(&[record(0), record(1)]);
         made.write(&folder, &segment);
-        let mut read_back = read(&folder, &segment, END).expect("a hint").written;
+        let mut read_back =
+            read(&folder, segment.place(segment.end()), END).expect("a hint").written;
         // Behind a gap, as a mark leaves one.
         made.push(&record(4));
         read_back.push(&record(4));
@@ -283,23 +284,29 @@ mod tests {
             (40, 4_000_488_320, false)
         );
         assert!(notes[1].is_tombstone());
-        assert!(read(&folder, &segment, END).is_none());
+        assert!(read(&folder, segment.place(segment.end()), END).is_none());
         noted(&notes).write(&folder, &segment);
-        let hint = read(&folder, &segment, END).expect("a hint");
+        let hint = read(&folder, segment.place(segment.end()), END).expect("a hint");
         assert_eq!((&hint.notes[..], hint.covered, hint.sequence), (&notes[..], COVERED, 9));
         assert!(hint.written.iter().eq(notes), "and to go on with");
         segment.set_end(COVERED - 1);
-        assert!(read(&folder, &segment, END).is_none(), "it covers more than there is");
+        assert!(
+            read(&folder, segment.place(segment.end()), END).is_none(),
+            "it covers more than there is"
+        );
         segment.set_end(COVERED + 904);
-        assert!(read(&folder, &segment, END).is_some(), "it covers less");
-        assert!(read(&folder, &segment, 4_000_488_360).is_none(), "a record begins too far behind");
+        assert!(read(&folder, segment.place(segment.end()), END).is_some(), "it covers less");
+        assert!(
+            read(&folder, segment.place(segment.end()), 4_000_488_360).is_none(),
+            "a record begins too far behind"
+        );
         let path = temporary.path().join(name_of(2));
         let bytes = std::fs::read(&path)?;
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, bytes)?;
-            assert!(read(&folder, &segment, END).is_none(), "bit {bit}");
+            assert!(read(&folder, segment.place(segment.end()), END).is_none(), "bit {bit}");
         }
         Ok(())
     }
@@ -340,7 +347,11 @@ mod tests {
         for (numbers, sound) in cases {
             let notes = [&[7; 8], numbers].concat();
             std::fs::write(temporary.path().join(name_of(2)), with_notes(&notes, segment.end()))?;
-            assert_eq!(read(&folder, &segment, END).is_some(), sound, "{numbers:02x?}");
+            assert_eq!(
+                read(&folder, segment.place(segment.end()), END).is_some(),
+                sound,
+                "{numbers:02x?}"
+            );
         }
         Ok(())
     }

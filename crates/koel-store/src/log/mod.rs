@@ -14,6 +14,7 @@
 //! | `compact.rs`, `pick.rs` | giving space back |
 //! | `background.rs` | the threads that compact, and sync a segment while it fills |
 //! | `verify.rs`, `stats.rs` | looking at all of it |
+//! | `salvage.rs` | what can be read of a store that does not open |
 
 mod background;
 mod batch;
@@ -27,6 +28,7 @@ mod options;
 mod pick;
 mod read;
 mod reenter;
+mod salvage;
 mod segments;
 mod stats;
 mod store;
@@ -41,6 +43,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::Error;
+use crate::kernel::disk::DiskFolder;
 use crate::kernel::files::Folder;
 use crate::kernel::pool::Pool;
 
@@ -49,6 +52,7 @@ pub use compact::Compacted;
 pub use iter::{Iter, Keys};
 pub use open::{Opened, Torn};
 pub use options::{Durability, Options};
+pub use salvage::Salvaged;
 pub use stats::Stats;
 pub use value::ValueReader;
 pub use verify::{Damage, Verified};
@@ -107,6 +111,14 @@ impl std::fmt::Debug for Guard {
     }
 }
 
+fn lock_of(folder: &dyn Folder) -> Result<Guard, Error> {
+    let lock = folder.lock().map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => Error::Locked,
+        _ => Error::io("lock", "the folder")(error),
+    })?;
+    Ok(Guard { _lock: lock })
+}
+
 impl LogStore {
     /// Opens the store in the folder at `path` with the usual [`Options`], or creates it.
     ///
@@ -119,12 +131,9 @@ impl LogStore {
 
     fn open_in(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
         let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.open_files));
-        let lock = folder.lock().map_err(|error| match error.kind() {
-            std::io::ErrorKind::WouldBlock => Error::Locked,
-            _ => Error::io("lock", "the folder")(error),
-        })?;
+        let lock = lock_of(&*folder)?;
         let store = Arc::new(Store::open(folder, options)?);
-        let mut opened = Self { store, threads: Vec::new(), _lock: Guard { _lock: lock } };
+        let mut opened = Self { store, threads: Vec::new(), _lock: lock };
         opened.start_threads(options).map_err(Error::io("start a thread for", "the folder"))?;
         Ok(opened)
     }
@@ -250,6 +259,51 @@ impl LogStore {
     /// Those of the system; damage is not an error here but what is reported.
     pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<Verified, Error> {
         self.store.verify(progress)
+    }
+
+    /// Takes over what can still be read of the damaged store in the folder at `damaged`, in which nothing is changed: every sound record is carried out here once more, in the order of the log, and then this store, which should be
+    /// a new one, is compacted. What cannot be read is listed. The keys that were there are left out and counted where the hint of their segment tells which they are; without a hint they may have an older value, or be back where they had
+    /// been deleted. O(bytes). `progress` is told how many bytes were read, of how many.
+    ///
+    /// ```
+    /// # let folders = tempfile::tempdir()?;
+    /// # let (old, new) = (folders.path().join("old"), folders.path().join("new"));
+    /// use koel_store::{Durability, LogStore};
+    ///
+    /// let store = LogStore::open(&old)?;
+    /// store.put(b"ada", b"1815", Durability::Synced)?;
+    /// store.close()?;
+    /// std::fs::remove_file(old.join("MANIFEST"))?;
+    /// assert!(LogStore::open(&old).is_err());
+    ///
+    /// let store = LogStore::open(&new)?;
+    /// let salvaged = store.salvage(&old, |_, _| ())?;
+    /// assert_eq!(salvaged.damages[0].file, "MANIFEST");
+    /// assert_eq!(store.get(b"ada")?.as_deref(), Some(&b"1815"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Locked`] where the damaged store is open, [`Error::Newer`], those of a write to this one, those of the system. Damage is not an error here but what is reported.
+    pub fn salvage(
+        &self,
+        damaged: impl AsRef<Path>,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<Salvaged, Error> {
+        self.salvage_in(&DiskFolder::only_to_read(damaged.as_ref()), progress)
+    }
+
+    /// [`salvage`](Self::salvage) of a store in a folder of any kind.
+    ///
+    /// # Errors
+    /// As [`salvage`](Self::salvage).
+    pub fn salvage_in(
+        &self,
+        damaged: &dyn Folder,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<Salvaged, Error> {
+        let _lock = lock_of(damaged)?;
+        self.store.salvage(damaged, progress)
     }
 
     /// Figures of this moment. O(segments).

@@ -219,7 +219,7 @@ impl Store {
         end: u64,
     ) -> Result<(Notes, Option<(u64, Error)>), Error> {
         let (mut notes, mut from) = (Notes::default(), FIRST);
-        if let Some(hint) = hint::read(&*self.folder, segment, self.segment_bytes) {
+        if let Some(hint) = hint::read(&*self.folder, segment.place(end), self.segment_bytes) {
             self.enter_hint(segment, &hint.notes)?;
             self.saw(segment, hint.sequence);
             self.opened.hinted += 1;

@@ -144,10 +144,16 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The hash of keys of a store with this seed.
+#[inline]
+pub(super) fn hasher(seed: u64) -> KeyHasher {
+    KeyHasher::Xxh3 { seed }
+}
+
 impl Store {
     #[inline]
     pub(super) fn hash(&self, key: &[u8]) -> u64 {
-        KeyHasher::Xxh3 { seed: self.seed }.hash(key)
+        hasher(self.seed).hash(key)
     }
 
     /// The manifest of this moment, for segments in this order.

@@ -37,6 +37,12 @@ pub struct Damage {
     pub what: &'static str,
 }
 
+impl Damage {
+    pub(super) fn new(file: &str, offset: u64, what: &'static str) -> Self {
+        Self { file: file.to_owned(), offset, what }
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is damaged at byte {}: {}", self.file, self.offset, self.what)
@@ -47,15 +53,16 @@ impl Store {
     pub(super) fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Error> {
         let view = View::new(self);
         let mut verified = Verified::default();
-        verified.note(self.check_manifest())?;
+        listed(&mut verified.damages, self.check_manifest())?;
         let all = view.segments.iter().map(|(_, end)| end).sum();
         for (segment, end) in &view.segments {
             let mut scan = Scan::new(segment.clone(), *end);
             let before = verified.bytes;
             loop {
-                match verified.note(scan.next().map(|found| {
+                let found = scan.next().map(|found| {
                     found.map(|found| (found.head.size(), view.is_live(segment, &found)))
-                }))? {
+                });
+                match listed(&mut verified.damages, found)? {
                     Some(Some((bytes, live))) => {
                         verified.records += 1;
                         verified.live += u64::from(live);
@@ -74,7 +81,7 @@ impl Store {
         }
         if verified.damages.is_empty() && verified.live != view.keys {
             let what = "the index and the records of the log do not agree; open the store again";
-            verified.damages.push(Damage { file: "index".to_owned(), offset: 0, what });
+            verified.damages.push(Damage::new("index", 0, what));
         }
         Ok(verified)
     }
@@ -98,16 +105,17 @@ impl Store {
     }
 }
 
-impl Verified {
-    /// Lists damage, and lets other errors through.
-    fn note<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            Err(Error::Damaged { file, offset, what }) => {
-                self.damages.push(Damage { file, offset, what });
-                Ok(None)
-            }
-            Err(error) => Err(error),
+/// Lists damage, and lets other errors through.
+pub(super) fn listed<T>(
+    damages: &mut Vec<Damage>,
+    result: Result<T, Error>,
+) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Damaged { file, offset, what }) => {
+            damages.push(Damage { file, offset, what });
+            Ok(None)
         }
+        Err(error) => Err(error),
     }
 }

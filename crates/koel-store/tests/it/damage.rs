@@ -16,16 +16,18 @@ use testkit::storage::{History, MemoryFolder, Op, Program, Random, State, Write}
 
 use crate::trial::{Trial, count, first_seed, iterate, report};
 
-type Image = BTreeMap<String, Vec<u8>>;
+pub(crate) type Image = BTreeMap<String, Vec<u8>>;
 
 /// The files of a store and what is in it, all of it durable.
-struct Victim {
-    image: Image,
+pub(crate) struct Victim {
+    pub(crate) image: Image,
     keys: Vec<Vec<u8>>,
-    now: State,
+    pub(crate) now: State,
+    /// Every key with every value that it ever had.
+    pub(crate) ever: BTreeSet<(Vec<u8>, Vec<u8>)>,
     /// Every state that ever was, none of them durable.
     states: History,
-    closed: bool,
+    pub(crate) closed: bool,
     /// The last log, and how much of it was durable when two more writes were made durable behind it: up to here no damage may pass for a
     /// torn end, as long as those two are there.
     known: (String, u64),
@@ -48,20 +50,24 @@ enum Outcome {
     Silent(String),
 }
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options::default().segment_bytes(8192).background_compaction(false)
 }
 
 /// A store of some segments, with hints, dead bytes, tombstones, batches and large values; closed, or left as the power failed.
-fn victim(seed: u64, closed: bool) -> Victim {
+pub(crate) fn victim(seed: u64, closed: bool) -> Victim {
     let folder = MemoryFolder::new();
     let program = Program::new(seed, 40, 20_000);
     let keys = program.keys().to_vec();
     let options = options().seed(seed);
     let mut trial =
         Trial::open(Arc::new(folder.clone()), &options, &program, History::new()).unwrap();
-    let mut states = History::new();
+    let (mut states, mut ever) = (History::new(), BTreeSet::new());
     for op in program.take(400).chain([Op::Sync]) {
+        if let Op::Write { changes, .. } = &op {
+            let values = changes.iter().cloned();
+            ever.extend(values.filter_map(|(key, value)| Some((key, value?))));
+        }
         let before = trial.history.now().clone();
         trial.step(op).unwrap();
         states.write(difference(&before, trial.history.now()));
@@ -71,6 +77,7 @@ fn victim(seed: u64, closed: bool) -> Victim {
         let changes = vec![(keys[1].clone(), Some(vec![number]))];
         trial.step(Op::Write { changes: changes.clone(), synced: true }).unwrap();
         states.write(changes);
+        ever.insert((keys[1].clone(), vec![number]));
     }
     // The log that these went to. Where they began a new one, nothing of it was durable before.
     let after = folder.contents();
@@ -82,7 +89,7 @@ fn victim(seed: u64, closed: bool) -> Victim {
         trial.store.take().unwrap().close().unwrap();
     }
     let image = folder.crash_clone(100, seed).contents();
-    Victim { image, keys, now, states, closed, known }
+    Victim { image, keys, now, ever, states, closed, known }
 }
 
 /// What turns one state into the other.
@@ -138,7 +145,7 @@ impl Victim {
     }
 
     /// A file that is not empty, each kind as often as any other, however many there are of it.
-    fn file(&self, random: &mut Random) -> String {
+    pub(crate) fn file(&self, random: &mut Random) -> String {
         let mut kinds: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
         for (name, _) in self.image.iter().filter(|(_, bytes)| !bytes.is_empty()) {
             kinds.entry(kind(name)).or_default().push(name);
@@ -276,7 +283,8 @@ fn a_flipped_bit_among_twenty_thousand_entries_is_reported_or_harmless() {
     store.close().unwrap();
     let keys = now.keys().cloned().collect();
     let (image, known) = (folder.contents(), (String::new(), 0));
-    let victim = Victim { image, keys, now, states: History::new(), closed: true, known };
+    let (ever, states) = (BTreeSet::new(), History::new());
+    let victim = Victim { image, keys, now, ever, states, closed: true, known };
     let mut tally = Tally::default();
     for trial in 0..count(60, 2_400) {
         let mut image = victim.image.clone();
@@ -495,4 +503,29 @@ fn a_damaged_record_keeps_no_other_key_from_being_read() {
         assert!(store.delete(&[key], Durability::None).unwrap());
         assert_eq!(store.get(&[key]).unwrap(), None);
     }
+}
+
+/// An iterator ended at the first damage, and what lay behind it could only be reached by who knew its keys.
+#[test]
+fn an_iteration_goes_on_behind_damage() {
+    let folder = MemoryFolder::new();
+    let store = options().seed(1).open_in(Arc::new(folder.clone())).unwrap();
+    (0..30).for_each(|key| store.put(&[key], &[key; 700], Durability::None).unwrap());
+    store.close().unwrap();
+    let mut files = folder.contents();
+    for key in [0, 7, 8, 29] {
+        let in_log = files.values_mut().find_map(|log| {
+            let at = log.windows(700).position(|bytes| bytes == [key; 700])?;
+            Some(&mut log[at])
+        });
+        *in_log.unwrap() ^= 1;
+    }
+    let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
+    let (sound, damaged): (Vec<_>, Vec<_>) = store.iter().partition(Result::is_ok);
+    assert!(damaged.iter().all(|item| matches!(item, Err(Error::Damaged { .. }))));
+    // Two that are side by side are one.
+    assert_eq!(damaged.len(), 3);
+    let keys: Vec<u8> = sound.into_iter().map(|item| item.unwrap().0[0]).collect();
+    assert_eq!(keys, (0..30).filter(|key| ![0, 7, 8, 29].contains(key)).collect::<Vec<u8>>());
+    assert_eq!(store.keys().filter(Result::is_err).count(), 3);
 }

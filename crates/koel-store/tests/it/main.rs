@@ -16,6 +16,7 @@ mod kill;
 mod model;
 mod regressions;
 mod room;
+mod salvage;
 mod sync_behind;
 mod threads;
 mod transplant;

@@ -23,11 +23,32 @@ pub(crate) struct Database {
 }
 
 impl Database {
+    /// The store in the folder `db`.
+    pub(crate) fn at(db: &Path) -> Self {
+        Self { db: db.to_owned() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.db
+    }
+
+    /// Whether the folder has files as a store has, if not all.
+    pub(crate) fn has_left_anything(&self) -> bool {
+        let is_log = |path: PathBuf| path.extension().is_some_and(|suffix| suffix == "log");
+        let mut files = self.db.read_dir().into_iter().flatten().flatten();
+        self.exists() || files.any(|file| is_log(file.path()))
+    }
+
+    /// Whether the folder has a store.
+    pub(crate) fn exists(&self) -> bool {
+        self.db.join("MANIFEST").is_file()
+    }
+
     /// Opens a store that exists.
     pub(crate) fn open(&self) -> Result<LogStore, Failure> {
-        if !self.db.join("MANIFEST").is_file() {
+        if !self.exists() {
             return Err(Failure::Usage(format!(
-                "there is no store in {}; check the name, or make one with `koel store import` or `put`",
+                "there is no store in {}, no file MANIFEST; check the name, or make one with `koel store import` or `put`",
                 self.db.display()
             )));
         }

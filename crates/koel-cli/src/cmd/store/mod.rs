@@ -13,6 +13,7 @@ mod import;
 mod ls;
 mod put;
 mod rm;
+mod salvage;
 mod stats;
 mod tour;
 mod verify;
@@ -57,6 +58,8 @@ enum Verb {
     Gc(gc::Args),
     /// Read everything and check it
     Verify(verify::Args),
+    /// Copy what can still be read of a damaged store into a new one
+    Salvage(salvage::Args),
     /// Show what a store holds and what it costs
     Stats(stats::Args),
     /// See a store do its work on a real file, with every promise checked
@@ -74,6 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Verb::Del(args) => del::run(args),
         Verb::Gc(args) => gc::run(args),
         Verb::Verify(args) => verify::run(args),
+        Verb::Salvage(args) => salvage::run(args),
         Verb::Stats(args) => stats::run(args),
         Verb::Tour(args) => tour::run(args),
     }

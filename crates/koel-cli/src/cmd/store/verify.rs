@@ -66,6 +66,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return printed.map(|()| Outcome::Done);
     }
     Err(Failure::Broken(format!(
-        "{broken} things are not as they were written; restore the files of the store, or what was imported, from a copy"
+        "{broken} things are not as they were written; restore the files of the store, or what was imported, from a copy, or salvage the rest"
     )))
 }

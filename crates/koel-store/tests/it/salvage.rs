@@ -1,0 +1,247 @@
+//! Salvage: whatever is damaged, all else is there afterwards, and nothing that never was.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use koel_store::content::{Archive, Chunking};
+use koel_store::{Durability, Error, LogStore, Options, Salvaged};
+use testkit::storage::{MemoryFolder, Random, State};
+
+use crate::damage::{Image, Victim, options, victim};
+use crate::trial::{count, first_seed, iterate, report};
+
+fn new_store() -> LogStore {
+    options().seed(77).open_in(Arc::new(MemoryFolder::new())).unwrap()
+}
+
+/// What is salvaged of these files, which stay as they are, and what there was to say.
+fn salvage(image: Image) -> (State, Salvaged) {
+    let (folder, store) = (MemoryFolder::with(image.clone()), new_store());
+    let salvaged = store.salvage_in(&folder, |read, all| assert!(read <= all)).unwrap();
+    assert!(folder.contents() == image, "the damaged store was changed");
+    assert_eq!(store.verify(|_, _| ()).unwrap().damages, []);
+    (iterate(&store).unwrap(), salvaged)
+}
+
+/// Damages a file in one of the ways of `damage.rs`: which.
+fn harm(victim: &Victim, random: &mut Random, image: &mut Image) -> String {
+    let (name, other) = (victim.file(random), victim.file(random));
+    let bytes = image.get_mut(&name).expect("one of the files");
+    let at = random.below(bytes.len());
+    match random.below(5) {
+        0 | 1 => bytes[at] ^= 1 << random.below(8),
+        2 => bytes.truncate(at),
+        3 => {
+            let end = (at + 1 + random.below(512)).min(bytes.len());
+            bytes[at..end].fill(0);
+        }
+        _ if name == other => drop(image.remove(&name)),
+        _ => *image.get_mut(&name).expect("one of the files") = victim.image[&other].clone(),
+    }
+    name
+}
+
+#[test]
+fn all_but_the_damaged_records_is_salvaged_and_nothing_that_never_was() {
+    let victims: Vec<Victim> =
+        (0..8).map(|number| victim(first_seed() + number, number % 2 == 0)).collect();
+    let (mut lost, mut older, mut whole) = (0, 0, 0);
+    let trials = count(400, 10_000);
+    for number in 0..trials {
+        let victim = &victims[usize::try_from(number % 8).unwrap()];
+        let mut random = Random::new(first_seed() + number);
+        let mut image = victim.image.clone();
+        let name = harm(victim, &mut random, &mut image);
+        let context = format!("seed {}, trial {number}: {name}", first_seed());
+        let (state, salvaged) = salvage(image);
+        let changed = state.iter().filter(|(key, value)| victim.now.get(*key) != Some(*value));
+        let changed: Vec<_> = changed.collect();
+        let missing = victim.now.keys().filter(|key| !state.contains_key(*key)).count() as u64;
+        if !name.ends_with(".log") || salvaged.damages.is_empty() {
+            assert!(state == victim.now, "{context}: all records are sound, {salvaged:?}");
+            whole += 1;
+        } else if victim.closed {
+            // A hint tells of each record.
+            assert!(changed.is_empty(), "{context}: {} are not the last values", changed.len());
+            assert_eq!(missing, salvaged.lost, "{context}");
+            lost += missing;
+        } else {
+            for &(key, value) in &changed {
+                let once = (key.clone(), value.clone());
+                assert!(victim.ever.contains(&once), "{context}: a value that never was");
+            }
+            older += changed.len();
+        }
+    }
+    report(
+        "salvage",
+        &format!(
+            "{trials} damaged stores, {whole} whole, {lost} values lost and known to be, {older} older"
+        ),
+    );
+    assert!(lost > 0 && whole > 0, "nothing was ever lost");
+}
+
+/// A store of single values, keys 0 to 59 in several segments, some overwritten, some deleted; and what is in it.
+fn sample() -> (Image, State) {
+    let folder = MemoryFolder::new();
+    let store = options().seed(3).open_in(Arc::new(folder.clone())).unwrap();
+    let mut now = State::new();
+    for key in (0..60).chain(0..20) {
+        let value = vec![key; 700 - now.len()];
+        store.put(&[key], &value, Durability::None).unwrap();
+        now.insert(vec![key], value);
+    }
+    for key in 10..15 {
+        assert!(store.delete(&[key], Durability::None).unwrap());
+        now.remove(&[key][..]);
+    }
+    store.close().unwrap();
+    (folder.contents(), now)
+}
+
+#[test]
+fn a_store_that_is_sound_is_copied() {
+    let (image, now) = sample();
+    let (state, salvaged) = salvage(image);
+    assert!(state == now);
+    assert_eq!((salvaged.records, salvaged.lost, salvaged.damages), (85, 0, Vec::new()));
+}
+
+#[test]
+fn segments_are_put_in_order_without_a_manifest_and_beside_a_wrong_one() {
+    let (image, now) = sample();
+    let other = victim(first_seed(), true).image;
+    let wrong: [Option<Vec<u8>>; 4] = [
+        None,
+        Some(Vec::new()),
+        Some(other["MANIFEST"].clone()),
+        Some({
+            let folder = MemoryFolder::new();
+            options().seed(3).open_in(Arc::new(folder.clone())).unwrap().close().unwrap();
+            folder.contents().remove("MANIFEST").unwrap()
+        }),
+    ];
+    for (number, manifest) in wrong.into_iter().enumerate() {
+        let mut image = image.clone();
+        image.remove("MANIFEST");
+        image.extend(manifest.map(|bytes| ("MANIFEST".to_owned(), bytes)));
+        let (state, salvaged) = salvage(image);
+        assert!(state == now, "wrong manifest {number}");
+        let files: Vec<_> = salvaged.damages.iter().map(|damage| &damage.file[..]).collect();
+        assert_eq!(files, ["MANIFEST"], "wrong manifest {number}");
+    }
+}
+
+/// A manifest from before a compaction names segments that are gone; their records are in others.
+#[test]
+fn a_manifest_from_before_a_compaction_hides_nothing() {
+    let folder = MemoryFolder::new();
+    let store = options().seed(4).open_in(Arc::new(folder.clone())).unwrap();
+    for key in (0..60).chain(0..55) {
+        store.put(&[key], &[key; 700], Durability::None).unwrap();
+    }
+    store.sync().unwrap();
+    let before = folder.contents().remove("MANIFEST").unwrap();
+    let compacted = store.compact().unwrap();
+    assert!(compacted.segments > 0);
+    let now = iterate(&store).unwrap();
+    store.close().unwrap();
+    let mut image = folder.contents();
+    image.insert("MANIFEST".to_owned(), before);
+    let (state, salvaged) = salvage(image);
+    assert!(state == now, "{salvaged:?}");
+}
+
+#[test]
+fn a_log_cut_within_its_header_is_as_one_that_is_missing() {
+    let (mut image, now) = sample();
+    let first = image.keys().find(|name| name.ends_with(".log")).unwrap().clone();
+    for len in [0, 1, 39, 40, 41] {
+        image.get_mut(&first).unwrap().resize(len, 0);
+        let (state, salvaged) = salvage(image.clone());
+        assert!(state.iter().all(|(key, value)| now.get(key) == Some(value)), "{len} bytes");
+        assert_eq!((now.len() - state.len()) as u64, salvaged.lost, "{len} bytes");
+    }
+}
+
+#[test]
+fn a_segment_of_another_store_is_left_out() {
+    let (mut image, now) = sample();
+    let folder = MemoryFolder::new();
+    let store = options().seed(5).open_in(Arc::new(folder.clone())).unwrap();
+    store.put(b"strange", b"", Durability::None).unwrap();
+    store.close().unwrap();
+    let last = image.keys().rfind(|name| name.ends_with(".log")).unwrap().clone();
+    let (_, strange) =
+        folder.contents().into_iter().find(|(name, _)| name.ends_with(".log")).unwrap();
+    image.insert(last.clone(), strange);
+    let (state, salvaged) = salvage(image);
+    assert!(state.iter().all(|(key, value)| now.get(key) == Some(value)), "an older value");
+    assert_eq!((now.len() - state.len()) as u64, salvaged.lost);
+    assert!(salvaged.lost > 0 && salvaged.damages.iter().all(|damage| damage.file == last));
+}
+
+#[test]
+fn files_of_an_archive_come_along_and_the_damaged_one_is_named() {
+    let folder = MemoryFolder::new();
+    let store =
+        Options::default().segment_bytes(1 << 20).open_in(Arc::new(folder.clone())).unwrap();
+    let archive = Archive::new(store);
+    let mut random = Random::new(first_seed());
+    let files: BTreeMap<String, Vec<u8>> =
+        (0..9).map(|number| (format!("file {number}"), random.bytes(300_000))).collect();
+    // Chunks of which some are in blocks.
+    for (name, bytes) in &files {
+        archive.import(name, &bytes[..], Chunking::Fixed(100_000)).unwrap();
+    }
+    archive.into_store().close().unwrap();
+    let mut image = folder.contents();
+    let damaged = &files["file 4"][150_000..150_100];
+    let log = image.values_mut().find_map(|log| {
+        let at = log.windows(100).position(|bytes| bytes == damaged)?;
+        Some(&mut log[at])
+    });
+    *log.unwrap() ^= 1;
+    let store = new_store();
+    let salvaged = store.salvage_in(&MemoryFolder::with(image), |_, _| ()).unwrap();
+    assert_eq!((salvaged.lost, salvaged.damages.len()), (1, 1));
+    let archive = Archive::new(store);
+    let verified = archive.verify(|_| ()).unwrap();
+    assert_eq!((verified.sound, &verified.broken[0].0[..]), (8, "file 4"));
+    for (name, bytes) in files.iter().filter(|(name, _)| *name != "file 4") {
+        let mut out = Vec::new();
+        archive.export(name, &mut out).unwrap();
+        assert!(out == *bytes, "{name}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_open_or_not_there_is_refused_and_one_that_takes_no_writes_is_not() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("old");
+    let store = LogStore::open(&path).unwrap();
+    store.put(b"key", b"value", Durability::None).unwrap();
+    let new = new_store();
+    assert!(matches!(new.salvage(&path, |_, _| ()), Err(Error::Locked)));
+    store.close().unwrap();
+    let nowhere = temporary.path().join("nowhere");
+    assert!(matches!(new.salvage(&nowhere, |_, _| ()), Err(Error::Io { .. })));
+    assert!(!nowhere.exists());
+    let read_only = |on: bool| {
+        for entry in std::fs::read_dir(&path).unwrap() {
+            let path = entry.unwrap().path();
+            let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+            permissions.set_readonly(on);
+            std::fs::set_permissions(path, permissions).unwrap();
+        }
+    };
+    read_only(true);
+    let salvaged = new.salvage(&path, |_, _| ()).unwrap();
+    read_only(false);
+    assert_eq!((salvaged.records, salvaged.damages), (1, Vec::new()));
+    assert_eq!(new.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    std::fs::remove_file(path.join("LOCK")).unwrap();
+    new.salvage(&path, |_, _| ()).unwrap();
+    assert!(!path.join("LOCK").exists(), "nothing is written there");
+}
