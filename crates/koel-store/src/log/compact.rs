@@ -184,13 +184,12 @@ impl Store {
             if let Some(last) = outputs.last_mut() {
                 self.finish_output(last)?;
             }
-            let number = {
+            let segment = {
                 let mut writer = lock(&self.writer);
                 let number = self.segments.free_number(writer.number)?;
-                writer.number = number + 1;
-                number
+                self.create_segment(&mut writer, number)?
             };
-            let segment = self.create_segment(number)?;
+            self.make_durable(&segment)?;
             let (buffer, notes, moved) = (Vec::new(), Notes::default(), Vec::new());
             outputs.push(Output { segment, buffer, at: FIRST, notes, moved });
         }

@@ -28,13 +28,14 @@ pub(super) struct Segments {
 #[derive(Debug, Default)]
 struct Table {
     order: Vec<Arc<Segment>>,
-    /// Who has a slot, or had it last.
     slots: Vec<Slot>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Slot {
+    /// The segment that its locations lead to.
     live: Option<Arc<Segment>>,
+    /// The segment that has it, had it last, or is about to get it. The slot is free when nobody has that segment any more.
     last: Weak<Segment>,
 }
 
@@ -107,7 +108,13 @@ impl Segments {
         }
     }
 
-    /// The first number from `number` on whose slot is free, and not read by anyone any more.
+    /// Keeps the slot of a new segment for it, as long as somebody has the segment.
+    pub(super) fn reserve(&self, segment: &Arc<Segment>) {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        table.slot(usize_of(segment.number % self.slots)).last = Arc::downgrade(segment);
+    }
+
+    /// The first number from `number` on whose slot is free: no segment has it that anyone writes or reads.
     pub(super) fn free_number(&self, number: u64) -> Result<u64, Error> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let is_free = |number: &u64| {
@@ -121,9 +128,13 @@ impl Segments {
 
 impl Table {
     fn occupy(&mut self, slot: usize, segment: &Arc<Segment>) {
+        *self.slot(slot) = Slot { live: Some(segment.clone()), last: Arc::downgrade(segment) };
+    }
+
+    fn slot(&mut self, slot: usize) -> &mut Slot {
         if self.slots.len() <= slot {
             self.slots.resize(slot + 1, Slot::default());
         }
-        self.slots[slot] = Slot { live: Some(segment.clone()), last: Arc::downgrade(segment) };
+        &mut self.slots[slot]
     }
 }

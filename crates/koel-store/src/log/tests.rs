@@ -504,3 +504,37 @@ fn compaction_gives_back_the_memory_of_keys_that_are_gone() -> Outcome {
     assert_eq!(store.stats().keys, u64::from(all));
     Ok(())
 }
+
+/// A compaction and the writer both took the last slot that was free: records of one were looked for in the other, and the store did not open any more.
+#[test]
+fn the_last_slot_goes_to_one_segment() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    // As many segments of this size have slots.
+    let (open, slots) = (|| options().segment_bytes(16 << 30).open(folder.path()), 128);
+    let store = open()?;
+    let twice = |i| (0..2).try_for_each(|_| store.put(&key(i), &key(i), NONE));
+    for i in 0..slots - 2 {
+        twice(i)?;
+        store.store.seal_for_compaction()?;
+    }
+    twice(slots - 2)?;
+    assert_eq!(store.stats().segments, u64::from(slots) - 1);
+    let mut sealed = Vec::new();
+    store.store.compact(Policy::THOROUGH, &mut |store, copied| {
+        if copied > 0 && sealed.is_empty() {
+            sealed.push(store.seal_for_compaction());
+        }
+        true
+    })?;
+    assert!(matches!(sealed[..], [Err(Error::Full { segments: 128 })]), "{sealed:?}");
+    let check = |store: &LogStore| {
+        (0..slots - 1).try_for_each(|i| {
+            assert_eq!(store.get(&key(i))?, Some(key(i).to_vec()), "key {i}");
+            Ok::<_, Error>(())
+        })
+    };
+    check(&store)?;
+    store.close()?;
+    check(&open()?)?;
+    Ok(())
+}

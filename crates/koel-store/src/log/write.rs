@@ -341,10 +341,13 @@ impl Store {
             self.filled.ring(Call::Work);
         }
         writer.notes.clear();
-        let created = self.create_segment(number).map_err(|error| self.poison.by(error))?;
+        let created = self.create_segment(writer, number).and_then(|created| {
+            self.make_durable(&created)?;
+            Ok(created)
+        });
+        let created = created.map_err(|error| self.poison.by(error))?;
         let mut order = self.segments.all();
         order.push(created.clone());
-        writer.number = number + 1;
         writer.active = Some(created.clone());
         writer.marked = FIRST;
         writer.called = FIRST;
@@ -355,9 +358,20 @@ impl Store {
         Ok(created)
     }
 
-    /// A new segment, durable with its name; no file where that fails.
-    pub(super) fn create_segment(&self, number: u64) -> Result<Arc<Segment>, Error> {
-        let created = Segment::create(&*self.folder, self.salt, number)?;
+    /// Creates the file of a segment with a number that is free, which is no other's from now on.
+    pub(super) fn create_segment(
+        &self,
+        writer: &mut Writer,
+        number: u64,
+    ) -> Result<Arc<Segment>, Error> {
+        writer.number = number + 1;
+        let created = Arc::new(Segment::create(&*self.folder, self.salt, number)?);
+        self.segments.reserve(&created);
+        Ok(created)
+    }
+
+    /// Begins a new segment, and makes it durable with its name; there is no file any more where that fails.
+    pub(super) fn make_durable(&self, created: &Segment) -> Result<(), Error> {
         let begun = created.begin().and_then(|()| {
             created.sync()?;
             self.folder.sync().map_err(Error::io("sync", "the folder"))
@@ -365,7 +379,7 @@ impl Store {
         if begun.is_err() {
             drop(self.folder.remove(&created.name));
         }
-        begun.map(|()| Arc::new(created))
+        begun
     }
 
     /// Adds a mark to what is to be written, if more is durable than the last one says.
