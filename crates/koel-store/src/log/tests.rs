@@ -538,3 +538,16 @@ fn the_last_slot_goes_to_one_segment() -> Outcome {
     check(&open()?)?;
     Ok(())
 }
+
+/// What an iterator was to be told of stayed in memory until the next record was overwritten.
+#[test]
+fn iterators_that_are_gone_leave_nothing_behind() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let store = options().open(folder.path())?;
+    store.put(b"key", b"value", NONE)?;
+    for _ in 0..100 {
+        assert_eq!(store.iter().count(), 1);
+    }
+    assert!(store::lock(&store.store.writer).watches.len() <= 1);
+    Ok(())
+}

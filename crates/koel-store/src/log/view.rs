@@ -43,6 +43,7 @@ impl<'a> View<'a> {
         let watch = Arc::new(Watch::default());
         let _settled = store.moving.read().unwrap_or_else(PoisonError::into_inner);
         let mut writer = lock(&store.writer);
+        writer.watches.retain(|watch| watch.strong_count() > 0);
         writer.watches.push(Arc::downgrade(&watch));
         let with_end = |segment: Arc<Segment>| {
             let end = segment.end();
