@@ -218,7 +218,7 @@ impl Store {
             order.splice(first..first + run.len(), new.iter().cloned());
             self.publish(&self.manifest(&writer, &order, false))?;
             writer.announced = true;
-            self.segments.exchange(&run, &new);
+            self.segments.exchange(order, &new);
         }
         for output in outputs {
             self.tell_index(output);

@@ -85,16 +85,13 @@ impl Segments {
         table.order.push(segment);
     }
 
-    /// Puts segments in the place of others, which lie side by side. Those still answer for their locations until [`retire`](Self::retire).
-    pub(super) fn exchange(&self, old: &[Arc<Segment>], new: &[Arc<Segment>]) {
+    /// Makes this the order of the log, in which `new` have taken the place of others. Those still answer for their locations until [`retire`](Self::retire).
+    pub(super) fn exchange(&self, order: Vec<Arc<Segment>>, new: &[Arc<Segment>]) {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         for segment in new {
             table.occupy(usize_of(segment.number % self.slots), segment);
         }
-        let is_first = |segment: &Arc<Segment>| old.iter().any(|gone| Arc::ptr_eq(gone, segment));
-        if let Some(at) = table.order.iter().position(is_first) {
-            table.order.splice(at..at + old.len(), new.iter().cloned());
-        }
+        table.order = order;
     }
 
     /// Lets segments go, once no entry of the index leads to them.
