@@ -81,7 +81,7 @@ impl Scan {
         if !record::is_sound(self.bytes(offset, body)?, &segment.place(offset)) {
             return Err(damaged("the checksum of a record does not match"));
         }
-        self.check_blocks(&head)?;
+        segment.each_block(offset, &head, |_, _| Ok(()))?;
         self.at = offset + head.size();
         self.sequence = head.sequence;
         let from = record::usize_of(offset - self.start);
@@ -103,16 +103,6 @@ impl Scan {
             }
         }
         self.at = self.end;
-        Ok(())
-    }
-
-    fn check_blocks(&self, head: &Head) -> Result<(), Error> {
-        let mut at = self.at + head.body();
-        let mut buffer = Vec::new();
-        for block in record::block_sizes(head) {
-            self.segment.block(at, block, &mut buffer)?;
-            at += block.stored as u64;
-        }
         Ok(())
     }
 

@@ -334,6 +334,32 @@ impl Segment {
             Err(self.damaged(offset, "the checksum of a block of a large value does not match"))
         }
     }
+
+    /// Reads the value of the record at `offset`, if it is large: each block of it is checked and handed to `take`, with how many of its bytes are of the value.
+    pub(crate) fn each_block(
+        &self,
+        offset: u64,
+        head: &Head,
+        mut take: impl FnMut(&mut [u8], usize) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (mut at, mut buffer) = (offset + head.body(), Vec::new());
+        for block in record::block_sizes(head) {
+            self.block(at, block, &mut buffer)?;
+            take(&mut buffer, block.content)?;
+            at += block.stored as u64;
+        }
+        Ok(())
+    }
+
+    /// The value of the record at `offset`, if it is large.
+    pub(crate) fn large_value(&self, offset: u64, head: &Head) -> Result<Vec<u8>, Error> {
+        let mut value = Vec::with_capacity(record::usize_of(head.value_len));
+        self.each_block(offset, head, |stored, content| {
+            value.extend_from_slice(&stored[..content]);
+            Ok(())
+        })?;
+        Ok(value)
+    }
 }
 
 #[cfg(test)]

@@ -287,7 +287,11 @@ impl Output {
         let start = self.buffer.len();
         self.buffer.extend_from_slice(found.body);
         record::seal(&mut self.buffer[start..], &head, &self.segment.place(offset));
-        self.take_blocks(from, found)?;
+        from.each_block(found.offset, &head, |stored, _| {
+            record::seal_block(stored, &self.segment.place(self.end()));
+            self.buffer.extend_from_slice(stored);
+            self.flush_if_much()
+        })?;
         let note = Note::new(hash, offset, &head);
         if note.is_tombstone() {
             self.segment.add_tombstones(note.size());
@@ -296,23 +300,11 @@ impl Output {
         self.segment.add_record(note.size());
         self.moved.push(location);
         self.segment.saw(head.sequence);
-        if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
+        self.flush_if_much()
     }
 
-    fn take_blocks(&mut self, from: &Segment, found: &Found<'_>) -> Result<(), Error> {
-        let mut at = found.offset + found.head.body();
-        let mut block_bytes = Vec::new();
-        for block in record::block_sizes(&found.head) {
-            from.block(at, block, &mut block_bytes)?;
-            at += block.stored as u64;
-            let place = self.segment.place(self.end());
-            record::seal_block(&mut block_bytes, &place);
-            self.buffer.extend_from_slice(&block_bytes);
-            if self.buffer.len() >= GATHER {
-                self.flush()?;
-            }
-        }
-        Ok(())
+    fn flush_if_much(&mut self) -> Result<(), Error> {
+        if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), Error> {

@@ -32,7 +32,7 @@ impl<'a> Iter<'a> {
     /// The next live record, as `take` wants it.
     fn step<T>(
         &mut self,
-        take: impl Fn(&Arc<Segment>, &Found<'_>) -> Result<T, Error>,
+        take: impl Fn(&Segment, &Found<'_>) -> Result<T, Error>,
     ) -> Option<Result<T, Error>> {
         let next = self.advance(take);
         if !matches!(next, Ok(_) | Err(Error::Damaged { .. })) {
@@ -44,7 +44,7 @@ impl<'a> Iter<'a> {
 
     fn advance<T>(
         &mut self,
-        take: impl Fn(&Arc<Segment>, &Found<'_>) -> Result<T, Error>,
+        take: impl Fn(&Segment, &Found<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         loop {
             let Some((segment, scan)) = &mut self.current else {

@@ -127,11 +127,9 @@ fn compare<R>(
 }
 
 /// The value of a record, large or not.
-pub(super) fn value_of(segment: &Arc<Segment>, found: &Found<'_>) -> Result<Vec<u8>, Error> {
-    if found.head.kind == Kind::Value {
-        return Ok(found.value().to_vec());
+pub(super) fn value_of(segment: &Segment, found: &Found<'_>) -> Result<Vec<u8>, Error> {
+    match found.head.kind {
+        Kind::Large => segment.large_value(found.offset, &found.head),
+        _ => Ok(found.value().to_vec()),
     }
-    let mut value = Vec::new();
-    ValueReader::new(segment, found).read_to(&mut value)?;
-    Ok(value)
 }

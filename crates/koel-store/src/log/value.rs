@@ -52,16 +52,6 @@ impl ValueReader {
         self.len == 0
     }
 
-    /// Appends the rest of the value.
-    pub(super) fn read_to(&mut self, value: &mut Vec<u8>) -> Result<(), Error> {
-        value.reserve_exact(self.left + self.to - self.from);
-        while self.fill()? {
-            value.extend_from_slice(&self.block[self.from..self.to]);
-            self.from = self.to;
-        }
-        Ok(())
-    }
-
     /// Makes sure that there are bytes to hand out; false at the end.
     fn fill(&mut self) -> Result<bool, Error> {
         if self.from == self.to && self.left > 0 {
