@@ -11,7 +11,6 @@
 //!
 //! Memory: 24 bytes for each record of the run. A failure before step 3 is an error and nothing else: the outputs are removed, writing goes on. A segment that is damaged stays as it is from then on, until the store is opened again.
 
-use std::mem;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -311,9 +310,7 @@ impl Output {
         self.segment.write(&self.buffer, self.at)?;
         self.at = self.end();
         self.segment.set_end(self.at);
-        let mut buffer = mem::take(&mut self.buffer);
-        buffer.clear();
-        self.buffer = buffer;
+        self.buffer.clear();
         Ok(())
     }
 }
