@@ -32,6 +32,7 @@ struct Shared {
 struct Pooled {
     me: Weak<Pooled>,
     shared: Arc<Shared>,
+    name: String,
     state: RwLock<State>,
     /// Since it was last spared.
     used: AtomicBool,
@@ -41,7 +42,6 @@ struct Pooled {
 
 #[derive(Debug)]
 struct State {
-    name: String,
     file: Option<Arc<dyn File>>,
     /// The name does not lead to it any more.
     stays: bool,
@@ -91,11 +91,11 @@ impl Shared {
 
     /// A file that was opened or created just now.
     fn take_in(self: &Arc<Self>, name: &str, file: Arc<dyn File>) -> Arc<dyn File> {
-        let state = State { name: name.to_owned(), file: Some(file), stays: false };
         let pooled = Arc::new_cyclic(|me| Pooled {
             me: me.clone(),
             shared: self.clone(),
-            state: RwLock::new(state),
+            name: name.to_owned(),
+            state: RwLock::new(State { file: Some(file), stays: false }),
             used: AtomicBool::new(true),
             changed: AtomicBool::new(false),
         });
@@ -135,7 +135,7 @@ impl Pooled {
             return Ok(file.clone());
         }
         self.shared.make_room();
-        let file = self.shared.folder.open(&state.name)?;
+        let file = self.shared.folder.open(&self.name)?;
         state.file = Some(file.clone());
         self.used.store(true, Ordering::Relaxed);
         lock(&self.shared.open).push_back(self.me.clone());
@@ -158,10 +158,9 @@ impl Pooled {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        let name = &self.state.get_mut().unwrap_or_else(PoisonError::into_inner).name;
         let mut named = lock(&self.shared.named);
-        if named.get(name).is_some_and(|file| file.strong_count() == 0) {
-            named.remove(name);
+        if named.get(&self.name).is_some_and(|file| file.strong_count() == 0) {
+            named.remove(&self.name);
         }
     }
 }
