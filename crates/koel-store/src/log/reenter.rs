@@ -12,6 +12,7 @@ use super::index::{NOWHERE, SHARDS, shard_of};
 use super::open::count;
 use super::store::Store;
 use crate::Error;
+use crate::kernel::record::usize_of;
 use crate::kernel::segment::Segment;
 
 /// Notes of a batch, at most.
@@ -88,7 +89,7 @@ impl Batch {
     }
 
     fn bit(&mut self, hash: u64) -> (&mut u64, u64) {
-        let bit = usize::from(u16::try_from(hash & 0xffff).unwrap_or(0));
+        let bit = usize_of(hash) % SKETCH_BITS;
         (&mut self.sketch[bit / 64], 1 << (bit % 64))
     }
 
