@@ -9,7 +9,8 @@
 //!
 //! Since the log stays in the order of its sequences, recovery enters record after record, and the last one of a key counts: a copy of a value can never come behind the tombstone that deleted it.
 //!
-//! Memory: 24 bytes for each record of the run. A failure before step 3 is an error and nothing else: the outputs are removed, writing goes on. A segment that is damaged stays as it is from then on, until the store is opened again.
+//! Memory: for each record that is copied its old location and its note for the hint, 17 bytes mostly. A failure of step 1 is an error and nothing else: the outputs are removed, and writing goes on. One of step 2 or 3 ends all writing, as any failed sync does;
+//! files that the manifest does not name then are removed when the store is opened again. A segment that is found damaged stays as it is until then.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -57,7 +58,7 @@ struct Output {
     /// Where the buffer begins in the segment.
     at: u64,
     notes: Notes,
-    /// The old location of each record that has a value, 0 for tombstones.
+    /// The old location of each record.
     moved: Vec<u64>,
 }
 

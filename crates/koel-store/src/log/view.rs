@@ -2,7 +2,7 @@
 //!
 //! A view is the segments and their ends. A record in front of its end was live at that moment if the index has its location now, or if it stopped being live since: for
 //! the latter each view has a [`Watch`], to which a location is added *before* the index forgets it. So writers never wait for a view, and it costs one number for
-//! each record that is overwritten while it is there. Segments that compaction drops stay open for it; while compaction moves locations, new views wait.
+//! each record that is overwritten, deleted or moved by a compaction while it is there. Segments that compaction drops stay open for it; while compaction moves locations, new views wait.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,7 +12,7 @@ use crate::kernel::record::Kind;
 use crate::kernel::scan::Found;
 use crate::kernel::segment::Segment;
 
-/// Locations that stopped being those of live records since a view was made.
+/// Locations that were those of live records when a view was made, or later, and have left the index since.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Mutex<HashSet<u64>>);
 
