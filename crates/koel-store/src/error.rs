@@ -18,7 +18,7 @@ pub enum Error {
         /// What the system said.
         error: io::Error,
     },
-    /// Another process, or another store of this one, has the folder open.
+    /// Another process, or another `LogStore` of this one, has the folder open.
     Locked,
     /// Bytes that are not what was written.
     Damaged {

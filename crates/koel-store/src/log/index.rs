@@ -7,8 +7,8 @@
 //!
 //! * A lookup reads two buckets. For an absent key it gives a location once in 4 million times in a store that has not grown, and once in
 //!   250,000 times after 24 doublings.
-//! * More keys of one pair of buckets than it has slots for go to a list beside the maplet, so an insert cannot fail: keys of equal hashes, which only an adversary finds, or of a
-//!   pair that is one bucket, which is rare.
+//! * An insert cannot fail: a list beside the maplet takes the keys that it has no room for, since more of them share a pair of buckets than the pair has slots. Those have equal hashes,
+//!   which only an adversary finds, or one bucket for a pair, which is rare.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

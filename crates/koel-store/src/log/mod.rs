@@ -232,7 +232,7 @@ impl LogStore {
         Keys::new(&self.store)
     }
 
-    /// Gives back the space of what was overwritten and deleted: every segment is rewritten of which a twentieth would go. And the memory of the index, where less than half of
+    /// Gives back the space of what was overwritten and deleted: every segment of which a twentieth or more would go is rewritten. Gives back memory of the index too, where less than half of
     /// what it has grown to is in use. Reads and writes go on meanwhile.
     ///
     /// # Errors

@@ -79,7 +79,7 @@ impl Options {
     }
 
     /// While a segment fills, a thread of the store syncs it whenever so many bytes are not durable; 8 MiB unless set. So the write that fills it does not wait for a sync of all of it, and a power failure takes little of what was
-    /// not synced. When it does so depends on time, and so do the marks of it in the log. Where segments have no more bytes than that, there is no such thread.
+    /// not synced. When it does so depends on how the threads run, so the same writes may leave different marks in the log. Where segments have no more bytes than that, there is no such thread.
     #[must_use]
     pub fn sync_behind(mut self, bytes: u64) -> Self {
         self.sync_behind = bytes;
