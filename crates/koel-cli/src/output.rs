@@ -86,7 +86,7 @@ pub(crate) fn write_file(
 }
 
 /// Where a name leads to, through all symbolic links, whether a file is there or not.
-fn target_of(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn target_of(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
         match fs::canonicalize(&target) {

@@ -236,7 +236,7 @@ fn what_is_not_there_to_be_removed_is_named() {
     }
 }
 
-/// The file took the place of one of the store, which could not be opened any more.
+/// The file took the place of one of the store, which could not be opened any more; or through a link to nothing it came to lie among them, and went with what a crash leaves.
 #[test]
 fn no_file_of_the_store_is_exported_over() {
     let shell = Shell::new();
@@ -246,8 +246,10 @@ fn no_file_of_the_store_is_exported_over() {
     let mut outputs = Vec::from(["db/MANIFEST", "./db/../db/MANIFEST", "db/0000000000000009.log"]);
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink("db/MANIFEST", shell.path("link")).unwrap();
-        outputs.push("link");
+        for (link, file) in [("link", "db/MANIFEST"), ("to-nothing", "db/0000000000000009.log")] {
+            std::os::unix::fs::symlink(file, shell.path(link)).unwrap();
+            outputs.push(link);
+        }
     }
     for out in outputs {
         let ran = shell.run(&format!("store export file --db db -o {out}"));

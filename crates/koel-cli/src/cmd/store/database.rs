@@ -83,7 +83,7 @@ impl Database {
 
     /// Whether a file is, or would be, in the folder of the store, at the end of all symbolic links.
     pub(crate) fn has(&self, file: &Path) -> bool {
-        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let real = output::target_of(file).unwrap_or_else(|_| file.to_owned());
         match real.parent() {
             Some(folder) if folder != Path::new("") => self.is_in(folder),
             _ => self.is_in(Path::new(".")),
