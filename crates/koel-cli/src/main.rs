@@ -41,16 +41,16 @@ fn main() -> ExitCode {
         Ok(outcome) => outcome.exit_code(),
         Err(failure) => {
             if !matches!(failure, Failure::BrokenPipe) {
-                complain(&format!("{failure}\n"));
+                complain(&failure.to_string());
             }
             failure.exit_code()
         }
     }
 }
 
-/// To standard error; where that is closed too, the exit code has to do.
-fn complain(text: &str) {
-    drop(output::print_aside(text));
+/// An error, in one line; where standard error is closed too, the exit code has to do.
+fn complain(error: &str) {
+    drop(output::print_aside(&format!("{}\n", output::in_one_line(error))));
 }
 
 /// Help and version go to standard output as they are; an error becomes one line, hints included.
@@ -66,11 +66,11 @@ fn wrong_arguments(error: &clap::Error) -> ExitCode {
             }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            complain(&text.to_string());
+            drop(output::print_aside(&text.to_string()));
             ExitCode::from(2)
         }
         _ => {
-            complain(&format!("koel: {}\n", one_line(&text.to_string())));
+            complain(&format!("koel: {}", one_line(&text.to_string())));
             ExitCode::from(2)
         }
     }

@@ -198,6 +198,12 @@ pub(crate) fn print_aside(text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::write(Path::new("standard error"), error))
 }
 
+/// A text that neither ends its line nor speaks to the terminal, whatever names are in it.
+pub(crate) fn in_one_line(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    text.chars().map(escaped).collect()
+}
+
 /// Names and values as a report, the values in one column.
 pub(crate) fn table(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

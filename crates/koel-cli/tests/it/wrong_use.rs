@@ -102,6 +102,21 @@ fn a_word_that_is_no_text_gets_one_line_like_any_other() {
     }
 }
 
+/// The error was two lines where a name in it is, and an escape went to the terminal.
+#[test]
+fn a_name_of_two_lines_gets_an_error_of_one() {
+    let shell = broken_things();
+    let name = "two\nlines\u{1b}[2J";
+    for words in
+        [&["check", name][..], &["store", "ls", "--db", name], &["merge", "set", name, "-o", "new"]]
+    {
+        let output = shell.command().args(words).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), err.lines().count()), (Some(2), 1), "{words:?}: {err}");
+        assert!(err.contains(r"two\nlines\u{1b}[2J"), "{words:?}: {err}");
+    }
+}
+
 #[test]
 fn without_a_verb_the_help_is_shown_and_the_exit_code_is_2() {
     let ran = Shell::new().run("");

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::database::Database;
 use crate::failure::{Failure, Outcome};
-use crate::output::Lines;
+use crate::output::{Lines, in_one_line};
 use crate::quantity::grouped;
 
 #[derive(Debug, clap::Args)]
@@ -46,12 +46,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     out.finish()?;
     Ok(Outcome::Done)
-}
-
-/// A name that neither ends the line nor speaks to the terminal.
-fn in_one_line(name: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
-    name.chars().map(escaped).collect()
 }
 
 fn hexadecimal(hash: &[u8; 32]) -> String {
