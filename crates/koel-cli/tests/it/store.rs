@@ -9,6 +9,15 @@ fn noise(seed: u64, count: usize) -> Vec<u8> {
     (0..count).map(|_| u8::try_from(pick(256)).unwrap()).collect()
 }
 
+/// Turns a bit over in the first place of the log that has this text.
+fn flip_where_it_says(shell: &Shell, text: &str) {
+    let log = "db/0000000000000001.log";
+    let mut bytes = shell.read(log);
+    let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
+    bytes[at] ^= 1;
+    shell.write(log, bytes);
+}
+
 #[test]
 fn files_come_out_as_they_went_in() {
     let shell = Shell::new();
@@ -133,6 +142,42 @@ fn a_flipped_bit_is_reported_and_no_wrong_file_is_written() {
     assert_eq!(shell.read("out"), b"as it was");
     let ran = shell.run("store verify --db db");
     assert!(ran.code == 2 && ran.text().contains("BROKEN"), "{}", ran.text());
+}
+
+/// The report told where in the log the damage is, and of which file it is a part only with `--json`.
+#[test]
+fn a_file_that_is_broken_is_named() {
+    let shell = Shell::new();
+    for name in ["sound", "hurt"] {
+        shell.write(name, format!("the bytes of {name}"));
+    }
+    shell.ok("store import sound hurt --db db");
+    flip_where_it_says(&shell, "the bytes of hurt");
+    let broken = shell.run("store verify --db db");
+    assert_eq!(broken.code, 2);
+    assert!(broken.text().contains("\nBROKEN   hurt: 0000000000000001.log"), "{}", broken.text());
+    assert!(!broken.text().contains("sound: "), "{}", broken.text());
+}
+
+/// Nothing was listed behind it, and of a verification there was no report at all.
+#[test]
+fn damage_to_the_record_of_one_file_hides_no_other() {
+    // The record with the name, and the one with what it is made of.
+    for (record, verified_as) in [("hurt", "number 1: "), ("nhurt", "hurt: ")] {
+        let shell = Shell::new();
+        for name in ["first", "hurt", "last"] {
+            shell.write(name, "bytes");
+        }
+        shell.ok("store import first hurt last --db db");
+        flip_where_it_says(&shell, record);
+        let listed = shell.run("store ls --db db");
+        assert_eq!((listed.code, listed.err.lines().count()), (2, 1), "{}", listed.err);
+        assert!(listed.text().contains("  first\n") && listed.text().ends_with("  last\n"));
+        let verified = shell.run("store verify --db db");
+        assert_eq!(verified.code, 2);
+        let broken = verified.text();
+        assert!(broken.contains("2 sound") && broken.contains(verified_as), "{broken}");
+    }
 }
 
 #[test]
@@ -325,4 +370,8 @@ fn a_name_is_listed_in_one_line() {
         "{listed}"
     );
     assert_eq!(shell.ok("store ls --json --db db").json()["name"], "two\nlines\u{1b}[2J");
+    flip_where_it_says(&shell, "bytes");
+    let broken = shell.run("store verify --db db").text().to_owned();
+    assert!(broken.contains("\nBROKEN   two\\nlines\\u{1b}[2J: 00"), "{broken}");
+    assert_eq!(broken.matches("BROKEN").count() + 2, broken.lines().count(), "{broken}");
 }

@@ -163,10 +163,14 @@ impl Archive {
 
     /// The file with this number; none where it was removed, or its import did not come to its end.
     fn numbered(&self, number: u64) -> Result<Option<(String, Manifest)>, ArchiveError> {
-        let Some(name) = self.store.get(&manifest::number_key(number))? else { return Ok(None) };
-        let name = String::from_utf8(name).map_err(|_| ArchiveError::Record { what: "a name" })?;
+        let Some(name) = self.name_of(number)? else { return Ok(None) };
         let manifest = self.find(&name)?.filter(|manifest| manifest.number == number);
         Ok(manifest.map(|manifest| (name, manifest)))
+    }
+
+    fn name_of(&self, number: u64) -> Result<Option<String>, ArchiveError> {
+        let name = self.store.get(&manifest::number_key(number))?.map(String::from_utf8);
+        name.transpose().map_err(|_| ArchiveError::Record { what: "a name" })
     }
 
     /// Calls `see` with the hash of each chunk of a file, in order. A list that is absent or is not what its hash says ends it.

@@ -10,7 +10,7 @@ pub struct ArchiveVerified {
     pub sound: u64,
     /// Bytes of those.
     pub bytes: u64,
-    /// The others: names, and what is wrong.
+    /// The others: names, and what is wrong. Where the record of a name cannot be read, it is `number` and the number of the name.
     pub broken: Vec<(String, String)>,
 }
 
@@ -19,24 +19,37 @@ impl Archive {
     /// chunk as it goes. This says whether files are whole; [`LogStore::verify`](crate::LogStore::verify) says whether records are.
     ///
     /// # Errors
-    /// Where the names cannot be read. A broken file is no error but part of the answer.
+    /// Where it cannot be read how many names there are. A broken file is no error but part of the answer.
     pub fn verify(&self, mut seen: impl FnMut(u64)) -> Result<ArchiveVerified, ArchiveError> {
         let _no_collection = self.chunks_in_use.read();
         let mut verified = ArchiveVerified::default();
-        for file in self.manifests()? {
-            let (name, manifest) = file?;
-            let outcome = self.each_byte(&name, &manifest, |chunk| {
-                seen(chunk.len() as u64);
-                Ok(())
-            });
-            match outcome {
-                Ok(()) => {
+        for number in 0..self.next_number()? {
+            match self.check(number, &mut seen) {
+                Ok(None) => {}
+                Ok(Some(length)) => {
                     verified.sound += 1;
-                    verified.bytes += manifest.length;
+                    verified.bytes += length;
                 }
-                Err(error) => verified.broken.push((name, error.to_string())),
+                Err(error) => {
+                    let name = self.name_of(number).ok().flatten();
+                    let what = match error {
+                        ArchiveError::Broken { what, .. } => what,
+                        error => error.to_string(),
+                    };
+                    verified.broken.push((name.unwrap_or(format!("number {number}")), what));
+                }
             }
         }
         Ok(verified)
+    }
+
+    /// Reads the file with this number: its length, if there is one.
+    fn check(&self, number: u64, seen: &mut impl FnMut(u64)) -> Result<Option<u64>, ArchiveError> {
+        let Some((name, manifest)) = self.numbered(number)? else { return Ok(None) };
+        self.each_byte(&name, &manifest, |chunk| {
+            seen(chunk.len() as u64);
+            Ok(())
+        })?;
+        Ok(Some(manifest.length))
     }
 }

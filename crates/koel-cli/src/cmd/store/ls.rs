@@ -1,4 +1,4 @@
-//! `koel store ls`: the files of a store, in the order in which they came.
+//! `koel store ls`: the files of a store, in the order in which they came. Those whose records are damaged are missing, and that is said at the end.
 #![forbid(unsafe_code)]
 
 use serde_json::json;
@@ -29,8 +29,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let archive = db.archive()?;
     let mut out = Lines::new();
+    let mut failure = None;
     for entry in archive.entries().map_err(|error| db.archive_failure(error))? {
-        let entry = entry.map_err(|error| db.archive_failure(error))?;
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                failure = Some(db.archive_failure(error));
+                continue;
+            }
+        };
         let line = if args.json {
             let object = json!({
                 "name": entry.name,
@@ -45,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         out.line(line.as_bytes(), b'\n')?;
     }
     out.finish()?;
-    Ok(Outcome::Done)
+    failure.map_or(Ok(Outcome::Done), Err)
 }
 
 fn hexadecimal(hash: &[u8; 32]) -> String {

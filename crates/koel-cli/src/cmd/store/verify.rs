@@ -54,8 +54,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ("records", format!("{} read", grouped(records.records))),
             ("files", format!("{} sound, {}", grouped(files.sound), bytes(files.bytes))),
         ]);
-        for line in damages.iter().chain(files.broken.iter().map(|(_, what)| what)) {
-            text += &format!("BROKEN   {line}\n");
+        let broken = files.broken.iter().map(|(name, what)| format!("{name}: {what}"));
+        for line in damages.iter().cloned().chain(broken) {
+            text += &format!("BROKEN   {}\n", output::in_one_line(&line));
         }
         text
     };
