@@ -54,10 +54,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Where a file is and how long.
+/// What is read.
 struct Source {
+    /// Where, or that it is standard input.
     path: PathBuf,
-    length: u64,
+    /// Of a file; nobody knows that of standard input.
+    length: Option<u64>,
 }
 
 /// What is imported, each with its name, and the paths that are no names.
@@ -80,13 +82,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let chunking = chunking(args)?;
     let Sources { named, left_out } = sources(args)?;
     let archive = Archive::new(db.open_or_create()?);
-    let known = named.iter().all(|(_, source)| source.path != Path::new("-"));
-    let length = known.then(|| named.iter().map(|(_, source)| source.length).sum());
+    let length = named.iter().map(|(_, source)| source.length).sum();
     let started = Instant::now();
     let progress = Progress::start("importing", length, Stdout::Silent);
     let mut total = Total::default();
     for (name, source) in &named {
-        let imported = if source.path == Path::new("-") {
+        let imported = if source.length.is_none() {
             archive.import(name, progress.meter(io::stdin().lock()), chunking)
         } else {
             let file = File::open(&source.path);
@@ -160,7 +161,7 @@ fn chunking(args: &Args) -> Result<Chunking, Failure> {
 
 fn sources(args: &Args) -> Result<Sources, Failure> {
     let files = files(args)?;
-    let input = args.files.iter().any(|path| path == Path::new("-"));
+    let input = files.iter().any(|source| source.length.is_none());
     if let Some(name) = &args.name {
         let [only] = <[Source; 1]>::try_from(files)
             .map_err(|_| Failure::Usage("--name is for a single file; leave it out".to_owned()))?;
@@ -183,19 +184,20 @@ fn sources(args: &Args) -> Result<Sources, Failure> {
 fn files(args: &Args) -> Result<Vec<Source>, Failure> {
     let mut files = Vec::new();
     for path in &args.files {
-        let info = if path == Path::new("-") { None } else { Some(metadata(path)?) };
-        match info {
-            Some(info) if info.is_dir() => walk(path, &args.database, &mut files)?,
-            Some(_) if args.database.has(path) => {
-                return Err(Failure::Usage(format!(
-                    "{} is in the folder of the store, which grows while it is read; leave it out",
-                    path.display()
-                )));
-            }
-            info => {
-                let length = info.map_or(0, |info| info.len());
-                files.push(Source { path: path.clone(), length });
-            }
+        if path == Path::new("-") {
+            files.push(Source { path: "standard input".into(), length: None });
+            continue;
+        }
+        let info = metadata(path)?;
+        if info.is_dir() {
+            walk(path, &args.database, &mut files)?;
+        } else if args.database.has(path) {
+            return Err(Failure::Usage(format!(
+                "{} is in the folder of the store, which grows while it is read; leave it out",
+                path.display()
+            )));
+        } else {
+            files.push(Source { path: path.clone(), length: Some(info.len()) });
         }
     }
     Ok(files)
@@ -219,7 +221,7 @@ fn walk(folder: &Path, db: &Database, files: &mut Vec<Source>) -> Result<(), Fai
         if kind.is_dir() {
             walk(&path, db, files)?;
         } else if kind.is_file() {
-            let length = metadata(&path)?.len();
+            let length = Some(metadata(&path)?.len());
             files.push(Source { path, length });
         }
     }
