@@ -98,21 +98,21 @@ pub(crate) fn insert(filter: &mut CuckooFilter, keys: &[&[u8]], unique: bool) ->
 
 /// How many keys there are, and for how many there is room where that does not grow with them.
 pub(crate) fn keys_and_room(filter: &CuckooFilter) -> String {
-    held((filter.len(), filter.capacity()), filter.has_grown())
+    held(filter.len(), filter.capacity(), filter.has_grown())
 }
 
-/// Bits for each key, of a filter that has so many. In one that grows, the size follows the keys, and without any it says nothing.
-pub(crate) fn bits_per_key(bits: f64, keys: u64, has_grown: bool) -> String {
-    if has_grown && keys == 0 { "-".to_owned() } else { format!("{bits:.2}") }
-}
-
-/// The same of any filter, from its figures.
-pub(crate) fn held((keys, capacity): (u64, u64), has_grown: bool) -> String {
+/// The same, from the figures of any filter.
+pub(crate) fn held(keys: u64, capacity: u64, has_grown: bool) -> String {
     let keys = grouped(keys);
     if has_grown {
         return keys;
     }
     format!("{keys}, built for {} different ones", grouped(capacity))
+}
+
+/// Bits for each key, of a filter that has so many. In one that grows, the size follows the keys, and without any it says nothing.
+pub(crate) fn bits_per_key(bits: f64, keys: u64, has_grown: bool) -> String {
+    if has_grown && keys == 0 { "-".to_owned() } else { format!("{bits:.2}") }
 }
 
 /// The different keys that the size is to be divided by: those there is room for, or, where room grows with them, those there are.

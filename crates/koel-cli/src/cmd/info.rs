@@ -77,7 +77,7 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
     let limit = counter_limit(filter);
     let rows = [
         ("file", args.filter.display().to_string()),
-        ("keys", sizing::held((filter.len(), filter.capacity()), filter.has_grown())),
+        ("keys", sizing::held(filter.len(), filter.capacity(), filter.has_grown())),
         (
             "load",
             format!(
