@@ -53,7 +53,7 @@ pub(crate) enum Failure {
     Full { full: Full, remedy: String },
     /// A store could not do what it was asked; the error says what to do.
     Store { db: PathBuf, error: Box<ArchiveError> },
-    /// The tour found a promise that does not hold.
+    /// A tour found a promise that does not hold, or `koel store verify` what is not as it was written.
     Broken(String),
     /// Whoever read our output has had enough (`koel check .. | head`): not worth a word.
     BrokenPipe,

@@ -72,7 +72,7 @@ fn split_unit(text: &str) -> Option<(String, &str)> {
     Some((number.replace(['_', ','], ""), unit))
 }
 
-/// `number * factor`, exact where the number is whole. Fractions below one unit are dropped.
+/// `number * factor`: exact where the number is whole, otherwise the nearest whole number.
 fn whole(number: &str, factor: f64) -> Option<u64> {
     if let Ok(integer) = number.parse::<u64>() {
         return integer.checked_mul(to_u64(factor));

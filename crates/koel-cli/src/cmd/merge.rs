@@ -1,7 +1,7 @@
 //! `koel merge`: one filter of several that were built alike.
 //!
-//! For lists that are built in pieces, on several machines or days. Filters go together when they have one geometry and one hash: the same
-//! `--keys`, `--fpr`, `--prefer` and `--seed`. Cost: every bucket of every filter is read and its entries inserted; memory: the first
+//! For lists that are built in pieces, on several machines or days. Filters go together when they have one hash and began with one geometry: all
+//! with `--grow`, or all with the same `--keys`, and with the same `--fpr`, `--prefer` and `--seed`. Cost: every bucket of every filter is read and its entries inserted; memory: the first
 //! filter, the others stay mapped.
 #![forbid(unsafe_code)]
 
