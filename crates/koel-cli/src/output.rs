@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Stdout, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 use koel::CuckooFilter;
@@ -171,9 +171,9 @@ impl Lines {
     }
 }
 
-/// Prints a report: a few lines of text or JSON.
+/// Prints a whole text, such as a report.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out: Stdout = io::stdout();
+    let mut out = io::stdout();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::stdout)
 }
 

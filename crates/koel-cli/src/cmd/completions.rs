@@ -6,7 +6,7 @@ use clap_complete::Shell;
 
 use crate::cmd::Cli;
 use crate::failure::{Failure, Outcome};
-use crate::output::Lines;
+use crate::output;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -23,8 +23,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Into memory first: the generator panics where a pipe is closed.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "koel", &mut script);
-    let mut out = Lines::new();
-    out.raw(&script)?;
-    out.finish()?;
+    output::print(&String::from_utf8_lossy(&script))?;
     Ok(Outcome::Done)
 }

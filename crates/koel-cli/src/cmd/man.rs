@@ -11,7 +11,7 @@ use clap_mangen::Man;
 
 use crate::cmd::Cli;
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, Lines};
+use crate::output;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -28,9 +28,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
     let Some(folder) = &args.out else {
-        let mut out = Lines::new();
-        out.raw(page(&command).as_bytes())?;
-        out.finish()?;
+        output::print(&page(&command))?;
         return Ok(Outcome::Done);
     };
     fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
