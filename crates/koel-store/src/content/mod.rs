@@ -103,7 +103,7 @@ impl Archive {
         self.store
     }
 
-    /// All files, in the order in which their names came. Costs two reads for each.
+    /// All files, in the order in which their names came. Costs two reads for each. A file whose records are damaged is an error in its place, and the next ones follow.
     ///
     /// # Errors
     /// Those of the store.

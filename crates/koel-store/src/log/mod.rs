@@ -215,7 +215,7 @@ impl LogStore {
     /// Makes everything written so far durable.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] once a write has failed, those of the system.
+    /// [`Error::Poisoned`] once a write has failed, unless everything that was acknowledged is durable already; those of the system.
     pub fn sync(&self) -> Result<(), Error> {
         self.store.sync()
     }
@@ -322,7 +322,7 @@ impl LogStore {
     /// does the same, and keeps errors to itself.
     ///
     /// # Errors
-    /// As [`sync`](Self::sync).
+    /// [`Error::Poisoned`] once a write has failed, those of the system.
     pub fn close(mut self) -> Result<(), Error> {
         self.end_threads();
         self.store.finish()
