@@ -54,13 +54,19 @@ impl Archive {
         Ok(imported)
     }
 
-    /// Writes the manifest, and gives a new name its number first.
+    /// Writes the manifest, and gives a new name its number first. A name whose manifest is damaged gets a new number too: the old one leads to a file with
+    /// another number then, and counts for nothing. Where the record of the number is damaged, it is written again.
     fn name(&self, name: &str, imported: &Imported, lists: Vec<Hash>) -> Result<(), ArchiveError> {
         let _alone = self.naming.lock();
-        let number = match self.find(name)? {
-            Some(manifest) => manifest.number,
-            None => self.number(name)?,
+        let number = match self.find(name) {
+            Ok(Some(manifest)) => manifest.number,
+            Ok(None) | Err(ArchiveError::Store(Error::Damaged { .. })) => self.number(name)?,
+            Err(error) => return Err(error),
         };
+        if let Err(ArchiveError::Store(Error::Damaged { .. })) = self.name_of(number) {
+            let key = manifest::number_key(number);
+            self.store.put(&key, name.as_bytes(), Durability::None)?;
+        }
         let Imported { length, hash, chunks, .. } = *imported;
         let manifest = Manifest { number, length, hash, chunks, lists };
         let key = manifest::name_key(name);

@@ -51,7 +51,7 @@ pub use error::ArchiveError;
 pub use import::Imported;
 pub use verify::ArchiveVerified;
 
-use crate::{Durability, LogStore};
+use crate::{Durability, Error, LogStore};
 use manifest::{Hash, Manifest};
 
 /// Files in a [`LogStore`], cut into chunks that are stored once. Several threads can share it.
@@ -132,10 +132,19 @@ impl Archive {
     /// Those of the store.
     pub fn remove(&self, name: &str) -> Result<bool, ArchiveError> {
         let _alone = self.naming.lock();
-        let Some(manifest) = self.find(name)? else { return Ok(false) };
+        let number = match self.find(name) {
+            Ok(None) => return Ok(false),
+            Ok(Some(manifest)) => Some(manifest.number),
+            // A damaged manifest does not tell its number. That one leads to no file then, and counts for nothing.
+            Err(ArchiveError::Store(Error::Damaged { .. })) => None,
+            Err(error) => return Err(error),
+        };
         // In this order: a name without a number would be a file whose chunks a collection drops.
         self.store.delete(&manifest::name_key(name), Durability::None)?;
-        self.store.delete(&manifest::number_key(manifest.number), Durability::Synced)?;
+        if let Some(number) = number {
+            self.store.delete(&manifest::number_key(number), Durability::None)?;
+        }
+        self.store.sync()?;
         Ok(true)
     }
 
@@ -168,6 +177,7 @@ impl Archive {
         Ok(manifest.map(|manifest| (name, manifest)))
     }
 
+    /// The name with this number.
     fn name_of(&self, number: u64) -> Result<Option<String>, ArchiveError> {
         let name = self.store.get(&manifest::number_key(number))?.map(String::from_utf8);
         name.transpose().map_err(|_| ArchiveError::Record { what: "a name" })

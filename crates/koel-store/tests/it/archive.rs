@@ -292,6 +292,40 @@ fn importing_a_file_again_repairs_a_damaged_chunk() {
     }
 }
 
+/// The name of such a file could be neither imported again nor removed, or was never listed again.
+#[test]
+fn a_file_whose_own_record_is_damaged_is_imported_again_or_removed() {
+    // The record with the name, and the one with what it is made of.
+    for part in [&b"hurt"[..], b"nhurt"] {
+        for imported in [true, false] {
+            let folder = MemoryFolder::new();
+            let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
+            for name in ["first", "hurt", "last"] {
+                archive.import(name, &b"bytes"[..], Chunking::default()).unwrap();
+            }
+            archive.into_store().close().unwrap();
+            let mut files = folder.contents();
+            let log = files.iter_mut().find(|(name, _)| name.ends_with(".log")).unwrap().1;
+            let at = log.windows(part.len()).position(|window| window == part).unwrap();
+            log[at] ^= 1;
+            let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
+            let archive = Archive::new(store);
+            assert_eq!(archive.verify(|_| ()).unwrap().broken.len(), 1);
+            if imported {
+                archive.import("hurt", &b"new bytes"[..], Chunking::default()).unwrap();
+                assert_eq!(export(&archive, "hurt"), b"new bytes");
+            } else {
+                assert!(archive.remove("hurt").unwrap());
+                assert!(!archive.remove("hurt").unwrap());
+            }
+            let names = archive.entries().unwrap().map(|entry| entry.unwrap().name);
+            assert_eq!(names.filter(|name| name == "hurt").count(), usize::from(imported));
+            let verified = archive.verify(|_| ()).unwrap();
+            assert_eq!((verified.sound, verified.broken), (2 + u64::from(imported), vec![]));
+        }
+    }
+}
+
 /// Looking for what to drop ended at the damage, and nothing was compacted; later, what lay behind it was not dropped.
 #[test]
 fn a_collection_gives_room_back_beside_a_damaged_record() {
