@@ -73,7 +73,8 @@ impl Archive {
         Ok(self.store.put(&key, &manifest.encode(), Durability::Synced)?)
     }
 
-    fn number(&self, name: &str) -> Result<u64, ArchiveError> {
+    /// Gives a name the next number.
+    pub(super) fn number(&self, name: &str) -> Result<u64, ArchiveError> {
         let number = self.next_number()?;
         let next = (number + 1).to_le_bytes();
         self.store.put(&manifest::number_key(number), name.as_bytes(), Durability::None)?;

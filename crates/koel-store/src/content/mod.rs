@@ -8,6 +8,7 @@
 //! manifest   keys and records        chunks   cutting            error    what can go wrong
 //! import     chunks in, then the manifest, durable last          export   chunks out, checked
 //! collect    dropping chunks that no manifest names              verify   the same checks, nothing written
+//! mend       numbers of names that were lost
 //! ```
 //!
 //! The store keeps writes in order, and that is all the consistency an archive needs: chunks are written before the lists that name them,
@@ -41,6 +42,7 @@ mod error;
 mod export;
 mod import;
 mod manifest;
+mod mend;
 mod verify;
 
 use std::sync::{Mutex, RwLock};

@@ -263,7 +263,7 @@ impl LogStore {
 
     /// Takes over what can still be read of the damaged store in the folder at `damaged`, in which nothing is changed: every sound record is carried out here once more, in the order of the log, and then this store, which should be
     /// a new one, is compacted. What cannot be read is listed. The keys that were there are left out and counted where the hint of their segment tells which they are; without a hint they may have an older value, or be back where they had
-    /// been deleted. O(bytes). `progress` is told how many bytes were read, of how many.
+    /// been deleted. Where the damaged store had files of an archive, [`Archive::mend`](crate::content::Archive::mend) comes next. O(bytes). `progress` is told how many bytes were read, of how many.
     ///
     /// ```
     /// # let folders = tempfile::tempdir()?;

@@ -216,6 +216,47 @@ fn files_of_an_archive_come_along_and_the_damaged_one_is_named() {
     }
 }
 
+/// A file without a number would not be listed, and its chunks would be dropped; a number given twice would hide a file.
+#[test]
+fn files_whose_numbers_are_lost_are_listed_again() {
+    let folder = MemoryFolder::new();
+    let open = |folder: &MemoryFolder| options().seed(8).open_in(Arc::new(folder.clone()));
+    let archive = Archive::new(open(&folder).unwrap());
+    let names: Vec<String> = (0..6).map(|number| format!("file {number}")).collect();
+    for name in &names {
+        archive.import(name, name.as_bytes(), Chunking::default()).unwrap();
+    }
+    archive.into_store().close().unwrap();
+    let image = folder.contents();
+    // The last record of the next number, with its key behind the lengths of both; the numbers of files; all of them.
+    let next: Vec<u8> = [&[2, 0, 8, 0, 0xff, b't'][..], &6_u64.to_le_bytes()].concat();
+    let number = |number: u64| [&[0xff, b'i'][..], &number.to_le_bytes()].concat();
+    let all = vec![next.clone(), number(0), number(3), number(5)];
+    for lost in [vec![next], vec![number(3)], vec![number(5)], all] {
+        let mut image = image.clone();
+        for part in &lost {
+            let log = image.values_mut().find_map(|log| {
+                let at = log.windows(part.len()).position(|bytes| bytes == part)?;
+                Some(&mut log[at])
+            });
+            *log.expect("a record") ^= 1;
+        }
+        let store = new_store();
+        let salvaged = store.salvage_in(&MemoryFolder::with(image), |_, _| ()).unwrap();
+        assert_eq!(salvaged.lost, lost.len() as u64);
+        let archive = Archive::new(store);
+        let numbers = lost.iter().filter(|part| part.starts_with(&[0xff])).count() as u64;
+        assert_eq!((archive.mend().unwrap(), archive.mend().unwrap()), (numbers, 0));
+        archive.import("new", &b"new"[..], Chunking::default()).unwrap();
+        archive.collect(|_| ()).unwrap();
+        let verified = archive.verify(|_| ()).unwrap();
+        assert_eq!((verified.sound, verified.broken), (7, Vec::new()), "{lost:02x?}");
+        let mut listed: Vec<_> = archive.entries().unwrap().map(|it| it.unwrap().name).collect();
+        listed.sort();
+        assert_eq!(listed[..6], names);
+    }
+}
+
 #[test]
 fn a_folder_that_is_open_or_not_there_is_refused_and_one_that_takes_no_writes_is_not() {
     let temporary = tempfile::tempdir().unwrap();

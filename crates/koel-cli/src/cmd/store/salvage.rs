@@ -11,6 +11,7 @@ use koel_store::content::{Archive, ArchiveVerified};
 use serde_json::json;
 
 use super::database::Database;
+use super::verify::broken_lines;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
@@ -66,6 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     drop(progress);
     let keys = store.stats().keys;
     let archive = Archive::new(store);
+    archive.mend().map_err(|error| new.archive_failure(error))?;
     let progress = Progress::start("verifying files", None, Stdout::Silent);
     let files = archive.verify(|count| progress.advance(count));
     let files = files.map_err(|error| new.archive_failure(error))?;
@@ -76,8 +78,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn report(salvaged: &Salvaged, keys: u64, files: &ArchiveVerified, json: bool) -> String {
-    let damages: Vec<String> = salvaged.damages.iter().map(ToString::to_string).collect();
     if json {
+        let damages: Vec<String> = salvaged.damages.iter().map(ToString::to_string).collect();
         return output::json(&json!({
             "records": salvaged.records,
             "keys": keys,
@@ -88,13 +90,9 @@ fn report(salvaged: &Salvaged, keys: u64, files: &ArchiveVerified, json: bool) -
             "broken_files": files.broken.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         }));
     }
-    let mut text = output::table(&[
+    output::table(&[
         ("records", format!("{} read", grouped(salvaged.records))),
         ("keys", format!("{}, and {} known to be lost", grouped(keys), grouped(salvaged.lost))),
         ("files", format!("{} sound, {}", grouped(files.sound), bytes(files.bytes))),
-    ]);
-    for line in damages.iter().chain(files.broken.iter().map(|(_, what)| what)) {
-        text += &format!("BROKEN   {line}\n");
-    }
-    text
+    ]) + &broken_lines(&salvaged.damages, files)
 }

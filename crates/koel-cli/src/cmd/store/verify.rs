@@ -1,6 +1,8 @@
 //! `koel store verify`: every record against its checksum, every file against its hash.
 #![forbid(unsafe_code)]
 
+use koel_store::Damage;
+use koel_store::content::ArchiveVerified;
 use serde_json::json;
 
 use super::database::Database;
@@ -50,15 +52,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "broken_files": files.broken.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         }))
     } else {
-        let mut text = output::table(&[
+        output::table(&[
             ("records", format!("{} read", grouped(records.records))),
             ("files", format!("{} sound, {}", grouped(files.sound), bytes(files.bytes))),
-        ]);
-        let broken = files.broken.iter().map(|(name, what)| format!("{name}: {what}"));
-        for line in damages.iter().cloned().chain(broken) {
-            text += &format!("BROKEN   {}\n", output::in_one_line(&line));
-        }
-        text
+        ]) + &broken_lines(&records.damages, &files)
     };
     // A reader that went away does not make it sound.
     let printed = output::print(&report);
@@ -69,4 +66,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Err(Failure::Broken(format!(
         "{broken} things are not as they were written; restore the files of the store, or what was imported, from a copy, or salvage the rest"
     )))
+}
+
+/// A line for each thing that is broken.
+pub(super) fn broken_lines(damages: &[Damage], files: &ArchiveVerified) -> String {
+    let files = files.broken.iter().map(|(name, what)| format!("{name}: {what}"));
+    let all = damages.iter().map(ToString::to_string).chain(files);
+    all.map(|line| format!("BROKEN   {}\n", output::in_one_line(&line))).collect()
 }
