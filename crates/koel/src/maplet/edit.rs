@@ -96,10 +96,7 @@ impl Maplet {
 
     /// Forgets every pair. The size stays.
     pub fn clear(&mut self) {
-        match &mut self.body.grown {
-            None => self.body.table.clear(),
-            Some(grown) => grown.clear(),
-        }
+        self.body.clear();
         self.len = 0;
         self.entries = 0;
     }

@@ -84,11 +84,6 @@ impl Maplet {
         self.replace_each(copies_of(hashes), changes)
     }
 
-    /// Asks the memory for the buckets of a key, in a maplet that grows.
-    fn prefetch(&self, hash: u64) {
-        self.body.grown.iter().for_each(|grown| grown.prefetch(hash));
-    }
-
     fn replace_each(
         &mut self,
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
@@ -97,7 +92,8 @@ impl Maplet {
         assert_eq!(hashes.0, changes.len(), "one change for each key");
         let mut changed = 0;
         if self.body.grown.is_some() {
-            let Ok(()) = each_hash(self, hashes, 0, Self::prefetch, |maplet, i, hash| {
+            let prefetch = |maplet: &Self, hash| maplet.body.prefetch(hash);
+            let Ok(()) = each_hash(self, hashes, 0, prefetch, |maplet, i, hash| {
                 let (old, new) = changes[i];
                 changed += usize::from(maplet.replace_grown(hash, old, new));
                 Ok::<(), Infallible>(())
@@ -136,7 +132,8 @@ impl Maplet {
             if values.len() >= MANY {
                 self.keep_load(values.len() as u64, &mut |_, _| {});
             }
-            return each_hash(self, hashes, 0, Self::prefetch, |maplet, i, hash| {
+            let prefetch = |maplet: &Self, hash| maplet.body.prefetch(hash);
+            return each_hash(self, hashes, 0, prefetch, |maplet, i, hash| {
                 maplet.insert_grown(hash, values[i])
             });
         }
