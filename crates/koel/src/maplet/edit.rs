@@ -129,7 +129,9 @@ impl Maplet {
     #[inline(never)]
     pub(super) fn make_room(&mut self, place: &Place, slot: u64) -> Result<(), Full> {
         let Some(plan) = self.search.plan(&self.body.table, place, Spares::Keep) else {
-            return Err(self.full(place));
+            let table = &self.body.table;
+            let open = |bucket, ways: &mut Ways| table.open(place.base, bucket, ways);
+            return Err(self.full(place.buckets(), open));
         };
         if let (End::Empty(room), Some(&(_, last))) = (plan.end, plan.moves.last()) {
             self.body.table.replace(room, 0, last);
@@ -141,18 +143,21 @@ impl Maplet {
         Ok(())
     }
 
-    /// Why there is no room: because no entry of the full buckets of `place` has another one to go to, or because none was found.
-    fn full(&self, place: &Place) -> Full {
-        let (home, alternate) = place.buckets();
+    /// Why a key whose two buckets are full finds no room: because no entry in them has another bucket to go to, or because the search found none. `open` adds the entries of
+    /// a bucket, each with the buckets that it could go to.
+    pub(super) fn full(&self, (home, other): (u64, u64), open: impl Fn(u64, &mut Ways)) -> Full {
         let mut ways = Ways::default();
-        for bucket in [home, alternate] {
-            self.body.table.open(place.base, bucket, &mut ways);
-        }
-        if ways.buckets().iter().all(|&bucket| bucket == home || bucket == alternate) {
-            let buckets = if home == alternate { 1 } else { 2 };
+        open(home, &mut ways);
+        open(other, &mut ways);
+        if ways.buckets().iter().all(|&bucket| bucket == home || bucket == other) {
+            let buckets = if home == other { 1 } else { 2 };
             return Full::Values { held: buckets * SLOTS as u64 };
         }
-        Full::Slots { in_use: self.len, capacity: self.capacity() }
+        self.out_of_slots()
+    }
+
+    pub(super) fn out_of_slots(&self) -> Full {
+        Full::Slots { in_use: self.entries, capacity: self.capacity() }
     }
 
     /// The slot of a value to be written.

@@ -6,7 +6,6 @@
 use crate::body::Body;
 use crate::error::Full;
 use crate::growth::{self, Grown};
-use crate::layout::SLOTS;
 use crate::maplet::Maplet;
 use crate::placement::{Search, Ways};
 use crate::table::{Candidates, EntryTest, Exceptions, Match, Prefix, Put, Site, Stretch};
@@ -84,11 +83,7 @@ impl Maplet {
         hopeful && self.split(doubled)
     }
 
-    pub(super) fn out_of_slots(&self) -> Full {
-        Full::Slots { in_use: self.entries, capacity: self.capacity() }
-    }
-
-    /// Splits the next chunk of buckets because no room was found at `site`.
+    /// Splits the next chunk of buckets because no room was found at `site`; why there is none where that would not help.
     fn split_for(
         &mut self,
         site: &Site,
@@ -96,17 +91,11 @@ impl Maplet {
         doubled: &mut impl FnMut(&Stretch, Prefix),
     ) -> Result<(), Full> {
         let Some(grown) = &self.body.grown else { return Ok(()) };
-        let (home, other) = site.buckets();
-        let mut ways = Ways::default();
-        for bucket in [home, other] {
-            grown.table().open(bucket, pinned, &mut ways);
-        }
+        let open = |bucket, ways: &mut Ways| grown.table().open(bucket, pinned, ways);
+        let full = self.full(site.buckets(), open);
         // Values of the key itself would be together in any table.
-        if ways.buckets().iter().all(|&bucket| bucket == home || bucket == other) {
-            let buckets = if home == other { 1 } else { 2 };
-            return Err(Full::Values { held: buckets * SLOTS as u64 });
-        }
-        if self.split_for_room(doubled) { Ok(()) } else { Err(self.out_of_slots()) }
+        let is_hopeless = matches!(full, Full::Values { .. });
+        if !is_hopeless && self.split_for_room(doubled) { Ok(()) } else { Err(full) }
     }
 
     /// Splits the next chunk of buckets; false where the table is as large as can be.
