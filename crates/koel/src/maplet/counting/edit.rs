@@ -156,7 +156,9 @@ impl CountingFilter {
             }
             self.begin_grown(hash, in_slot)?;
         }
-        if let Some(held) = self.held(hash).filter(|_| times > in_slot) {
+        if times > in_slot
+            && let Some(held) = self.held(hash)
+        {
             self.counters.add_all(held.identity, times - in_slot);
         }
         Ok(times)
