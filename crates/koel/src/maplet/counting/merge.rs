@@ -48,16 +48,13 @@ impl CountingFilter {
         if other.maplet.body_checksum.is_some() {
             other.verify().map_err(MergeError::Unsound)?;
         }
-        let len_with = |more: u64| self.len.checked_add(more).ok_or(Full::Overflow);
-        if counts == Merge::Sum {
-            len_with(other.len)?;
-        }
         let mut union = self.clone();
         let added = match &other.maplet.body.grown {
             None => union.add_built(other, counts)?,
             Some(grown) => union.add_grown(other, grown, counts)?,
         };
-        union.len = len_with(if counts == Merge::Sum { other.len } else { added })?;
+        let more = if counts == Merge::Sum { other.len } else { added };
+        union.len = self.len.checked_add(more).ok_or(Full::Overflow)?;
         *self = union;
         Ok(())
     }
