@@ -165,10 +165,14 @@ impl CountingFilter {
     }
 
     fn begin_grown(&mut self, hash: u64, count: u64) -> Result<(), Full> {
-        let pinned = (self.counters.len() > 0).then_some(&has_largest as &EntryTest<'_>);
-        let counters = &mut self.counters;
+        let (pinned, counters) = (self.pinned(), &mut self.counters);
         let doubled = |addresses: &Stretch, void: Prefix| leave_to_both(counters, addresses, void);
         self.maplet.add_grown(hash, count, pinned, doubled)
+    }
+
+    /// The entries that forget nothing when they move: while there are counters, those that may have one.
+    pub(super) fn pinned(&self) -> Option<&'static EntryTest<'static>> {
+        (self.counters.len() > 0).then_some(&has_largest as &EntryTest<'_>)
     }
 
     /// Where the key with this hash may live, in a table that grows.
@@ -226,7 +230,7 @@ impl CountingFilter {
 }
 
 /// Whether a slot says the largest count, so that its entry may have a counter.
-pub(super) fn has_largest(table: &Table<Buffer, Stretch>, _: u64, slot: u64) -> bool {
+fn has_largest(table: &Table<Buffer, Stretch>, _: u64, slot: u64) -> bool {
     let layout = table.layout();
     layout.value_of(slot) == layout.largest_value()
 }

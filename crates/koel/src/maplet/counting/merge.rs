@@ -9,14 +9,13 @@
 use alloc::collections::BTreeSet;
 
 use super::CountingFilter;
-use super::edit::has_largest;
 use crate::Merge;
-use crate::counters::{Identity, ReadCounters};
+use crate::counters::Identity;
 use crate::error::{Full, MergeError};
 use crate::geometry::Place;
 use crate::growth::{Grown, leave_to_both};
 use crate::store::Store;
-use crate::table::{EntryTest, Match, Prefix};
+use crate::table::{Match, Prefix};
 
 impl CountingFilter {
     /// Adds the keys of `other` to this filter, each with its count: the sum of both, or the larger one. `other` may be a view, which is verified first. A filter that
@@ -191,8 +190,7 @@ impl CountingFilter {
             }
             // Too short to say which its other bucket is: its continuations can.
             let is_short = addresses.is_short(&site);
-            let pinned = (self.counters.len() > 0).then_some(&has_largest as &EntryTest<'_>);
-            if self.maplet.place_grown(&site, in_slot, pinned) {
+            if self.maplet.place_grown(&site, in_slot, self.pinned()) {
                 if let Some(held) = self.held_at_site(&site) {
                     self.counters.add_all(held.identity, times - in_slot);
                 }
