@@ -123,16 +123,11 @@ impl ConcurrentFilter {
     #[inline(never)]
     fn add_refused(&self, place: &Place, mut refused: Put) -> Result<(), Full> {
         loop {
-            let done = match refused {
-                Put::Done => true,
-                Put::Full => {
-                    self.make_room(place)?;
-                    false
-                }
-                Put::Repeated(_) => self.add_copy(place)?,
-            };
-            if done {
-                return Ok(());
+            match refused {
+                Put::Done => return Ok(()),
+                Put::Full => self.make_room(place)?,
+                Put::Repeated(_) if self.add_copy(place)? => return Ok(()),
+                Put::Repeated(_) => {}
             }
             refused = self.put(place, 0);
         }
