@@ -108,8 +108,7 @@ impl ConcurrentFilter {
     }
 
     fn new(cells: Cells, entries: u64, counters: &Counters, profile: Profile) -> Self {
-        let fingerprint = |identity| cells.layout.fingerprint_of(identity);
-        let shards = Shards::new(entries, counters, profile.counter_limit, fingerprint);
+        let shards = Shards::new(entries, counters, profile.counter_limit);
         let segments = (1 << cells.geometry.segment_bits()).min(MOST_SEARCHES);
         let searches = (0..segments).map(|_| Mutex::new(Search::default())).collect();
         Self { cells, shards, searches, profile }

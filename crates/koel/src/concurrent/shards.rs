@@ -91,15 +91,11 @@ pub(super) struct Shards {
 }
 
 impl Shards {
-    /// Shards of a table that holds so many entries; `fingerprint` is that of an identity.
-    pub(super) fn new(
-        entries: u64,
-        counters: &impl ReadCounters,
-        limit: u64,
-        fingerprint: impl Fn(Identity) -> u64,
-    ) -> Self {
+    /// Shards of a table that holds so many entries and has these counters.
+    pub(super) fn new(entries: u64, counters: &Counters, limit: u64) -> Self {
         let of_shard = |shard| {
-            let owned = |&(identity, _): &(Identity, u64)| number(fingerprint(identity)) == shard;
+            // An identity ends in the fingerprint.
+            let owned = |&(identity, _): &(Identity, u64)| number(identity) == shard;
             Shard::new(Counters::from_iter(counters.iter().filter(owned)))
         };
         let shards = Box::new(core::array::from_fn(of_shard));
