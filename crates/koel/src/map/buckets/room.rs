@@ -82,7 +82,9 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         let has_room = |bucket: u64| tags[index(bucket)].contains(&0);
         let roots = buckets.map(u64::from);
         let plan = self.search.shortest(roots, open, has_room, |_, _| false)?;
-        self.carry_out(&plan)
+        let room = self.carry_out(&plan);
+        self.search.recycle(plan);
+        room
     }
 
     fn empty_slot(&self, bucket: usize) -> Option<usize> {
