@@ -26,6 +26,9 @@ pub fn with_values(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
 /// Holds any string of bytes to the promise of the format: a sound maplet, or refused with a reason
 /// in one line.
 ///
+/// # Errors
+/// Why the bytes were refused.
+///
 /// # Panics
 /// Where opening and reading disagree, or where an accepted maplet misbehaves.
 pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
@@ -49,6 +52,7 @@ fn question(view: &MapletView<'_>) {
     view.get_many_hashes(&hashes, |i, _| found[i] += 1);
     for (&hash, found) in hashes.iter().zip(found) {
         assert_eq!(view.get_hash(hash).count(), found);
+        assert!(found <= 8, "{found} values of a key");
         assert_eq!(view.contains_hash(hash), found > 0);
     }
     assert!(view.entries().count() as u64 <= view.slots());
