@@ -1,6 +1,6 @@
 //! Stores of unknown bytes: what came out of a fuzzer is a manifest, segments and hints, and every value that a store gives must be in one of them, under a right checksum.
 //!
-//! An input is a list of pieces of files ([`files_of`]), so that a change of one file leaves the others where they are, and a few bytes stand for a long value. [`seal`] makes
+//! An input is a list of pieces of files (`files_of`), so that a change of one file leaves the others where they are, and a few bytes stand for a long value. [`seal`] makes
 //! checksums fit again, since behind them little is reached by chance. Both, and the search for values, follow docs/FORMAT.md and nothing of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,8 +32,7 @@ const FILL: u8 = 3;
 
 /// The files that an input stands for. A piece is a byte, a length of 16 bits, and so many bytes for the end of a file: the manifest, or log or hint 1 to 64. A piece of
 /// equal bytes, eight for each unit of its length, goes to the file of the piece before.
-#[must_use]
-pub fn files_of(mut input: &[u8]) -> Files {
+fn files_of(mut input: &[u8]) -> Files {
     let mut files = Files::new();
     let mut name = "MANIFEST".to_owned();
     while let [first, low, high, rest @ ..] = input {
@@ -57,12 +56,8 @@ pub fn files_of(mut input: &[u8]) -> Files {
     files
 }
 
-/// An input that stands for these files.
-///
-/// # Panics
-/// Where a file has another name than those of [`files_of`].
-#[must_use]
-pub fn input_of(files: &Files) -> Vec<u8> {
+/// An input that stands for these files, which have the names of [`files_of`].
+fn input_of(files: &Files) -> Vec<u8> {
     let mut input = Vec::new();
     for (name, bytes) in files {
         let kind = match name.rsplit_once('.') {
@@ -233,10 +228,7 @@ fn values_in(files: &Files, salt: u64) -> Values {
 
 /// Holds any files to the promise of a store: refused with a reason in one line, or every value in it was written. `whole` says that nothing has made wrong
 /// checksums right; then an accepted store takes writes too, and has them when it is opened again.
-///
-/// # Panics
-/// Where the promise is broken.
-pub fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
+fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
     let mut values = values_in(&files, salt_of(&files));
     let salvaged = salvage(&files);
     let is_new = !files.contains_key("MANIFEST");
@@ -324,10 +316,10 @@ fn one_line(error: &Error) {
     assert!(is_one_line(&error.to_string()), "{error}");
 }
 
-/// Does it to the input of a fuzzer as it is, and with checksums that fit.
+/// Holds the files of a fuzzer's input to the promise of a store, as they are and with checksums that fit: refused with a reason in one line, or every value was written.
 ///
 /// # Panics
-/// As [`arbitrary_files`].
+/// Where the promise is broken.
 pub fn fuzzed_bytes(input: &[u8]) {
     let mut files = files_of(input);
     // What is wrong is told to nobody.

@@ -117,7 +117,7 @@ impl History {
 }
 
 /// Makes the changes to a state.
-pub(super) fn apply(state: &mut State, changes: &Write) {
+fn apply(state: &mut State, changes: &Write) {
     for (key, value) in changes {
         match value {
             Some(value) => drop(state.insert(key.clone(), value.clone())),
