@@ -16,9 +16,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("koel", &[]),
     ("koel-cli", &["koel", "koel-store"]),
     ("koel-store", &["koel"]),
-    ("koel-valkey", &["koel"]),
-    ("koel-python", &["koel"]),
-    ("koel-bench", &["koel", "koel-cli", "koel-store", "koel-valkey", "koel-python", "testkit"]),
+    ("koel-bench", &["koel", "koel-store", "testkit"]),
     ("testkit", &["koel", "koel-store"]),
     ("fuzz", &["koel", "koel-store", "testkit"]),
 ];
