@@ -1,10 +1,10 @@
 //! Measures Koel, its rivals and this machine's limits, side by side in one process.
 //!
 //! `filters` runs every filter over the same keys; `threads` those that threads can share; `limits` finds how many random cache lines a core of this
-//! machine reads a second, which no filter can pass; `growth` follows filters that grow from a thousand keys on; `map` and `thresholds` measure the exact map, `maplet` the maplet; `stores` the log store beside others; `report` runs the filters, the limits and the
-//! thresholds over many sizes and writes docs/BENCHMARKS.md with its plots.
+//! machine reads a second, which no filter can pass; `growth` follows filters that grow from a thousand keys on; `map` and `thresholds` measure the exact map, `maplet` the maplet; `stores` the log store beside others; `report` runs the filters, the limits,
+//! growth and the thresholds over many sizes and writes docs/BENCHMARKS.md with its plots.
 //!
-//! The only crate that knows a rival. Figures of different runs should not be compared: a machine has good and bad hours, so compare
+//! The only crate that knows a rival, but for the Bloom filter in `koel tour`. Figures of different runs should not be compared: a machine has good and bad hours, so compare
 //! ratios within one run.
 
 mod args;

@@ -5,8 +5,9 @@
 //! from docs/FORMAT.md anew, [`audit`] reads its bytes anew, and [`model`] is an exact multiset.
 //! Whatever drives a filter through random operations (proptest, the fuzz targets, a crash test)
 //! drives it through [`model::Model`] or, where the filter came from bytes of unknown origin,
-//! through [`exercise`], or [`maplets`] for a maplet and [`stores`] for the files of a store. Stores are tried in folders of [`storage`], beside a history that says what
-//! must survive.
+//! through [`exercise`]; for the bytes of a maplet there is [`maplets`], for those of a counting
+//! filter [`counting`], for the files of a store [`stores`]. Stores are tried in folders of
+//! [`storage`], beside a history that says what must survive.
 #![forbid(unsafe_code)]
 
 pub mod audit;

@@ -1,7 +1,7 @@
 //! The gate of the instruction counts: fails where a hot path takes more than 3 % more than was recorded.
 //!
 //! `scripts/instructions` runs benches/instructions/ under Callgrind and hands its summaries, one JSON object a line, to the standard input of
-//! this program, which compares them with benches/instructions.txt. That file has the compiler in its first line and then a name and a count a
+//! this program, which compares them with benches/instructions/counts.txt. That file has the compiler in its first line and then a name and a count a
 //! line. It is in git, so that a change of the counts is seen beside the change that made it.
 //!
 //! Gungraun compares with the last run on the same machine, which is in no commit; and its fixed limits are in the code of each bench, which

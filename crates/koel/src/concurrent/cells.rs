@@ -2,7 +2,7 @@
 //!
 //! A bucket of up to 32 bits lies in 32, a wider one in 64; what is left of the word stays zero. A change is computed from the word as it was read and made by one
 //! compare-and-swap, which fails if the bucket has changed since, and then everything is computed anew. Here is what happens to single buckets and to the two
-//! of a place; what order the changes must have, and who may look when, is `mod.rs`.
+//! of a place; in which order changes have to be made, and who may look when, is in `mod.rs`.
 
 use alloc::boxed::Box;
 use core::slice;

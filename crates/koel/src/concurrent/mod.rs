@@ -42,7 +42,7 @@ use cells::Cells;
 use shards::Shards;
 use sync::Mutex;
 
-/// At most so many searches, each of which takes some 40 KiB once it was used, 270 at most. A builder makes no more segments below 2 GiB.
+/// At most so many searches: where there are more segments, which no builder makes below 2 GiB, several share one. Each takes some 40 KiB once it has been used, 270 at most.
 const MOST_SEARCHES: u64 = 1024;
 
 /// A [`CuckooFilter`](crate::CuckooFilter) that many threads use at once, through a shared reference.

@@ -34,7 +34,7 @@ pub(super) struct Stored<K, V> {
     pub(super) value: V,
 }
 
-/// Overflowing entries for which there is room without moving the table.
+/// So many entries can overflow before the table has to be moved in memory.
 const OVERFLOW_ROOM: usize = 8;
 
 /// Tags and entries. Without a bucket it holds no memory.

@@ -52,8 +52,8 @@ pub use iter::{Drain, IntoIter, Iter, IterMut};
 ///
 /// # Overflow
 /// Below its [`capacity`](Self::capacity) the map never grows. Where an entry finds no room all the same, it goes to a list that is searched
-/// after the buckets, until a removal makes room for it. Its length is [`overflow_len`](Self::overflow_len): 0 in large maps; in maps of a few
-/// hundred slots and less, kept at their capacity, 0 in nine of ten, and up to 14 at the worst moment of thousands. Growth could not separate keys with one and the same 64-bit hash: with a hasher that gives
+/// after the buckets, until a removal makes room for it. Its length is [`overflow_len`](Self::overflow_len): 0 in large maps. Of maps of a few
+/// hundred slots and less that are kept at their capacity nine in ten have 0; the longest that was seen in thousands of them was 14. Growth could not separate keys with one and the same 64-bit hash: with a hasher that gives
 /// such, a lookup takes time linear in their number, as in any hash table, and memory stays in proportion to the entries. Who does not know
 /// the key of the default hash, [`SipState`], cannot choose keys that collide.
 ///

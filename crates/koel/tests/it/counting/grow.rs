@@ -3,7 +3,7 @@
 use koel::{CountingFilter, CountingView};
 use testkit::{image, keys};
 
-/// Filters that grow from three buckets on, so that most entries have lost all bits of their own: with counts that fit into slots, with some that do not, and with none that does.
+/// Filters that grow from 40 buckets on, so that most entries have lost all bits of their own: with counts that fit into slots, with some that do not, and with none that does.
 fn growing() -> impl Iterator<Item = CountingFilter> {
     let ways = [(0.05, 1), (0.05, 3), (0.01, 2), (0.001, 8), (0.000_1, 30)];
     ways.into_iter().map(|(rate, bits)| {
