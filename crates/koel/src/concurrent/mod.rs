@@ -15,6 +15,8 @@
 //!   shard: no copy is counted beside an entry that is just leaving, none is taken out twice because it is in two places for a moment.
 //! * One thread at a time moves entries within a segment, after the plan of `placement.rs`. It checks each step: if the table has changed
 //!   since, it stops and plans anew. Every step leaves every entry in its place.
+//! * Copies of one key that threads insert at the same time may take more than the two slots that a plain filter has for them: who found none in either
+//!   bucket adds one to a bucket that has not changed since, whatever has come to the other. They are counted and removed as any others.
 //! * Locks are taken in the order segment, shard; and of shards in ascending order.
 //!
 //! Checked by `tests/loom.rs` in all orders of two threads on tables of a few buckets, and by `tests/it/concurrent.rs` under load.
