@@ -88,7 +88,7 @@ pub(crate) fn huge_bytes() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Bytes of this process in memory: now, and the most so far. 0 where the system does not tell.
+/// Bytes of this process in memory, mapped files included: now, and the most so far. 0 where the system does not tell.
 pub(crate) fn resident_bytes() -> [u64; 2] {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let of = |name: &str| status.lines().find_map(|line| kibibytes(line, name)).unwrap_or(0) * 1024;
@@ -114,6 +114,12 @@ mod tests {
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(11_016), (2000, 2, 29));
         assert_eq!(civil(20_454), (2026, 1, 1));
+    }
+
+    #[test]
+    fn memory_in_use_is_seen() {
+        let [now, most] = resident_bytes();
+        assert!(100_000 < now && now <= most, "{now}, {most}");
     }
 
     #[test]

@@ -8,11 +8,11 @@ use cpu_time::{ProcessTime, ThreadTime};
 use tempfile::TempDir;
 
 use super::entries::{Entries, Key, key};
-use super::process::{Written, disk_bytes, resident_bytes, wait_for_rest};
+use super::process::{Written, disk_bytes, wait_for_rest};
 use super::subject::{Open, Store};
-use crate::Failure;
 use crate::clock::median;
 use crate::limits::memory::{LINE, Memory, Pages};
+use crate::{Failure, machine};
 use testkit::keys::splitmix64;
 
 /// The gets of a kind are made in so many parts; the CPU time of one is the median of them.
@@ -91,14 +91,14 @@ impl Plan {
         open: Open<S>,
     ) -> Result<Row, Failure> {
         let folder = TempDir::with_prefix_in("koel-bench-", &self.parent)?;
-        let resident = resident_bytes();
+        let [before, _] = machine::resident_bytes();
         let store = open(folder.path(), self.entries.keys)?;
         let load = self.load(&store)?;
         let disk = disk_bytes(folder.path())? as f64 / self.entries.bytes() as f64;
         let hit = self.ask(&store, true, |query| self.entries.present(query))?;
         let miss = self.ask(&store, false, |query| self.entries.absent(query))?;
         let index = store.index_bytes().map(|bytes| bytes as f64 / self.entries.keys as f64);
-        let resident_bytes = resident_bytes().saturating_sub(resident);
+        let [now, _] = machine::resident_bytes();
         let start = Instant::now();
         store.close()?;
         let close = start.elapsed();
@@ -114,7 +114,7 @@ impl Plan {
             hit,
             miss,
             index_bytes_per_key: index,
-            resident_bytes,
+            resident_bytes: now.saturating_sub(before),
             close,
             open,
         })
