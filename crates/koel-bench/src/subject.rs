@@ -5,6 +5,8 @@
 
 use std::hint::black_box;
 
+use crate::Failure;
+
 /// How keys are handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -50,6 +52,21 @@ impl Op {
             Self::Delete => "delete",
         }
     }
+}
+
+/// Those of `all` with these names; all of them if there is none.
+pub(crate) fn chosen<T>(
+    all: &'static [T],
+    name: fn(&T) -> &'static str,
+    names: &[String],
+) -> Result<Vec<&'static T>, Failure> {
+    if let Some(unknown) = names.iter().find(|wanted| !all.iter().any(|it| name(it) == **wanted)) {
+        let mut list: Vec<_> = all.iter().map(name).collect();
+        list.dedup();
+        return Err(format!("nothing is named `{unknown}`; there are: {}", list.join(", ")).into());
+    }
+    let wanted = |it: &&T| names.is_empty() || names.iter().any(|wanted| wanted == name(it));
+    Ok(all.iter().filter(wanted).collect())
 }
 
 /// Something that is measured: a filter in one way of using it.

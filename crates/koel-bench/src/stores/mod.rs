@@ -22,6 +22,7 @@ mod subject;
 
 use crate::Failure;
 use crate::args::StoresArgs;
+use crate::subject::chosen;
 use entries::Entries;
 use measure::{Plan, Row};
 
@@ -69,7 +70,7 @@ static SUBJECTS: &[Subject] = &[
 ];
 
 pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
-    let subjects = chosen(&args.only)?;
+    let subjects = chosen(SUBJECTS, |store| store.name, &args.only)?;
     let plan = Plan {
         entries: Entries::new(args.keys, usize::try_from(args.value_bytes)?),
         queries: args.queries,
@@ -89,14 +90,4 @@ pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
         print::page(&rows, &subjects, args, overhead);
     }
     Ok(())
-}
-
-/// Those with these names; all of them if there is none.
-fn chosen(names: &[String]) -> Result<Vec<&'static Subject>, Failure> {
-    if let Some(unknown) = names.iter().find(|name| !SUBJECTS.iter().any(|it| it.name == **name)) {
-        let list: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
-        return Err(format!("no store `{unknown}`; there are: {}", list.join(", ")).into());
-    }
-    let wanted = |it: &&Subject| names.is_empty() || names.iter().any(|name| name == it.name);
-    Ok(SUBJECTS.iter().filter(wanted).collect())
 }

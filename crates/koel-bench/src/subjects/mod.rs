@@ -18,8 +18,8 @@ mod scalable_cuckoo;
 mod valkey_cuckoo;
 mod xorf;
 
-use crate::Failure;
 use crate::subject::{Mode, Subject};
+use crate::{Failure, subject};
 pub(crate) use atomic_cuckoo::fingerprint_bits;
 pub(crate) use growing::{FIRST, GROWING, Growing, fixed};
 pub(crate) use mix::Mix;
@@ -120,14 +120,5 @@ pub(crate) static SUBJECTS: &[Subject] = &[
 
 /// Those with these names; all of them if there is none.
 pub(crate) fn chosen(names: &[String]) -> Result<Vec<&'static Subject>, Failure> {
-    let known = |name: &String| SUBJECTS.iter().any(|subject| subject.name == name);
-    if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        let mut list: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
-        list.dedup();
-        return Err(format!("no filter `{unknown}`; there are: {}", list.join(", ")).into());
-    }
-    let wanted = |subject: &&Subject| {
-        names.is_empty() || names.iter().any(|name| name.as_str() == subject.name)
-    };
-    Ok(SUBJECTS.iter().filter(wanted).collect())
+    subject::chosen(SUBJECTS, |subject| subject.name, names)
 }
