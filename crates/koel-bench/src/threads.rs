@@ -21,9 +21,14 @@ use crate::table::{Table, figure, grouped};
 use crate::{Failure, machine};
 use shared::{SUBJECTS, Shared, Subject};
 
-/// A mixed round: so many lookups, then half as many of each kind of write as make a tenth.
+/// Lookups of a mixed round.
 const LOOKUPS: usize = 288;
+/// Keys that are inserted before these lookups and removed after them, which makes one operation in ten an insert or a remove.
 const WRITES: usize = 16;
+/// Operations of a mixed round.
+const ROUND: usize = LOOKUPS + 2 * WRITES;
+/// Keys for each thread, at least: filters have room for a tenth more, which takes what all threads insert in a round.
+const KEYS_A_THREAD: u64 = 10 * WRITES as u64;
 
 /// What the threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +57,10 @@ struct Row {
 }
 
 pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
+    let least = args.threads.iter().map(|&threads| threads as u64 * KEYS_A_THREAD).max();
+    if let Some(least) = least.filter(|&least| args.keys.iter().any(|&keys| keys < least)) {
+        return Err(format!("give {} keys or more for so many threads", grouped(least)).into());
+    }
     if !args.json {
         println!("{}", machine::description());
         println!("Millions of operations a second of all threads by the wall clock, medians.");
@@ -87,38 +96,35 @@ fn measure(args: &ThreadsArgs, keys: usize) -> Result<Vec<Row>, Failure> {
             let count = rows.len();
             let row = &mut rows[(step + repetition * (count / 3 + 1)) % count];
             let filter = (row.subject.build)(&present, args.fpr);
-            let time = time(filter.as_ref(), row.work, row.threads, &asked, operations);
-            row.samples.push(mops(row.threads * operations, time));
+            let (done, time) = run_all(filter.as_ref(), row.work, row.threads, &asked, operations);
+            row.samples.push(mops(done, time));
         }
     }
     Ok(rows)
 }
 
-/// How long `threads` threads take for `operations` each.
-fn time(
+/// How many operations `threads` threads have done, of `operations` each in whole slices or rounds, and how long they took.
+fn run_all(
     filter: &dyn Shared,
     work: Work,
     threads: usize,
     asked: &[u64],
     operations: usize,
-) -> Duration {
-    let (start, end) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
-    thread::scope(|scope| {
-        for thread in 0..threads {
-            let (start, end) = (&start, &end);
-            scope.spawn(move || {
-                start.wait();
-                match work {
-                    Work::Lookups => lookups(filter, thread, asked, operations),
-                    Work::Mixed => mixed(filter, thread, asked, operations),
-                }
-                end.wait();
-            });
+) -> (usize, Duration) {
+    let start = &Barrier::new(threads + 1);
+    let run = |thread| {
+        start.wait();
+        match work {
+            Work::Lookups => lookups(filter, thread, asked, operations),
+            Work::Mixed => mixed(filter, thread, asked, operations),
         }
+    };
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
         start.wait();
         let clock = Instant::now();
-        end.wait();
-        clock.elapsed()
+        let done = running.into_iter().map(|thread| thread.join().expect("a thread that ends"));
+        (done.sum(), clock.elapsed())
     })
 }
 
@@ -129,15 +135,17 @@ fn slices(asked: &[u64], thread: usize, length: usize) -> impl Iterator<Item = &
     (first..).map(move |i| &asked[i % count * length..][..length])
 }
 
-fn lookups(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize) {
+fn lookups(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize) -> usize {
     let length = asked.len().min(4096);
-    for slice in slices(asked, thread, length).take(operations.div_ceil(length)) {
+    let rounds = operations.div_ceil(length);
+    for slice in slices(asked, thread, length).take(rounds) {
         black_box(filter.found(slice));
     }
+    rounds * length
 }
 
-fn mixed(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize) {
-    let rounds = operations / (LOOKUPS + 2 * WRITES);
+fn mixed(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize) -> usize {
+    let rounds = operations.div_ceil(ROUND);
     let own: Vec<u64> = hashes(10 + thread as u64, (rounds * WRITES) as u64).collect();
     let slices = slices(asked, thread, LOOKUPS).take(rounds);
     for (own, slice) in own.chunks(WRITES).zip(slices) {
@@ -145,6 +153,7 @@ fn mixed(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize) {
         black_box(filter.found(slice));
         filter.remove_all(own);
     }
+    rounds * ROUND
 }
 
 fn print_json(row: &Row, keys: u64) {

@@ -144,6 +144,18 @@ fn threads_prints_an_object_for_each_filter_work_and_number_of_threads() {
     );
 }
 
+/// With so few keys that a mixed round did not find its lookups among them, the threads panicked and the program waited for them for ever.
+#[test]
+fn threads_says_how_many_keys_it_needs() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_koel-bench"));
+    let output = command.args(["threads", "--keys", "1e4,100", "--reps", "1"]).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && error.contains("320 keys"), "{error}");
+    assert!(output.stdout.is_empty(), "it says so before it measures");
+    let fewest = ["threads", "--keys", "320", "--ops", "1", "--reps", "1", "--json"];
+    assert_eq!(objects(&printed(&fewest)).len(), 28);
+}
+
 #[test]
 fn growth_prints_an_object_for_each_size_of_each_filter_and_one_of_pauses() {
     let lines = objects(&printed(&["growth", "--keys", "2e4", "--json"]));
