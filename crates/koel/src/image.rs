@@ -18,7 +18,7 @@ use crate::filter::Profile;
 use crate::geometry::{CORE_BITS, Geometry};
 use crate::growth::Grown;
 use crate::hash::KeyHasher;
-use crate::layout::{Codec, Layout, MAX_BUCKET_BITS, MAX_VALUE_BITS, SLOTS};
+use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
 use crate::sizing::{self, Shape};
 use crate::table::{Stretch, Table, table_bytes};
 
@@ -403,10 +403,8 @@ fn decode_shape(
     let has_values = kind.has_values();
     fields.require(VALUE_BITS, has_values == (value_bits > 0) && value_bits <= MAX_VALUE_BITS)?;
     fields.require(CODEC, codec == Codec::Plain || !has_values)?;
-    let narrow = fingerprint_bits <= MAX_BUCKET_BITS / 4 || !has_values;
-    let layout = Layout::new(codec, fingerprint_bits, value_bits)
-        .filter(|layout| narrow && layout.is_in_use())
-        .ok_or(fields.refuse(FINGERPRINT_BITS))?;
+    let layout =
+        Layout::new(codec, fingerprint_bits, value_bits).ok_or(fields.refuse(FINGERPRINT_BITS))?;
     let layout = if growth.is_some() { layout.with_marks() } else { layout };
     let first_bits = fields.byte(FIRST_BITS);
     fields.require(FRACTION_BITS, fields.byte(FRACTION_BITS) == layout.fraction_bits())?;

@@ -189,18 +189,16 @@ pub(crate) fn choose_growing_maplet(
     first_within(layouts, first, rate, Prefer::Fast, reached)
 }
 
-/// The layouts of maplets in the order in which they are tried: those of whole bytes, the narrowest first; slots of 64 bits take the widest fingerprint, since one costs no
-/// more than another.
+/// The layouts of maplets in the order in which they are tried: the narrowest first, but slots of 64 bits take the widest fingerprint, since one costs no more than another.
 fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, BuildError> {
     if !(1..=MAX_VALUE_BITS).contains(&value_bits) {
         return Err(BuildError::ValueBits { value_bits });
     }
     let layouts =
         MAPLET_WIDTHS.filter_map(move |width| Layout::new(Codec::Plain, width, value_bits));
-    let whole_bytes = layouts.filter(|layout| layout.bucket_bits().is_multiple_of(8));
     let is_wide = |layout: &Layout| layout.slot_bits() >= WIDE_SLOT_BITS;
-    let wide = whole_bytes.clone().rev().filter(is_wide);
-    Ok(whole_bytes.filter(move |layout| !is_wide(layout)).chain(wide))
+    let wide = layouts.clone().rev().filter(is_wide);
+    Ok(layouts.filter(move |layout| !is_wide(layout)).chain(wide))
 }
 
 /// The shape for so many keys in the first layout in which it errs at most at `rate`, as `reached` says.

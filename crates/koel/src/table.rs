@@ -182,7 +182,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(always)]
     fn has_room_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> bool {
         if W::BITS == u128::BITS {
-            let [lower, upper] = self.empty_halves(bucket);
+            let [lower, upper] = self.empty_halves::<SORTED>(bucket);
             (lower | upper) != 0
         } else {
             self.lanes.empty::<W, SORTED>(self.load::<W, SORTED>(bucket)) != W::ZERO
@@ -193,7 +193,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(always)]
     fn vacancies_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> u64 {
         if W::BITS == u128::BITS {
-            self.empty_halves(bucket).map(|tops| self.half.count(tops)).iter().sum()
+            self.empty_halves::<SORTED>(bucket).map(|tops| self.half.count(tops)).iter().sum()
         } else {
             self.lanes.count(self.lanes.empty::<W, SORTED>(self.load::<W, SORTED>(bucket)))
         }
@@ -201,8 +201,8 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     /// The top bit of every empty lane in the halves of a wide bucket, whose lanes all have their core or their mark.
     #[inline(always)]
-    fn empty_halves(&self, bucket: u64) -> [u64; 2] {
-        self.halves::<false>(bucket).map(|(word, _)| self.half.empty::<u64, false>(word))
+    fn empty_halves<const SORTED: bool>(&self, bucket: u64) -> [u64; 2] {
+        self.halves::<SORTED>(bucket).map(|(word, _)| self.half.empty::<u64, false>(word))
     }
 
     /// The bucket as it is stored, in a table without values: those have wider ones.
@@ -223,7 +223,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The same for a bucket that starts at bit `bit` of the table.
     #[inline(always)]
     fn load_at<W: Word, const SORTED: bool>(&self, bit: u64) -> W {
-        let (byte, shift) = position::<W, SORTED>(bit);
+        let (byte, shift) = position::<SORTED>(bit);
         W::read(self.bytes.as_ref(), byte) >> shift
     }
 
@@ -236,7 +236,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The halves of the wide bucket that starts at bit `bit`, each beside its nibbles.
     #[inline(always)]
     fn halves_at<const SORTED: bool>(&self, bit: u64) -> [(u64, u64); 2] {
-        let (byte, shift) = position::<u128, SORTED>(bit);
+        let (byte, shift) = position::<SORTED>(bit);
         let range = byte..byte + WIDE_BYTES;
         let bytes: &[u8; WIDE_BYTES] =
             self.bytes.as_ref()[range].try_into().expect("a range of so many bytes");
@@ -282,8 +282,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     /// Whether all bits behind the last bucket are zero.
     pub(crate) fn is_padded_with_zeros(&self) -> bool {
-        let (byte, shift) =
-            position::<u64, true>(self.lanes.bucket_bits() * self.geometry.buckets());
+        let (byte, shift) = position::<true>(self.lanes.bucket_bits() * self.geometry.buckets());
         self.bytes()[byte] >> shift == 0 && self.bytes()[byte + 1..].iter().all(|&byte| byte == 0)
     }
 
@@ -293,11 +292,10 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     }
 }
 
-/// The byte that a bucket at bit `bit` starts in, and at which of its bits: 0 or 4, always 0 in `Form::Plain` and `Form::Quad`.
+/// The byte that a bucket at bit `bit` starts in, and at which of its bits: 0 or 4, always 0 where buckets are plain.
 #[inline(always)]
-fn position<W: Word, const SORTED: bool>(bit: u64) -> (usize, u32) {
-    let shift = if W::BITS != u128::BITS && !SORTED { 0 } else { shift_of(bit) };
-    (byte_index(bit / 8), shift)
+fn position<const SORTED: bool>(bit: u64) -> (usize, u32) {
+    (byte_index(bit / 8), if SORTED { shift_of(bit) } else { 0 })
 }
 
 #[inline]

@@ -49,11 +49,11 @@ pub(crate) struct Lanes {
 /// Codec and register of a layout. Hot code is compiled once for each, and asks which before its loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Plain slots, in 64 bits, and buckets of whole bytes.
+    /// Plain slots, in 64 bits.
     Plain,
     /// Semi-sorted slots, in 64 bits.
     Sorted,
-    /// Plain slots, in 128 bits; or of a width that no filter is built with.
+    /// Plain slots, in 128 bits.
     WidePlain,
     /// Semi-sorted slots, in 128 bits.
     WideSorted,
@@ -65,7 +65,7 @@ impl Form {
     fn of(layout: Layout) -> Self {
         let bits = layout.bucket_bits();
         match layout.codec() {
-            Codec::Plain if bits <= u64::BITS && bits.is_multiple_of(8) => Self::Plain,
+            Codec::Plain if bits <= u64::BITS => Self::Plain,
             Codec::Plain if layout.slot_bits() == WIDE_SLOT_BITS => Self::Quad,
             Codec::Plain => Self::WidePlain,
             // One of 64 bits starts with a byte, and a smaller one leaves room for the four bits before it.

@@ -58,15 +58,21 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of these widths, or `None` where a bucket would not fit into a word or a fingerprint would hold too little.
-    pub(crate) const fn new(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Option<Self> {
-        if fingerprint_bits < CORE_BITS + 2 || fingerprint_bits > 64 || value_bits > MAX_VALUE_BITS
-        {
+    /// The layout of these widths, or `None` where a fingerprint would hold too little, a bucket would not fit into a word, or a plain one would not be whole bytes.
+    pub(crate) fn new(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Option<Self> {
+        if fingerprint_bits < CORE_BITS + 2 || value_bits > MAX_VALUE_BITS {
             return None;
         }
         let layout = Self { codec, fingerprint_bits, value_bits, marked: false };
-        let wide = layout.is_wide() && fingerprint_bits + value_bits <= WIDE_SLOT_BITS;
-        if layout.bucket_bits() <= MAX_BUCKET_BITS || wide { Some(layout) } else { None }
+        let fits = match codec {
+            Codec::Plain => {
+                4 * fingerprint_bits <= MAX_BUCKET_BITS
+                    && fingerprint_bits + value_bits <= layout.slot_bits()
+                    && layout.bucket_bits().is_multiple_of(8)
+            }
+            Codec::SemiSorted => layout.bucket_bits() <= MAX_BUCKET_BITS,
+        };
+        fits.then_some(layout)
     }
 
     /// The same with fingerprints that say how much of them is known, as a table that grows has them.
@@ -118,11 +124,6 @@ impl Layout {
 
     pub(crate) const fn slot_bits(&self) -> u32 {
         if self.is_wide() { WIDE_SLOT_BITS } else { self.fingerprint_bits + self.value_bits }
-    }
-
-    /// Whether a table may have such buckets: plain ones only where they are whole bytes, as all are that a builder makes.
-    pub(crate) const fn is_in_use(&self) -> bool {
-        matches!(self.codec, Codec::SemiSorted) || self.bucket_bits().is_multiple_of(8)
     }
 
     /// Whether a slot has more bits than a quarter of the widest register. Only values make it so.
@@ -240,5 +241,8 @@ mod tests {
         assert!(Layout::new(Codec::SemiSorted, 34, 0).is_none());
         assert!(Layout::new(Codec::SemiSorted, 20, 14).is_none());
         assert!(Layout::new(Codec::Plain, 7, 0).is_none());
+        assert!(Layout::new(Codec::Plain, 13, 0).is_none());
+        assert!(Layout::new(Codec::Plain, 33, 31).is_none());
+        assert!(Layout::new(Codec::Plain, 32, 33).is_none());
     }
 }

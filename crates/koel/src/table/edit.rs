@@ -135,7 +135,7 @@ impl<A: Addressing> Table<Buffer, A> {
     /// Turns over the bits of the bucket at bit `bit` that are set in `change`.
     #[inline(always)]
     fn change_at<W: Word, const SORTED: bool>(&mut self, bit: u64, change: W) {
-        let (byte, shift) = position::<W, SORTED>(bit);
+        let (byte, shift) = position::<SORTED>(bit);
         (W::read(self.bytes.as_ref(), byte) ^ (change << shift)).write(self.bytes.as_mut(), byte);
     }
 }
