@@ -62,11 +62,7 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
                 prefix: prefixes.prefix(bucket, self.layout.fingerprint_of(slot)),
             }
         });
-        entries.filter(move |found| {
-            let (length, entry) = (found.prefix.length, found.prefix);
-            let differ = (entry.string ^ key.string) & !(u64::MAX << length);
-            entry.core == key.core && length <= key.length && differ == 0
-        })
+        entries.filter(move |entry| entry.prefix.is_start_of(&key))
     }
 
     /// The entries of a bucket.
@@ -124,12 +120,11 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
             let longer = prefix.continuations();
             return longer.into_iter().for_each(|it| self.each_relative_at(base, it, visit));
         };
-        let relatives = self.entries_of(spot.bucket).filter(|entry| {
-            let common = entry.prefix.length.min(prefix.length);
-            let differ = (entry.prefix.string ^ prefix.string) & !(u64::MAX << common);
-            entry.prefix.core == prefix.core && differ == 0
-        });
-        relatives.for_each(visit);
+        for entry in self.entries_of(spot.bucket) {
+            if entry.prefix.is_start_of(&prefix) || prefix.is_start_of(&entry.prefix) {
+                visit(entry);
+            }
+        }
     }
 
     /// Asks the memory for the buckets of `site`.

@@ -86,7 +86,14 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// How many bits two prefixes of one bucket begin alike with; `None` if they are not of one core.
+    /// Whether every key of `other`, a prefix with the same base buckets, is one of this prefix too.
+    #[inline]
+    pub(crate) fn is_start_of(&self, other: &Self) -> bool {
+        self.in_common(other) == Some(self.length)
+    }
+
+    /// How many bits two prefixes with the same base buckets begin alike with; `None` if they are not of one core.
+    #[inline]
     pub(crate) fn in_common(&self, other: &Self) -> Option<u32> {
         let alike = (self.string ^ other.string).trailing_zeros();
         (self.core == other.core).then(|| alike.min(self.length).min(other.length))
