@@ -12,7 +12,7 @@ use crate::{CuckooFilter, Key};
 
 /// Copies of an entry that may stay in the buckets. Two rather than one, because now and then two *keys* share a fingerprint: with one, each such
 /// pair would need a counter.
-const COPIES_IN_BUCKETS: u64 = 2;
+pub(super) const COPIES_IN_BUCKETS: u64 = 2;
 
 impl CuckooFilter {
     /// Adds a copy of `key`. O(1); at most 4096 slots are looked at.

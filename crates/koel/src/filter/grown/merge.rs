@@ -9,12 +9,10 @@ use crate::CuckooFilter;
 use crate::counters::ReadCounters;
 use crate::error::{Full, MergeError};
 use crate::filter::Merge;
+use crate::filter::edit::COPIES_IN_BUCKETS;
 use crate::growth::{self, Grown};
 use crate::store::Store;
 use crate::table::{Match, Prefix, Put, Site, Stretch};
-
-/// A counter of equal entries goes up from here on.
-const COPIES_IN_BUCKETS: u64 = 2;
 
 impl<S: Store> CuckooFilter<S> {
     /// Hands every different entry to `visit`, as a prefix under `addresses`, with its count.

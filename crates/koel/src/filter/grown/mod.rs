@@ -15,6 +15,7 @@ use crate::CuckooFilter;
 use crate::buffer::Buffer;
 use crate::counters::ReadCounters;
 use crate::error::Full;
+use crate::filter::edit::COPIES_IN_BUCKETS;
 use crate::geometry::BLOCK;
 use crate::growth::{Grown, leave_to_both};
 use crate::store::Store;
@@ -80,7 +81,7 @@ impl CuckooFilter {
         let Some(grown) = &mut self.body.grown else { return Ok(()) };
         let Some((longest, _)) = longest(grown, site) else { return Ok(()) };
         let identity = grown.addresses().identity(&longest.prefix);
-        let may_have_slot = copies < 2 && self.counters.get(identity) == 0;
+        let may_have_slot = copies < COPIES_IN_BUCKETS && self.counters.get(identity) == 0;
         if may_have_slot && grown.put(site, 0, 1) == Put::Done {
             self.entries += 1;
             self.keep_load(0);
