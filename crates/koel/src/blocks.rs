@@ -8,6 +8,7 @@ use core::convert::Infallible;
 use core::mem;
 use core::ops::Range;
 
+use crate::body::Body;
 use crate::geometry::{BLOCK, Column, Places};
 use crate::table::{Addressing, GROUP, Table, Words};
 use crate::vector::InstructionSet;
@@ -77,7 +78,7 @@ impl Block {
     }
 
     /// The places in use, group by group: the first place of the group, and which are in use.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
+    fn groups(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
         let len = self.len;
         (0..BLOCK)
             .step_by(GROUP)
@@ -109,6 +110,25 @@ pub(crate) fn in_blocks<T, B: Buckets, E>(
         mem::swap(&mut ready, &mut coming);
     }
     Ok(())
+}
+
+/// Hands the places of `len` keys to `work` one by one and in order: the target, the number of the key, and its place in a block.
+#[inline(always)]
+pub(crate) fn each_place<T, B: Buckets, E>(
+    target: &mut T,
+    table_of: impl Fn(&T) -> &B,
+    hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+    mut work: impl FnMut(&mut T, usize, &Places, usize) -> Result<(), E>,
+) -> Result<(), E> {
+    in_blocks(target, &table_of, hashes, |target, ready, coming, start| {
+        for (first, group) in ready.groups() {
+            table_of(target).prefetch_group(&coming.places, first);
+            for i in group {
+                work(target, start + i, &ready.places, i)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Whether an entry of `table` matches each of the keys.
@@ -168,20 +188,20 @@ pub(crate) fn copies_of(ready: &[u64]) -> (usize, impl Fn(Range<usize>, &mut [u6
     )
 }
 
-/// Hands the hashes from number `first` on to `work`, one by one and in order, for a table that may grow meanwhile, so that places would not stay what they are. `prefetch` is called
-/// for each a block before.
-pub(crate) fn each_hash<T, E>(
+/// Hands the hashes from number `first` on to `work`, one by one and in order, for a table that may grow meanwhile, so that places would not stay what they are. Their buckets are
+/// asked for a block before.
+pub(crate) fn each_hash<T, B: AsRef<[u8]>, E>(
     target: &mut T,
+    body_of: impl Fn(&T) -> &Body<B>,
     (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
     first: usize,
-    prefetch: impl Fn(&T, u64),
     mut work: impl FnMut(&mut T, usize, u64) -> Result<(), E>,
 ) -> Result<(), E> {
     let fill = |target: &T, block: &mut Column, start: usize| {
         let hashes = &mut block[..len.saturating_sub(start).min(BLOCK)];
         if !hashes.is_empty() {
             hash(start..start + hashes.len(), hashes);
-            hashes.iter().for_each(|&hash| prefetch(target, hash));
+            hashes.iter().for_each(|&hash| body_of(target).prefetch(hash));
         }
     };
     let (mut ready, mut coming) = ([0; BLOCK], [0; BLOCK]);

@@ -6,9 +6,9 @@ use core::ops::Range;
 use super::ConcurrentFilter;
 use super::shards::Arrivals;
 use crate::Key;
-use crate::blocks::{Block, Buckets, copies_of, hashes_of, in_blocks};
+use crate::blocks::{Block, copies_of, each_place, hashes_of, in_blocks};
 use crate::error::Full;
-use crate::geometry::{BLOCK, Place};
+use crate::geometry::{BLOCK, Place, Places};
 use crate::table::Words;
 use crate::vector::InstructionSet;
 
@@ -136,16 +136,7 @@ impl ConcurrentFilter {
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
         mut work: impl FnMut(usize, &Place) -> Result<(), E>,
     ) -> Result<(), E> {
-        in_blocks(
-            &mut &*self,
-            |filter| &filter.cells,
-            hashes,
-            |filter, ready, coming, start| {
-                ready.groups().try_for_each(|(first, mut group)| {
-                    filter.cells.prefetch_group(&coming.places, first);
-                    group.try_for_each(|i| work(start + i, &ready.places.get(i)))
-                })
-            },
-        )
+        let work = |_: &mut &Self, key, places: &Places, i| work(key, &places.get(i));
+        each_place(&mut &*self, |filter| &filter.cells, hashes, work)
     }
 }

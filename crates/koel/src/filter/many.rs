@@ -5,10 +5,12 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use crate::blocks::{MANY, contains_each, copies_of, each_hash, hashes_of, in_blocks};
+use crate::blocks::{MANY, contains_each, copies_of, each_hash, each_place, hashes_of};
+use crate::body::Body;
 use crate::error::Full;
+use crate::geometry::Places;
 use crate::store::Store;
-use crate::table::Put;
+use crate::table::{Put, Table};
 use crate::{CuckooFilter, Key};
 
 impl<S: Store> CuckooFilter<S> {
@@ -65,40 +67,31 @@ impl<S: Store> CuckooFilter<S> {
         }
     }
 
-    /// Asks the memory for the buckets of a key, in a filter that has grown.
-    fn prefetch(&self, hash: u64) {
-        self.body.grown.iter().for_each(|grown| grown.prefetch(hash));
-    }
-
     fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
         assert_eq!(hashes.0, counts.len(), "one answer for each key");
         if self.body.grown.is_some() {
-            let Ok(()) = each_hash(
-                &mut &*self,
-                hashes,
-                0,
-                |filter, hash| filter.prefetch(hash),
-                |filter, i, hash| {
-                    counts[i] = filter.count_hash(hash);
-                    Ok::<(), Infallible>(())
-                },
-            );
+            let count = |filter: &mut &Self, key: usize, hash| {
+                counts[key] = filter.count_hash(hash);
+                Ok::<(), Infallible>(())
+            };
+            let Ok(()) = each_hash(&mut &*self, |filter| filter.body(), hashes, 0, count);
             return;
         }
-        let Ok(()) = in_blocks(
-            &mut &*self,
-            |filter| &filter.body.table,
-            hashes,
-            |filter, ready, coming, start| {
-                for (first, group) in ready.groups() {
-                    filter.body.table.prefetch_group(&coming.places, first);
-                    for i in group {
-                        counts[start + i] = filter.count_place(&ready.places.get(i));
-                    }
-                }
-                Ok::<(), Infallible>(())
-            },
-        );
+        let count = |filter: &mut &Self, key: usize, places: &Places, i| {
+            counts[key] = filter.count_place(&places.get(i));
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = each_place(&mut &*self, |filter| filter.table(), hashes, count);
+    }
+
+    /// What [`each_hash`] walks over.
+    fn body(&self) -> &Body<S::Buckets> {
+        &self.body
+    }
+
+    /// What [`each_place`] walks over.
+    fn table(&self) -> &Table<S::Buckets> {
+        &self.body.table
     }
 }
 
@@ -183,9 +176,9 @@ impl CuckooFilter {
         }
         let len = hashes.0;
         let mut ahead = if len < MANY { len } else { done };
-        each_hash(self, hashes, done, Self::prefetch, |filter, i, hash| {
-            if i == ahead {
-                ahead += filter.make_way(len - i);
+        each_hash(self, Self::body, hashes, done, |filter, key, hash| {
+            if key == ahead {
+                ahead += filter.make_way(len - key);
             }
             filter.insert_grown(hash)
         })
@@ -197,26 +190,14 @@ impl CuckooFilter {
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
         done: &mut usize,
     ) -> Result<(), Full> {
-        in_blocks(
-            self,
-            |filter| &filter.body.table,
-            hashes,
-            |filter, ready, coming, _| {
-                for (first, group) in ready.groups() {
-                    filter.body.table.prefetch_group(&coming.places, first);
-                    for i in group {
-                        let (bits, fingerprint) =
-                            (ready.places.bits(i), ready.places.fingerprints()[i]);
-                        match filter.put_new(bits, fingerprint) {
-                            Put::Done => {}
-                            refused => filter.add_refused(&ready.places.get(i), refused)?,
-                        }
-                        *done += 1;
-                    }
-                }
-                Ok(())
-            },
-        )
+        each_place(self, Self::table, hashes, |filter, _, places, i| {
+            match filter.put_new(places.bits(i), places.fingerprints()[i]) {
+                Put::Done => {}
+                refused => filter.add_refused(&places.get(i), refused)?,
+            }
+            *done += 1;
+            Ok(())
+        })
     }
 
     fn insert_unique_each(
@@ -233,8 +214,8 @@ impl CuckooFilter {
                 result => return result,
             }
         }
-        each_hash(self, hashes, done, Self::prefetch, |filter, i, hash| {
-            added[i] = filter.insert_unique_hash(hash)?;
+        each_hash(self, Self::body, hashes, done, |filter, key, hash| {
+            added[key] = filter.insert_unique_hash(hash)?;
             Ok(())
         })
     }
@@ -246,24 +227,12 @@ impl CuckooFilter {
         added: &mut [bool],
         done: &mut usize,
     ) -> Result<(), Full> {
-        in_blocks(
-            self,
-            |filter| &filter.body.table,
-            hashes,
-            |filter, ready, coming, start| {
-                for (first, group) in ready.groups() {
-                    filter.body.table.prefetch_group(&coming.places, first);
-                    for i in group {
-                        let places = &ready.places;
-                        let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
-                        added[start + i] =
-                            filter.add_unique(bits, fingerprint, || places.get(i))?;
-                        *done += 1;
-                    }
-                }
-                Ok(())
-            },
-        )
+        each_place(self, Self::table, hashes, |filter, key, places, i| {
+            let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
+            added[key] = filter.add_unique(bits, fingerprint, || places.get(i))?;
+            *done += 1;
+            Ok(())
+        })
     }
 
     fn remove_each(
@@ -273,29 +242,17 @@ impl CuckooFilter {
     ) {
         assert_eq!(hashes.0, removed.len(), "one answer for each key");
         if self.body.grown.is_some() {
-            let Ok(()) = each_hash(self, hashes, 0, Self::prefetch, |filter, i, hash| {
-                removed[i] = filter.remove_grown(hash);
+            let Ok(()) = each_hash(self, Self::body, hashes, 0, |filter, key, hash| {
+                removed[key] = filter.remove_grown(hash);
                 Ok::<(), Infallible>(())
             });
             return;
         }
-        let Ok(()) = in_blocks(
-            self,
-            |filter| &filter.body.table,
-            hashes,
-            |filter, ready, coming, start| {
-                for (first, group) in ready.groups() {
-                    filter.body.table.prefetch_group(&coming.places, first);
-                    for i in group {
-                        let (bits, fingerprint) =
-                            (ready.places.bits(i), ready.places.fingerprints()[i]);
-                        let (home, alternate) = ready.places.buckets(i);
-                        removed[start + i] =
-                            filter.take_one(home.min(alternate), bits, fingerprint);
-                    }
-                }
-                Ok::<(), Infallible>(())
-            },
-        );
+        let Ok(()) = each_place(self, Self::table, hashes, |filter, key, places, i| {
+            let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
+            let (home, alternate) = places.buckets(i);
+            removed[key] = filter.take_one(home.min(alternate), bits, fingerprint);
+            Ok::<(), Infallible>(())
+        });
     }
 }

@@ -3,9 +3,12 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use crate::blocks::{MANY, copies_of, each_candidate, each_hash, hashes_of, in_blocks};
+use crate::blocks::{MANY, copies_of, each_candidate, each_hash, each_place, hashes_of};
+use crate::body::Body;
+use crate::buffer::Buffer;
 use crate::error::Full;
 use crate::store::Store;
+use crate::table::Table;
 use crate::{Key, Maplet};
 
 impl<S: Store> Maplet<S> {
@@ -84,6 +87,16 @@ impl Maplet {
         self.replace_each(copies_of(hashes), changes)
     }
 
+    /// What [`each_hash`] walks over.
+    fn body(&self) -> &Body<Buffer> {
+        &self.body
+    }
+
+    /// What [`each_place`] walks over.
+    fn table(&self) -> &Table<Buffer> {
+        &self.body.table
+    }
+
     fn replace_each(
         &mut self,
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
@@ -92,32 +105,20 @@ impl Maplet {
         assert_eq!(hashes.0, changes.len(), "one change for each key");
         let mut changed = 0;
         if self.body.grown.is_some() {
-            let prefetch = |maplet: &Self, hash| maplet.body.prefetch(hash);
-            let Ok(()) = each_hash(self, hashes, 0, prefetch, |maplet, i, hash| {
-                let (old, new) = changes[i];
+            let Ok(()) = each_hash(self, Self::body, hashes, 0, |maplet, key, hash| {
+                let (old, new) = changes[key];
                 changed += usize::from(maplet.replace_grown(hash, old, new));
                 Ok::<(), Infallible>(())
             });
             return changed;
         }
-        let Ok(()) = in_blocks(
-            self,
-            |maplet| &maplet.body.table,
-            hashes,
-            |maplet, ready, coming, start| {
-                for (first, group) in ready.groups() {
-                    maplet.body.table.prefetch_group(&coming.places, first);
-                    for i in group {
-                        let fingerprint = ready.places.fingerprints()[i];
-                        let (old, new) = changes[start + i];
-                        let new = maplet.slot(fingerprint, new);
-                        let bits = ready.places.bits(i);
-                        changed += usize::from(maplet.exchange((bits, fingerprint), old, new));
-                    }
-                }
-                Ok::<(), Infallible>(())
-            },
-        );
+        let Ok(()) = each_place(self, Self::table, hashes, |maplet, key, places, i| {
+            let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
+            let (old, new) = changes[key];
+            let new = maplet.slot(fingerprint, new);
+            changed += usize::from(maplet.exchange((bits, fingerprint), old, new));
+            Ok::<(), Infallible>(())
+        });
         changed
     }
 
@@ -132,27 +133,16 @@ impl Maplet {
             if values.len() >= MANY {
                 self.keep_load(values.len() as u64, &mut |_, _| {});
             }
-            let prefetch = |maplet: &Self, hash| maplet.body.prefetch(hash);
-            return each_hash(self, hashes, 0, prefetch, |maplet, i, hash| {
-                maplet.insert_grown(hash, values[i])
+            return each_hash(self, Self::body, hashes, 0, |maplet, key, hash| {
+                maplet.insert_grown(hash, values[key])
             });
         }
-        in_blocks(
-            self,
-            |maplet| &maplet.body.table,
-            hashes,
-            |maplet, ready, coming, start| {
-                for (first, group) in ready.groups() {
-                    maplet.body.table.prefetch_group(&coming.places, first);
-                    for i in group {
-                        let slot = maplet.slot(ready.places.fingerprints()[i], values[start + i]);
-                        if !maplet.put(ready.places.bits(i), slot) {
-                            maplet.make_room(&ready.places.get(i), slot)?;
-                        }
-                    }
-                }
-                Ok(())
-            },
-        )
+        each_place(self, Self::table, hashes, |maplet, key, places, i| {
+            let slot = maplet.slot(places.fingerprints()[i], values[key]);
+            if !maplet.put(places.bits(i), slot) {
+                maplet.make_room(&places.get(i), slot)?;
+            }
+            Ok(())
+        })
     }
 }

@@ -123,8 +123,8 @@ impl CountingFilter {
         &mut self,
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
     ) -> Result<(), Full> {
-        let prefetch = |filter: &Self, hash| filter.maplet.body.prefetch(hash);
-        each_hash(self, hashes, 0, prefetch, |filter, _, hash| filter.insert_hash(hash).map(|_| ()))
+        let insert = |filter: &mut Self, _, hash| filter.insert_hash(hash).map(|_| ());
+        each_hash(self, |filter| &filter.maplet.body, hashes, 0, insert)
     }
 
     /// Adds to the count of an entry: what it is then.

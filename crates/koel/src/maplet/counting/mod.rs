@@ -322,11 +322,11 @@ impl<S: Store> CountingFilter<S> {
 
     fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
         assert_eq!(hashes.0, counts.len(), "one answer for each key");
-        let prefetch = |filter: &&Self, hash| filter.maplet.body.prefetch(hash);
-        let Ok(()) = each_hash(&mut &*self, hashes, 0, prefetch, |filter, i, hash| {
-            counts[i] = filter.count_hash(hash);
+        let count = |filter: &mut &Self, key: usize, hash| {
+            counts[key] = filter.count_hash(hash);
             Ok::<(), Infallible>(())
-        });
+        };
+        let Ok(()) = each_hash(&mut &*self, |filter| &filter.maplet.body, hashes, 0, count);
     }
 }
 
