@@ -24,8 +24,8 @@ const SMALL_WIDTHS: &[u32] = &[
 ];
 /// Fingerprint widths of a fast filter: those whose buckets seldom cross a cache line.
 const FAST_WIDTHS: &[u32] = &[8, 12, 16, 24, 32];
-/// The narrowest fingerprint of a filter that may grow: with fewer, many entries would be left without bits of their own.
-const GROWABLE_BITS: u32 = CORE_BITS + 5;
+/// The fewest fraction bits of what may grow: with fewer, many entries would be left without bits of their own.
+const GROWABLE_FRACTION_BITS: u32 = 5;
 /// Fingerprint widths of a maplet.
 const MAPLET_WIDTHS: RangeInclusive<u32> = 8..=32;
 
@@ -84,7 +84,7 @@ impl Shape {
 /// The smallest shape that takes `capacity` distinct keys and errs at most at `rate` then.
 pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
     let reached = |shape: &Shape| shape.rate_after(capacity);
-    choose_among(widths(codec_of(prefer)), capacity, rate, prefer, reached)
+    first_within(layouts(prefer), capacity, rate, prefer, reached)
 }
 
 /// The same for a filter that may grow: with enough bits that few entries have none left after some doublings, and no more than can be marked. It errs at most at `rate` when it is full, for
@@ -94,11 +94,9 @@ pub(crate) fn choose_growable(
     rate: f64,
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
-    let codec = codec_of(prefer);
-    let widths = widths(codec).iter().filter(|&&width| width >= GROWABLE_BITS);
-    let layouts = widths.filter_map(|&width| Layout::new(codec, width, 0));
+    let layouts = layouts(prefer).filter(|layout| has_bits_to_lose(layout) && layout.can_grow());
     let reached = |shape: &Shape| shape.rate_at_design_load(prefer);
-    first_within(layouts.filter(|layout| layout.can_grow()), capacity, rate, prefer, reached)
+    first_within(layouts, capacity, rate, prefer, reached)
 }
 
 /// Why a filter of this rate, and of a layout that [cannot grow](Layout::can_grow), does not: the rate, and the smallest of one that can.
@@ -119,23 +117,23 @@ pub(crate) fn choose_marked(
     rate: f64,
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
-    let codec = codec_of(prefer);
-    let layouts = widths(codec).iter().filter_map(|&width| Layout::new(codec, width, 0));
+    let layouts = layouts(prefer).map(Layout::with_marks).filter(has_bits_to_lose);
     let reached = |shape: &Shape| growth::rate_when_full(shape.layout, doublings);
-    first_within(layouts.filter_map(marked), capacity, rate, prefer, reached)
+    first_within(layouts, capacity, rate, prefer, reached)
 }
 
-/// The layout with marks, if it can grow.
-fn marked(layout: Layout) -> Option<Layout> {
-    let marked = layout.with_marks();
-    (marked.fraction_bits() + CORE_BITS >= GROWABLE_BITS).then_some(marked)
+/// Whether fingerprints have so many bits that few entries are left without after some doublings.
+fn has_bits_to_lose(layout: &Layout) -> bool {
+    layout.fraction_bits() >= GROWABLE_FRACTION_BITS
 }
 
-fn codec_of(prefer: Prefer) -> Codec {
-    match prefer {
+/// The layouts of filters in the order in which they are tried, the narrowest first.
+fn layouts(prefer: Prefer) -> impl Iterator<Item = Layout> {
+    let codec = match prefer {
         Prefer::Small => Codec::SemiSorted,
         Prefer::Fast => Codec::Plain,
-    }
+    };
+    widths(codec).iter().filter_map(move |&width| Layout::new(codec, width, 0))
 }
 
 /// Fingerprint widths of filters, ascending.
@@ -146,25 +144,11 @@ pub(crate) fn widths(codec: Codec) -> &'static [u32] {
     }
 }
 
-/// The same with buckets that fill an atomic word.
+/// The same as [`choose`] with buckets that fill an atomic word, of 32 bits or of 64.
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) fn choose_atomic(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
-    let widths = match prefer {
-        Prefer::Small => &[9, 17],
-        Prefer::Fast => &[8, 16],
-    };
-    choose_among(widths, capacity, rate, prefer, |shape| shape.rate_after(capacity))
-}
-
-fn choose_among(
-    widths: &[u32],
-    capacity: u64,
-    rate: f64,
-    prefer: Prefer,
-    reached: impl Fn(&Shape) -> f64,
-) -> Result<Shape, BuildError> {
-    let layouts = widths.iter().filter_map(|&width| Layout::new(codec_of(prefer), width, 0));
-    first_within(layouts, capacity, rate, prefer, reached)
+    let layouts = layouts(prefer).filter(|layout| [32, 64].contains(&layout.bucket_bits()));
+    first_within(layouts, capacity, rate, prefer, |shape| shape.rate_after(capacity))
 }
 
 /// The shape of a maplet for `capacity` entries of distinct keys, with at most `rate` candidates for an absent key then.
@@ -184,7 +168,7 @@ pub(crate) fn choose_growing_maplet(
     rate: f64,
     value_bits: u32,
 ) -> Result<Shape, BuildError> {
-    let layouts = maplet_layouts(value_bits)?.filter_map(marked);
+    let layouts = maplet_layouts(value_bits)?.map(Layout::with_marks).filter(has_bits_to_lose);
     let reached = |shape: &Shape| growth::rate_when_full(shape.layout, doublings);
     first_within(layouts, first, rate, Prefer::Fast, reached)
 }
