@@ -205,13 +205,9 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         self.halves::<SORTED>(bucket).map(|(word, _)| self.half.empty::<u64, false>(word))
     }
 
-    /// The bucket as it is stored, in a table without values: those have wider ones.
+    /// The bucket as it is stored, in a table without values: with them, it may have more bits.
     pub(crate) fn word(&self, bucket: u64) -> u128 {
-        let word = match self.lanes.form() {
-            Form::Plain | Form::Sorted => u128::from(self.load::<u64, true>(bucket)),
-            _ => self.load::<u128, true>(bucket),
-        };
-        word & self.lanes.bucket::<u128>()
+        self.load::<u128, true>(bucket) & self.lanes.bucket::<u128>()
     }
 
     /// A register that starts with the bucket; bits of the next one may follow.

@@ -104,7 +104,7 @@ impl Lanes {
         let ones = twice((0..lanes).fold(0, |ones, _| ones << width | 1));
         let tops = ones << (width - 1);
         let sum = (lanes - 1) * width;
-        let fingerprint = low_ones(layout.fingerprint_bits() - cut);
+        let fingerprint = u128::low_ones(layout.fingerprint_bits() - cut);
         Self {
             form,
             bucket_bits: u64::from(layout.bucket_bits()),
@@ -346,10 +346,6 @@ impl Lanes {
         };
         (word ^ replaced) & self.bucket::<W>()
     }
-}
-
-fn low_ones(bits: u32) -> u128 {
-    !(u128::MAX << bits)
 }
 
 #[cfg(test)]
