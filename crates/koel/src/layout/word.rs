@@ -39,9 +39,15 @@ pub(crate) trait Word: Register + From<u64> + PartialOrd {
     /// The lowest bit that is set, alone; 0 of 0.
     fn lowest(self) -> Self;
     /// The sum of all lanes of a few low bits each, in the lane that [`Lanes`](super::Lanes) gathers sums in; `ones` are the lanes' lowest bits.
-    fn total(self, ones: Self) -> Self;
+    #[inline]
+    fn total(self, ones: Self) -> Self {
+        self.times(ones)
+    }
     /// A lane of `width` bits.
-    fn lane(self, index: u32, width: u32) -> u64;
+    #[inline]
+    fn lane(self, index: u32, width: u32) -> u64 {
+        u64::narrow(((self >> (index * width)) & Self::low_ones(width)).wide())
+    }
     /// The register's width of bytes from `at`, little-endian.
     fn read(bytes: &[u8], at: usize) -> Self;
     /// Writes the register over the bytes from `at`, little-endian.
@@ -96,16 +102,6 @@ impl Word for u64 {
     }
 
     #[inline]
-    fn total(self, ones: Self) -> Self {
-        self.times(ones)
-    }
-
-    #[inline]
-    fn lane(self, index: u32, width: u32) -> u64 {
-        u64::narrow(((self >> (index * width)) & Self::low_ones(width)).wide())
-    }
-
-    #[inline]
     fn read(bytes: &[u8], at: usize) -> Self {
         Self::from_le_bytes(bytes[at..at + 8].try_into().expect("a range of 8 bytes"))
     }
@@ -138,16 +134,6 @@ impl Word for u128 {
     #[inline]
     fn lowest(self) -> Self {
         self & self.wrapping_neg()
-    }
-
-    #[inline]
-    fn total(self, ones: Self) -> Self {
-        self.times(ones)
-    }
-
-    #[inline]
-    fn lane(self, index: u32, width: u32) -> u64 {
-        u64::narrow(((self >> (index * width)) & Self::low_ones(width)).wide())
     }
 
     #[inline]
