@@ -150,7 +150,7 @@ impl Geometry {
 
 /// The low 32 bits, for values that are known to have no others.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "callers pass numbers within a segment")]
+#[expect(clippy::cast_possible_truncation, reason = "callers pass numbers of 32 bits")]
 pub(crate) fn low_half(value: u64) -> u32 {
     debug_assert!(value <= u64::from(u32::MAX));
     value as u32

@@ -14,6 +14,7 @@
 
 use super::SLOTS;
 use super::word::{self, Register, Word};
+use crate::geometry::low_half;
 
 /// Bits of a slot that are stored in the code.
 pub(super) const LOW_BITS: u32 = 4;
@@ -72,7 +73,7 @@ pub(super) fn nibbles<W: Word>(word: W, width: u32) -> u64 {
 /// The four nibbles of the code in the low bits of `above`.
 #[inline(always)]
 pub(super) fn nibbles_of(above: u64) -> u64 {
-    u64::from(NIBBLES[low32(above % CODE_SPACE as u64) as usize])
+    u64::from(NIBBLES[low_half(above % CODE_SPACE as u64) as usize])
 }
 
 /// The word with `new` instead of slot `old` of lane `lane`. Nothing is sorted: one slot is taken out and the other put in at its rank.
@@ -109,7 +110,7 @@ impl<W: Word> Open<W> {
     /// Takes out slot `lane`: those below it move up, and the lowest is empty.
     #[inline(always)]
     fn without(self, lane: u64, width: u32) -> Self {
-        let lane = low32(lane);
+        let lane = low_half(lane);
         let cut = |word: W, width: u32| {
             let below = W::low_ones(lane * width);
             let above = !W::low_ones((lane + 1) * width);
@@ -143,7 +144,7 @@ impl<W: Word> Open<W> {
     /// The word: the lanes, and the number of the nibbles above them.
     #[inline(always)]
     fn close(self, width: u32) -> W {
-        let nibble = |i: u32| low32(self.nibbles >> (4 * i) & 15) as usize;
+        let nibble = |i: u32| low_half(self.nibbles >> (4 * i) & 15) as usize;
         let code = WEIGHTS[0][nibble(0)]
             + WEIGHTS[1][nibble(1)]
             + WEIGHTS[2][nibble(2)]
@@ -187,12 +188,6 @@ fn sort([a, b, c, d]: [u64; SLOTS]) -> [u64; SLOTS] {
     let (a, c) = (a.min(c), a.max(c));
     let (b, d) = (b.min(d), b.max(d));
     [a, b.min(c), b.max(c), d]
-}
-
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the number of a lane or a code")]
-fn low32(number: u64) -> u32 {
-    number as u32
 }
 
 #[cfg(test)]
