@@ -76,27 +76,33 @@ impl Buffer {
     /// Adds zeros to make it `len` bytes long; false, and nothing changed, where the memory cannot be had. Ordinary memory gets room for some more, so that it seldom moves; glibc then
     /// moves pages, not bytes.
     pub(crate) fn grow(&mut self, len: usize) -> bool {
-        #[cfg(feature = "huge-pages")]
-        if let Memory::Mapped { map, len: before } = &mut self.0
-            && len <= map.len()
-        {
-            *before = len;
-            return true;
+        match &mut self.0 {
+            Memory::Heap(bytes) if len <= bytes.capacity() => {
+                bytes.resize(len, 0);
+                true
+            }
+            #[cfg(feature = "huge-pages")]
+            Memory::Mapped { map, len: before } if len <= map.len() => {
+                *before = len;
+                true
+            }
+            // What leaves a map is copied, while ordinary memory may grow where it is.
+            #[cfg(feature = "huge-pages")]
+            Memory::Mapped { .. } if !can_be_had(len) => false,
+            _ => self.grow_elsewhere(len),
         }
-        let fits = matches!(&self.0, Memory::Heap(bytes) if len <= bytes.capacity());
-        // Ordinary memory is asked for below, and may grow where it is; what leaves a map is copied.
-        if !matches!(&self.0, Memory::Heap(_)) && !can_be_had(len) {
-            return false;
-        }
-        if let Some(mut grown) = (!fits).then(|| Self::reserved(len)).flatten() {
+    }
+
+    /// The same where there is no room: in a map to grow in, or in ordinary memory.
+    fn grow_elsewhere(&mut self, len: usize) -> bool {
+        if let Some(mut grown) = Self::reserved(len) {
             let bytes = self.as_ref();
             grown.as_mut()[..bytes.len()].copy_from_slice(bytes);
             *self = grown;
             return true;
         }
         let mut bytes = mem::take(self).0.into_heap();
-        let more = len + len / 32 - bytes.len();
-        let has_room = fits || bytes.try_reserve_exact(more).is_ok();
+        let has_room = bytes.try_reserve_exact(len + len / 32 - bytes.len()).is_ok();
         if has_room {
             bytes.resize(len, 0);
         }
