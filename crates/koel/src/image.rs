@@ -28,7 +28,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 pub(crate) const HEADER_BYTES: usize = 192;
 /// The format this crate writes, and the newest it reads.
 pub(crate) const VERSION: u16 = 2;
-/// The version of what does not grow.
+/// The version of what does not grow: what is marked does, so that the flag alone decides.
 const VERSION_WITHOUT_GROWTH: u16 = 1;
 /// The first bytes of every filter. The line ends and the end-of-file mark catch transfers that change text.
 const MAGIC: [u8; 8] = *b"koel\r\n\x1a\n";
@@ -182,8 +182,7 @@ impl Header {
         let layout = self.shape.layout;
         let (hash, seed) = encode_hasher(self.profile.hasher);
         let fraction_bits = u64::from(layout.fraction_bits());
-        let growable = self.profile.growable || self.growth.is_some();
-        let version = if growable { VERSION } else { VERSION_WITHOUT_GROWTH };
+        let version = if self.profile.growable { VERSION } else { VERSION_WITHOUT_GROWTH };
         let mut bytes = Writer([0; HEADER_BYTES]);
         bytes.raw(MAGIC_FIELD, &MAGIC);
         bytes.number(VERSION_FIELD, u64::from(version));
@@ -368,10 +367,10 @@ fn check_frame(fields: Reader<'_>) -> Result<(), ImageError> {
     if fields.number(HEADER_CHECKSUM) != xxh3_64(&fields.0[..HEADER_CHECKSUM.0]) {
         return Err(ImageError::Checksum { part: "header" });
     }
-    let grows = fields.number(FLAGS) == GROWABLE || fields.number(MARKED) == 1;
+    fields.require(FLAGS, fields.number(FLAGS) <= GROWABLE)?;
+    let grows = fields.number(FLAGS) == GROWABLE;
     let expected = if grows { VERSION } else { VERSION_WITHOUT_GROWTH };
     fields.require(VERSION_FIELD, version == expected)?;
-    fields.require(FLAGS, fields.number(FLAGS) <= GROWABLE)?;
     let reserved = &fields.0[RESERVED.0..RESERVED.0 + RESERVED.1];
     if let Some(&byte) = reserved.iter().find(|&&byte| byte != 0) {
         return Err(ImageError::Field { field: RESERVED.2, got: u64::from(byte) });
