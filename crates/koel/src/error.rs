@@ -235,7 +235,7 @@ impl core::error::Error for ConvertError {}
 pub enum MergeError {
     /// The filters do not place keys alike.
     Incompatible {
-        /// What differs: `layout`, `size` or `hash`.
+        /// What differs: `layout`, `size` or `hash`; or `growth`, where the other filter has grown and this one may not.
         field: &'static str,
     },
     /// The union does not fit.
@@ -255,6 +255,9 @@ impl MergeError {
 impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Incompatible { field: "growth" } => f.write_str(
+                "the other filter has grown, and this one may not; make this one growable, or merge it into the other",
+            ),
             Self::Incompatible { field } => write!(
                 f,
                 "the filters differ in {field}; build both with the same capacity, error rate, preference and hash"

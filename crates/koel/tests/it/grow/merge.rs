@@ -13,8 +13,9 @@ fn what_has_grown_merges_into_a_filter_that_may_grow_and_into_no_other() {
     insert(&mut grown, keys::hashes(1, 3000));
     for counts in [Merge::Sum, Merge::Max] {
         let mut union = fixed.clone();
-        let refused = Err(MergeError::Incompatible { field: "growth" });
-        assert_eq!(union.merge(&grown, counts), refused);
+        let refusal = union.merge(&grown, counts).unwrap_err();
+        assert_eq!(refusal, MergeError::Incompatible { field: "growth" });
+        assert!(refusal.to_string().contains("make this one growable"), "{refusal}");
         assert!(union.to_bytes() == fixed.to_bytes());
         union.make_growable().unwrap();
         union.merge(&grown, counts).unwrap();
