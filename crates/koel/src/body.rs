@@ -1,7 +1,7 @@
 //! The buckets of a filter or a maplet, wherever they are: as they were built, or as they have grown.
 //!
-//! Until the first growth they are in a table of one size; from then on, or from the start in one that is marked from the start, in one that grows, and of the
-//! former only the shape remains. What is the same for both is here; who changes buckets must know in which they are.
+//! Until the first growth they are in a table of one size. From then on they are in one that grows (from the start, where it was built to grow), and of the first table only
+//! the shape remains. What is the same for both is here; who changes buckets must know in which they are.
 
 use crate::buffer::Buffer;
 use crate::growth::Grown;

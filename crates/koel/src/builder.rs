@@ -19,8 +19,8 @@ pub enum Prefer {
     Fast,
 }
 
-/// What starts small has room for so many keys. Of fewer buckets more are both buckets of a key: where five such keys meet, the table is split as far as to them, and one that began with a
-/// hundred keys once grew by 24 % for a single one (docs/decisions/0008-growth.md).
+/// A filter that starts small has room for at least so many keys. The fewer buckets a table begins with, the more keys have one bucket instead of two; where five of them meet in it, the
+/// table is split until that bucket's turn comes. One that began with a hundred keys once grew by 24 % for a single key (docs/decisions/0008-growth.md).
 const FIRST_KEYS: u64 = 1000;
 
 /// Settings of a filter to be built. Made by [`CuckooFilter::builder`].
@@ -109,8 +109,9 @@ impl Builder {
     }
 
     /// Lets the filter grow when it is full, without the keys and as often as need be: in chunks that take less than a millisecond, at a load near 0.92, or 0.90 with [`Prefer::Fast`],
-    /// always with two buckets to read. Until then it is the filter that it would be otherwise, but for a few bits more where that is one for some hundred keys or for an error rate above 0.4 %. The first growth rewrites the whole table and adds
-    /// 7 bits to each slot (with [`Prefer::Fast`] 8 or 12, up to the next of its widths), with which the error rate stays below 1.35 times the one asked for, over twenty doublings and more.
+    /// always with two buckets to read. Until then it is the filter that it would be otherwise, but for a few bits more where it is built for some hundred keys or an error rate above 0.4 %. The
+    /// first growth rewrites the whole table and adds 7 bits to each slot (with [`Prefer::Fast`] 8 or 12, up to the next of its widths). With these the error rate stays below 1.35 times the one
+    /// asked for, over twenty doublings and more.
     ///
     /// Where it is known how far the filter will grow, [`grow_from`](Self::grow_from) makes a smaller one.
     ///

@@ -1,8 +1,8 @@
-//! Exact counters for the copies of a key that the buckets do not hold.
+//! Exact counters for what the buckets do not hold: copies of a key beyond those in its slots, counts too large for a slot of a counting filter.
 //!
-//! At most two equal fingerprints of a pair of buckets stay in the buckets; further copies are counted here. The name of a counter is the *identity* of the
-//! entry it belongs to: the smaller bucket number of the pair and the fingerprint. A counter exists only beside at least one copy in the buckets, so `contains` never
-//! looks here.
+//! The name of a counter is the *identity* of the entry it belongs to: the smaller bucket number of its pair and its fingerprint
+//! ([`Place::identity`](crate::geometry::Place::identity)), or in a table that grows a name that growth does not change
+//! ([`Stretch::identity`](crate::table::Stretch::identity)). A counter exists only beside at least one entry of that name in the buckets, so `contains` never looks here.
 //!
 //! In memory a B-tree: ordered, so that equal filters have equal bytes, O(log n) a step, about 25 bytes a counter. In a file an
 //! ascending array of 16-byte records, read in place by binary search.
@@ -14,7 +14,7 @@ use crate::error::{Full, ImageError, require};
 /// Bytes of a stored counter: identity and count, both little-endian u64.
 pub(crate) const RECORD_BYTES: usize = 16;
 
-/// What names a counter: `smaller bucket << fingerprint bits | fingerprint`.
+/// What names a counter.
 pub(crate) type Identity = u64;
 
 /// Reading counters, in memory or in a file.

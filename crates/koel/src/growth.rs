@@ -28,8 +28,8 @@ use crate::table::{
 pub(crate) const WIDENING: u32 = 6;
 /// The most buckets that are split at once.
 const MAX_CHUNK: u64 = 4096;
-/// With more matching entries for an absent key, on average, no table is split: so many are there only where a table is full of entries without bits of their own, of a
-/// file or of a union of many filters, which are in both halves of a bucket that is split, so that splitting makes no room. In one that grew from the narrowest fingerprints over 2^27 times its size there are 0.09.
+/// A table is not split where an absent key matches more entries than this on average. So many match only where most entries have no bits of their own, in a forged file or in a union of many
+/// filters; such entries are in both halves of a bucket that is split, so splitting makes no room. A table that grew from the narrowest fingerprints to 2^27 times its size has 0.09.
 const MOST_MATCHES: f64 = 0.1;
 /// Below this load a search that fails says more about the keys than about the room: growing would not help them.
 const HOPELESS_LOAD: f64 = 0.5;

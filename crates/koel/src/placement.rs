@@ -1,4 +1,4 @@
-//! Where a new entry goes when all its buckets are full: the only search in this crate, of the filter and of the map.
+//! Where a new entry goes when all its buckets are full: the only search in this crate, the same for filters, maplets and the map.
 //!
 //! Every entry has one other bucket, so making room means moving entries along a chain: `x` to the place of `a`, `a` to the
 //! place of `b`, `b` to an empty slot. A breadth-first search finds the shortest such chain *before* anything is written: an
@@ -242,7 +242,7 @@ impl Seen {
         Self(vec![0; (buckets as usize).div_ceil(64).next_power_of_two()])
     }
 
-    /// Unmarks `buckets`, which are all that are marked.
+    /// Unmarks `buckets`, which are all that are marked. Before the first search it takes the memory instead.
     fn forget(&mut self, buckets: impl Iterator<Item = u64>) {
         if self.0.is_empty() {
             self.0.resize(128, 0);

@@ -5,11 +5,13 @@
 //! entries, `n` keys make `U (1 - exp(-n/U))` different ones on average ([`CuckooFilter::distinct_estimate`] is the inverse). The number of common
 //! keys is what the estimates for both filters exceed that for their union by.
 //!
-//! Errors: of a keys in the first filter only, b in the second only and c in both, keys that share an entry change the estimate of c when one is of a and the
-//! other of b, or both of c. There are about `a b / U` and `c c / 2 U` such pairs, as if drawn by chance (Poisson), so
-//! the variance is the same. The other estimates follow in the same way.
-//! In filters that have grown, an entry of one counts as common when one of the other continues it or is continued by it; `U` is then the number of entries by which chance alone would
-//! make as many: one number for the entries of both filters, and one for those of each, by which its keys are estimated.
+//! Errors: let a keys be in the first filter only, b in the second only and c in both. The estimate of c is changed by pairs of keys that share an entry: one key of a and
+//! one of b, or two of c. There are about `a b / U` and `c c / 2 U` such pairs. Their number follows a Poisson distribution, so its
+//! variance is as large, and that is the variance of the estimate. The other estimates follow in the same way.
+//!
+//! In filters that have grown, an entry of one counts as common when one of the other continues it or is continued by it. `U` is then worked out backwards, as the number of equally likely
+//! entries with which as many pairs would match by chance: once for an entry of each filter, and once for two entries of either filter, by which its keys are estimated.
+//!
 //! Cost: O(buckets) of both filters.
 
 use core::convert::Infallible;
@@ -55,9 +57,11 @@ impl fmt::Display for Estimate {
 /// The entries of two filters side by side. Made by [`CuckooFilter::compare`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// Different entries of the first filter, of the second one, and of both.
+    /// Different entries of the first filter, and of the second one.
     distinct: [u64; 2],
+    /// Different entries of the first filter that are in the second one too.
     common: u64,
+    /// Copies that the first filter has more of than the second, and the other way round.
     surplus: [u64; 2],
     /// Entries of which each filter would have as many by as many keys, were each as likely as any other.
     possible: [f64; 2],

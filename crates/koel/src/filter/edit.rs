@@ -1,7 +1,7 @@
 //! Changing a filter: insert, remove, clear.
 //!
 //! One walk serves them all: hash to place, count the copies in its two buckets, then write one slot or one counter. The
-//! invariants: an entry has a counter only beside a copy in the buckets, and `len` is entries plus counts.
+//! invariants: an entry has a counter only beside a copy in the buckets, and `len` is entries plus counts. A filter that has grown has rules of its own (`grown/`).
 
 use crate::counters::ReadCounters;
 use crate::error::Full;

@@ -96,9 +96,9 @@ impl<S: Store> CuckooFilter<S> {
 }
 
 impl CuckooFilter {
-    /// [`insert`](Self::insert) for each of `keys`, in order. A filter that grows does so ahead of 4096 keys and more, which takes half to two thirds of the time: by a quarter
-    /// at once, so that it is up to that much larger than it need be afterwards where they are copies of few. With fewer keys, or in one that does not grow, all bytes are those of inserts one by
-    /// one.
+    /// [`insert`](Self::insert) for each of `keys`, in order. For 4096 keys and more a filter that grows makes room ahead, for a quarter of its entries at a time. So they take half to two thirds
+    /// of the time of inserts one by one; where they are copies of few, the filter may be a quarter larger afterwards than it need be. With fewer keys, or in a filter that does not grow, all
+    /// bytes are those of inserts one by one.
     ///
     /// # Errors
     /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len) says how many.

@@ -1,7 +1,9 @@
 //! The filter: a multiset of keys that answers "have I seen this key?" with a small, known chance of a wrong yes.
 //!
-//! This file has the type and every question one can ask it, for filters and for views of filters alike.
-//! `edit.rs` changes it, `merge.rs` unites two, `file.rs` turns it into bytes and back. All the work is done one floor below, by `table.rs`.
+//! This file has the type and the questions about single keys and about the whole, for filters and for views of filters alike. `many.rs` asks and changes for
+//! many keys at once, `edit.rs` changes it key by key, `bulk.rs` builds it from all keys, `merge.rs` unites two, `compare.rs` counts what two have in common, `file.rs` turns it
+//! into bytes and back. `grow.rs` takes it from the table that it was built with to one that grows, where `grown/` has the rules. Buckets are read and written one
+//! floor below, by `table.rs`; here is what is counted beside them.
 
 mod bulk;
 mod compare;

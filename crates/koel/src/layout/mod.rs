@@ -10,9 +10,8 @@
 //!
 //! A slot with a value that would be wider than 32 bits has 64, the value above the fingerprint and zeros above the value.
 //!
-//! Buckets follow one another without gaps, so a semi-sorted bucket may start in the middle of a byte, always on a multiple of 4 bits. Widths are
-//! run-time numbers: one piece of code serves every layout, and a caller that knows its layout at compile time gets the
-//! constants folded in.
+//! Buckets follow one another without gaps. Plain ones are whole bytes; a semi-sorted one may start in the middle of a byte, always on a multiple of 4 bits. Widths are
+//! run-time numbers: one piece of code serves every layout of a codec and a register.
 //!
 //! Tests for "any slot equal to x" work on all four lanes of the word at once (SWAR), without decoding.
 

@@ -1,6 +1,6 @@
 //! The slots of a pair of buckets that may belong to a key: what a lookup in a maplet reads.
 //!
-//! An absent key is the rule, and is known by then: whoever asks for candidates has found that there are some. Slots of two registers of 64 bits are taken out one after the
+//! Made for keys that are there: a maplet asks first whether there are candidates, which absent keys seldom have. Slots of two registers of 64 bits are taken out one after the
 //! other; wider buckets are taken apart at once, and a bit says which slots count.
 
 use super::{Addressing, Table};

@@ -10,7 +10,7 @@ use super::{Addressing, Put, Table, table_bytes};
 use crate::buffer::Buffer;
 use crate::layout::{Bucket, Form, Layout, Quad, SLOTS, Word};
 
-/// An entry that matches a key.
+/// An entry: where it is, what its slot holds, and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Match {
     pub(crate) bucket: u64,

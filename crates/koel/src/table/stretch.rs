@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     string    = fraction | hash << r          the bits that a key is told apart by, the first one lowest
-//!     world     = string ^ mix(base, core)      base: a bucket of the table as it was built, one of m
+//!     world     = string ^ scatter(base, core)  base: a bucket of the table as it was built, one of m
 //!     bucket    = base + m * (world mod 2^level)         where that is below the split: level + 1 instead
 //! ```
 //!
@@ -10,9 +10,9 @@
 //!   at its end, and nothing else moves. When all buckets of a level are split, the next level begins.
 //! * The two base buckets of a key never change: they are those that `Geometry` gave it when the table was built. Its string says which of the buckets that
 //!   each became is meant.
-//! * A bucket not yet split has twice the keys of a split one. `mix` gives the two buckets of a key different worlds, so that many
-//!   keys have one of each kind, and the search for room evens it out: the load stays between 0.90 and 0.96 all the way. It needs the core: moved by
-//!   differences that a bucket alone decides, entries would never leave the buckets of one world, which are few in a table that began small.
+//! * A bucket not yet split has twice the keys of a split one. `scatter` gives the two buckets of a key different worlds, so that many
+//!   keys have one of each kind, and the search for room evens it out: the load stays between 0.90 and 0.96 all the way. It needs the core: of bases alone the
+//!   differences cancel along every path of moves, and an entry could only reach the buckets of one world, which are few in a table that began small.
 //! * An entry is the first bits of a string: as many as its bucket stands for, and those that it knows beyond. Growth moves bits from the
 //!   second part to the first, so its *length*, the sum, stays the same, and names it whatever the table grows to.
 //!
@@ -80,6 +80,7 @@ pub(crate) struct Prefix {
     pub(crate) core: u64,
     /// A bucket of the table as it was built: one of two.
     pub(crate) base: u64,
+    /// The bits, the first one lowest; those from `length` on say nothing.
     pub(crate) string: u64,
     /// How many bits of the string count. A key has all of them.
     pub(crate) length: u32,

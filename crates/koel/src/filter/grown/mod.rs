@@ -3,9 +3,9 @@
 //! The rules are those of `edit.rs`, said for entries that match a key by what they know of it:
 //!
 //! * A key is in the set if any entry matches it; its count is the number of those, and what their counters say.
-//! * A copy gets a slot of its own, the second one too where there is an empty slot. From then on the counter of the *longest* match goes up.
-//! * A removal takes the longest match: from its counter if there is one, otherwise the entry. If that entry is another key's, this key extends it and
-//!   the other key extends what is left, so each still has its own: no key is ever lost.
+//! * The first copy of a key gets a slot, the second one too where there is an empty slot. From then on the counter of the *longest* match goes up.
+//! * A removal takes the longest match: from its counter if there is one, otherwise the entry. That entry may be another key's. Then the other key begins with
+//!   the shorter matches too, as they are the first bits of the longest one, and has one of them instead: no key is ever lost.
 //! * A counter goes by the absolute name of an entry, which growth does not change. An entry with a counter may not move where it would forget a
 //!   bit. A void entry that is split leaves its counter to both halves.
 
