@@ -316,8 +316,9 @@ impl Header {
         Some(Stretch::new(self.geometry(), marked, growth.level, growth.split))
     }
 
-    /// Bounds what later arithmetic relies on: a rate that is a probability, counts that do not exceed each other.
+    /// Bounds what later arithmetic relies on: a table that can have grown so far, a rate that is a probability, counts that do not exceed each other.
     fn check_counts(&self, fields: Reader<'_>) -> Result<(), ImageError> {
+        fields.require(SPLIT, self.stretch().is_none_or(|stretch| stretch.is_sound()))?;
         fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
         fields.require(ENTRIES, self.entries <= self.buckets() * SLOTS as u64)?;
         // Growth may leave entries behind that are nobody's.
@@ -417,13 +418,7 @@ fn decode_shape(
         SEGMENT_BITS,
         sizing::fits_hash(segment_bits, segment_buckets, first_bits + CORE_BITS),
     )?;
-    let shape = Shape { layout, segment_bits, segment_buckets };
-    if let (Some(growth), Some(marked)) = (growth, layout.marks()) {
-        let base = Geometry::new(segment_bits, segment_buckets, first_bits + CORE_BITS);
-        let sound = Stretch::new(base, marked, growth.level, growth.split).is_sound();
-        fields.require(SPLIT, sound)?;
-    }
-    Ok(shape)
+    Ok(Shape { layout, segment_bits, segment_buckets })
 }
 
 /// How far the table has grown; `None` where its fingerprints are not marked.
