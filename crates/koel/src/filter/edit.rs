@@ -204,7 +204,7 @@ impl CuckooFilter {
     /// then empty slots are hard to reach.
     fn make_room_for_new(&mut self, place: &Place) -> Result<(), Full> {
         if !self.make_room(place, self.spares_to_take()) {
-            return Err(Full::Slots { in_use: self.entries, capacity: self.capacity() });
+            return Err(self.out_of_slots());
         }
         self.distinct += 1;
         Ok(())
