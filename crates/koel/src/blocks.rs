@@ -10,38 +10,12 @@ use core::ops::Range;
 
 use crate::body::Body;
 use crate::geometry::{BLOCK, Column, Places};
-use crate::table::{Addressing, GROUP, Table, Words};
+use crate::table::{Addressing, Buckets, GROUP, Table, Words};
 use crate::vector::InstructionSet;
 use crate::{Key, KeyHasher};
 
 /// From so many keys on a table that grows does so ahead of them. With fewer there is little to gain, and where a stream is cut into slices does not show in the bytes.
 pub(crate) const MANY: usize = 4096;
-
-/// What the walk asks of a table.
-pub(crate) trait Buckets {
-    /// The places of the hashes that `hash` writes.
-    fn locate_many(&self, set: InstructionSet, hash: impl FnOnce(&mut Column), places: &mut Places);
-
-    /// Asks the memory for the buckets of the eight places from `first` on.
-    fn prefetch_group(&self, places: &Places, first: usize);
-}
-
-impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
-    #[inline]
-    fn locate_many(
-        &self,
-        set: InstructionSet,
-        hash: impl FnOnce(&mut Column),
-        places: &mut Places,
-    ) {
-        self.locate_many(set, hash, places);
-    }
-
-    #[inline(always)]
-    fn prefetch_group(&self, places: &Places, first: usize) {
-        self.prefetch_group(places, first);
-    }
-}
 
 /// A block of keys: their places, and how many there are.
 pub(crate) struct Block {

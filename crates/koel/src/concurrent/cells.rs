@@ -8,12 +8,11 @@ use alloc::boxed::Box;
 use core::slice;
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::blocks::Buckets;
 use crate::geometry::{BLOCK, Column, Geometry, Place, Places, low_half};
 use crate::layout::{Codec, Lanes, Layout};
 use crate::placement::{Neighbourhood, Ways};
 use crate::prefetch::prefetch;
-use crate::table::{self, GROUP, Pair, Put, Words, either};
+use crate::table::{self, Buckets, GROUP, Pair, Put, Words, either};
 use crate::vector::InstructionSet;
 
 /// Buckets and their shape.

@@ -8,10 +8,18 @@ use crate::vector::InstructionSet;
 /// Places worked on between two requests to the memory, so that neither waits for the other.
 pub(crate) const GROUP: usize = 8;
 
-impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
+/// What a walk over blocks of keys asks of a table, of plain bytes or of atomic words.
+pub(crate) trait Buckets {
     /// The places of the hashes that `hash` writes.
+    fn locate_many(&self, set: InstructionSet, hash: impl FnOnce(&mut Column), places: &mut Places);
+
+    /// Asks the memory for the buckets of the eight places from `first` on.
+    fn prefetch_group(&self, places: &Places, first: usize);
+}
+
+impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
     #[inline]
-    pub(crate) fn locate_many(
+    fn locate_many(
         &self,
         set: InstructionSet,
         hash: impl FnOnce(&mut Column),
@@ -20,6 +28,17 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         self.geometry.locate_many(set, self.lanes.bucket_bits(), hash, places);
     }
 
+    #[inline(always)]
+    fn prefetch_group(&self, places: &Places, first: usize) {
+        for i in first..first + GROUP {
+            for bit in places.bits(i) {
+                self.prefetch(bit);
+            }
+        }
+    }
+}
+
+impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// `contains` for a block of places, whose buckets the memory was asked for, while it is asked for those of the `coming` block.
     pub(crate) fn contains_block(
         &self,
@@ -94,16 +113,6 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
                 (self.halves_at::<SORTED>(home), self.halves_at::<SORTED>(alternate));
             lower.set::<SORTED>(i, [home[0], alternate[0]]);
             upper.set::<SORTED>(i, [home[1], alternate[1]]);
-        }
-    }
-
-    /// Asks the memory for the buckets of the eight places from `first` on.
-    #[inline(always)]
-    pub(crate) fn prefetch_group(&self, places: &Places, first: usize) {
-        for i in first..first + GROUP {
-            for bit in places.bits(i) {
-                self.prefetch(bit);
-            }
         }
     }
 }
