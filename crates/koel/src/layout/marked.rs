@@ -58,12 +58,18 @@ impl Marked {
         fingerprint >> (self.most + 1 + LOW_CORE) << LOW_CORE | fingerprint & LOW_CORE_MASK
     }
 
+    /// The known bits, with the mark above them.
+    #[inline]
+    fn field(self, fingerprint: u64) -> u64 {
+        fingerprint >> LOW_CORE & !(u64::MAX << (self.most + 1))
+    }
+
     /// The known bits, and how many they are. 0 bits of something that is no fingerprint.
     #[inline]
     pub(crate) fn known(self, fingerprint: u64) -> (u64, u32) {
-        let marked = fingerprint >> LOW_CORE & !(u64::MAX << (self.most + 1));
-        let count = 63 - (marked | 1).leading_zeros();
-        (marked & !(u64::MAX << count), count)
+        let field = self.field(fingerprint);
+        let count = 63 - (field | 1).leading_zeros();
+        (field & !(u64::MAX << count), count)
     }
 
     /// The first known bit, or the mark of a fingerprint that knows none.
@@ -75,13 +81,12 @@ impl Marked {
     /// Whether a fingerprint knows no bit.
     #[inline]
     pub(crate) fn is_void(self, fingerprint: u64) -> bool {
-        fingerprint >> LOW_CORE & !(u64::MAX << (self.most + 1)) == 1
+        self.field(fingerprint) == 1
     }
 
     /// Whether a slot that is not empty could hold this: there is a core and a mark.
     pub(crate) fn is_sound(self, fingerprint: u64) -> bool {
-        let marked = fingerprint >> LOW_CORE & !(u64::MAX << (self.most + 1));
-        self.core(fingerprint) != 0 && marked != 0
+        self.core(fingerprint) != 0 && self.field(fingerprint) != 0
     }
 
     /// The highest bit of the core, the lowest one of its high part, and the lowest of the known bits.
