@@ -78,8 +78,8 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
         (0..self.geometry.buckets()).flat_map(move |bucket| {
             let entries = self.entries_of(bucket);
             entries.enumerate().filter_map(move |(i, entry)| {
-                let earlier = self.entries_of(bucket).take(i);
-                let repeated = earlier.into_iter().any(|other| other.slot == entry.slot)
+                let mut earlier = self.entries_of(bucket).take(i);
+                let repeated = earlier.any(|other| other.slot == entry.slot)
                     || self.twin(&entry).is_some_and(|(other, _)| other < bucket);
                 (!repeated).then_some(entry)
             })
