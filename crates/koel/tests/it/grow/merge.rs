@@ -1,9 +1,21 @@
 //! Filters that have grown, side by side: what they are together, and what they have in common.
 
-use koel::{CuckooFilter, Merge, MergeError};
+use std::ops::Range;
+
+use koel::{Builder, CuckooFilter, Merge, MergeError};
 use testkit::keys::{self, splitmix64};
 
 use super::{builders, insert, measured_rate};
+
+/// A filter of these parts of the hashes of seed 5, in order.
+fn filled<const PARTS: usize>(builder: &Builder, parts: [Range<u64>; PARTS]) -> CuckooFilter {
+    let mut filter = builder.build().unwrap();
+    for part in parts {
+        let before = usize::try_from(part.start).unwrap();
+        insert(&mut filter, keys::hashes(5, part.end).skip(before));
+    }
+    filter
+}
 
 #[test]
 fn what_has_grown_merges_into_a_filter_that_may_grow_and_into_no_other() {
@@ -28,13 +40,8 @@ fn what_has_grown_merges_into_a_filter_that_may_grow_and_into_no_other() {
 fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
     for rate in [0.05, 0.001] {
         for builder in builders(90_000, rate) {
-            let shard = |range: std::ops::Range<usize>| {
-                let mut filter = builder.build().unwrap();
-                insert(&mut filter, keys::hashes(5, 90_000).skip(range.start).take(range.len()));
-                filter
-            };
             // Of very different sizes: one has not grown at all.
-            let shards = [shard(0..300), shard(300..20_000), shard(15_000..90_000)];
+            let shards = [0..300, 300..20_000, 15_000..90_000].map(|part| filled(&builder, [part]));
             for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
                 let mut union = shards[order[0]].clone();
                 union.merge(&shards[order[1]], Merge::Sum).unwrap();
@@ -71,16 +78,9 @@ fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
 fn the_larger_count_is_no_smaller_than_either() {
     for rate in [0.05, 0.001] {
         for builder in builders(40_000, rate) {
-            let filled = |parts: [std::ops::Range<usize>; 3]| {
-                let mut filter = builder.build().unwrap();
-                for part in parts {
-                    insert(&mut filter, keys::hashes(5, 60_000).skip(part.start).take(part.len()));
-                }
-                filter
-            };
             let empty = builder.build().unwrap();
-            let ours = filled([20_000..25_000, 0..30_000, 20_000..25_000]);
-            let theirs = filled([0..2000, 2000..40_000, 0..2000]);
+            let ours = filled(&builder, [20_000..25_000, 0..30_000, 20_000..25_000]);
+            let theirs = filled(&builder, [0..2000, 2000..40_000, 0..2000]);
             for (ours, theirs) in [(&empty, &theirs), (&ours, &empty), (&ours, &theirs)] {
                 let mut most = ours.clone();
                 most.merge(theirs, Merge::Max).unwrap();
@@ -103,12 +103,7 @@ fn the_larger_count_is_no_smaller_than_either() {
 fn what_grown_filters_have_in_common_is_within_its_error() {
     for rate in [0.02, 0.001] {
         for builder in builders(90_000, rate) {
-            let filled = |range: std::ops::Range<usize>| {
-                let mut filter = builder.build().unwrap();
-                insert(&mut filter, keys::hashes(5, 90_000).skip(range.start).take(range.len()));
-                filter
-            };
-            let (one, other) = (filled(0..40_000), filled(30_000..90_000));
+            let [one, other] = [0..40_000, 30_000..90_000].map(|part| filled(&builder, [part]));
             let found = one.compare(&other).unwrap();
             let (common, jaccard) = (found.common(), found.jaccard());
             // Entries that are in two halves count twice: up to three percent of a filter.
