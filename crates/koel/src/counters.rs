@@ -10,6 +10,7 @@
 use alloc::collections::BTreeMap;
 
 use crate::error::{Full, ImageError, require};
+use crate::layout::Register;
 
 /// Bytes of a stored counter: identity and count, both little-endian u64.
 pub(crate) const RECORD_BYTES: usize = 16;
@@ -183,17 +184,12 @@ impl<'a> StoredCounters<'a> {
 
 fn decode(record: &[u8; RECORD_BYTES]) -> (u64, u64) {
     let both = u128::from_le_bytes(*record);
-    (low(both), low(both >> 64))
+    (u64::narrow(both), u64::narrow(both >> 64))
 }
 
 /// The stored form of a counter.
 pub(crate) fn encode((identity, count): (u64, u64)) -> [u8; RECORD_BYTES] {
     (u128::from(identity) | u128::from(count) << 64).to_le_bytes()
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "takes one of two halves")]
-fn low(both: u128) -> u64 {
-    both as u64
 }
 
 impl ReadCounters for StoredCounters<'_> {
