@@ -52,10 +52,10 @@ pub(crate) struct Segment {
     cleaned: AtomicU64,
     /// The greatest sequence of its records.
     last: AtomicU64,
-    /// How many records it has, but for marks.
-    records: AtomicU64,
-    /// Bytes of those.
+    /// Bytes of its records, but for marks.
     content: AtomicU64,
+    /// How many of those can be had in one read, and their bytes.
+    short: [AtomicU64; 2],
     /// A sync has failed. Held while one is under way.
     lost: Mutex<bool>,
     /// Where a compaction found damage, and what.
@@ -155,7 +155,7 @@ impl Segment {
     }
 
     fn with_file(file: Arc<dyn File>, name: String, salt: u64, number: u64) -> Self {
-        let [end, dead, tombstones, cleaned, last, records, content] = [0; 7].map(AtomicU64::new);
+        let [end, dead, tombstones, cleaned, last, content] = [0; 6].map(AtomicU64::new);
         let (lost, damage) = (Mutex::default(), OnceLock::new());
         Self {
             number,
@@ -167,8 +167,8 @@ impl Segment {
             tombstones,
             cleaned,
             last,
-            records,
             content,
+            short: Default::default(),
             lost,
             damage,
         }
@@ -228,8 +228,12 @@ impl Segment {
 
     /// It has one more record, of so many bytes, that is no mark.
     pub(crate) fn add_record(&self, bytes: u64) {
-        access::add(&self.records, 1);
         access::add(&self.content, bytes);
+        if bytes <= MOST_READ {
+            let [count, all] = &self.short;
+            access::add(count, 1);
+            access::add(all, bytes);
+        }
     }
 
     /// Bytes of marks: whatever is no other record.
@@ -246,10 +250,12 @@ impl Segment {
         self.damage.get_or_init(|| (offset, what));
     }
 
-    /// Bytes to read of a record whose length is not known: those of an average record and a quarter more, so that one read is enough for most.
+    /// Bytes to read of a record whose length is not known: those of an average record and a quarter more, so that one read is enough for most. The large ones do not count:
+    /// their blocks are read by themselves.
     #[inline]
     fn guess(&self) -> usize {
-        let average = self.end() / self.records.load(Ordering::Relaxed).max(1);
+        let [count, all] = self.short.each_ref().map(|number| number.load(Ordering::Relaxed));
+        let average = all / count.max(1);
         let guess = (average + average / 4).next_multiple_of(LEAST_READ);
         record::usize_of(guess.clamp(LEAST_READ, MOST_READ))
     }
@@ -395,6 +401,19 @@ mod tests {
             let told = self.told.swap(true, Ordering::Relaxed);
             if told { Ok(()) } else { Err(io::Error::other("lost")) }
         }
+    }
+
+    /// The average was that of all records, so that among large values 96 KiB were read for any.
+    #[test]
+    fn a_read_is_as_long_as_most_records_that_have_no_blocks() {
+        let segment = Segment::with_file(Arc::new(LosesBytes::default()), name_of(1), 1, 1);
+        assert_eq!(segment.guess(), 512);
+        (0..10).for_each(|_| segment.add_record(4 << 20));
+        assert_eq!(segment.guess(), 512);
+        (0..10).for_each(|_| segment.add_record(1000));
+        assert_eq!(segment.guess(), 1536);
+        (0..1000).for_each(|_| segment.add_record(MOST_READ));
+        assert_eq!(segment.guess() as u64, MOST_READ);
     }
 
     #[test]
