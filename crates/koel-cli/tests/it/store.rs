@@ -9,13 +9,21 @@ fn noise(seed: u64, count: usize) -> Vec<u8> {
     (0..count).map(|_| u8::try_from(pick(256)).unwrap()).collect()
 }
 
+/// The first log of the store `db`.
+const LOG: &str = "db/0000000000000001.log";
+
+/// Turns a bit of the log over.
+fn flip(shell: &Shell, at: usize) {
+    let mut bytes = shell.read(LOG);
+    bytes[at] ^= 4;
+    shell.write(LOG, bytes);
+}
+
 /// Turns a bit over in the first place of the log that has this text.
 fn flip_where_it_says(shell: &Shell, text: &str) {
-    let log = "db/0000000000000001.log";
-    let mut bytes = shell.read(log);
+    let bytes = shell.read(LOG);
     let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
-    bytes[at] ^= 1;
-    shell.write(log, bytes);
+    flip(shell, at);
 }
 
 #[test]
@@ -128,15 +136,7 @@ fn a_flipped_bit_is_reported_and_no_wrong_file_is_written() {
     shell.write("file", noise(9, 1_000_000));
     shell.ok("store import file --db db");
     shell.write("out", "as it was");
-    let log = fs::read_dir(shell.path("db"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "log"))
-        .unwrap();
-    let mut bytes = fs::read(&log).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 4;
-    fs::write(&log, bytes).unwrap();
+    flip(&shell, shell.read(LOG).len() / 2);
     let ran = shell.run("store export file --db db -o out");
     assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
     assert_eq!(shell.read("out"), b"as it was");
@@ -190,15 +190,8 @@ fn what_is_left_of_a_damaged_store_is_salvaged() {
     shell.ok("store put key value --db db");
     let whole = shell.ok("store salvage --db db --to copy --json").json();
     assert_eq!((&whole["damages"], &whole["sound_files"]), (&serde_json::json!([]), &2.into()));
-    let log = fs::read_dir(shell.path("db"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "log"))
-        .unwrap();
-    let mut bytes = fs::read(&log).unwrap();
     // In a chunk of the first file.
-    bytes[100_000] ^= 4;
-    fs::write(&log, bytes).unwrap();
+    flip(&shell, 100_000);
     let ran = shell.run("store salvage --db db --to known --json");
     assert_eq!((ran.code, &ran.json()["lost_keys"]), (1, &1.into()), "{}", ran.text());
     fs::remove_file(shell.path("db/MANIFEST")).unwrap();

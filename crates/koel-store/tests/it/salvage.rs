@@ -133,24 +133,44 @@ fn segments_are_put_in_order_without_a_manifest_and_beside_a_wrong_one() {
     }
 }
 
-/// A manifest from before a compaction names segments that are gone; their records are in others.
-#[test]
-fn a_manifest_from_before_a_compaction_hides_nothing() {
+/// The files of a store before and after a compaction in which keys were dropped, and what is in it.
+fn compacted() -> (Image, Image, State) {
     let folder = MemoryFolder::new();
     let store = options().seed(4).open_in(Arc::new(folder.clone())).unwrap();
     for key in (0..60).chain(0..55) {
         store.put(&[key], &[key; 700], Durability::None).unwrap();
     }
+    (50..60).for_each(|key| assert!(store.delete(&[key], Durability::None).unwrap()));
     store.sync().unwrap();
-    let before = folder.contents().remove("MANIFEST").unwrap();
-    let compacted = store.compact().unwrap();
-    assert!(compacted.segments > 0);
+    let before = folder.contents();
+    assert!(store.compact().unwrap().segments > 0);
     let now = iterate(&store).unwrap();
     store.close().unwrap();
-    let mut image = folder.contents();
-    image.insert("MANIFEST".to_owned(), before);
-    let (state, salvaged) = salvage(image);
+    (before, folder.contents(), now)
+}
+
+/// A manifest from before a compaction names segments that are gone; their records are in others.
+#[test]
+fn a_manifest_from_before_a_compaction_hides_nothing() {
+    let (mut before, mut after, now) = compacted();
+    after.insert("MANIFEST".to_owned(), before.remove("MANIFEST").unwrap());
+    let (state, salvaged) = salvage(after);
     assert!(state == now, "{salvaged:?}");
+}
+
+/// A power failure behind a compaction leaves segments that were dropped; of what was deleted they may have all that is left.
+#[test]
+fn segments_that_a_compaction_dropped_bring_nothing_back() {
+    let (before, after, now) = compacted();
+    let left: Vec<_> = before.keys().filter(|name| !after.contains_key(*name)).collect();
+    assert!(left.iter().any(|name| name.ends_with(".log")));
+    for name in left {
+        let mut image = after.clone();
+        image.insert(name.clone(), before[name].clone());
+        let (state, salvaged) = salvage(image);
+        assert!(state == now, "{name}");
+        assert_eq!(salvaged.damages, [], "{name}");
+    }
 }
 
 #[test]
