@@ -53,6 +53,8 @@ pub enum Error {
         /// The failure.
         reason: String,
     },
+    /// The store was opened for reading alone.
+    ReadOnly,
     /// A key or a value has more than 4 GiB, 2^32 bytes.
     TooLong {
         /// `key` or `value`.
@@ -116,7 +118,7 @@ impl fmt::Display for Error {
                 write!(f, "cannot {action} {file}: {error}; see to the disk and try again")
             }
             Self::Locked => f.write_str(
-                "the store is open elsewhere; close it there, one process at a time may have it open",
+                "the store is open elsewhere; close it there, only those that read alone may have it open at the same time",
             ),
             Self::Damaged { file, offset, what } => write!(
                 f,
@@ -144,6 +146,9 @@ impl fmt::Display for Error {
             Self::Poisoned { reason } => write!(
                 f,
                 "no more writes since an earlier one failed ({reason}); see to the disk, then close and open the store"
+            ),
+            Self::ReadOnly => f.write_str(
+                "the store was opened for reading alone; open it without `Options::read_only` to write",
             ),
             Self::TooLong { what, len } => write!(
                 f,

@@ -8,7 +8,6 @@ use core::convert::Infallible;
 use core::mem;
 use core::ops::Range;
 
-use crate::body::Body;
 use crate::geometry::{BLOCK, Column, Places};
 use crate::table::{Addressing, Buckets, GROUP, Table, Words};
 use crate::vector::InstructionSet;
@@ -162,11 +161,11 @@ pub(crate) fn copies_of(ready: &[u64]) -> (usize, impl Fn(Range<usize>, &mut [u6
     )
 }
 
-/// Hands the hashes from number `first` on to `work`, one by one and in order, for a table that may grow meanwhile, so that places would not stay what they are. Their buckets are
-/// asked for a block before.
-pub(crate) fn each_hash<T, B: AsRef<[u8]>, E>(
+/// Hands the hashes from number `first` on to `work`, one by one and in order, for a table that may grow meanwhile, so that places would not stay what they are. `prefetch` is called
+/// for each a block before.
+pub(crate) fn each_hash<T, E>(
     target: &mut T,
-    body_of: impl Fn(&T) -> &Body<B>,
+    prefetch: impl Fn(&T, u64),
     (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
     first: usize,
     mut work: impl FnMut(&mut T, usize, u64) -> Result<(), E>,
@@ -175,7 +174,7 @@ pub(crate) fn each_hash<T, B: AsRef<[u8]>, E>(
         let hashes = &mut block[..len.saturating_sub(start).min(BLOCK)];
         if !hashes.is_empty() {
             hash(start..start + hashes.len(), hashes);
-            hashes.iter().for_each(|&hash| body_of(target).prefetch(hash));
+            hashes.iter().for_each(|&hash| prefetch(target, hash));
         }
     };
     let (mut ready, mut coming) = ([0; BLOCK], [0; BLOCK]);

@@ -10,7 +10,6 @@
 use alloc::collections::BTreeMap;
 
 use crate::error::{Full, ImageError, require};
-use crate::layout::Register;
 
 /// Bytes of a stored counter: identity and count, both little-endian u64.
 pub(crate) const RECORD_BYTES: usize = 16;
@@ -183,8 +182,8 @@ impl<'a> StoredCounters<'a> {
 }
 
 fn decode(record: &[u8; RECORD_BYTES]) -> (u64, u64) {
-    let both = u128::from_le_bytes(*record);
-    (u64::narrow(both), u64::narrow(both >> 64))
+    let halves = record.as_chunks::<8>().0;
+    (u64::from_le_bytes(halves[0]), u64::from_le_bytes(halves[1]))
 }
 
 /// The stored form of a counter.

@@ -209,6 +209,26 @@ fn what_is_left_of_a_damaged_store_is_salvaged() {
 }
 
 #[test]
+fn who_reads_a_store_keeps_no_other_reader_out() {
+    let shell = Shell::new();
+    shell.write("file", noise(3, 100_000));
+    shell.ok("store import file --db db");
+    shell.ok("store put key value --db db");
+    let reader = koel_store::Options::default().read_only(true).open(shell.path("db")).unwrap();
+    assert_eq!(shell.ok("store get key --db db").text(), "value");
+    shell.ok("store export file --db db -o out");
+    for words in ["store ls --db db", "store verify --db db", "store stats --db db"] {
+        shell.ok(words);
+    }
+    for words in ["put key other", "import file", "del key", "rm file", "gc"] {
+        let ran = shell.run(&format!("store {words} --db db"));
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+    }
+    drop(reader);
+    shell.ok("store del key --db db");
+}
+
+#[test]
 fn wrong_use_is_told_in_one_line() {
     let shell = Shell::new();
     shell.ok("store put a b --db db");

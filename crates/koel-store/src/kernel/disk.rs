@@ -31,7 +31,7 @@ impl DiskFolder {
         Ok(Self { path: path.to_owned(), only_read: false })
     }
 
-    /// The folder at `path`, of which nothing will be changed: on a disk that takes no writes, too.
+    /// The folder at `path`, of which nothing will be changed: on a disk that takes no writes, too. Its lock keeps writers out, and no other readers.
     #[must_use]
     pub fn only_to_read(path: &Path) -> Self {
         Self { path: path.to_owned(), only_read: true }
@@ -105,15 +105,18 @@ impl Folder for DiskFolder {
 
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
         let path = self.at(LOCK);
-        let file = if self.only_read {
-            match fs::File::open(path) {
-                // Who opens a store creates it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Box::new(())),
-                opened => opened?,
-            }
-        } else {
-            fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?
-        };
+        if self.only_read {
+            return match fs::File::open(path) {
+                Ok(file) => {
+                    file.try_lock_shared()?;
+                    Ok(Box::new(file))
+                }
+                // Who opens a store to write creates it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(())),
+                Err(error) => Err(error),
+            };
+        }
+        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
         file.try_lock()?;
         Ok(Box::new(file))
     }

@@ -87,7 +87,7 @@ use store::{Call, Store};
 /// silently missing. What a crash tore off is reported by [`opened`](Self::opened).
 ///
 /// # What it does not do
-/// Keys have no order: there are no ranges. One process at a time has it open. Keys and values of 0 bytes to 4 GiB.
+/// Keys have no order: there are no ranges. One process at a time has it open, or several for reading alone ([`Options::read_only`]). Keys and values of 0 bytes to 4 GiB.
 ///
 /// # Cost
 /// `get` of a present key: one read of a file, of an absent one: none, but for less than one in 100,000. `put`: one write, of a value above 64 KiB one for each 256 KiB, and a read where a key is overwritten. All methods take
@@ -140,6 +140,9 @@ impl LogStore {
 
     fn start_threads(&mut self, options: &Options) -> io::Result<()> {
         let store = &self.store;
+        if options.read_only {
+            return Ok(());
+        }
         if options.background {
             self.threads.push(background::compact(store.clone(), options.compaction_rate)?);
         }
@@ -176,7 +179,7 @@ impl LogStore {
     /// Gives `key` a value, in place of the one it has.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] once a write has failed, [`Error::TooLong`], [`Error::Damaged`] where the record it replaces is, and its segment has no hint to tell whose it was; those of the system.
+    /// [`Error::Poisoned`] once a write has failed, [`Error::ReadOnly`], [`Error::TooLong`], [`Error::Damaged`] where the record it replaces is, and its segment has no hint to tell whose it was; those of the system.
     pub fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
         self.store.put(key, value, durability)
     }

@@ -16,6 +16,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::hint::{self, Note, Notes};
@@ -55,17 +56,22 @@ pub struct Torn {
     pub file: String,
     /// Where it ends now.
     pub offset: u64,
-    /// How many bytes were cut off.
+    /// How many bytes were cut off, or left out by who only reads.
     pub bytes: u64,
 }
 
 impl Store {
     pub(super) fn open(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
         let manifest = match Manifest::load(&*folder)? {
+            Some(manifest) if options.read_only => manifest,
             Some(manifest) => {
                 // A process that ended may have left names that are not durable; nothing may rest on them before they are.
                 folder.sync().map_err(Error::io("sync", "the folder"))?;
                 manifest
+            }
+            None if options.read_only => {
+                let missing = io::Error::from(io::ErrorKind::NotFound);
+                return Err(Error::io("open", manifest::NAME)(missing));
             }
             None => create(&*folder, options)?,
         };
@@ -98,7 +104,7 @@ impl Store {
                 ..Writer::default()
             }),
             durable: Mutex::default(),
-            poison: Poison::default(),
+            poison: if options.read_only { Poison::read_only() } else { Poison::default() },
             told: Mutex::default(),
             counts: super::store::Counts::default(),
             filled: super::store::Bell::default(),
@@ -111,7 +117,9 @@ impl Store {
         let (notes, end) = store.recover(&manifest, &segments)?;
         // Nothing is cut off or removed before this.
         store.refuse_an_old_manifest(&left)?;
-        store.remove(left)?;
+        if !options.read_only {
+            store.remove(left)?;
+        }
         if let Some(last) = segments.last() {
             store.go_on(last, notes, end)?;
         }
@@ -152,12 +160,17 @@ impl Store {
     /// The last segment is written to from `end` on; what is behind that is a torn end.
     fn go_on(&mut self, last: &Arc<Segment>, notes: Notes, end: u64) -> Result<(), Error> {
         let len = last.end();
+        let read_only = self.poison.is_read_only();
         if end < len {
-            last.cut(end)?;
+            if read_only {
+                last.set_end(end)
+            } else {
+                last.cut(end)?
+            }
             let (file, bytes) = (last.name.clone(), len - end);
             self.opened.torn = Some(Torn { file, offset: end, bytes });
         }
-        if !self.opened.was_closed {
+        if !self.opened.was_closed && !read_only {
             last.sync()?;
         }
         let mut writer = lock(&self.writer);
@@ -394,6 +407,9 @@ fn create(folder: &dyn Folder, options: &Options) -> Result<Manifest, Error> {
 impl Store {
     /// What every end of a life does that is not a crash: everything durable, with exact ends.
     pub(super) fn finish(&self) -> Result<(), Error> {
+        if self.poison.is_read_only() {
+            return Ok(());
+        }
         self.poison.check()?;
         self.sync()?;
         let mut writer = lock(&self.writer);

@@ -38,6 +38,7 @@ pub struct Options {
     pub(super) background: bool,
     pub(super) compaction_rate: u64,
     pub(super) seed: Option<u64>,
+    pub(super) read_only: bool,
 }
 
 impl Default for Options {
@@ -50,6 +51,7 @@ impl Default for Options {
             background: true,
             compaction_rate: 64 << 20,
             seed: None,
+            read_only: false,
         }
     }
 }
@@ -108,6 +110,14 @@ impl Options {
         self
     }
 
+    /// Opens the store for reading alone: nothing in its folder is changed, which may be on a disk that takes no writes, and every write is [`Error::ReadOnly`]. Several processes may have it open so, as
+    /// long as none writes. What a crash has left behind stays where it is, and counts for nothing. No store is created. Not so unless set.
+    #[must_use]
+    pub fn read_only(mut self, on: bool) -> Self {
+        self.read_only = on;
+        self
+    }
+
     /// Opens the store in the folder at `path`, or creates it.
     ///
     /// # Errors
@@ -115,8 +125,11 @@ impl Options {
     /// those of the system.
     pub fn open(self, path: impl AsRef<Path>) -> Result<LogStore, Error> {
         let path = path.as_ref();
-        let folder = DiskFolder::new(path);
-        let folder = folder.map_err(Error::io("create", &path.display().to_string()))?;
+        let folder = if self.read_only {
+            DiskFolder::only_to_read(path)
+        } else {
+            DiskFolder::new(path).map_err(Error::io("create", &path.display().to_string()))?
+        };
         self.open_in(Arc::new(folder))
     }
 

@@ -4,10 +4,13 @@
 //! synced; each must be a prefix of the history with everything durable in it. The program goes on with one of them, or, as if only the
 //! process had ended, with the disk itself: then what was not durable is still not.
 
+use std::io;
 use std::sync::Arc;
 
-use koel_store::Options;
-use testkit::storage::{Failure, Fault, FaultyFolder, History, MemoryFolder, Program, Random};
+use koel_store::{Batch, Durability, Error, Options, Torn};
+use testkit::storage::{
+    Failure, Fault, FaultyFolder, History, MemoryFolder, Program, Random, State,
+};
 
 use crate::trial::{Trial, count, first_seed, read_all, report, small};
 
@@ -98,6 +101,31 @@ impl Crashes {
         }
     }
 
+    /// What a store for reading alone finds on a disk, if there is one to be read; it changes nothing.
+    fn read_alone(&self, disk: &MemoryFolder) -> Option<(State, Option<Torn>)> {
+        let files = disk.contents();
+        files.get("MANIFEST")?;
+        let options = self.options.clone().background_compaction(true).read_only(true);
+        let store = options.open_in(Arc::new(disk.clone())).unwrap();
+        let found = (read_all(&store, self.program.keys()).unwrap(), store.opened().torn.clone());
+        let mut batch = Batch::new();
+        batch.put(b"", b"").unwrap();
+        for refused in [
+            store.put(b"key", b"value", Durability::Synced),
+            store.put_reader(b"key", 1 << 20, io::repeat(0), Durability::None),
+            store.delete(b"key", Durability::None).map(drop),
+            store.write(&batch, Durability::None),
+            store.compact().map(drop),
+        ] {
+            assert!(matches!(refused, Err(Error::ReadOnly)), "{refused:?}");
+        }
+        store.sync().unwrap();
+        assert_eq!(store.verify(|_, _| ()).unwrap().damages, []);
+        store.close().unwrap();
+        assert!(disk.contents() == files, "seed {}: who only reads has written", self.seed);
+        Some(found)
+    }
+
     /// A disk after the failure, and its history.
     fn survivor(&mut self, kept: u32) -> (MemoryFolder, History) {
         let clone_seed = self.random.next_u64();
@@ -106,10 +134,14 @@ impl Crashes {
         let mut history = self.history.clone();
         // Another copy, so that the next failure may be one of recovery.
         let copy = disk.crash_clone(100, 0);
+        let alone = if clone_seed.is_multiple_of(8) { self.read_alone(&copy) } else { None };
         let store = self.options.clone().open_in(Arc::new(copy));
         let store = store.unwrap_or_else(|error| panic!("{context}: does not open: {error}"));
         let state = read_all(&store, self.program.keys());
         let state = state.unwrap_or_else(|error| panic!("{context}: cannot be read: {error}"));
+        if let Some(alone) = alone {
+            assert!(alone == (state.clone(), store.opened().torn.clone()), "{context}: read alone");
+        }
         let later = history.later();
         let survived = history.survived(state, 0);
         let survived = survived.unwrap_or_else(|complaint| panic!("{context}: {complaint}"));

@@ -2,9 +2,9 @@
 
 use std::io::{self, Read};
 
-use koel_store::{Durability, Error, LogStore};
+use koel_store::{Durability, Error, LogStore, Options};
 
-use crate::trial::{count, report};
+use crate::trial::{count, report, set_read_only};
 
 #[test]
 fn a_folder_has_one_store_at_a_time() {
@@ -17,6 +17,28 @@ fn a_folder_has_one_store_at_a_time() {
     let store = LogStore::open(&path).unwrap();
     assert_eq!(store.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
     assert!(store.opened().was_closed);
+}
+
+#[test]
+fn several_read_one_store_at_a_time_and_none_beside_a_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let reader = || Options::default().read_only(true).open(&path);
+    assert!(matches!(reader(), Err(Error::Io { .. })));
+    assert!(!path.exists(), "who only reads makes no store");
+    let store = LogStore::open(&path).unwrap();
+    store.put(b"key", b"value", Durability::None).unwrap();
+    assert!(matches!(reader(), Err(Error::Locked)));
+    store.close().unwrap();
+    set_read_only(&path, true);
+    let readers = [reader().unwrap(), reader().unwrap()];
+    for store in &readers {
+        assert_eq!(store.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    }
+    set_read_only(&path, false);
+    assert!(matches!(LogStore::open(&path), Err(Error::Locked)));
+    drop(readers);
+    LogStore::open(&path).unwrap().close().unwrap();
 }
 
 #[test]

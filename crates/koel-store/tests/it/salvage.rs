@@ -8,7 +8,7 @@ use koel_store::{Durability, Error, LogStore, Options, Salvaged};
 use testkit::storage::{MemoryFolder, Random, State};
 
 use crate::damage::{Image, Victim, options, victim};
-use crate::trial::{count, first_seed, iterate, report};
+use crate::trial::{count, first_seed, iterate, report, set_read_only};
 
 fn new_store() -> LogStore {
     options().seed(77).open_in(Arc::new(MemoryFolder::new())).unwrap()
@@ -289,17 +289,9 @@ fn a_folder_that_is_open_or_not_there_is_refused_and_one_that_takes_no_writes_is
     let nowhere = temporary.path().join("nowhere");
     assert!(matches!(new.salvage(&nowhere, |_, _| ()), Err(Error::Io { .. })));
     assert!(!nowhere.exists());
-    let read_only = |on: bool| {
-        for entry in std::fs::read_dir(&path).unwrap() {
-            let path = entry.unwrap().path();
-            let mut permissions = std::fs::metadata(&path).unwrap().permissions();
-            permissions.set_readonly(on);
-            std::fs::set_permissions(path, permissions).unwrap();
-        }
-    };
-    read_only(true);
+    set_read_only(&path, true);
     let salvaged = new.salvage(&path, |_, _| ()).unwrap();
-    read_only(false);
+    set_read_only(&path, false);
     assert_eq!((salvaged.records, salvaged.damages), (1, Vec::new()));
     assert_eq!(new.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
     std::fs::remove_file(path.join("LOCK")).unwrap();

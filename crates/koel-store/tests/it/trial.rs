@@ -1,7 +1,9 @@
 //! A store beside the history that it must agree with, and how long a trial is.
 
 use std::env;
+use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use koel_store::files::Folder;
@@ -25,6 +27,16 @@ pub(crate) fn first_seed() -> u64 {
 /// The line that `scripts/reliability` looks for.
 pub(crate) fn report(name: &str, what: &str) {
     println!("reliability {name}: seed {}, {what}", first_seed());
+}
+
+/// Lets nobody write to the files of a folder, or everybody again who may read them.
+pub(crate) fn set_read_only(folder: &Path, on: bool) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(on);
+        fs::set_permissions(path, permissions).unwrap();
+    }
 }
 
 /// Options that reach rare paths: small segments, few open files, nothing in the background.

@@ -6,7 +6,6 @@ use core::convert::Infallible;
 use core::ops::Range;
 
 use crate::blocks::{MANY, contains_each, copies_of, each_hash, each_place, hashes_of};
-use crate::body::Body;
 use crate::error::Full;
 use crate::geometry::Places;
 use crate::store::Store;
@@ -74,7 +73,8 @@ impl<S: Store> CuckooFilter<S> {
                 counts[key] = filter.count_hash(hash);
                 Ok::<(), Infallible>(())
             };
-            let Ok(()) = each_hash(&mut &*self, |filter| filter.body(), hashes, 0, count);
+            let Ok(()) =
+                each_hash(&mut &*self, |filter, hash| filter.prefetch(hash), hashes, 0, count);
             return;
         }
         let count = |filter: &mut &Self, key: usize, places: &Places, i| {
@@ -84,9 +84,9 @@ impl<S: Store> CuckooFilter<S> {
         let Ok(()) = each_place(&mut &*self, |filter| filter.table(), hashes, count);
     }
 
-    /// What [`each_hash`] walks over.
-    fn body(&self) -> &Body<S::Buckets> {
-        &self.body
+    /// What [`each_hash`] does for the keys to come.
+    fn prefetch(&self, hash: u64) {
+        self.body.prefetch(hash);
     }
 
     /// What [`each_place`] walks over.
@@ -176,7 +176,7 @@ impl CuckooFilter {
         }
         let len = hashes.0;
         let mut ahead = if len < MANY { len } else { done };
-        each_hash(self, Self::body, hashes, done, |filter, key, hash| {
+        each_hash(self, Self::prefetch, hashes, done, |filter, key, hash| {
             if key == ahead {
                 ahead += filter.make_way(len - key);
             }
@@ -214,7 +214,7 @@ impl CuckooFilter {
                 result => return result,
             }
         }
-        each_hash(self, Self::body, hashes, done, |filter, key, hash| {
+        each_hash(self, Self::prefetch, hashes, done, |filter, key, hash| {
             added[key] = filter.insert_unique_hash(hash)?;
             Ok(())
         })
@@ -242,7 +242,7 @@ impl CuckooFilter {
     ) {
         assert_eq!(hashes.0, removed.len(), "one answer for each key");
         if self.body.grown.is_some() {
-            let Ok(()) = each_hash(self, Self::body, hashes, 0, |filter, key, hash| {
+            let Ok(()) = each_hash(self, Self::prefetch, hashes, 0, |filter, key, hash| {
                 removed[key] = filter.remove_grown(hash);
                 Ok::<(), Infallible>(())
             });

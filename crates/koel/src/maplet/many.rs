@@ -4,7 +4,6 @@ use core::convert::Infallible;
 use core::ops::Range;
 
 use crate::blocks::{MANY, copies_of, each_candidate, each_hash, each_place, hashes_of};
-use crate::body::Body;
 use crate::buffer::Buffer;
 use crate::error::Full;
 use crate::store::Store;
@@ -87,9 +86,9 @@ impl Maplet {
         self.replace_each(copies_of(hashes), changes)
     }
 
-    /// What [`each_hash`] walks over.
-    fn body(&self) -> &Body<Buffer> {
-        &self.body
+    /// What [`each_hash`] does for the keys to come.
+    fn prefetch(&self, hash: u64) {
+        self.body.prefetch(hash);
     }
 
     /// What [`each_place`] walks over.
@@ -105,7 +104,7 @@ impl Maplet {
         assert_eq!(hashes.0, changes.len(), "one change for each key");
         let mut changed = 0;
         if self.body.grown.is_some() {
-            let Ok(()) = each_hash(self, Self::body, hashes, 0, |maplet, key, hash| {
+            let Ok(()) = each_hash(self, Self::prefetch, hashes, 0, |maplet, key, hash| {
                 let (old, new) = changes[key];
                 changed += usize::from(maplet.replace_grown(hash, old, new));
                 Ok::<(), Infallible>(())
@@ -133,7 +132,7 @@ impl Maplet {
             if values.len() >= MANY {
                 self.keep_load(values.len() as u64, &mut |_, _| {});
             }
-            return each_hash(self, Self::body, hashes, 0, |maplet, key, hash| {
+            return each_hash(self, Self::prefetch, hashes, 0, |maplet, key, hash| {
                 maplet.insert_grown(hash, values[key])
             });
         }

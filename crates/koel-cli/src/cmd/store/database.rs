@@ -1,7 +1,7 @@
 //! The folder of a store as an argument, and how it is opened.
 //!
-//! Only verbs that put something in create a store; the others say that there is none. Verbs that change nothing drop the store instead of
-//! closing it, so that they do their work on a full disk too. What opening had to cut off, after a crash, is told
+//! Only verbs that put something in create a store; the others say that there is none. Verbs that change nothing open it for
+//! reading alone, so they do their work beside each other, and on a disk that is full or takes no writes. What opening had to cut off or leave out, after a crash, is told
 //! on standard error: it was never acknowledged as durable, but it was written.
 #![forbid(unsafe_code)]
 
@@ -44,35 +44,45 @@ impl Database {
         self.db.join("MANIFEST").is_file()
     }
 
-    /// Opens a store that exists.
+    /// Opens a store that exists, to change it.
     pub(crate) fn open(&self) -> Result<LogStore, Failure> {
+        self.check_that_it_exists()?;
+        self.open_or_create()
+    }
+
+    /// Opens a store that exists, to read it: beside others who do, and on a disk that takes no writes.
+    pub(crate) fn read(&self) -> Result<LogStore, Failure> {
+        self.check_that_it_exists()?;
+        self.open_with(Options::default().read_only(true), "left out")
+    }
+
+    fn check_that_it_exists(&self) -> Result<(), Failure> {
         if !self.exists() {
             return Err(Failure::Usage(format!(
                 "there is no store in {}, no file MANIFEST; check the name, or make one with `koel store import` or `put`",
                 self.db.display()
             )));
         }
-        self.open_or_create()
+        Ok(())
     }
 
     /// Opens a store, or makes an empty one.
     pub(crate) fn open_or_create(&self) -> Result<LogStore, Failure> {
         // A command ends before a thread in the background did anything of use.
-        let options = Options::default().background_compaction(false);
+        self.open_with(Options::default().background_compaction(false), "cut off")
+    }
+
+    fn open_with(&self, options: Options, what_was_done: &str) -> Result<LogStore, Failure> {
         let store = options.open(&self.db).map_err(|error| self.failure(error))?;
         if let Some(torn) = &store.opened().torn {
             output::print_aside(&format!(
-                "koel: {}: cut off {} bytes that an interrupted write left in {}; nothing durable was in them\n",
+                "koel: {}: {what_was_done} {} bytes that an interrupted write left in {}; nothing durable was in them\n",
                 self.db.display(),
                 torn.bytes,
                 torn.file
             ))?;
         }
         Ok(store)
-    }
-
-    pub(crate) fn archive(&self) -> Result<Archive, Failure> {
-        Ok(Archive::new(self.open()?))
     }
 
     /// Whether this is the folder of the store.

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use koel_store::content::ArchiveError;
+use koel_store::content::{Archive, ArchiveError};
 
 use super::database::Database;
 use crate::failure::{Failure, Outcome};
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let archive = db.archive()?;
+    let archive = Archive::new(db.read()?);
     let failure = |error| db.archive_failure(error);
     let length = archive.entry(&args.name).map_err(failure)?.length;
     let progress = Progress::start("exporting", Some(length), Stdout::Silent);

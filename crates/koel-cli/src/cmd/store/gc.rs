@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let archive = db.archive()?;
+    let archive = Archive::new(db.open()?);
     let before = archive.store().stats().log_bytes;
     let collected = collect(&archive, before).map_err(|error| db.archive_failure(error))?;
     let after = archive.store().stats().log_bytes;

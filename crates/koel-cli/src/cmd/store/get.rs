@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let store = db.open()?;
+    let store = db.read()?;
     let found = store.get_reader(key(&args.key)?).map_err(|error| db.failure(error))?;
     let Some(mut value) = found else { return Ok(Outcome::None) };
     let mut out = Lines::new();

@@ -1,6 +1,7 @@
 //! `koel store ls`: the files of a store, in the order in which they came. Those whose records are damaged are missing, and that is said at the end.
 #![forbid(unsafe_code)]
 
+use koel_store::content::Archive;
 use serde_json::json;
 
 use super::database::Database;
@@ -27,7 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let archive = db.archive()?;
+    let archive = Archive::new(db.read()?);
     let mut out = Lines::new();
     let mut failure = None;
     for entry in archive.entries().map_err(|error| db.archive_failure(error))? {

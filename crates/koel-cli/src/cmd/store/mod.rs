@@ -32,7 +32,7 @@ Examples:
   koel store get greeting --db notes
   koel store tour                               all of it, with every promise checked
 
-One process at a time can have a store open.")]
+One process at a time can change a store; several can read it, while none changes it.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,

@@ -1,6 +1,8 @@
 //! `koel store rm`: files out. Their chunks stay until `koel store gc`, since other files may have them too.
 #![forbid(unsafe_code)]
 
+use koel_store::content::Archive;
+
 use super::database::Database;
 use crate::failure::{Failure, Outcome};
 
@@ -23,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let archive = db.archive()?;
+    let archive = Archive::new(db.open()?);
     let mut all = true;
     for name in &args.names {
         let removed = archive.remove(name).map_err(|error| db.archive_failure(error))?;

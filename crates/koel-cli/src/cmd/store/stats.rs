@@ -1,6 +1,7 @@
 //! `koel store stats`: what a store holds, and what it costs on disk and in memory.
 #![forbid(unsafe_code)]
 
+use koel_store::content::Archive;
 use serde_json::json;
 
 use super::database::Database;
@@ -27,7 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let archive = db.archive()?;
+    let archive = Archive::new(db.read()?);
     let (mut files, mut length) = (0, 0);
     for entry in archive.entries().map_err(|error| db.archive_failure(error))? {
         files += 1;

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use koel_store::Damage;
-use koel_store::content::ArchiveVerified;
+use koel_store::content::{Archive, ArchiveVerified};
 use serde_json::json;
 
 use super::database::Database;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let archive = db.archive()?;
+    let archive = Archive::new(db.read()?);
     let log_bytes = archive.store().stats().log_bytes;
     let (progress, mut seen) =
         (Progress::start("verifying records", Some(log_bytes), Stdout::Silent), 0);

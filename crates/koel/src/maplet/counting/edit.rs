@@ -123,8 +123,8 @@ impl CountingFilter {
         &mut self,
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
     ) -> Result<(), Full> {
-        let insert = |filter: &mut Self, _, hash| filter.insert_hash(hash).map(|_| ());
-        each_hash(self, |filter| &filter.maplet.body, hashes, 0, insert)
+        let prefetch = |filter: &Self, hash| filter.maplet.body.prefetch(hash);
+        each_hash(self, prefetch, hashes, 0, |filter, _, hash| filter.insert_hash(hash).map(|_| ()))
     }
 
     /// Adds to the count of an entry: what it is then.

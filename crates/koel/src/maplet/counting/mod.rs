@@ -326,7 +326,8 @@ impl<S: Store> CountingFilter<S> {
             counts[key] = filter.count_hash(hash);
             Ok::<(), Infallible>(())
         };
-        let Ok(()) = each_hash(&mut &*self, |filter| &filter.maplet.body, hashes, 0, count);
+        let prefetch = |filter: &&Self, hash| filter.maplet.body.prefetch(hash);
+        let Ok(()) = each_hash(&mut &*self, prefetch, hashes, 0, count);
     }
 }
 
