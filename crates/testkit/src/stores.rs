@@ -232,13 +232,19 @@ fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
     let mut values = values_in(&files, salt_of(&files));
     let salvaged = salvage(&files);
     let is_new = !files.contains_key("MANIFEST");
-    let folder = Arc::new(MemoryFolder::with(files));
+    let folder = Arc::new(MemoryFolder::with(files.clone()));
+    let read = Options::default().read_only(true).open_in(folder.clone());
+    let read = read.map(|store| in_it(&store)).inspect_err(one_line);
+    assert!(folder.contents() == files, "who only reads has written");
     let open = || Options::default().background_compaction(false).open_in(folder.clone());
-    let store = open().inspect_err(one_line)?;
+    let store = open();
+    let found = store.as_ref().map(in_it);
+    assert!(is_new || read.ok() == found.ok(), "who only reads finds something else");
+    let store = store.inspect_err(one_line)?;
     let sound = question(&store, &values);
     if whole && sound && !is_new && store.opened().torn.is_none() {
-        let all: Values = store.iter().flatten().collect();
-        assert!(salvaged == Some(all), "what was salvaged of a sound store is not what is in it");
+        let all = Some(in_it(&store));
+        assert!(salvaged == all, "what was salvaged of a sound store is not what is in it");
     }
     let written = (b"a key of the trial".to_vec(), b"a value".to_vec());
     let put = store.put(&written.0, &written.1, Durability::None);
@@ -281,7 +287,12 @@ fn salvage(files: &Files) -> Option<Values> {
     assert!(question(&store, &values), "what was salvaged is not sound");
     let salvaged = salvaged.inspect_err(one_line).ok()?;
     assert!(salvaged.damages.iter().all(|damage| is_one_line(&damage.to_string())));
-    salvaged.damages.is_empty().then(|| store.iter().flatten().collect())
+    salvaged.damages.is_empty().then(|| in_it(&store))
+}
+
+/// All that can be read of a store.
+fn in_it(store: &LogStore) -> Values {
+    store.iter().flatten().collect()
 }
 
 /// Asks a store whatever can be asked: whether it is sound.
