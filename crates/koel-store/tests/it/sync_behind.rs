@@ -48,21 +48,25 @@ fn what_nobody_syncs_is_durable_but_for_the_end() {
     store.close().unwrap();
 }
 
+/// The thread is called by the last put, so that its sync is the last call, however slow it is.
 #[test]
 fn a_failed_sync_that_nobody_asked_for_ends_all_writing() {
+    const VALUES: u64 = BEHIND - 1024;
     let counting = FaultyFolder::new(MemoryFolder::new(), None);
     counting.record();
-    let store = filled(counting.clone(), BEHIND);
+    let store = filled(counting.clone(), VALUES);
     wait_until(|| syncs_of_the_log(&counting).len() == 2);
+    let at = syncs_of_the_log(&counting)[1];
+    assert_eq!(at + 1, counting.calls());
     drop(store);
 
-    let fault = Fault { at: syncs_of_the_log(&counting)[1], lasting: false, failure: Failure::Eio };
+    let fault = Fault { at, lasting: false, failure: Failure::Eio };
     let folder = FaultyFolder::new(MemoryFolder::new(), Some(fault));
-    let store = filled(folder.clone(), BEHIND);
+    let store = filled(folder.clone(), VALUES);
     wait_until(|| store.stats().poisoned);
     assert_eq!(folder.struck().unwrap().verb, "sync");
     let refused = store.put(b"key", b"value", Durability::None);
     assert!(matches!(refused, Err(Error::Poisoned { .. })), "{refused:?}");
-    assert_eq!(store.iter().count() as u64, BEHIND / 1024);
+    assert_eq!(store.iter().count() as u64, VALUES / 1024);
     assert!(store.close().is_err());
 }
