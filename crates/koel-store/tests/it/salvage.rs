@@ -266,14 +266,21 @@ fn files_whose_numbers_are_lost_are_listed_again() {
         assert_eq!(salvaged.lost, lost.len() as u64);
         let archive = Archive::new(store);
         let numbers = lost.iter().filter(|part| part.starts_with(&[0xff])).count() as u64;
-        assert_eq!((archive.mend().unwrap(), archive.mend().unwrap()), (numbers, 0));
+        // Without the next number, one that is in use is given again.
+        let early = lost.len() == 1 && numbers == 0;
+        if early {
+            archive.import("early", &b"early"[..], Chunking::default()).unwrap();
+        }
+        assert_eq!(archive.mend().unwrap(), numbers + u64::from(early));
         archive.import("new", &b"new"[..], Chunking::default()).unwrap();
+        assert_eq!(archive.mend().unwrap(), 0);
         archive.collect(|_| ()).unwrap();
         let verified = archive.verify(|_| ()).unwrap();
-        assert_eq!((verified.sound, verified.broken), (7, Vec::new()), "{lost:02x?}");
+        let sound = 7 + u64::from(early);
+        assert_eq!((verified.sound, verified.broken), (sound, Vec::new()), "{lost:02x?}");
         let mut listed: Vec<_> = archive.entries().unwrap().map(|it| it.unwrap().name).collect();
         listed.sort();
-        assert_eq!(listed[..6], names);
+        assert!(names.iter().all(|name| listed.contains(name)), "{listed:?}");
     }
 }
 
