@@ -70,6 +70,7 @@ impl Store {
                 progress(passed + at, all);
             })?;
             passed += entry.end;
+            progress(passed, all);
         }
         self.leave_out(&wreck, &unread)?;
         salvaged.lost = unread.values().filter(|&&is_value| is_value).count() as u64;

@@ -17,7 +17,13 @@ fn new_store() -> LogStore {
 /// What is salvaged of these files, which stay as they are, and what there was to say.
 fn salvage(image: Image) -> (State, Salvaged) {
     let (folder, store) = (MemoryFolder::with(image.clone()), new_store());
-    let salvaged = store.salvage_in(&folder, |read, all| assert!(read <= all)).unwrap();
+    let mut seen = (0, 0);
+    let salvaged = store.salvage_in(&folder, |read, all| {
+        assert!(seen.0 <= read && read <= all);
+        seen = (read, all);
+    });
+    let salvaged = salvaged.unwrap();
+    assert_eq!(seen.0, seen.1, "progress comes to its end");
     assert!(folder.contents() == image, "the damaged store was changed");
     assert_eq!(store.verify(|_, _| ()).unwrap().damages, []);
     (iterate(&store).unwrap(), salvaged)
