@@ -8,7 +8,7 @@ use koel_store::{Error, LogStore, Options};
 use testkit::storage::{MemoryFolder, Random};
 
 use crate::room::Disk;
-use crate::trial::{count, report};
+use crate::trial::{count, flip, report};
 
 fn options() -> Options {
     Options::default().segment_bytes(1 << 20).background_compaction(false)
@@ -271,9 +271,7 @@ fn with_a_flipped_bit(chunk: usize, block: usize) -> (Archive, Vec<u8>) {
     archive.into_store().close().unwrap();
     let mut files = folder.contents();
     let part = &bytes[chunk + (block << 16) + 100..][..32];
-    let log = files.iter_mut().find(|(name, _)| name.ends_with(".log")).unwrap().1;
-    let at = log.windows(32).position(|window| window == part).unwrap();
-    log[at] ^= 1;
+    flip(&mut files, part);
     let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
     (Archive::new(store), bytes)
 }
@@ -305,9 +303,7 @@ fn a_file_whose_own_record_is_damaged_is_imported_again_or_removed() {
             }
             archive.into_store().close().unwrap();
             let mut files = folder.contents();
-            let log = files.iter_mut().find(|(name, _)| name.ends_with(".log")).unwrap().1;
-            let at = log.windows(part.len()).position(|window| window == part).unwrap();
-            log[at] ^= 1;
+            flip(&mut files, part);
             let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
             let archive = Archive::new(store);
             assert_eq!(archive.verify(|_| ()).unwrap().broken.len(), 1);
@@ -338,13 +334,7 @@ fn a_collection_gives_room_back_beside_a_damaged_record() {
     archive.into_store().close().unwrap();
     for damaged in [10_000, 500_000, 1_090_000] {
         let mut files = folder.contents();
-        for log in files.iter_mut().filter(|(name, _)| name.ends_with(".log")).map(|(_, log)| log) {
-            if let Some(at) =
-                log.windows(32).position(|bytes_of| *bytes_of == bytes[damaged..][..32])
-            {
-                log[at] ^= 1;
-            }
-        }
+        flip(&mut files, &bytes[damaged..][..32]);
         let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
         let archive = Archive::new(store);
         assert!(archive.remove("goes").unwrap());

@@ -14,7 +14,7 @@ use koel_store::files::Folder;
 use koel_store::{Batch, Durability, Error, LogStore, Options, Torn};
 use testkit::storage::{History, MemoryFolder, Op, Program, Random, State, Write};
 
-use crate::trial::{Trial, count, first_seed, iterate, report};
+use crate::trial::{Trial, count, first_seed, flip, iterate, report};
 
 pub(crate) type Image = BTreeMap<String, Vec<u8>>;
 
@@ -513,13 +513,7 @@ fn an_iteration_goes_on_behind_damage() {
     (0..30).for_each(|key| store.put(&[key], &[key; 700], Durability::None).unwrap());
     store.close().unwrap();
     let mut files = folder.contents();
-    for key in [0, 7, 8, 29] {
-        let in_log = files.values_mut().find_map(|log| {
-            let at = log.windows(700).position(|bytes| bytes == [key; 700])?;
-            Some(&mut log[at])
-        });
-        *in_log.unwrap() ^= 1;
-    }
+    [0, 7, 8, 29].into_iter().for_each(|key| flip(&mut files, &[key; 700]));
     let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
     let (sound, damaged): (Vec<_>, Vec<_>) = store.iter().partition(Result::is_ok);
     assert!(damaged.iter().all(|item| matches!(item, Err(Error::Damaged { .. }))));

@@ -8,7 +8,7 @@ use koel_store::{Durability, Error, LogStore, Options, Salvaged};
 use testkit::storage::{MemoryFolder, Random, State};
 
 use crate::damage::{Image, Victim, options, victim};
-use crate::trial::{count, first_seed, iterate, report, set_read_only};
+use crate::trial::{count, first_seed, flip, iterate, report, set_read_only};
 
 fn new_store() -> LogStore {
     options().seed(77).open_in(Arc::new(MemoryFolder::new())).unwrap()
@@ -223,12 +223,7 @@ fn files_of_an_archive_come_along_and_the_damaged_one_is_named() {
     }
     archive.into_store().close().unwrap();
     let mut image = folder.contents();
-    let damaged = &files["file 4"][150_000..150_100];
-    let log = image.values_mut().find_map(|log| {
-        let at = log.windows(100).position(|bytes| bytes == damaged)?;
-        Some(&mut log[at])
-    });
-    *log.unwrap() ^= 1;
+    flip(&mut image, &files["file 4"][150_000..150_100]);
     let store = new_store();
     let salvaged = store.salvage_in(&MemoryFolder::with(image), |_, _| ()).unwrap();
     assert_eq!((salvaged.lost, salvaged.damages.len()), (1, 1));
@@ -260,13 +255,7 @@ fn files_whose_numbers_are_lost_are_listed_again() {
     let all = vec![next.clone(), number(0), number(3), number(5)];
     for lost in [vec![next], vec![number(3)], vec![number(5)], all] {
         let mut image = image.clone();
-        for part in &lost {
-            let log = image.values_mut().find_map(|log| {
-                let at = log.windows(part.len()).position(|bytes| bytes == part)?;
-                Some(&mut log[at])
-            });
-            *log.expect("a record") ^= 1;
-        }
+        lost.iter().for_each(|part| flip(&mut image, part));
         let store = new_store();
         let salvaged = store.salvage_in(&MemoryFolder::with(image), |_, _| ()).unwrap();
         assert_eq!(salvaged.lost, lost.len() as u64);

@@ -1,5 +1,6 @@
 //! A store beside the history that it must agree with, and how long a trial is.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::Read;
@@ -37,6 +38,16 @@ pub(crate) fn set_read_only(folder: &Path, on: bool) {
         permissions.set_readonly(on);
         fs::set_permissions(path, permissions).unwrap();
     }
+}
+
+/// Turns a bit over in the first place of the first log that has these bytes.
+pub(crate) fn flip(files: &mut BTreeMap<String, Vec<u8>>, part: &[u8]) {
+    let mut logs = files.iter_mut().filter(|(name, _)| name.ends_with(".log"));
+    let found = logs.find_map(|(_, log)| {
+        let at = log.windows(part.len()).position(|bytes| bytes == part)?;
+        Some(&mut log[at])
+    });
+    *found.expect("bytes of a log") ^= 1;
 }
 
 /// Options that reach rare paths: small segments, few open files, nothing in the background.
