@@ -11,7 +11,7 @@ use koel_store::content::{Archive, ArchiveVerified};
 use serde_json::json;
 
 use super::database::Database;
-use super::verify::broken_lines;
+use super::verify::{broken_lines, verified_files};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
@@ -68,10 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let keys = store.stats().keys;
     let archive = Archive::new(store);
     archive.mend().map_err(|error| new.archive_failure(error))?;
-    let progress = Progress::start("verifying files", None, Stdout::Silent);
-    let files = archive.verify(|count| progress.advance(count));
-    let files = files.map_err(|error| new.archive_failure(error))?;
-    drop(progress);
+    let files = verified_files(&archive, &new)?;
     new.close(archive.into_store())?;
     output::print(&report(&salvaged, keys, &files, args.json))?;
     Ok(Outcome::some_if(salvaged.damages.is_empty() && files.broken.is_empty()))

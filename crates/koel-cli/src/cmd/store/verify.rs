@@ -38,10 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     });
     let records = records.map_err(|error| db.failure(error))?;
     drop(progress);
-    let progress = Progress::start("verifying files", None, Stdout::Silent);
-    let files = archive.verify(|count| progress.advance(count));
-    let files = files.map_err(|error| db.archive_failure(error))?;
-    drop(progress);
+    let files = verified_files(&archive, db)?;
     let damages: Vec<String> = records.damages.iter().map(ToString::to_string).collect();
     let report = if args.json {
         output::json(&json!({
@@ -66,6 +63,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Err(Failure::Broken(format!(
         "{broken} things are not as they were written; restore the files of the store, or what was imported, from a copy, or salvage the rest"
     )))
+}
+
+/// Checks all files of the store in `db`.
+pub(super) fn verified_files(archive: &Archive, db: &Database) -> Result<ArchiveVerified, Failure> {
+    let progress = Progress::start("verifying files", None, Stdout::Silent);
+    let files = archive.verify(|count| progress.advance(count));
+    files.map_err(|error| db.archive_failure(error))
 }
 
 /// A line for each thing that is broken.
