@@ -41,7 +41,7 @@ impl Poison {
     }
 
     /// Whether a write has failed.
-    pub(crate) fn is_set(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         matches!(self.0.get(), Some(Reason::Failed(_)))
     }
 

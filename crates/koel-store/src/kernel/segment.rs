@@ -101,17 +101,11 @@ impl Segment {
 
     /// Opens a segment and checks its header.
     pub(crate) fn open(folder: &dyn Folder, salt: u64, number: u64) -> Result<Self, Error> {
-        let name = name_of(number);
-        let file = folder.open(&name).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::damaged(&name, 0, "the file is missing"),
-            _ => Error::io("open", &name)(error),
-        })?;
-        let segment = Self::with_file(file, name, salt, number);
+        let missing = || Error::damaged(&name_of(number), 0, "the file is missing");
+        let segment = Self::open_unseen(folder, salt, number)?.ok_or_else(missing)?;
         let mut bytes = [0; 40];
-        let read = read_up_to(&*segment.file, &mut bytes, 0);
-        let read = read.map_err(Error::io("read", &segment.name))?;
+        let read = segment.read_up_to(&mut bytes, 0)?;
         if bytes == header(salt, number) {
-            segment.set_end(segment.file_len()?);
             return Ok(segment);
         }
         let is_sound = read == bytes.len()

@@ -69,10 +69,6 @@ impl Store {
                 folder.sync().map_err(Error::io("sync", "the folder"))?;
                 manifest
             }
-            None if options.read_only => {
-                let missing = io::Error::from(io::ErrorKind::NotFound);
-                return Err(Error::io("open", manifest::NAME)(missing));
-            }
             None => create(&*folder, options)?,
         };
         let names = folder.list().map_err(Error::io("list", "the folder"))?;
@@ -379,11 +375,14 @@ fn check_last_length(segment: &Segment, entry: &Entry) -> Result<(), Error> {
     }
 }
 
-/// The manifest of a new store, on the disk.
+/// The manifest of a new store, on the disk; none for who only reads.
 fn create(folder: &dyn Folder, options: &Options) -> Result<Manifest, Error> {
     let names = folder.list().map_err(Error::io("list", "the folder"))?;
     if names.iter().any(|name| segment::number_in(name).is_some()) {
         return Err(Error::NoManifest);
+    }
+    if options.read_only {
+        return Err(Error::io("open", manifest::NAME)(io::ErrorKind::NotFound.into()));
     }
     let random = |with: u64| {
         let mut hasher = RandomState::new().build_hasher();

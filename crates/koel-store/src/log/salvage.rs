@@ -22,7 +22,7 @@ use super::options::Durability;
 use super::pick::Policy;
 use super::store::{Store, hasher};
 use super::value::ValueReader;
-use super::verify::{Damage, listed};
+use super::verify::{Damage, list, listed};
 use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::manifest::{self, Entry, Manifest};
@@ -108,7 +108,7 @@ impl Store {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    listed(&mut salvaged.damages, Err::<(), _>(error))?;
+                    list(&mut salvaged.damages, error)?;
                     let from = scan.offset();
                     scan.resume()?;
                     unread.extend(unread_in(&notes, from, scan.offset()));
@@ -230,7 +230,7 @@ impl<'a> Wreck<'a> {
                 None
             }
             Err(error) => {
-                listed(damages, Err::<(), _>(error))?;
+                list(damages, error)?;
                 Segment::open_unseen(self.folder, self.salt, entry.number)?
             }
         };

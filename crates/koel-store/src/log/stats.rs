@@ -51,7 +51,7 @@ impl Store {
             appended_bytes,
             compacted_bytes,
             reads: self.index.reads(),
-            poisoned: self.poison.is_set(),
+            poisoned: self.poison.has_failed(),
             compaction_failed: lock(&self.compaction_failed).clone(),
         }
     }

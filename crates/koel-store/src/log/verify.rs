@@ -97,7 +97,7 @@ impl Store {
         let is_own = (manifest.salt, manifest.seed, manifest.segment_bytes)
             == (self.salt, self.seed, self.segment_bytes)
             && named.eq(segments.iter().map(|segment| segment.number));
-        if is_own || self.poison.is_set() {
+        if is_own || self.poison.has_failed() {
             Ok(())
         } else {
             Err(Error::damaged(manifest::NAME, 0, "it is not that of the segments in use"))
@@ -105,17 +105,20 @@ impl Store {
     }
 }
 
-/// Lists damage, and lets other errors through.
+/// Lists what is damaged, and lets other errors through.
 pub(super) fn listed<T>(
     damages: &mut Vec<Damage>,
     result: Result<T, Error>,
 ) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(Error::Damaged { file, offset, what }) => {
-            damages.push(Damage { file, offset, what });
-            Ok(None)
-        }
-        Err(error) => Err(error),
+        Err(error) => list(damages, error).map(|()| None),
     }
+}
+
+/// Lists damage; any other error is handed back.
+pub(super) fn list(damages: &mut Vec<Damage>, error: Error) -> Result<(), Error> {
+    let Error::Damaged { file, offset, what } = error else { return Err(error) };
+    damages.push(Damage { file, offset, what });
+    Ok(())
 }
