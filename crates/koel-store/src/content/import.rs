@@ -59,18 +59,23 @@ impl Archive {
     fn name(&self, name: &str, imported: &Imported, lists: Vec<Hash>) -> Result<(), ArchiveError> {
         let _alone = self.naming.lock();
         let number = match self.find(name) {
-            Ok(Some(manifest)) => manifest.number,
+            Ok(Some(manifest)) => self.number_again(name, manifest.number)?,
             Ok(None) | Err(ArchiveError::Store(Error::Damaged { .. })) => self.number(name)?,
             Err(error) => return Err(error),
         };
-        if let Err(ArchiveError::Store(Error::Damaged { .. })) = self.name_of(number) {
-            let key = manifest::number_key(number);
-            self.store.put(&key, name.as_bytes(), Durability::None)?;
-        }
         let Imported { length, hash, chunks, .. } = *imported;
         let manifest = Manifest { number, length, hash, chunks, lists };
         let key = manifest::name_key(name);
         Ok(self.store.put(&key, &manifest.encode(), Durability::Synced)?)
+    }
+
+    /// The number of a name, whose record is written again if it is damaged.
+    fn number_again(&self, name: &str, number: u64) -> Result<u64, ArchiveError> {
+        if let Err(ArchiveError::Store(Error::Damaged { .. })) = self.name_of(number) {
+            let key = manifest::number_key(number);
+            self.store.put(&key, name.as_bytes(), Durability::None)?;
+        }
+        Ok(number)
     }
 
     /// Gives a name the next number.

@@ -72,14 +72,6 @@ pub(super) fn name_in(key: &[u8]) -> Option<&str> {
     }
 }
 
-/// The number in the key of a number.
-pub(super) fn number_in(key: &[u8]) -> Option<u64> {
-    match key {
-        [MARK, b'i', number @ ..] => number.try_into().ok().map(u64::from_le_bytes),
-        _ => None,
-    }
-}
-
 fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
     [&[MARK, kind], rest].concat()
 }
@@ -171,7 +163,7 @@ mod tests {
         let contents: Vec<bool> = keys.iter().map(|key| content_of(key).is_some()).collect();
         assert_eq!(contents, [true, true, false, false]);
         assert_eq!(content_of(NEXT_NUMBER), None);
-        let names: Vec<_> = keys.iter().map(|key| (name_in(key), number_in(key))).collect();
-        assert_eq!(names, [(None, None), (None, None), (Some("c"), None), (None, Some(1))]);
+        let names: Vec<_> = keys.iter().map(|key| name_in(key)).collect();
+        assert_eq!(names, [None, None, Some("c"), None]);
     }
 }

@@ -1,9 +1,9 @@
 //! Names and their numbers put right, where some were lost.
 //!
 //! A file is listed by its number, and a collection drops the chunks of what is not listed. In a store that was salvaged, the record of a number may be missing, or that of the next number may be missing or an older one. The
-//! manifests tell which numbers there are, and so do the keys of all numbers.
+//! manifests tell which numbers are in use; a number without one leads to no file, and may be given again.
 
-use super::manifest;
+use super::manifest::{self, Manifest};
 use super::{Archive, ArchiveError};
 use crate::Durability;
 
@@ -15,29 +15,28 @@ impl Archive {
     /// Those of the store.
     pub fn mend(&self) -> Result<u64, ArchiveError> {
         let _alone = self.naming.lock();
-        let (mut names, mut next) = (Vec::new(), self.next_number()?);
+        let (mut files, known) = (Vec::new(), self.next_number()?);
         for key in self.store.keys() {
             let key = key?;
-            names.extend(manifest::name_in(&key).map(str::to_owned));
-            next = manifest::number_in(&key).map_or(next, |number| next.max(number + 1));
+            let Some(name) = manifest::name_in(&key) else { continue };
+            if let Some(manifest) = self.find(name)? {
+                files.push((name.to_owned(), manifest));
+            }
         }
-        for name in &names {
-            next = self.find(name)?.map_or(next, |manifest| next.max(manifest.number + 1));
-        }
-        if next > self.next_number()? {
+        let next = files.iter().map(|(_, manifest)| manifest.number.saturating_add(1)).max();
+        if let Some(next) = next.filter(|&next| next > known) {
             self.store.put(manifest::NEXT_NUMBER, &next.to_le_bytes(), Durability::None)?;
         }
         let mut mended = 0;
-        for name in &names {
-            mended += u64::from(self.list_again(name)?);
+        for (name, manifest) in files {
+            mended += u64::from(self.list_again(&name, manifest)?);
         }
         self.store.sync()?;
         Ok(mended)
     }
 
     /// Gives a file a number that leads to it, if its own does not: whether that was so.
-    fn list_again(&self, name: &str) -> Result<bool, ArchiveError> {
-        let Some(mut manifest) = self.find(name)? else { return Ok(false) };
+    fn list_again(&self, name: &str, mut manifest: Manifest) -> Result<bool, ArchiveError> {
         match self.name_of(manifest.number)? {
             Some(other) if other == name => return Ok(false),
             Some(_) => {
