@@ -59,45 +59,43 @@ impl Block {
     }
 }
 
-/// Hands the places of `len` keys to `work`, a block at a time and in order: the target, the block, and the number of its first key. Their
+/// Hands the places of `len` keys to `work`, a block at a time and in order: the table, the block, the coming one, and the number of the first key. The
 /// buckets have been asked for; `work` asks for those of the coming block, group by group, between groups of its own.
-pub(crate) fn in_blocks<T, B: Buckets, E>(
-    target: &mut T,
-    table_of: impl Fn(&T) -> &B,
+pub(crate) fn in_blocks<B: Buckets, E>(
+    table: &mut B,
     (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
-    mut work: impl FnMut(&mut T, &Block, &Block, usize) -> Result<(), E>,
+    mut work: impl FnMut(&mut B, &Block, &Block, usize) -> Result<(), E>,
 ) -> Result<(), E> {
     let set = InstructionSet::best();
     let mut blocks = (Block::new(), Block::new());
     let (mut ready, mut coming) = (&mut blocks.0, &mut blocks.1);
     let mut start = 0;
-    ready.fill((set, table_of(target)), (start, len), &hash);
+    ready.fill((set, table), (start, len), &hash);
     for first in (0..ready.len).step_by(GROUP) {
-        table_of(target).prefetch_group(&ready.places, first);
+        table.prefetch_group(&ready.places, first);
     }
     while ready.len > 0 {
         let next = start + ready.len;
-        coming.fill((set, table_of(target)), (next, len), &hash);
-        work(target, ready, coming, start)?;
+        coming.fill((set, table), (next, len), &hash);
+        work(table, ready, coming, start)?;
         start = next;
         mem::swap(&mut ready, &mut coming);
     }
     Ok(())
 }
 
-/// Hands the places of `len` keys to `work` one by one and in order: the target, the number of the key, and its place in a block.
+/// Hands the places of `len` keys to `work` one by one and in order: the table, the number of the key, and its place in a block.
 #[inline(always)]
-pub(crate) fn each_place<T, B: Buckets, E>(
-    target: &mut T,
-    table_of: impl Fn(&T) -> &B,
+pub(crate) fn each_place<B: Buckets, E>(
+    table: &mut B,
     hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-    mut work: impl FnMut(&mut T, usize, &Places, usize) -> Result<(), E>,
+    mut work: impl FnMut(&mut B, usize, &Places, usize) -> Result<(), E>,
 ) -> Result<(), E> {
-    in_blocks(target, &table_of, hashes, |target, ready, coming, start| {
+    in_blocks(table, hashes, |table, ready, coming, start| {
         for (first, group) in ready.groups() {
-            table_of(target).prefetch_group(&coming.places, first);
+            table.prefetch_group(&coming.places, first);
             for i in group {
-                work(target, start + i, &ready.places, i)?;
+                work(table, start + i, &ready.places, i)?;
             }
         }
         Ok(())
@@ -118,7 +116,7 @@ pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
         found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
         Ok::<(), Infallible>(())
     };
-    let Ok(()) = in_blocks(&mut table, |table| *table, hashes, work);
+    let Ok(()) = in_blocks(&mut table, hashes, work);
 }
 
 /// Hands the slots of `table` that match each of the keys to `found`, in order.
@@ -137,7 +135,7 @@ pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
         }
         Ok::<(), Infallible>(())
     };
-    let Ok(()) = in_blocks(&mut table, |table| *table, hashes, work);
+    let Ok(()) = in_blocks(&mut table, hashes, work);
 }
 
 /// How many keys there are, and what writes the hashes of some of them.

@@ -196,17 +196,6 @@ pub(crate) fn marked_layout(layout: Layout) -> Option<Layout> {
     Layout::new(layout.codec(), width, layout.value_bits()).map(Layout::with_marks)
 }
 
-/// What `move_to` makes of the smallest empty table that takes all entries: tables for ever more of them are tried, the first one for `entries`, as long as `empty` has one. The halves of
-/// void entries, which growth has spread over many buckets, are all in two of a table that is too small.
-pub(crate) fn moved_to_fewer<E, T>(
-    entries: u64,
-    empty: impl Fn(u64) -> Option<E>,
-    move_to: impl FnMut(E) -> Option<T>,
-) -> Option<T> {
-    let rooms = iter::successors(Some(entries), |room| room.checked_mul(2));
-    rooms.map_while(empty).find_map(move_to)
-}
-
 /// Hands the counter of a void entry that is split, if it has one, to its two halves, each with the full count.
 pub(crate) fn leave_to_both(counters: &mut Counters, addresses: &Stretch, void: Prefix) {
     let count = counters.remove(addresses.identity(&void));
@@ -379,8 +368,22 @@ impl Grown<Buffer> {
         true
     }
 
+    /// The same entries in the smallest table that takes all of them, as `move_to` moves them into an empty one, and what it tells; `None` where that is no smaller than this one. Tables for
+    /// ever more of them are tried, the first one for `entries`: the halves of void entries, which growth has spread over many buckets, are all in two of a table that is too small.
+    pub(crate) fn in_fewer_buckets<T>(
+        &self,
+        entries: u64,
+        move_to: impl Fn(&mut Self) -> Option<T>,
+    ) -> Option<(Self, T)> {
+        let rooms = iter::successors(Some(entries), |room| room.checked_mul(2));
+        rooms.map_while(|room| self.smaller(room)).find_map(|mut smaller| {
+            let told = move_to(&mut smaller)?;
+            (smaller.buckets() < self.buckets()).then_some((smaller, told))
+        })
+    }
+
     /// The smallest table of the same kind that is to hold so many entries, empty; `None` where that is no smaller than this one.
-    pub(crate) fn smaller(&self, entries: u64) -> Option<Self> {
+    fn smaller(&self, entries: u64) -> Option<Self> {
         let layout = self.table.layout();
         let addresses = addresses_for(self.addresses().base(), layout, entries)?;
         if addresses.buckets() >= self.buckets() {

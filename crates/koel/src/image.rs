@@ -299,14 +299,13 @@ impl Header {
     }
 
     /// The buckets in `bytes`.
-    pub(crate) fn body<B: AsRef<[u8]> + Default>(&self, bytes: B) -> Body<B> {
+    pub(crate) fn body<B: AsRef<[u8]>>(&self, bytes: B) -> Body<B> {
         let layout = self.shape.layout;
         match (self.stretch(), self.growth) {
             (Some(stretch), Some(growth)) => {
-                let grown = Grown::new(Table::new(stretch, layout, bytes), growth.mass);
-                Body { table: Table::vacant(self.geometry(), layout), grown: Some(grown) }
+                Body::Grown(Grown::new(Table::new(stretch, layout, bytes), growth.mass))
             }
-            _ => Body { table: Table::new(self.geometry(), layout, bytes), grown: None },
+            _ => Body::Built(Table::new(self.geometry(), layout, bytes)),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::error::BuildError;
 use crate::geometry::{CORE_BITS, CORES, Geometry, HASH_BITS};
 use crate::growth;
 use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
-use crate::table::{Table, table_bytes};
+use crate::table::table_bytes;
 
 /// Fingerprint widths of a small filter: any. With 33 bits a semi-sorted bucket fills 128.
 const SMALL_WIDTHS: &[u32] = &[
@@ -45,11 +45,10 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// That of a table that there is.
-    pub(crate) fn of<B: AsRef<[u8]>>(table: &Table<B>) -> Self {
-        let geometry = table.geometry();
+    /// That of a table with these addresses.
+    pub(crate) fn of(geometry: &Geometry, layout: Layout) -> Self {
         Self {
-            layout: table.layout(),
+            layout,
             segment_bits: geometry.segment_bits(),
             segment_buckets: geometry.segment_buckets(),
         }

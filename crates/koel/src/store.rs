@@ -17,7 +17,7 @@ pub struct Borrowed<'a>(core::marker::PhantomData<&'a [u8]>);
 /// Where a filter keeps its buckets and its counters. Implemented by [`Owned`] and [`Borrowed`] only.
 pub trait Store {
     /// The bytes of the buckets.
-    type Buckets: AsRef<[u8]> + Default;
+    type Buckets: AsRef<[u8]>;
     /// The counters of keys with more copies than the buckets hold.
     type Counters: ReadCounters;
 }

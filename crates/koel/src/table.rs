@@ -109,18 +109,6 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The table in `bytes`, which are as many as [`table_bytes`] says.
     pub(crate) fn new(geometry: A, layout: Layout, bytes: B) -> Self {
         debug_assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, geometry.buckets()));
-        Self::over(geometry, layout, bytes)
-    }
-
-    /// A table whose bytes are elsewhere: only its shape may be asked for.
-    pub(crate) fn vacant(geometry: A, layout: Layout) -> Self
-    where
-        B: Default,
-    {
-        Self::over(geometry, layout, B::default())
-    }
-
-    fn over(geometry: A, layout: Layout, bytes: B) -> Self {
         let (lanes, half) = (Lanes::new(layout), Lanes::of_half(layout));
         Self { geometry, layout, lanes, half, bytes }
     }

@@ -56,19 +56,16 @@ impl TryFrom<CuckooFilter> for ConcurrentFilter {
     type Error = ConvertError;
 
     fn try_from(filter: CuckooFilter) -> Result<Self, ConvertError> {
-        if filter.has_grown() {
-            return Err(ConvertError::Grown);
-        }
-        let bucket_bits = filter.layout().bucket_bits();
+        let (len, slots, entries) = (filter.len(), filter.slots(), filter.slots_in_use());
+        let (table, counters, profile) = filter.into_parts().ok_or(ConvertError::Grown)?;
+        let bucket_bits = table.layout().bucket_bits();
         if bucket_bits > u64::BITS {
             return Err(ConvertError::TooWide { bucket_bits });
         }
         // Inserts of new keys do not look at the sum.
-        if filter.len() > u64::MAX - filter.slots() {
+        if len > u64::MAX - slots {
             return Err(ConvertError::Overflow);
         }
-        let entries = filter.slots_in_use();
-        let (table, counters, profile) = filter.into_parts();
         let word = |bucket| u64::narrow(table.word(bucket));
         let cells = Cells::new(table.geometry().clone(), table.layout(), word);
         Ok(Self::new(cells, entries, &counters, profile))

@@ -8,7 +8,7 @@ use super::shards::Arrivals;
 use crate::Key;
 use crate::blocks::{Block, copies_of, each_place, hashes_of, in_blocks};
 use crate::error::Full;
-use crate::geometry::{BLOCK, Place, Places};
+use crate::geometry::{BLOCK, Place};
 use crate::table::Words;
 use crate::vector::InstructionSet;
 
@@ -86,7 +86,7 @@ impl ConcurrentFilter {
         let set = InstructionSet::best();
         let mut words = Words::new();
         let mut answers = [false; BLOCK];
-        let work = |_: &mut &Self, ready: &Block, coming: &Block, start: usize| {
+        let work = |_: &mut _, ready: &Block, coming: &Block, start: usize| {
             let before = self.shards.all_arrivals();
             let places = (&ready.places, &coming.places);
             self.cells.contains_block(set, places, &mut words, &mut answers);
@@ -96,7 +96,7 @@ impl ConcurrentFilter {
             found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
             Ok::<(), Infallible>(())
         };
-        let Ok(()) = in_blocks(&mut &*self, |filter| &filter.cells, hashes, work);
+        let Ok(()) = in_blocks(&mut &self.cells, hashes, work);
     }
 
     /// Looks up once more what may have moved since `before`.
@@ -136,7 +136,6 @@ impl ConcurrentFilter {
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
         mut work: impl FnMut(usize, &Place) -> Result<(), E>,
     ) -> Result<(), E> {
-        let work = |_: &mut &Self, key, places: &Places, i| work(key, &places.get(i));
-        each_place(&mut &*self, |filter| &filter.cells, hashes, work)
+        each_place(&mut &self.cells, hashes, |_, key, places, i| work(key, &places.get(i)))
     }
 }

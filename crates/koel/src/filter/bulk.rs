@@ -8,11 +8,15 @@
 
 use alloc::vec::Vec;
 
+use crate::body::Body;
+use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
 use crate::filter::Profile;
+use crate::filter::tally::Tally;
 use crate::geometry::BLOCK;
 use crate::sizing::Shape;
+use crate::table::Table;
 use crate::vector::InstructionSet;
 use crate::{Builder, CuckooFilter, Key};
 
@@ -60,9 +64,11 @@ impl Builder {
         insert: impl Fn(&mut CuckooFilter, &[K]) -> Result<(), Full>,
     ) -> Result<CuckooFilter, BuildError> {
         let mut filter = self.build()?;
-        if filter.segments() > 1 && filter.body.grown.is_none() {
-            let parts = self.partition(keys, filter.body.table.geometry().segment_bits(), &hash);
-            if self.fill_segments(&mut filter, &parts).is_ok() {
+        if filter.segments() > 1
+            && let Body::Built(table) = &mut filter.body
+        {
+            let parts = self.partition(keys, table.geometry().segment_bits(), &hash);
+            if self.fill_segments(table, &mut filter.tally, &parts).is_ok() {
                 return Ok(filter);
             }
             filter.clear();
@@ -91,21 +97,22 @@ impl Builder {
     /// Fills the segments of an empty filter; after an error it holds some of them.
     fn fill_segments(
         &self,
-        filter: &mut CuckooFilter,
+        table: &mut Table<Buffer>,
+        tally: &mut Tally<Counters>,
         parts: &[Vec<Vec<u64>>],
     ) -> Result<(), Full> {
-        let (shape, profile) = (Shape::of(&filter.body.table), filter.profile);
+        let (shape, profile) = (Shape::of(table.geometry(), table.layout()), tally.profile);
         let segment_buckets = u64::from(shape.segment_buckets);
         let fill = |scratch: &mut CuckooFilter, (segment, bytes): (usize, &mut [u8])| {
             scratch.clear();
             for part in parts {
                 scratch.insert_many_hashes(&part[segment])?;
             }
-            bytes.copy_from_slice(&scratch.body.table.bytes()[..bytes.len()]);
+            bytes.copy_from_slice(&scratch.body.bytes()[..bytes.len()]);
             Ok(Filled::of(scratch, segment as u64 * segment_buckets))
         };
         let scratch = || segment_of(shape, profile);
-        let segments = filter.body.table.segments_mut();
+        let segments = table.segments_mut();
         #[cfg(feature = "rayon")]
         let filled = if self.is_parallel() {
             use rayon::prelude::*;
@@ -115,7 +122,7 @@ impl Builder {
         };
         #[cfg(not(feature = "rayon"))]
         let filled = in_turn(segments, scratch(), fill);
-        filter.take_in(filled?)
+        tally.take_in(filled?)
     }
 }
 
@@ -170,16 +177,16 @@ impl Filled {
     fn of(segment: &CuckooFilter, base: u64) -> Self {
         let base = base << segment.layout().fingerprint_bits();
         Self {
-            len: segment.len,
-            entries: segment.entries,
-            distinct: segment.distinct,
-            counters: segment.counters.iter().map(|(id, count)| (base + id, count)).collect(),
+            len: segment.tally.len,
+            entries: segment.tally.entries,
+            distinct: segment.tally.distinct,
+            counters: segment.tally.counters.iter().map(|(id, count)| (base + id, count)).collect(),
         }
     }
 }
 
-impl CuckooFilter {
-    /// Takes over the counts of its segments, which are in their places.
+impl Tally<Counters> {
+    /// Takes over the counts of segments, which are in their places.
     fn take_in(&mut self, filled: Vec<Filled>) -> Result<(), Full> {
         for segment in &filled {
             self.len = self.len.checked_add(segment.len).ok_or(Full::Overflow)?;

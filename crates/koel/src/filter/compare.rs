@@ -18,11 +18,14 @@ use core::convert::Infallible;
 use core::fmt;
 
 use super::grown::merge::{Lengths, chance};
+use super::tally::Tally;
 use crate::CuckooFilter;
+use crate::body::Body;
+use crate::counters::ReadCounters;
 use crate::error::MergeError;
 use crate::sizing;
 use crate::store::Store;
-use crate::table::Stretch;
+use crate::table::{Stretch, Table};
 
 /// An entry as it is stored, for all the keys that share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +73,19 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// What two filters have; `possible` says how many entries could have matched by chance, between entries of such lengths.
+    fn of(surpluses: &[Surplus; 2], possible: impl Fn([&Lengths; 2]) -> f64) -> Self {
+        let [first, second] = surpluses;
+        let lengths = [&first.lengths, &second.lengths];
+        Self {
+            distinct: [first.distinct, second.distinct],
+            common: first.common,
+            surplus: [first.surplus, second.surplus],
+            possible: lengths.map(|own| possible([own, own])),
+            across: possible(lengths),
+        }
+    }
+
     /// How many different keys are in both filters.
     #[must_use]
     pub fn common(&self) -> Estimate {
@@ -157,20 +173,21 @@ impl<S: Store> CuckooFilter<S> {
     /// # Ok::<(), koel::Full>(())
     /// ```
     pub fn entries(&self) -> impl Iterator<Item = Entry> {
-        let built = self.body.grown.is_none().then(|| self.body.table.distinct_entries());
-        let built = built.into_iter().flatten().map(|place| {
-            let (home, alternate) = place.buckets();
-            Entry {
-                bucket: home.min(alternate),
-                fingerprint: place.fingerprint,
-                count: self.count_place(&place),
-            }
+        let built = self.body.built().into_iter().flat_map(|table| {
+            table.distinct_entries().map(|place| {
+                let (home, alternate) = place.buckets();
+                Entry {
+                    bucket: home.min(alternate),
+                    fingerprint: place.fingerprint,
+                    count: self.tally.count_place(table, &place),
+                }
+            })
         });
-        let grown = self.body.grown.iter().flat_map(|grown| {
+        let grown = self.body.grown().into_iter().flat_map(|grown| {
             grown.table().distinct_entries().map(|entry| Entry {
                 bucket: entry.bucket,
                 fingerprint: entry.slot,
-                count: self.count_entry(grown, &entry),
+                count: self.tally.count_entry(grown, &entry),
             })
         });
         built.chain(grown)
@@ -196,26 +213,23 @@ impl<S: Store> CuckooFilter<S> {
     /// [`MergeError::Incompatible`] where the filters differ in layout, size or hash: their entries say nothing about each other.
     pub fn compare<T: Store>(&self, other: &CuckooFilter<T>) -> Result<Comparison, MergeError> {
         self.check_compatible(other)?;
-        let addresses = self.common_addresses(other);
-        let surpluses = match &addresses {
-            None => [self.surplus_over(other), other.surplus_over(self)],
-            Some(addresses) => {
-                [self.surplus_grown(other, addresses), other.surplus_grown(self, addresses)]
+        let (mine, yours) = (&self.tally, &other.tally);
+        Ok(match (&self.body, &other.body) {
+            (Body::Built(ours), Body::Built(theirs)) => {
+                let (ours, theirs) = ((mine, ours), (yours, theirs));
+                let surpluses = [surplus_over(ours, theirs), surplus_over(theirs, ours)];
+                Comparison::of(&surpluses, |_| self.possible_entries())
             }
-        };
-        let [first, second] = &surpluses;
-        let lengths = [&first.lengths, &second.lengths];
-        let possible = |pair| match &addresses {
-            None => self.possible_entries(),
-            Some(addresses) => 1.0 / chance(addresses, pair),
-        };
-        Ok(Comparison {
-            distinct: [first.distinct, second.distinct],
-            common: first.common,
-            surplus: [first.surplus, second.surplus],
-            possible: lengths.map(|own| possible([own, own])),
-            across: possible(lengths),
+            (Body::Grown(grown), _) => self.compare_under(grown.addresses(), other),
+            (_, Body::Grown(grown)) => self.compare_under(grown.addresses(), other),
         })
+    }
+
+    /// The same where one of them has grown at least, and both can be seen under these addresses.
+    fn compare_under<T: Store>(&self, addresses: &Stretch, other: &CuckooFilter<T>) -> Comparison {
+        let surpluses =
+            [self.surplus_grown(other, addresses), other.surplus_grown(self, addresses)];
+        Comparison::of(&surpluses, |lengths| 1.0 / chance(addresses, lengths))
     }
 
     /// The entries of this filter beside those of `other`, where one of them has grown at least.
@@ -228,14 +242,18 @@ impl<S: Store> CuckooFilter<S> {
         });
         found
     }
+}
 
-    fn surplus_over<T: Store>(&self, other: &CuckooFilter<T>) -> Surplus {
-        let mut found = Surplus::default();
-        for place in self.body.table.distinct_entries() {
-            found.note(self.count_place(&place), other.count_place(&place));
-        }
-        found
+/// The entries of a table as it was built beside those of another one.
+fn surplus_over<C: ReadCounters, D: ReadCounters, A: AsRef<[u8]>, B: AsRef<[u8]>>(
+    (mine, ours): (&Tally<C>, &Table<A>),
+    (yours, theirs): (&Tally<D>, &Table<B>),
+) -> Surplus {
+    let mut found = Surplus::default();
+    for place in ours.distinct_entries() {
+        found.note(mine.count_place(ours, &place), yours.count_place(theirs, &place));
     }
+    found
 }
 
 /// The entries of one filter beside those of another.

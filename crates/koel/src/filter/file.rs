@@ -7,14 +7,18 @@
 
 use alloc::vec::Vec;
 
+use super::built;
+use super::tally::Tally;
 use crate::CuckooFilter;
-use crate::counters::{self, Counters, ReadCounters, StoredCounters};
+use crate::body::Body;
+use crate::counters::{self, Identity, ReadCounters, StoredCounters};
 use crate::error::{ImageError, require};
 use crate::filter::FilterView;
 use crate::growth::Grown;
 use crate::image::{self, Growth, Header, Kind};
 use crate::placement::Search;
 use crate::store::Store;
+use crate::table::Table;
 
 impl CuckooFilter {
     /// The filter in `bytes`, which are copied and checked in full. O(bytes).
@@ -24,16 +28,8 @@ impl CuckooFilter {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = FilterView::open(bytes)?;
         view.verify()?;
-        Ok(Self {
-            body: view.body.to_owned_body(),
-            counters: Counters::from_iter(view.counters.iter()),
-            profile: view.profile,
-            len: view.len,
-            entries: view.entries,
-            distinct: view.distinct,
-            body_checksum: None,
-            search: Search::default(),
-        })
+        let (body, tally) = (view.body.to_owned_body(), view.tally.to_owned_tally());
+        Ok(Self { body, tally, body_checksum: None })
     }
 }
 
@@ -45,16 +41,16 @@ impl<'a> FilterView<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
         let header = Header::decode(bytes)?.of_kind(Kind::Filter)?;
         let (table, records) = header.parts(bytes)?;
-        Ok(Self {
-            body: header.body(table),
+        let tally = Tally {
             counters: StoredCounters::new(records),
             profile: header.profile,
             len: header.len,
             entries: header.entries,
             distinct: header.distinct,
-            body_checksum: Some(header.body_checksum),
             search: Search::default(),
-        })
+        };
+        let body_checksum = Some(header.body_checksum);
+        Ok(Self { body: header.body(table), tally, body_checksum })
     }
 }
 
@@ -73,17 +69,17 @@ impl<S: Store> CuckooFilter<S> {
         let header = Header {
             kind: Kind::Filter,
             shape: self.body.shape(),
-            growth: self.body.grown.as_ref().map(Growth::of),
-            profile: self.profile,
-            len: self.len,
-            entries: self.entries,
-            distinct: self.distinct,
-            counters: self.counters.len(),
+            growth: self.body.grown().map(Growth::of),
+            profile: self.tally.profile,
+            len: self.tally.len,
+            entries: self.tally.entries,
+            distinct: self.tally.distinct,
+            counters: self.tally.counters.len(),
             body_checksum: self.checksum(),
         };
         sink(&header.encode())?;
         sink(self.body.bytes())?;
-        self.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
+        self.tally.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
     }
 
     /// Whether the filter is a view, whose body may be anything.
@@ -93,7 +89,7 @@ impl<S: Store> CuckooFilter<S> {
 
     /// XXH3-64 of buckets and counters as stored.
     fn checksum(&self) -> u64 {
-        image::body_checksum(self.body.bytes(), &self.counters)
+        image::body_checksum(self.body.bytes(), &self.tally.counters)
     }
 
     /// Checks everything that [`FilterView::open`] took on trust: the checksum of the body, that every bucket and counter could have been
@@ -106,21 +102,22 @@ impl<S: Store> CuckooFilter<S> {
             return Err(ImageError::Checksum { part: "body" });
         }
         self.verify_buckets()?;
-        let (len, entries) = (u128::from(self.len), u128::from(self.entries));
-        let keys_fit = match &self.body.grown {
-            None => {
-                let distinct = self.body.table.distinct_entries().count() as u64;
-                require("distinct entries", self.distinct, self.distinct == distinct)?;
-                len == entries + self.counters.verify(|identity| self.names_an_entry(identity))?
+        let (len, entries) = (u128::from(self.tally.len), u128::from(self.tally.entries));
+        let keys_fit = match &self.body {
+            Body::Built(table) => {
+                let distinct = table.distinct_entries().count() as u64;
+                require("distinct entries", self.tally.distinct, self.tally.distinct == distinct)?;
+                len == entries + self.tally.counters.verify(|name| names_an_entry(table, name))?
             }
-            Some(grown) => {
-                require("distinct entries", self.distinct, self.distinct <= self.entries)?;
+            Body::Grown(grown) => {
+                let distinct = self.tally.distinct;
+                require("distinct entries", distinct, distinct <= self.tally.entries)?;
                 require("mass", 0, self.body.weighs_what_it_says())?;
-                let names = |identity| names_a_grown_entry(grown, identity);
-                len <= entries + self.counters.verify(names)?
+                len <= entries
+                    + self.tally.counters.verify(|name| names_a_grown_entry(grown, name))?
             }
         };
-        require("keys", self.len, keys_fit)
+        require("keys", self.tally.len, keys_fit)
     }
 
     /// Whether every bucket could have been written by this crate, and all of them hold as many entries as they should.
@@ -136,23 +133,23 @@ impl<S: Store> CuckooFilter<S> {
             entries += slots.entries().count() as u64;
         }
         require("padding", 0, self.body.is_padded_with_zeros())?;
-        require("entries", self.entries, self.entries == entries)
-    }
-
-    /// Whether an entry of this name is in the buckets it belongs to.
-    fn names_an_entry(&self, identity: u64) -> bool {
-        let bucket = identity >> self.layout().fingerprint_bits();
-        let fingerprint = self.layout().fingerprint_of(identity);
-        bucket < self.buckets() && fingerprint != 0 && {
-            let place = self.body.table.geometry().place_of(bucket, fingerprint);
-            self.identity(&place) == identity && self.body.table.copies(&place, fingerprint) > 0
-        }
+        require("entries", self.tally.entries, self.tally.entries == entries)
     }
 }
 
 /// Whether an entry of this name is in the buckets it belongs to.
-fn names_a_grown_entry<B: AsRef<[u8]>>(grown: &Grown<B>, identity: u64) -> bool {
-    let Some(prefix) = grown.addresses().named(identity) else { return false };
+fn names_an_entry<B: AsRef<[u8]>>(table: &Table<B>, name: Identity) -> bool {
+    let layout = table.layout();
+    let (bucket, fingerprint) = (name >> layout.fingerprint_bits(), layout.fingerprint_of(name));
+    bucket < table.geometry().buckets() && fingerprint != 0 && {
+        let place = table.geometry().place_of(bucket, fingerprint);
+        built::identity(table, &place) == name && table.copies(&place, fingerprint) > 0
+    }
+}
+
+/// Whether an entry of this name is in the buckets it belongs to.
+fn names_a_grown_entry<B: AsRef<[u8]>>(grown: &Grown<B>, name: Identity) -> bool {
+    let Some(prefix) = grown.addresses().named(name) else { return false };
     let Some(site) = grown.addresses().site(prefix) else { return false };
     grown.table().matches(&site).any(|entry| entry.prefix.length == prefix.length)
 }

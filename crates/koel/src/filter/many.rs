@@ -6,8 +6,13 @@ use core::convert::Infallible;
 use core::ops::Range;
 
 use crate::blocks::{MANY, contains_each, copies_of, each_hash, each_place, hashes_of};
+use crate::body::Body;
+use crate::buffer::Buffer;
+use crate::counters::Counters;
 use crate::error::Full;
+use crate::filter::tally::Tally;
 use crate::geometry::Places;
+use crate::growth::Grown;
 use crate::store::Store;
 use crate::table::{Put, Table};
 use crate::{CuckooFilter, Key};
@@ -60,38 +65,31 @@ impl<S: Store> CuckooFilter<S> {
         found: &mut [bool],
     ) {
         assert_eq!(hashes.0, found.len(), "one answer for each key");
-        match &self.body.grown {
-            None => contains_each(&self.body.table, hashes, found),
-            Some(grown) => contains_each(grown.table(), hashes, found),
+        match &self.body {
+            Body::Built(table) => contains_each(table, hashes, found),
+            Body::Grown(grown) => contains_each(grown.table(), hashes, found),
         }
     }
 
     fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
         assert_eq!(hashes.0, counts.len(), "one answer for each key");
-        if self.body.grown.is_some() {
-            let count = |filter: &mut &Self, key: usize, hash| {
-                counts[key] = filter.count_hash(hash);
-                Ok::<(), Infallible>(())
-            };
-            let Ok(()) =
-                each_hash(&mut &*self, |filter, hash| filter.prefetch(hash), hashes, 0, count);
-            return;
+        match &self.body {
+            Body::Built(table) => {
+                let count = |table: &mut &_, key: usize, places: &Places, i| {
+                    counts[key] = self.tally.count_place(table, &places.get(i));
+                    Ok::<(), Infallible>(())
+                };
+                let Ok(()) = each_place(&mut &*table, hashes, count);
+            }
+            Body::Grown(grown) => {
+                let count = |grown: &mut &Grown<_>, key: usize, hash| {
+                    counts[key] = self.tally.count_grown(grown, &grown.addresses().locate(hash));
+                    Ok::<(), Infallible>(())
+                };
+                let prefetch = |grown: &&Grown<_>, hash| grown.prefetch(hash);
+                let Ok(()) = each_hash(&mut &*grown, prefetch, hashes, 0, count);
+            }
         }
-        let count = |filter: &mut &Self, key: usize, places: &Places, i| {
-            counts[key] = filter.count_place(&places.get(i));
-            Ok::<(), Infallible>(())
-        };
-        let Ok(()) = each_place(&mut &*self, |filter| filter.table(), hashes, count);
-    }
-
-    /// What [`each_hash`] does for the keys to come.
-    fn prefetch(&self, hash: u64) {
-        self.body.prefetch(hash);
-    }
-
-    /// What [`each_place`] walks over.
-    fn table(&self) -> &Table<S::Buckets> {
-        &self.body.table
     }
 }
 
@@ -168,35 +166,20 @@ impl CuckooFilter {
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
     ) -> Result<(), Full> {
         let mut done = 0;
-        if self.body.grown.is_none() {
-            match self.insert_each_as_built((hashes.0, &hashes.1), &mut done) {
-                Err(full) if self.grows_instead(full) => self.start_to_grow()?,
+        if let Body::Built(table) = &mut self.body {
+            match self.tally.insert_each(table, (hashes.0, &hashes.1), &mut done) {
+                Err(full) if self.tally.grows_instead(full) => {}
                 result => return result,
             }
         }
         let len = hashes.0;
         let mut ahead = if len < MANY { len } else { done };
-        each_hash(self, Self::prefetch, hashes, done, |filter, key, hash| {
+        let (grown, tally) = self.start_to_grow()?;
+        each_hash(grown, Grown::prefetch, hashes, done, |grown, key, hash| {
             if key == ahead {
-                ahead += filter.make_way(len - key);
+                ahead += tally.make_way(grown, len - key);
             }
-            filter.insert_grown(hash)
-        })
-    }
-
-    /// The same in the table that the filter was built with; `done` keys are in.
-    fn insert_each_as_built(
-        &mut self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        done: &mut usize,
-    ) -> Result<(), Full> {
-        each_place(self, Self::table, hashes, |filter, _, places, i| {
-            match filter.put_new(places.bits(i), places.fingerprints()[i]) {
-                Put::Done => {}
-                refused => filter.add_refused(&places.get(i), refused)?,
-            }
-            *done += 1;
-            Ok(())
+            tally.insert_grown(grown, hash)
         })
     }
 
@@ -208,29 +191,15 @@ impl CuckooFilter {
         assert_eq!(hashes.0, added.len(), "one answer for each key");
         added.fill(false);
         let mut done = 0;
-        if self.body.grown.is_none() {
-            match self.insert_unique_as_built((hashes.0, &hashes.1), added, &mut done) {
-                Err(full) if self.grows_instead(full) => self.start_to_grow()?,
+        if let Body::Built(table) = &mut self.body {
+            match self.tally.insert_unique_each(table, (hashes.0, &hashes.1), added, &mut done) {
+                Err(full) if self.tally.grows_instead(full) => {}
                 result => return result,
             }
         }
-        each_hash(self, Self::prefetch, hashes, done, |filter, key, hash| {
-            added[key] = filter.insert_unique_hash(hash)?;
-            Ok(())
-        })
-    }
-
-    /// The same in the table that the filter was built with; the first `done` keys are dealt with.
-    fn insert_unique_as_built(
-        &mut self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        added: &mut [bool],
-        done: &mut usize,
-    ) -> Result<(), Full> {
-        each_place(self, Self::table, hashes, |filter, key, places, i| {
-            let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
-            added[key] = filter.add_unique(bits, fingerprint, || places.get(i))?;
-            *done += 1;
+        let (grown, tally) = self.start_to_grow()?;
+        each_hash(grown, Grown::prefetch, hashes, done, |grown, key, hash| {
+            added[key] = tally.insert_unique_grown(grown, hash)?;
             Ok(())
         })
     }
@@ -241,18 +210,58 @@ impl CuckooFilter {
         removed: &mut [bool],
     ) {
         assert_eq!(hashes.0, removed.len(), "one answer for each key");
-        if self.body.grown.is_some() {
-            let Ok(()) = each_hash(self, Self::prefetch, hashes, 0, |filter, key, hash| {
-                removed[key] = filter.remove_grown(hash);
-                Ok::<(), Infallible>(())
-            });
-            return;
+        let tally = &mut self.tally;
+        match &mut self.body {
+            Body::Built(table) => {
+                let Ok(()) = each_place(table, hashes, |table, key, places, i| {
+                    let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
+                    let (home, alternate) = places.buckets(i);
+                    removed[key] = tally.take_one(table, home.min(alternate), bits, fingerprint);
+                    Ok::<(), Infallible>(())
+                });
+            }
+            Body::Grown(grown) => {
+                let Ok(()) = each_hash(grown, Grown::prefetch, hashes, 0, |grown, key, hash| {
+                    removed[key] = tally.remove_grown(grown, hash);
+                    Ok::<(), Infallible>(())
+                });
+            }
         }
-        let Ok(()) = each_place(self, Self::table, hashes, |filter, key, places, i| {
+    }
+}
+
+/// In the table that the filter was built with.
+impl Tally<Counters> {
+    /// Adds the keys in order; `done` of them are in, after an error too.
+    fn insert_each(
+        &mut self,
+        table: &mut Table<Buffer>,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        done: &mut usize,
+    ) -> Result<(), Full> {
+        each_place(table, hashes, |table, _, places, i| {
+            match self.put_new(table, places.bits(i), places.fingerprints()[i]) {
+                Put::Done => {}
+                refused => self.add_refused(table, &places.get(i), refused)?,
+            }
+            *done += 1;
+            Ok(())
+        })
+    }
+
+    /// Adds those that are not there, in order; the first `done` keys are dealt with, after an error too.
+    fn insert_unique_each(
+        &mut self,
+        table: &mut Table<Buffer>,
+        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        added: &mut [bool],
+        done: &mut usize,
+    ) -> Result<(), Full> {
+        each_place(table, hashes, |table, key, places, i| {
             let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
-            let (home, alternate) = places.buckets(i);
-            removed[key] = filter.take_one(home.min(alternate), bits, fingerprint);
-            Ok::<(), Infallible>(())
-        });
+            added[key] = self.add_unique(table, bits, fingerprint, || places.get(i))?;
+            *done += 1;
+            Ok(())
+        })
     }
 }

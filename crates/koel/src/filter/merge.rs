@@ -4,8 +4,11 @@
 //! done on a copy, so that a union that does not fit changes nothing. O(buckets), and twice the memory while it runs.
 
 use crate::CuckooFilter;
-use crate::error::MergeError;
+use crate::body::Body;
+use crate::buffer::Buffer;
+use crate::error::{Full, MergeError};
 use crate::store::Store;
+use crate::table::Table;
 
 /// What becomes of the counts of a key that is in both filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +50,17 @@ impl CuckooFilter {
         if other.is_unverified() {
             other.verify().map_err(MergeError::Unsound)?;
         }
-        let merged = match (&self.body.grown, &other.body.grown) {
-            (None, None) => match self.merged_as_built(other, counts) {
-                Err(MergeError::Full(full)) if self.grows_instead(full) => {
-                    self.merged_growing(other, counts)
-                }
-                merged => merged,
-            },
+        let merged = match (&self.body, &other.body) {
+            (Body::Built(ours), Body::Built(theirs)) => {
+                let as_built = self.merged_as_built(ours, (other, theirs), counts);
+                as_built.or_else(|full| {
+                    if self.tally.grows_instead(full) {
+                        self.merged_growing(other, counts)
+                    } else {
+                        Err(MergeError::Full(full))
+                    }
+                })
+            }
             _ => self.merged_growing(other, counts),
         };
         *self = merged?;
@@ -63,21 +70,22 @@ impl CuckooFilter {
     /// The union in a table as it was built.
     fn merged_as_built<S: Store>(
         &self,
-        other: &CuckooFilter<S>,
+        ours: &Table<Buffer>,
+        (other, theirs): (&CuckooFilter<S>, &Table<S::Buckets>),
         counts: Merge,
-    ) -> Result<Self, MergeError> {
-        let mut union = self.clone();
-        for place in other.body.table.distinct_entries() {
-            let theirs = other.count_place(&place);
+    ) -> Result<Self, Full> {
+        let (mut table, mut tally) = (ours.clone(), self.tally.clone());
+        for place in theirs.distinct_entries() {
+            let wanted = other.tally.count_place(theirs, &place);
             let missing = match counts {
-                Merge::Sum => theirs,
-                Merge::Max => theirs.saturating_sub(union.count_place(&place)),
+                Merge::Sum => wanted,
+                Merge::Max => wanted.saturating_sub(tally.count_place(&table, &place)),
             };
             if missing > 0 {
-                union.add(&place, missing)?;
+                tally.add(&mut table, &place, missing)?;
             }
         }
-        Ok(union)
+        Ok(Self { body: Body::Built(table), tally, body_checksum: None })
     }
 }
 
@@ -86,7 +94,7 @@ impl<S: Store> CuckooFilter<S> {
         &self,
         other: &CuckooFilter<T>,
     ) -> Result<(), MergeError> {
-        let alike_in_size = self.body.table.geometry() == other.body.table.geometry();
+        let alike_in_size = self.body.base() == other.body.base();
         MergeError::unless_alike([
             ("layout", self.is_laid_out_like(other)),
             ("size", alike_in_size),
@@ -96,7 +104,7 @@ impl<S: Store> CuckooFilter<S> {
 
     /// Whether entries of both filters can be seen under one layout: the one they have, or will have.
     fn is_laid_out_like<T: Store>(&self, other: &CuckooFilter<T>) -> bool {
-        if self.body.grown.is_some() == other.body.grown.is_some() {
+        if self.has_grown() == other.has_grown() {
             self.layout() == other.layout()
         } else {
             self.marked_layout().is_some() && self.marked_layout() == other.marked_layout()

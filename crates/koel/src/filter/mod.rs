@@ -2,9 +2,10 @@
 //!
 //! This file has the type and the questions about single keys and about the whole, for filters and for views of filters alike. `many.rs` asks and changes for
 //! many keys at once, `edit.rs` changes it key by key, `bulk.rs` builds it from all keys, `merge.rs` unites two, `compare.rs` counts what two have in common, `file.rs` turns it
-//! into bytes and back. `grow.rs` takes it from the table that it was built with to one that grows, where `grown/` has the rules. Buckets are read and written one
-//! floor below, by `table.rs`; here is what is counted beside them.
+//! into bytes and back. `tally.rs` has what is counted beside the buckets, `built.rs` the rules of a filter in the table that it was built with, and `grown/` of one in a table that grows, to
+//! which `grow.rs` takes it. Buckets are read and written one floor below, by `table.rs`.
 
+mod built;
 mod bulk;
 mod compare;
 mod edit;
@@ -13,18 +14,17 @@ mod grow;
 mod grown;
 mod many;
 mod merge;
+mod tally;
 
 use core::fmt;
 
 use crate::body::Body;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::buffer::Buffer;
-use crate::counters::{Identity, ReadCounters};
-use crate::geometry::Place;
+use crate::counters::ReadCounters;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::{Layout, SLOTS};
-use crate::placement::Search;
 use crate::sizing::{self, Shape};
 use crate::store::{Borrowed, Owned, Store};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
@@ -33,6 +33,8 @@ use crate::{Builder, Key, counters};
 
 pub use compare::{Comparison, Entry, Estimate};
 pub use merge::Merge;
+
+use self::tally::Tally;
 
 /// A set of keys in a few bits per key, that can also forget: a cuckoo filter.
 ///
@@ -66,17 +68,9 @@ pub use merge::Merge;
 /// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better Than Bloom (CoNEXT 2014).
 pub struct CuckooFilter<S: Store = Owned> {
     body: Body<S::Buckets>,
-    counters: S::Counters,
-    profile: Profile,
-    /// Keys inserted and not removed, copies included.
-    len: u64,
-    /// Slots in use.
-    entries: u64,
-    /// Entries without their second copies.
-    distinct: u64,
+    tally: Tally<S::Counters>,
     /// What the bytes said of their body, in a view.
     body_checksum: Option<u64>,
-    search: Search,
 }
 
 /// A filter read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
@@ -112,16 +106,8 @@ impl CuckooFilter {
 
     /// An empty filter; `None` where its bytes could not be addressed.
     pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        Some(Self {
-            body: Body::empty(shape)?,
-            counters: counters::Counters::default(),
-            profile,
-            len: 0,
-            entries: 0,
-            distinct: 0,
-            body_checksum: None,
-            search: Search::default(),
-        })
+        let (body, tally) = (Body::empty(shape)?, Tally::none(profile));
+        Some(Self { body, tally, body_checksum: None })
     }
 
     /// The filter with these buckets and counters, whose numbers are found out. O(buckets).
@@ -133,22 +119,23 @@ impl CuckooFilter {
     ) -> Self {
         let entries = table.iter().map(|bucket| bucket.entries().count() as u64).sum();
         let counted = counters.iter().map(|(_, count)| count);
-        Self {
+        let tally = Tally {
             len: counted.fold(entries, u64::saturating_add),
             entries,
             distinct: table.distinct_entries().count() as u64,
-            body: Body::built(table),
             counters,
-            profile,
-            body_checksum: None,
-            search: Search::default(),
-        }
+            ..Tally::none(profile)
+        };
+        Self { body: Body::Built(table), tally, body_checksum: None }
     }
 
-    /// What [`from_parts`](Self::from_parts) takes.
+    /// What [`from_parts`](Self::from_parts) takes; `None` where the filter has grown.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
-    pub(crate) fn into_parts(self) -> (Table<Buffer>, counters::Counters, Profile) {
-        (self.body.table, self.counters, self.profile)
+    pub(crate) fn into_parts(self) -> Option<(Table<Buffer>, counters::Counters, Profile)> {
+        match self.body {
+            Body::Built(table) => Some((table, self.tally.counters, self.tally.profile)),
+            Body::Grown(_) => None,
+        }
     }
 }
 
@@ -159,7 +146,7 @@ impl<S: Store> CuckooFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.profile.hasher.hash(key))
+        self.contains_hash(self.tally.profile.hasher.hash(key))
     }
 
     /// [`contains`](Self::contains) for a key hashed beforehand: 64 uniform bits, by [`hasher`](Self::hasher) or by a hash of your own.
@@ -173,44 +160,34 @@ impl<S: Store> CuckooFilter<S> {
     /// the same buckets, with probability [`false_positive_rate`](Self::false_positive_rate). O(log of the number of counters).
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        self.count_hash(self.profile.hasher.hash(key))
+        self.count_hash(self.tally.profile.hasher.hash(key))
     }
 
     /// [`count`](Self::count) for a key hashed beforehand.
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> u64 {
-        match &self.body.grown {
-            None => self.count_place(&self.body.table.geometry().locate(hash)),
-            Some(grown) => self.count_grown(grown, &grown.addresses().locate(hash)),
+        match &self.body {
+            Body::Built(table) => self.tally.count_place(table, &table.geometry().locate(hash)),
+            Body::Grown(grown) => self.tally.count_grown(grown, &grown.addresses().locate(hash)),
         }
-    }
-
-    fn count_place(&self, place: &Place) -> u64 {
-        let counted = self.counters.get(self.identity(place));
-        self.body.table.copies(place, place.fingerprint).saturating_add(counted)
-    }
-
-    /// The name of the counter of the entry at `place`.
-    fn identity(&self, place: &Place) -> Identity {
-        place.identity(self.layout().fingerprint_bits())
     }
 
     /// Keys inserted and not removed, each as often as it was inserted.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.len
+        self.tally.len
     }
 
     /// Whether nothing is in the set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.tally.len == 0
     }
 
     /// How many distinct keys the filter was built for: so many always fit, and then the false-positive rate is at most the requested one.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.profile.capacity
+        self.tally.profile.capacity
     }
 
     /// Buckets of four slots.
@@ -222,7 +199,7 @@ impl<S: Store> CuckooFilter<S> {
     /// Parts of equal size of the filter as it was built; until it grows, both buckets of a key are in the same one.
     #[must_use]
     pub fn segments(&self) -> u64 {
-        1 << self.body.table.geometry().segment_bits()
+        1 << self.body.base().segment_bits()
     }
 
     /// Slots of all buckets.
@@ -234,13 +211,13 @@ impl<S: Store> CuckooFilter<S> {
     /// Slots that hold an entry.
     #[must_use]
     pub fn slots_in_use(&self) -> u64 {
-        self.entries
+        self.tally.entries
     }
 
     /// The share of slots in use, 0 to 1.
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        self.entries as f64 / self.slots() as f64
+        self.tally.entries as f64 / self.slots() as f64
     }
 
     /// How many different keys are in the set: an estimate, from the number `d` of different entries among the `U` that keys can
@@ -249,35 +226,39 @@ impl<S: Store> CuckooFilter<S> {
     /// of their own are there several times; but never above [`len`](Self::len).
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
-        let estimate = sizing::distinct_keys(self.distinct, self.possible_entries());
-        if self.has_grown() { estimate.min(self.len as f64) } else { estimate }
+        let estimate = sizing::distinct_keys(self.tally.distinct, self.possible_entries());
+        if self.has_grown() { estimate.min(self.tally.len as f64) } else { estimate }
     }
 
     /// Probability that an absent key is reported present, as the filter is now: `d / U`, with `d` different entries of the `U` that keys can
     /// have. Copies do not raise it.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        (self.distinct as f64 / self.possible_entries()).min(1.0)
+        (self.tally.distinct as f64 / self.possible_entries()).min(1.0)
     }
 
     /// The number of entries that keys can have, each as likely as any other; in a filter that has grown, the number that would give the same error rate.
     fn possible_entries(&self) -> f64 {
-        match &self.body.grown {
-            None => sizing::possible_entries(self.layout().fraction_bits(), self.buckets()),
-            Some(grown) => self.entries.max(1) as f64 / grown.matches_of_an_absent_key(),
+        match &self.body {
+            Body::Built(_) => {
+                sizing::possible_entries(self.layout().fraction_bits(), self.buckets())
+            }
+            Body::Grown(grown) => {
+                self.slots_in_use().max(1) as f64 / grown.matches_of_an_absent_key()
+            }
         }
     }
 
     /// The rate the filter was built for.
     #[must_use]
     pub fn requested_false_positive_rate(&self) -> f64 {
-        self.profile.rate
+        self.tally.profile.rate
     }
 
     /// Bytes of the filter as a file: header, buckets and counters. In memory a counter takes about 25 bytes instead of 16.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
-        let counters = usize::try_from(self.counters.len()).unwrap_or(usize::MAX);
+        let counters = usize::try_from(self.tally.counters.len()).unwrap_or(usize::MAX);
         HEADER_BYTES + self.body.bytes().len() + counters.saturating_mul(counters::RECORD_BYTES)
     }
 
@@ -293,13 +274,13 @@ impl<S: Store> CuckooFilter<S> {
     /// How many keys have a counter for copies beyond those in the buckets.
     #[must_use]
     pub fn distinct_counters(&self) -> u64 {
-        self.counters.len()
+        self.tally.counters.len()
     }
 
     /// How many keys may have a counter.
     #[must_use]
     pub fn counter_limit(&self) -> u64 {
-        self.profile.counter_limit
+        self.tally.profile.counter_limit
     }
 
     /// The packing of the buckets.
@@ -311,19 +292,19 @@ impl<S: Store> CuckooFilter<S> {
     /// How keys are hashed.
     #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
-        &self.profile.hasher
+        &self.tally.profile.hasher
     }
 
     /// Whether the filter grows when it is full, instead of refusing keys.
     #[must_use]
     pub fn is_growable(&self) -> bool {
-        self.profile.growable
+        self.tally.profile.growable
     }
 
     /// Whether the filter has grown beyond the table it was built with, or was built by [`grow_from`](Builder::grow_from) to grow from the start.
     #[must_use]
     pub fn has_grown(&self) -> bool {
-        self.body.grown.is_some()
+        self.body.grown().is_some()
     }
 
     /// How many buckets hold 0, 1, 2, 3 and 4 entries. O(buckets).
@@ -343,7 +324,7 @@ impl<S: Store> fmt::Debug for CuckooFilter<S> {
         write!(
             f,
             "CuckooFilter({} keys, capacity {}, {}, load {:.3}, {} bytes)",
-            self.len,
+            self.tally.len,
             self.capacity(),
             self.layout(),
             self.load_factor(),
@@ -354,22 +335,13 @@ impl<S: Store> fmt::Debug for CuckooFilter<S> {
 
 impl Clone for CuckooFilter {
     fn clone(&self) -> Self {
-        Self {
-            body: self.body.clone(),
-            counters: self.counters.clone(),
-            search: Search::default(),
-            ..*self
-        }
+        Self { body: self.body.clone(), tally: self.tally.clone(), body_checksum: None }
     }
 }
 
 /// Equal bytes: built alike, and changed alike since.
 impl PartialEq for CuckooFilter {
     fn eq(&self, other: &Self) -> bool {
-        self.profile == other.profile
-            && self.body == other.body
-            && self.counters == other.counters
-            && self.len == other.len
-            && self.distinct == other.distinct
+        self.body == other.body && self.tally == other.tally
     }
 }

@@ -7,10 +7,11 @@ use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::pairs::Pairs;
+use super::{Maplet, MapletEntry, MapletView, entries};
+use crate::body::Body;
 use crate::error::{ImageError, require};
-use crate::image::{self, Growth, Header, Kind};
-use crate::maplet::{Maplet, MapletEntry, MapletView};
-use crate::placement::Search;
+use crate::image::{self, Header, Kind};
 use crate::store::Store;
 
 impl Maplet {
@@ -21,7 +22,8 @@ impl Maplet {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = MapletView::open(bytes)?;
         view.verify()?;
-        Ok(view.to_owned_maplet())
+        let (body, pairs) = (view.body.to_owned_body(), view.pairs.clone());
+        Ok(Self { body, pairs, body_checksum: None })
     }
 }
 
@@ -39,35 +41,8 @@ impl<'a> MapletView<'a> {
         require("keys", header.len, header.len == header.entries || grows)?;
         require("keys", header.len, header.len <= header.entries)?;
         let (table, _) = header.parts(bytes)?;
-        Self::over(&header, table)
-    }
-
-    /// The maplet that a header says lies in these bytes.
-    pub(super) fn over(header: &Header, table: &'a [u8]) -> Result<Self, ImageError> {
-        let profile = header.profile;
-        require("distinct entries", header.distinct, header.distinct == 0)?;
-        let grows = header.growth.is_some();
-        require("flags", u64::from(profile.growable), profile.growable == grows)?;
-        Ok(Self {
-            body: header.body(table),
-            profile,
-            len: header.len.min(header.entries),
-            entries: header.entries,
-            body_checksum: Some(header.body_checksum),
-            search: Search::default(),
-        })
-    }
-
-    /// The same in memory of its own.
-    pub(super) fn to_owned_maplet(&self) -> Maplet {
-        Maplet {
-            body: self.body.to_owned_body(),
-            profile: self.profile,
-            len: self.len,
-            entries: self.entries,
-            body_checksum: None,
-            search: Search::default(),
-        }
+        let (body, pairs) = (header.body(table), Pairs::of(&header)?);
+        Ok(Self { body, pairs, body_checksum: Some(header.body_checksum) })
     }
 }
 
@@ -83,24 +58,9 @@ impl<S: Store> Maplet<S> {
     /// # Errors
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let header = self.header(Kind::Maplet, xxh3_64(self.body.bytes()));
+        let header = self.pairs.header(&self.body, Kind::Maplet, xxh3_64(self.body.bytes()));
         sink(&header.encode())?;
         sink(self.body.bytes())
-    }
-
-    /// What the header of a file says that has these slots, and no counters.
-    pub(super) fn header(&self, kind: Kind, body_checksum: u64) -> Header {
-        Header {
-            kind,
-            growth: self.body.grown.as_ref().map(Growth::of),
-            shape: self.body.shape(),
-            profile: self.profile,
-            len: self.len,
-            entries: self.entries,
-            distinct: 0,
-            counters: 0,
-            body_checksum,
-        }
     }
 
     /// Checks everything that [`MapletView::open`] took on trust: the checksum of the body, that every slot could have been written by this crate, and
@@ -113,24 +73,27 @@ impl<S: Store> Maplet<S> {
         if stored.is_some_and(|stored| stored != xxh3_64(self.body.bytes())) {
             return Err(ImageError::Checksum { part: "body" });
         }
-        self.verify_slots(|_| true)
+        self.pairs.verify_slots(&self.body, |_| true)
     }
+}
 
+impl Pairs {
     /// Checks that every slot could have been written by this crate and `is_sound`, and that they are as many as the header says.
-    pub(super) fn verify_slots(
+    pub(super) fn verify_slots<B: AsRef<[u8]>>(
         &self,
+        body: &Body<B>,
         mut is_sound: impl FnMut(MapletEntry) -> bool,
     ) -> Result<(), ImageError> {
-        let layout = self.layout();
-        let mut entries = 0;
-        for entry in self.entries() {
+        let layout = body.layout();
+        let mut found = 0;
+        for entry in entries(body) {
             let in_width = entry.value >> layout.value_bits() == 0;
             let is_written = layout.is_fingerprint(entry.fingerprint) && in_width;
             require("bucket", entry.bucket, is_written && is_sound(entry))?;
-            entries += 1;
+            found += 1;
         }
-        require("padding", 0, self.body.is_padded_with_zeros())?;
-        require("mass", 0, self.body.weighs_what_it_says())?;
-        require("entries", self.entries, self.entries == entries)
+        require("padding", 0, body.is_padded_with_zeros())?;
+        require("mass", 0, body.weighs_what_it_says())?;
+        require("entries", self.entries, self.entries == found)
     }
 }

@@ -3,11 +3,12 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
+use super::built::{exchange, slot};
 use crate::blocks::{MANY, copies_of, each_candidate, each_hash, each_place, hashes_of};
-use crate::buffer::Buffer;
+use crate::body::Body;
 use crate::error::Full;
+use crate::growth::Grown;
 use crate::store::Store;
-use crate::table::Table;
 use crate::{Key, Maplet};
 
 impl<S: Store> Maplet<S> {
@@ -38,9 +39,9 @@ impl<S: Store> Maplet<S> {
     ) {
         let layout = self.layout();
         let value = |i, slot| found(i, layout.value_of(slot));
-        match &self.body.grown {
-            None => each_candidate(&self.body.table, hashes, value),
-            Some(grown) => each_candidate(grown.table(), hashes, value),
+        match &self.body {
+            Body::Built(table) => each_candidate(table, hashes, value),
+            Body::Grown(grown) => each_candidate(grown.table(), hashes, value),
         }
     }
 }
@@ -86,16 +87,6 @@ impl Maplet {
         self.replace_each(copies_of(hashes), changes)
     }
 
-    /// What [`each_hash`] does for the keys to come.
-    fn prefetch(&self, hash: u64) {
-        self.body.prefetch(hash);
-    }
-
-    /// What [`each_place`] walks over.
-    fn table(&self) -> &Table<Buffer> {
-        &self.body.table
-    }
-
     fn replace_each(
         &mut self,
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
@@ -103,21 +94,24 @@ impl Maplet {
     ) -> usize {
         assert_eq!(hashes.0, changes.len(), "one change for each key");
         let mut changed = 0;
-        if self.body.grown.is_some() {
-            let Ok(()) = each_hash(self, Self::prefetch, hashes, 0, |maplet, key, hash| {
-                let (old, new) = changes[key];
-                changed += usize::from(maplet.replace_grown(hash, old, new));
-                Ok::<(), Infallible>(())
-            });
-            return changed;
+        match &mut self.body {
+            Body::Built(table) => {
+                let Ok(()) = each_place(table, hashes, |table, key, places, i| {
+                    let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
+                    let (old, new) = changes[key];
+                    let new = slot(table.layout(), fingerprint, new);
+                    changed += usize::from(exchange(table, (bits, fingerprint), old, new));
+                    Ok::<(), Infallible>(())
+                });
+            }
+            Body::Grown(grown) => {
+                let Ok(()) = each_hash(grown, Grown::prefetch, hashes, 0, |grown, key, hash| {
+                    let (old, new) = changes[key];
+                    changed += usize::from(grown.replace(hash, old, new));
+                    Ok::<(), Infallible>(())
+                });
+            }
         }
-        let Ok(()) = each_place(self, Self::table, hashes, |maplet, key, places, i| {
-            let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
-            let (old, new) = changes[key];
-            let new = maplet.slot(fingerprint, new);
-            changed += usize::from(maplet.exchange((bits, fingerprint), old, new));
-            Ok::<(), Infallible>(())
-        });
         changed
     }
 
@@ -127,21 +121,25 @@ impl Maplet {
         values: &[u64],
     ) -> Result<(), Full> {
         assert_eq!(hashes.0, values.len(), "one value for each key");
-        if self.body.grown.is_some() {
-            // Each takes a slot. In a table that is less full it is found sooner.
-            if values.len() >= MANY {
-                self.keep_load(values.len() as u64, &mut |_, _| {});
+        let pairs = &mut self.pairs;
+        match &mut self.body {
+            Body::Built(table) => each_place(table, hashes, |table, key, places, i| {
+                let slot = slot(table.layout(), places.fingerprints()[i], values[key]);
+                if !pairs.put(table, places.bits(i), slot) {
+                    pairs.make_room(table, &places.get(i), slot)?;
+                }
+                Ok(())
+            }),
+            Body::Grown(grown) => {
+                let ignored = &mut |_: &_, _| {};
+                // Each takes a slot. In a table that is less full it is found sooner.
+                if values.len() >= MANY {
+                    pairs.keep_load(grown, values.len() as u64, ignored);
+                }
+                each_hash(grown, Grown::prefetch, hashes, 0, |grown, key, hash| {
+                    pairs.insert_grown(grown, (hash, values[key]), None, ignored)
+                })
             }
-            return each_hash(self, Self::prefetch, hashes, 0, |maplet, key, hash| {
-                maplet.insert_grown(hash, values[key])
-            });
         }
-        each_place(self, Self::table, hashes, |maplet, key, places, i| {
-            let slot = maplet.slot(places.fingerprints()[i], values[key]);
-            if !maplet.put(places.bits(i), slot) {
-                maplet.make_room(&places.get(i), slot)?;
-            }
-            Ok(())
-        })
     }
 }

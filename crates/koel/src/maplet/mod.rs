@@ -2,14 +2,17 @@
 //!
 //! A filter whose slots have a value above the fingerprint, over the same geometry, layouts and search (docs/decisions/0007-maplet.md). To everything below, a slot is a
 //! number that moves as a whole, so values need no code of their own there. This file has the type and its questions; `edit.rs` changes it, `many.rs` is for many keys at once,
-//! `file.rs` turns it into bytes and back, `builder.rs` sizes it, `grown.rs` has what is different in one that grows, `counting/` is the filter whose values are counts.
+//! `file.rs` turns it into bytes and back, `builder.rs` sizes it. `pairs.rs` has what is counted beside the slots, `built.rs` the rules of a maplet in the table that it was built with,
+//! `grown.rs` of one in a table that grows. `counting/` is the filter whose values are counts.
 
 mod builder;
+mod built;
 mod counting;
 mod edit;
 mod file;
 mod grown;
 mod many;
+mod pairs;
 mod values;
 
 use core::fmt;
@@ -17,17 +20,17 @@ use core::fmt;
 use crate::Key;
 use crate::body::Body;
 use crate::filter::Profile;
-use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::{Layout, SLOTS};
-use crate::placement::Search;
-use crate::sizing::{self, Shape};
+use crate::sizing::Shape;
 use crate::store::{Borrowed, Owned, Store};
 
 pub use builder::MapletBuilder;
 pub use counting::{CountingBuilder, CountingFilter, CountingView};
 pub use values::Values;
+
+use self::pairs::Pairs;
 
 /// Keys with small values, in a fingerprint and the value's own bits each: it may answer with a value too many, never with one too few.
 ///
@@ -71,14 +74,9 @@ pub use values::Values;
 /// Every operation reads two buckets. An insert into a maplet nearly full looks at some hundred more, at most 4096.
 pub struct Maplet<S: Store = Owned> {
     body: Body<S::Buckets>,
-    profile: Profile,
-    /// Pairs inserted and not removed.
-    len: u64,
-    /// Slots in use.
-    entries: u64,
+    pairs: Pairs,
     /// What the bytes said of their body, in a view.
     body_checksum: Option<u64>,
-    search: Search,
 }
 
 /// A maplet read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
@@ -107,9 +105,8 @@ impl Maplet {
 
     /// An empty maplet; `None` where its bytes could not be addressed.
     fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let body = Body::empty(shape)?;
-        let search = Search::default();
-        Some(Self { body, profile, len: 0, entries: 0, body_checksum: None, search })
+        let (body, pairs) = (Body::empty(shape)?, Pairs::none(profile));
+        Some(Self { body, pairs, body_checksum: None })
     }
 }
 
@@ -133,14 +130,14 @@ impl<S: Store> Maplet<S> {
     /// The values of a key that has some.
     #[inline(never)]
     fn values(&self, hash: u64) -> Values {
-        let slots = match &self.body.grown {
-            None => {
-                let place = self.body.table.geometry().locate(hash);
-                self.body.table.candidates(place.buckets(), [place.fingerprint; 2])
+        let slots = match &self.body {
+            Body::Built(table) => {
+                let place = table.geometry().locate(hash);
+                table.candidates(place.buckets(), [place.fingerprint; 2])
             }
-            Some(grown) => grown.candidates(hash),
+            Body::Grown(grown) => grown.candidates(hash),
         };
-        Values::new(slots, self.body.table.layout())
+        Values::new(slots, self.layout())
     }
 
     /// Whether `key` has a value: never wrong if it has, wrong with probability [`false_candidates`](Self::false_candidates) if it has not. O(1).
@@ -159,34 +156,25 @@ impl<S: Store> Maplet<S> {
 
     /// All entries, by bucket. O(buckets).
     pub fn entries(&self) -> impl Iterator<Item = MapletEntry> {
-        let layout = self.layout();
-        (0..self.body.buckets()).map(|number| (number, self.body.read(number))).flat_map(
-            move |(number, bucket)| {
-                bucket.0.into_iter().filter(|&slot| slot != 0).map(move |slot| MapletEntry {
-                    bucket: number,
-                    fingerprint: layout.fingerprint_of(slot),
-                    value: layout.value_of(slot),
-                })
-            },
-        )
+        entries(&self.body)
     }
 
     /// Pairs inserted and not removed.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.len
+        self.pairs.len
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.pairs.len == 0
     }
 
     /// How many entries the maplet was built for: so many of distinct keys always fit.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.profile.capacity
+        self.pairs.profile.capacity
     }
 
     /// Slots of all buckets.
@@ -198,25 +186,19 @@ impl<S: Store> Maplet<S> {
     /// The share of slots in use, 0 to 1.
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        self.entries as f64 / self.slots() as f64
+        self.pairs.load_factor(&self.body)
     }
 
     /// How many wrong values [`get`](Self::get) gives for an absent key on average, as the maplet is now; for a present key, as many besides its own.
     #[must_use]
     pub fn false_candidates(&self) -> f64 {
-        self.body.grown.as_ref().map_or_else(
-            || {
-                let buckets = self.body.table.geometry().buckets();
-                self.len as f64 / sizing::possible_entries(self.layout().fraction_bits(), buckets)
-            },
-            Grown::matches_of_an_absent_key,
-        )
+        self.pairs.false_candidates(&self.body)
     }
 
     /// The rate the maplet was built for.
     #[must_use]
     pub fn requested_false_positive_rate(&self) -> f64 {
-        self.profile.rate
+        self.pairs.profile.rate
     }
 
     /// The widths of fingerprint and value.
@@ -228,7 +210,7 @@ impl<S: Store> Maplet<S> {
     /// How keys are hashed.
     #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
-        &self.profile.hasher
+        &self.pairs.profile.hasher
     }
 
     /// Bytes of the maplet, in memory and as a file.
@@ -242,7 +224,7 @@ impl<S: Store> Maplet<S> {
     /// [`len`](Self::len) pairs that are in now.
     #[must_use]
     pub fn bits_per_entry(&self) -> f64 {
-        let entries = if self.body.grown.is_some() { self.len } else { self.capacity() };
+        let entries = if self.body.grown().is_some() { self.pairs.len } else { self.capacity() };
         image::bits_per_key(self.size_in_bytes(), entries as f64)
     }
 }
@@ -253,7 +235,7 @@ impl<S: Store> fmt::Debug for Maplet<S> {
         write!(
             f,
             "Maplet({} entries, capacity {}, {}, load {:.3}, {} bytes)",
-            self.len,
+            self.pairs.len,
             self.capacity(),
             self.layout(),
             self.load_factor(),
@@ -265,13 +247,25 @@ impl<S: Store> fmt::Debug for Maplet<S> {
 /// A copy of the bytes, at the speed of the memory.
 impl Clone for Maplet {
     fn clone(&self) -> Self {
-        Self { body: self.body.clone(), search: Search::default(), ..*self }
+        Self { body: self.body.clone(), pairs: self.pairs.clone(), body_checksum: None }
     }
 }
 
 /// Equal bytes: built alike, and changed alike since.
 impl PartialEq for Maplet {
     fn eq(&self, other: &Self) -> bool {
-        self.profile == other.profile && self.body == other.body && self.len == other.len
+        self.body == other.body && self.pairs == other.pairs
     }
+}
+
+/// All entries, by bucket. O(buckets).
+fn entries<B: AsRef<[u8]>>(body: &Body<B>) -> impl Iterator<Item = MapletEntry> {
+    let layout = body.layout();
+    (0..body.buckets()).flat_map(move |bucket| {
+        body.read(bucket).0.into_iter().filter(|&slot| slot != 0).map(move |slot| MapletEntry {
+            bucket,
+            fingerprint: layout.fingerprint_of(slot),
+            value: layout.value_of(slot),
+        })
+    })
 }

@@ -17,6 +17,23 @@ pub(crate) trait Buckets {
     fn prefetch_group(&self, places: &Places, first: usize);
 }
 
+impl<B: Buckets> Buckets for &B {
+    #[inline(always)]
+    fn locate_many(
+        &self,
+        set: InstructionSet,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        (*self).locate_many(set, hash, places);
+    }
+
+    #[inline(always)]
+    fn prefetch_group(&self, places: &Places, first: usize) {
+        (*self).prefetch_group(places, first);
+    }
+}
+
 impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
     #[inline]
     fn locate_many(

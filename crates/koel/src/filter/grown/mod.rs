@@ -1,6 +1,6 @@
 //! A filter that has grown: the multiset over entries of which more or fewer bits are known.
 //!
-//! The rules are those of `edit.rs`, said for entries that match a key by what they know of it:
+//! The rules are those of `built.rs`, said for entries that match a key by what they know of it:
 //!
 //! * A key is in the set if any entry matches it; its count is the number of those, and what their counters say.
 //! * The first copy of a key gets a slot, the second one too where there is an empty slot. From then on the counter of the *longest* match goes up.
@@ -11,19 +11,17 @@
 
 pub(super) mod merge;
 
-use crate::CuckooFilter;
 use crate::buffer::Buffer;
-use crate::counters::ReadCounters;
+use crate::counters::{Counters, ReadCounters};
 use crate::error::Full;
-use crate::filter::edit::COPIES_IN_BUCKETS;
+use crate::filter::tally::{COPIES_IN_BUCKETS, Tally};
 use crate::geometry::BLOCK;
 use crate::growth::{Grown, leave_to_both};
-use crate::store::Store;
 use crate::table::{EntryTest, Exceptions, Match, Prefix, Put, Site, Stretch, Table};
 
-impl<S: Store> CuckooFilter<S> {
-    /// How often a key was inserted, in a filter that has grown.
-    pub(super) fn count_grown(&self, grown: &Grown<S::Buckets>, site: &Site) -> u64 {
+impl<C: ReadCounters> Tally<C> {
+    /// How often the key of `site` was inserted.
+    pub(super) fn count_grown<B: AsRef<[u8]>>(&self, grown: &Grown<B>, site: &Site) -> u64 {
         let mut seen = 0_u64;
         let mut count = 0_u64;
         for entry in grown.table().matches(site) {
@@ -48,51 +46,76 @@ fn longest(grown: &Grown<Buffer>, site: &Site) -> Option<(Match, u64)> {
     longest.map(|entry| (entry, matches))
 }
 
-impl CuckooFilter {
-    /// Adds a copy of a key to a filter that has grown.
-    pub(super) fn insert_grown(&mut self, hash: u64) -> Result<(), Full> {
+impl Tally<Counters> {
+    /// Adds a copy of a key.
+    pub(super) fn insert_grown(
+        &mut self,
+        grown: &mut Grown<Buffer>,
+        hash: u64,
+    ) -> Result<(), Full> {
         let len = self.len.checked_add(1).ok_or(Full::Overflow)?;
         loop {
-            let Some(grown) = &mut self.body.grown else { return Ok(()) };
             let site = grown.addresses().locate(hash);
             match grown.put(&site, 0, 0) {
-                Put::Repeated(copies) => self.add_copy_grown(&site, copies)?,
-                Put::Full if !self.make_room_grown(&site) => match self.split_for_room() {
-                    Ok(()) => continue,
-                    Err(_) if self.is_sparse() && self.share_room(&site) => self.count_new_entry(),
-                    Err(full) => return Err(full),
-                },
-                Put::Done | Put::Full => self.count_new_entry(),
+                Put::Repeated(copies) => self.add_copy_grown(grown, &site, copies)?,
+                Put::Full if !self.make_room_grown(grown, &site) => {
+                    match self.split_for_room(grown) {
+                        Ok(()) => continue,
+                        Err(_)
+                            if grown.is_sparse(self.entries) && self.share_room(grown, &site) =>
+                        {
+                            self.count_new_entry(grown);
+                        }
+                        Err(full) => return Err(full),
+                    }
+                }
+                Put::Done | Put::Full => self.count_new_entry(grown),
             }
             self.len = len;
             return Ok(());
         }
     }
 
+    /// Adds a key unless an entry matches it; true if it was added.
+    pub(super) fn insert_unique_grown(
+        &mut self,
+        grown: &mut Grown<Buffer>,
+        hash: u64,
+    ) -> Result<bool, Full> {
+        let new = !grown.contains(hash);
+        if new {
+            self.insert_grown(grown, hash)?;
+        }
+        Ok(new)
+    }
+
     /// Counts an entry like no other, and keeps the load.
-    fn count_new_entry(&mut self) {
+    fn count_new_entry(&mut self, grown: &mut Grown<Buffer>) {
         self.entries += 1;
         self.distinct += 1;
-        self.keep_load(0);
+        self.keep_load(grown, 0);
     }
 
     /// Adds a copy beside `copies` that match: in a slot if it is the second one and there is an empty one, otherwise counted.
-    fn add_copy_grown(&mut self, site: &Site, copies: u64) -> Result<(), Full> {
-        let Some(grown) = &mut self.body.grown else { return Ok(()) };
+    fn add_copy_grown(
+        &mut self,
+        grown: &mut Grown<Buffer>,
+        site: &Site,
+        copies: u64,
+    ) -> Result<(), Full> {
         let Some((longest, _)) = longest(grown, site) else { return Ok(()) };
         let identity = grown.addresses().identity(&longest.prefix);
         let may_have_slot = copies < COPIES_IN_BUCKETS && self.counters.get(identity) == 0;
         if may_have_slot && grown.put(site, 0, 1) == Put::Done {
             self.entries += 1;
-            self.keep_load(0);
+            self.keep_load(grown, 0);
             return Ok(());
         }
-        self.counters.add(identity, 1, self.profile.counter_limit).map(|_| ())
+        self.count_copies(identity, 1)
     }
 
     /// Takes out one copy of a key.
-    pub(super) fn remove_grown(&mut self, hash: u64) -> bool {
-        let Some(grown) = &mut self.body.grown else { return false };
+    pub(super) fn remove_grown(&mut self, grown: &mut Grown<Buffer>, hash: u64) -> bool {
         let site = grown.addresses().locate(hash);
         let Some((longest, matches)) = longest(grown, &site) else { return false };
         self.len = self.len.saturating_sub(1);
@@ -106,8 +129,7 @@ impl CuckooFilter {
 
     /// Finds a slot for the prefix of `site`, whose buckets are full: that of an entry that can move, or of one that has an equal beside it and is counted
     /// from now on. False, and nothing changed, if there is none.
-    fn make_room_grown(&mut self, site: &Site) -> bool {
-        let Some(grown) = &mut self.body.grown else { return false };
+    fn make_room_grown(&mut self, grown: &mut Grown<Buffer>, site: &Site) -> bool {
         let counters = &self.counters;
         let has_counter = |table: &Table<Buffer, Stretch>, bucket: u64, slot: u64| {
             let prefix = table.geometry().prefix(bucket, table.layout().fingerprint_of(slot));
@@ -121,7 +143,7 @@ impl CuckooFilter {
         }
         let Some(dropped) = room else {
             // Growth may be long in coming to a bucket that is the only one.
-            return site.spots[0] == site.spots[1] && self.share_room(site);
+            return site.spots[0] == site.spots[1] && self.share_room(grown, site);
         };
         if let Some(prefix) = dropped {
             let identity = grown.addresses().identity(&prefix);
@@ -132,8 +154,7 @@ impl CuckooFilter {
     }
 
     /// Makes two entries of one core, in a bucket of `site`, into what they have in common, and a count. False, and nothing changed, if there are no two.
-    fn share_room(&mut self, site: &Site) -> bool {
-        let Some(grown) = &mut self.body.grown else { return false };
+    fn share_room(&mut self, grown: &mut Grown<Buffer>, site: &Site) -> bool {
         if self.counters.len() >= self.profile.counter_limit {
             return false;
         }
@@ -158,35 +179,27 @@ impl CuckooFilter {
         self.distinct = self.distinct.saturating_sub(u64::from(last)).min(self.entries);
     }
 
-    /// Splits chunks until the load is what it should be.
-    pub(super) fn keep_load(&mut self, more: u64) {
-        while self.body.grown.as_ref().is_some_and(|grown| grown.is_due(self.entries + more))
-            && self.split_chunk()
-        {}
+    /// Splits chunks until the load is what it should be with so many `more` entries.
+    pub(super) fn keep_load(&mut self, grown: &mut Grown<Buffer>, more: u64) {
+        while grown.is_due(self.entries + more) && self.split_chunk(grown) {}
     }
 
     /// Makes room for those of so many keys to come that are no more than a quarter of the entries, and says how many: a search for room in a table that is less full is shorter.
-    pub(super) fn make_way(&mut self, keys: usize) -> usize {
+    pub(super) fn make_way(&mut self, grown: &mut Grown<Buffer>, keys: usize) -> usize {
         let quarter = usize::try_from(self.entries / 4).unwrap_or(usize::MAX);
         let coming = keys.min(quarter.max(BLOCK));
-        self.keep_load(coming as u64);
+        self.keep_load(grown, coming as u64);
         coming
     }
 
     /// Splits the next chunk because a search found no room.
-    fn split_for_room(&mut self) -> Result<(), Full> {
-        let hopeful = self.body.grown.as_ref().is_some_and(|grown| grown.is_hopeful(self.entries));
-        if hopeful && self.split_chunk() { Ok(()) } else { Err(self.out_of_slots()) }
-    }
-
-    /// Whether the table is so empty that a search without success says more about the keys than about the room.
-    fn is_sparse(&self) -> bool {
-        self.body.grown.as_ref().is_some_and(|grown| grown.is_sparse(self.entries))
+    fn split_for_room(&mut self, grown: &mut Grown<Buffer>) -> Result<(), Full> {
+        let done = grown.is_hopeful(self.entries) && self.split_chunk(grown);
+        if done { Ok(()) } else { Err(self.out_of_slots()) }
     }
 
     /// Splits the next chunk of buckets; false where the table is as large as can be.
-    pub(super) fn split_chunk(&mut self) -> bool {
-        let Some(grown) = &mut self.body.grown else { return false };
+    pub(super) fn split_chunk(&mut self, grown: &mut Grown<Buffer>) -> bool {
         let counters = &mut self.counters;
         let mut twins = 0;
         let done = grown.split(|addresses, prefix| {

@@ -1,9 +1,10 @@
 //! How a counting filter is asked for: capacity, error rate and the width of its counts.
 
 use super::CountingFilter;
+use super::tally::Tally;
 use crate::MapletBuilder;
-use crate::counters::Counters;
 use crate::error::BuildError;
+use crate::filter::Profile;
 use crate::maplet::Maplet;
 
 /// Bits of a count in its slot, unless others are asked for: in a stream by Zipf's law 1 key in 280 then has a counter besides.
@@ -75,8 +76,8 @@ impl CountingBuilder {
     /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, where counts are of no
     /// or of more than 40 bits, or where the system has no memory for the table.
     pub fn build(&self) -> Result<CountingFilter, BuildError> {
-        let mut maplet = self.maplet.build()?;
-        maplet.profile.counter_limit = u64::MAX;
-        Ok(CountingFilter { maplet, counters: Counters::default(), len: 0 })
+        let Maplet { body, pairs, .. } = self.maplet.build()?;
+        let profile = Profile { counter_limit: u64::MAX, ..pairs.profile };
+        Ok(CountingFilter { body, tally: Tally::none(profile), body_checksum: None })
     }
 }

@@ -5,11 +5,18 @@
 
 use alloc::vec::Vec;
 
-use super::{CountingFilter, CountingView, MapletView};
-use crate::counters::{self, Counters, ReadCounters, StoredCounters};
+use super::super::MapletEntry;
+use super::super::pairs::Pairs;
+use super::tally::Tally;
+use super::{CountingFilter, CountingView};
+use crate::body::Body;
+use crate::counters::{self, Counters, Identity, ReadCounters, StoredCounters};
 use crate::error::{ImageError, require};
+use crate::growth::Grown;
 use crate::image::{self, Header, Kind};
+use crate::layout::Layout;
 use crate::store::Store;
+use crate::table::Table;
 
 impl CountingFilter {
     /// The counting filter in `bytes`, which are copied and checked in full. O(bytes).
@@ -19,8 +26,10 @@ impl CountingFilter {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = CountingView::open(bytes)?;
         view.verify()?;
-        let counters = Counters::from_iter(view.counters.iter());
-        Ok(Self { maplet: view.maplet.to_owned_maplet(), counters, len: view.len })
+        let Tally { pairs, counters, len } = &view.tally;
+        let counters = Counters::from_iter(counters.iter());
+        let tally = Tally { pairs: pairs.clone(), counters, len: *len };
+        Ok(Self { body: view.body.to_owned_body(), tally, body_checksum: None })
     }
 }
 
@@ -34,11 +43,10 @@ impl<'a> CountingView<'a> {
         let limit = header.profile.counter_limit;
         require("counter limit", limit, limit == u64::MAX)?;
         let (table, records) = header.parts(bytes)?;
-        Ok(Self {
-            maplet: MapletView::over(&header, table)?,
-            counters: StoredCounters::new(records),
-            len: header.len,
-        })
+        let (pairs, counters) = (Pairs::of(&header)?, StoredCounters::new(records));
+        let tally = Tally { pairs, counters, len: header.len };
+        let body_checksum = Some(header.body_checksum);
+        Ok(Self { body: header.body(table), tally, body_checksum })
     }
 }
 
@@ -55,13 +63,13 @@ impl<S: Store> CountingFilter<S> {
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let header = Header {
-            len: self.len,
-            counters: self.counters.len(),
-            ..self.maplet.header(Kind::Counting, self.checksum())
+            len: self.len(),
+            counters: self.distinct_counters(),
+            ..self.tally.pairs.header(&self.body, Kind::Counting, self.checksum())
         };
         sink(&header.encode())?;
-        sink(self.maplet.body.bytes())?;
-        self.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
+        sink(self.body.bytes())?;
+        self.tally.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
     }
 
     /// Checks everything that [`CountingView::open`] took on trust: the checksum of the body, that every slot and counter could have been written by this
@@ -70,52 +78,59 @@ impl<S: Store> CountingFilter<S> {
     /// # Errors
     /// [`ImageError`] naming the first thing that is wrong.
     pub fn verify(&self) -> Result<(), ImageError> {
-        if self.maplet.body_checksum.is_some_and(|stored| stored != self.checksum()) {
+        if self.body_checksum.is_some_and(|stored| stored != self.checksum()) {
             return Err(ImageError::Checksum { part: "body" });
         }
         let mut in_slots = 0;
-        self.maplet.verify_slots(|entry| {
+        self.tally.pairs.verify_slots(&self.body, |entry| {
             in_slots += u128::from(entry.value);
-            entry.value > 0 && self.is_alone(entry.bucket, entry.fingerprint)
+            entry.value > 0 && self.body.built().is_none_or(|table| is_alone(table, &entry))
         })?;
-        let sum = in_slots + self.counters.verify(|identity| self.names_a_full_slot(identity))?;
-        let grows = self.maplet.body.grown.is_some();
-        let len = u128::from(self.len);
+        let counters = &self.tally.counters;
+        let counted = match &self.body {
+            Body::Built(table) => counters.verify(|name| names_a_full_slot(table, name))?,
+            Body::Grown(grown) => counters.verify(|name| names_a_full_entry(grown, name))?,
+        };
+        let (len, sum) = (u128::from(self.len()), in_slots + counted);
         // Growth may leave counts behind that are nobody's.
-        require("keys", self.len, len == sum || grows && len <= sum)
+        let may_be_less = self.body.grown().is_some();
+        require("keys", self.len(), len == sum || may_be_less && len < sum)
     }
 
     fn checksum(&self) -> u64 {
-        image::body_checksum(self.maplet.body.bytes(), &self.counters)
+        image::body_checksum(self.body.bytes(), &self.tally.counters)
     }
+}
 
-    /// Whether no other slot counts the same keys, in a table that has not grown.
-    fn is_alone(&self, bucket: u64, fingerprint: u64) -> bool {
-        let body = &self.maplet.body;
-        body.grown.is_some() || {
-            let place = body.table.geometry().place_of(bucket, fingerprint);
-            body.table.candidates(place.buckets(), [fingerprint; 2]).count_left() == 1
-        }
-    }
+/// Whether no other slot counts the same keys.
+fn is_alone<B: AsRef<[u8]>>(table: &Table<B>, entry: &MapletEntry) -> bool {
+    let place = table.geometry().place_of(entry.bucket, entry.fingerprint);
+    table.candidates(place.buckets(), [entry.fingerprint; 2]).count_left() == 1
+}
 
-    /// Whether this is the name of an entry whose slot says the largest count.
-    fn names_a_full_slot(&self, identity: u64) -> bool {
-        let (body, layout, most) = (&self.maplet.body, self.layout(), self.most());
-        let is_full = |slot: u64| layout.value_of(slot) == most;
-        let Some(grown) = &body.grown else {
-            let (bucket, fingerprint) =
-                (identity >> layout.fingerprint_bits(), layout.fingerprint_of(identity));
-            return bucket < body.buckets() && fingerprint != 0 && {
-                let place = body.table.geometry().place_of(bucket, fingerprint);
-                place.identity(layout.fingerprint_bits()) == identity
-                    && body.table.candidates(place.buckets(), [fingerprint; 2]).any(is_full)
-            };
-        };
-        let site = grown.addresses().named(identity).and_then(|it| grown.addresses().site(it));
-        site.is_some_and(|site| {
-            let length = site.prefix.length;
-            let mut entries = grown.table().matches(&site);
-            entries.any(|entry| entry.prefix.length == length && is_full(entry.slot))
-        })
+/// Whether this is the name of an entry whose slot says the largest count.
+fn names_a_full_slot<B: AsRef<[u8]>>(table: &Table<B>, name: Identity) -> bool {
+    let layout = table.layout();
+    let (bucket, fingerprint) = (name >> layout.fingerprint_bits(), layout.fingerprint_of(name));
+    bucket < table.geometry().buckets() && fingerprint != 0 && {
+        let place = table.geometry().place_of(bucket, fingerprint);
+        let mut slots = table.candidates(place.buckets(), [fingerprint; 2]);
+        place.identity(layout.fingerprint_bits()) == name
+            && slots.any(|slot| has_largest(layout, slot))
     }
+}
+
+/// The same in a table that grows.
+fn names_a_full_entry<B: AsRef<[u8]>>(grown: &Grown<B>, name: Identity) -> bool {
+    let (addresses, layout) = (grown.addresses(), grown.table().layout());
+    let site = addresses.named(name).and_then(|prefix| addresses.site(prefix));
+    site.is_some_and(|site| {
+        let length = site.prefix.length;
+        let mut entries = grown.table().matches(&site);
+        entries.any(|entry| entry.prefix.length == length && has_largest(layout, entry.slot))
+    })
+}
+
+fn has_largest(layout: Layout, slot: u64) -> bool {
+    layout.value_of(slot) == layout.largest_value()
 }

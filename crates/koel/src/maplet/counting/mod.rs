@@ -5,29 +5,32 @@
 //!
 //! Beside the copies of a [`CuckooFilter`](crate::CuckooFilter) it takes a sixth of the memory and half of the time where most keys repeat, and more memory where they do not
 //! (docs/decisions/0007-maplet.md has the figures). This file has the type and its questions; `edit.rs` changes it, `merge.rs` unites two, `file.rs` turns it into bytes and back, `builder.rs` sizes it.
+//! `tally.rs` has what is counted beside the slots, `built.rs` the rules of a filter in the table that it was built with, `grown.rs` of one in a table that grows.
 
 mod builder;
+mod built;
 mod edit;
 mod file;
+mod grown;
 mod merge;
+mod tally;
 
 use core::convert::Infallible;
 use core::fmt;
 use core::ops::Range;
 
-use super::{Maplet, MapletView};
 use crate::blocks::{copies_of, each_hash, hashes_of};
+use crate::body::Body;
 use crate::counters::{Identity, RECORD_BYTES, ReadCounters};
-use crate::geometry::Place;
-use crate::growth::Grown;
-use crate::image;
+use crate::image::{self, HEADER_BYTES};
 use crate::layout::Layout;
 use crate::sizing;
 use crate::store::{Borrowed, Owned, Store};
-use crate::table::{Match, Site};
 use crate::{Key, KeyHasher};
 
 pub use builder::CountingBuilder;
+
+use self::tally::Tally;
 
 /// How often keys came, exactly but for fingerprints that collide: for streams in which some keys come very often.
 ///
@@ -58,45 +61,16 @@ pub use builder::CountingBuilder;
 /// Every operation reads two buckets; a key that came more often than its slot can say has a counter besides, in O(log of the number of counters). The
 /// first insert of a key into a filter nearly full looks at some hundred more slots, at most 4096.
 pub struct CountingFilter<S: Store = Owned> {
-    /// Counts by key, up to the largest value.
-    maplet: Maplet<S>,
-    /// What keys came more often than that.
-    counters: S::Counters,
-    /// Keys inserted and not removed, each as often as it was inserted.
-    len: u64,
+    body: Body<S::Buckets>,
+    tally: Tally<S::Counters>,
+    /// What the bytes said of their body, in a view.
+    body_checksum: Option<u64>,
 }
 
 /// A counting filter read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
 ///
 /// It answers every question that [`CountingFilter`] does, and changes nothing. [`CountingView::open`] makes one.
 pub type CountingView<'a> = CountingFilter<Borrowed<'a>>;
-
-/// The entry that counts a key; in a filter that grows, the one of several that knows most of it.
-struct Held {
-    slot: u64,
-    /// What the slot says.
-    count: u64,
-    identity: Identity,
-    at: At,
-}
-
-impl Held {
-    /// How many bits of the string of its keys it knows, in a table that has grown.
-    fn length(&self) -> u32 {
-        match self.at {
-            At::Built(_) => 0,
-            At::Grown(entry) => entry.prefix.length,
-        }
-    }
-}
-
-/// Where an entry is.
-#[derive(Clone, Copy)]
-enum At {
-    /// In the pair of buckets at these bits.
-    Built([u64; 2]),
-    Grown(Match),
-}
 
 impl CountingFilter {
     /// Settings for a filter of `capacity` distinct keys, whose counts are wrong for at most `false_positive_rate` of all keys when it is full.
@@ -118,9 +92,9 @@ impl<S: Store> CountingFilter<S> {
     /// [`count`](Self::count) for a key hashed beforehand: 64 uniform bits, by [`hasher`](Self::hasher) or by a hash of your own.
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> u64 {
-        match &self.maplet.body.grown {
-            None => self.held(hash).map_or(0, |held| self.total(held.slot, held.identity)),
-            Some(grown) => self.count_grown(grown, &grown.addresses().locate(hash)),
+        match &self.body {
+            Body::Built(table) => self.tally.count_place(table, &table.geometry().locate(hash)),
+            Body::Grown(grown) => self.tally.count_grown(grown, &grown.addresses().locate(hash)),
         }
     }
 
@@ -144,177 +118,118 @@ impl<S: Store> CountingFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.maplet.contains(key)
+        self.contains_hash(self.hasher().hash(key))
     }
 
     /// [`contains`](Self::contains) for a key hashed beforehand.
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.maplet.contains_hash(hash)
+        self.body.contains(hash)
     }
 
     /// The counts of all keys, in no particular order; those of keys with one fingerprint are one count. O(buckets).
     pub fn counts(&self) -> impl Iterator<Item = u64> {
-        (0..self.maplet.body.buckets()).flat_map(move |bucket| {
-            let slots = self.maplet.body.read(bucket).0.into_iter().filter(|&slot| slot != 0);
-            slots.map(move |slot| self.total(slot, self.identity(bucket, slot)))
+        (0..self.body.buckets()).flat_map(move |bucket| {
+            let slots = self.body.read(bucket).0.into_iter().filter(|&slot| slot != 0);
+            slots.map(move |slot| {
+                self.tally.total(self.layout(), (slot, self.identity(bucket, slot)))
+            })
         })
     }
 
     /// Keys inserted and not removed, each as often as it was inserted.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.len
+        self.tally.len
     }
 
     /// Whether nothing is in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// How many different keys are in: an estimate, from the number of entries, as precise as that of [`CuckooFilter`](crate::CuckooFilter::distinct_estimate).
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
-        let entries = self.maplet.entries;
-        if self.maplet.body.grown.is_some() {
-            return entries as f64;
+        let entries = self.tally.pairs.entries;
+        match &self.body {
+            Body::Built(table) => {
+                let (bits, buckets) = (table.layout().fraction_bits(), table.geometry().buckets());
+                sizing::distinct_keys(entries, sizing::possible_entries(bits, buckets))
+            }
+            Body::Grown(_) => entries as f64,
         }
-        let possible =
-            sizing::possible_entries(self.layout().fraction_bits(), self.maplet.body.buckets());
-        sizing::distinct_keys(entries, possible)
     }
 
     /// How many distinct keys the filter was built for: so many always fit.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.maplet.capacity()
+        self.tally.pairs.profile.capacity
     }
 
     /// The share of slots in use, 0 to 1.
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        self.maplet.load_factor()
+        self.tally.pairs.load_factor(&self.body)
     }
 
     /// Probability that an absent key has a count, as the filter is now; of a present one, that its count is too high.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.maplet.false_candidates().min(1.0)
+        self.tally.pairs.false_candidates(&self.body).min(1.0)
     }
 
     /// The rate the filter was built for.
     #[must_use]
     pub fn requested_false_positive_rate(&self) -> f64 {
-        self.maplet.requested_false_positive_rate()
+        self.tally.pairs.profile.rate
     }
 
     /// How many keys came more often than a slot can say.
     #[must_use]
     pub fn distinct_counters(&self) -> u64 {
-        self.counters.len()
+        self.tally.counters.len()
     }
 
     /// The widths of fingerprint and count.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        self.maplet.layout()
+        self.body.layout()
     }
 
     /// How keys are hashed.
     #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
-        self.maplet.hasher()
+        &self.tally.pairs.profile.hasher
     }
 
     /// Bytes of the filter as a file: header, buckets and counters. In memory a counter takes about 25 bytes instead of 16.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
-        let counters = usize::try_from(self.counters.len()).unwrap_or(usize::MAX);
-        let records = counters.saturating_mul(RECORD_BYTES);
-        self.maplet.size_in_bytes().saturating_add(records)
+        let counters = usize::try_from(self.tally.counters.len()).unwrap_or(usize::MAX);
+        HEADER_BYTES + self.body.bytes().len() + counters.saturating_mul(RECORD_BYTES)
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the [`capacity`](Self::capacity); in a filter that [grows](CountingBuilder::grow_from), for each
     /// of the different keys that are in now.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        let grows = self.maplet.body.grown.is_some();
+        let grows = self.body.grown().is_some();
         let keys = if grows { self.distinct_estimate() } else { self.capacity() as f64 };
         image::bits_per_key(self.size_in_bytes(), keys)
     }
 
-    /// The largest count that a slot can say.
-    fn most(&self) -> u64 {
-        self.layout().largest_value()
-    }
-
-    /// The entry that counts the key with this hash.
-    #[inline]
-    fn held(&self, hash: u64) -> Option<Held> {
-        match &self.maplet.body.grown {
-            None => self.held_at(&self.maplet.body.table.geometry().locate(hash)),
-            Some(grown) => self.held_at_site(&grown.addresses().locate(hash)),
-        }
-    }
-
-    /// The entry at `place`, in a table as it was built.
-    #[inline]
-    fn held_at(&self, place: &Place) -> Option<Held> {
-        let (table, layout) = (&self.maplet.body.table, self.layout());
-        let slot = table.candidates(place.buckets(), [place.fingerprint; 2]).next()?;
-        let (identity, at) =
-            (place.identity(layout.fingerprint_bits()), At::Built(table.bits(place)));
-        Some(Held { slot, count: layout.value_of(slot), identity, at })
-    }
-
-    /// The entry that knows most of the keys of `site`, in a table that has grown.
-    fn held_at_site(&self, site: &Site) -> Option<Held> {
-        let grown = self.maplet.body.grown.as_ref()?;
-        let entry = grown.table().matches(site).max_by_key(|entry| entry.prefix.length)?;
-        let identity = grown.addresses().identity(&entry.prefix);
-        let count = self.layout().value_of(entry.slot);
-        Some(Held { slot: entry.slot, count, identity, at: At::Grown(entry) })
-    }
-
-    /// What an entry counts: its slot, and its counter.
-    #[inline]
-    fn total(&self, slot: u64, identity: Identity) -> u64 {
-        let count = self.layout().value_of(slot);
-        count.saturating_add(self.counted(count, identity))
-    }
-
-    /// What the counter of an entry says whose slot says `count`.
-    #[inline]
-    fn counted(&self, count: u64, identity: Identity) -> u64 {
-        if count == self.most() { self.counters.get(identity) } else { 0 }
-    }
-
-    /// The sum over all entries that match a key: those of one length have one name, and share a counter.
-    fn count_grown(&self, grown: &Grown<S::Buckets>, site: &Site) -> u64 {
-        let (mut seen, mut sum) = (0_u64, 0_u64);
-        for entry in grown.table().matches(site) {
-            let count = self.layout().value_of(entry.slot);
-            let counted = self.counted(count, grown.addresses().identity(&entry.prefix));
-            let bit = if counted > 0 { 1 << entry.prefix.length } else { 0 };
-            sum = sum.saturating_add(count);
-            sum = sum.saturating_add(if seen & bit == 0 { counted } else { 0 });
-            seen |= bit;
-        }
-        sum
-    }
-
     /// The name of the entry in a slot of a bucket.
     fn identity(&self, bucket: u64, slot: u64) -> Identity {
-        let (body, layout) = (&self.maplet.body, self.layout());
-        let fingerprint = layout.fingerprint_of(slot);
-        match &body.grown {
-            None => {
-                let place = body.table.geometry().place_of(bucket, fingerprint);
-                place.identity(layout.fingerprint_bits())
+        let fingerprint = self.layout().fingerprint_of(slot);
+        match &self.body {
+            Body::Built(table) => {
+                let place = table.geometry().place_of(bucket, fingerprint);
+                place.identity(self.layout().fingerprint_bits())
             }
-            Some(grown) => {
+            Body::Grown(grown) => {
                 grown.addresses().identity(&grown.addresses().prefix(bucket, fingerprint))
             }
         }
@@ -326,7 +241,7 @@ impl<S: Store> CountingFilter<S> {
             counts[key] = filter.count_hash(hash);
             Ok::<(), Infallible>(())
         };
-        let prefetch = |filter: &&Self, hash| filter.maplet.body.prefetch(hash);
+        let prefetch = |filter: &&Self, hash| filter.body.prefetch(hash);
         let Ok(()) = each_hash(&mut &*self, prefetch, hashes, 0, count);
     }
 }
@@ -337,7 +252,7 @@ impl<S: Store> fmt::Debug for CountingFilter<S> {
         write!(
             f,
             "CountingFilter({} keys, about {:.0} different, capacity {}, {}, load {:.3}, {} bytes)",
-            self.len,
+            self.len(),
             self.distinct_estimate(),
             self.capacity(),
             self.layout(),
@@ -349,16 +264,13 @@ impl<S: Store> fmt::Debug for CountingFilter<S> {
 
 impl Clone for CountingFilter {
     fn clone(&self) -> Self {
-        Self { maplet: self.maplet.clone(), counters: self.counters.clone(), len: self.len }
+        Self { body: self.body.clone(), tally: self.tally.clone(), body_checksum: None }
     }
 }
 
 /// Equal bytes: built alike, and changed alike since.
 impl PartialEq for CountingFilter {
     fn eq(&self, other: &Self) -> bool {
-        self.maplet.profile == other.maplet.profile
-            && self.maplet.body == other.maplet.body
-            && self.counters == other.counters
-            && self.len == other.len
+        self.body == other.body && self.tally == other.tally
     }
 }
