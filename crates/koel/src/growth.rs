@@ -21,7 +21,7 @@ use crate::layout::{Bucket, Codec, Layout, SLOTS};
 use crate::placement::{End, Plan, Search};
 use crate::sizing;
 use crate::table::{
-    Addressing, Exceptions, Match, Prefix, Put, Site, Spot, Stretch, Table, table_bytes,
+    Addressing, EntryTest, Match, Prefix, Put, Site, Spot, Stretch, Table, table_bytes,
 };
 
 /// Bits that fingerprints get, besides the mark, when a table built without marks first grows.
@@ -129,6 +129,16 @@ impl<B: AsRef<[u8]>> Grown<B> {
         all.sort_by_key(|prefix| prefix.length);
         all.dedup_by_key(|prefix| prefix.length);
         all.into_iter().map(|prefix| (prefix, self.least_count(prefix, count))).collect()
+    }
+
+    /// Hands every entry to `visit` that continues `prefix` and may forget what it knows beyond it.
+    pub(crate) fn each_longer(&self, prefix: Prefix, visit: &mut impl FnMut(Match)) {
+        self.table.each_relative(prefix, &mut |entry| {
+            let tells = self.addresses().level_of(entry.bucket) <= prefix.length;
+            if entry.prefix.length > prefix.length && tells {
+                visit(entry);
+            }
+        });
     }
 
     /// What the mass of the entries is, read from the table. O(buckets).
@@ -279,41 +289,32 @@ impl Grown<Buffer> {
         close.max_by_key(|&(_, _, length)| length)
     }
 
-    /// Adds the prefix of `site`, whose buckets are full, by moving others; an entry that is spare may be dropped instead, and is then handed back. `None`, and nothing
-    /// changed, where there is no way.
+    /// Adds the prefix of `site`, whose buckets are full, by moving others, of which those that are `pinned` forget nothing. False, and nothing changed, where there is no way.
     pub(crate) fn make_room(
         &mut self,
         search: &mut Search,
         site: &Site,
         value: u64,
-        exceptions: Exceptions<'_>,
-    ) -> Option<Option<Prefix>> {
+        pinned: Option<&EntryTest<'_>>,
+    ) -> bool {
         let roots = site.spots.map(|spot| spot.bucket);
-        let plan = self.table.way_to_room(search, roots, exceptions)?;
-        let dropped = self.carry_out(&plan, site, value);
+        let Some(plan) = self.table.way_to_room(search, roots, pinned) else { return false };
+        if let End::Empty(bucket) = plan.end {
+            self.carry_out(&plan, bucket, site, value);
+        }
         search.recycle(plan);
-        Some(dropped)
+        true
     }
 
-    /// Makes the moves of `plan`, the last one first, so that no entry is ever in no place, and adds the prefix of `site` where the first one was.
-    fn carry_out(&mut self, plan: &Plan, site: &Site, value: u64) -> Option<Prefix> {
-        let mut leaving = plan.moves.iter().rev().copied();
-        let mut dropped = None;
-        let mut free = match plan.end {
-            End::Empty(bucket) => (bucket, 0),
-            End::Spare => {
-                let spare = leaving.next()?;
-                dropped = Some(self.weigh_out(spare));
-                spare
-            }
-        };
-        for from in leaving {
+    /// Makes the moves of `plan`, the last one first and into bucket `room`, so that no entry is ever in no place, and adds the prefix of `site` where the first one was.
+    fn carry_out(&mut self, plan: &Plan, room: u64, site: &Site, value: u64) {
+        let mut free = (room, 0);
+        for &from in plan.moves.iter().rev() {
             let prefix = self.weigh_out(from);
             self.occupy(free, &prefix, self.table.layout().value_of(from.1));
             free = from;
         }
         self.occupy(free, &site.prefix, value);
-        dropped
     }
 
     /// What a slot of a bucket stands for, which is about to leave it.

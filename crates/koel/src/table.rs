@@ -42,7 +42,7 @@ pub(crate) use candidates::Candidates;
 pub(crate) use edit::{Put, Taken};
 pub(crate) use grown::Match;
 pub(crate) use pair::{Pair, either};
-pub(crate) use room::{EntryTest, Exceptions};
+pub(crate) use room::EntryTest;
 pub(crate) use stretch::{Prefix, Site, Spot, Stretch};
 
 /// Zeros behind the last bucket, so that it can be read like any other.

@@ -73,7 +73,6 @@ impl Tally<Counters> {
         if put == Put::Done {
             self.len += 1;
             self.entries += 1;
-            self.distinct += 1;
         }
         put
     }
@@ -138,18 +137,15 @@ impl Tally<Counters> {
         }
         self.len -= 1;
         self.entries -= 1;
-        self.distinct -= u64::from(taken == Taken::Last);
+        self.spares -= u64::from(taken != Taken::Last);
         true
     }
 
     /// Finds a slot for a new entry whose buckets are full. It may be the slot of a spare copy: at once where spare copies are common, for
     /// then empty slots are hard to reach.
     fn make_room_for_new(&mut self, table: &mut Table<Buffer>, place: &Place) -> Result<(), Full> {
-        if !self.make_room(table, place, self.spares_to_take()) {
-            return Err(self.out_of_slots());
-        }
-        self.distinct += 1;
-        Ok(())
+        let done = self.make_room(table, place, self.spares_to_take());
+        if done { Ok(()) } else { Err(self.out_of_slots()) }
     }
 
     /// Adds `left` copies to the `copies` that are there. With one copy a failure changes nothing.
@@ -184,14 +180,17 @@ impl Tally<Counters> {
         if self.is_crowded() || self.counters.get(identity(table, place)) > 0 {
             return false;
         }
-        match table.put(table.bits(place), place.fingerprint, 1) {
+        let most = COPIES_IN_BUCKETS - 1;
+        let done = match table.put(table.bits(place), place.fingerprint, most) {
             Put::Repeated(_) => false,
             Put::Done => {
                 self.entries += 1;
                 true
             }
             Put::Full => !self.spares_are_common() && self.make_room(table, place, Spares::Keep),
-        }
+        };
+        self.spares += u64::from(done);
+        done
     }
 
     /// Whether the slots up to the capacity are taken. From there on they are for distinct keys only.
@@ -201,7 +200,7 @@ impl Tally<Counters> {
 
     /// Whether copies came from repeated keys, rather than from keys that happen to share an entry: those are 1 in 60 at a rate of 3 %.
     fn spares_are_common(&self) -> bool {
-        (self.entries - self.distinct).saturating_mul(16) > self.entries
+        self.spares.saturating_mul(16) > self.entries
     }
 
     /// Finds a slot for the entry of `place`, whose buckets are full; false, and nothing changed, if there is none.
@@ -225,6 +224,7 @@ impl Tally<Counters> {
                 if self.count_copies(identity(table, &place), 1).is_err() {
                     return false;
                 }
+                self.spares -= 1;
             }
         }
         table.shift(&plan.moves, slot);

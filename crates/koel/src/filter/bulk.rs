@@ -168,7 +168,7 @@ fn segment_of(shape: Shape, profile: Profile) -> CuckooFilter {
 struct Filled {
     len: u64,
     entries: u64,
-    distinct: u64,
+    spares: u64,
     counters: Vec<(u64, u64)>,
 }
 
@@ -179,7 +179,7 @@ impl Filled {
         Self {
             len: segment.tally.len,
             entries: segment.tally.entries,
-            distinct: segment.tally.distinct,
+            spares: segment.tally.spares,
             counters: segment.tally.counters.iter().map(|(id, count)| (base + id, count)).collect(),
         }
     }
@@ -191,7 +191,7 @@ impl Tally<Counters> {
         for segment in &filled {
             self.len = self.len.checked_add(segment.len).ok_or(Full::Overflow)?;
             self.entries += segment.entries;
-            self.distinct += segment.distinct;
+            self.spares += segment.spares;
         }
         self.counters = Counters::from_iter(filled.into_iter().flat_map(|filled| filled.counters));
         let limit = self.profile.counter_limit;

@@ -46,7 +46,7 @@ impl<'a> FilterView<'a> {
             profile: header.profile,
             len: header.len,
             entries: header.entries,
-            distinct: header.distinct,
+            spares: header.entries - header.distinct,
             search: Search::default(),
         };
         let body_checksum = Some(header.body_checksum);
@@ -73,7 +73,7 @@ impl<S: Store> CuckooFilter<S> {
             profile: self.tally.profile,
             len: self.tally.len,
             entries: self.tally.entries,
-            distinct: self.tally.distinct,
+            distinct: self.tally.distinct(),
             counters: self.tally.counters.len(),
             body_checksum: self.checksum(),
         };
@@ -103,15 +103,14 @@ impl<S: Store> CuckooFilter<S> {
         }
         self.verify_buckets()?;
         let (len, entries) = (u128::from(self.tally.len), u128::from(self.tally.entries));
+        let told = self.tally.distinct();
         let keys_fit = match &self.body {
             Body::Built(table) => {
                 let distinct = table.distinct_entries().count() as u64;
-                require("distinct entries", self.tally.distinct, self.tally.distinct == distinct)?;
+                require("distinct entries", told, told == distinct)?;
                 len == entries + self.tally.counters.verify(|name| names_an_entry(table, name))?
             }
             Body::Grown(grown) => {
-                let distinct = self.tally.distinct;
-                require("distinct entries", distinct, distinct <= self.tally.entries)?;
                 require("mass", 0, self.body.weighs_what_it_says())?;
                 len <= entries
                     + self.tally.counters.verify(|name| names_a_grown_entry(grown, name))?

@@ -165,13 +165,14 @@ impl CuckooFilter {
         &mut self,
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
     ) -> Result<(), Full> {
-        let mut done = 0;
+        let before = self.len();
         if let Body::Built(table) = &mut self.body {
-            match self.tally.insert_each(table, (hashes.0, &hashes.1), &mut done) {
+            match self.tally.insert_each(table, (hashes.0, &hashes.1)) {
                 Err(full) if self.tally.grows_instead(full) => {}
                 result => return result,
             }
         }
+        let done = usize::try_from(self.len() - before).expect("one for each key");
         let len = hashes.0;
         let mut ahead = if len < MANY { len } else { done };
         let (grown, tally) = self.start_to_grow()?;
@@ -232,20 +233,17 @@ impl CuckooFilter {
 
 /// In the table that the filter was built with.
 impl Tally<Counters> {
-    /// Adds the keys in order; `done` of them are in, after an error too.
+    /// Adds the keys in order.
     fn insert_each(
         &mut self,
         table: &mut Table<Buffer>,
         hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        done: &mut usize,
     ) -> Result<(), Full> {
         each_place(table, hashes, |table, _, places, i| {
             match self.put_new(table, places.bits(i), places.fingerprints()[i]) {
-                Put::Done => {}
-                refused => self.add_refused(table, &places.get(i), refused)?,
+                Put::Done => Ok(()),
+                refused => self.add_refused(table, &places.get(i), refused),
             }
-            *done += 1;
-            Ok(())
         })
     }
 

@@ -117,12 +117,12 @@ impl CuckooFilter {
         counters: counters::Counters,
         profile: Profile,
     ) -> Self {
-        let entries = table.iter().map(|bucket| bucket.entries().count() as u64).sum();
+        let entries: u64 = table.iter().map(|bucket| bucket.entries().count() as u64).sum();
         let counted = counters.iter().map(|(_, count)| count);
         let tally = Tally {
             len: counted.fold(entries, u64::saturating_add),
             entries,
-            distinct: table.distinct_entries().count() as u64,
+            spares: entries - table.distinct_entries().count() as u64,
             counters,
             ..Tally::none(profile)
         };
@@ -226,7 +226,7 @@ impl<S: Store> CuckooFilter<S> {
     /// of their own are there several times; but never above [`len`](Self::len).
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
-        let estimate = sizing::distinct_keys(self.tally.distinct, self.possible_entries());
+        let estimate = sizing::distinct_keys(self.tally.distinct(), self.possible_entries());
         if self.has_grown() { estimate.min(self.tally.len as f64) } else { estimate }
     }
 
@@ -234,7 +234,7 @@ impl<S: Store> CuckooFilter<S> {
     /// have. Copies do not raise it.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        (self.tally.distinct as f64 / self.possible_entries()).min(1.0)
+        (self.tally.distinct() as f64 / self.possible_entries()).min(1.0)
     }
 
     /// The number of entries that keys can have, each as likely as any other; in a filter that has grown, the number that would give the same error rate.

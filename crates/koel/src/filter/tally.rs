@@ -20,8 +20,8 @@ pub(super) struct Tally<C> {
     pub(super) len: u64,
     /// Slots in use.
     pub(super) entries: u64,
-    /// Entries without their second copies.
-    pub(super) distinct: u64,
+    /// Second copies of entries among them.
+    pub(super) spares: u64,
     pub(super) search: Search,
 }
 
@@ -29,7 +29,7 @@ impl<C: Default> Tally<C> {
     /// That of an empty filter.
     pub(super) fn none(profile: Profile) -> Self {
         let counters = C::default();
-        Self { counters, profile, len: 0, entries: 0, distinct: 0, search: Search::default() }
+        Self { counters, profile, len: 0, entries: 0, spares: 0, search: Search::default() }
     }
 }
 
@@ -40,8 +40,13 @@ impl<C: ReadCounters> Tally<C> {
     }
 
     fn with_counters<D>(&self, counters: D) -> Tally<D> {
-        let Self { profile, len, entries, distinct, .. } = *self;
-        Tally { counters, profile, len, entries, distinct, search: Search::default() }
+        let Self { profile, len, entries, spares, .. } = *self;
+        Tally { counters, profile, len, entries, spares, search: Search::default() }
+    }
+
+    /// Entries without their second copies.
+    pub(super) fn distinct(&self) -> u64 {
+        self.entries - self.spares
     }
 
     pub(super) fn out_of_slots(&self) -> Full {
@@ -64,7 +69,7 @@ impl Tally<Counters> {
     pub(super) fn clear(&mut self) {
         self.counters.clear();
         self.entries = 0;
-        self.distinct = 0;
+        self.spares = 0;
         self.len = 0;
     }
 }
@@ -74,7 +79,7 @@ impl PartialEq for Tally<Counters> {
     fn eq(&self, other: &Self) -> bool {
         self.profile == other.profile
             && self.counters == other.counters
-            && (self.len, self.entries, self.distinct) == (other.len, other.entries, other.distinct)
+            && (self.len, self.entries, self.spares) == (other.len, other.entries, other.spares)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::error::Full;
 use crate::growth::Grown;
 use crate::placement::Ways;
-use crate::table::{Candidates, EntryTest, Exceptions, Match, Prefix, Put, Site, Stretch};
+use crate::table::{Candidates, EntryTest, Match, Prefix, Put, Site, Stretch};
 
 impl<B: AsRef<[u8]>> Grown<B> {
     /// The slots that match the key with this hash.
@@ -66,9 +66,8 @@ impl Pairs {
         value: u64,
         pinned: Option<&EntryTest<'_>>,
     ) -> bool {
-        let exceptions = Exceptions { pinned, spare: None };
         let is_in = grown.put(site, value, u64::MAX) == Put::Done
-            || grown.make_room(&mut self.search, site, value, exceptions).is_some();
+            || grown.make_room(&mut self.search, site, value, pinned);
         self.count_in(is_in);
         is_in
     }

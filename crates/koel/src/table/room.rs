@@ -1,6 +1,6 @@
 //! Room in a table that grows. Such a table is always nearly full, so three inserts of four search for room.
 //!
-//! The search is that of `placement.rs`; here is what it asks of the table, and which entries it may not treat like all others.
+//! The search is that of `placement.rs`; here is what it asks of the table. Entries that are *pinned* may not forget a bit when they move, because a counter goes by their name.
 
 use super::stretch::Origin;
 use super::{Stretch, Table};
@@ -11,30 +11,20 @@ use crate::placement::{End, Plan, Search, Ways};
 /// Whether something holds for the entry in a bucket and slot.
 pub(crate) type EntryTest<'a> = dyn Fn(&Table<Buffer, Stretch>, u64, u64) -> bool + 'a;
 
-/// Which entries a search may not treat like all others.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Exceptions<'a> {
-    /// Those that may not forget a bit when they move, because something goes by their name.
-    pub(crate) pinned: Option<&'a EntryTest<'a>>,
-    /// Those that may be dropped instead of moved.
-    pub(crate) spare: Option<&'a EntryTest<'a>>,
-}
-
 impl Table<Buffer, Stretch> {
-    /// The shortest way from the full buckets `roots` to an empty slot, or to an entry that is spare.
+    /// The shortest way from the full buckets `roots` to an empty slot.
     pub(crate) fn way_to_room(
         &self,
         search: &mut Search,
         roots: [u64; 2],
-        exceptions: Exceptions<'_>,
+        pinned: Option<&EntryTest<'_>>,
     ) -> Option<Plan> {
         // Few entries are pinned, as a rule, so those of the plan are looked at instead of all on the way to it.
-        let hopeful = Exceptions { pinned: None, ..exceptions };
-        let plan = in_form!(self, way_to_room_in(search, roots, hopeful))?;
-        match exceptions.pinned {
-            Some(pinned) if self.forgets_pinned(&plan, pinned) => {
+        let plan = in_form!(self, way_to_room_in(search, roots, None))?;
+        match pinned {
+            Some(test) if self.forgets_pinned(&plan, test) => {
                 search.recycle(plan);
-                in_form!(self, way_to_room_in(search, roots, exceptions))
+                in_form!(self, way_to_room_in(search, roots, pinned))
             }
             _ => Some(plan),
         }
@@ -45,13 +35,13 @@ impl Table<Buffer, Stretch> {
         &self,
         search: &mut Search,
         roots: [u64; 2],
-        exceptions: Exceptions<'_>,
+        pinned: Option<&EntryTest<'_>>,
     ) -> Option<Plan> {
         search.shortest(
             roots,
-            |bucket, ways| self.open_in::<W, SORTED>(bucket, exceptions.pinned, ways),
+            |bucket, ways| self.open_in::<W, SORTED>(bucket, pinned, ways),
             |bucket| self.has_room_in::<W, SORTED>(bucket),
-            |bucket, slot| exceptions.spare.is_some_and(|spare| spare(self, bucket, slot)),
+            |_, _| false,
         )
     }
 

@@ -155,6 +155,19 @@ fn what_is_taken_out_is_gone_and_takes_no_other_key_with_it() {
     }
 }
 
+#[test]
+fn keys_taken_out_are_no_longer_counted_among_the_different_ones() {
+    for builder in builders(60_000, 0.001) {
+        let mut filter = builder.build().unwrap();
+        insert(&mut filter, keys::hashes(7, 40_000));
+        insert(&mut filter, keys::hashes(7, 20_000));
+        let once = keys::hashes(7, 40_000).skip(20_000);
+        assert!(once.map(|hash| filter.remove_hash(hash)).all(|removed| removed));
+        let (left, entries) = (filter.distinct_estimate(), filter.slots_in_use());
+        assert!(entries > 25_000 && (left / 20_000.0 - 1.0).abs() < 0.03, "{left}: {filter:?}");
+    }
+}
+
 /// A filter beside the exact multiset, over few keys and with collisions in plenty.
 struct Pair {
     filter: CuckooFilter,

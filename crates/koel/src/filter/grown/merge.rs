@@ -110,7 +110,6 @@ impl CuckooFilter {
         room: u64,
     ) -> Result<Self, MergeError> {
         let mut union = self.clone();
-        union.start_to_grow()?;
         // Entries come in the order of their buckets, and would fill some of the buckets that growth makes and not others.
         union.reserve(room)?;
         let (grown, tally) = union.start_to_grow()?;
@@ -166,10 +165,8 @@ impl Tally<Counters> {
     /// Makes an entry that continues `prefix` forget what it knows beyond it: it stands for its keys too from then on. False if there is none.
     fn shorten(&self, grown: &mut Grown<Buffer>, prefix: Prefix) -> bool {
         let mut longer = None;
-        grown.table().each_relative(prefix, &mut |entry| {
-            let named = self.counters.get(grown.addresses().identity(&entry.prefix)) > 0;
-            let tells = grown.addresses().level_of(entry.bucket) <= prefix.length;
-            if entry.prefix.length > prefix.length && tells && !named {
+        grown.each_longer(prefix, &mut |entry| {
+            if self.counters.get(grown.addresses().identity(&entry.prefix)) == 0 {
                 longer = Some(entry);
             }
         });
@@ -206,7 +203,7 @@ impl Tally<Counters> {
             }
             left -= 1;
             self.entries += 1;
-            self.distinct += u64::from(equals == 0);
+            self.spares += u64::from(equals > 0);
             self.keep_load(grown, 0);
         }
         Ok(())

@@ -17,7 +17,7 @@ use crate::error::Full;
 use crate::filter::tally::{COPIES_IN_BUCKETS, Tally};
 use crate::geometry::BLOCK;
 use crate::growth::{Grown, leave_to_both};
-use crate::table::{EntryTest, Exceptions, Match, Prefix, Put, Site, Stretch, Table};
+use crate::table::{EntryTest, Match, Prefix, Put, Site, Stretch, Table};
 
 impl<C: ReadCounters> Tally<C> {
     /// How often the key of `site` was inserted.
@@ -92,7 +92,6 @@ impl Tally<Counters> {
     /// Counts an entry like no other, and keeps the load.
     fn count_new_entry(&mut self, grown: &mut Grown<Buffer>) {
         self.entries += 1;
-        self.distinct += 1;
         self.keep_load(grown, 0);
     }
 
@@ -106,8 +105,9 @@ impl Tally<Counters> {
         let Some((longest, _)) = longest(grown, site) else { return Ok(()) };
         let identity = grown.addresses().identity(&longest.prefix);
         let may_have_slot = copies < COPIES_IN_BUCKETS && self.counters.get(identity) == 0;
-        if may_have_slot && grown.put(site, 0, 1) == Put::Done {
+        if may_have_slot && grown.put(site, 0, COPIES_IN_BUCKETS - 1) == Put::Done {
             self.entries += 1;
+            self.spares += 1;
             self.keep_load(grown, 0);
             return Ok(());
         }
@@ -127,8 +127,7 @@ impl Tally<Counters> {
         true
     }
 
-    /// Finds a slot for the prefix of `site`, whose buckets are full: that of an entry that can move, or of one that has an equal beside it and is counted
-    /// from now on. False, and nothing changed, if there is none.
+    /// Finds a slot for the prefix of `site`, whose buckets are full. False, and nothing changed, if there is none.
     fn make_room_grown(&mut self, grown: &mut Grown<Buffer>, site: &Site) -> bool {
         let counters = &self.counters;
         let has_counter = |table: &Table<Buffer, Stretch>, bucket: u64, slot: u64| {
@@ -136,21 +135,10 @@ impl Tally<Counters> {
             counters.get(table.geometry().identity(&prefix)) > 0
         };
         let pinned = (counters.len() > 0).then_some(&has_counter as &EntryTest<'_>);
-        let search = &mut self.search;
-        let mut room = grown.make_room(search, site, 0, Exceptions { pinned, spare: None });
-        if room.is_none() && counters.len() < self.profile.counter_limit {
-            room = grown.make_room(search, site, 0, Exceptions { pinned, spare: Some(&has_equal) });
-        }
-        let Some(dropped) = room else {
-            // Growth may be long in coming to a bucket that is the only one.
-            return site.spots[0] == site.spots[1] && self.share_room(grown, site);
-        };
-        if let Some(prefix) = dropped {
-            let identity = grown.addresses().identity(&prefix);
-            self.counters.add_all(identity, 1);
-            self.uncount_entry(false);
-        }
-        true
+        // Growth may be long in coming to a bucket that is the only one.
+        let is_alone = site.spots[0] == site.spots[1];
+        grown.make_room(&mut self.search, site, 0, pinned)
+            || is_alone && self.share_room(grown, site)
     }
 
     /// Makes two entries of one core, in a bucket of `site`, into what they have in common, and a count. False, and nothing changed, if there are no two.
@@ -173,10 +161,10 @@ impl Tally<Counters> {
         has_room
     }
 
-    /// Counts one entry less, the last one of its kind or not. In a file, different entries may be said to be fewer or more than they are.
+    /// Counts one entry less, the last one of its kind or not. That is as much as is known: matches that know more or less of a key are not equal.
     fn uncount_entry(&mut self, last: bool) {
         self.entries -= 1;
-        self.distinct = self.distinct.saturating_sub(u64::from(last)).min(self.entries);
+        self.spares = self.spares.saturating_sub(u64::from(!last)).min(self.entries);
     }
 
     /// Splits chunks until the load is what it should be with so many `more` entries.
@@ -207,13 +195,6 @@ impl Tally<Counters> {
             leave_to_both(counters, addresses, prefix);
         });
         self.entries += twins;
-        self.distinct += twins;
         done
     }
-}
-
-/// Whether an equal entry is in the two buckets of this one.
-fn has_equal(table: &Table<Buffer, Stretch>, bucket: u64, slot: u64) -> bool {
-    let prefix = table.geometry().prefix(bucket, table.layout().fingerprint_of(slot));
-    table.equals(&Match { bucket, slot, prefix }) > 1
 }

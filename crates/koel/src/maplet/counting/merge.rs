@@ -156,11 +156,9 @@ impl Tally<Counters> {
     /// Makes the entry with the largest count of those that continue `prefix` forget what it knows beyond it, with its counter: its count, 0 if there is none.
     fn shorten(&mut self, grown: &mut Grown<Buffer>, prefix: Prefix) -> u64 {
         let mut largest: Option<(u64, Match)> = None;
-        grown.table().each_relative(prefix, &mut |entry| {
-            let tells = grown.addresses().level_of(entry.bucket) <= prefix.length;
+        grown.each_longer(prefix, &mut |entry| {
             let count = self.total(grown.table().layout(), held(grown, &entry));
-            let is_larger = largest.is_none_or(|(most, _)| count > most);
-            if entry.prefix.length > prefix.length && tells && is_larger {
+            if largest.is_none_or(|(most, _)| count > most) {
                 largest = Some((count, entry));
             }
         });

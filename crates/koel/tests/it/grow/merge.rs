@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use koel::{Builder, CuckooFilter, Merge, MergeError};
+use koel::{Builder, CuckooFilter, Merge, MergeError, Prefer};
 use testkit::keys::{self, splitmix64};
 
 use super::{builders, insert, measured_rate};
@@ -118,6 +118,25 @@ fn what_grown_filters_have_in_common_is_within_its_error() {
             );
             let same = one.compare(&one).unwrap();
             assert!(same.jaccard().value > 0.999 && same.surplus_first() == 0);
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_has_grown_and_one_that_has_not_are_compared_both_ways() {
+    for (rate, prefer) in [(0.02, Prefer::Small), (0.001, Prefer::Fast)] {
+        let builder = CuckooFilter::builder(40_000, rate).prefer(prefer).growable();
+        let [one, other] = [0..30_000, 20_000..110_000].map(|part| filled(&builder, [part]));
+        assert!(!one.has_grown() && other.has_grown());
+        let [found, back] = [one.compare(&other), other.compare(&one)].map(Result::unwrap);
+        let near = |value: u64, truth: f64| (value as f64 / truth - 1.0).abs() < 0.03 + rate;
+        assert!((found.common().value / 10_000.0 - 1.0).abs() < 0.1, "{found:?}");
+        assert!((back.common().value / 10_000.0 - 1.0).abs() < 0.1, "{back:?}");
+        for [of_one, of_other] in [
+            [found.surplus_first(), found.surplus_second()],
+            [back.surplus_second(), back.surplus_first()],
+        ] {
+            assert!(near(of_one, 20_000.0) && near(of_other, 80_000.0), "{found:?}");
         }
     }
 }
