@@ -20,13 +20,16 @@ fn what_cannot_be_built_is_refused_with_a_reason() {
 #[test]
 fn what_it_was_built_for_is_in_its_bytes() {
     let builder = CountingFilter::builder(5000, 0.003);
-    for builder in [builder.clone(), builder.grow_from(1000)] {
+    let keyed = builder.clone().sip_key([3; 16]);
+    assert!(keyed.build().unwrap().hasher() != builder.build().unwrap().hasher());
+    for builder in [keyed, builder.clone(), builder.grow_from(1000)] {
         let mut filter = builder.build().unwrap();
         filter.add("ada", 1_000_000).unwrap();
         let bytes = filter.to_bytes();
         let view = CountingView::open(&bytes).unwrap();
         assert_eq!((filter.capacity(), filter.requested_false_positive_rate()), (5000, 0.003));
         assert_eq!((view.capacity(), view.requested_false_positive_rate()), (5000, 0.003));
+        assert!(view.hasher() == filter.hasher() && view.count("ada") == 1_000_000);
         assert_eq!([filter.size_in_bytes(), view.size_in_bytes()], [bytes.len(); 2]);
     }
 }

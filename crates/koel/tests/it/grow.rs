@@ -156,13 +156,29 @@ fn what_is_taken_out_is_gone_and_takes_no_other_key_with_it() {
 }
 
 #[test]
+fn a_cleared_filter_is_as_large_as_it_was_and_takes_other_keys() {
+    for builder in builders(60_000, 0.01) {
+        let mut filter = builder.build().unwrap();
+        insert(&mut filter, keys::hashes(7, 60_000).chain(keys::hashes(7, 500)));
+        let buckets = filter.buckets();
+        filter.clear();
+        assert!(filter.is_empty() && filter.slots_in_use() == 0 && filter.buckets() == buckets);
+        assert!(filter.false_positive_rate() == 0.0 && filter.verify() == Ok(()));
+        assert!(!keys::hashes(7, 60_000).any(|hash| filter.contains_hash(hash)));
+        insert(&mut filter, keys::hashes(8, 60_000));
+        assert!(filter.len() == 60_000 && filter.buckets() == buckets, "{filter:?}");
+        filter.verify().unwrap();
+    }
+}
+
+#[test]
 fn keys_taken_out_are_no_longer_counted_among_the_different_ones() {
     for builder in builders(60_000, 0.001) {
         let mut filter = builder.build().unwrap();
         insert(&mut filter, keys::hashes(7, 40_000));
         insert(&mut filter, keys::hashes(7, 20_000));
-        let once = keys::hashes(7, 40_000).skip(20_000);
-        assert!(once.map(|hash| filter.remove_hash(hash)).all(|removed| removed));
+        let mut once = keys::hashes(7, 40_000).skip(20_000);
+        assert!(once.all(|hash| filter.remove_hash(hash)));
         let (left, entries) = (filter.distinct_estimate(), filter.slots_in_use());
         assert!(entries > 25_000 && (left / 20_000.0 - 1.0).abs() < 0.03, "{left}: {filter:?}");
     }

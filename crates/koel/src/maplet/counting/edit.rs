@@ -16,7 +16,7 @@ impl CountingFilter {
     ///
     /// # Errors
     /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) distinct keys are in; in a filter that
-    /// [grows](crate::CountingBuilder::grow_from) not before addresses of 32 bits end, except [`Full::Values`] for a key whose buckets are full of keys like it: of 120 million none.
+    /// [grows](crate::CountingBuilder::grow_from) not before addresses of 32 bits end.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<u64, Full> {
         self.add(key, 1)

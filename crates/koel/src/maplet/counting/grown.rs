@@ -77,12 +77,11 @@ impl Tally<Counters> {
             return Ok(());
         }
         let in_slot = times.min(grown.table().layout().largest_value());
-        if let Err(full) = self.insert_grown(grown, hash, in_slot) {
+        while let Err(full) = self.insert_grown(grown, hash, in_slot) {
             let site = grown.addresses().locate(hash);
-            if !self.share_room(grown, &site) {
+            if !self.share_room(grown, &site) && !self.split_for_room(grown) {
                 return Err(full);
             }
-            self.insert_grown(grown, hash, in_slot)?;
         }
         let site = grown.addresses().locate(hash);
         self.count_beyond(grown, &site, times - in_slot);

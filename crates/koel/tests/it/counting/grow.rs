@@ -94,6 +94,25 @@ fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
     }
 }
 
+/// A key that has one bucket was refused where that one was full of others that have no other, although growth would have parted them.
+#[test]
+fn a_cleared_filter_is_as_large_as_it_was_and_counts_anew() {
+    for mut filter in growing() {
+        let hashes: Vec<u64> = keys::hashes(1, 20_000).collect();
+        for (i, &hash) in (0..).zip(&hashes) {
+            filter.add_hash(hash, times(i)).unwrap();
+        }
+        assert!(!filter.is_empty() && filter.load_factor() > 0.8);
+        let size = filter.size_in_bytes();
+        filter.clear();
+        assert!(filter.is_empty() && filter.load_factor() == 0.0 && filter.size_in_bytes() <= size);
+        assert_eq!(filter.verify(), Ok(()));
+        assert!(hashes.iter().all(|&hash| filter.count_hash(hash) == 0));
+        filter.insert_many_hashes(&hashes).unwrap();
+        assert_eq!((filter.len(), filter.verify()), (20_000, Ok(())));
+    }
+}
+
 #[test]
 fn wrong_counts_are_as_rare_as_promised_and_right_ones_exact() {
     for rate in [0.01, 0.001] {
