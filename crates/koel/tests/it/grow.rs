@@ -480,6 +480,20 @@ fn one_after_the_other_and_many_at_once_make_the_same_bytes() {
 
 /// Found by fuzzing: a counter in the two halves of a void entry was one more than the limit allows, and the file was refused.
 #[test]
+fn many_keys_that_are_to_be_in_once_are_told_apart_while_the_filter_starts_to_grow() {
+    let builder = CuckooFilter::builder(1000, 0.001).growable();
+    // Each comes twice, some of them at once.
+    let hashes: Vec<u64> =
+        keys::hashes(1, 2000).flat_map(|hash| [hash, hash]).chain(keys::hashes(1, 2000)).collect();
+    let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
+    let new: Vec<bool> = hashes.iter().map(|&hash| one.insert_unique_hash(hash).unwrap()).collect();
+    let mut added = vec![false; hashes.len()];
+    many.insert_unique_many_hashes(&hashes, &mut added).unwrap();
+    assert!(added == new && many.has_grown() && one.to_bytes() == many.to_bytes());
+    assert!(added.iter().filter(|&&added| added).count() > 1990);
+}
+
+#[test]
 fn a_counter_that_growth_leaves_to_two_entries_may_exceed_the_limit() {
     let mut filter = CuckooFilter::builder(10, 0.3).counter_limit(1).growable().build().unwrap();
     let first = splitmix64(8);

@@ -5,6 +5,8 @@ mod image;
 mod model;
 mod rates;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use koel::{BuildError, Full, Maplet};
 use testkit::keys;
 use testkit::places::Places;
@@ -145,10 +147,23 @@ fn values_beyond_the_width_are_in_no_maplet() {
 }
 
 #[test]
-#[should_panic(expected = "does not fit into 5 bits")]
 fn a_value_too_wide_is_not_cut() {
-    let mut maplet = Maplet::builder(10, 0.01, 5).build().unwrap();
-    let _full = maplet.insert("key", 32);
+    let builder = Maplet::builder(10, 0.01, 5);
+    for builder in [builder.clone(), builder.grow_from(10)] {
+        let mut maplet = builder.build().unwrap();
+        maplet.insert("key", 31).unwrap();
+        let changes: [fn(&mut Maplet); 2] = [
+            |maplet| maplet.insert("key", 32).unwrap(),
+            |maplet| assert!(maplet.replace("key", 31, 32)),
+        ];
+        for change in changes {
+            let attempt = catch_unwind(AssertUnwindSafe(|| change(&mut maplet)));
+            let message = *attempt.unwrap_err().downcast::<String>().unwrap();
+            assert_eq!(message, "the value 32 does not fit into 5 bits");
+            assert!(maplet.get("key").eq([31]) && maplet.verify().is_ok());
+        }
+        assert!(maplet.replace("key", 31, 3) && maplet.get("key").eq([3]));
+    }
 }
 
 #[test]

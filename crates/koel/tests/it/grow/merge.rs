@@ -37,6 +37,22 @@ fn what_has_grown_merges_into_a_filter_that_may_grow_and_into_no_other() {
 }
 
 #[test]
+fn filters_that_have_not_grown_grow_where_their_union_does_not_fit() {
+    for counts in [Merge::Sum, Merge::Max] {
+        let builder = CuckooFilter::builder(2000, 0.001).growable();
+        let [one, other] = [0..1500, 1400..2900].map(|part| filled(&builder, [part]));
+        assert!(!one.has_grown() && !other.has_grown());
+        let mut union = one.clone();
+        union.merge(&other, counts).unwrap();
+        assert!(union.has_grown() && union.verify().is_ok(), "{union:?}");
+        // Of the larger counts, but for keys of one that the other takes for its own.
+        let expected = if counts == Merge::Sum { 3000..=3000 } else { 2890..=2900 };
+        assert!(expected.contains(&union.len()), "{union:?}");
+        assert!(keys::hashes(5, 2900).all(|hash| union.contains_hash(hash)));
+    }
+}
+
+#[test]
 fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
     for rate in [0.05, 0.001] {
         for builder in builders(90_000, rate) {
