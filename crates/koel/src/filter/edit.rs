@@ -2,6 +2,7 @@
 //!
 //! Each walks from the hash to the rules of the table that the filter is in: `built.rs` or `grown/`.
 
+use super::tally::Tally;
 use crate::body::Body;
 use crate::error::Full;
 use crate::{CuckooFilter, Key};
@@ -101,6 +102,6 @@ impl CuckooFilter {
     /// Forgets every key. The size stays.
     pub fn clear(&mut self) {
         self.body.clear();
-        self.tally.clear();
+        self.tally = Tally::none(self.tally.profile);
     }
 }

@@ -64,14 +64,6 @@ impl Tally<Counters> {
     pub(super) fn count_copies(&mut self, identity: u64, copies: u64) -> Result<(), Full> {
         self.counters.add(identity, copies, self.profile.counter_limit).map(|_| ())
     }
-
-    /// Forgets every key.
-    pub(super) fn clear(&mut self) {
-        self.counters.clear();
-        self.entries = 0;
-        self.spares = 0;
-        self.len = 0;
-    }
 }
 
 /// Equal, but for the working memory.

@@ -7,14 +7,13 @@ use alloc::vec::Vec;
 
 use super::super::MapletEntry;
 use super::super::pairs::Pairs;
-use super::tally::Tally;
+use super::tally::{Tally, is_full};
 use super::{CountingFilter, CountingView};
 use crate::body::Body;
 use crate::counters::{self, Counters, Identity, ReadCounters, StoredCounters};
 use crate::error::{ImageError, require};
 use crate::growth::Grown;
 use crate::image::{self, Header, Kind};
-use crate::layout::Layout;
 use crate::store::Store;
 use crate::table::Table;
 
@@ -115,8 +114,7 @@ fn names_a_full_slot<B: AsRef<[u8]>>(table: &Table<B>, name: Identity) -> bool {
     bucket < table.geometry().buckets() && fingerprint != 0 && {
         let place = table.geometry().place_of(bucket, fingerprint);
         let mut slots = table.candidates(place.buckets(), [fingerprint; 2]);
-        place.identity(layout.fingerprint_bits()) == name
-            && slots.any(|slot| has_largest(layout, slot))
+        place.identity(layout.fingerprint_bits()) == name && slots.any(|slot| is_full(layout, slot))
     }
 }
 
@@ -127,10 +125,6 @@ fn names_a_full_entry<B: AsRef<[u8]>>(grown: &Grown<B>, name: Identity) -> bool 
     site.is_some_and(|site| {
         let length = site.prefix.length;
         let mut entries = grown.table().matches(&site);
-        entries.any(|entry| entry.prefix.length == length && has_largest(layout, entry.slot))
+        entries.any(|entry| entry.prefix.length == length && is_full(layout, entry.slot))
     })
-}
-
-fn has_largest(layout: Layout, slot: u64) -> bool {
-    layout.value_of(slot) == layout.largest_value()
 }

@@ -3,7 +3,7 @@
 //! Any of them may count the key, and a removal takes from the longest, so that every other key still has as many among its own; a count is the sum of all. An entry with a counter
 //! forgets nothing when it moves, for the counter goes by its name; a void one that is split leaves its counter to both halves.
 
-use super::tally::{Held, Tally};
+use super::tally::{Held, Tally, is_full};
 use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::Full;
@@ -94,9 +94,7 @@ impl Tally<Counters> {
         hash: u64,
         count: u64,
     ) -> Result<(), Full> {
-        let (pinned, counters) = (self.pinned(), &mut self.counters);
-        let doubled =
-            &mut |addresses: &Stretch, void: Prefix| leave_to_both(counters, addresses, void);
+        let (pinned, doubled) = (self.pinned(), &mut leaving(&mut self.counters));
         self.pairs.insert_grown(grown, (hash, count), pinned, doubled)
     }
 
@@ -121,7 +119,7 @@ impl Tally<Counters> {
 
     /// The entries that forget nothing when they move: while there are counters, those that may have one.
     pub(super) fn pinned(&self) -> Option<&'static EntryTest<'static>> {
-        (self.counters.len() > 0).then_some(&has_largest as &EntryTest<'_>)
+        (self.counters.len() > 0).then_some(&may_have_counter as &EntryTest<'_>)
     }
 
     /// Makes two entries of one core into what they have in common, with the sum of their counts, where both buckets of a key are one: growth may be long in coming to that
@@ -151,19 +149,18 @@ impl Tally<Counters> {
 
     /// Splits chunks until the load is what it should be with so many more entries.
     pub(super) fn keep_load(&mut self, grown: &mut Grown<Buffer>, more: u64) {
-        let counters = &mut self.counters;
-        let doubled =
-            &mut |addresses: &Stretch, void: Prefix| leave_to_both(counters, addresses, void);
-        self.pairs.keep_load(grown, more, doubled);
+        self.pairs.keep_load(grown, more, &mut leaving(&mut self.counters));
     }
 
     /// Splits the next chunk because no room was found, if that can help.
     pub(super) fn split_for_room(&mut self, grown: &mut Grown<Buffer>) -> bool {
-        let counters = &mut self.counters;
-        let doubled =
-            &mut |addresses: &Stretch, void: Prefix| leave_to_both(counters, addresses, void);
-        self.pairs.split_for_room(grown, doubled)
+        self.pairs.split_for_room(grown, &mut leaving(&mut self.counters))
     }
+}
+
+/// Leaves the counter of each void entry that is split to both halves.
+fn leaving(counters: &mut Counters) -> impl FnMut(&Stretch, Prefix) {
+    |addresses, void| leave_to_both(counters, addresses, void)
 }
 
 /// Writes another count into the slot of an entry, or takes it out where that is 0.
@@ -176,8 +173,7 @@ fn set(grown: &mut Grown<Buffer>, entry: &Match, count: u64) {
     }
 }
 
-/// Whether a slot says the largest count, so that its entry may have a counter.
-fn has_largest(table: &Table<Buffer, Stretch>, _: u64, slot: u64) -> bool {
-    let layout = table.layout();
-    layout.value_of(slot) == layout.largest_value()
+/// Whether an entry may have a counter.
+fn may_have_counter(table: &Table<Buffer, Stretch>, _: u64, slot: u64) -> bool {
+    is_full(table.layout(), slot)
 }

@@ -22,6 +22,11 @@ pub(super) struct Tally<C> {
 /// A slot that counts a key, and the name of its entry.
 pub(super) type Held = (u64, Identity);
 
+/// Whether a slot says the largest count: its entry may have a counter, and no other does.
+pub(super) fn is_full(layout: Layout, slot: u64) -> bool {
+    layout.value_of(slot) == layout.largest_value()
+}
+
 impl<C: Default> Tally<C> {
     /// That of an empty filter.
     pub(super) fn none(profile: Profile) -> Self {
