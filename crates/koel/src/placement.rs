@@ -106,8 +106,10 @@ impl Ways {
 
 /// What a search asks of the table of a filter, whoever else may be changing it.
 pub(crate) trait Neighbourhood {
-    /// Adds the slots of a full bucket, which is in the segment that starts at `base`, each with its other bucket, which the memory is asked for.
-    fn open(&self, base: u64, bucket: u64, ways: &mut Ways);
+    /// The slots of a full bucket, which is in the segment that starts at `base`, each with its other bucket.
+    fn neighbours(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]);
+
+    fn prefetch(&self, bucket: u64);
 
     /// Whether a slot of `bucket` is empty.
     fn has_room(&self, bucket: u64) -> bool;
@@ -136,7 +138,52 @@ impl Search {
     }
 
     /// The shortest way to room for an entry at `place` of a filter, whose buckets are full, or `None` if there is none within the budget.
+    #[inline(always)]
     pub(crate) fn plan(
+        &mut self,
+        table: &impl Neighbourhood,
+        place: &Place,
+        spares: Spares,
+    ) -> Option<Plan> {
+        if spares != Spares::AtOnce
+            && let Some(plan) = self.one_move(table, place)
+        {
+            return Some(plan);
+        }
+        self.many_moves(table, place, spares)
+    }
+
+    /// The plan of one move that [`shortest`](Self::shortest) would come to first, if there is one. Three searches of four end there, so all eight entries are looked at
+    /// at once, and nothing is noted for those to come.
+    #[inline(always)]
+    fn one_move(&mut self, table: &impl Neighbourhood, place: &Place) -> Option<Plan> {
+        let (home, alternate) = place.buckets();
+        // Written out, because a map over both would go through the stack.
+        let from_home = table.neighbours(place.base, home);
+        let from_alternate = table.neighbours(place.base, alternate);
+        let rooms = |others: &[u64; SLOTS]| {
+            let mut rooms = 0_u32;
+            for (i, &other) in others.iter().enumerate() {
+                rooms |= u32::from(table.has_room(other)) << i;
+            }
+            rooms
+        };
+        let rooms = rooms(&from_home.1) | rooms(&from_alternate.1) << SLOTS;
+        if rooms == 0 {
+            return None;
+        }
+        let first = rooms.trailing_zeros() as usize;
+        let (bucket, (slots, others)) =
+            if first < SLOTS { (home, &from_home) } else { (alternate, &from_alternate) };
+        self.looked = first + 1;
+        let mut moves = mem::take(&mut self.moves);
+        moves.clear();
+        moves.push((bucket, slots[first % SLOTS]));
+        Some(Plan { moves, end: End::Empty(others[first % SLOTS]) })
+    }
+
+    #[inline(never)]
+    fn many_moves(
         &mut self,
         table: &impl Neighbourhood,
         place: &Place,
@@ -144,7 +191,11 @@ impl Search {
     ) -> Option<Plan> {
         let (home, alternate) = place.buckets();
         let roots = [home, alternate];
-        let open = |bucket: u64, ways: &mut Ways| table.open(place.base, bucket, ways);
+        let open = |bucket: u64, ways: &mut Ways| {
+            let (slots, others) = table.neighbours(place.base, bucket);
+            ways.add(slots, others);
+            others.iter().for_each(|&other| table.prefetch(other));
+        };
         let has_room = |bucket: u64| table.has_room(bucket);
         let is_spare = |bucket: u64, slot: u64| table.is_spare(bucket, slot);
         let mut plan = None;

@@ -162,11 +162,6 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     }
 
     /// Whether a slot of `bucket` is empty.
-    #[inline]
-    pub(crate) fn has_room(&self, bucket: u64) -> bool {
-        in_form!(self, has_room_in(bucket))
-    }
-
     #[inline(always)]
     fn has_room_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> bool {
         if W::BITS == u128::BITS {

@@ -9,8 +9,8 @@ use core::slice;
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::geometry::{BLOCK, Column, Geometry, Place, Places, low_half};
-use crate::layout::{Codec, Lanes, Layout};
-use crate::placement::{Neighbourhood, Ways};
+use crate::layout::{Codec, Lanes, Layout, SLOTS};
+use crate::placement::Neighbourhood;
 use crate::prefetch::prefetch;
 use crate::table::{self, Buckets, GROUP, Pair, Put, Words, either};
 use crate::vector::InstructionSet;
@@ -256,17 +256,16 @@ impl Cells {
         }
     }
 
-    #[inline]
-    fn open_in<const SORTED: bool>(&self, base: u64, bucket: u64, ways: &mut Ways) {
+    #[inline(always)]
+    fn neighbours_in<const SORTED: bool>(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
         let local = low_half(bucket - base);
         let slots = self.lanes.slots::<u64, SORTED>(self.load(bucket));
-        let others = slots.map(|slot| {
-            let other = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
-            let bucket = base + u64::from(other);
-            self.prefetch(bucket);
-            bucket
-        });
-        ways.add(slots, others);
+        let mut others = slots;
+        for other in &mut others {
+            let fingerprint = self.layout.fingerprint_of(*other);
+            *other = base + u64::from(self.geometry.alternate(local, fingerprint));
+        }
+        (slots, others)
     }
 }
 
@@ -294,8 +293,12 @@ impl Buckets for Cells {
 
 /// As they were read: a plan made of them is checked again when it is carried out.
 impl Neighbourhood for Cells {
-    fn open(&self, base: u64, bucket: u64, ways: &mut Ways) {
-        in_form!(self, open_in(base, bucket, ways));
+    fn neighbours(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
+        in_form!(self, neighbours_in(base, bucket))
+    }
+
+    fn prefetch(&self, bucket: u64) {
+        self.prefetch(bucket);
     }
 
     fn has_room(&self, bucket: u64) -> bool {

@@ -205,7 +205,7 @@ impl Tally<Counters> {
 
     /// Finds a slot for the entry of `place`, whose buckets are full; false, and nothing changed, if there is none.
     fn make_room(&mut self, table: &mut Table<Buffer>, place: &Place, spares: Spares) -> bool {
-        let Some(plan) = self.search.plan(table, place, spares) else { return false };
+        let Some(plan) = table.way_to_room(&mut self.search, place, spares) else { return false };
         let done = self.carry_out(table, &plan, place.fingerprint);
         self.search.recycle(plan);
         done

@@ -311,10 +311,11 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn slots<W: Word, const SORTED: bool>(&self, word: W) -> [u64; SLOTS] {
         let nibbles = self.nibbles::<W, SORTED>(word);
-        [0, 1, 2, 3].map(|i| {
+        let slot = |i: u32| {
             let high = word.lane(i, self.width);
             if SORTED { high << LOW_BITS | (nibbles >> (4 * i)) & 15 } else { high }
-        })
+        };
+        [slot(0), slot(1), slot(2), slot(3)]
     }
 
     /// The bits of `word` that change when `new` takes the place of the slot `old` in the lowest lane of `tops`, of which there is one. None of them is outside the bucket, whatever

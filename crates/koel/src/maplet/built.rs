@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::error::Full;
 use crate::geometry::Place;
 use crate::layout::Layout;
-use crate::placement::{End, Neighbourhood, Spares, Ways};
+use crate::placement::{End, Spares, Ways};
 use crate::table::{Put, Table, Taken};
 
 impl Pairs {
@@ -40,8 +40,8 @@ impl Pairs {
         place: &Place,
         slot: u64,
     ) -> Result<(), Full> {
-        let Some(plan) = self.search.plan(table, place, Spares::Keep) else {
-            let open = |bucket, ways: &mut Ways| table.open(place.base, bucket, ways);
+        let Some(plan) = table.way_to_room(&mut self.search, place, Spares::Keep) else {
+            let open = |bucket, ways: &mut Ways| { let (slots, others) = table.neighbours(place.base, bucket); ways.add(slots, others) };
             return Err(self.full(place.buckets(), open));
         };
         if let (End::Empty(room), Some(&(_, last))) = (plan.end, plan.moves.last()) {

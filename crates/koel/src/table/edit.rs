@@ -40,7 +40,8 @@ impl<A: Addressing> Table<Buffer, A> {
 
     #[inline(always)]
     fn put_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
-        let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
+        // Written out: a map over both goes through the stack.
+        let words = [self.load_at::<W, SORTED>(bits[0]), self.load_at::<W, SORTED>(bits[1])];
         match Pair::put::<SORTED>(&self.lanes, words, bits[0] == bits[1], (slot, most)) {
             Ok((chosen, change)) => {
                 self.change_at::<W, SORTED>(either(chosen, bits), change);

@@ -2,8 +2,8 @@
 
 use super::{Addressing, Table};
 use crate::geometry::{Column, Geometry, Place, Places, low_half};
-use crate::layout::{Form, Lanes, Quad, Word};
-use crate::placement::{Neighbourhood, Ways};
+use crate::layout::{Form, Lanes, Quad, SLOTS, Word};
+use crate::placement::Neighbourhood;
 use crate::vector::InstructionSet;
 
 /// An entry matches the key whose fingerprint it is.
@@ -94,17 +94,16 @@ impl<B: AsRef<[u8]>> Table<B> {
         self.bits(place).iter().for_each(|&bit| self.prefetch(bit));
     }
 
-    #[inline]
-    fn open_in<W: Word, const SORTED: bool>(&self, base: u64, bucket: u64, ways: &mut Ways) {
+    #[inline(always)]
+    fn neighbours_in<W: Word, const SORTED: bool>(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
         let local = low_half(bucket - base);
         let slots = self.slots_in::<W, SORTED>(bucket);
-        let others = slots.map(|slot| {
-            let other = self.geometry.alternate(local, self.layout.fingerprint_of(slot));
-            let bucket = base + u64::from(other);
-            self.prefetch(bucket * self.lanes.bucket_bits());
-            bucket
-        });
-        ways.add(slots, others);
+        let mut others = slots;
+        for other in &mut others {
+            let fingerprint = self.layout.fingerprint_of(*other);
+            *other = base + u64::from(self.geometry.alternate(local, fingerprint));
+        }
+        (slots, others)
     }
 
     /// The place of every entry, those stored twice only once. O(buckets).
@@ -131,19 +130,42 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 }
 
-impl<B: AsRef<[u8]>> Neighbourhood for Table<B> {
-    #[inline]
-    fn open(&self, base: u64, bucket: u64, ways: &mut Ways) {
-        in_form!(self, open_in(base, bucket, ways));
+/// A table whose form is known.
+struct InForm<'a, B, W, const SORTED: bool>(&'a Table<B>, core::marker::PhantomData<W>);
+
+impl<B: AsRef<[u8]>> Table<B> {
+    pub(crate) fn way_to_room(&self, search: &mut crate::placement::Search, place: &Place, spares: crate::placement::Spares) -> Option<crate::placement::Plan> {
+        in_form!(self, way_to_room_in(search, place, spares))
     }
 
-    #[inline]
+    #[inline(never)]
+    fn way_to_room_in<W: Word, const SORTED: bool>(&self, search: &mut crate::placement::Search, place: &Place, spares: crate::placement::Spares) -> Option<crate::placement::Plan> {
+        search.plan(&InForm::<B, W, SORTED>(self, core::marker::PhantomData), place, spares)
+    }
+
+    pub(crate) fn neighbours(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
+        in_form!(self, neighbours_in(base, bucket))
+    }
+}
+
+impl<B: AsRef<[u8]>, W: Word, const SORTED: bool> Neighbourhood for InForm<'_, B, W, SORTED> {
+    #[inline(always)]
+    fn neighbours(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
+        self.0.neighbours_in::<W, SORTED>(base, bucket)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, bucket: u64) {
+        self.0.prefetch(bucket * self.0.lanes.bucket_bits());
+    }
+
+    #[inline(always)]
     fn has_room(&self, bucket: u64) -> bool {
-        self.has_room(bucket)
+        self.0.has_room_in::<W, SORTED>(bucket)
     }
 
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {
-        let fingerprint = self.layout.fingerprint_of(slot);
-        self.copies(&self.geometry.place_of(bucket, fingerprint), slot) > 1
+        let fingerprint = self.0.layout.fingerprint_of(slot);
+        self.0.copies(&self.0.geometry.place_of(bucket, fingerprint), slot) > 1
     }
 }
