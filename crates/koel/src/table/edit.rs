@@ -40,11 +40,12 @@ impl<A: Addressing> Table<Buffer, A> {
 
     #[inline(always)]
     fn put_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
+        let bytes = self.bytes.as_mut();
         // Written out: a map over both goes through the stack.
-        let words = [self.load_at::<W, SORTED>(bits[0]), self.load_at::<W, SORTED>(bits[1])];
+        let words = [load::<W, SORTED>(bytes, bits[0]), load::<W, SORTED>(bytes, bits[1])];
         match Pair::put::<SORTED>(&self.lanes, words, bits[0] == bits[1], (slot, most)) {
             Ok((chosen, change)) => {
-                self.change_at::<W, SORTED>(either(chosen, bits), change);
+                turn::<W, SORTED>(bytes, either(chosen, bits), change);
                 Put::Done
             }
             Err(refused) => refused,
@@ -136,9 +137,20 @@ impl<A: Addressing> Table<Buffer, A> {
     /// Turns over the bits of the bucket at bit `bit` that are set in `change`.
     #[inline(always)]
     fn change_at<W: Word, const SORTED: bool>(&mut self, bit: u64, change: W) {
-        let (byte, shift) = position::<SORTED>(bit);
-        (W::read(self.bytes.as_ref(), byte) ^ (change << shift)).write(self.bytes.as_mut(), byte);
+        turn::<W, SORTED>(self.bytes.as_mut(), bit, change);
     }
+}
+
+#[inline(always)]
+fn load<W: Word, const SORTED: bool>(bytes: &[u8], bit: u64) -> W {
+    let (byte, shift) = position::<SORTED>(bit);
+    W::read(bytes, byte) >> shift
+}
+
+#[inline(always)]
+fn turn<W: Word, const SORTED: bool>(bytes: &mut [u8], bit: u64, change: W) {
+    let (byte, shift) = position::<SORTED>(bit);
+    (W::read(bytes, byte) ^ (change << shift)).write(bytes, byte);
 }
 
 /// What became of a new copy of an entry.
