@@ -16,8 +16,8 @@
 use alloc::{vec, vec::Vec};
 use core::mem;
 
-use crate::geometry::Place;
-use crate::layout::SLOTS;
+use crate::geometry::{Geometry, Place, low_half};
+use crate::layout::{Layout, SLOTS};
 
 /// Slots whose other bucket is looked at before the search gives up.
 pub(crate) const BUDGET: usize = 4096;
@@ -84,11 +84,11 @@ impl Ways {
         self.from.push(self.opening);
     }
 
-    /// Adds what the slots of a bucket hold, and the buckets that they could move to.
+    /// Adds the slots of a bucket.
     #[inline(always)]
-    pub(crate) fn add(&mut self, slots: [u64; SLOTS], buckets: [u64; SLOTS]) {
+    pub(crate) fn add(&mut self, Neighbours { slots, others }: Neighbours) {
         self.slots.extend_from_slice(&slots);
-        self.buckets.extend_from_slice(&buckets);
+        self.buckets.extend_from_slice(&others);
         self.from.extend_from_slice(&[self.opening; SLOTS]);
     }
 
@@ -104,11 +104,36 @@ impl Ways {
     }
 }
 
+/// What the slots of a full bucket hold, and the bucket that each could move to.
+pub(crate) struct Neighbours {
+    pub(crate) slots: [u64; SLOTS],
+    pub(crate) others: [u64; SLOTS],
+}
+
+impl Neighbours {
+    /// Of a bucket of a filter with these slots, which is in the segment that starts at `base`.
+    #[inline(always)]
+    pub(crate) fn of(
+        slots: [u64; SLOTS],
+        (geometry, layout): (&Geometry, Layout),
+        (base, bucket): (u64, u64),
+    ) -> Self {
+        let local = low_half(bucket - base);
+        let mut others = slots;
+        for other in &mut others {
+            let fingerprint = layout.fingerprint_of(*other);
+            *other = base + u64::from(geometry.alternate(local, fingerprint));
+        }
+        Self { slots, others }
+    }
+}
+
 /// What a search asks of the table of a filter, whoever else may be changing it.
 pub(crate) trait Neighbourhood {
-    /// The slots of a full bucket, which is in the segment that starts at `base`, each with its other bucket.
-    fn neighbours(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]);
+    /// The slots of a full bucket, which is in the segment that starts at `base`.
+    fn neighbours(&self, base: u64, bucket: u64) -> Neighbours;
 
+    /// Asks the memory for a bucket.
     fn prefetch(&self, bucket: u64);
 
     /// Whether a slot of `bucket` is empty.
@@ -153,35 +178,33 @@ impl Search {
         self.many_moves(table, place, spares)
     }
 
-    /// The plan of one move that [`shortest`](Self::shortest) would come to first, if there is one. Three searches of four end there, so all eight entries are looked at
-    /// at once, and nothing is noted for those to come.
+    /// The plan of one move that [`shortest`](Self::shortest) would come to first, if there is one. Three searches of four end here, so all eight entries are looked at at once, without
+    /// a branch on which of them it will be, and nothing is noted down for others.
     #[inline(always)]
     fn one_move(&mut self, table: &impl Neighbourhood, place: &Place) -> Option<Plan> {
         let (home, alternate) = place.buckets();
-        // Written out, because a map over both would go through the stack.
+        // Not a map over both: that would go through the stack.
         let from_home = table.neighbours(place.base, home);
         let from_alternate = table.neighbours(place.base, alternate);
-        let rooms = |others: &[u64; SLOTS]| {
-            let mut rooms = 0_u32;
-            for (i, &other) in others.iter().enumerate() {
-                rooms |= u32::from(table.has_room(other)) << i;
-            }
-            rooms
+        let rooms = |from: &Neighbours| {
+            let rooms = from.others.iter().enumerate();
+            rooms.fold(0_u32, |rooms, (i, &other)| rooms | u32::from(table.has_room(other)) << i)
         };
-        let rooms = rooms(&from_home.1) | rooms(&from_alternate.1) << SLOTS;
+        let rooms = rooms(&from_home) | rooms(&from_alternate) << SLOTS;
         if rooms == 0 {
             return None;
         }
         let first = rooms.trailing_zeros() as usize;
-        let (bucket, (slots, others)) =
+        let (bucket, from) =
             if first < SLOTS { (home, &from_home) } else { (alternate, &from_alternate) };
         self.looked = first + 1;
         let mut moves = mem::take(&mut self.moves);
         moves.clear();
-        moves.push((bucket, slots[first % SLOTS]));
-        Some(Plan { moves, end: End::Empty(others[first % SLOTS]) })
+        moves.push((bucket, from.slots[first % SLOTS]));
+        Some(Plan { moves, end: End::Empty(from.others[first % SLOTS]) })
     }
 
+    /// The plan of however many moves. Out of line, so that the search for one move has the registers to itself.
     #[inline(never)]
     fn many_moves(
         &mut self,
@@ -192,9 +215,9 @@ impl Search {
         let (home, alternate) = place.buckets();
         let roots = [home, alternate];
         let open = |bucket: u64, ways: &mut Ways| {
-            let (slots, others) = table.neighbours(place.base, bucket);
-            ways.add(slots, others);
-            others.iter().for_each(|&other| table.prefetch(other));
+            let neighbours = table.neighbours(place.base, bucket);
+            neighbours.others.iter().for_each(|&other| table.prefetch(other));
+            ways.add(neighbours);
         };
         let has_room = |bucket: u64| table.has_room(bucket);
         let is_spare = |bucket: u64, slot: u64| table.is_spare(bucket, slot);

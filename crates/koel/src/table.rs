@@ -202,8 +202,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The same for a bucket that starts at bit `bit` of the table.
     #[inline(always)]
     fn load_at<W: Word, const SORTED: bool>(&self, bit: u64) -> W {
-        let (byte, shift) = position::<SORTED>(bit);
-        W::read(self.bytes.as_ref(), byte) >> shift
+        load_from::<W, SORTED>(self.bytes.as_ref(), bit)
     }
 
     /// Both, loaded before either is looked at, so that the cache misses overlap.
@@ -269,6 +268,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = Bucket> {
         (0..self.geometry.buckets()).map(|bucket| self.read(bucket))
     }
+}
+
+/// A register that starts with the bucket at bit `bit` of these bytes.
+#[inline(always)]
+fn load_from<W: Word, const SORTED: bool>(bytes: &[u8], bit: u64) -> W {
+    let (byte, shift) = position::<SORTED>(bit);
+    W::read(bytes, byte) >> shift
 }
 
 /// The byte that a bucket at bit `bit` starts in, and at which of its bits: 0 or 4, always 0 where buckets are plain.

@@ -8,9 +8,9 @@ use alloc::boxed::Box;
 use core::slice;
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::geometry::{BLOCK, Column, Geometry, Place, Places, low_half};
-use crate::layout::{Codec, Lanes, Layout, SLOTS};
-use crate::placement::Neighbourhood;
+use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
+use crate::layout::{Codec, Lanes, Layout};
+use crate::placement::{Neighbourhood, Neighbours};
 use crate::prefetch::prefetch;
 use crate::table::{self, Buckets, GROUP, Pair, Put, Words, either};
 use crate::vector::InstructionSet;
@@ -257,15 +257,9 @@ impl Cells {
     }
 
     #[inline(always)]
-    fn neighbours_in<const SORTED: bool>(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
-        let local = low_half(bucket - base);
+    fn neighbours_in<const SORTED: bool>(&self, base: u64, bucket: u64) -> Neighbours {
         let slots = self.lanes.slots::<u64, SORTED>(self.load(bucket));
-        let mut others = slots;
-        for other in &mut others {
-            let fingerprint = self.layout.fingerprint_of(*other);
-            *other = base + u64::from(self.geometry.alternate(local, fingerprint));
-        }
-        (slots, others)
+        Neighbours::of(slots, (&self.geometry, self.layout), (base, bucket))
     }
 }
 
@@ -293,7 +287,7 @@ impl Buckets for Cells {
 
 /// As they were read: a plan made of them is checked again when it is carried out.
 impl Neighbourhood for Cells {
-    fn neighbours(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
+    fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
         in_form!(self, neighbours_in(base, bucket))
     }
 

@@ -41,7 +41,7 @@ impl Pairs {
         slot: u64,
     ) -> Result<(), Full> {
         let Some(plan) = table.way_to_room(&mut self.search, place, Spares::Keep) else {
-            let open = |bucket, ways: &mut Ways| { let (slots, others) = table.neighbours(place.base, bucket); ways.add(slots, others) };
+            let open = |bucket, ways: &mut Ways| ways.add(table.neighbours(place.base, bucket));
             return Err(self.full(place.buckets(), open));
         };
         if let (End::Empty(room), Some(&(_, last))) = (plan.end, plan.moves.last()) {

@@ -88,7 +88,7 @@ fn a_plan_is_a_chain_of_the_fewest_moves_or_there_is_no_room_at_all() {
                 continue;
             }
             let fewest = distance_to_room(&table, &place);
-            match search.plan(&table, &place, Spares::Keep) {
+            match table.way_to_room(&mut search, &place, Spares::Keep) {
                 Some(plan) => {
                     assert_is_a_chain(&table, &place, &plan);
                     assert_eq!(Some(plan.moves.len()), fewest);
@@ -125,9 +125,9 @@ fn a_spare_copy_makes_room_only_when_it_may() {
         table.put(table.bits(&place), place.fingerprint, 0);
     }
     assert_eq!(entries(&table), 200);
-    assert_eq!(search.plan(&table, &place, Spares::Keep), None);
+    assert_eq!(table.way_to_room(&mut search, &place, Spares::Keep), None);
     for spares in [Spares::IfNeeded, Spares::AtOnce] {
-        let plan = search.plan(&table, &place, spares).unwrap();
+        let plan = table.way_to_room(&mut search, &place, spares).unwrap();
         assert_eq!(plan.end, End::Spare);
         assert_is_a_chain(&table, &place, &plan);
     }
@@ -140,7 +140,7 @@ fn no_search_looks_at_more_slots_than_its_budget() {
     for counter in 0..80_000 {
         let place = table.geometry().locate(hash(counter));
         if table.put(table.bits(&place), place.fingerprint, 0) == Put::Full {
-            let plan = search.plan(&table, &place, Spares::Keep);
+            let plan = table.way_to_room(&mut search, &place, Spares::Keep);
             assert!(search.looked <= BUDGET);
             plan.inspect(|plan| carry_out(&mut table, plan, place.fingerprint));
         }
@@ -161,7 +161,7 @@ fn cost_of_placement() {
         while (counter as f64) < slots as f64 * load {
             let place = table.geometry().locate(hash(counter));
             if table.put(table.bits(&place), place.fingerprint, 0) == Put::Full {
-                let plan = search.plan(&table, &place, Spares::Keep).unwrap();
+                let plan = table.way_to_room(&mut search, &place, Spares::Keep).unwrap();
                 looked += search.looked;
                 moves += plan.moves.len();
                 longest = longest.max(plan.moves.len());

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Addressing, Pair, Table, byte_index, either, position};
+use super::{Addressing, Pair, Table, byte_index, either, load_from, position};
 use crate::buffer::Buffer;
 use crate::layout::{Form, Quad, Word};
 
@@ -41,11 +41,12 @@ impl<A: Addressing> Table<Buffer, A> {
     #[inline(always)]
     fn put_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
         let bytes = self.bytes.as_mut();
-        // Written out: a map over both goes through the stack.
-        let words = [load::<W, SORTED>(bytes, bits[0]), load::<W, SORTED>(bytes, bits[1])];
+        // Not a map over both: that would go through the stack.
+        let words =
+            [load_from::<W, SORTED>(bytes, bits[0]), load_from::<W, SORTED>(bytes, bits[1])];
         match Pair::put::<SORTED>(&self.lanes, words, bits[0] == bits[1], (slot, most)) {
             Ok((chosen, change)) => {
-                turn::<W, SORTED>(bytes, either(chosen, bits), change);
+                change_in::<W, SORTED>(bytes, either(chosen, bits), change);
                 Put::Done
             }
             Err(refused) => refused,
@@ -134,21 +135,15 @@ impl<A: Addressing> Table<Buffer, A> {
         self.change_at::<W, SORTED>(bit, change & self.lanes.bucket::<W>());
     }
 
-    /// Turns over the bits of the bucket at bit `bit` that are set in `change`.
     #[inline(always)]
     fn change_at<W: Word, const SORTED: bool>(&mut self, bit: u64, change: W) {
-        turn::<W, SORTED>(self.bytes.as_mut(), bit, change);
+        change_in::<W, SORTED>(self.bytes.as_mut(), bit, change);
     }
 }
 
+/// Turns over the bits of the bucket at bit `bit` of these bytes that are set in `change`.
 #[inline(always)]
-fn load<W: Word, const SORTED: bool>(bytes: &[u8], bit: u64) -> W {
-    let (byte, shift) = position::<SORTED>(bit);
-    W::read(bytes, byte) >> shift
-}
-
-#[inline(always)]
-fn turn<W: Word, const SORTED: bool>(bytes: &mut [u8], bit: u64, change: W) {
+fn change_in<W: Word, const SORTED: bool>(bytes: &mut [u8], bit: u64, change: W) {
     let (byte, shift) = position::<SORTED>(bit);
     (W::read(bytes, byte) ^ (change << shift)).write(bytes, byte);
 }

@@ -1,9 +1,11 @@
 //! Questions to a table of one size: where a key may be is what `Geometry` says.
 
+use core::marker::PhantomData;
+
 use super::{Addressing, Table};
-use crate::geometry::{Column, Geometry, Place, Places, low_half};
-use crate::layout::{Form, Lanes, Quad, SLOTS, Word};
-use crate::placement::Neighbourhood;
+use crate::geometry::{Column, Geometry, Place, Places};
+use crate::layout::{Form, Lanes, Quad, Word};
+use crate::placement::{Neighbourhood, Neighbours, Plan, Search, Spares};
 use crate::vector::InstructionSet;
 
 /// An entry matches the key whose fingerprint it is.
@@ -94,16 +96,35 @@ impl<B: AsRef<[u8]>> Table<B> {
         self.bits(place).iter().for_each(|&bit| self.prefetch(bit));
     }
 
+    /// The shortest way to room for an entry at `place`, whose buckets are full, or `None` if there is none within the budget.
+    pub(crate) fn way_to_room(
+        &self,
+        search: &mut Search,
+        place: &Place,
+        spares: Spares,
+    ) -> Option<Plan> {
+        in_form!(self, way_to_room_in(search, place, spares))
+    }
+
+    #[inline(never)]
+    fn way_to_room_in<W: Word, const SORTED: bool>(
+        &self,
+        search: &mut Search,
+        place: &Place,
+        spares: Spares,
+    ) -> Option<Plan> {
+        search.plan(&InForm::<B, W, SORTED> { table: self, word: PhantomData }, place, spares)
+    }
+
+    /// The slots of a full bucket, which is in the segment that starts at `base`, each with its other bucket.
+    pub(crate) fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
+        in_form!(self, neighbours_in(base, bucket))
+    }
+
     #[inline(always)]
-    fn neighbours_in<W: Word, const SORTED: bool>(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
-        let local = low_half(bucket - base);
+    fn neighbours_in<W: Word, const SORTED: bool>(&self, base: u64, bucket: u64) -> Neighbours {
         let slots = self.slots_in::<W, SORTED>(bucket);
-        let mut others = slots;
-        for other in &mut others {
-            let fingerprint = self.layout.fingerprint_of(*other);
-            *other = base + u64::from(self.geometry.alternate(local, fingerprint));
-        }
-        (slots, others)
+        Neighbours::of(slots, (&self.geometry, self.layout), (base, bucket))
     }
 
     /// The place of every entry, those stored twice only once. O(buckets).
@@ -130,42 +151,31 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 }
 
-/// A table whose form is known.
-struct InForm<'a, B, W, const SORTED: bool>(&'a Table<B>, core::marker::PhantomData<W>);
-
-impl<B: AsRef<[u8]>> Table<B> {
-    pub(crate) fn way_to_room(&self, search: &mut crate::placement::Search, place: &Place, spares: crate::placement::Spares) -> Option<crate::placement::Plan> {
-        in_form!(self, way_to_room_in(search, place, spares))
-    }
-
-    #[inline(never)]
-    fn way_to_room_in<W: Word, const SORTED: bool>(&self, search: &mut crate::placement::Search, place: &Place, spares: crate::placement::Spares) -> Option<crate::placement::Plan> {
-        search.plan(&InForm::<B, W, SORTED>(self, core::marker::PhantomData), place, spares)
-    }
-
-    pub(crate) fn neighbours(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
-        in_form!(self, neighbours_in(base, bucket))
-    }
+/// A table whose form is known, so that a search asks for it once.
+struct InForm<'a, B, W, const SORTED: bool> {
+    table: &'a Table<B>,
+    word: PhantomData<W>,
 }
 
 impl<B: AsRef<[u8]>, W: Word, const SORTED: bool> Neighbourhood for InForm<'_, B, W, SORTED> {
     #[inline(always)]
-    fn neighbours(&self, base: u64, bucket: u64) -> ([u64; SLOTS], [u64; SLOTS]) {
-        self.0.neighbours_in::<W, SORTED>(base, bucket)
+    fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
+        self.table.neighbours_in::<W, SORTED>(base, bucket)
     }
 
     #[inline(always)]
     fn prefetch(&self, bucket: u64) {
-        self.0.prefetch(bucket * self.0.lanes.bucket_bits());
+        self.table.prefetch(bucket * self.table.lanes.bucket_bits());
     }
 
     #[inline(always)]
     fn has_room(&self, bucket: u64) -> bool {
-        self.0.has_room_in::<W, SORTED>(bucket)
+        self.table.has_room_in::<W, SORTED>(bucket)
     }
 
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {
-        let fingerprint = self.0.layout.fingerprint_of(slot);
-        self.0.copies(&self.0.geometry.place_of(bucket, fingerprint), slot) > 1
+        let fingerprint = self.table.layout.fingerprint_of(slot);
+        let place = self.table.geometry.place_of(bucket, fingerprint);
+        self.table.copies_in::<W, SORTED>(&place, slot) > 1
     }
 }

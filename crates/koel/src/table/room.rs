@@ -6,7 +6,7 @@ use super::stretch::Origin;
 use super::{Stretch, Table};
 use crate::buffer::Buffer;
 use crate::layout::{Form, Quad, Word};
-use crate::placement::{End, Plan, Search, Ways};
+use crate::placement::{End, Neighbours, Plan, Search, Ways};
 
 /// Whether something holds for the entry in a bucket and slot.
 pub(crate) type EntryTest<'a> = dyn Fn(&Table<Buffer, Stretch>, u64, u64) -> bool + 'a;
@@ -84,7 +84,7 @@ impl Table<Buffer, Stretch> {
                 *other = if self.stays(&origin, slot, *other, pinned) { bucket } else { *other };
             }
         }
-        ways.add(slots, others);
+        ways.add(Neighbours { slots, others });
         for other in others {
             self.prefetch(other * self.lanes.bucket_bits());
         }
