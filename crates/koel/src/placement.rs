@@ -216,8 +216,9 @@ impl Search {
         let roots = [home, alternate];
         let open = |bucket: u64, ways: &mut Ways| {
             let neighbours = table.neighbours(place.base, bucket);
-            neighbours.others.iter().for_each(|&other| table.prefetch(other));
+            let others = neighbours.others;
             ways.add(neighbours);
+            others.iter().for_each(|&other| table.prefetch(other));
         };
         let has_room = |bucket: u64| table.has_room(bucket);
         let is_spare = |bucket: u64, slot: u64| table.is_spare(bucket, slot);
