@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use crate::geometry::{BLOCK, Column, Places};
 use crate::prefetch::prefetch;
-use crate::table::{Addressing, Buckets, GROUP, Table, Words};
+use crate::table::{Addressing, Buckets, Table, Words};
 use crate::vector::InstructionSet;
 use crate::{Key, KeyHasher};
 
@@ -53,18 +53,10 @@ impl Block {
             table.locate_many(set, |hashes| hash(keys, &mut hashes[..self.len]), &mut self.places);
         }
     }
-
-    /// The places in use, group by group: the first place of the group, and which are in use.
-    fn groups(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
-        let len = self.len;
-        (0..BLOCK)
-            .step_by(GROUP)
-            .map(move |first| (first, first.min(len)..(first + GROUP).min(len)))
-    }
 }
 
 /// Hands the places of `len` keys to `work`, a block at a time and in order: the table, the block, the coming one, and the number of the first key. The
-/// buckets have been asked for; `work` asks for those of the coming block, group by group, between groups of its own.
+/// buckets have been asked for; `work` asks for those of the coming block, one place beside each of its own.
 pub(crate) fn in_blocks<B: Buckets, E>(
     table: &mut B,
     (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
@@ -75,8 +67,8 @@ pub(crate) fn in_blocks<B: Buckets, E>(
     let (mut ready, mut coming) = (&mut blocks.0, &mut blocks.1);
     let mut start = 0;
     ready.fill((set, table), (start, len), &hash);
-    for first in (0..ready.len).step_by(GROUP) {
-        table.prefetch_group(&ready.places, first);
+    for i in 0..ready.len {
+        table.prefetch_both(&ready.places, i);
     }
     while ready.len > 0 {
         let next = start + ready.len;
@@ -96,11 +88,9 @@ pub(crate) fn each_place<B: Buckets, E>(
     mut work: impl FnMut(&mut B, usize, &Places, usize) -> Result<(), E>,
 ) -> Result<(), E> {
     in_blocks(table, hashes, |table, ready, coming, start| {
-        for (first, group) in ready.groups() {
-            table.prefetch_group(&coming.places, first);
-            for i in group {
-                work(table, start + i, &ready.places, i)?;
-            }
+        for i in 0..ready.len {
+            table.prefetch_both(&coming.places, i);
+            work(table, start + i, &ready.places, i)?;
         }
         Ok(())
     })

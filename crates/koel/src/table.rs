@@ -37,7 +37,7 @@ mod stretch;
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use block::test;
-pub(crate) use block::{Buckets, GROUP, Words};
+pub(crate) use block::{Buckets, Words};
 pub(crate) use candidates::Candidates;
 pub(crate) use edit::{Put, Taken};
 pub(crate) use grown::Match;

@@ -12,7 +12,7 @@ use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
 use crate::layout::{Codec, Lanes, Layout};
 use crate::placement::{Neighbourhood, Neighbours};
 use crate::prefetch::prefetch;
-use crate::table::{self, Buckets, GROUP, Pair, Put, Words, either};
+use crate::table::{self, Buckets, Pair, Put, Words, either};
 use crate::vector::InstructionSet;
 
 /// Buckets and their shape.
@@ -121,12 +121,10 @@ impl Cells {
         words: &mut Words,
         found: &mut [bool; BLOCK],
     ) {
-        for first in (0..BLOCK).step_by(GROUP) {
-            self.prefetch_group(coming, first);
-            for i in first..first + GROUP {
-                let pair = self.load_both(ready.buckets(i));
-                words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));
-            }
+        for i in 0..BLOCK {
+            self.prefetch_both(coming, i);
+            let pair = self.load_both(ready.buckets(i));
+            words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));
         }
         set.run(
             #[inline(always)]
@@ -276,12 +274,10 @@ impl Buckets for Cells {
     }
 
     #[inline(always)]
-    fn prefetch_group(&self, places: &Places, first: usize) {
-        for i in first..first + GROUP {
-            let (home, alternate) = places.buckets(i);
-            self.prefetch(home);
-            self.prefetch(alternate);
-        }
+    fn prefetch_both(&self, places: &Places, i: usize) {
+        let (home, alternate) = places.buckets(i);
+        self.prefetch(home);
+        self.prefetch(alternate);
     }
 }
 

@@ -5,16 +5,13 @@ use crate::geometry::{BLOCK, Column, Places};
 use crate::layout::{Form, Lanes, Quad};
 use crate::vector::InstructionSet;
 
-/// Places worked on between two requests to the memory, so that neither waits for the other.
-pub(crate) const GROUP: usize = 8;
-
 /// What a walk over blocks of keys asks of a table, of plain bytes or of atomic words.
 pub(crate) trait Buckets {
     /// The places of the hashes that `hash` writes.
     fn locate_many(&self, set: InstructionSet, hash: impl FnOnce(&mut Column), places: &mut Places);
 
-    /// Asks the memory for the buckets of the eight places from `first` on.
-    fn prefetch_group(&self, places: &Places, first: usize);
+    /// Asks the memory for both buckets of place `i`.
+    fn prefetch_both(&self, places: &Places, i: usize);
 }
 
 impl<B: Buckets> Buckets for &B {
@@ -29,8 +26,8 @@ impl<B: Buckets> Buckets for &B {
     }
 
     #[inline(always)]
-    fn prefetch_group(&self, places: &Places, first: usize) {
-        (*self).prefetch_group(places, first);
+    fn prefetch_both(&self, places: &Places, i: usize) {
+        (*self).prefetch_both(places, i);
     }
 }
 
@@ -46,11 +43,9 @@ impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
     }
 
     #[inline(always)]
-    fn prefetch_group(&self, places: &Places, first: usize) {
-        for i in first..first + GROUP {
-            for bit in places.bits(i) {
-                self.prefetch(bit);
-            }
+    fn prefetch_both(&self, places: &Places, i: usize) {
+        for bit in places.bits(i) {
+            self.prefetch(bit);
         }
     }
 }
@@ -72,9 +67,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
             Form::WideSorted => self.contains_block_in::<true, true>(set, places, words, found),
             Form::Quad => {
                 for (i, found) in found.iter_mut().enumerate() {
-                    if i.is_multiple_of(GROUP) {
-                        self.prefetch_group(coming, i);
-                    }
+                    self.prefetch_both(coming, i);
                     let keys = A::keys(ready, i);
                     *found = self.pair_matches_in::<Quad, false>(ready.buckets(i), keys);
                 }
@@ -91,12 +84,12 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         words: &mut [Words; 2],
         found: &mut [bool; BLOCK],
     ) {
-        for first in (0..BLOCK).step_by(GROUP) {
-            self.prefetch_group(coming, first);
+        for i in 0..BLOCK {
+            self.prefetch_both(coming, i);
             if WIDE {
-                self.load_halves::<SORTED>(ready, first, words);
+                self.load_halves::<SORTED>(ready, i, words);
             } else {
-                self.load_group::<SORTED>(ready, first, &mut words[0]);
+                self.load_both::<SORTED>(ready, i, &mut words[0]);
             }
         }
         let (lanes, words) =
@@ -107,13 +100,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         );
     }
 
-    /// Loads the buckets of the eight places from `first` on into `words`.
+    /// Loads the buckets of place `i` into `words`.
     #[inline(always)]
-    fn load_group<const SORTED: bool>(&self, places: &Places, first: usize, words: &mut Words) {
-        for i in first..first + GROUP {
-            let pair = places.bits(i).map(|bit| self.load_at::<u64, SORTED>(bit));
-            words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));
-        }
+    fn load_both<const SORTED: bool>(&self, places: &Places, i: usize, words: &mut Words) {
+        let [home, alternate] = places.bits(i);
+        // Not a map over both: that would go through the stack.
+        let pair = [self.load_at::<u64, SORTED>(home), self.load_at::<u64, SORTED>(alternate)];
+        words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));
     }
 
     /// The same for wide buckets, half by half.
@@ -121,16 +114,14 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     fn load_halves<const SORTED: bool>(
         &self,
         places: &Places,
-        first: usize,
+        i: usize,
         [lower, upper]: &mut [Words; 2],
     ) {
-        for i in first..first + GROUP {
-            let [home, alternate] = places.bits(i);
-            let (home, alternate) =
-                (self.halves_at::<SORTED>(home), self.halves_at::<SORTED>(alternate));
-            lower.set::<SORTED>(i, [home[0], alternate[0]]);
-            upper.set::<SORTED>(i, [home[1], alternate[1]]);
-        }
+        let [home, alternate] = places.bits(i);
+        let (home, alternate) =
+            (self.halves_at::<SORTED>(home), self.halves_at::<SORTED>(alternate));
+        lower.set::<SORTED>(i, [home[0], alternate[0]]);
+        upper.set::<SORTED>(i, [home[1], alternate[1]]);
     }
 }
 
