@@ -5,8 +5,9 @@
 //! insert that fails has changed nothing, no entry is ever left over, and there is no random number in it, so the same
 //! operations give the same bytes.
 //!
-//! * Cost: at most [`BUDGET`] slots looked at; per insert 2 to 3 on average at a load of 0.90, 15 at 0.95, 91 at 0.97, in chains of at most 5
+//! * Cost: at most [`BUDGET`] slots looked at; per insert 2 to 3 on average at a load of 0.90, 15 at 0.95, 88 at 0.97, in chains of at most 5
 //!   moves (`cargo test -p koel --lib -- --ignored --nocapture cost_of_placement`).
+//! * Three searches of four in a filter of one size end with one move, so that is looked for first, among the eight entries of both buckets at once.
 //! * The memory is asked for a bucket some [`LOOKAHEAD`] others before it is looked at, so that a search in a table that no cache holds does not wait for
 //!   each: half the time of inserts into a growing filter of 8 million keys (docs/decisions/0008-growth.md).
 //! * A slot is *spare* when the same entry is stored twice in its pair. Instead of moving on, a spare copy can be handed to the counters, so copies

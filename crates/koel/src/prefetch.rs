@@ -1,4 +1,4 @@
-//! Asking the memory for a byte that will be needed soon.
+//! Asking the memory for bytes that will be needed soon.
 //!
 //! A hint that changes nothing a program can see: any address will do. On processors without the instruction it does nothing.
 
@@ -18,4 +18,16 @@ pub(crate) fn prefetch<T>(items: &[T], index: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (items, index);
+}
+
+/// Bytes that the memory gives at once.
+const LINE: usize = 64;
+
+/// The same for `count` items from number `first` on.
+#[inline(always)]
+pub(crate) fn prefetch_many<T>(items: &[T], first: usize, count: usize) {
+    let items_in_a_line = (LINE / size_of::<T>().max(1)).max(1);
+    for i in (first..first + count).step_by(items_in_a_line) {
+        prefetch(items, i);
+    }
 }

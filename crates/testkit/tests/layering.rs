@@ -33,7 +33,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("layout", &["geometry"]),
     ("placement", &["geometry", "layout"]),
     ("table", &["geometry", "layout", "placement", "prefetch", "vector", "buffer"]),
-    ("blocks", &["geometry", "hash", "key", "layout", "table", "vector"]),
+    ("blocks", &["geometry", "hash", "key", "layout", "prefetch", "table", "vector"]),
     ("counters", &["error"]),
     ("store", &["counters", "buffer"]),
 ];
