@@ -106,6 +106,53 @@ fn a_plan_is_a_chain_of_the_fewest_moves_or_there_is_no_room_at_all() {
     }
 }
 
+/// What a search asks, answered by decoded buckets.
+struct Decoded<'a>(&'a Table<Buffer>);
+
+impl Neighbourhood for Decoded<'_> {
+    fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
+        self.0.neighbours(base, bucket)
+    }
+
+    fn prefetch(&self, _: u64) {}
+
+    fn has_room(&self, bucket: u64) -> bool {
+        self.0.read(bucket).copies(0) > 0
+    }
+
+    fn is_spare(&self, bucket: u64, slot: u64) -> bool {
+        self.0.copies(&self.0.geometry().place_of(bucket, slot), slot) > 1
+    }
+}
+
+#[test]
+fn one_move_is_what_the_breadth_first_search_comes_to_first() {
+    for (segment_bits, buckets) in [(0, 1), (1, 2), (0, 3), (2, 50), (1, 2000)] {
+        let mut table = empty_table(segment_bits, buckets, 12);
+        let mut search = Search::default();
+        let (mut counter, mut one, mut more, mut none) = (0, 0, 0, 0);
+        while none < 20 {
+            counter += 1;
+            let place = table.geometry().locate(hash(counter));
+            if table.put(table.bits(&place), place.fingerprint, 0) != Put::Full {
+                continue;
+            }
+            let first = search.one_move(&Decoded(&table), &place);
+            let plan = search.many_moves(&Decoded(&table), &place, Spares::Keep);
+            let is_one = plan.as_ref().is_some_and(|plan| plan.moves.len() == 1);
+            assert_eq!(first, plan.clone().filter(|_| is_one));
+            assert_eq!(table.way_to_room(&mut search, &place, Spares::Keep), plan);
+            match &plan {
+                Some(plan) => carry_out(&mut table, plan, place.fingerprint),
+                None => none += 1,
+            }
+            one += u32::from(is_one);
+            more += u32::from(plan.is_some() && !is_one);
+        }
+        assert!(buckets < 50 || one > more && more > 0, "{one} and {more}");
+    }
+}
+
 #[test]
 fn a_spare_copy_makes_room_only_when_it_may() {
     let mut table = empty_table(0, 50, 16);
