@@ -24,7 +24,8 @@ pub(crate) fn description() -> String {
         .collect::<Vec<_>>()
         .join(" ");
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{model} ({numbers}), {cores} cores, {} GiB of memory", memory_gib())
+    let cores = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
+    format!("{model} ({numbers}), {cores}, {} GiB of memory", memory_gib())
 }
 
 fn memory_gib() -> u64 {
