@@ -234,7 +234,7 @@ impl Search {
     }
 
     /// The shortest way from the full buckets `roots` to an empty slot, or to one that is spare. `open` adds the entries of a full bucket, each with
-    /// another bucket that it may move to. Inlined, so that it is compiled for the instruction set of whoever searches.
+    /// another bucket that it may move to. Inlined, so that it is compiled for the table of whoever searches.
     #[inline(always)]
     pub(crate) fn shortest(
         &mut self,

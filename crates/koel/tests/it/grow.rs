@@ -478,7 +478,6 @@ fn one_after_the_other_and_many_at_once_make_the_same_bytes() {
     }
 }
 
-/// Found by fuzzing: a counter in the two halves of a void entry was one more than the limit allows, and the file was refused.
 #[test]
 fn many_keys_that_are_to_be_in_once_are_told_apart_while_the_filter_starts_to_grow() {
     let builder = CuckooFilter::builder(1000, 0.001).growable();
@@ -493,6 +492,7 @@ fn many_keys_that_are_to_be_in_once_are_told_apart_while_the_filter_starts_to_gr
     assert!(added.iter().filter(|&&added| added).count() > 1990);
 }
 
+/// Found by fuzzing: a counter in the two halves of a void entry was one more than the limit allows, and the file was refused.
 #[test]
 fn a_counter_that_growth_leaves_to_two_entries_may_exceed_the_limit() {
     let mut filter = CuckooFilter::builder(10, 0.3).counter_limit(1).growable().build().unwrap();
