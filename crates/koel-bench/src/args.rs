@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Maplet(MapletArgs),
     /// The log store beside other stores: loading, single gets, opening, and what they cost in bytes
     Stores(StoresArgs),
+    /// The log store when its keys are overwritten: how much of it is dead, and what compaction writes
+    Overwrites(OverwritesArgs),
     /// The load at which the map's first insert finds no room, beside theory
     Thresholds(ThresholdsArgs),
     /// Lookups and a mix of operations by several threads on one filter
@@ -117,6 +119,28 @@ pub(crate) struct StoresArgs {
     #[arg(long, value_parser = whole_number, default_value = "1e6")]
     pub(crate) queries: u64,
     /// The folder in which each store gets a temporary one; that of the system unless given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct OverwritesArgs {
+    /// How many entries
+    #[arg(long, value_parser = whole_number, default_value = "2e6")]
+    pub(crate) keys: u64,
+    /// Bytes of a value; keys have 16
+    #[arg(long, value_parser = whole_number, default_value = "100")]
+    pub(crate) value_bytes: u64,
+    /// Rounds that are measured, of as many overwrites as there are keys; three go before them
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) rounds: u64,
+    /// Bytes of a segment
+    #[arg(long, value_parser = whole_number, default_value = "16777216")]
+    pub(crate) segment_bytes: u64,
+    /// The folder in which the stores get a temporary one; that of the system unless given
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// One JSON object a line

@@ -1,7 +1,7 @@
 //! Measures Koel, its rivals and this machine's limits, side by side in one process.
 //!
 //! `filters` runs every filter over the same keys; `threads` those that threads can share; `limits` finds how many random cache lines a core of this
-//! machine reads a second, which no filter can pass; `growth` follows filters that grow from a thousand keys on; `map` and `thresholds` measure the exact map, `maplet` the maplet; `stores` the log store beside others; `report` runs the filters, the limits,
+//! machine reads a second, which no filter can pass; `growth` follows filters that grow from a thousand keys on; `map` and `thresholds` measure the exact map, `maplet` the maplet; `stores` the log store beside others, `overwrites` what its compaction costs; `report` runs the filters, the limits,
 //! growth and the thresholds over many sizes and writes docs/BENCHMARKS.md with its plots.
 //!
 //! The only crate that knows a rival, but for the Bloom filter in `koel tour`. Figures of different runs should not be compared: a machine has good and bad hours, so compare
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Map(args) => map::run(&args),
         Command::Maplet(args) => maplet::run(&args),
         Command::Stores(args) => stores::run(&args),
+        Command::Overwrites(args) => stores::overwrites::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
         Command::Threads(args) => threads::run(&args),
         Command::Growth(args) => growth::run(&args),

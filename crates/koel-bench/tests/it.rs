@@ -250,6 +250,22 @@ fn stores_prints_an_object_for_each_store_and_they_read_what_they_wrote() {
 }
 
 #[test]
+fn overwrites_prints_an_object_for_each_load_and_the_log_stays_small() {
+    let arguments =
+        ["overwrites", "--keys", "2e4", "--rounds", "2", "--segment-bytes", "65536", "--json"];
+    let lines = objects(&printed(&arguments));
+    assert_eq!(lines.len(), 3);
+    for line in &lines {
+        assert_eq!((&line["keys"], &line["rounds"]), (&20_000.into(), &2.into()));
+        let [dead, most] = ["dead", "most_dead"].map(|field| line[field].as_f64().unwrap());
+        assert!(0.0 < dead && dead <= most && most < 1.0, "{line}");
+        assert!(line["written"].as_f64().unwrap() >= 1.0, "{line}");
+    }
+    let text = printed(&["overwrites", "--keys", "1e3", "--rounds", "1"]);
+    assert_eq!(text.lines().filter(|line| line.contains("of the keys, by")).count(), 2, "{text}");
+}
+
+#[test]
 fn stores_measures_only_what_is_asked_for_in_the_folder_that_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();

@@ -7,6 +7,7 @@
 //! | `koel.rs`, `fjall.rs`, `redb.rs`, `candystore.rs` | the stores, with their settings |
 //! | `measure.rs`, `process.rs` | the measuring |
 //! | `print.rs` | tables and JSON |
+//! | `overwrites.rs` | Koel's alone: what compaction costs |
 //!
 //! Everything is in the page cache. To add a store: a file with a type that implements [`Store`](subject::Store), and a line in [`SUBJECTS`].
 
@@ -15,6 +16,7 @@ mod entries;
 mod fjall;
 mod koel;
 mod measure;
+pub(crate) mod overwrites;
 mod print;
 mod process;
 mod redb;

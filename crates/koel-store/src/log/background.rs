@@ -16,7 +16,7 @@ const STEP: u64 = 1 << 20;
 /// The longest time between two looks at the order to stop.
 const SLICE: Duration = Duration::from_millis(100);
 /// Above this share of dead bytes, in percent, the rate has no limit: space matters more then.
-const URGENT: u64 = 27;
+const URGENT: u64 = 28;
 
 /// Starts the thread that compacts. It ends when [`Store::filled`] says so.
 pub(super) fn compact(store: Arc<Store>, bytes_per_second: u64) -> io::Result<JoinHandle<()>> {

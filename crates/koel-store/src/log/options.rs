@@ -95,7 +95,7 @@ impl Options {
         self
     }
 
-    /// How many bytes per second the thread copies at most, while less than 27 % of the log is dead; 64 MiB unless set. It copies a record, or a MiB of them, and then waits; a call of
+    /// How many bytes per second the thread copies at most, while less than 28 % of the log is dead; 64 MiB unless set. It copies a record, or a MiB of them, and then waits; a call of
     /// [`LogStore::compact`] waits meanwhile.
     #[must_use]
     pub fn compaction_rate(mut self, bytes_per_second: u64) -> Self {

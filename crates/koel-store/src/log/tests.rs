@@ -218,21 +218,57 @@ fn an_order_to_stop_is_seen_where_nothing_is_copied() -> Outcome {
     Ok(())
 }
 
+/// Bytes appended and written by compaction, by those appended, in 40,000 overwrites of 4000 keys, of which a fifth gets `few` in a hundred besides its share of the others.
+fn written(few: u64) -> Result<f64, Box<dyn std::error::Error>> {
+    use testkit::keys::splitmix64;
+
+    let folder = tempfile::tempdir()?;
+    let store = options().segment_bytes(16 << 10).open(folder.path())?;
+    let overwrite = |draw: u64| -> Outcome {
+        let point = splitmix64(!draw);
+        let often = splitmix64(draw) % 100 < few;
+        let number = if often { point % 800 * 5 } else { point % 4000 };
+        store.put(&number.to_le_bytes(), &[1; 20], NONE)?;
+        if draw.is_multiple_of(20) {
+            store.store.compact(Policy::BACKGROUND, &mut |_, _| true)?;
+            let stats = store.stats();
+            assert!(stats.dead_bytes * 10 <= stats.log_bytes * 3, "{stats:?}");
+        }
+        Ok(())
+    };
+    (0..4000_u64).try_for_each(|number| store.put(&number.to_le_bytes(), &[1; 20], NONE))?;
+    (0..20_000).try_for_each(overwrite)?;
+    let before = store.stats();
+    (20_000..60_000).try_for_each(overwrite)?;
+    let after = store.stats();
+    let appended = (after.appended_bytes - before.appended_bytes) as f64;
+    Ok(1.0 + (after.compacted_bytes - before.compacted_bytes) as f64 / appended)
+}
+
+/// Picked by the share that is dead alone, the segments of both logs were rewritten as much: 2.29 and 2.10. No policy comes below 1.8 where any key is overwritten as often as any other.
+#[test]
+fn a_log_of_which_a_few_keys_are_written_often_is_rewritten_less() -> Outcome {
+    let (any, often) = (written(0)?, written(95)?);
+    assert!((1.8..2.5).contains(&any), "{any}");
+    assert!(often < 0.8 * any, "{often}");
+    Ok(())
+}
+
 /// A megabyte once took a tenth of a second at any rate, and so did a record of any length.
 #[test]
 fn compaction_in_the_background_keeps_its_rate_and_ends_when_it_is_told_to() -> Outcome {
     let folder = tempfile::tempdir()?;
     let options = || options().segment_bytes(6 << 20).compaction_rate(64 << 10);
     let store = options().open(folder.path())?;
-    // Between what is worth a compaction and what is urgent is dead: 26 percent.
+    // Between what is worth a compaction and what is urgent is dead: 27 percent.
     store.put(b"stays", &[1; 4 << 20], NONE)?;
-    store.put(b"goes", &[2; 1_842_000], NONE)?;
+    store.put(b"goes", &[2; 1_945_000], NONE)?;
     store.put(b"goes", b"", NONE)?;
     store.close()?;
     let store = options().background_compaction(true).open(folder.path())?;
     store.put(b"next", &[3; 1 << 20], NONE)?;
     let stats = store.stats();
-    assert!((25..27).contains(&(stats.dead_bytes * 100 / stats.log_bytes)), "{stats:?}");
+    assert!((26..28).contains(&(stats.dead_bytes * 100 / stats.log_bytes)), "{stats:?}");
     let copy = folder.path().join("0000000000000003.log");
     let start = Instant::now();
     while !copy.exists() {

@@ -1,0 +1,171 @@
+//! `overwrites`: what a log costs whose keys are written again and again: how much of it is dead, and how much compaction in the background writes to keep it so.
+//!
+//! All keys are put, and then as many overwrites follow as there are keys, round after round. The first three rounds, in which the log becomes what it stays, are not counted. docs/decisions/0009-log-store.md has the figures, and what is possible.
+
+use std::path::Path;
+
+use koel_store::{Durability, Options, Stats};
+use serde_json::{Value, json};
+use testkit::keys::splitmix64;
+
+use super::entries::{Entries, key};
+use crate::Failure;
+use crate::args::OverwritesArgs;
+use crate::table::{Table, grouped};
+
+/// Rounds that are not counted.
+const FIRST: u64 = 3;
+/// How often a round is looked at.
+const LOOKS: u64 = 100;
+/// One key in so many is overwritten often.
+const ONE_IN: u64 = 5;
+
+/// Which keys are overwritten: any, and besides so many of a hundred times one of a few.
+struct Load {
+    name: &'static str,
+    few: u64,
+}
+
+static LOADS: [Load; 3] = [
+    Load { name: "any key", few: 0 },
+    Load { name: "a fifth of the keys, by 80 %", few: 75 },
+    Load { name: "a fifth of the keys, by 96 %", few: 95 },
+];
+
+/// A log that was overwritten, from the first round that counts to the last.
+struct Row {
+    load: &'static str,
+    /// Dead bytes by all bytes of the log, on average and at worst.
+    dead: f64,
+    most_dead: f64,
+    /// Bytes appended, and written by compaction, by those appended.
+    written: f64,
+}
+
+pub(crate) fn run(args: &OverwritesArgs) -> Result<(), Failure> {
+    let entries = Entries::new(args.keys, usize::try_from(args.value_bytes)?);
+    let parent = args.dir.clone().unwrap_or_else(std::env::temp_dir);
+    let mut rows = Vec::new();
+    for load in &LOADS {
+        let row = measure(args, &entries, load, &parent)?;
+        if args.json {
+            println!("{}", row.json(args));
+        }
+        rows.push(row);
+    }
+    if !args.json {
+        print(&rows, args);
+    }
+    Ok(())
+}
+
+fn print(rows: &[Row], args: &OverwritesArgs) {
+    let (keys, segment) = (grouped(args.keys), grouped(args.segment_bytes));
+    println!(
+        "{keys} entries of 16 + {} bytes; {} overwrites of each on average, after {FIRST} that are not counted; segments of {segment} bytes.",
+        args.value_bytes, args.rounds
+    );
+    println!(
+        "dead: share of the log. written x: bytes appended and compacted, by those appended.\n"
+    );
+    let mut table = Table::new(&["overwritten", "dead", "at most", "written x"]);
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    for row in rows {
+        let written = format!("{:.2}", row.written);
+        table.push(vec![row.load.to_owned(), percent(row.dead), percent(row.most_dead), written]);
+    }
+    print!("{}", table.plain());
+}
+
+fn measure(
+    args: &OverwritesArgs,
+    entries: &Entries,
+    load: &Load,
+    parent: &Path,
+) -> Result<Row, Failure> {
+    let folder = tempfile::tempdir_in(parent)?;
+    let store = Options::default().segment_bytes(args.segment_bytes).open(folder.path())?;
+    let put = |number| store.put(&key(number), entries.value(number), Durability::None);
+    (0..args.keys).try_for_each(put)?;
+    let overwrite =
+        |from: u64, to: u64| (from..to).try_for_each(|draw| put(load.key(draw, args.keys)));
+    overwrite(0, FIRST * args.keys)?;
+    let before = store.stats();
+    let (mut dead, mut most_dead) = (0.0, 0.0_f64);
+    let look = |at: u64| FIRST * args.keys + at * args.keys / LOOKS;
+    for at in 0..args.rounds * LOOKS {
+        overwrite(look(at), look(at + 1))?;
+        let share = dead_share(&store.stats());
+        dead += share;
+        most_dead = most_dead.max(share);
+    }
+    let dead = dead / (args.rounds * LOOKS) as f64;
+    let written = written(&before, &store.stats());
+    // What compaction has not done costs nothing.
+    if let Some(failure) = store.stats().compaction_failed {
+        return Err(failure.into());
+    }
+    store.close()?;
+    Ok(Row { load: load.name, dead, most_dead, written })
+}
+
+fn dead_share(stats: &Stats) -> f64 {
+    stats.dead_bytes as f64 / stats.log_bytes.max(1) as f64
+}
+
+fn written(before: &Stats, after: &Stats) -> f64 {
+    let appended = after.appended_bytes - before.appended_bytes;
+    let compacted = after.compacted_bytes - before.compacted_bytes;
+    (appended + compacted) as f64 / appended.max(1) as f64
+}
+
+impl Row {
+    fn json(&self, args: &OverwritesArgs) -> Value {
+        json!({
+            "load": self.load,
+            "keys": args.keys,
+            "rounds": args.rounds,
+            "dead": self.dead,
+            "most_dead": self.most_dead,
+            "written": self.written,
+        })
+    }
+}
+
+impl Load {
+    /// The number of the key of one overwrite.
+    fn key(&self, draw: u64, keys: u64) -> u64 {
+        let (which, point) = (splitmix64(draw), splitmix64(!draw));
+        let few = keys.div_ceil(ONE_IN);
+        if which % 100 < self.few { point % few * ONE_IN } else { point % keys }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifth_of_the_keys_gets_the_share_of_overwrites_that_is_said() {
+        let share = |load: &Load| {
+            let few = (0..100_000).filter(|&draw| load.key(draw, 1000).is_multiple_of(ONE_IN));
+            few.count() as f64 / 100_000.0
+        };
+        // Five standard deviations of a share of 100,000 draws: 0.0063 at most.
+        assert!((share(&LOADS[0]) - 0.2).abs() < 0.0064, "{}", share(&LOADS[0]));
+        assert!((share(&LOADS[1]) - 0.8).abs() < 0.0064, "{}", share(&LOADS[1]));
+        assert!((share(&LOADS[2]) - 0.96).abs() < 0.0064, "{}", share(&LOADS[2]));
+        assert!((0..100_000).all(|draw| LOADS[2].key(draw, 1000) < 1000));
+    }
+
+    #[test]
+    fn the_figures_are_shares_of_what_the_store_tells() {
+        let mut before = Stats::default();
+        (before.appended_bytes, before.compacted_bytes) = (100, 50);
+        let mut after = before.clone();
+        (after.appended_bytes, after.compacted_bytes) = (300, 150);
+        (after.log_bytes, after.dead_bytes) = (200, 50);
+        assert!((written(&before, &after) - 1.5).abs() < 1e-9);
+        assert!((dead_share(&after) - 0.25).abs() < 1e-9);
+    }
+}
