@@ -173,6 +173,9 @@ fn damage_to_the_record_of_one_file_hides_no_other() {
         let listed = shell.run("store ls --db db");
         assert_eq!((listed.code, listed.err.lines().count()), (2, 1), "{}", listed.err);
         assert!(listed.text().contains("  first\n") && listed.text().ends_with("  last\n"));
+        let counted = shell.run("store stats --db db");
+        assert_eq!((counted.code, counted.err.lines().count()), (2, 1), "{}", counted.err);
+        assert!(counted.text().contains(" 2, 10 B\n"), "{}", counted.text());
         let verified = shell.run("store verify --db db");
         assert_eq!(verified.code, 2);
         let broken = verified.text();

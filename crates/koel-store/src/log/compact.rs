@@ -216,8 +216,7 @@ impl Store {
             let first = order.iter().position(|segment| Arc::ptr_eq(segment, &run[0]));
             let first = first.unwrap_or(0);
             order.splice(first..first + run.len(), new.iter().cloned());
-            self.publish(&self.manifest(&writer, &order, false))?;
-            writer.announced = true;
+            self.announce(&mut writer, &order)?;
             self.segments.exchange(order, &new);
         }
         for output in outputs {

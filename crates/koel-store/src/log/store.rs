@@ -186,6 +186,17 @@ impl Store {
         }
     }
 
+    /// Makes these the segments of the log, which may go on behind what the manifest knows.
+    pub(super) fn announce(
+        &self,
+        writer: &mut Writer,
+        order: &[Arc<Segment>],
+    ) -> Result<(), Error> {
+        self.publish(&self.manifest(writer, order, false))?;
+        writer.announced = true;
+        Ok(())
+    }
+
     /// Makes this the manifest; a failure ends all writing.
     pub(super) fn publish(&self, manifest: &Manifest) -> Result<(), Error> {
         manifest.store(&*self.folder).map_err(|error| self.poison.by(error))

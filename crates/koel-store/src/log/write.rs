@@ -325,8 +325,7 @@ impl Store {
             return self.begin_segment(writer);
         };
         if !writer.announced {
-            self.publish(&self.manifest(writer, &self.segments.all(), false))?;
-            writer.announced = true;
+            self.announce(writer, &self.segments.all())?;
         }
         Ok(active)
     }
@@ -351,8 +350,7 @@ impl Store {
         writer.active = Some(created.clone());
         writer.marked = FIRST;
         writer.called = FIRST;
-        self.publish(&self.manifest(writer, &order, false))?;
-        writer.announced = true;
+        self.announce(writer, &order)?;
         self.set_durable(writer.position());
         self.segments.push(created.clone());
         Ok(created)

@@ -1,4 +1,4 @@
-//! `koel store stats`: what a store holds, and what it costs on disk and in memory.
+//! `koel store stats`: what a store holds, and what it costs on disk and in memory. Files whose records are damaged are not counted, and that is said at the end.
 #![forbid(unsafe_code)]
 
 use koel_store::content::Archive;
@@ -29,10 +29,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let archive = Archive::new(db.read()?);
-    let (mut files, mut length) = (0, 0);
+    let (mut files, mut length, mut failure) = (0, 0, None);
     for entry in archive.entries().map_err(|error| db.archive_failure(error))? {
-        files += 1;
-        length += entry.map_err(|error| db.archive_failure(error))?.length;
+        match entry {
+            Ok(entry) => (files, length) = (files + 1, length + entry.length),
+            Err(error) => failure = Some(db.archive_failure(error)),
+        }
     }
     let stats = archive.store().stats();
     let report = if args.json {
@@ -60,5 +62,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         ])
     };
     output::print(&report)?;
-    Ok(Outcome::Done)
+    failure.map_or(Ok(Outcome::Done), Err)
 }
