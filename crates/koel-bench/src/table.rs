@@ -64,7 +64,8 @@ pub(crate) fn grouped(count: u64) -> String {
 /// A power of two of bytes, with its unit.
 pub(crate) fn bytes(count: u64) -> String {
     match count {
-        0..1_048_576 => format!("{} KiB", count >> 10),
+        0..1024 => format!("{count} B"),
+        1024..1_048_576 => format!("{} KiB", count >> 10),
         1_048_576..1_073_741_824 => format!("{} MiB", count >> 20),
         _ => format!("{} GiB", count >> 30),
     }
@@ -89,6 +90,7 @@ mod tests {
             [None, Some(123.4), Some(12.34), Some(1.234)].map(figure)[..]
         );
         assert_eq!([grouped(7), grouped(1234), grouped(123_456)], ["7", "1,234", "123,456"]);
-        assert_eq!([bytes(65_536), bytes(1 << 20), bytes(1 << 30)], ["64 KiB", "1 MiB", "1 GiB"]);
+        assert_eq!([64, 65_536, 1 << 20].map(bytes), ["64 B", "64 KiB", "1 MiB"]);
+        assert_eq!(bytes(1 << 30), "1 GiB");
     }
 }
