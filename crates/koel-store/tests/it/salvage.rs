@@ -59,11 +59,14 @@ fn all_but_the_damaged_records_is_salvaged_and_nothing_that_never_was() {
         let mut image = victim.image.clone();
         let name = harm(victim, &mut random, &mut image);
         let context = format!("seed {}, trial {number}: {name}", first_seed());
+        let is_cut = image.get(&name).is_some_and(|left| left.len() < victim.image[&name].len());
+        // The log may have ended where it was cut, between two records.
+        let may_be_whole = is_cut && !victim.closed;
         let (state, salvaged) = salvage(image);
         let changed = state.iter().filter(|(key, value)| victim.now.get(*key) != Some(*value));
         let changed: Vec<_> = changed.collect();
         let missing = victim.now.keys().filter(|key| !state.contains_key(*key)).count() as u64;
-        if !name.ends_with(".log") || salvaged.damages.is_empty() {
+        if !name.ends_with(".log") || salvaged.damages.is_empty() && !may_be_whole {
             assert!(state == victim.now, "{context}: all records are sound, {salvaged:?}");
             whole += 1;
         } else if victim.closed {
