@@ -1,7 +1,7 @@
 //! The bytes of a filter of its own: zeroed, and in huge pages where that pays.
 //!
 //! A lookup in a large table misses the cache of address translations as well as the cache of data: with pages of 2 MiB instead of 4 KiB it misses
-//! only the second (docs/decisions/0006-speed.md has the figures). With the feature `huge-pages`, a table of at least
+//! only the second (docs/BENCHMARKS.md, The machine, has the figures). With the feature `huge-pages`, a table of at least
 //! `LARGE` bytes is an anonymous memory map, for which the system is asked for huge pages; Linux aligns maps of that size to them. Where
 //! there are none, or no map can be had, nothing is lost: the bytes are ordinary memory. Where there is no memory for so many bytes, there is no buffer, and whoever asked says so.
 //!
