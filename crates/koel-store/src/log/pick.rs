@@ -3,9 +3,9 @@
 //! Segments that lie side by side are rewritten together, into their own place in the log. Picked is the one that is most worth it, and with it neighbours that are small or have nearly as great a share of bytes that would go, as long as what stays of all
 //! of them fits into one segment: so small segments do not pile up. What would go is what is dead, and marks, of which a log of single synced writes has nearly as many bytes as of records.
 //!
-//! **What it is worth.** To rewrite a segment costs the bytes that stay, and gains those that go. Whose records still die fast should wait, since soon it will cost less; among records that are seldom written again, what is dead now is all there will be. So the worth is gain by cost, squared, by the share of it that dies
-//! meanwhile, which is gain by cost in the time since nothing was dead: gain by cost, times that time. The time is counted in sequences. By the share of dead bytes alone, a log of which a few keys are written often is rewritten half as much again
-//! (`koel-bench -- overwrites`). Source: D. Lomet, C. Luo, Efficiently Reclaiming Space in a Log Structured Store (ICDE 2021), where the rate is taken from the last two overwrites.
+//! **What it is worth.** To rewrite a segment gains the bytes that go, and costs those that stay. One whose records still die fast should wait, since it will gain more for less soon; of records that are seldom written again, what is dead now is all there will be. So the worth is (gain / cost)^2 by how fast a byte
+//! that stays dies, which so far was gain / cost in the time since nothing was dead. That leaves gain / cost times that time, which is counted in sequences. Picked by the share of dead bytes alone, a log of which a few keys are written often costs 2.1 bytes written for each byte appended instead of 1.5
+//! (`koel-bench -- overwrites`). Source: D. Lomet, C. Luo, Efficiently Reclaiming Space in a Log Structured Store (ICDE 2021), where the speed is that of the last two overwrites.
 //!
 //! **When a tombstone may go.** A tombstone of key K says that every record of K in front of it is dead. It may go once no record of K is in front of it. Compaction drops every record that was dead when it began, so a segment *is clean up to* that
 //! sequence: no record of it was dead by then. A segment without a dead byte is clean up to now. A tombstone with a sequence up to which every segment in front of it is clean therefore has nothing left to hide, and goes when its own segment is compacted. The rule needs no
