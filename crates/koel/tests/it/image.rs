@@ -351,3 +351,22 @@ fn a_table_full_of_entries_without_bits_is_not_split_for_ever() {
     assert!(refused > 0);
     assert!(filter.size_in_bytes() < 10 * before.size_in_bytes());
 }
+
+/// Found by the fuzzer: a sound file of a filter that has grown, with a counter of 2^64 - 3 beside an entry that others match too. The count of their keys is no number of 64 bits: it is the largest, which the check of an insert added one to.
+#[test]
+fn a_count_that_no_number_can_say_stays_the_largest() {
+    let text = concat!(
+        "6b6f656c0d0a1a0a0200c000000004180600000003000000020106110100000000000000000000000000000000400684",
+        "0000000000000000000000000000000014000000000000007b14ae47e17a843f32000000000000002900000000000000",
+        "0400000000000000ffffffffffffffff2800000000000000000000000000000000000000000000000000000000000000",
+        "0000000000000000000000000000000000000000000000000000000000000000ce7bb63f3cc4dc8d2ecf1017f94fb0cc",
+        "9f6f51aeb8105fc2316d89660c42be100040574765c2ad6124abdab2f62400000000000094a5d685233300000054c496",
+        "61e17170245783014083f45584209134549af54d8a000000d53cac8d0140aa01403a01807455d0eea4be000000000000",
+        "ff5fc9f90180e4beb9bdb5152b3f9a731d1c1101c0c501803201c07742a4d20180e696262cc65ab2f8e6000000290080",
+        "000000000000000000000000000000003103000000000000fdffffffffffffff3d070000000000000100000000000000",
+        "7d5d00000000000004000000000000007ada1d04000000000300000000000000",
+    );
+    let digits = text.as_bytes().chunks(2).map(|digits| std::str::from_utf8(digits).unwrap());
+    let bytes: Vec<u8> = digits.map(|two| u8::from_str_radix(two, 16).unwrap()).collect();
+    exercise::fuzzed_bytes(&bytes, arbitrary_bytes);
+}
