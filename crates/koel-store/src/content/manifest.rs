@@ -72,6 +72,14 @@ pub(super) fn name_in(key: &[u8]) -> Option<&str> {
     }
 }
 
+/// The number in the key of a name.
+pub(super) fn number_in(key: &[u8]) -> Option<u64> {
+    match key {
+        [MARK, b'i', number @ ..] => number.try_into().ok().map(u64::from_le_bytes),
+        _ => None,
+    }
+}
+
 fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
     [&[MARK, kind], rest].concat()
 }
@@ -165,5 +173,7 @@ mod tests {
         assert_eq!(content_of(NEXT_NUMBER), None);
         let names: Vec<_> = keys.iter().map(|key| name_in(key)).collect();
         assert_eq!(names, [None, None, Some("c"), None]);
+        let numbers: Vec<_> = keys.iter().map(|key| number_in(key)).collect();
+        assert_eq!(numbers, [None, None, None, Some(1)]);
     }
 }

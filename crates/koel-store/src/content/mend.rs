@@ -5,7 +5,7 @@
 
 use super::manifest::{self, Manifest};
 use super::{Archive, ArchiveError};
-use crate::Durability;
+use crate::{Durability, Error};
 
 impl Archive {
     /// Lists every file again that has a manifest, and lets the next new name have a number of its own: how many files were not listed. To be called after [`LogStore::salvage`](crate::LogStore::salvage), and before anything
@@ -15,24 +15,42 @@ impl Archive {
     /// Those of the store.
     pub fn mend(&self) -> Result<u64, ArchiveError> {
         let _alone = self.naming.lock();
-        let (mut files, known) = (Vec::new(), self.next_number()?);
+        let next = self.free_number()?;
+        if next > self.next_number()? {
+            self.store.put(manifest::NEXT_NUMBER, &next.to_le_bytes(), Durability::None)?;
+        }
+        let mut mended = 0;
         for key in self.store.keys() {
             let key = key?;
             let Some(name) = manifest::name_in(&key) else { continue };
             if let Some(manifest) = self.find(name)? {
-                files.push((name.to_owned(), manifest));
+                mended += u64::from(self.list_again(name, manifest)?);
             }
-        }
-        let next = files.iter().map(|(_, manifest)| manifest.number.saturating_add(1)).max();
-        if let Some(next) = next.filter(|&next| next > known) {
-            self.store.put(manifest::NEXT_NUMBER, &next.to_le_bytes(), Durability::None)?;
-        }
-        let mut mended = 0;
-        for (name, manifest) in files {
-            mended += u64::from(self.list_again(&name, manifest)?);
         }
         self.store.sync()?;
         Ok(mended)
+    }
+
+    /// A number above those of all names that can be read. O(keys).
+    pub(super) fn free_number(&self) -> Result<u64, ArchiveError> {
+        let mut free = 0;
+        for key in self.store.keys() {
+            match key.map_err(ArchiveError::from).and_then(|key| self.number_at(&key)) {
+                Ok(number) => free = free.max(number.map_or(0, |number| number.saturating_add(1))),
+                Err(ArchiveError::Store(Error::Damaged { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(free)
+    }
+
+    /// The number of the name that this key or its record leads to.
+    fn number_at(&self, key: &[u8]) -> Result<Option<u64>, ArchiveError> {
+        if let Some(number) = manifest::number_in(key) {
+            return Ok(Some(number));
+        }
+        let Some(name) = manifest::name_in(key) else { return Ok(None) };
+        Ok(self.find(name)?.map(|manifest| manifest.number))
     }
 
     /// Gives a file a number that leads to it, if its own does not: whether that was so.

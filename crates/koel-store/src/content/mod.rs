@@ -160,9 +160,12 @@ impl Archive {
         self.find(name)?.ok_or_else(|| ArchiveError::NoSuchName { name: name.to_owned() })
     }
 
-    /// The number that the next new name gets.
+    /// The number that the next new name gets. Where its record is damaged, the names say it, until a new one writes it again.
     fn next_number(&self) -> Result<u64, ArchiveError> {
-        self.store.get(manifest::NEXT_NUMBER)?.map_or(Ok(0), |value| manifest::number_of(&value))
+        match self.store.get(manifest::NEXT_NUMBER) {
+            Err(Error::Damaged { .. }) => self.free_number(),
+            found => found?.map_or(Ok(0), |value| manifest::number_of(&value)),
+        }
     }
 
     fn manifests(

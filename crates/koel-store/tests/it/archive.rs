@@ -322,6 +322,40 @@ fn a_file_whose_own_record_is_damaged_is_imported_again_or_removed() {
     }
 }
 
+/// Nothing was listed, collected or given a new name.
+#[test]
+fn an_archive_whose_next_number_is_damaged_goes_on() {
+    // With the names alone, and where the last one cannot be read either: its number may be given again, and leads to no other file.
+    for last_hurt in [false, true] {
+        let folder = MemoryFolder::new();
+        let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
+        for name in ["first", "second", "last"] {
+            archive.import(name, name.as_bytes(), Chunking::default()).unwrap();
+        }
+        archive.into_store().close().unwrap();
+        let mut files = folder.contents();
+        flip(&mut files, b"\xfft\x03\0\0\0\0\0\0\0");
+        if last_hurt {
+            flip(&mut files, b"\xffnlast");
+            flip(&mut files, b"\xffi\x02\0\0\0\0\0\0\0last");
+        }
+        let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
+        let archive = Archive::new(store);
+        let names = || archive.entries().unwrap().map(|entry| entry.unwrap().name);
+        let sound = if last_hurt { &["first", "second"][..] } else { &["first", "second", "last"] };
+        assert!(names().eq(sound.iter().copied()));
+        archive.import("new", &b"new"[..], Chunking::default()).unwrap();
+        assert!(names().eq(sound.iter().copied().chain(["new"])));
+        archive.import("last", &b"last"[..], Chunking::default()).unwrap();
+        // The damaged record of the number has a successor now, so nothing is damaged unless it is still on disk.
+        let _damage = archive.collect(|_| ());
+        for name in ["first", "second", "last", "new"] {
+            assert_eq!(export(&archive, name), name.as_bytes());
+        }
+        assert_eq!(names().count(), 4);
+    }
+}
+
 /// Looking for what to drop ended at the damage, and nothing was compacted; later, what lay behind it was not dropped.
 #[test]
 fn a_collection_gives_room_back_beside_a_damaged_record() {
