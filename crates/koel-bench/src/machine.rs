@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use crate::Failure;
+use crate::table::grouped;
 
 /// Makes glibc ask for huge pages for all its memory; read when a process starts.
 const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
@@ -28,6 +29,24 @@ pub(crate) fn description() -> String {
     format!("{model} ({numbers}), {cores}, {} GiB of memory", memory_gib())
 }
 
+/// Refuses what takes more bytes than there are, before an allocation ends the process.
+pub(crate) fn require_memory(bytes: u64) -> Result<(), Failure> {
+    let (needed, all) = (bytes.div_ceil(1 << 30), memory_gib());
+    if all > 0 && needed > all {
+        let asked = grouped(needed);
+        return Err(
+            format!("{asked} GiB are needed and this machine has {all}; ask for less").into()
+        );
+    }
+    Ok(())
+}
+
+/// The same for so many keys, present and absent ones of 8 bytes each.
+pub(crate) fn require_memory_of(keys: u64) -> Result<(), Failure> {
+    require_memory(keys.saturating_mul(16))
+}
+
+/// 0 where the system does not tell.
 fn memory_gib() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib = info.lines().find_map(|line| kibibytes(line, "MemTotal:")).unwrap_or(0);

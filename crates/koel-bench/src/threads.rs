@@ -66,6 +66,7 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
         println!("Millions of operations a second of all threads by the wall clock, medians.");
     }
     for &keys in &args.keys {
+        machine::require_memory_of(keys)?;
         let rows = measure(args, usize::try_from(keys)?)?;
         if args.json {
             rows.iter().for_each(|row| print_json(row, keys));

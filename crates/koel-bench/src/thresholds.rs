@@ -8,9 +8,9 @@ use koel::map::SipState;
 use serde_json::json;
 use testkit::keys::hashes;
 
-use crate::Failure;
 use crate::args::ThresholdsArgs;
 use crate::table::{Table, grouped};
+use crate::{Failure, machine};
 
 /// A number of hash functions and of slots a bucket.
 pub(crate) struct Shape {
@@ -85,6 +85,7 @@ pub(crate) fn measure(slots: u64, tables: u32) -> Result<Vec<Threshold>, Failure
 pub(crate) fn run(args: &ThresholdsArgs) -> Result<(), Failure> {
     let mut sizes = Vec::new();
     for &slots in &args.keys {
+        machine::require_memory_of(slots)?;
         let measured = measure(slots, args.reps)?;
         if args.json {
             measured.iter().for_each(print_json);

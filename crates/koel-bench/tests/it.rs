@@ -78,6 +78,20 @@ fn an_unknown_filter_is_refused_with_the_names_of_the_known_ones() {
     assert!(error.contains("zebra") && error.contains("koel-fast"), "{error}");
 }
 
+/// The allocation of so many ended the process, with a trace instead of a sentence.
+#[test]
+fn more_keys_than_the_memory_holds_are_refused() {
+    let of_keys = ["filters", "growth", "map", "maplet", "thresholds", "threads"];
+    let asked = of_keys.map(|command| [command, "--keys", "1e15"]);
+    for arguments in asked.iter().chain(&[["limits", "--bytes", "1e15"]]) {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_koel-bench")).args(arguments).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
+        assert!(message.contains("GiB are needed and this machine has"), "{message}");
+    }
+}
+
 #[test]
 fn limits_prints_an_object_for_each_table_pages_lines_and_ring() {
     let lines = objects(&printed(&["limits", "--bytes", "65536,1e6", "--ops", "2e4", "--json"]));

@@ -27,6 +27,7 @@ pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
         println!("{}\n{LEGEND}", machine::description());
     }
     for &keys in &args.keys {
+        machine::require_memory_of(keys)?;
         let rows = measure(&subjects, usize::try_from(keys)?, args.fpr, args.reps, Loads::Measure);
         if args.json {
             rows.iter().for_each(print_json);

@@ -25,6 +25,7 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     if args.keys < FIRST {
         return Err(format!("give {} keys or more", grouped(FIRST)).into());
     }
+    machine::require_memory_of(args.keys)?;
     let filters = chosen(&args.only)?;
     if args.pauses {
         let measured = |filter: &Growing| pauses::measure(filter, args.keys, args.fpr);

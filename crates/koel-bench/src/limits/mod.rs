@@ -39,6 +39,7 @@ pub(crate) fn run(args: &LimitsArgs) -> Result<(), Failure> {
     }
     let mut limits = Vec::new();
     for &size in &args.bytes {
+        machine::require_memory(size)?;
         for pages in Pages::ALL {
             let measured = of_table(size, pages, args.ops, args.reps)?;
             if args.json {

@@ -78,6 +78,7 @@ pub(crate) fn run(args: &MapArgs) -> Result<(), Failure> {
         );
     }
     for &keys in &args.keys {
+        machine::require_memory_of(keys)?;
         let count = usize::try_from(keys)?;
         let keys = Keys {
             present: hashes(1, count as u64).collect(),

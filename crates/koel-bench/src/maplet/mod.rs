@@ -50,6 +50,7 @@ pub(crate) fn run(args: &MapletArgs) -> Result<(), Failure> {
         println!("{}\nMedians of {}.", machine::description(), args.reps);
     }
     for &keys in &args.keys {
+        machine::require_memory_of(keys)?;
         let rows = SHAPES.map(|shape| measure(shape, keys, args.reps));
         let [rows, counts] = [rows.map(Row::into_cells).to_vec(), counting::measure(keys)];
         if args.json {

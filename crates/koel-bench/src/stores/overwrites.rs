@@ -100,9 +100,10 @@ fn measure(
         most_dead = most_dead.max(share);
     }
     let dead = dead / (args.rounds * LOOKS) as f64;
-    let written = written(&before, &store.stats());
+    let after = store.stats();
+    let written = written(&before, &after);
     // What compaction has not done costs nothing.
-    if let Some(failure) = store.stats().compaction_failed {
+    if let Some(failure) = after.compaction_failed {
         return Err(failure.into());
     }
     store.close()?;
