@@ -235,6 +235,15 @@ mod tests {
     }
 
     #[test]
+    fn a_layout_says_all_that_tells_it_from_others() {
+        let layout = |codec, bits, values| Layout::new(codec, bits, values).unwrap();
+        let says = |layout: Layout, text: &str| assert_eq!(alloc::format!("{layout}"), text);
+        says(layout(Codec::Plain, 12, 0), "plain 4x12");
+        says(layout(Codec::SemiSorted, 13, 5), "semi-sorted 4x13+5");
+        says(layout(Codec::Plain, 16, 0).with_marks(), "plain 4x16, marked");
+    }
+
+    #[test]
     fn widths_without_a_word_are_refused() {
         assert!(Layout::new(Codec::Plain, 33, 0).is_none());
         assert!(Layout::new(Codec::SemiSorted, 34, 0).is_none());

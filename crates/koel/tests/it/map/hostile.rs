@@ -252,6 +252,22 @@ fn a_value_that_panics_when_dropped_leaves_an_empty_map() {
 }
 
 #[test]
+fn a_drained_map_keeps_its_memory() {
+    let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::Uniform);
+    let entries: Vec<_> = (0..100_u64).map(|key| (key, !key)).collect();
+    map.extend(entries.iter().map(|(key, value)| (key, value)));
+    assert_eq!((map.len(), map.get(&7)), (100, Some(&!7)));
+    let (slots, capacity) = (map.slots(), map.capacity());
+    assert!(slots >= capacity && capacity >= 100);
+    for taken in [0, 1, 100] {
+        assert_eq!(map.drain().take(taken).count(), taken.min(100));
+        assert_eq!((map.len(), map.slots(), map.capacity()), (0, slots, capacity));
+        map.extend(entries.iter().copied());
+    }
+    assert_sound(&map);
+}
+
+#[test]
 fn a_leaked_drain_leaves_an_empty_map() {
     let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::Uniform);
     map.extend((0..100_u64).map(|key| (key, key)));
