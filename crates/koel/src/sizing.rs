@@ -293,6 +293,20 @@ pub(crate) fn square_root(value: f64) -> f64 {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_series_are_an_exponential_and_a_logarithm() {
+        for percent in [0, 1, 5, 20_u64] {
+            let x = percent as f64 / 100.0;
+            // `rest` is more than the terms that the series leaves out.
+            let close = |found: f64, exact: f64, rest: f64| {
+                assert!((found - exact).abs() <= rest + 1e-9 * exact, "{found}, not {exact}");
+            };
+            close(rate_after(percent * 10_000, 1e6), -(-x).exp_m1(), x.powi(5) / 100.0);
+            let keys = -1e6 * (-x).ln_1p();
+            close(distinct_keys(percent * 10_000, 1e6), keys, 1e6 * x.powi(5) / 3.0);
+        }
+    }
+
     /// That of a variance to a millionth of a key, of some hundred million keys: beyond 64 bits it was 0.
     #[test]
     fn a_square_root_is_one_at_any_size() {

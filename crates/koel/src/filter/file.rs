@@ -152,3 +152,25 @@ fn names_a_grown_entry<B: AsRef<[u8]>>(grown: &Grown<B>, name: Identity) -> bool
     let Some(site) = grown.addresses().site(prefix) else { return false };
     grown.table().matches(&site).any(|entry| entry.prefix.length == prefix.length)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_of_an_entry_that_is_there_and_of_a_bucket_that_is() {
+        let mut filter = CuckooFilter::builder(100, 0.01).build().unwrap();
+        for key in 0..100_u64 {
+            filter.insert(&key).unwrap();
+        }
+        let Body::Built(table) = &filter.body else { panic!("it has not grown") };
+        let (bits, buckets) = (table.layout().fingerprint_bits(), table.geometry().buckets());
+        let named = |bucket: u64| {
+            let names = (0..1_u64 << bits).map(move |fingerprint| bucket << bits | fingerprint);
+            names.filter(|&name| names_an_entry(table, name)).count() as u64
+        };
+        let distinct = table.distinct_entries().count() as u64;
+        assert_eq!((0..buckets).map(named).sum::<u64>(), distinct);
+        assert_eq!([buckets, buckets + 1, u64::MAX >> bits].map(named), [0; 3]);
+    }
+}
