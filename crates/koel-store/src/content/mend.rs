@@ -1,7 +1,7 @@
 //! Names and their numbers put right, where some were lost.
 //!
 //! A file is listed by its number, and a collection drops the chunks of what is not listed. In a store that was salvaged, the record of a number may be missing, or that of the next number may be missing or an older one. The
-//! manifests tell which numbers are in use; a number without one leads to no file, and may be given again.
+//! names and manifests that can be read tell which numbers are in use; one that is in neither leads to no file, and may be given again.
 
 use super::manifest::{self, Manifest};
 use super::{Archive, ArchiveError};

@@ -105,7 +105,7 @@ impl Archive {
         self.store
     }
 
-    /// All files, in the order in which their names came. Costs two reads for each. A file whose records are damaged is an error in its place, and the next ones follow.
+    /// All files, in the order in which their names came. Costs two reads for each, and where the record of the next number is damaged, one of all keys. A file whose records are damaged is an error in its place, and the next ones follow.
     ///
     /// # Errors
     /// Those of the store.
