@@ -55,26 +55,17 @@ pub(crate) enum End {
     Spare,
 }
 
-/// A full bucket that the search came to.
-#[derive(Clone, Copy)]
-struct Step {
-    bucket: u64,
-    /// The slot of the step before that would move here.
-    slot: u64,
-    /// Index of that step. Roots point to themselves.
-    from: u32,
-}
-
-/// The entries of the buckets opened so far, and where each could move to, in the order in which that is looked at. In columns: what is written in parts and then read as a whole makes a
-/// processor wait for its own writes.
+/// The buckets that a search comes to, in the order in which it looks at them: first those it starts from, then of each that it opened those that the entries in it could
+/// move to. In columns: what is written in parts and then read as a whole makes a processor wait for its own writes.
 #[derive(Clone, Default)]
 pub(crate) struct Ways {
+    /// What would move there.
     slots: Vec<u64>,
     buckets: Vec<u64>,
-    /// Index of the step whose bucket the entry is in.
-    from: Vec<u32>,
-    /// The step whose bucket is being opened.
-    opening: u32,
+    /// Which way led to the bucket that it would come from. The first ones point to themselves.
+    from: Vec<usize>,
+    /// The way whose bucket is being opened.
+    opening: usize,
 }
 
 impl Ways {
@@ -98,10 +89,20 @@ impl Ways {
         &self.buckets
     }
 
-    fn clear(&mut self) {
+    /// Only the buckets that a search starts from.
+    fn start(&mut self, roots: impl IntoIterator<Item = u64>) {
         self.slots.clear();
         self.buckets.clear();
         self.from.clear();
+        for root in roots {
+            self.opening = self.buckets.len();
+            self.push(0, root);
+        }
+    }
+
+    /// The bucket that the entry of a way would come from.
+    fn origin(&self, way: usize) -> u64 {
+        self.buckets[self.from[way]]
     }
 }
 
@@ -147,11 +148,11 @@ pub(crate) trait Neighbourhood {
 /// The working memory of searches, kept from one to the next.
 #[derive(Clone, Default)]
 pub(crate) struct Search {
-    /// Buckets passed through, each a full one.
-    steps: Vec<Step>,
-    seen: Seen,
     ways: Ways,
-    /// How many ways were looked at.
+    /// How many of them have had their bucket opened, or one like it.
+    opened: usize,
+    seen: Seen,
+    /// How many slots were looked at.
     looked: usize,
     /// The moves of the last plan, to be filled again.
     moves: Vec<(u64, u64)>,
@@ -243,28 +244,26 @@ impl Search {
         has_room: impl Fn(u64) -> bool,
         is_spare: impl Fn(u64, u64) -> bool,
     ) -> Option<Plan> {
-        self.start(roots);
-        let mut opened = 0;
-        while self.looked < BUDGET {
-            while (opened as usize) < self.steps.len()
-                && self.ways.slots.len() <= self.looked + LOOKAHEAD
-            {
-                self.ways.opening = opened;
-                open(self.steps[opened as usize].bucket, &mut self.ways);
-                opened += 1;
+        self.seen.forget(&self.ways.buckets[..self.opened]);
+        self.ways.start(roots);
+        (self.opened, self.looked) = (0, 0);
+        let first = self.ways.buckets.len();
+        for way in first..first + BUDGET {
+            while self.opened < way && self.ways.buckets.len() <= way + LOOKAHEAD {
+                let bucket = self.ways.buckets[self.opened];
+                if self.seen.insert(bucket) {
+                    self.ways.opening = self.opened;
+                    open(bucket, &mut self.ways);
+                }
+                self.opened += 1;
             }
-            let way = self.looked;
             let bucket = *self.ways.buckets.get(way)?;
             self.looked += 1;
             if has_room(bucket) {
                 return Some(self.chain(way, End::Empty(bucket)));
             }
-            let (slot, from) = (self.ways.slots[way], self.ways.from[way]);
-            if is_spare(self.steps[from as usize].bucket, slot) {
+            if is_spare(self.ways.origin(way), self.ways.slots[way]) {
                 return Some(self.chain(way, End::Spare));
-            }
-            if self.seen.insert(bucket) {
-                self.steps.push(Step { bucket, slot, from });
             }
         }
         None
@@ -275,32 +274,14 @@ impl Search {
         self.moves = plan.moves;
     }
 
-    fn start(&mut self, roots: impl IntoIterator<Item = u64>) {
-        self.seen.forget(self.steps.iter().map(|step| step.bucket));
-        self.steps.clear();
-        self.ways.clear();
-        self.looked = 0;
-        let mut from = 0;
-        for bucket in roots {
-            if self.seen.insert(bucket) {
-                self.steps.push(Step { bucket, slot: 0, from });
-                from += 1;
-            }
-        }
-    }
-
     /// The moves that lead from a root along way number `way`, in that order.
     fn chain(&mut self, way: usize, end: End) -> Plan {
         let mut moves = mem::take(&mut self.moves);
         moves.clear();
-        let (mut from, mut slot) = (self.ways.from[way], self.ways.slots[way]);
-        loop {
-            let step = self.steps[from as usize];
-            moves.push((step.bucket, slot));
-            if step.from == from {
-                break;
-            }
-            (from, slot) = (step.from, step.slot);
+        let (mut way, mut from) = (way, self.ways.from[way]);
+        while way != from {
+            moves.push((self.ways.buckets[from], self.ways.slots[way]));
+            (way, from) = (from, self.ways.from[from]);
         }
         moves.reverse();
         Plan { moves, end }
@@ -318,12 +299,12 @@ impl Seen {
         Self(vec![0; (buckets as usize).div_ceil(64).next_power_of_two()])
     }
 
-    /// Unmarks `buckets`, which are all that are marked. Before the first search it takes the memory instead.
-    fn forget(&mut self, buckets: impl Iterator<Item = u64>) {
+    /// Unmarks `buckets`, among which are all that are marked. Before the first search it takes the memory instead.
+    fn forget(&mut self, buckets: &[u64]) {
         if self.0.is_empty() {
             self.0.resize(128, 0);
         }
-        buckets.for_each(|bucket| *self.word(bucket) = 0);
+        buckets.iter().for_each(|&bucket| *self.word(bucket) = 0);
     }
 
     /// Marks `bucket`; false if it was marked already.

@@ -164,11 +164,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// Whether a slot of `bucket` is empty.
     #[inline(always)]
     fn has_room_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> bool {
-        if W::BITS == u128::BITS {
+        if W::BITS == u128::BITS && SORTED {
+            self.lanes.has_room::<u64, SORTED>(self.load::<u64, SORTED>(bucket))
+        } else if W::BITS == u128::BITS {
             let [lower, upper] = self.empty_halves::<SORTED>(bucket);
             (lower | upper) != 0
         } else {
-            self.lanes.empty::<W, SORTED>(self.load::<W, SORTED>(bucket)) != W::ZERO
+            self.lanes.has_room::<W, SORTED>(self.load::<W, SORTED>(bucket))
         }
     }
 

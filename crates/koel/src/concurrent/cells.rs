@@ -218,7 +218,7 @@ impl Cells {
     }
 
     fn has_room_in<const SORTED: bool>(&self, bucket: u64) -> bool {
-        self.lanes.empty::<u64, SORTED>(self.load(bucket)) != 0
+        self.lanes.has_room::<u64, SORTED>(self.load(bucket))
     }
 
     /// Whether a slot of `bucket` holds `slot`.

@@ -284,6 +284,16 @@ impl Lanes {
         }
     }
 
+    /// Whether a lane of `word` is empty. Of semi-sorted ones the first is, if any is: nothing comes before a slot that is all zeros.
+    #[inline(always)]
+    pub(crate) fn has_room<W: Word, const SORTED: bool>(&self, word: W) -> bool {
+        if SORTED && self.core_in_lane {
+            word.lane(0, self.width) == 0
+        } else {
+            self.empty::<W, SORTED>(word) != W::ZERO
+        }
+    }
+
     /// Whether exactly one lane of two words has its top bit set.
     #[inline(always)]
     pub(crate) fn is_one<W: Word>(&self, [one, other]: [W; 2]) -> bool {
@@ -415,6 +425,10 @@ mod tests {
         let free = lanes.empty::<W, SORTED>(word);
         assert_eq!(lanes.count(free), slots.copies(0));
         assert_eq!(lanes.more(equal, free), slots.copies(probe) > slots.copies(0));
+        assert_eq!(lanes.has_room::<W, SORTED>(word), slots.copies(0) > 0);
+        let full = Bucket(bucket.0.map(|slot| if slot == 0 { bucket.0[0] } else { slot }));
+        let full = W::narrow(layout.encode(full) | junk);
+        assert!(!lanes.has_room::<W, SORTED>(full), "{layout} {bucket:x?}");
         if equal != W::ZERO {
             for new in [0, 1, 16, bucket.0[1], u64::MAX >> (u64::BITS - layout.slot_bits())] {
                 let change = lanes.change::<W, SORTED>(word, equal, probe, new);
