@@ -26,7 +26,7 @@ mod many;
 
 use core::hint::select_unpredictable;
 
-pub(crate) use many::{BLOCK, Column, Places};
+pub(crate) use many::{BLOCK, Column, Places, product};
 
 /// Bits of the fingerprint that choose the alternate bucket.
 pub(crate) const CORE_BITS: u32 = 6;
@@ -59,6 +59,16 @@ pub(crate) struct Place {
     pub(crate) alternate: u32,
     /// What stands for the key in either bucket; never 0.
     pub(crate) fingerprint: u64,
+}
+
+/// What a hash says before cores reflect buckets.
+pub(crate) struct Digits {
+    /// The first bucket of the segment.
+    pub(crate) base: u64,
+    /// The home bucket, within the segment.
+    pub(crate) home: u32,
+    /// `core - 1`, and below it the fraction.
+    pub(crate) rest: u64,
 }
 
 impl Place {
@@ -114,15 +124,21 @@ impl Geometry {
     /// Where a key with this hash may live.
     #[inline]
     pub(crate) fn locate(&self, hash: u64) -> Place {
+        let Digits { base, home, rest } = self.digits(hash);
+        let fingerprint = rest + (1 << self.fraction_bits);
+        Place { base, home, alternate: self.alternate(home, fingerprint), fingerprint }
+    }
+
+    /// A hash, taken apart.
+    #[inline]
+    pub(crate) fn digits(&self, hash: u64) -> Digits {
         let (rest, bucket) = hash.carrying_mul(self.buckets, 0);
         // Core and fraction at once: the digits of `rest * CORES` after r bits of its fraction.
-        let (_, digits) = rest.carrying_mul(self.fingerprints, 0);
-        let fingerprint = digits + (1 << self.fraction_bits);
+        let (_, rest) = rest.carrying_mul(self.fingerprints, 0);
         // Two shifts, because a table of one segment would shift by all 64 bits.
         let segment = (hash >> 1) >> (63 - self.segment_bits);
         let base = segment * u64::from(self.segment_buckets);
-        let home = low_half(bucket - base);
-        Place { base, home, alternate: self.alternate(home, fingerprint), fingerprint }
+        Digits { base, home: low_half(bucket - base), rest }
     }
 
     /// Whether every product of a place fits into 32 x 32 bits.
@@ -133,7 +149,12 @@ impl Geometry {
     /// The other bucket of a fingerprint that lies in bucket `local` of a segment: an involution.
     #[inline]
     pub(crate) fn alternate(&self, local: u32, fingerprint: u64) -> u32 {
-        let core = fingerprint >> self.fraction_bits;
+        self.reflected(local, fingerprint >> self.fraction_bits)
+    }
+
+    /// The same for the core of a fingerprint.
+    #[inline]
+    pub(crate) fn reflected(&self, local: u32, core: u64) -> u32 {
         let reflection = self.reflections[low_half(core) as usize % self.reflections.len()];
         let (difference, borrow) = reflection.overflowing_sub(local);
         // Drawn by lot: a branch would be taken wrongly half of the time.

@@ -77,7 +77,7 @@ impl Places {
             for i in 0..BLOCK {
                 let (bucket, key) = refine(hash[i], buckets[i], fingerprint[i]);
                 (buckets[i], keys[i]) = (bucket, key);
-                bits[i] = bucket * bucket_bits;
+                bits[i] = product(bucket, bucket_bits);
             }
         }
     }
@@ -156,7 +156,7 @@ impl Geometry {
 
 /// The product of the low halves: masked, so that the compiler knows that there is nothing above, and takes the instruction for it, which processors have for all lanes at once.
 #[inline(always)]
-fn product(one: u64, other: u64) -> u64 {
+pub(crate) fn product(one: u64, other: u64) -> u64 {
     (one & LOW) * (other & LOW)
 }
 

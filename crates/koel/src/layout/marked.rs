@@ -23,6 +23,10 @@ const LOW_CORE_MASK: u64 = (1 << LOW_CORE) - 1;
 pub(crate) struct Marked {
     /// The most bits of a string that a fingerprint can know.
     most: u32,
+    /// These bits, in their place.
+    known: u64,
+    /// The mark of a fingerprint that knows so many.
+    mark: u64,
 }
 
 impl Marked {
@@ -30,7 +34,9 @@ impl Marked {
     pub(crate) const OVERHEAD: u32 = CORE_BITS + 1;
 
     pub(crate) const fn new(fingerprint_bits: u32) -> Self {
-        Self { most: fingerprint_bits - Self::OVERHEAD }
+        let most = fingerprint_bits - Self::OVERHEAD;
+        let mark = 1 << (most + LOW_CORE);
+        Self { most, known: mark - (1 << LOW_CORE), mark }
     }
 
     /// The most bits of a string that a fingerprint can know.
@@ -43,13 +49,19 @@ impl Marked {
     #[inline(always)]
     pub(crate) fn fingerprint(self, core: u64, string: u64, known: u32) -> u64 {
         let bits = 1 << known | string & !(u64::MAX << known);
-        (core >> LOW_CORE) << (self.most + 1 + LOW_CORE) | bits << LOW_CORE | core & LOW_CORE_MASK
+        self.around(core) | bits << LOW_CORE
     }
 
     /// The fingerprint that knows as much of `string` as there is room for.
     #[inline(always)]
     pub(crate) fn longest(self, core: u64, string: u64) -> u64 {
-        self.fingerprint(core, string, self.most)
+        self.around(core) | self.mark | string << LOW_CORE & self.known
+    }
+
+    /// The core of a fingerprint that knows nothing yet.
+    #[inline(always)]
+    fn around(self, core: u64) -> u64 {
+        (core >> LOW_CORE) << (self.most + 1 + LOW_CORE) | core & LOW_CORE_MASK
     }
 
     /// The core of a fingerprint.
@@ -81,7 +93,7 @@ impl Marked {
     /// Whether a fingerprint knows no bit.
     #[inline]
     pub(crate) fn is_void(self, fingerprint: u64) -> bool {
-        self.field(fingerprint) == 1
+        fingerprint & (self.mark | self.known) == 1 << LOW_CORE
     }
 
     /// Whether a slot that is not empty could hold this: there is a core and a mark.

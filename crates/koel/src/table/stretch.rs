@@ -19,7 +19,7 @@
 //! Source: W. Litwin, Linear Hashing (VLDB 1980); the balance between split and unsplit buckets is ours (docs/decisions/0008-growth.md).
 
 use super::Addressing;
-use crate::geometry::{CORE_BITS, CORES, Column, Geometry, Places, low_half};
+use crate::geometry::{CORE_BITS, CORES, Column, Digits, Geometry, Places, low_half, product};
 use crate::layout::{Lanes, Marked, Word};
 use crate::vector::InstructionSet;
 
@@ -36,6 +36,8 @@ pub(crate) struct Stretch {
     /// What a whole level has: worlds, and buckets.
     worlds: u64,
     level_buckets: u64,
+    /// The bits of a fingerprint of the table as it was built that are not of its core.
+    fraction: u64,
     /// What bucket numbers are multiplied with instead of dividing them by the buckets of the table as it was built.
     reciprocal: u64,
 }
@@ -149,7 +151,7 @@ impl Addressing for Stretch {
                     #[inline(always)]
                     |hash, base, fingerprint| {
                         let core = fingerprint >> bits;
-                        let string = fingerprint & !(u64::MAX << bits) | hash << bits;
+                        let string = fingerprint & self.fraction | hash << bits;
                         let spot = self.spot(base, core, string);
                         (spot.bucket, self.marked.longest(core, string >> spot.level))
                     },
@@ -193,7 +195,9 @@ impl Stretch {
     pub(crate) fn new(base: Geometry, marked: Marked, level: u32, split: u64) -> Self {
         let level_buckets = base.buckets() << level;
         let reciprocal = u64::MAX / base.buckets();
-        Self { base, marked, level, split, worlds: 1 << level, level_buckets, reciprocal }
+        let fraction = !(u64::MAX << base.fraction_bits());
+        let worlds = 1 << level;
+        Self { base, marked, level, split, worlds, level_buckets, fraction, reciprocal }
     }
 
     /// The table as it was built.
@@ -251,11 +255,12 @@ impl Stretch {
     /// Where the key with this hash may live.
     #[inline(always)]
     pub(crate) fn locate(&self, hash: u64) -> Site {
-        let place = self.base.locate(hash);
+        let Digits { base, home, rest } = self.base.digits(hash);
         let bits = self.base.fraction_bits();
-        let (core, fraction) = (place.fingerprint >> bits, place.fingerprint & !(u64::MAX << bits));
-        let string = fraction | hash << bits;
-        let (base, other) = place.buckets();
+        let core = (rest >> bits) + 1;
+        let string = rest & self.fraction | hash << bits;
+        let other = base + u64::from(self.base.reflected(home, core));
+        let base = base + u64::from(home);
         let spots = [self.spot(base, core, string), self.spot(other, core, string)];
         Site { prefix: Prefix { core, base, string, length: u64::BITS }, spots }
     }
@@ -263,7 +268,7 @@ impl Stretch {
     /// The prefix that an entry of a table as it was built stands for.
     pub(crate) fn unstretched(&self, base: u64, fingerprint: u64) -> Prefix {
         let length = self.base.fraction_bits();
-        let string = fingerprint & !(u64::MAX << length);
+        let string = fingerprint & self.fraction;
         Prefix { core: fingerprint >> length, base, string, length }
     }
 
@@ -272,7 +277,7 @@ impl Stretch {
     fn spot(&self, base: u64, core: u64, string: u64) -> Spot {
         let world = string ^ scatter(base, core);
         let [bucket, half] = [self.worlds - 1, 2 * self.worlds - 1]
-            .map(|worlds| base + self.base.buckets() * (world & worlds));
+            .map(|worlds| base + product(self.base.buckets(), world & worlds));
         // Half of the buckets are split, so a branch would be taken wrongly half of the time.
         let is_split = u64::from(bucket < self.split);
         let bucket = bucket ^ ((bucket ^ half) & is_split.wrapping_neg());
@@ -301,7 +306,7 @@ impl Stretch {
     /// The other base bucket.
     pub(crate) fn other_base(&self, prefix: &Prefix) -> u64 {
         let local = low_half(prefix.base) % self.base.segment_buckets();
-        let other = self.base.alternate(local, prefix.core << self.base.fraction_bits());
+        let other = self.base.reflected(local, prefix.core);
         prefix.base - u64::from(local) + u64::from(other)
     }
 
@@ -324,7 +329,7 @@ impl Stretch {
         let core = self.marked.core(fingerprint);
         let first = self.marked.first(fingerprint).wrapping_neg() & 1 << from.level;
         let string = first | from.string(core);
-        let other = self.base.alternate(from.local, core << self.base.fraction_bits());
+        let other = self.base.reflected(from.local, core);
         let spot = self.spot(from.base - u64::from(from.local) + u64::from(other), core, string);
         let says = spot.level <= from.level || !self.marked.is_void(fingerprint);
         if says { spot.bucket } else { from.bucket }
@@ -397,8 +402,8 @@ impl Stretch {
 /// Bits that differ from base bucket to base bucket, and from core to core, as if drawn by lot: of a sum of products, those that the carries reach.
 #[inline(always)]
 fn scatter(base: u64, core: u64) -> u64 {
-    let product = core.wrapping_mul(0x01d8_af3c_6e2f_4d1b);
-    base.wrapping_mul(0x9e37_79b9).wrapping_add(product) >> 16
+    let of_core = core.wrapping_mul(0x01d8_af3c_6e2f_4d1b);
+    product(base, 0x9e37_79b9).wrapping_add(of_core) >> 16
 }
 
 #[cfg(test)]
