@@ -210,27 +210,48 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// Both, loaded before either is looked at, so that the cache misses overlap.
     #[inline(always)]
     fn load_pair<W: Word, const SORTED: bool>(&self, (home, alternate): (u64, u64)) -> [W; 2] {
-        [home, alternate].map(|bucket| self.load::<W, SORTED>(bucket))
+        // Not a map over both: that would go through the stack.
+        [self.load::<W, SORTED>(home), self.load::<W, SORTED>(alternate)]
     }
 
-    /// The halves of the wide bucket that starts at bit `bit`, each beside its nibbles.
+    /// What is at so many bits from the start of the wide bucket that starts at bit `bit`, from the byte that holds it, and which of its bits that is.
     #[inline(always)]
-    fn halves_at<const SORTED: bool>(&self, bit: u64) -> [(u64, u64); 2] {
+    fn parts_at<const SORTED: bool>(&self, bit: u64) -> impl Fn(u64) -> (u64, u32) {
         let (byte, shift) = position::<SORTED>(bit);
         let range = byte..byte + WIDE_BYTES;
         let bytes: &[u8; WIDE_BYTES] =
             self.bytes.as_ref()[range].try_into().expect("a range of so many bytes");
-        self.lanes.halves::<SORTED>(|offset| {
+        move |offset| {
             let bit = u64::from(shift) + offset;
             // The remainder is the number itself, of a bit among 128, and says so to the compiler: one check of the table's length is enough for all parts.
-            u64::read(bytes, byte_index(bit / 8) % (WIDE_BYTES - 8)) >> shift_of(bit)
-        })
+            (u64::read(bytes, byte_index(bit / 8) % (WIDE_BYTES - 8)), shift_of(bit))
+        }
+    }
+
+    /// What follows the byte that a bucket of 64 bits starts in, at bit `bit` of the table, and its nibbles.
+    #[inline(always)]
+    fn raw_at<const SORTED: bool>(&self, bit: u64) -> (u64, u64) {
+        let (byte, shift) = position::<SORTED>(bit);
+        let word = u64::read(self.bytes.as_ref(), byte);
+        (word, Lanes::nibbles_at::<SORTED>(word, shift + 4 * self.lanes.width()))
+    }
+
+    /// The halves of the wide bucket that starts at bit `bit`, each from the byte that it starts in, and the nibbles of both.
+    #[inline(always)]
+    fn raw_halves_at<const SORTED: bool>(&self, bit: u64) -> [u64; 3] {
+        let part = self.parts_at::<SORTED>(bit);
+        let (code, shift) = part(2 * self.lanes.half());
+        [part(0).0, part(self.lanes.half()).0, Lanes::nibbles_at::<SORTED>(code, shift)]
     }
 
     /// The halves of a wide bucket, each beside its nibbles.
     #[inline(always)]
     fn halves<const SORTED: bool>(&self, bucket: u64) -> [(u64, u64); 2] {
-        self.halves_at::<SORTED>(bucket * self.lanes.bucket_bits())
+        let part = self.parts_at::<SORTED>(bucket * self.lanes.bucket_bits());
+        self.lanes.halves::<SORTED>(|offset| {
+            let (bits, shift) = part(offset);
+            bits >> shift
+        })
     }
 
     /// Whether a bucket of a pair has an entry that matches its key. No branch on the data: both buckets at once in a vector register, or a wide one after the other, half by

@@ -208,9 +208,20 @@ impl Lanes {
     /// the lanes it may be anything, for [`Lanes::of_half`] does not look there.
     #[inline(always)]
     pub(crate) fn halves<const SORTED: bool>(&self, load: impl Fn(u64) -> u64) -> [(u64, u64); 2] {
-        let width = u64::from(self.width);
-        let nibbles = if SORTED { sorted::nibbles_of(load(4 * width)) } else { 0 };
-        [(load(0), nibbles & 0xff), (load(2 * width), nibbles >> 8)]
+        let nibbles = Self::nibbles_at::<SORTED>(load(2 * self.half()), 0);
+        [(load(0), nibbles), (load(self.half()), nibbles >> 8)]
+    }
+
+    /// How far the upper half of a wide bucket is from its start, and the code from the upper half.
+    #[inline(always)]
+    pub(crate) fn half(&self) -> u64 {
+        2 * u64::from(self.width)
+    }
+
+    /// The nibbles of the code at bit `shift`, 0 where there is none.
+    #[inline(always)]
+    pub(crate) fn nibbles_at<const SORTED: bool>(code: u64, shift: u32) -> u64 {
+        if SORTED { sorted::nibbles_of(code >> shift) } else { 0 }
     }
 
     /// The four slots of the wide bucket that these are the halves of.

@@ -92,24 +92,35 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
                 self.load_both::<SORTED>(ready, i, &mut words[0]);
             }
         }
-        let (lanes, words) =
-            if WIDE { (&self.half, &words[..]) } else { (&self.lanes, &words[..1]) };
         set.run(
             #[inline(always)]
-            || test::<A, SORTED>(lanes, ready, words, found),
+            || {
+                if SORTED {
+                    align(ready, 0, &mut words[0]);
+                }
+                if WIDE {
+                    let [lower, upper] = &mut *words;
+                    align(ready, self.lanes.half(), upper);
+                    if SORTED {
+                        upper.take_nibbles(lower);
+                    }
+                    test::<A, SORTED>(&self.half, ready, words, found);
+                } else {
+                    test::<A, SORTED>(&self.lanes, ready, &words[..1], found);
+                }
+            },
         );
     }
 
-    /// Loads the buckets of place `i` into `words`.
+    /// Loads the buckets of place `i` into `words`, each from the byte that it starts in: [`align`] does the rest, for all at once.
     #[inline(always)]
     fn load_both<const SORTED: bool>(&self, places: &Places, i: usize, words: &mut Words) {
         let [home, alternate] = places.bits(i);
-        // Not a map over both: that would go through the stack.
-        let pair = [self.load_at::<u64, SORTED>(home), self.load_at::<u64, SORTED>(alternate)];
-        words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));
+        let (home, alternate) = (self.raw_at::<SORTED>(home), self.raw_at::<SORTED>(alternate));
+        words.set::<SORTED>(i, [home, alternate]);
     }
 
-    /// The same for wide buckets, half by half.
+    /// The same for wide buckets, half by half; the nibbles of both are in the lower one.
     #[inline(always)]
     fn load_halves<const SORTED: bool>(
         &self,
@@ -119,9 +130,19 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     ) {
         let [home, alternate] = places.bits(i);
         let (home, alternate) =
-            (self.halves_at::<SORTED>(home), self.halves_at::<SORTED>(alternate));
-        lower.set::<SORTED>(i, [home[0], alternate[0]]);
-        upper.set::<SORTED>(i, [home[1], alternate[1]]);
+            (self.raw_halves_at::<SORTED>(home), self.raw_halves_at::<SORTED>(alternate));
+        lower.set::<SORTED>(i, [(home[0], home[2]), (alternate[0], alternate[2])]);
+        upper.set::<false>(i, [(home[1], 0), (alternate[1], 0)]);
+    }
+}
+
+/// Shifts what was loaded from the byte that holds bit `offset` of each bucket, so that it begins with that bit.
+#[inline(always)]
+fn align(places: &Places, offset: u64, words: &mut Words) {
+    for i in 0..BLOCK {
+        let [home, alternate] = places.bits(i);
+        words.home[i] >>= (home + offset) % 8;
+        words.alternate[i] >>= (alternate + offset) % 8;
     }
 }
 
@@ -138,6 +159,15 @@ impl Words {
     pub(crate) fn new() -> Self {
         let column = [0; BLOCK];
         Self { home: column, home_nibbles: column, alternate: column, alternate_nibbles: column }
+    }
+
+    /// The nibbles of the upper halves of the buckets of which `lower` has all.
+    #[inline(always)]
+    fn take_nibbles(&mut self, lower: &Self) {
+        for i in 0..BLOCK {
+            self.home_nibbles[i] = lower.home_nibbles[i] >> 8;
+            self.alternate_nibbles[i] = lower.alternate_nibbles[i] >> 8;
+        }
     }
 
     /// The words of the buckets of place `i`, each beside its nibbles.
