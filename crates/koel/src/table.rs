@@ -210,8 +210,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// Both, loaded before either is looked at, so that the cache misses overlap.
     #[inline(always)]
     fn load_pair<W: Word, const SORTED: bool>(&self, (home, alternate): (u64, u64)) -> [W; 2] {
-        // Not a map over both: that would go through the stack.
-        [self.load::<W, SORTED>(home), self.load::<W, SORTED>(alternate)]
+        [home, alternate].map(|bucket| self.load::<W, SORTED>(bucket))
     }
 
     /// What is at so many bits from the start of the wide bucket that starts at bit `bit`, from the byte that holds it, and which of its bits that is.
