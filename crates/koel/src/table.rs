@@ -239,7 +239,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(always)]
     fn raw_halves_at<const SORTED: bool>(&self, bit: u64) -> [u64; 3] {
         let part = self.parts_at::<SORTED>(bit);
-        let (code, shift) = part(2 * self.lanes.half());
+        let (code, shift) = if SORTED { part(2 * self.lanes.half()) } else { (0, 0) };
         [part(0).0, part(self.lanes.half()).0, Lanes::nibbles_at::<SORTED>(code, shift)]
     }
 

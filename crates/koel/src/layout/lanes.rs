@@ -205,10 +205,10 @@ impl Lanes {
 
     /// The halves of a wide bucket, two lanes each, beside their nibbles: in registers of 64 bits a comparison takes a fraction of what it takes in one of 128, and
     /// can be vector code. `load` gives what follows a bit of the bucket: of 64 bits at least 58, or 60 where that is a multiple of four; above
-    /// the lanes it may be anything, for [`Lanes::of_half`] does not look there.
+    /// the lanes it may be anything, for [`Lanes::of_half`] does not look there. A plain bucket, which may fill all 128 bits, has no code after its lanes: none is asked for.
     #[inline(always)]
     pub(crate) fn halves<const SORTED: bool>(&self, load: impl Fn(u64) -> u64) -> [(u64, u64); 2] {
-        let nibbles = Self::nibbles_at::<SORTED>(load(2 * self.half()), 0);
+        let nibbles = if SORTED { Self::nibbles_at::<true>(load(2 * self.half()), 0) } else { 0 };
         [(load(0), nibbles), (load(self.half()), nibbles >> 8)]
     }
 
