@@ -132,12 +132,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         Pair::new::<SORTED>(&self.lanes, words, bits[0] == bits[1], slot)
     }
 
-    /// Asks the memory for the bucket that starts at bit `bit`, which may end in another cache line.
+    /// Asks the memory for the bucket that starts at bit `bit`: for the first byte that is read of it and for the last one, which may be in another cache line, even where the bucket
+    /// itself ends before.
     #[inline(always)]
     fn prefetch(&self, bit: u64) {
-        let last = bit + self.lanes.bucket_bits() - 1;
-        for bit in [bit, last] {
-            self.prefetch_byte(bit);
+        let byte = byte_index(bit / 8);
+        for byte in [byte, byte + self.lanes.reach()] {
+            prefetch(self.bytes.as_ref(), byte);
         }
     }
 

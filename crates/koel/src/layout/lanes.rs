@@ -12,7 +12,7 @@ mod prefix;
 use wide::u64x2;
 
 use super::sorted::{self, LOW_BITS};
-use super::{Codec, Layout, Register, SLOTS, WIDE_SLOT_BITS, Word};
+use super::{Codec, Layout, Quad, Register, SLOTS, WIDE_SLOT_BITS, Word};
 use crate::geometry::CORE_BITS;
 use prefix::Prefixes;
 
@@ -24,6 +24,8 @@ const LOW_PAIR: u128 = 0xff | 0xff << u64::BITS;
 pub(crate) struct Lanes {
     form: Form,
     bucket_bits: u64,
+    /// How far the last byte that is read of a bucket is from the first.
+    reach: u32,
     width: u32,
     /// The lowest bit of every lane.
     ones: u128,
@@ -73,6 +75,17 @@ impl Form {
             Codec::SemiSorted => Self::WideSorted,
         }
     }
+
+    /// The last byte that is read of a bucket, counted from the one that it starts in: registers are read whole, and the code of a wide bucket in 64 bits of its own.
+    fn reach(self, width: u32) -> u32 {
+        let last_of = |bits: u32| bits / 8 - 1;
+        match self {
+            Self::Plain | Self::Sorted => last_of(u64::BITS),
+            Self::WidePlain => last_of(u128::BITS),
+            Self::WideSorted => last_of(u128::BITS.max(4 + 4 * width + u64::BITS)),
+            Self::Quad => last_of(Quad::BITS),
+        }
+    }
 }
 
 /// A slot in every lane, to be compared with words.
@@ -108,6 +121,7 @@ impl Lanes {
         Self {
             form,
             bucket_bits: u64::from(layout.bucket_bits()),
+            reach: form.reach(width),
             width,
             ones,
             tops,
@@ -135,6 +149,12 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn bucket_bits(&self) -> u64 {
         self.bucket_bits
+    }
+
+    /// How far the last byte that is read of a bucket is from the first.
+    #[inline(always)]
+    pub(crate) fn reach(&self) -> usize {
+        self.reach as usize
     }
 
     /// Bits of a lane.
@@ -366,8 +386,9 @@ impl Lanes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bucket, MAX_BUCKET_BITS, Quad};
+    use super::super::{Bucket, MAX_BUCKET_BITS};
     use super::*;
+    use core::cell::Cell;
 
     /// Every layout that a filter may have, and some with values, of buckets that fit into a register.
     fn layouts() -> impl Iterator<Item = Layout> {
@@ -397,6 +418,29 @@ mod tests {
                 let bucket = Bucket([slot(), slot(), slot(), 0]);
                 check(layout, bucket, &mut slot);
             }
+        }
+    }
+
+    /// Half of the time of a batch went to buckets of which only the first and the last byte of their own had been asked for: registers are wider.
+    #[test]
+    fn the_last_byte_that_is_read_of_a_bucket_is_within_reach() {
+        for layout in layouts() {
+            let (lanes, sorted) = (Lanes::new(layout), layout.codec() == Codec::SemiSorted);
+            let last_bit = Cell::new(u64::from(layout.bucket_bits()) - 1);
+            let load = |offset: u64| {
+                last_bit.set(last_bit.get().max(offset / 8 * 8 + u64::from(u64::BITS) - 1));
+                0
+            };
+            match lanes.form() {
+                Form::WidePlain => _ = lanes.halves::<false>(load),
+                Form::WideSorted => _ = lanes.halves::<true>(|offset| load(offset + 4)),
+                _ => _ = load(0),
+            }
+            let reach = lanes.reach() as u64;
+            assert!(last_bit.get() / 8 <= reach, "{layout}");
+            // A table that starts every bucket at a whole byte reads no bit of another line for nothing.
+            let register = if layout.bucket_bits() <= u64::BITS { 8 } else { 16 };
+            assert!(reach + 1 >= register && (sorted || reach + 1 == register), "{layout}");
         }
     }
 
