@@ -28,48 +28,53 @@ impl Block {
         Self { places: Places::new(), len: 0 }
     }
 
-    /// The places of up to a block of the `len` keys from `start` on.
+    /// The places of up to a block of the keys from number `start` on.
     #[inline]
     fn fill(
         &mut self,
         (set, table): (InstructionSet, &impl Buckets),
-        (start, len): (usize, usize),
-        hash: &impl Fn(Range<usize>, &mut [u64]),
+        start: usize,
+        hashes: impl Hashes,
     ) {
-        self.len = len.saturating_sub(start).min(BLOCK);
+        self.len = hashes.len().saturating_sub(start).min(BLOCK);
         let keys = start..start + self.len;
         if self.len == BLOCK {
             // The length known at compile time makes vector code of the hash.
             table.locate_many(
                 set,
                 #[inline(always)]
-                |hashes| hash(keys, &mut hashes[..BLOCK]),
+                |column| hashes.write(keys, &mut column[..BLOCK]),
                 &mut self.places,
             );
         } else if self.len > 0 {
-            table.locate_many(set, |hashes| hash(keys, &mut hashes[..self.len]), &mut self.places);
+            let len = self.len;
+            table.locate_many(
+                set,
+                |column| hashes.write(keys, &mut column[..len]),
+                &mut self.places,
+            );
         }
     }
 }
 
-/// Hands the places of `len` keys to `work`, a block at a time and in order: the table, the block, the coming one, and the number of the first key. The
+/// Hands the places of the keys to `work`, a block at a time and in order: the table, the block, the coming one, and the number of the first key. The
 /// buckets have been asked for; `work` asks for those of the coming block, one place beside each of its own.
 pub(crate) fn in_blocks<B: Buckets, E>(
     table: &mut B,
-    (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
+    hashes: impl Hashes,
     mut work: impl FnMut(&mut B, &Block, &Block, usize) -> Result<(), E>,
 ) -> Result<(), E> {
     let set = InstructionSet::best();
     let mut blocks = (Block::new(), Block::new());
     let (mut ready, mut coming) = (&mut blocks.0, &mut blocks.1);
     let mut start = 0;
-    ready.fill((set, table), (start, len), &hash);
+    ready.fill((set, table), start, hashes);
     for i in 0..ready.len {
         table.prefetch_both(&ready.places, i);
     }
     while ready.len > 0 {
         let next = start + ready.len;
-        coming.fill((set, table), (next, len), &hash);
+        coming.fill((set, table), next, hashes);
         work(table, ready, coming, start)?;
         start = next;
         mem::swap(&mut ready, &mut coming);
@@ -77,11 +82,11 @@ pub(crate) fn in_blocks<B: Buckets, E>(
     Ok(())
 }
 
-/// Hands the places of `len` keys to `work` one by one and in order: the table, the number of the key, and its place in a block.
+/// Hands the places of the keys to `work` one by one and in order: the table, the number of the key, and its place in a block.
 #[inline(always)]
 pub(crate) fn each_place<B: Buckets, E>(
     table: &mut B,
-    hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+    hashes: impl Hashes,
     mut work: impl FnMut(&mut B, usize, &Places, usize) -> Result<(), E>,
 ) -> Result<(), E> {
     in_blocks(table, hashes, |table, ready, coming, start| {
@@ -96,7 +101,7 @@ pub(crate) fn each_place<B: Buckets, E>(
 /// Whether an entry of `table` matches each of the keys.
 pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
     mut table: &Table<B, A>,
-    hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+    hashes: impl Hashes,
     found: &mut [bool],
 ) {
     let set = InstructionSet::best();
@@ -113,7 +118,7 @@ pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
 /// Hands the slots of `table` that match each of the keys to `found`, in order.
 pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
     mut table: &Table<B, A>,
-    hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+    hashes: impl Hashes,
     mut found: impl FnMut(usize, u64),
 ) {
     let set = InstructionSet::best();
@@ -129,31 +134,54 @@ pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
     let Ok(()) = in_blocks(&mut table, hashes, work);
 }
 
-/// How many keys there are, and what writes the hashes of some of them.
-pub(crate) fn hashes_of<K: Key>(
-    hasher: &KeyHasher,
-    keys: &[K],
-) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
-    (
-        keys.len(),
-        #[inline(always)]
-        move |range: Range<usize>, hashes: &mut [u64]| {
-            prefetch_many(keys, range.end, BLOCK);
-            hasher.hash_each(&keys[range], hashes);
-        },
-    )
+/// The hashes of many keys, worked out a block at a time: those of keys that are hashed now, and those that are there already.
+///
+/// A trait rather than a closure, since its methods are inlined into vector code however often they are handed on.
+pub(crate) trait Hashes: Copy {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Writes those of this range.
+    fn write(&self, range: Range<usize>, hashes: &mut [u64]);
 }
 
-/// The same for hashes that are there already.
-pub(crate) fn copies_of(ready: &[u64]) -> (usize, impl Fn(Range<usize>, &mut [u64])) {
-    (
-        ready.len(),
-        #[inline(always)]
-        move |range: Range<usize>, hashes: &mut [u64]| {
-            prefetch_many(ready, range.end, BLOCK);
-            hashes.copy_from_slice(&ready[range]);
-        },
-    )
+/// Keys that are hashed as they are asked for.
+pub(crate) struct Hashed<'a, K>(pub(crate) KeyHasher, pub(crate) &'a [K]);
+
+/// Not derived: that would ask for keys that can be copied.
+impl<K> Clone for Hashed<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Hashed<'_, K> {}
+
+impl<K: Key> Hashes for Hashed<'_, K> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.1.len()
+    }
+
+    #[inline(always)]
+    fn write(&self, range: Range<usize>, hashes: &mut [u64]) {
+        prefetch_many(self.1, range.end, BLOCK);
+        self.0.hash_each(&self.1[range], hashes);
+    }
+}
+
+/// Hashes that are there already.
+impl Hashes for &[u64] {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    #[inline(always)]
+    fn write(&self, range: Range<usize>, hashes: &mut [u64]) {
+        prefetch_many(self, range.end, BLOCK);
+        hashes.copy_from_slice(&self[range]);
+    }
 }
 
 /// Hands the hashes from number `first` on to `work`, one by one and in order, for a table that may grow meanwhile, so that places would not stay what they are. `prefetch` is called
@@ -161,15 +189,16 @@ pub(crate) fn copies_of(ready: &[u64]) -> (usize, impl Fn(Range<usize>, &mut [u6
 pub(crate) fn each_hash<T, E>(
     target: &mut T,
     prefetch: impl Fn(&T, u64),
-    (len, hash): (usize, impl Fn(Range<usize>, &mut [u64])),
+    hashes: impl Hashes,
     first: usize,
     mut work: impl FnMut(&mut T, usize, u64) -> Result<(), E>,
 ) -> Result<(), E> {
+    let len = hashes.len();
     let fill = |target: &T, block: &mut Column, start: usize| {
-        let hashes = &mut block[..len.saturating_sub(start).min(BLOCK)];
-        if !hashes.is_empty() {
-            hash(start..start + hashes.len(), hashes);
-            hashes.iter().for_each(|&hash| prefetch(target, hash));
+        let block = &mut block[..len.saturating_sub(start).min(BLOCK)];
+        if !block.is_empty() {
+            hashes.write(start..start + block.len(), block);
+            block.iter().for_each(|&hash| prefetch(target, hash));
         }
     };
     let (mut ready, mut coming) = ([0; BLOCK], [0; BLOCK]);

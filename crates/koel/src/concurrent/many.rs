@@ -1,12 +1,11 @@
 //! Many keys at once, as in `filter/many.rs`: the blocks are those of `blocks.rs`; here is what a filter of many threads does with each.
 
 use core::convert::Infallible;
-use core::ops::Range;
 
 use super::ConcurrentFilter;
 use super::shards::Arrivals;
 use crate::Key;
-use crate::blocks::{Block, copies_of, each_place, hashes_of, in_blocks};
+use crate::blocks::{Block, Hashed, Hashes, each_place, in_blocks};
 use crate::error::Full;
 use crate::geometry::{BLOCK, Place};
 use crate::table::Words;
@@ -18,7 +17,7 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn contains_many<K: Key>(&self, keys: &[K], found: &mut [bool]) {
-        self.contains_each(hashes_of(self.hasher(), keys), found);
+        self.contains_each(Hashed(*self.hasher(), keys), found);
     }
 
     /// [`contains_many`](Self::contains_many) for keys hashed beforehand.
@@ -26,7 +25,7 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn contains_many_hashes(&self, hashes: &[u64], found: &mut [bool]) {
-        self.contains_each(copies_of(hashes), found);
+        self.contains_each(hashes, found);
     }
 
     /// [`count`](Self::count) for each of `keys`: the answer to `keys[i]` goes to `counts[i]`.
@@ -34,7 +33,7 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
-        self.count_each(hashes_of(self.hasher(), keys), counts);
+        self.count_each(Hashed(*self.hasher(), keys), counts);
     }
 
     /// [`count_many`](Self::count_many) for keys hashed beforehand.
@@ -42,7 +41,7 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        self.count_each(copies_of(hashes), counts);
+        self.count_each(hashes, counts);
     }
 
     /// [`insert`](Self::insert) for each of `keys`, in order.
@@ -50,7 +49,7 @@ impl ConcurrentFilter {
     /// # Errors
     /// [`Full`] at the first key that finds no room; those before it are in. Where it must be known which, insert one by one.
     pub fn insert_many<K: Key>(&self, keys: &[K]) -> Result<(), Full> {
-        self.each_place(hashes_of(self.hasher(), keys), |_, place| self.add(place))
+        self.each_place(Hashed(*self.hasher(), keys), |_, place| self.add(place))
     }
 
     /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
@@ -58,7 +57,7 @@ impl ConcurrentFilter {
     /// # Errors
     /// As [`insert_many`](Self::insert_many).
     pub fn insert_many_hashes(&self, hashes: &[u64]) -> Result<(), Full> {
-        self.each_place(copies_of(hashes), |_, place| self.add(place))
+        self.each_place(hashes, |_, place| self.add(place))
     }
 
     /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes to `removed[i]`.
@@ -66,7 +65,7 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn remove_many<K: Key>(&self, keys: &[K], removed: &mut [bool]) {
-        self.remove_each(hashes_of(self.hasher(), keys), removed);
+        self.remove_each(Hashed(*self.hasher(), keys), removed);
     }
 
     /// [`remove_many`](Self::remove_many) for keys hashed beforehand.
@@ -74,15 +73,11 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn remove_many_hashes(&self, hashes: &[u64], removed: &mut [bool]) {
-        self.remove_each(copies_of(hashes), removed);
+        self.remove_each(hashes, removed);
     }
 
-    fn contains_each(
-        &self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        found: &mut [bool],
-    ) {
-        assert_eq!(hashes.0, found.len(), "one answer for each key");
+    fn contains_each(&self, hashes: impl Hashes, found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len(), "one answer for each key");
         let set = InstructionSet::best();
         let mut words = Words::new();
         let mut answers = [false; BLOCK];
@@ -110,20 +105,16 @@ impl ConcurrentFilter {
         }
     }
 
-    fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
-        assert_eq!(hashes.0, counts.len(), "one answer for each key");
+    fn count_each(&self, hashes: impl Hashes, counts: &mut [u64]) {
+        assert_eq!(hashes.len(), counts.len(), "one answer for each key");
         let Ok(()) = self.each_place(hashes, |i, place| {
             counts[i] = self.count_place(place);
             Ok::<(), Infallible>(())
         });
     }
 
-    fn remove_each(
-        &self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        removed: &mut [bool],
-    ) {
-        assert_eq!(hashes.0, removed.len(), "one answer for each key");
+    fn remove_each(&self, hashes: impl Hashes, removed: &mut [bool]) {
+        assert_eq!(hashes.len(), removed.len(), "one answer for each key");
         let Ok(()) = self.each_place(hashes, |i, place| {
             removed[i] = self.take(place);
             Ok::<(), Infallible>(())
@@ -133,7 +124,7 @@ impl ConcurrentFilter {
     /// Hands each place, with the number of its key, to `work`.
     fn each_place<E>(
         &self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        hashes: impl Hashes,
         mut work: impl FnMut(usize, &Place) -> Result<(), E>,
     ) -> Result<(), E> {
         each_place(&mut &self.cells, hashes, |_, key, places, i| work(key, &places.get(i)))

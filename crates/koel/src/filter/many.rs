@@ -3,9 +3,8 @@
 //! The blocks are those of `blocks.rs`; here is what a filter does with each.
 
 use core::convert::Infallible;
-use core::ops::Range;
 
-use crate::blocks::{MANY, contains_each, copies_of, each_hash, each_place, hashes_of};
+use crate::blocks::{Hashed, Hashes, MANY, contains_each, each_hash, each_place};
 use crate::body::Body;
 use crate::buffer::Buffer;
 use crate::counters::Counters;
@@ -32,7 +31,7 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn contains_many<K: Key>(&self, keys: &[K], found: &mut [bool]) {
-        self.contains_each(hashes_of(self.hasher(), keys), found);
+        self.contains_each(Hashed(*self.hasher(), keys), found);
     }
 
     /// [`contains_many`](Self::contains_many) for keys hashed beforehand.
@@ -40,7 +39,7 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn contains_many_hashes(&self, hashes: &[u64], found: &mut [bool]) {
-        self.contains_each(copies_of(hashes), found);
+        self.contains_each(hashes, found);
     }
 
     /// [`count`](Self::count) for each of `keys`: the answer to `keys[i]` goes to `counts[i]`.
@@ -48,7 +47,7 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
-        self.count_each(hashes_of(self.hasher(), keys), counts);
+        self.count_each(Hashed(*self.hasher(), keys), counts);
     }
 
     /// [`count_many`](Self::count_many) for keys hashed beforehand.
@@ -56,23 +55,19 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        self.count_each(copies_of(hashes), counts);
+        self.count_each(hashes, counts);
     }
 
-    fn contains_each(
-        &self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        found: &mut [bool],
-    ) {
-        assert_eq!(hashes.0, found.len(), "one answer for each key");
+    fn contains_each(&self, hashes: impl Hashes, found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len(), "one answer for each key");
         match &self.body {
             Body::Built(table) => contains_each(table, hashes, found),
             Body::Grown(grown) => contains_each(grown.table(), hashes, found),
         }
     }
 
-    fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
-        assert_eq!(hashes.0, counts.len(), "one answer for each key");
+    fn count_each(&self, hashes: impl Hashes, counts: &mut [u64]) {
+        assert_eq!(hashes.len(), counts.len(), "one answer for each key");
         match &self.body {
             Body::Built(table) => {
                 let count = |table: &mut &_, key: usize, places: &Places, i| {
@@ -102,7 +97,7 @@ impl CuckooFilter {
     /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len) says how many.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), Full> {
         let hasher = *self.hasher();
-        self.insert_each(hashes_of(&hasher, keys))
+        self.insert_each(Hashed(hasher, keys))
     }
 
     /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
@@ -110,7 +105,7 @@ impl CuckooFilter {
     /// # Errors
     /// As [`insert_many`](Self::insert_many).
     pub fn insert_many_hashes(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        self.insert_each(copies_of(hashes))
+        self.insert_each(hashes)
     }
 
     /// [`insert_unique`](Self::insert_unique) for each of `keys`, in order: whether `keys[i]` was added goes to `added[i]`.
@@ -126,7 +121,7 @@ impl CuckooFilter {
         added: &mut [bool],
     ) -> Result<(), Full> {
         let hasher = *self.hasher();
-        self.insert_unique_each(hashes_of(&hasher, keys), added)
+        self.insert_unique_each(Hashed(hasher, keys), added)
     }
 
     /// [`insert_unique_many`](Self::insert_unique_many) for keys hashed beforehand.
@@ -141,7 +136,7 @@ impl CuckooFilter {
         hashes: &[u64],
         added: &mut [bool],
     ) -> Result<(), Full> {
-        self.insert_unique_each(copies_of(hashes), added)
+        self.insert_unique_each(hashes, added)
     }
 
     /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes to `removed[i]`.
@@ -150,7 +145,7 @@ impl CuckooFilter {
     /// Where the slices differ in length.
     pub fn remove_many<K: Key>(&mut self, keys: &[K], removed: &mut [bool]) {
         let hasher = *self.hasher();
-        self.remove_each(hashes_of(&hasher, keys), removed);
+        self.remove_each(Hashed(hasher, keys), removed);
     }
 
     /// [`remove_many`](Self::remove_many) for keys hashed beforehand.
@@ -158,22 +153,19 @@ impl CuckooFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn remove_many_hashes(&mut self, hashes: &[u64], removed: &mut [bool]) {
-        self.remove_each(copies_of(hashes), removed);
+        self.remove_each(hashes, removed);
     }
 
-    fn insert_each(
-        &mut self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-    ) -> Result<(), Full> {
+    fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), Full> {
         let before = self.len();
         if let Body::Built(table) = &mut self.body {
-            match self.tally.insert_each(table, (hashes.0, &hashes.1)) {
+            match self.tally.insert_each(table, hashes) {
                 Err(full) if self.tally.grows_instead(full) => {}
                 result => return result,
             }
         }
         let done = usize::try_from(self.len() - before).expect("one for each key");
-        let len = hashes.0;
+        let len = hashes.len();
         let mut ahead = if len < MANY { len } else { done };
         let (grown, tally) = self.start_to_grow()?;
         each_hash(grown, Grown::prefetch, hashes, done, |grown, key, hash| {
@@ -184,16 +176,12 @@ impl CuckooFilter {
         })
     }
 
-    fn insert_unique_each(
-        &mut self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        added: &mut [bool],
-    ) -> Result<(), Full> {
-        assert_eq!(hashes.0, added.len(), "one answer for each key");
+    fn insert_unique_each(&mut self, hashes: impl Hashes, added: &mut [bool]) -> Result<(), Full> {
+        assert_eq!(hashes.len(), added.len(), "one answer for each key");
         added.fill(false);
         let mut done = 0;
         if let Body::Built(table) = &mut self.body {
-            match self.tally.insert_unique_each(table, (hashes.0, &hashes.1), added, &mut done) {
+            match self.tally.insert_unique_each(table, hashes, added, &mut done) {
                 Err(full) if self.tally.grows_instead(full) => {}
                 result => return result,
             }
@@ -205,12 +193,8 @@ impl CuckooFilter {
         })
     }
 
-    fn remove_each(
-        &mut self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        removed: &mut [bool],
-    ) {
-        assert_eq!(hashes.0, removed.len(), "one answer for each key");
+    fn remove_each(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
+        assert_eq!(hashes.len(), removed.len(), "one answer for each key");
         let tally = &mut self.tally;
         match &mut self.body {
             Body::Built(table) => {
@@ -234,11 +218,7 @@ impl CuckooFilter {
 /// In the table that the filter was built with.
 impl Tally<Counters> {
     /// Adds the keys in order.
-    fn insert_each(
-        &mut self,
-        table: &mut Table<Buffer>,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-    ) -> Result<(), Full> {
+    fn insert_each(&mut self, table: &mut Table<Buffer>, hashes: impl Hashes) -> Result<(), Full> {
         each_place(table, hashes, |table, _, places, i| {
             match self.put_new(table, places.bits(i), places.fingerprints()[i]) {
                 Put::Done => Ok(()),
@@ -251,7 +231,7 @@ impl Tally<Counters> {
     fn insert_unique_each(
         &mut self,
         table: &mut Table<Buffer>,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
+        hashes: impl Hashes,
         added: &mut [bool],
         done: &mut usize,
     ) -> Result<(), Full> {

@@ -1,10 +1,9 @@
 //! Many keys of a maplet at once, in the blocks of `blocks.rs`: the same answers in the same order, several times as fast.
 
 use core::convert::Infallible;
-use core::ops::Range;
 
 use super::built::{exchange, slot};
-use crate::blocks::{MANY, copies_of, each_candidate, each_hash, each_place, hashes_of};
+use crate::blocks::{Hashed, Hashes, MANY, each_candidate, each_hash, each_place};
 use crate::body::Body;
 use crate::error::Full;
 use crate::growth::Grown;
@@ -24,19 +23,15 @@ impl<S: Store> Maplet<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_many<K: Key>(&self, keys: &[K], found: impl FnMut(usize, u64)) {
-        self.get_each(hashes_of(self.hasher(), keys), found);
+        self.get_each(Hashed(*self.hasher(), keys), found);
     }
 
     /// [`get_many`](Self::get_many) for keys hashed beforehand.
     pub fn get_many_hashes(&self, hashes: &[u64], found: impl FnMut(usize, u64)) {
-        self.get_each(copies_of(hashes), found);
+        self.get_each(hashes, found);
     }
 
-    fn get_each(
-        &self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        mut found: impl FnMut(usize, u64),
-    ) {
+    fn get_each(&self, hashes: impl Hashes, mut found: impl FnMut(usize, u64)) {
         let layout = self.layout();
         let value = |i, slot| found(i, layout.value_of(slot));
         match &self.body {
@@ -56,7 +51,7 @@ impl Maplet {
     /// Where the slices differ in length, or where a value has more bits than the maplet's values.
     pub fn insert_many<K: Key>(&mut self, keys: &[K], values: &[u64]) -> Result<(), Full> {
         let hasher = *self.hasher();
-        self.insert_each(hashes_of(&hasher, keys), values)
+        self.insert_each(Hashed(hasher, keys), values)
     }
 
     /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
@@ -67,7 +62,7 @@ impl Maplet {
     /// # Panics
     /// As [`insert_many`](Self::insert_many).
     pub fn insert_many_hashes(&mut self, hashes: &[u64], values: &[u64]) -> Result<(), Full> {
-        self.insert_each(copies_of(hashes), values)
+        self.insert_each(hashes, values)
     }
 
     /// [`replace`](Self::replace) for each of `keys` with the change of the same index, from a value to a value, in order: how many pairs were changed.
@@ -76,7 +71,7 @@ impl Maplet {
     /// Where the slices differ in length, or where a new value has more bits than the maplet's values.
     pub fn replace_many<K: Key>(&mut self, keys: &[K], changes: &[(u64, u64)]) -> usize {
         let hasher = *self.hasher();
-        self.replace_each(hashes_of(&hasher, keys), changes)
+        self.replace_each(Hashed(hasher, keys), changes)
     }
 
     /// [`replace_many`](Self::replace_many) for keys hashed beforehand.
@@ -84,15 +79,11 @@ impl Maplet {
     /// # Panics
     /// As [`replace_many`](Self::replace_many).
     pub fn replace_many_hashes(&mut self, hashes: &[u64], changes: &[(u64, u64)]) -> usize {
-        self.replace_each(copies_of(hashes), changes)
+        self.replace_each(hashes, changes)
     }
 
-    fn replace_each(
-        &mut self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        changes: &[(u64, u64)],
-    ) -> usize {
-        assert_eq!(hashes.0, changes.len(), "one change for each key");
+    fn replace_each(&mut self, hashes: impl Hashes, changes: &[(u64, u64)]) -> usize {
+        assert_eq!(hashes.len(), changes.len(), "one change for each key");
         let mut changed = 0;
         match &mut self.body {
             Body::Built(table) => {
@@ -115,12 +106,8 @@ impl Maplet {
         changed
     }
 
-    fn insert_each(
-        &mut self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-        values: &[u64],
-    ) -> Result<(), Full> {
-        assert_eq!(hashes.0, values.len(), "one value for each key");
+    fn insert_each(&mut self, hashes: impl Hashes, values: &[u64]) -> Result<(), Full> {
+        assert_eq!(hashes.len(), values.len(), "one value for each key");
         let pairs = &mut self.pairs;
         match &mut self.body {
             Body::Built(table) => each_place(table, hashes, |table, key, places, i| {

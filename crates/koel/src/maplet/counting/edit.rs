@@ -2,12 +2,10 @@
 //!
 //! Each walks from the hash to the rules of the table that the filter is in: `built.rs` or `grown.rs`.
 
-use core::ops::Range;
-
 use super::CountingFilter;
 use super::tally::Tally;
 use crate::Key;
-use crate::blocks::{copies_of, each_hash, hashes_of};
+use crate::blocks::{Hashed, Hashes, each_hash};
 use crate::body::Body;
 use crate::error::Full;
 
@@ -63,7 +61,7 @@ impl CountingFilter {
     /// [`Full`] at the first key that finds no room; those before it are counted, [`len`](Self::len) says how many.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), Full> {
         let hasher = *self.hasher();
-        self.insert_each(hashes_of(&hasher, keys))
+        self.insert_each(Hashed(hasher, keys))
     }
 
     /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
@@ -71,7 +69,7 @@ impl CountingFilter {
     /// # Errors
     /// As [`insert_many`](Self::insert_many).
     pub fn insert_many_hashes(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        self.insert_each(copies_of(hashes))
+        self.insert_each(hashes)
     }
 
     /// Counts `key` once less; false, and nothing changed, if its count is 0. O(1), or O(log of the number of counters).
@@ -110,10 +108,7 @@ impl CountingFilter {
         self.tally = Tally::none(self.tally.pairs.profile);
     }
 
-    fn insert_each(
-        &mut self,
-        hashes: (usize, impl Fn(Range<usize>, &mut [u64])),
-    ) -> Result<(), Full> {
+    fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), Full> {
         let prefetch = |filter: &Self, hash| filter.body.prefetch(hash);
         each_hash(self, prefetch, hashes, 0, |filter, _, hash| filter.insert_hash(hash).map(|_| ()))
     }

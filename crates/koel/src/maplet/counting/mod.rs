@@ -17,9 +17,8 @@ mod tally;
 
 use core::convert::Infallible;
 use core::fmt;
-use core::ops::Range;
 
-use crate::blocks::{copies_of, each_hash, hashes_of};
+use crate::blocks::{Hashed, Hashes, each_hash};
 use crate::body::Body;
 use crate::counters::{Identity, RECORD_BYTES, ReadCounters};
 use crate::image::{self, HEADER_BYTES};
@@ -103,7 +102,7 @@ impl<S: Store> CountingFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
-        self.count_each(hashes_of(self.hasher(), keys), counts);
+        self.count_each(Hashed(*self.hasher(), keys), counts);
     }
 
     /// [`count_many`](Self::count_many) for keys hashed beforehand.
@@ -111,7 +110,7 @@ impl<S: Store> CountingFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        self.count_each(copies_of(hashes), counts);
+        self.count_each(hashes, counts);
     }
 
     /// Whether `key` was inserted and not removed: never wrong if it was, wrong with probability [`false_positive_rate`](Self::false_positive_rate) if not. O(1).
@@ -235,8 +234,8 @@ impl<S: Store> CountingFilter<S> {
         }
     }
 
-    fn count_each(&self, hashes: (usize, impl Fn(Range<usize>, &mut [u64])), counts: &mut [u64]) {
-        assert_eq!(hashes.0, counts.len(), "one answer for each key");
+    fn count_each(&self, hashes: impl Hashes, counts: &mut [u64]) {
+        assert_eq!(hashes.len(), counts.len(), "one answer for each key");
         let count = |filter: &mut &Self, key: usize, hash| {
             counts[key] = filter.count_hash(hash);
             Ok::<(), Infallible>(())
