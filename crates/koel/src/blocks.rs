@@ -8,6 +8,7 @@ use core::convert::Infallible;
 use core::mem;
 use core::ops::Range;
 
+use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Places};
 use crate::prefetch::prefetch_many;
 use crate::table::{Addressing, Buckets, Table, Words};
@@ -16,6 +17,12 @@ use crate::{Key, KeyHasher};
 
 /// From so many keys on a table that grows does so ahead of them. With fewer there is little to gain, and where a stream is cut into slices does not show in the bytes.
 pub(crate) const MANY: usize = 4096;
+
+/// Keys between a look at whether a key will have to search, and the search.
+const AHEAD: usize = 16;
+
+/// A table of so many bytes is near enough to the processor for its searches not to be prepared.
+const CACHED: usize = 16 << 20;
 
 /// A block of keys: their places, and how many there are.
 pub(crate) struct Block {
@@ -92,6 +99,27 @@ pub(crate) fn each_place<B: Buckets, E>(
     in_blocks(table, hashes, |table, ready, coming, start| {
         for i in 0..ready.len {
             table.prefetch_both(&coming.places, i);
+            work(table, start + i, &ready.places, i)?;
+        }
+        Ok(())
+    })
+}
+
+/// [`each_place`] for inserts into a table of one size: where both buckets of a key are full, those that its search will look at first are asked for [`AHEAD`] keys before its turn.
+#[inline(always)]
+pub(crate) fn each_insert<E>(
+    table: &mut Table<Buffer>,
+    hashes: impl Hashes,
+    mut work: impl FnMut(&mut Table<Buffer>, usize, &Places, usize) -> Result<(), E>,
+) -> Result<(), E> {
+    let is_large = table.bytes().len() > CACHED;
+    in_blocks(table, hashes, |table, ready, coming, start| {
+        for i in 0..ready.len {
+            table.prefetch_both(&coming.places, i);
+            if is_large {
+                let ahead = if i + AHEAD < BLOCK { ready } else { coming };
+                table.prefetch_ways(&ahead.places, (i + AHEAD) % BLOCK);
+            }
             work(table, start + i, &ready.places, i)?;
         }
         Ok(())

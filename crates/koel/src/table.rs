@@ -165,13 +165,19 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// Whether a slot of `bucket` is empty.
     #[inline(always)]
     fn has_room_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> bool {
+        self.has_room_at::<W, SORTED>(bucket * self.lanes.bucket_bits())
+    }
+
+    /// The same for a bucket that starts at bit `bit` of the table.
+    #[inline(always)]
+    fn has_room_at<W: Word, const SORTED: bool>(&self, bit: u64) -> bool {
         if W::BITS == u128::BITS && SORTED {
-            self.lanes.has_room::<u64, SORTED>(self.load::<u64, SORTED>(bucket))
+            self.lanes.has_room::<u64, SORTED>(self.load_at::<u64, SORTED>(bit))
         } else if W::BITS == u128::BITS {
-            let [lower, upper] = self.empty_halves::<SORTED>(bucket);
+            let [lower, upper] = self.empty_halves_at::<SORTED>(bit);
             (lower | upper) != 0
         } else {
-            self.lanes.has_room::<W, SORTED>(self.load::<W, SORTED>(bucket))
+            self.lanes.has_room::<W, SORTED>(self.load_at::<W, SORTED>(bit))
         }
     }
 
@@ -179,7 +185,8 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(always)]
     fn vacancies_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> u64 {
         if W::BITS == u128::BITS {
-            self.empty_halves::<SORTED>(bucket).map(|tops| self.half.count(tops)).iter().sum()
+            let bit = bucket * self.lanes.bucket_bits();
+            self.empty_halves_at::<SORTED>(bit).map(|tops| self.half.count(tops)).iter().sum()
         } else {
             self.lanes.count(self.lanes.empty::<W, SORTED>(self.load::<W, SORTED>(bucket)))
         }
@@ -187,8 +194,8 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     /// The top bit of every empty lane in the halves of a wide bucket, whose lanes all have their core or their mark.
     #[inline(always)]
-    fn empty_halves<const SORTED: bool>(&self, bucket: u64) -> [u64; 2] {
-        self.halves::<SORTED>(bucket).map(|(word, _)| self.half.empty::<u64, false>(word))
+    fn empty_halves_at<const SORTED: bool>(&self, bit: u64) -> [u64; 2] {
+        self.halves_at::<SORTED>(bit).map(|(word, _)| self.half.empty::<u64, false>(word))
     }
 
     /// The bucket as it is stored, in a table without values: with them, it may have more bits.
@@ -247,7 +254,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The halves of a wide bucket, each beside its nibbles.
     #[inline(always)]
     fn halves<const SORTED: bool>(&self, bucket: u64) -> [(u64, u64); 2] {
-        let part = self.parts_at::<SORTED>(bucket * self.lanes.bucket_bits());
+        self.halves_at::<SORTED>(bucket * self.lanes.bucket_bits())
+    }
+
+    /// The same for a bucket that starts at bit `bit` of the table.
+    #[inline(always)]
+    fn halves_at<const SORTED: bool>(&self, bit: u64) -> [(u64, u64); 2] {
+        let part = self.parts_at::<SORTED>(bit);
         self.lanes.halves::<SORTED>(|offset| {
             let (bits, shift) = part(offset);
             bits >> shift

@@ -4,7 +4,7 @@
 
 use core::convert::Infallible;
 
-use crate::blocks::{Hashed, Hashes, MANY, contains_each, each_hash, each_place};
+use crate::blocks::{Hashed, Hashes, MANY, contains_each, each_hash, each_insert, each_place};
 use crate::body::Body;
 use crate::buffer::Buffer;
 use crate::counters::Counters;
@@ -219,7 +219,7 @@ impl CuckooFilter {
 impl Tally<Counters> {
     /// Adds the keys in order.
     fn insert_each(&mut self, table: &mut Table<Buffer>, hashes: impl Hashes) -> Result<(), Full> {
-        each_place(table, hashes, |table, _, places, i| {
+        each_insert(table, hashes, |table, _, places, i| {
             match self.put_new(table, places.bits(i), places.fingerprints()[i]) {
                 Put::Done => Ok(()),
                 refused => self.add_refused(table, &places.get(i), refused),
@@ -235,7 +235,7 @@ impl Tally<Counters> {
         added: &mut [bool],
         done: &mut usize,
     ) -> Result<(), Full> {
-        each_place(table, hashes, |table, key, places, i| {
+        each_insert(table, hashes, |table, key, places, i| {
             let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
             added[key] = self.add_unique(table, bits, fingerprint, || places.get(i))?;
             *done += 1;

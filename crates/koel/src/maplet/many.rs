@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 
 use super::built::{exchange, slot};
-use crate::blocks::{Hashed, Hashes, MANY, each_candidate, each_hash, each_place};
+use crate::blocks::{Hashed, Hashes, MANY, each_candidate, each_hash, each_insert, each_place};
 use crate::body::Body;
 use crate::error::Full;
 use crate::growth::Grown;
@@ -110,7 +110,7 @@ impl Maplet {
         assert_eq!(hashes.len(), values.len(), "one value for each key");
         let pairs = &mut self.pairs;
         match &mut self.body {
-            Body::Built(table) => each_place(table, hashes, |table, key, places, i| {
+            Body::Built(table) => each_insert(table, hashes, |table, key, places, i| {
                 let slot = slot(table.layout(), places.fingerprints()[i], values[key]);
                 if !pairs.put(table, places.bits(i), slot) {
                     pairs.make_room(table, &places.get(i), slot)?;

@@ -96,6 +96,35 @@ impl<B: AsRef<[u8]>> Table<B> {
         self.bits(place).iter().for_each(|&bit| self.prefetch(bit));
     }
 
+    /// Asks the memory for the buckets that the entries of both buckets of a place could move to, where both are full: that is where a search begins.
+    #[inline(always)]
+    pub(crate) fn prefetch_ways(&self, places: &Places, i: usize) {
+        let is_full = match self.lanes.form() {
+            Form::Plain => self.are_full::<u64, false>(places.bits(i)),
+            Form::Sorted => self.are_full::<u64, true>(places.bits(i)),
+            Form::WidePlain => self.are_full::<u128, false>(places.bits(i)),
+            Form::WideSorted => self.are_full::<u128, true>(places.bits(i)),
+            Form::Quad => self.are_full::<Quad, false>(places.bits(i)),
+        };
+        if is_full {
+            self.prefetch_others(&places.get(i));
+        }
+    }
+
+    #[inline(always)]
+    fn are_full<W: Word, const SORTED: bool>(&self, [home, alternate]: [u64; 2]) -> bool {
+        !(self.has_room_at::<W, SORTED>(home) | self.has_room_at::<W, SORTED>(alternate))
+    }
+
+    #[inline(never)]
+    fn prefetch_others(&self, place: &Place) {
+        let (home, alternate) = place.buckets();
+        for bucket in [home, alternate] {
+            let others = self.neighbours(place.base, bucket).others;
+            others.iter().for_each(|&other| self.prefetch(other * self.lanes.bucket_bits()));
+        }
+    }
+
     /// The shortest way to room for an entry at `place`, whose buckets are full, or `None` if there is none within the budget.
     pub(crate) fn way_to_room(
         &self,
