@@ -106,7 +106,7 @@ impl<B: AsRef<[u8]>> Body<B> {
     #[inline(always)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
         match self {
-            Self::Built(table) => table.contains(&table.geometry().locate(hash)),
+            Self::Built(table) => table.contains_hash(hash),
             Self::Grown(grown) => grown.contains(hash),
         }
     }

@@ -41,6 +41,8 @@ pub(crate) struct Geometry {
     buckets: u64,
     segment_bits: u32,
     segment_buckets: u32,
+    /// The bits of a hash that say which segment.
+    segment_mask: u64,
     fraction_bits: u32,
     /// How many fingerprints there are: `CORES << fraction_bits`.
     fingerprints: u64,
@@ -53,10 +55,10 @@ pub(crate) struct Geometry {
 pub(crate) struct Place {
     /// The first bucket of the segment.
     pub(crate) base: u64,
-    /// The home bucket, within the segment.
-    pub(crate) home: u32,
-    /// The other bucket, within the segment; may be the home bucket again.
-    pub(crate) alternate: u32,
+    /// The home bucket, by its number in the table.
+    pub(crate) home: u64,
+    /// The other bucket, by its number in the table; may be the home bucket again.
+    pub(crate) alternate: u64,
     /// What stands for the key in either bucket; never 0.
     pub(crate) fingerprint: u64,
 }
@@ -65,8 +67,8 @@ pub(crate) struct Place {
 pub(crate) struct Digits {
     /// The first bucket of the segment.
     pub(crate) base: u64,
-    /// The home bucket, within the segment.
-    pub(crate) home: u32,
+    /// The home bucket, by its number in the table.
+    pub(crate) home: u64,
     /// `core - 1`, and below it the fraction.
     pub(crate) rest: u64,
 }
@@ -75,7 +77,7 @@ impl Place {
     /// Both buckets, by their number in the table.
     #[inline]
     pub(crate) fn buckets(&self) -> (u64, u64) {
-        (self.base + u64::from(self.home), self.base + u64::from(self.alternate))
+        (self.home, self.alternate)
     }
 
     /// What names the entry, whichever of its buckets is home: `smaller bucket << fingerprint bits | fingerprint`.
@@ -98,7 +100,16 @@ impl Geometry {
         let buckets = u64::from(segment_buckets) << segment_bits;
         let fraction_bits = fingerprint_bits - CORE_BITS;
         let fingerprints = CORES << fraction_bits;
-        Self { buckets, segment_bits, segment_buckets, fraction_bits, fingerprints, reflections }
+        let segment_mask = !(u64::MAX >> segment_bits);
+        Self {
+            buckets,
+            segment_bits,
+            segment_buckets,
+            segment_mask,
+            fraction_bits,
+            fingerprints,
+            reflections,
+        }
     }
 
     /// Bits of a fingerprint besides the core.
@@ -126,19 +137,20 @@ impl Geometry {
     pub(crate) fn locate(&self, hash: u64) -> Place {
         let Digits { base, home, rest } = self.digits(hash);
         let fingerprint = rest + (1 << self.fraction_bits);
-        Place { base, home, alternate: self.alternate(home, fingerprint), fingerprint }
+        let alternate = self.alternate(base, home, fingerprint);
+        Place { base, home, alternate, fingerprint }
     }
 
     /// A hash, taken apart.
     #[inline]
     pub(crate) fn digits(&self, hash: u64) -> Digits {
-        let (rest, bucket) = hash.carrying_mul(self.buckets, 0);
+        let (rest, home) = hash.carrying_mul(self.buckets, 0);
         // Core and fraction at once: the digits of `rest * CORES` after r bits of its fraction.
         let (_, rest) = rest.carrying_mul(self.fingerprints, 0);
         // Two shifts, because a table of one segment would shift by all 64 bits.
         let segment = (hash >> 1) >> (63 - self.segment_bits);
         let base = segment * u64::from(self.segment_buckets);
-        Digits { base, home: low_half(bucket - base), rest }
+        Digits { base, home, rest }
     }
 
     /// Whether every product of a place fits into 32 x 32 bits.
@@ -146,26 +158,27 @@ impl Geometry {
         self.buckets() <= u64::from(u32::MAX)
     }
 
-    /// The other bucket of a fingerprint that lies in bucket `local` of a segment: an involution.
+    /// The other bucket of a fingerprint that lies in `bucket`, of the segment that starts at `base`: an involution.
     #[inline]
-    pub(crate) fn alternate(&self, local: u32, fingerprint: u64) -> u32 {
-        self.reflected(local, fingerprint >> self.fraction_bits)
+    pub(crate) fn alternate(&self, base: u64, bucket: u64, fingerprint: u64) -> u64 {
+        self.reflected(base, bucket, fingerprint >> self.fraction_bits)
     }
 
     /// The same for the core of a fingerprint.
     #[inline]
-    pub(crate) fn reflected(&self, local: u32, core: u64) -> u32 {
+    pub(crate) fn reflected(&self, base: u64, bucket: u64, core: u64) -> u64 {
         let reflection = self.reflections[low_half(core) as usize % self.reflections.len()];
-        let (difference, borrow) = reflection.overflowing_sub(local);
+        let (difference, borrow) = (base + u64::from(reflection)).overflowing_sub(bucket);
+        let wrapped = difference.wrapping_add(u64::from(self.segment_buckets));
         // Drawn by lot: a branch would be taken wrongly half of the time.
-        difference.wrapping_add(select_unpredictable(borrow, self.segment_buckets, 0))
+        base.wrapping_add(select_unpredictable(borrow, wrapped, difference))
     }
 
     /// The place of a fingerprint found in bucket `bucket` of the table.
     pub(crate) fn place_of(&self, bucket: u64, fingerprint: u64) -> Place {
-        let home = low_half(bucket % u64::from(self.segment_buckets));
-        let base = bucket - u64::from(home);
-        Place { base, home, alternate: self.alternate(home, fingerprint), fingerprint }
+        let base = bucket - bucket % u64::from(self.segment_buckets);
+        let alternate = self.alternate(base, bucket, fingerprint);
+        Place { base, home: bucket, alternate, fingerprint }
     }
 }
 
@@ -207,12 +220,13 @@ mod tests {
     #[test]
     fn the_alternate_of_the_alternate_is_home_in_segments_of_every_size_up_to_5000() {
         for buckets in 1..=5000 {
-            let geometry = Geometry::new(0, buckets, 8);
+            let geometry = Geometry::new(1, buckets, 8);
+            let base = u64::from(buckets);
             for fingerprint in (1..=CORES).map(|core| core << 2) {
-                for local in 0..buckets {
-                    let other = geometry.alternate(local, fingerprint);
-                    assert!(other < buckets);
-                    assert_eq!(geometry.alternate(other, fingerprint), local);
+                for bucket in base..2 * base {
+                    let other = geometry.alternate(base, bucket, fingerprint);
+                    assert!((base..2 * base).contains(&other));
+                    assert_eq!(geometry.alternate(base, other, fingerprint), bucket);
                 }
             }
         }
@@ -224,12 +238,12 @@ mod tests {
             let buckets = low_half(hash(i) >> 32).max(1);
             let fingerprint_bits = 8 + low_half(hash(i) % 25);
             let geometry = Geometry::new(0, buckets, fingerprint_bits);
-            let local = low_half(hash(!i) % u64::from(buckets));
+            let local = hash(!i) % u64::from(buckets);
             let core = 1 + hash(i + 7) % CORES;
             let fingerprint = core << (fingerprint_bits - CORE_BITS);
-            let other = geometry.alternate(local, fingerprint);
-            assert!(other < buckets);
-            assert_eq!(geometry.alternate(other, fingerprint | 3), local);
+            let other = geometry.alternate(0, local, fingerprint);
+            assert!(other < u64::from(buckets));
+            assert_eq!(geometry.alternate(0, other, fingerprint | 3), local);
         }
     }
 

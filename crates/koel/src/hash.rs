@@ -64,7 +64,7 @@ fn sip13(bytes: &[u8], key: &[u8; 16]) -> u64 {
 /// XXH3-64 with a seed. The library's function is a call, and too large to be inlined; for the four to eight bytes of an integer the few
 /// operations of the specification stand here, where the compiler knows the length and can work on several keys at once.
 #[inline(always)]
-fn xxh3(bytes: &[u8], seed: u64) -> u64 {
+pub(crate) fn xxh3(bytes: &[u8], seed: u64) -> u64 {
     if let (4..=8, Some(first), Some(last)) = (bytes.len(), bytes.first_chunk(), bytes.last_chunk())
     {
         let [first, last] = [first, last].map(|&half| u64::from(u32::from_le_bytes(half)));

@@ -28,6 +28,7 @@ mod serde;
 mod sizing;
 mod store;
 mod table;
+mod unchecked;
 mod vector;
 
 pub use builder::{Builder, Plan, Prefer};

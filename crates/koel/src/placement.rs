@@ -17,7 +17,7 @@
 use alloc::{vec, vec::Vec};
 use core::mem;
 
-use crate::geometry::{Geometry, Place, low_half};
+use crate::geometry::{Geometry, Place};
 use crate::layout::{Layout, SLOTS};
 
 /// Slots whose other bucket is looked at before the search gives up.
@@ -120,11 +120,10 @@ impl Neighbours {
         (geometry, layout): (&Geometry, Layout),
         (base, bucket): (u64, u64),
     ) -> Self {
-        let local = low_half(bucket - base);
         let mut others = slots;
         for other in &mut others {
             let fingerprint = layout.fingerprint_of(*other);
-            *other = base + u64::from(geometry.alternate(local, fingerprint));
+            *other = geometry.alternate(base, bucket, fingerprint);
         }
         Self { slots, others }
     }

@@ -108,7 +108,7 @@ pub(crate) trait Addressing: Clone {
 impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The table in `bytes`, which are as many as [`table_bytes`] says.
     pub(crate) fn new(geometry: A, layout: Layout, bytes: B) -> Self {
-        debug_assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, geometry.buckets()));
+        assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, geometry.buckets()));
         let (lanes, half) = (Lanes::new(layout), Lanes::of_half(layout));
         Self { geometry, layout, lanes, half, bytes }
     }

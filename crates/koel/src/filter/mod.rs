@@ -146,6 +146,18 @@ impl<S: Store> CuckooFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        match &self.tally.profile.hasher {
+            KeyHasher::Xxh3 { seed } => self.contains_hash(key.with_bytes(
+                #[inline(always)]
+                |bytes| crate::hash::xxh3(bytes, *seed),
+            )),
+            _ => self.contains_sip(key),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn contains_sip<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.contains_hash(self.tally.profile.hasher.hash(key))
     }
 

@@ -93,11 +93,10 @@ impl Places {
     /// One place in the form of `locate`.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Place {
-        let base = self.base[index];
         Place {
-            base,
-            home: super::low_half(self.home[index] - base),
-            alternate: super::low_half(self.alternate[index] - base),
+            base: self.base[index],
+            home: self.home[index],
+            alternate: self.alternate[index],
             fingerprint: self.fingerprint[index],
         }
     }

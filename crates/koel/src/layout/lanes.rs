@@ -187,18 +187,34 @@ impl Lanes {
         if SORTED { sorted::nibbles(word, self.width) } else { 0 }
     }
 
-    /// The top bit of every lane of which the bits in `mask` differ from those of `pattern`.
+    /// Lane by lane, which of the bits in `mask` differ from those of `pattern`.
     #[inline(always)]
-    fn different<R: Register, const SORTED: bool>(
+    fn difference<R: Register, const SORTED: bool>(
         &self,
         (word, nibbles): (R, R),
         pattern: Pattern<R>,
         mask: u128,
     ) -> R {
         let plain = (word ^ pattern.lanes) & R::narrow(mask);
-        let difference =
-            if SORTED { plain | (self.spread(nibbles) ^ pattern.nibbles) } else { plain };
-        self.nonzero(difference)
+        if SORTED { plain | (self.spread(nibbles) ^ pattern.nibbles) } else { plain }
+    }
+
+    /// The top bit of every lane of which the bits in `mask` differ from those of `pattern`.
+    #[inline(always)]
+    fn different<R: Register, const SORTED: bool>(
+        &self,
+        word: (R, R),
+        pattern: Pattern<R>,
+        mask: u128,
+    ) -> R {
+        self.nonzero(self.difference::<R, SORTED>(word, pattern, mask))
+    }
+
+    /// Not 0 where a lane is zero, whatever is above the lanes: the top bit of that one, and perhaps those of lanes above it, which it borrows from. Fewer steps than it takes to tell which
+    /// lanes are zero.
+    #[inline(always)]
+    fn any_zero<R: Register>(&self, word: R) -> R {
+        word.less(R::narrow(self.ones)) & !word & R::narrow(self.tops)
     }
 
     /// The top bit of every lane that is not zero, whatever is above the lanes.
@@ -266,9 +282,9 @@ impl Lanes {
         let pattern =
             Pattern { lanes: u64x2::splat(pattern.lanes), nibbles: u64x2::splat(pattern.nibbles) };
         let words = (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]));
-        let different = self.different::<u64x2, SORTED>(words, pattern, self.fingerprints);
-        let [one, other] = different.to_array();
-        (one & other) != u64::narrow(self.tops)
+        let difference = self.difference::<u64x2, SORTED>(words, pattern, self.fingerprints);
+        let [one, other] = self.any_zero(difference).to_array();
+        (one | other) != 0
     }
 
     /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint of `pattern`: as 1 or 0, by arithmetic alone, for vector code.
@@ -279,8 +295,8 @@ impl Lanes {
         pattern: Pattern<u64>,
     ) -> u8 {
         let [one, other] =
-            words.map(|word| self.different::<u64, SORTED>(word, pattern, self.fingerprints));
-        let matches = (one & other) ^ u64::narrow(self.tops);
+            words.map(|word| self.difference::<u64, SORTED>(word, pattern, self.fingerprints));
+        let matches = self.any_zero(one) | self.any_zero(other);
         ((matches | matches.wrapping_neg()) >> 63) as u8
     }
 

@@ -24,6 +24,8 @@ pub(crate) trait Register:
 {
     /// The low bits of `wide`; the rest is known to be zero, or not wanted.
     fn narrow(wide: u128) -> Self;
+    /// The difference, without what it borrows from above the register.
+    fn less(self, other: Self) -> Self;
 }
 
 /// An unsigned register that holds a bucket: `u64`, `u128`, or four numbers of 64 bits.
@@ -60,12 +62,22 @@ impl Register for u64 {
     fn narrow(wide: u128) -> Self {
         wide as Self
     }
+
+    #[inline]
+    fn less(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
 }
 
 impl Register for u128 {
     #[inline]
     fn narrow(wide: u128) -> Self {
         wide
+    }
+
+    #[inline]
+    fn less(self, other: Self) -> Self {
+        self.wrapping_sub(other)
     }
 }
 
@@ -74,6 +86,11 @@ impl Register for u64x2 {
     #[inline]
     fn narrow(wide: u128) -> Self {
         Self::new([u64::narrow(wide), u64::narrow(wide >> u64::BITS)])
+    }
+
+    #[inline]
+    fn less(self, other: Self) -> Self {
+        self - other
     }
 }
 
@@ -203,6 +220,11 @@ impl Register for Quad {
     #[inline(always)]
     fn narrow(wide: u128) -> Self {
         Self::from(u64::narrow(wide))
+    }
+
+    #[inline(always)]
+    fn less(self, other: Self) -> Self {
+        self.with(other, u64::wrapping_sub)
     }
 }
 

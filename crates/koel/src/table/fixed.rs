@@ -2,10 +2,11 @@
 
 use core::marker::PhantomData;
 
-use super::{Addressing, Table};
+use super::{Addressing, Table, byte_index, position};
 use crate::geometry::{Column, Geometry, Place, Places};
 use crate::layout::{Form, Lanes, Quad, Word};
 use crate::placement::{Neighbourhood, Neighbours, Plan, Search, Spares};
+use crate::unchecked;
 use crate::vector::InstructionSet;
 
 /// An entry matches the key whose fingerprint it is.
@@ -58,20 +59,48 @@ impl Addressing for Geometry {
 
 impl<B: AsRef<[u8]>> Table<B> {
     /// Whether either bucket of `place` holds its fingerprint. O(1): two loads, no branch on the data.
-    #[inline(always)]
     pub(crate) fn contains(&self, place: &Place) -> bool {
-        let (pair, fingerprint) = (place.buckets(), place.fingerprint);
+        in_form!(self, pair_matches_in(place.buckets(), [place.fingerprint; 2]))
+    }
+
+    /// The same for the place of the key with this hash, which is known to be in the table.
+    #[inline(always)]
+    pub(crate) fn contains_hash(&self, hash: u64) -> bool {
         match self.lanes.form() {
-            Form::Plain => self.pair_matches_in::<u64, false>(pair, [fingerprint; 2]),
-            Form::Sorted => self.pair_matches_in::<u64, true>(pair, [fingerprint; 2]),
-            _ => self.contains_wide(pair, fingerprint),
+            Form::Plain => self.contains_hash_in::<false>(hash),
+            Form::Sorted => self.contains_hash_in::<true>(hash),
+            _ => self.contains_hash_wide(hash),
         }
     }
 
     /// Cold, so that no register is saved for it where buckets have at most 64 bits.
     #[cold]
-    fn contains_wide(&self, pair: (u64, u64), fingerprint: u64) -> bool {
-        in_form!(self, pair_matches_in(pair, [fingerprint; 2]))
+    #[inline(never)]
+    fn contains_hash_wide(&self, hash: u64) -> bool {
+        self.contains(&self.geometry.locate(hash))
+    }
+
+    #[inline(always)]
+    #[expect(
+        unsafe_code,
+        reason = "loads without a check, which are a fifth of a lookup in a large table"
+    )]
+    fn contains_hash_in<const SORTED: bool>(&self, hash: u64) -> bool {
+        let Place { home, alternate, fingerprint, .. } = self.geometry.locate(hash);
+        let load = |bucket: u64| {
+            let (byte, shift) = self.position_of::<SORTED>(bucket);
+            // SAFETY: `locate` gives buckets below `geometry.buckets()`, and `new` has seen that so many are in `bytes`, with 16 bytes behind them.
+            unsafe { unchecked::read(self.bytes.as_ref(), byte) >> shift }
+        };
+        let words = self.lanes.opened::<SORTED>([load(home), load(alternate)]);
+        Geometry::pair_matches::<SORTED>(&self.lanes, words, [fingerprint; 2])
+    }
+
+    /// The byte that a bucket starts in, and at which of its bits.
+    #[inline(always)]
+    fn position_of<const SORTED: bool>(&self, bucket: u64) -> (usize, u32) {
+        let bits = self.lanes.bucket_bits();
+        if SORTED { position::<true>(bucket * bits) } else { (byte_index(bucket * (bits / 8)), 0) }
     }
 
     /// How many entries of the pair of buckets equal `slot`.
@@ -161,19 +190,20 @@ impl<B: AsRef<[u8]>> Table<B> {
         let segment_buckets = self.geometry.segment_buckets();
         let segments = (0..self.geometry.buckets()).step_by(segment_buckets as usize);
         segments.flat_map(move |base| {
-            (0..segment_buckets).flat_map(move |home| self.first_entries(base, home))
+            let buckets = base..base + u64::from(segment_buckets);
+            buckets.flat_map(move |home| self.first_entries(base, home))
         })
     }
 
     /// The entries of a bucket that stand in no slot before, of this bucket or of an earlier one.
-    fn first_entries(&self, base: u64, home: u32) -> impl Iterator<Item = Place> {
-        let bucket = self.read(base + u64::from(home)).0;
+    fn first_entries(&self, base: u64, home: u64) -> impl Iterator<Item = Place> {
+        let bucket = self.read(home).0;
         (0..bucket.len()).filter_map(move |i| {
             let slot = bucket[i];
             let fingerprint = self.layout.fingerprint_of(slot);
-            let alternate = self.geometry.alternate(home, fingerprint);
+            let alternate = self.geometry.alternate(base, home, fingerprint);
             let place = Place { base, home, alternate, fingerprint };
-            let earlier = || self.read(base + u64::from(alternate)).copies(slot) > 0;
+            let earlier = || self.read(alternate).copies(slot) > 0;
             let repeated = bucket[..i].contains(&slot) || (alternate < home && earlier());
             (slot != 0 && !repeated).then_some(place)
         })

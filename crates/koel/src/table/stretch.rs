@@ -56,8 +56,8 @@ pub(crate) struct Origin {
     bucket: u64,
     /// The bucket of the table as it was built that it was split off.
     base: u64,
-    /// The same, within its segment.
-    local: u32,
+    /// The first bucket of the segment that this one is in.
+    segment: u64,
     world: u64,
     level: u32,
 }
@@ -259,10 +259,9 @@ impl Stretch {
         let bits = self.base.fraction_bits();
         let core = (rest >> bits) + 1;
         let string = rest & self.fraction | hash << bits;
-        let other = base + u64::from(self.base.reflected(home, core));
-        let base = base + u64::from(home);
-        let spots = [self.spot(base, core, string), self.spot(other, core, string)];
-        Site { prefix: Prefix { core, base, string, length: u64::BITS }, spots }
+        let other = self.base.reflected(base, home, core);
+        let spots = [self.spot(home, core, string), self.spot(other, core, string)];
+        Site { prefix: Prefix { core, base: home, string, length: u64::BITS }, spots }
     }
 
     /// The prefix that an entry of a table as it was built stands for.
@@ -306,8 +305,7 @@ impl Stretch {
     /// The other base bucket.
     pub(crate) fn other_base(&self, prefix: &Prefix) -> u64 {
         let local = low_half(prefix.base) % self.base.segment_buckets();
-        let other = self.base.reflected(local, prefix.core);
-        prefix.base - u64::from(local) + u64::from(other)
+        self.base.reflected(prefix.base - u64::from(local), prefix.base, prefix.core)
     }
 
     /// Where a bucket comes from.
@@ -317,9 +315,9 @@ impl Stretch {
         let (_, world) = (bucket + 1).carrying_mul(self.reciprocal, 0);
         let base = bucket - world * self.base.buckets();
         let is_one_segment = self.base.segment_bits() == 0;
-        let local = low_half(base);
-        let local = if is_one_segment { local } else { local % self.base.segment_buckets() };
-        Origin { bucket, base, local, world, level: self.level_of(bucket) }
+        let local = || low_half(base) % self.base.segment_buckets();
+        let segment = if is_one_segment { 0 } else { base - u64::from(local()) };
+        Origin { bucket, base, segment, world, level: self.level_of(bucket) }
     }
 
     /// The other bucket of a fingerprint; that of `from` itself where the fingerprint does not say which it is. Of what the fingerprint knows only the first bit can matter: buckets
@@ -329,8 +327,7 @@ impl Stretch {
         let core = self.marked.core(fingerprint);
         let first = self.marked.first(fingerprint).wrapping_neg() & 1 << from.level;
         let string = first | from.string(core);
-        let other = self.base.reflected(from.local, core);
-        let spot = self.spot(from.base - u64::from(from.local) + u64::from(other), core, string);
+        let spot = self.spot(self.base.reflected(from.segment, from.base, core), core, string);
         let says = spot.level <= from.level || !self.marked.is_void(fingerprint);
         if says { spot.bucket } else { from.bucket }
     }
@@ -464,9 +461,9 @@ mod tests {
             let others = (0..1000).map(|i| hash(i) >> (32 + i % 32));
             let buckets = multiples.chain(others).chain([last]).flat_map(near);
             for bucket in buckets.filter(|&bucket| bucket <= last) {
-                let Origin { base, local, world, .. } = stretch.origin(bucket);
+                let Origin { base, segment, world, .. } = stretch.origin(bucket);
                 assert_eq!((base, world), (bucket % count, bucket / count), "{bucket} of {count}");
-                assert_eq!(u64::from(local), base % u64::from(segment_buckets));
+                assert_eq!(segment, base - base % u64::from(segment_buckets));
             }
         }
     }
