@@ -156,9 +156,12 @@ fn partition<K>(keys: &[K], segment_bits: u32, hash: &impl Fn(&[K], &mut [u64]))
     lists
 }
 
-/// An empty filter like one segment of another, with its share of the capacity. It does not grow: the whole filter does, where a segment is full.
+/// An empty filter like one segment of another. Its capacity is that of the keys that it may get by chance, five standard deviations beyond its share, as its slots are: with the
+/// share alone every second segment would count its last second copies, and removals from a large filter would walk among a thousand counters. It does not grow: the whole filter
+/// does, where a segment is full.
 fn segment_of(shape: Shape, profile: Profile) -> CuckooFilter {
-    let capacity = profile.capacity.div_ceil(1 << shape.segment_bits);
+    let share = profile.capacity.div_ceil(1 << shape.segment_bits);
+    let capacity = share + 5 * share.isqrt();
     let shape = Shape { segment_bits: 0, ..shape };
     let profile = Profile { capacity, growable: false, ..profile };
     CuckooFilter::empty(shape, profile).expect("smaller than the whole")
