@@ -87,6 +87,11 @@ impl Subject {
         self.mode(Op::Miss) == Some(Mode::Single)
     }
 
+    /// Whether it is built from all its keys, and that is all that is measured of it.
+    pub(crate) fn is_built_at_once(&self) -> bool {
+        self.mode(Op::Hit).is_none()
+    }
+
     /// The name, and the mode where it is not the usual one.
     pub(crate) fn label(&self) -> String {
         let mode = self.modes.iter().flatten().next().map_or("", |mode| mode.name());

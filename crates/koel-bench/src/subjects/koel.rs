@@ -19,6 +19,8 @@ struct Batch(CuckooFilter);
 struct Bulk {
     builder: Builder,
     filter: CuckooFilter,
+    /// Slots of the filter that will be built.
+    slots: Option<usize>,
 }
 
 pub(super) const SLICE: usize = 4096;
@@ -49,7 +51,8 @@ pub(super) fn small_bulk(keys: usize, rate: f64) -> Box<dyn Filter> {
 
 fn bulk(keys: usize, rate: f64, prefer: Prefer) -> Box<dyn Filter> {
     let builder = CuckooFilter::builder(keys as u64, rate).prefer(prefer);
-    Box::new(Bulk { builder, filter: empty(1, rate, prefer) })
+    let slots = slots(&empty(keys, rate, prefer));
+    Box::new(Bulk { builder, filter: empty(1, rate, prefer), slots })
 }
 
 fn empty(keys: usize, rate: f64, prefer: Prefer) -> CuckooFilter {
@@ -140,5 +143,9 @@ impl Filter for Bulk {
 
     fn bytes(&self) -> usize {
         self.filter.size_in_bytes()
+    }
+
+    fn slots(&self) -> Option<usize> {
+        self.slots
     }
 }
