@@ -136,7 +136,12 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// itself ends before.
     #[inline(always)]
     fn prefetch(&self, bit: u64) {
-        let byte = byte_index(bit / 8);
+        self.prefetch_from(byte_index(bit / 8));
+    }
+
+    /// The same for a bucket that starts in this byte.
+    #[inline(always)]
+    fn prefetch_from(&self, byte: usize) {
         for byte in [byte, byte + self.lanes.reach()] {
             prefetch(self.bytes.as_ref(), byte);
         }
@@ -233,14 +238,6 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
             // The remainder is the number itself, of a bit among 128, and says so to the compiler: one check of the table's length is enough for all parts.
             (u64::read(bytes, byte_index(bit / 8) % (WIDE_BYTES - 8)), shift_of(bit))
         }
-    }
-
-    /// What follows the byte that a bucket of 64 bits starts in, at bit `bit` of the table, and its nibbles.
-    #[inline(always)]
-    fn raw_at<const SORTED: bool>(&self, bit: u64) -> (u64, u64) {
-        let (byte, shift) = position::<SORTED>(bit);
-        let word = u64::read(self.bytes.as_ref(), byte);
-        (word, Lanes::nibbles_at::<SORTED>(word, shift + 4 * self.lanes.width()))
     }
 
     /// The halves of the wide bucket that starts at bit `bit`, each from the byte that it starts in, and the nibbles of both.

@@ -22,8 +22,9 @@ pub(crate) struct Places {
     home: Column,
     alternate: Column,
     fingerprint: Column,
-    /// The bits of the table that the two buckets start at.
+    /// The bits of the table that the two buckets start at, and the bytes that these are in.
     bits: [Column; 2],
+    bytes: [Column; 2],
     /// What stands for the key in each bucket, in a table that grows.
     keys: [Column; 2],
 }
@@ -38,6 +39,7 @@ impl Places {
             alternate: column,
             fingerprint: column,
             bits: [column; 2],
+            bytes: [column; 2],
             keys: [column; 2],
         }
     }
@@ -52,6 +54,26 @@ impl Places {
     #[inline(always)]
     pub(crate) fn bits(&self, index: usize) -> [u64; 2] {
         [self.bits[0][index], self.bits[1][index]]
+    }
+
+    /// The bytes of the table that the two buckets of a place start in.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, index: usize) -> [u64; 2] {
+        [self.bytes[0][index], self.bytes[1][index]]
+    }
+
+    /// The largest of these.
+    #[inline(always)]
+    pub(crate) fn last_byte(&self) -> u64 {
+        let mut last = [0; 8];
+        for column in &self.bytes {
+            for bytes in column.as_chunks().0 {
+                for (last, &byte) in last.iter_mut().zip::<&[u64; 8]>(bytes) {
+                    *last = byte.max(*last);
+                }
+            }
+        }
+        last.into_iter().fold(0, u64::max)
     }
 
     /// The fingerprints.
@@ -71,21 +93,24 @@ impl Places {
         bucket_bits: u64,
         refine: impl Fn(u64, u64, u64) -> (u64, u64),
     ) {
-        let Self { hash, fingerprint, home, alternate, bits, keys, .. } = self;
-        for (buckets, (bits, keys)) in [home, alternate].into_iter().zip(bits.iter_mut().zip(keys))
-        {
+        let Self { hash, fingerprint, home, alternate, bits, bytes, keys, .. } = self;
+        let starts = bits.iter_mut().zip(bytes).zip(keys);
+        for (buckets, ((bits, bytes), keys)) in [home, alternate].into_iter().zip(starts) {
             for i in 0..BLOCK {
                 let (bucket, key) = refine(hash[i], buckets[i], fingerprint[i]);
                 (buckets[i], keys[i]) = (bucket, key);
                 bits[i] = product(bucket, bucket_bits);
+                bytes[i] = bits[i] / 8;
             }
         }
     }
 
     fn set(&mut self, index: usize, place: &Place, bucket_bits: u64) {
         (self.home[index], self.alternate[index]) = place.buckets();
-        self.bits[0][index] = self.home[index] * bucket_bits;
-        self.bits[1][index] = self.alternate[index] * bucket_bits;
+        for (start, bucket) in [self.home[index], self.alternate[index]].into_iter().enumerate() {
+            self.bits[start][index] = bucket * bucket_bits;
+            self.bytes[start][index] = bucket * bucket_bits / 8;
+        }
         self.base[index] = place.base;
         self.fingerprint[index] = place.fingerprint;
     }
@@ -146,8 +171,9 @@ impl Geometry {
             places.home[i] = bucket;
             let alternate = base.wrapping_add(difference).wrapping_add(segment_buckets & borrow);
             places.alternate[i] = alternate;
-            places.bits[0][i] = product(bucket, bucket_bits);
-            places.bits[1][i] = product(alternate, bucket_bits);
+            let bits = [product(bucket, bucket_bits), product(alternate, bucket_bits)];
+            (places.bits[0][i], places.bits[1][i]) = (bits[0], bits[1]);
+            (places.bytes[0][i], places.bytes[1][i]) = (bits[0] / 8, bits[1] / 8);
             places.fingerprint[i] = ((core + 1) << fraction_bits) | fraction;
         }
     }
