@@ -53,6 +53,20 @@ impl KeyHasher {
     }
 }
 
+impl KeyHasher {
+    /// The hash of `key` by the usual function, XXH3; `None` where it takes the other one, for who would rather have a path of its own for that.
+    #[inline(always)]
+    pub(crate) fn usual<K: Key + ?Sized>(&self, key: &K) -> Option<u64> {
+        match self {
+            Self::Xxh3 { seed } => Some(key.with_bytes(
+                #[inline(always)]
+                |bytes| xxh3(bytes, *seed),
+            )),
+            Self::Sip13 { .. } => None,
+        }
+    }
+}
+
 /// SipHash-1-3; not inlined, so that the loops around it keep their registers for the usual hash.
 #[inline(never)]
 fn sip13(bytes: &[u8], key: &[u8; 16]) -> u64 {
@@ -64,7 +78,7 @@ fn sip13(bytes: &[u8], key: &[u8; 16]) -> u64 {
 /// XXH3-64 with a seed. The library's function is a call, and too large to be inlined; for the four to eight bytes of an integer the few
 /// operations of the specification stand here, where the compiler knows the length and can work on several keys at once.
 #[inline(always)]
-pub(crate) fn xxh3(bytes: &[u8], seed: u64) -> u64 {
+fn xxh3(bytes: &[u8], seed: u64) -> u64 {
     if let (4..=8, Some(first), Some(last)) = (bytes.len(), bytes.first_chunk(), bytes.last_chunk())
     {
         let [first, last] = [first, last].map(|&half| u64::from(u32::from_le_bytes(half)));

@@ -121,6 +121,16 @@ impl ConcurrentFilter {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        match self.profile.hasher.usual(key) {
+            Some(hash) => self.contains_hash(hash),
+            None => self.contains_keyed(key),
+        }
+    }
+
+    /// Out of the way of the usual hash, so that no loop over lookups keeps its registers for a call.
+    #[cold]
+    #[inline(never)]
+    fn contains_keyed<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.contains_hash(self.profile.hasher.hash(key))
     }
 

@@ -146,18 +146,16 @@ impl<S: Store> CuckooFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        match &self.tally.profile.hasher {
-            KeyHasher::Xxh3 { seed } => self.contains_hash(key.with_bytes(
-                #[inline(always)]
-                |bytes| crate::hash::xxh3(bytes, *seed),
-            )),
-            _ => self.contains_sip(key),
+        match self.tally.profile.hasher.usual(key) {
+            Some(hash) => self.contains_hash(hash),
+            None => self.contains_keyed(key),
         }
     }
 
+    /// Out of the way of the usual hash, so that no loop over lookups keeps its registers for a call.
     #[cold]
     #[inline(never)]
-    fn contains_sip<K: Key + ?Sized>(&self, key: &K) -> bool {
+    fn contains_keyed<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.contains_hash(self.tally.profile.hasher.hash(key))
     }
 
