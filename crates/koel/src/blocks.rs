@@ -8,7 +8,6 @@ use core::convert::Infallible;
 use core::mem;
 use core::ops::Range;
 
-use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Places};
 use crate::prefetch::prefetch_many;
 use crate::table::{Addressing, Buckets, Table, Words};
@@ -21,8 +20,8 @@ pub(crate) const MANY: usize = 4096;
 /// Keys between a look at whether a key will have to search, and the search.
 const AHEAD: usize = 16;
 
-/// A table of so many bytes is near enough to the processor for its searches not to be prepared.
-const CACHED: usize = 16 << 20;
+/// A table of so many bytes is near enough to the processor for its searches not to be prepared. Tests prepare them in small ones.
+const CACHED: usize = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
 /// A block of keys: their places, and how many there are.
 pub(crate) struct Block {
@@ -107,10 +106,10 @@ pub(crate) fn each_place<B: Buckets, E>(
 
 /// [`each_place`] for inserts into a table of one size: where both buckets of a key are full, those that its search will look at first are asked for [`AHEAD`] keys before its turn.
 #[inline(always)]
-pub(crate) fn each_insert<E>(
-    table: &mut Table<Buffer>,
+pub(crate) fn each_insert<B: AsRef<[u8]>, E>(
+    table: &mut Table<B>,
     hashes: impl Hashes,
-    mut work: impl FnMut(&mut Table<Buffer>, usize, &Places, usize) -> Result<(), E>,
+    mut work: impl FnMut(&mut Table<B>, usize, &Places, usize) -> Result<(), E>,
 ) -> Result<(), E> {
     let is_large = table.bytes().len() > CACHED;
     in_blocks(table, hashes, |table, ready, coming, start| {
@@ -239,4 +238,27 @@ pub(crate) fn each_hash<T, E>(
         mem::swap(&mut ready, &mut coming);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CuckooFilter, Prefer};
+    use alloc::vec::Vec;
+    use testkit::keys::hashes;
+
+    #[test]
+    fn searches_that_are_prepared_find_what_others_find() {
+        let keys: Vec<u64> = hashes(1, 20_000).collect();
+        for prefer in [Prefer::Fast, Prefer::Small] {
+            for rate in [0.03, 0.002, 1e-6] {
+                let builder = CuckooFilter::builder(20_000, rate).prefer(prefer);
+                let (mut many, mut single) = (builder.build().unwrap(), builder.build().unwrap());
+                assert!(many.size_in_bytes() > CACHED);
+                many.insert_many(&keys).unwrap();
+                keys.iter().for_each(|key| single.insert(key).unwrap());
+                assert!(many == single, "{prefer:?}, {rate}");
+            }
+        }
+    }
 }

@@ -1,7 +1,11 @@
-//! Reading where the caller knows that there is something to read.
+//! Reading eight bytes where it is known that they are there.
 //!
 //! A lookup reads two buckets, and a check of each against the length of the table is a tenth of its instructions. In a table that no cache holds, instructions are time: a processor
-//! runs so many ahead of a read that waits, and the fewer a lookup takes, the more lookups wait together (docs/decisions/0006-speed.md has the figures). One caller, `Table::contains_hash`.
+//! looks only so far ahead of a read that waits, and the fewer a lookup takes, the more of them wait together (docs/decisions/0006-speed.md has the figures). Single lookups know their
+//! places to be in the table; a block of them is checked once, by [`Reader`].
+
+use crate::geometry::Column;
+use crate::vector::InstructionSet;
 
 /// The eight bytes from `at` on, little-endian.
 ///
@@ -14,4 +18,81 @@ pub(crate) unsafe fn read(bytes: &[u8], at: usize) -> u64 {
     // SAFETY: the caller says that this range is within `bytes`.
     let word = unsafe { bytes.get_unchecked(at..at + 8) };
     u64::from_le_bytes(word.try_into().expect("a range of 8 bytes"))
+}
+
+/// Reads at the places of a block, which were checked all at once.
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    starts: &'a [Column; 2],
+}
+
+impl<'a> Reader<'a> {
+    /// For what `bytes` have at each of `starts`.
+    ///
+    /// # Panics
+    /// Where fewer than eight bytes follow one of them.
+    #[inline(always)]
+    pub(crate) fn new(bytes: &'a [u8], starts: &'a [Column; 2], set: InstructionSet) -> Self {
+        let mut last = 0;
+        set.run(
+            #[inline(always)]
+            || last = largest(starts),
+        );
+        assert!(last.saturating_add(8) <= bytes.len() as u64, "a place beyond the table");
+        Self { bytes, starts }
+    }
+
+    /// The eight bytes at number `i` of the one or the other column, little-endian.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "checked by `new`, once for all of them")]
+    #[expect(clippy::cast_possible_truncation, reason = "less than the length of a slice")]
+    pub(crate) fn read(&self, column: usize, i: usize) -> u64 {
+        let at = self.starts[column][i] as usize;
+        // SAFETY: `new` has seen that eight bytes follow the largest of `starts`, which nobody has changed since.
+        unsafe { read(self.bytes, at) }
+    }
+}
+
+/// The largest number of both columns. Eight at a time, as vector code has them.
+#[inline(always)]
+fn largest(columns: &[Column; 2]) -> u64 {
+    let mut largest = [0; 8];
+    for numbers in columns.iter().flat_map(|column| column.as_chunks::<8>().0) {
+        for (largest, &number) in largest.iter_mut().zip(numbers) {
+            *largest = number.max(*largest);
+        }
+    }
+    largest.into_iter().fold(0, u64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::BLOCK;
+    use crate::vector::each_set;
+    use alloc::vec::Vec;
+    use std::panic::catch_unwind;
+
+    extern crate std;
+
+    #[test]
+    fn a_block_is_read_where_it_is_in_the_table_and_refused_where_one_place_is_not() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        each_set(|set| {
+            for odd in 0..2 * BLOCK {
+                let mut starts = [[0; BLOCK]; 2];
+                starts[odd / BLOCK][odd % BLOCK] = 248;
+                let reader = Reader::new(&bytes, &starts, set);
+                let first = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7]);
+                assert_eq!(reader.read(odd / BLOCK, odd % BLOCK), first + 0xf8f8_f8f8_f8f8_f8f8);
+                assert_eq!(reader.read(1 - odd / BLOCK, odd % BLOCK), first);
+                for beyond in [249, 1 << 32, u64::MAX] {
+                    starts[odd / BLOCK][odd % BLOCK] = beyond;
+                    assert!(
+                        catch_unwind(|| Reader::new(&bytes, &starts, set).bytes.len()).is_err()
+                    );
+                }
+            }
+        });
+    }
 }

@@ -1,4 +1,4 @@
-//! Loops compiled for more than the baseline instruction set, chosen at run time: the only `unsafe` of the crate besides the prefetch.
+//! Loops compiled for more than the baseline instruction set, chosen at run time.
 //!
 //! A loop over columns of numbers is written once, in plain Rust without branches. Where it is inlined into a function compiled for
 //! AVX2 or AVX-512, the compiler makes vector code of it; the baseline form is always there, and the tests hold every form to the

@@ -30,9 +30,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("prefetch", &[]),
     ("buffer", &[]),
     ("geometry", &["vector"]),
+    ("unchecked", &["geometry", "vector"]),
     ("layout", &["geometry"]),
     ("placement", &["geometry", "layout"]),
-    ("table", &["geometry", "layout", "placement", "prefetch", "vector", "buffer"]),
+    ("table", &["geometry", "layout", "placement", "prefetch", "unchecked", "vector", "buffer"]),
     ("blocks", &["geometry", "hash", "key", "layout", "prefetch", "table", "vector"]),
     ("counters", &["error"]),
     ("store", &["counters", "buffer"]),
@@ -44,6 +45,8 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/koel-cli/src/filter_file.rs",
     "crates/koel/src/vector.rs",
     "crates/koel/src/prefetch.rs",
+    "crates/koel/src/table/fixed.rs",
+    "crates/koel/src/unchecked.rs",
 ];
 
 /// The one file of `koel` that uses the standard library: its locks, behind the feature `std`.

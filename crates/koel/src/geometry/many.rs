@@ -56,24 +56,10 @@ impl Places {
         [self.bits[0][index], self.bits[1][index]]
     }
 
-    /// The bytes of the table that the two buckets of a place start in.
+    /// The bytes of the table that the two buckets of each place start in.
     #[inline(always)]
-    pub(crate) fn bytes(&self, index: usize) -> [u64; 2] {
-        [self.bytes[0][index], self.bytes[1][index]]
-    }
-
-    /// The largest of these.
-    #[inline(always)]
-    pub(crate) fn last_byte(&self) -> u64 {
-        let mut last = [0; 8];
-        for column in &self.bytes {
-            for bytes in column.as_chunks().0 {
-                for (last, &byte) in last.iter_mut().zip::<&[u64; 8]>(bytes) {
-                    *last = byte.max(*last);
-                }
-            }
-        }
-        last.into_iter().fold(0, u64::max)
+    pub(crate) fn bytes(&self) -> &[Column; 2] {
+        &self.bytes
     }
 
     /// The fingerprints.
@@ -243,6 +229,8 @@ mod tests {
                         let (home, alternate) = place.buckets();
                         assert_eq!(places.buckets(i), (home, alternate));
                         assert_eq!(places.bits(i), [36 * home, 36 * alternate]);
+                        let bytes = places.bytes().map(|column| column[i]);
+                        assert_eq!(bytes, [36 * home / 8, 36 * alternate / 8]);
                         assert_eq!(places.fingerprints()[i], place.fingerprint);
                     }
                 }

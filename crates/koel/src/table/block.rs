@@ -3,7 +3,7 @@
 use super::{Addressing, Table, byte_index, shift_of};
 use crate::geometry::{BLOCK, Column, Places};
 use crate::layout::{Form, Lanes, Quad};
-use crate::unchecked;
+use crate::unchecked::Reader;
 use crate::vector::InstructionSet;
 
 /// What a walk over blocks of keys asks of a table, of plain bytes or of atomic words.
@@ -45,8 +45,8 @@ impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
 
     #[inline(always)]
     fn prefetch_both(&self, places: &Places, i: usize) {
-        for byte in places.bytes(i) {
-            self.prefetch_from(byte_index(byte));
+        for column in places.bytes() {
+            self.prefetch_from(byte_index(column[i]));
         }
     }
 }
@@ -115,33 +115,22 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     /// Loads the buckets of a block into `words`, each from the byte that it starts in: [`align`] does the rest, for all at once.
     #[inline(always)]
-    #[expect(
-        unsafe_code,
-        reason = "one check a block instead of two a key, which are a fifth of the instructions"
-    )]
     fn load_narrow<const SORTED: bool>(
         &self,
         set: InstructionSet,
         (ready, coming): (&Places, &Places),
         words: &mut Words,
     ) {
-        let bytes = self.bytes.as_ref();
-        let mut last = 0;
-        set.run(
-            #[inline(always)]
-            || last = ready.last_byte(),
-        );
-        assert!(byte_index(last) < bytes.len() - self.lanes.reach(), "places of another table");
+        let reader = Reader::new(self.bytes.as_ref(), ready.bytes(), set);
+        let code = 4 * self.lanes.width();
+        let beside_nibbles =
+            |word: u64, bit: u64| (word, Lanes::nibbles_at::<SORTED>(word, shift_of(bit) + code));
         for i in 0..BLOCK {
             self.prefetch_both(coming, i);
-            let buckets = [0, 1].map(|which| {
-                let byte = byte_index(ready.bytes(i)[which]);
-                // SAFETY: it is not above `last`, and as many bytes follow that one as are read.
-                let word = unsafe { unchecked::read(bytes, byte) };
-                let shift = shift_of(ready.bits(i)[which]);
-                (word, Lanes::nibbles_at::<SORTED>(word, shift + 4 * self.lanes.width()))
-            });
-            words.set::<SORTED>(i, buckets);
+            let [home, alternate] = ready.bits(i);
+            let home = beside_nibbles(reader.read(0, i), home);
+            let alternate = beside_nibbles(reader.read(1, i), alternate);
+            words.set::<SORTED>(i, [home, alternate]);
         }
     }
 
