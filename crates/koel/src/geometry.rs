@@ -41,8 +41,6 @@ pub(crate) struct Geometry {
     buckets: u64,
     segment_bits: u32,
     segment_buckets: u32,
-    /// The bits of a hash that say which segment.
-    segment_mask: u64,
     fraction_bits: u32,
     /// How many fingerprints there are: `CORES << fraction_bits`.
     fingerprints: u64,
@@ -100,16 +98,7 @@ impl Geometry {
         let buckets = u64::from(segment_buckets) << segment_bits;
         let fraction_bits = fingerprint_bits - CORE_BITS;
         let fingerprints = CORES << fraction_bits;
-        let segment_mask = !(u64::MAX >> segment_bits);
-        Self {
-            buckets,
-            segment_bits,
-            segment_buckets,
-            segment_mask,
-            fraction_bits,
-            fingerprints,
-            reflections,
-        }
+        Self { buckets, segment_bits, segment_buckets, fraction_bits, fingerprints, reflections }
     }
 
     /// Bits of a fingerprint besides the core.
