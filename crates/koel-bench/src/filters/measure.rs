@@ -22,7 +22,7 @@ const QUERIES: usize = 16_000_000;
 const TIMED_LOAD: usize = 95;
 
 /// Bytes a key that a filter may touch first: a table, and in a bulk build the hashes.
-const TOUCHED_BYTES: usize = 16;
+const TOUCHED_BYTES: usize = 10;
 
 /// Seeds of the streams of keys: those put in, those not, those to fill up with.
 const PRESENT: u64 = 1;
