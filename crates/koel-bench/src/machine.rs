@@ -49,7 +49,7 @@ pub(crate) fn require_memory_of(keys: u64) -> Result<(), Failure> {
 /// Bytes from which on memory comes from the system and goes back to it.
 const FROM_THE_SYSTEM: usize = 32 << 20;
 
-/// Touches so many bytes of memory and gives them back. A virtual machine may have returned what nobody used to its host, which takes up to ten times as long to give it again as the
+/// Touches so many bytes of memory and gives them back. A virtual machine may have returned what nobody used to its host, which takes up to fifty times as long to give it again as the
 /// system takes to hand it out: without this, whoever came first would pay for it.
 pub(crate) fn touch(bytes: usize) {
     if bytes >= FROM_THE_SYSTEM {

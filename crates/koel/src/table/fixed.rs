@@ -83,7 +83,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     #[inline(always)]
     #[expect(
         unsafe_code,
-        reason = "loads without a check, which are a fifth of a lookup in a large table"
+        reason = "loads without a check, which are a sixth of a lookup in a large table"
     )]
     fn contains_hash_in<const SORTED: bool>(&self, hash: u64) -> bool {
         let Place { home, alternate, fingerprint, .. } = self.geometry.locate(hash);
@@ -128,14 +128,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     /// Asks the memory for the buckets that the entries of both buckets of a place could move to, where both are full: that is where a search begins.
     #[inline(always)]
     pub(crate) fn prefetch_ways(&self, places: &Places, i: usize) {
-        let is_full = match self.lanes.form() {
-            Form::Plain => self.are_full::<u64, false>(places.bits(i)),
-            Form::Sorted => self.are_full::<u64, true>(places.bits(i)),
-            Form::WidePlain => self.are_full::<u128, false>(places.bits(i)),
-            Form::WideSorted => self.are_full::<u128, true>(places.bits(i)),
-            Form::Quad => self.are_full::<Quad, false>(places.bits(i)),
-        };
-        if is_full {
+        if in_form!(self, are_full(places.bits(i))) {
             self.prefetch_others(&places.get(i));
         }
     }
