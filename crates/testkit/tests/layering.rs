@@ -43,6 +43,8 @@ const FLOORS: &[(&str, &[&str])] = &[
 const UNSAFE_FILES: &[&str] = &[
     "crates/koel-bench/src/limits/walk.rs",
     "crates/koel-cli/src/filter_file.rs",
+    "crates/koel/src/concurrent/mod.rs",
+    "crates/koel/src/concurrent/packed.rs",
     "crates/koel/src/vector.rs",
     "crates/koel/src/prefetch.rs",
     "crates/koel/src/table/fixed.rs",

@@ -1,39 +1,39 @@
 //! The buckets of a concurrent filter: one atomic word each, so that a bucket changes in one step or not at all.
 //!
-//! A bucket of up to 32 bits lies in 32, a wider one in 64; what is left of the word stays zero. A change is computed from the word as it was read and made by one
-//! compare-and-swap, which fails if the bucket has changed since, and then everything is computed anew. Here is what happens to single buckets and to the two
-//! of a place; in which order changes have to be made, and who may look when, is in `mod.rs`.
+//! A bucket of up to 32 bits lies in 32, a wider one in 64. Here is which of the four forms a table has; what happens to single buckets and to the two of a place is in
+//! `packed.rs`; in which order changes have to be made, and who may look when, in `mod.rs`.
 
-use alloc::boxed::Box;
-use core::slice;
-
-use super::sync::{AtomicU32, AtomicU64, Ordering};
+use super::packed::Packed;
+use super::sync::{AtomicU32, AtomicU64};
 use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
-use crate::layout::{Codec, Lanes, Layout};
+use crate::layout::{Codec, Layout};
 use crate::placement::{Neighbourhood, Neighbours};
-use crate::prefetch::prefetch;
-use crate::table::{self, Buckets, Pair, Put, Words, either};
+use crate::table::{Buckets, Put, Words};
 use crate::vector::InstructionSet;
 
 /// Buckets and their shape.
 pub(super) struct Cells {
     pub(super) geometry: Geometry,
     pub(super) layout: Layout,
-    lanes: Lanes,
-    words: Atomics,
+    pub(super) form: Form,
 }
 
-enum Atomics {
-    Half(Box<[AtomicU32]>),
-    Whole(Box<[AtomicU64]>),
+/// How buckets are packed, and whether they fit into half a word.
+pub(super) enum Form {
+    PlainHalf(Packed<AtomicU32, false>),
+    PlainWhole(Packed<AtomicU64, false>),
+    SortedHalf(Packed<AtomicU32, true>),
+    SortedWhole(Packed<AtomicU64, true>),
 }
 
-/// Calls the method in the form of the buckets: `method::<semi-sorted>(arguments)`.
+/// What `$work` gives for the words of `$cells`, which it calls `$packed`: the form is asked for once, whatever is done to a place.
 macro_rules! in_form {
-    ($cells:expr, $method:ident($($argument:expr),*)) => {
-        match $cells.layout.codec() {
-            Codec::Plain => $cells.$method::<false>($($argument),*),
-            Codec::SemiSorted => $cells.$method::<true>($($argument),*),
+    ($cells:expr, $packed:ident => $work:expr) => {
+        match &$cells.form {
+            $crate::concurrent::cells::Form::PlainHalf($packed) => $work,
+            $crate::concurrent::cells::Form::PlainWhole($packed) => $work,
+            $crate::concurrent::cells::Form::SortedHalf($packed) => $work,
+            $crate::concurrent::cells::Form::SortedWhole($packed) => $work,
         }
     };
 }
@@ -42,222 +42,57 @@ impl Cells {
     /// Buckets of at most 64 bits, each as `word` says.
     pub(super) fn new(geometry: Geometry, layout: Layout, word: impl Fn(u64) -> u64) -> Self {
         let words = (0..geometry.buckets()).map(word);
-        let words = if layout.bucket_bits() <= u32::BITS {
-            Atomics::Half(words.map(|word| AtomicU32::new(half(word))).collect())
-        } else {
-            Atomics::Whole(words.map(AtomicU64::new).collect())
+        let form = match (layout.codec(), layout.bucket_bits() <= u32::BITS) {
+            (Codec::Plain, true) => Form::PlainHalf(Packed::new(layout, words)),
+            (Codec::Plain, false) => Form::PlainWhole(Packed::new(layout, words)),
+            (Codec::SemiSorted, true) => Form::SortedHalf(Packed::new(layout, words)),
+            (Codec::SemiSorted, false) => Form::SortedWhole(Packed::new(layout, words)),
         };
-        Self { geometry, layout, lanes: Lanes::new(layout), words }
+        Self { geometry, layout, form }
     }
 
     pub(super) fn size_in_bytes(&self) -> usize {
-        match &self.words {
-            Atomics::Half(words) => words.len() * 4,
-            Atomics::Whole(words) => words.len() * 8,
-        }
+        in_form!(self, packed => packed.size_in_bytes())
     }
 
-    /// The bucket as it is now. Whatever was done before it was written is visible from here on.
-    #[inline(always)]
     pub(super) fn load(&self, bucket: u64) -> u64 {
-        match &self.words {
-            Atomics::Half(words) => u64::from(words[index(bucket)].load(Ordering::Acquire)),
-            Atomics::Whole(words) => words[index(bucket)].load(Ordering::Acquire),
-        }
+        in_form!(self, packed => packed.load(bucket))
     }
 
-    /// Writes `new` if the bucket is still `old`; whether it was.
-    #[inline(always)]
-    fn swap(&self, bucket: u64, old: u64, new: u64) -> bool {
-        const DONE: Ordering = Ordering::AcqRel;
-        const FAILED: Ordering = Ordering::Relaxed;
-        match &self.words {
-            Atomics::Half(words) => {
-                words[index(bucket)].compare_exchange(half(old), half(new), DONE, FAILED).is_ok()
-            }
-            Atomics::Whole(words) => {
-                words[index(bucket)].compare_exchange(old, new, DONE, FAILED).is_ok()
-            }
-        }
-    }
-
-    /// Asks the memory for a bucket.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, bucket: u64) {
-        match &self.words {
-            Atomics::Half(words) => prefetch(words, index(bucket)),
-            Atomics::Whole(words) => prefetch(words, index(bucket)),
-        }
-    }
-
-    /// Whether either bucket of `place` held its fingerprint when it was read.
-    #[inline(always)]
-    pub(super) fn contains(&self, place: &Place) -> bool {
-        in_form!(self, contains_in(place))
-    }
-
-    #[inline(always)]
-    fn contains_in<const SORTED: bool>(&self, place: &Place) -> bool {
-        let words = self.lanes.opened::<SORTED>(self.load_pair(place));
-        self.lanes.pair_has::<SORTED>(words, place.fingerprint)
-    }
-
-    /// `contains` for a block of places, while the memory is asked for the buckets of the `coming` block.
     pub(super) fn contains_block(
         &self,
         set: InstructionSet,
-        (ready, coming): (&Places, &Places),
+        places: (&Places, &Places),
         words: &mut Words,
         found: &mut [bool; BLOCK],
     ) {
-        in_form!(self, contains_block_in(set, (ready, coming), words, found));
+        in_form!(self, packed => packed.contains_block(set, places, words, found));
     }
 
-    #[inline]
-    fn contains_block_in<const SORTED: bool>(
-        &self,
-        set: InstructionSet,
-        (ready, coming): (&Places, &Places),
-        words: &mut Words,
-        found: &mut [bool; BLOCK],
-    ) {
-        for i in 0..BLOCK {
-            self.prefetch_both(coming, i);
-            let pair = self.load_both(ready.buckets(i));
-            words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));
-        }
-        set.run(
-            #[inline(always)]
-            || table::test::<Geometry, SORTED>(&self.lanes, ready, slice::from_ref(words), found),
-        );
-    }
-
-    #[inline(always)]
-    fn load_pair(&self, place: &Place) -> [u64; 2] {
-        self.load_both(place.buckets())
-    }
-
-    /// Both, in this order, after one look at how wide they are.
-    #[inline(always)]
-    fn load_both(&self, (home, alternate): (u64, u64)) -> [u64; 2] {
-        let pair = [home, alternate];
-        match &self.words {
-            Atomics::Half(words) => {
-                pair.map(|bucket| u64::from(words[index(bucket)].load(Ordering::Acquire)))
-            }
-            Atomics::Whole(words) => {
-                pair.map(|bucket| words[index(bucket)].load(Ordering::Acquire))
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn pair<const SORTED: bool>(&self, words: [u64; 2], place: &Place) -> Pair<u64> {
-        let same = place.home == place.alternate;
-        Pair::new::<SORTED>(&self.lanes, words, same, place.fingerprint)
-    }
-
-    /// How many copies the buckets of `place` held when they were read.
     pub(super) fn copies(&self, place: &Place) -> u64 {
-        in_form!(self, copies_in(place))
+        in_form!(self, packed => packed.copies(place))
     }
 
-    fn copies_in<const SORTED: bool>(&self, place: &Place) -> u64 {
-        self.pair::<SORTED>(self.load_pair(place), place).copies(&self.lanes)
-    }
-
-    /// Fills an empty slot of the emptier bucket, where there are at most `most` copies.
     #[inline(always)]
     pub(super) fn put(&self, place: &Place, most: u64) -> Put {
-        in_form!(self, put_in(place, most))
+        in_form!(self, packed => packed.put(place, most))
     }
 
-    #[inline(always)]
-    fn put_in<const SORTED: bool>(&self, place: &Place, most: u64) -> Put {
-        loop {
-            let words = self.load_pair(place);
-            let (same, entry) = (place.home == place.alternate, (place.fingerprint, most));
-            match Pair::put::<SORTED>(&self.lanes, words, same, entry) {
-                Err(refused) => return refused,
-                Ok((chosen, change)) => {
-                    let (bucket, word) =
-                        (either(chosen, place.buckets().into()), either(chosen, words));
-                    if self.swap(bucket, word, word ^ change) {
-                        return Put::Done;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Empties a slot that holds the fingerprint of `place`; false if neither bucket held it when it was read.
     #[inline(always)]
     pub(super) fn take(&self, place: &Place) -> bool {
-        in_form!(self, take_in(place))
+        in_form!(self, packed => packed.take(place))
     }
 
-    #[inline(always)]
-    fn take_in<const SORTED: bool>(&self, place: &Place) -> bool {
-        loop {
-            let words = self.load_pair(place);
-            let pair = self.pair::<SORTED>(words, place);
-            let Some((chosen, change)) = pair.exchange::<SORTED>(&self.lanes, place.fingerprint, 0)
-            else {
-                return false;
-            };
-            let (bucket, word) = (either(chosen, place.buckets().into()), either(chosen, words));
-            if self.swap(bucket, word, word ^ change) {
-                return true;
-            }
-        }
-    }
-
-    /// Whether a slot of `bucket` is empty.
     pub(super) fn has_room(&self, bucket: u64) -> bool {
-        in_form!(self, has_room_in(bucket))
+        in_form!(self, packed => packed.has_room(bucket))
     }
 
-    fn has_room_in<const SORTED: bool>(&self, bucket: u64) -> bool {
-        self.lanes.has_room::<u64, SORTED>(self.load(bucket))
-    }
-
-    /// Whether a slot of `bucket` holds `slot`.
     pub(super) fn holds(&self, bucket: u64, slot: u64) -> bool {
-        in_form!(self, holds_in(self.load(bucket), slot))
+        in_form!(self, packed => packed.holds(bucket, slot))
     }
 
-    fn holds_in<const SORTED: bool>(&self, word: u64, slot: u64) -> bool {
-        let pattern = self.lanes.pattern::<u64, SORTED>(slot);
-        self.lanes.equal::<u64, SORTED>(word, pattern) != 0
-    }
-
-    /// Writes `new` over one slot of `bucket` that holds `old`; false, and nothing written, if there is none. 0 is an empty slot.
     pub(super) fn replace(&self, bucket: u64, old: u64, new: u64) -> bool {
-        in_form!(self, replace_in(bucket, old, new))
-    }
-
-    fn replace_in<const SORTED: bool>(&self, bucket: u64, old: u64, new: u64) -> bool {
-        let pattern = self.lanes.pattern::<u64, SORTED>(old);
-        loop {
-            let word = self.load(bucket);
-            let equal = self.lanes.equal::<u64, SORTED>(word, pattern);
-            if equal == 0 {
-                return false;
-            }
-            if self.swap(
-                bucket,
-                word,
-                word ^ self.lanes.change::<u64, SORTED>(word, equal, old, new),
-            ) {
-                return true;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn neighbours_in<const SORTED: bool>(&self, base: u64, bucket: u64) -> Neighbours {
-        let slots = self.lanes.slots::<u64, SORTED>(self.load(bucket));
-        Neighbours::of(slots, (&self.geometry, self.layout), (base, bucket))
+        in_form!(self, packed => packed.replace(bucket, old, new))
     }
 }
 
@@ -284,11 +119,13 @@ impl Buckets for Cells {
 /// As they were read: a plan made of them is checked again when it is carried out.
 impl Neighbourhood for Cells {
     fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
-        in_form!(self, neighbours_in(base, bucket))
+        let slots = in_form!(self, packed => packed.slots(bucket));
+        Neighbours::of(slots, (&self.geometry, self.layout), (base, bucket))
     }
 
+    #[inline(always)]
     fn prefetch(&self, bucket: u64) {
-        self.prefetch(bucket);
+        in_form!(self, packed => packed.prefetch(bucket));
     }
 
     fn has_room(&self, bucket: u64) -> bool {
@@ -299,19 +136,6 @@ impl Neighbourhood for Cells {
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {
         slot != 0 && self.copies(&self.geometry.place_of(bucket, slot)) > 1
     }
-}
-
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "the buckets are in memory")]
-pub(super) fn index(bucket: u64) -> usize {
-    bucket as usize
-}
-
-/// The low half, which is all there is of a bucket of 32 bits.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "the bucket has no other bits")]
-fn half(word: u64) -> u32 {
-    word as u32
 }
 
 #[cfg(all(test, not(loom)))]

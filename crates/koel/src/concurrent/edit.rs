@@ -3,7 +3,7 @@
 //! The walk is that of `filter/edit.rs`, with one difference: nothing stays as it was seen. So a search only *makes* room, and the insert then
 //! tries again from the start, like one that never needed it.
 
-use super::{ConcurrentFilter, cells, sync};
+use super::{ConcurrentFilter, packed, sync};
 use crate::Key;
 use crate::counters::ReadCounters;
 use crate::error::Full;
@@ -84,7 +84,7 @@ impl ConcurrentFilter {
             let counters = shard.read();
             if counters.get(self.identity(place)) > 0 {
                 drop(counters);
-                if self.shards.discount(shard, &mut shard.write(), self.identity(place)) {
+                if self.shards.discount(&shard, &mut shard.write(), self.identity(place)) {
                     return true;
                 }
                 continue;
@@ -149,7 +149,7 @@ impl ConcurrentFilter {
         if self.len() >= u64::MAX - self.slots() {
             return Err(Full::Overflow);
         }
-        self.shards.count(shard, &mut counters, identity).map(|()| true)
+        self.shards.count(&shard, &mut counters, identity).map(|()| true)
     }
 
     /// Whether the slots up to the capacity are taken. From there on they are for distinct keys only.
@@ -160,7 +160,7 @@ impl ConcurrentFilter {
     /// Empties a slot of a bucket of `place`, where both are full. Another thread may fill it first.
     fn make_room(&self, place: &Place) -> Result<(), Full> {
         let segment = place.base / u64::from(self.cells.geometry.segment_buckets());
-        let mut search = sync::lock(&self.searches[cells::index(segment) % self.searches.len()]);
+        let mut search = sync::lock(&self.searches[packed::index(segment) % self.searches.len()]);
         let mut may_count = true;
         let (home, alternate) = place.buckets();
         while ![home, alternate].iter().any(|&bucket| self.cells.has_room(bucket)) {
@@ -225,7 +225,7 @@ impl ConcurrentFilter {
         let place = self.cells.geometry.place_of(bucket, slot);
         let counted = self.cells.copies(&place) > 1
             && self.cells.holds(bucket, slot)
-            && self.shards.count(shard, &mut counters, self.identity(&place)).is_ok();
+            && self.shards.count(&shard, &mut counters, self.identity(&place)).is_ok();
         if counted {
             // On behalf of the other copy, whose insert may not have got so far: this one leaves because that one came.
             shard.arrive();

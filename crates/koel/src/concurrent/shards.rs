@@ -17,10 +17,11 @@ pub(super) const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
 #[repr(align(128))]
 struct Line<T>(T);
 
-pub(super) struct Shard {
+/// A part of the filter: the entries whose fingerprints have the same low bits.
+pub(super) struct Shard<'a> {
     /// Entries that came to any bucket, by insert or by move. Read by lookups, so nothing else is in its line.
-    arrivals: Line<AtomicU64>,
-    rest: Line<Rest>,
+    arrivals: &'a AtomicU64,
+    rest: &'a Rest,
 }
 
 struct Rest {
@@ -31,59 +32,48 @@ struct Rest {
     counters: RwLock<Counters>,
 }
 
-impl Shard {
-    fn new(counters: Counters) -> Self {
-        let counted = counters.iter().map(|(_, count)| count).sum();
-        Self {
-            arrivals: Line(AtomicU64::new(0)),
-            rest: Line(Rest {
-                departures: AtomicU64::new(0),
-                counted: AtomicU64::new(counted),
-                counters: RwLock::new(counters),
-            }),
-        }
-    }
-
+impl<'a> Shard<'a> {
     /// Arrivals before whatever is read next.
     #[inline(always)]
     pub(super) fn arrivals(&self) -> u64 {
-        self.arrivals.0.load(Ordering::Acquire)
+        self.arrivals.load(Ordering::Acquire)
     }
 
     /// Whether there was no arrival since `before`, as far as it could matter to the buckets read in between.
     #[inline(always)]
     pub(super) fn is_still(&self, before: u64) -> bool {
         // Not moved up: the reads in between are acquiring ones.
-        self.arrivals.0.load(Ordering::Relaxed) == before
+        self.arrivals.load(Ordering::Relaxed) == before
     }
 
     /// After an entry has been written into a bucket, and before it, or an equal one, leaves another.
     #[inline(always)]
     pub(super) fn arrive(&self) {
-        self.arrivals.0.fetch_add(1, Ordering::Release);
+        self.arrivals.fetch_add(1, Ordering::Release);
     }
 
     /// After an entry has been taken out of a bucket.
     #[inline(always)]
     pub(super) fn depart(&self) {
-        self.rest.0.departures.fetch_add(1, Ordering::Relaxed);
+        self.rest.departures.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The counters, while nobody changes them.
     #[inline(always)]
-    pub(super) fn read(&self) -> ReadGuard<'_, Counters> {
-        sync::read(&self.rest.0.counters)
+    pub(super) fn read(&self) -> ReadGuard<'a, Counters> {
+        sync::read(&self.rest.counters)
     }
 
     /// The counters, while nobody else looks at them or takes an entry out.
-    pub(super) fn write(&self) -> WriteGuard<'_, Counters> {
-        sync::write(&self.rest.0.counters)
+    pub(super) fn write(&self) -> WriteGuard<'a, Counters> {
+        sync::write(&self.rest.counters)
     }
 }
 
 /// All shards.
 pub(super) struct Shards {
-    shards: Box<[Shard; SHARDS]>,
+    arrivals: Box<[Line<AtomicU64>; SHARDS]>,
+    rest: Box<[Line<Rest>; SHARDS]>,
     /// Counters in all shards, and how many there may be. In a box, as all that changes is: so a reference to the filter is one to what does not, and compilers
     /// keep what a lookup reads of it in registers from one lookup to the next.
     counters: Box<AtomicU64>,
@@ -93,32 +83,49 @@ pub(super) struct Shards {
 impl Shards {
     /// Shards of a table that holds so many entries and has these counters.
     pub(super) fn new(entries: u64, counters: &Counters, limit: u64) -> Self {
-        let of_shard = |shard| {
+        let rest = |shard| {
             // An identity ends in the fingerprint.
             let owned = |&(identity, _): &(Identity, u64)| number(identity) == shard;
-            Shard::new(Counters::from_iter(counters.iter().filter(owned)))
+            let counters = Counters::from_iter(counters.iter().filter(owned));
+            let counted = counters.iter().map(|(_, count)| count).sum();
+            let (departures, counted) = (AtomicU64::new(0), AtomicU64::new(counted));
+            Line(Rest { departures, counted, counters: RwLock::new(counters) })
         };
-        let shards = Box::new(core::array::from_fn(of_shard));
-        shards[0].arrivals.0.fetch_add(entries, Ordering::Relaxed);
-        Self { shards, counters: Box::new(AtomicU64::new(counters.len())), limit }
+        let arrivals = |shard| Line(AtomicU64::new(if shard == 0 { entries } else { 0 }));
+        Self {
+            arrivals: Box::new(core::array::from_fn(arrivals)),
+            rest: Box::new(core::array::from_fn(rest)),
+            counters: Box::new(AtomicU64::new(counters.len())),
+            limit,
+        }
     }
 
     /// The shard of the entries with this fingerprint.
     #[inline(always)]
-    pub(super) fn of(&self, fingerprint: u64) -> &Shard {
-        &self.shards[number(fingerprint)]
+    pub(super) fn of(&self, fingerprint: u64) -> Shard<'_> {
+        self.shard(number(fingerprint))
+    }
+
+    #[inline(always)]
+    fn shard(&self, number: usize) -> Shard<'_> {
+        Shard { arrivals: &self.arrivals[number].0, rest: &self.rest[number].0 }
+    }
+
+    #[inline(always)]
+    fn all(&self) -> impl Iterator<Item = Shard<'_>> {
+        (0..SHARDS).map(|number| self.shard(number))
     }
 
     /// The arrivals of every shard.
     #[inline(always)]
     pub(super) fn all_arrivals(&self) -> Arrivals {
-        Arrivals(core::array::from_fn(|shard| self.shards[shard].arrivals()))
+        Arrivals(core::array::from_fn(|shard| self.shard(shard).arrivals()))
     }
 
     /// Whether no shard had an arrival since.
     #[inline(always)]
     pub(super) fn are_still(&self, before: &Arrivals) -> bool {
-        self.shards.iter().zip(&before.0).all(|(shard, &before)| shard.is_still(before))
+        self.all().zip(&before.0).all(|(shard, &before)| shard.is_still(before))
     }
 
     /// Whether the shard of `fingerprint` had no arrival since.
@@ -130,17 +137,17 @@ impl Shards {
     /// Slots in use.
     pub(super) fn entries(&self) -> u64 {
         let sum = |count: fn(&Shard) -> u64| {
-            self.shards.iter().fold(0, |sum: u64, shard| sum.wrapping_add(count(shard)))
+            self.all().fold(0, |sum: u64, shard| sum.wrapping_add(count(&shard)))
         };
         // Departures first: each of them is of an earlier arrival.
-        let departures = sum(|shard| shard.rest.0.departures.load(Ordering::Acquire));
+        let departures = sum(|shard| shard.rest.departures.load(Ordering::Acquire));
         sum(|shard| shard.arrivals()).saturating_sub(departures)
     }
 
     /// Copies that are in no slot.
     pub(super) fn counted(&self) -> u64 {
-        let counted = |shard: &Shard| shard.rest.0.counted.load(Ordering::Relaxed);
-        self.shards.iter().map(counted).fold(0, u64::saturating_add)
+        let counted = |shard: Shard| shard.rest.counted.load(Ordering::Relaxed);
+        self.all().map(counted).fold(0, u64::saturating_add)
     }
 
     /// How many counters there are.
@@ -166,7 +173,7 @@ impl Shards {
             return Err(Full::Counters { limit: self.limit });
         }
         guard.add(identity, 1, u64::MAX)?;
-        shard.rest.0.counted.fetch_add(1, Ordering::Relaxed);
+        shard.rest.counted.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -178,13 +185,13 @@ impl Shards {
         if guard.get(identity) == 0 {
             self.counters.fetch_sub(1, Ordering::Relaxed);
         }
-        shard.rest.0.counted.fetch_sub(1, Ordering::Relaxed);
+        shard.rest.counted.fetch_sub(1, Ordering::Relaxed);
         true
     }
 
     /// Every shard for this thread alone.
     pub(super) fn write_all(&self) -> Vec<WriteGuard<'_, Counters>> {
-        self.shards.iter().map(Shard::write).collect()
+        self.all().map(|shard| shard.write()).collect()
     }
 }
 
