@@ -35,9 +35,9 @@ mod pair;
 mod room;
 mod stretch;
 
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-pub(crate) use block::test;
 pub(crate) use block::{Buckets, Words};
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+pub(crate) use block::{asked_ahead, test};
 pub(crate) use candidates::Candidates;
 pub(crate) use edit::{Put, Taken};
 pub(crate) use grown::Match;

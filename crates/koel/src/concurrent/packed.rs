@@ -119,10 +119,13 @@ impl<A: Atomic, const SORTED: bool> Packed<A, SORTED> {
         words: &mut Words,
         found: &mut [bool; BLOCK],
     ) {
+        let coming = table::asked_ahead::<SORTED>(self.size_in_bytes(), coming);
         for i in 0..BLOCK {
-            let (home, alternate) = coming.buckets(i);
-            self.prefetch(home);
-            self.prefetch(alternate);
+            if let Some(coming) = coming {
+                let (home, alternate) = coming.buckets(i);
+                self.prefetch(home);
+                self.prefetch(alternate);
+            }
             let (home, alternate) = ready.buckets(i);
             let pair = [self.load(home), self.load(alternate)];
             words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));

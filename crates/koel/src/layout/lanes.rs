@@ -278,9 +278,7 @@ impl Lanes {
         [one, other]: [(u64, u64); 2],
         fingerprint: u64,
     ) -> bool {
-        let pattern = self.pattern::<u64, SORTED>(fingerprint);
-        let pattern =
-            Pattern { lanes: u64x2::splat(pattern.lanes), nibbles: u64x2::splat(pattern.nibbles) };
+        let pattern = self.pattern_of_both::<u64, SORTED>(fingerprint);
         let words = (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]));
         let difference = self.difference::<u64x2, SORTED>(words, pattern, self.fingerprints);
         let [one, other] = self.any_zero(difference).to_array();
@@ -311,23 +309,82 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn equal<W: Word, const SORTED: bool>(&self, word: W, pattern: Pattern<W>) -> W {
         let word = (word, W::from(self.nibbles::<W, SORTED>(word)));
-        self.different::<W, SORTED>(word, pattern, u128::MAX) ^ W::narrow(self.tops)
+        self.exactly::<W, SORTED>(word, pattern)
     }
 
-    /// The top bit of every lane that equals `slot` as far as lanes show it: in a semi-sorted bucket there are the nibbles besides.
     #[inline(always)]
-    pub(crate) fn maybe_equal<W: Word>(&self, word: W, pattern: Pattern<W>) -> W {
-        self.nonzero(word ^ pattern.lanes) ^ W::narrow(self.tops)
+    fn exactly<R: Register, const SORTED: bool>(&self, word: (R, R), pattern: Pattern<R>) -> R {
+        self.different::<R, SORTED>(word, pattern, u128::MAX) ^ R::narrow(self.tops)
     }
 
     /// The top bit of every empty lane.
     #[inline(always)]
     pub(crate) fn empty<W: Word, const SORTED: bool>(&self, word: W) -> W {
-        let nothing = Pattern { lanes: W::ZERO, nibbles: W::ZERO };
         if self.core_in_lane {
-            self.maybe_equal(word, nothing)
+            self.zero(word)
         } else {
-            self.equal::<W, SORTED>(word, nothing)
+            self.equal::<W, SORTED>(word, Pattern { lanes: W::ZERO, nibbles: W::ZERO })
+        }
+    }
+
+    /// The top bit of every lane that is zero as far as lanes show it.
+    #[inline(always)]
+    fn zero<R: Register>(&self, word: R) -> R {
+        self.nonzero(word) ^ R::narrow(self.tops)
+    }
+
+    /// `slot` in every lane of two words.
+    #[inline(always)]
+    fn pattern_of_both<W: Word, const SORTED: bool>(&self, slot: u64) -> Pattern<W::Pair> {
+        let Pattern { lanes, nibbles } = self.pattern::<W, SORTED>(slot);
+        Pattern { lanes: W::pair([lanes; 2]), nibbles: W::pair([nibbles; 2]) }
+    }
+
+    /// Two words, and their nibbles.
+    #[inline(always)]
+    fn opened_both<W: Word, const SORTED: bool>(&self, words: [W; 2]) -> (W::Pair, W::Pair) {
+        let [one, other] = words;
+        let nibbles = [self.nibbles::<W, SORTED>(one), self.nibbles::<W, SORTED>(other)];
+        (W::pair(words), W::pair([W::from(nibbles[0]), W::from(nibbles[1])]))
+    }
+
+    /// [`equal`](Self::equal) of two words.
+    #[inline(always)]
+    pub(crate) fn both_equal<W: Word, const SORTED: bool>(
+        &self,
+        words: [W; 2],
+        slot: u64,
+    ) -> [W; 2] {
+        let words = self.opened_both::<W, SORTED>(words);
+        W::apart(self.exactly::<_, SORTED>(words, self.pattern_of_both::<W, SORTED>(slot)))
+    }
+
+    /// Whether a lane of two words equals `slot` as far as lanes show it: in a semi-sorted bucket there are the nibbles besides.
+    #[inline(always)]
+    pub(crate) fn either_may_equal<W: Word, const SORTED: bool>(
+        &self,
+        words: [W; 2],
+        slot: u64,
+    ) -> bool {
+        let [one, other] = if SORTED {
+            let pattern = self.pattern::<W, SORTED>(slot);
+            words.map(|word| self.any_zero(word ^ pattern.lanes))
+        } else {
+            let pattern = self.pattern_of_both::<W, SORTED>(slot);
+            W::apart(self.any_zero(W::pair(words) ^ pattern.lanes))
+        };
+        (one | other) != W::ZERO
+    }
+
+    /// [`empty`](Self::empty) of two words.
+    #[inline(always)]
+    pub(crate) fn both_empty<W: Word, const SORTED: bool>(&self, words: [W; 2]) -> [W; 2] {
+        if SORTED {
+            words.map(|word| self.empty::<W, SORTED>(word))
+        } else if self.core_in_lane {
+            W::apart(self.zero(W::pair(words)))
+        } else {
+            self.both_equal::<W, SORTED>(words, 0)
         }
     }
 

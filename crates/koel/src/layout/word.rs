@@ -30,6 +30,8 @@ pub(crate) trait Register:
 
 /// An unsigned register that holds a bucket: `u64`, `u128`, or four numbers of 64 bits.
 pub(crate) trait Word: Register + From<u64> + PartialOrd {
+    /// Two words side by side, as the two buckets of a key are worked on.
+    type Pair: Register;
     const BITS: u32;
     const ZERO: Self;
     /// The same number in the widest register.
@@ -50,6 +52,9 @@ pub(crate) trait Word: Register + From<u64> + PartialOrd {
     fn lane(self, index: u32, width: u32) -> u64 {
         u64::narrow(((self >> (index * width)) & Self::low_ones(width)).wide())
     }
+    /// Both side by side, and apart again.
+    fn pair(words: [Self; 2]) -> Self::Pair;
+    fn apart(pair: Self::Pair) -> [Self; 2];
     /// The register's width of bytes from `at`, little-endian.
     fn read(bytes: &[u8], at: usize) -> Self;
     /// Writes the register over the bytes from `at`, little-endian.
@@ -95,6 +100,7 @@ impl Register for u64x2 {
 }
 
 impl Word for u64 {
+    type Pair = u64x2;
     const BITS: u32 = Self::BITS;
     const ZERO: Self = 0;
 
@@ -118,6 +124,16 @@ impl Word for u64 {
         self & self.wrapping_neg()
     }
 
+    #[inline(always)]
+    fn pair(words: [Self; 2]) -> Self::Pair {
+        u64x2::new(words)
+    }
+
+    #[inline(always)]
+    fn apart(pair: Self::Pair) -> [Self; 2] {
+        pair.to_array()
+    }
+
     #[inline]
     fn read(bytes: &[u8], at: usize) -> Self {
         Self::from_le_bytes(bytes[at..at + 8].try_into().expect("a range of 8 bytes"))
@@ -130,6 +146,7 @@ impl Word for u64 {
 }
 
 impl Word for u128 {
+    type Pair = Side<Self, 2>;
     const BITS: u32 = Self::BITS;
     const ZERO: Self = 0;
 
@@ -153,6 +170,16 @@ impl Word for u128 {
         self & self.wrapping_neg()
     }
 
+    #[inline(always)]
+    fn pair(words: [Self; 2]) -> Self::Pair {
+        Side(words)
+    }
+
+    #[inline(always)]
+    fn apart(pair: Self::Pair) -> [Self; 2] {
+        pair.0
+    }
+
     #[inline]
     fn read(bytes: &[u8], at: usize) -> Self {
         Self::from_le_bytes(bytes[at..at + 16].try_into().expect("a range of 16 bytes"))
@@ -164,47 +191,63 @@ impl Word for u128 {
     }
 }
 
-/// Four lanes of 64 bits: every operation is that of `u64`, on each.
+/// Words side by side: every operation is that of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-pub(crate) struct Quad([u64; SLOTS]);
+pub(crate) struct Side<W, const N: usize>([W; N]);
 
-impl Quad {
+/// Four lanes of 64 bits.
+pub(crate) type Quad = Side<u64, SLOTS>;
+
+impl<W: Copy, const N: usize> Side<W, N> {
     #[inline(always)]
-    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+    fn with(self, other: Self, of: impl Fn(W, W) -> W) -> Self {
         Self(array::from_fn(|i| of(self.0[i], other.0[i])))
     }
 }
 
-/// Operators lane by lane.
-macro_rules! lane_by_lane {
+/// Operators word by word.
+macro_rules! word_by_word {
     ($($operator:ident::$method:ident),*) => {
-        $(impl $operator for Quad {
+        $(impl<W: Register, const N: usize> $operator for Side<W, N> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
-                self.with(other, u64::$method)
+                self.with(other, W::$method)
             }
         })*
     };
     (all by one: $($operator:ident::$method:ident),*) => {
-        $(impl $operator<u32> for Quad {
+        $(impl<W: Register, const N: usize> $operator<u32> for Side<W, N> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, bits: u32) -> Self {
-                Self(self.0.map(|lane| lane.$method(bits)))
+                Self(self.0.map(|word| word.$method(bits)))
             }
         })*
     };
 }
 
-lane_by_lane!(Add::add, BitAnd::bitand, BitOr::bitor, BitXor::bitxor, Sub::sub);
-lane_by_lane!(all by one: Shl::shl, Shr::shr);
+word_by_word!(Add::add, BitAnd::bitand, BitOr::bitor, BitXor::bitxor, Sub::sub);
+word_by_word!(all by one: Shl::shl, Shr::shr);
 
-impl Not for Quad {
+impl<W: Register, const N: usize> Not for Side<W, N> {
     type Output = Self;
     #[inline(always)]
     fn not(self) -> Self {
-        Self(self.0.map(u64::not))
+        Self(self.0.map(W::not))
+    }
+}
+
+/// The same mask for every word.
+impl<W: Register, const N: usize> Register for Side<W, N> {
+    #[inline(always)]
+    fn narrow(wide: u128) -> Self {
+        Self([W::narrow(wide); N])
+    }
+
+    #[inline(always)]
+    fn less(self, other: Self) -> Self {
+        self.with(other, W::less)
     }
 }
 
@@ -215,20 +258,8 @@ impl From<u64> for Quad {
     }
 }
 
-/// The same mask for every lane.
-impl Register for Quad {
-    #[inline(always)]
-    fn narrow(wide: u128) -> Self {
-        Self::from(u64::narrow(wide))
-    }
-
-    #[inline(always)]
-    fn less(self, other: Self) -> Self {
-        self.with(other, u64::wrapping_sub)
-    }
-}
-
 impl Word for Quad {
+    type Pair = Side<Self, 2>;
     const BITS: u32 = 4 * u64::BITS;
     const ZERO: Self = Self([0; SLOTS]);
 
@@ -256,6 +287,16 @@ impl Word for Quad {
             before |= lane;
             first
         }))
+    }
+
+    #[inline(always)]
+    fn pair(words: [Self; 2]) -> Self::Pair {
+        Side(words)
+    }
+
+    #[inline(always)]
+    fn apart(pair: Self::Pair) -> [Self; 2] {
+        pair.0
     }
 
     #[inline(always)]

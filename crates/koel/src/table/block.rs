@@ -6,6 +6,16 @@ use crate::layout::{Form, Lanes, Quad};
 use crate::unchecked::Reader;
 use crate::vector::InstructionSet;
 
+/// From a table of so many bytes a processor fetches as fast as the loads of a block follow each other. Tests have larger ones too.
+const NEAR: usize = if cfg!(test) { 1 << 10 } else { 2 << 20 };
+
+/// The places whose buckets a lookup in a table of `bytes` bytes asks for ahead: none where that costs more than it saves. Semi-sorted buckets are worked on while others are
+/// waited for, and it saves more.
+#[inline(always)]
+pub(crate) fn asked_ahead<const SORTED: bool>(bytes: usize, coming: &Places) -> Option<&Places> {
+    (SORTED || bytes > NEAR).then_some(coming)
+}
+
 /// What a walk over blocks of keys asks of a table, of plain bytes or of atomic words.
 pub(crate) trait Buckets {
     /// The places of the hashes that `hash` writes.
@@ -52,7 +62,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
 }
 
 impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
-    /// `contains` for a block of places, whose buckets the memory was asked for, while it is asked for those of the `coming` block.
+    /// `contains` for a block of places, whose buckets the memory was asked for, while it is asked for those of the `coming` block: in a table that is not [`NEAR`].
     pub(crate) fn contains_block(
         &self,
         set: InstructionSet,
@@ -91,6 +101,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
                 self.load_halves::<SORTED>(ready, i, words);
             }
         } else {
+            let coming = asked_ahead::<SORTED>(self.bytes.as_ref().len(), coming);
             self.load_narrow::<SORTED>(set, (ready, coming), &mut words[0]);
         }
         set.run(
@@ -118,7 +129,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     fn load_narrow<const SORTED: bool>(
         &self,
         set: InstructionSet,
-        (ready, coming): (&Places, &Places),
+        (ready, coming): (&Places, Option<&Places>),
         words: &mut Words,
     ) {
         let reader = Reader::new(self.bytes.as_ref(), ready.bytes(), set);
@@ -126,7 +137,9 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         let beside_nibbles =
             |word: u64, bit: u64| (word, Lanes::nibbles_at::<SORTED>(word, shift_of(bit) + code));
         for i in 0..BLOCK {
-            self.prefetch_both(coming, i);
+            if let Some(coming) = coming {
+                self.prefetch_both(coming, i);
+            }
             let [home, alternate] = ready.bits(i);
             let home = beside_nibbles(reader.read(0, i), home);
             let alternate = beside_nibbles(reader.read(1, i), alternate);

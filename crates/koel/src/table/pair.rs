@@ -22,9 +22,7 @@ impl<W: Word> Pair<W> {
         same: bool,
         slot: u64,
     ) -> Self {
-        let pattern = lanes.pattern::<W, SORTED>(slot);
-        let equal = words.map(|word| lanes.equal::<W, SORTED>(word, pattern));
-        Self { words, equal, same }
+        Self { words, equal: lanes.both_equal::<W, SORTED>(words, slot), same }
     }
 
     /// Which of `words` a new copy of the slot goes to, the emptier one, and the bits of it that change; or why it goes to none.
@@ -35,16 +33,14 @@ impl<W: Word> Pair<W> {
         same: bool,
         (slot, most): (u64, u64),
     ) -> Result<(bool, W), Put> {
-        let pattern = lanes.pattern::<W, SORTED>(slot);
         // A new entry is the rule, and then lanes show that it is new.
-        let [home, alternate] = words.map(|word| lanes.maybe_equal(word, pattern));
-        if (home | alternate) != W::ZERO {
+        if lanes.either_may_equal::<W, SORTED>(words, slot) {
             let copies = Self::new::<SORTED>(lanes, words, same, slot).copies(lanes);
             if copies > most {
                 return Err(Put::Repeated(copies));
             }
         }
-        let empty = words.map(|word| lanes.empty::<W, SORTED>(word));
+        let empty = lanes.both_empty::<W, SORTED>(words);
         let chosen = lanes.more(empty[1], empty[0]);
         let (word, room) = (either(chosen, words), either(chosen, empty));
         if room == W::ZERO {
