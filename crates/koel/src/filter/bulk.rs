@@ -7,7 +7,9 @@
 //! Cost: 8 bytes of memory a key while it runs. In a table that no cache holds, several times as fast as inserts in the order of the keys.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
+use crate::blocks::{Hashed, Hashes};
 use crate::body::Body;
 use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
@@ -34,13 +36,7 @@ impl Builder {
     /// # Errors
     /// As [`build`](Self::build), and [`BuildError::Full`] where the keys do not fit: not for [`capacity`](CuckooFilter::capacity) distinct keys.
     pub fn build_from<K: Key + Sync>(&self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
-        let hasher = *self.hasher();
-        self.build_with(
-            keys,
-            #[inline(always)]
-            |keys, hashes| hasher.hash_each(keys, hashes),
-            |filter, keys| filter.insert_many(keys),
-        )
+        self.build_with(Hashed(*self.hasher(), keys))
     }
 
     /// [`build_from`](Self::build_from) for keys hashed beforehand.
@@ -48,50 +44,36 @@ impl Builder {
     /// # Errors
     /// As [`build_from`](Self::build_from).
     pub fn build_from_hashes(&self, hashes: &[u64]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(
-            hashes,
-            #[inline(always)]
-            |from, to| to.copy_from_slice(from),
-            |filter, hashes| filter.insert_many_hashes(hashes),
-        )
+        self.build_with(hashes)
     }
 
     /// Builds by segments, or, where there is only one or where one has no room, in the order of the keys: then it is the error of that order.
-    fn build_with<K: Sync>(
-        &self,
-        keys: &[K],
-        hash: impl Fn(&[K], &mut [u64]) + Sync,
-        insert: impl Fn(&mut CuckooFilter, &[K]) -> Result<(), Full>,
-    ) -> Result<CuckooFilter, BuildError> {
+    fn build_with(&self, hashes: impl Hashes + Sync) -> Result<CuckooFilter, BuildError> {
         let mut filter = self.build()?;
         if filter.segments() > 1
             && let Body::Built(table) = &mut filter.body
         {
-            let parts = self.partition(keys, table.geometry().segment_bits(), &hash);
+            let parts = self.partition(hashes, table.geometry().segment_bits());
             if self.fill_segments(table, &mut filter.tally, &parts).is_ok() {
                 return Ok(filter);
             }
             filter.clear();
         }
-        insert(&mut filter, keys).map_err(BuildError::Full)?;
+        filter.insert_each(hashes).map_err(BuildError::Full)?;
         Ok(filter)
     }
 
     /// The hashes of each segment without the bits that name it, in the order of the keys: a list for each share of the keys.
-    fn partition<K: Sync>(
-        &self,
-        keys: &[K],
-        segment_bits: u32,
-        hash: &(impl Fn(&[K], &mut [u64]) + Sync),
-    ) -> Vec<Vec<Vec<u64>>> {
-        let work = |keys: &[K]| partition(keys, segment_bits, hash);
+    fn partition(&self, hashes: impl Hashes + Sync, segment_bits: u32) -> Vec<Vec<Vec<u64>>> {
+        let work = |keys| partition(hashes, keys, segment_bits);
         #[cfg(feature = "rayon")]
         if self.is_parallel() {
             use rayon::prelude::*;
-            let share = keys.len().div_ceil(rayon::current_num_threads()).max(BLOCK);
-            return keys.par_chunks(share).map(work).collect();
+            let share = hashes.len().div_ceil(rayon::current_num_threads()).max(BLOCK);
+            let shares = (0..hashes.len()).into_par_iter().step_by(share);
+            return shares.map(|start| work(start..(start + share).min(hashes.len()))).collect();
         }
-        alloc::vec![work(keys)]
+        alloc::vec![work(0..hashes.len())]
     }
 
     /// Fills the segments of an empty filter; after an error it holds some of them.
@@ -134,20 +116,21 @@ fn in_turn<'a>(
     segments.into_iter().enumerate().map(|segment| fill(&mut scratch, segment)).collect()
 }
 
-fn partition<K>(keys: &[K], segment_bits: u32, hash: &impl Fn(&[K], &mut [u64])) -> Vec<Vec<u64>> {
+fn partition(hashes: impl Hashes, keys: Range<usize>, segment_bits: u32) -> Vec<Vec<u64>> {
     let set = InstructionSet::best();
     let segments = 1_usize << segment_bits;
     let expected = keys.len() / segments;
     let room = expected + 4 * expected.isqrt() + BLOCK;
     let mut lists: Vec<_> = (0..segments).map(|_| Vec::with_capacity(room)).collect();
     let mut column = [0; BLOCK];
-    for block in keys.chunks(BLOCK) {
-        let hashes = &mut column[..block.len()];
+    for start in keys.clone().step_by(BLOCK) {
+        let block = start..keys.end.min(start + BLOCK);
+        let column = &mut column[..block.len()];
         set.run(
             #[inline(always)]
-            || hash(block, hashes),
+            || hashes.write(block, column),
         );
-        for &hash in &*hashes {
+        for &hash in &*column {
             let segment = hash >> (u64::BITS - segment_bits);
             lists[usize::try_from(segment).expect("fewer segments than bytes")]
                 .push(hash << segment_bits);

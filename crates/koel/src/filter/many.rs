@@ -156,7 +156,7 @@ impl CuckooFilter {
         self.remove_each(hashes, removed);
     }
 
-    fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), Full> {
+    pub(super) fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), Full> {
         let before = self.len();
         if let Body::Built(table) = &mut self.body {
             match self.tally.insert_each(table, hashes) {
