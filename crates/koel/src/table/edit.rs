@@ -81,11 +81,14 @@ impl<A: Addressing> Table<Buffer, A> {
         old: u64,
         new: u64,
     ) -> Taken {
-        let pair = self.pair::<W, SORTED>(bits, old);
+        let bytes = self.bytes.as_mut();
+        let words =
+            [load_from::<W, SORTED>(bytes, bits[0]), load_from::<W, SORTED>(bytes, bits[1])];
+        let pair = Pair::new::<SORTED>(&self.lanes, words, bits[0] == bits[1], old);
         let Some((chosen, change)) = pair.exchange::<SORTED>(&self.lanes, old, new) else {
             return Taken::Nothing;
         };
-        self.change_at::<W, SORTED>(either(chosen, bits), change);
+        change_in::<W, SORTED>(bytes, either(chosen, bits), change);
         if pair.has_one(&self.lanes) { Taken::Last } else { Taken::Copy }
     }
 
