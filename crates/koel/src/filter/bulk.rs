@@ -6,8 +6,7 @@
 //!
 //! Cost: 8 bytes of memory a key while it runs. In a table that no cache holds, several times as fast as inserts in the order of the keys.
 
-use alloc::vec::Vec;
-use core::ops::Range;
+use alloc::{vec, vec::Vec};
 
 use crate::blocks::{Hashed, Hashes};
 use crate::body::Body;
@@ -15,11 +14,11 @@ use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
 use crate::filter::Profile;
+use crate::filter::parts::Parts;
 use crate::filter::tally::Tally;
 use crate::geometry::BLOCK;
 use crate::sizing::Shape;
 use crate::table::Table;
-use crate::vector::InstructionSet;
 use crate::{Builder, CuckooFilter, Key};
 
 impl Builder {
@@ -54,7 +53,8 @@ impl Builder {
             && let Body::Built(table) = &mut filter.body
         {
             let parts = self.partition(hashes, table.geometry().segment_bits());
-            if self.fill_segments(table, &mut filter.tally, &parts).is_ok() {
+            let filled = parts.map(|parts| self.fill_segments(table, &mut filter.tally, &parts));
+            if let Some(Ok(())) = filled {
                 return Ok(filter);
             }
             filter.clear();
@@ -63,9 +63,9 @@ impl Builder {
         Ok(filter)
     }
 
-    /// The hashes of each segment without the bits that name it, in the order of the keys: a list for each share of the keys.
-    fn partition(&self, hashes: impl Hashes + Sync, segment_bits: u32) -> Vec<Vec<Vec<u64>>> {
-        let work = |keys| partition(hashes, keys, segment_bits);
+    /// The keys by segment, one share of them after the other; `None` where the memory cannot be had.
+    fn partition(&self, hashes: impl Hashes + Sync, segment_bits: u32) -> Option<Vec<Parts>> {
+        let work = |keys| Parts::of(hashes, keys, segment_bits);
         #[cfg(feature = "rayon")]
         if self.is_parallel() {
             use rayon::prelude::*;
@@ -73,7 +73,7 @@ impl Builder {
             let shares = (0..hashes.len()).into_par_iter().step_by(share);
             return shares.map(|start| work(start..(start + share).min(hashes.len()))).collect();
         }
-        alloc::vec![work(0..hashes.len())]
+        Some(vec![work(0..hashes.len())?])
     }
 
     /// Fills the segments of an empty filter; after an error it holds some of them.
@@ -81,14 +81,14 @@ impl Builder {
         &self,
         table: &mut Table<Buffer>,
         tally: &mut Tally<Counters>,
-        parts: &[Vec<Vec<u64>>],
+        shares: &[Parts],
     ) -> Result<(), Full> {
         let (shape, profile) = (Shape::of(table.geometry(), table.layout()), tally.profile);
         let segment_buckets = u64::from(shape.segment_buckets);
         let fill = |scratch: &mut CuckooFilter, (segment, bytes): (usize, &mut [u8])| {
             scratch.clear();
-            for part in parts {
-                scratch.insert_many_hashes(&part[segment])?;
+            for parts in shares {
+                parts.insert_into(scratch, segment)?;
             }
             bytes.copy_from_slice(&scratch.body.bytes()[..bytes.len()]);
             Ok(Filled::of(scratch, segment as u64 * segment_buckets))
@@ -114,29 +114,6 @@ fn in_turn<'a>(
     fill: impl Fn(&mut CuckooFilter, (usize, &'a mut [u8])) -> Result<Filled, Full>,
 ) -> Result<Vec<Filled>, Full> {
     segments.into_iter().enumerate().map(|segment| fill(&mut scratch, segment)).collect()
-}
-
-fn partition(hashes: impl Hashes, keys: Range<usize>, segment_bits: u32) -> Vec<Vec<u64>> {
-    let set = InstructionSet::best();
-    let segments = 1_usize << segment_bits;
-    let expected = keys.len() / segments;
-    let room = expected + 4 * expected.isqrt() + BLOCK;
-    let mut lists: Vec<_> = (0..segments).map(|_| Vec::with_capacity(room)).collect();
-    let mut column = [0; BLOCK];
-    for start in keys.clone().step_by(BLOCK) {
-        let block = start..keys.end.min(start + BLOCK);
-        let column = &mut column[..block.len()];
-        set.run(
-            #[inline(always)]
-            || hashes.write(block, column),
-        );
-        for &hash in &*column {
-            let segment = hash >> (u64::BITS - segment_bits);
-            lists[usize::try_from(segment).expect("fewer segments than bytes")]
-                .push(hash << segment_bits);
-        }
-    }
-    lists
 }
 
 /// An empty filter like one segment of another. Its capacity is that of the keys that it may get by chance, five standard deviations beyond its share, as its slots are: with the

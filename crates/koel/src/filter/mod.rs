@@ -14,6 +14,7 @@ mod grow;
 mod grown;
 mod many;
 mod merge;
+mod parts;
 mod tally;
 
 use core::fmt;
