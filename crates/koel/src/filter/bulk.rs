@@ -16,7 +16,6 @@ use crate::error::{BuildError, Full};
 use crate::filter::Profile;
 use crate::filter::parts::Parts;
 use crate::filter::tally::Tally;
-use crate::geometry::BLOCK;
 use crate::sizing::Shape;
 use crate::table::Table;
 use crate::{Builder, CuckooFilter, Key};
@@ -69,7 +68,8 @@ impl Builder {
         #[cfg(feature = "rayon")]
         if self.is_parallel() {
             use rayon::prelude::*;
-            let share = hashes.len().div_ceil(rayon::current_num_threads()).max(BLOCK);
+            let share =
+                hashes.len().div_ceil(rayon::current_num_threads()).max(crate::geometry::BLOCK);
             let shares = (0..hashes.len()).into_par_iter().step_by(share);
             return shares.map(|start| work(start..(start + share).min(hashes.len()))).collect();
         }

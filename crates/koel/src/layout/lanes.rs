@@ -7,9 +7,8 @@
 //! between lanes: adding 0111..1 to a lane's low bits sets its top bit exactly when one of them is set.
 //! Source: H. Warren, Hacker's Delight, section 6-1.
 
+mod both;
 mod prefix;
-
-use wide::u64x2;
 
 use super::sorted::{self, LOW_BITS};
 use super::{Codec, Layout, Quad, Register, SLOTS, WIDE_SLOT_BITS, Word};
@@ -271,20 +270,6 @@ impl Lanes {
         [slot(lower, 0), slot(lower, 1), slot(upper, 0), slot(upper, 1)]
     }
 
-    /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint. No branch on the data; both words at once in the vector unit.
-    #[inline(always)]
-    pub(crate) fn pair_has<const SORTED: bool>(
-        &self,
-        [one, other]: [(u64, u64); 2],
-        fingerprint: u64,
-    ) -> bool {
-        let pattern = self.pattern_of_both::<u64, SORTED>(fingerprint);
-        let words = (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]));
-        let difference = self.difference::<u64x2, SORTED>(words, pattern, self.fingerprints);
-        let [one, other] = self.any_zero(difference).to_array();
-        (one | other) != 0
-    }
-
     /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint of `pattern`: as 1 or 0, by arithmetic alone, for vector code.
     #[inline(always)]
     pub(crate) fn match_byte<const SORTED: bool>(
@@ -331,61 +316,6 @@ impl Lanes {
     #[inline(always)]
     fn zero<R: Register>(&self, word: R) -> R {
         self.nonzero(word) ^ R::narrow(self.tops)
-    }
-
-    /// `slot` in every lane of two words.
-    #[inline(always)]
-    fn pattern_of_both<W: Word, const SORTED: bool>(&self, slot: u64) -> Pattern<W::Pair> {
-        let Pattern { lanes, nibbles } = self.pattern::<W, SORTED>(slot);
-        Pattern { lanes: W::pair([lanes; 2]), nibbles: W::pair([nibbles; 2]) }
-    }
-
-    /// Two words, and their nibbles.
-    #[inline(always)]
-    fn opened_both<W: Word, const SORTED: bool>(&self, words: [W; 2]) -> (W::Pair, W::Pair) {
-        let [one, other] = words;
-        let nibbles = [self.nibbles::<W, SORTED>(one), self.nibbles::<W, SORTED>(other)];
-        (W::pair(words), W::pair([W::from(nibbles[0]), W::from(nibbles[1])]))
-    }
-
-    /// [`equal`](Self::equal) of two words.
-    #[inline(always)]
-    pub(crate) fn both_equal<W: Word, const SORTED: bool>(
-        &self,
-        words: [W; 2],
-        slot: u64,
-    ) -> [W; 2] {
-        let words = self.opened_both::<W, SORTED>(words);
-        W::apart(self.exactly::<_, SORTED>(words, self.pattern_of_both::<W, SORTED>(slot)))
-    }
-
-    /// Whether a lane of two words equals `slot` as far as lanes show it: in a semi-sorted bucket there are the nibbles besides.
-    #[inline(always)]
-    pub(crate) fn either_may_equal<W: Word, const SORTED: bool>(
-        &self,
-        words: [W; 2],
-        slot: u64,
-    ) -> bool {
-        let [one, other] = if SORTED {
-            let pattern = self.pattern::<W, SORTED>(slot);
-            words.map(|word| self.any_zero(word ^ pattern.lanes))
-        } else {
-            let pattern = self.pattern_of_both::<W, SORTED>(slot);
-            W::apart(self.any_zero(W::pair(words) ^ pattern.lanes))
-        };
-        (one | other) != W::ZERO
-    }
-
-    /// [`empty`](Self::empty) of two words.
-    #[inline(always)]
-    pub(crate) fn both_empty<W: Word, const SORTED: bool>(&self, words: [W; 2]) -> [W; 2] {
-        if SORTED {
-            words.map(|word| self.empty::<W, SORTED>(word))
-        } else if self.core_in_lane {
-            W::apart(self.zero(W::pair(words)))
-        } else {
-            self.both_equal::<W, SORTED>(words, 0)
-        }
     }
 
     /// Whether a lane of `word` is empty. Of semi-sorted ones the first is, if any is: nothing comes before a slot that is all zeros.
@@ -548,6 +478,7 @@ mod tests {
             let byte = half.match_byte::<SORTED>(halves, half.pattern::<u64, SORTED>(fingerprint));
             assert_eq!(byte, u8::from(holds));
         }
+        check_both::<W, SORTED>(&lanes, [word, W::narrow(junk)], probe);
         let equal = lanes.equal::<W, SORTED>(word, pattern);
         assert_eq!(lanes.count(equal), slots.copies(probe), "{layout} {bucket:x?} {probe:x}");
         let free = lanes.empty::<W, SORTED>(word);
@@ -571,6 +502,20 @@ mod tests {
                     "{layout} {bucket:x?} {probe:x} {new:x}"
                 );
             }
+        }
+    }
+
+    /// Two words at once are two words.
+    fn check_both<W: Word, const SORTED: bool>(lanes: &Lanes, words: [W; 2], probe: u64) {
+        let pattern = lanes.pattern::<W, SORTED>(probe);
+        for words in [words, [words[1], words[0]]] {
+            let equal = words.map(|word| lanes.equal::<W, SORTED>(word, pattern));
+            let empty = words.map(|word| lanes.empty::<W, SORTED>(word));
+            assert!(lanes.both_equal::<W, SORTED>(words, probe) == equal);
+            assert!(lanes.both_empty::<W, SORTED>(words) == empty);
+            let holds = equal != [W::ZERO; 2];
+            let may_hold = lanes.either_may_equal::<W, SORTED>(words, probe);
+            assert!(may_hold == holds || SORTED && may_hold);
         }
     }
 

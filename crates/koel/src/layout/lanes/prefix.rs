@@ -10,8 +10,6 @@
 //! x always has, so that nothing is borrowed from the next lane; the comparison subtracts from the highest bit of the core, and so leaves it there where the lane matches. Where
 //! cores differ, a sum sets the same bit of another word.
 
-use wide::u64x2;
-
 use super::super::Marked;
 use super::{Lanes, Pattern, Register, Word};
 
@@ -89,11 +87,11 @@ impl Lanes {
     ) -> bool {
         let patterns = fingerprints.map(|fingerprint| self.pattern::<u64, SORTED>(fingerprint));
         let pattern = Pattern {
-            lanes: u64x2::new(patterns.map(|pattern| pattern.lanes)),
-            nibbles: u64x2::new(patterns.map(|pattern| pattern.nibbles)),
+            lanes: u64::pair(patterns.map(|pattern| pattern.lanes)),
+            nibbles: u64::pair(patterns.map(|pattern| pattern.nibbles)),
         };
-        let words = (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]));
-        let [one, other] = self.like::<u64x2, SORTED>(words, pattern).to_array();
+        let words = (u64::pair([one.0, other.0]), u64::pair([one.1, other.1]));
+        let [one, other] = u64::apart(self.like::<_, SORTED>(words, pattern));
         (one | other) != 0
     }
 

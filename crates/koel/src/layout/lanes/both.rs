@@ -1,0 +1,77 @@
+//! The two buckets of a key at once: plain ones side by side in a vector register.
+//!
+//! The integer unit has the addresses of the next keys to work out, and what waits in it for the memory is in their way: so the vector unit compares, and inserts and removals take a
+//! tenth less time (docs/decisions/0006-speed.md). Who fills a slot of a semi-sorted bucket needs its word in the integer unit anyway; the way there and back would cost more than it saves.
+
+use super::{Lanes, Pattern, Word};
+
+impl Lanes {
+    /// `slot` in every lane of two words.
+    #[inline(always)]
+    fn pattern_of_both<W: Word, const SORTED: bool>(&self, slot: u64) -> Pattern<W::Pair> {
+        let Pattern { lanes, nibbles } = self.pattern::<W, SORTED>(slot);
+        Pattern { lanes: W::pair([lanes; 2]), nibbles: W::pair([nibbles; 2]) }
+    }
+
+    /// Two words, and their nibbles.
+    #[inline(always)]
+    fn opened_both<W: Word, const SORTED: bool>(&self, words: [W; 2]) -> (W::Pair, W::Pair) {
+        let [one, other] = words;
+        let nibbles = [self.nibbles::<W, SORTED>(one), self.nibbles::<W, SORTED>(other)];
+        (W::pair(words), W::pair([W::from(nibbles[0]), W::from(nibbles[1])]))
+    }
+
+    /// [`equal`](Self::equal) of two words.
+    #[inline(always)]
+    pub(crate) fn both_equal<W: Word, const SORTED: bool>(
+        &self,
+        words: [W; 2],
+        slot: u64,
+    ) -> [W; 2] {
+        let words = self.opened_both::<W, SORTED>(words);
+        W::apart(self.exactly::<_, SORTED>(words, self.pattern_of_both::<W, SORTED>(slot)))
+    }
+
+    /// Whether a lane of two words equals `slot` as far as lanes show it: in a semi-sorted bucket there are the nibbles besides.
+    #[inline(always)]
+    pub(crate) fn either_may_equal<W: Word, const SORTED: bool>(
+        &self,
+        words: [W; 2],
+        slot: u64,
+    ) -> bool {
+        let [one, other] = if SORTED {
+            let pattern = self.pattern::<W, SORTED>(slot);
+            words.map(|word| self.any_zero(word ^ pattern.lanes))
+        } else {
+            let pattern = self.pattern_of_both::<W, SORTED>(slot);
+            W::apart(self.any_zero(W::pair(words) ^ pattern.lanes))
+        };
+        (one | other) != W::ZERO
+    }
+
+    /// [`empty`](Self::empty) of two words.
+    #[inline(always)]
+    pub(crate) fn both_empty<W: Word, const SORTED: bool>(&self, words: [W; 2]) -> [W; 2] {
+        if SORTED {
+            words.map(|word| self.empty::<W, SORTED>(word))
+        } else if self.core_in_lane {
+            W::apart(self.zero(W::pair(words)))
+        } else {
+            self.both_equal::<W, SORTED>(words, 0)
+        }
+    }
+
+    /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint. No branch on the data; both words at once in the vector unit.
+    #[inline(always)]
+    pub(crate) fn pair_has<const SORTED: bool>(
+        &self,
+        [one, other]: [(u64, u64); 2],
+        fingerprint: u64,
+    ) -> bool {
+        let pattern = self.pattern_of_both::<u64, SORTED>(fingerprint);
+        let words = (u64::pair([one.0, other.0]), u64::pair([one.1, other.1]));
+        let difference = self.difference::<_, SORTED>(words, pattern, self.fingerprints);
+        let [one, other] = u64::apart(self.any_zero(difference));
+        (one | other) != 0
+    }
+}
