@@ -81,12 +81,13 @@ impl ConcurrentFilter {
         let set = InstructionSet::best();
         let mut words = Words::new();
         let mut answers = [false; BLOCK];
+        let mut before = self.shards.all_arrivals();
         let work = |_: &mut _, ready: &Block, coming: &Block, start: usize| {
-            let before = self.shards.all_arrivals();
             let places = (&ready.places, &coming.places);
             self.cells.contains_block(set, places, &mut words, &mut answers);
             if !self.shards.are_still(&before) {
                 self.ask_again(&before, ready, &mut answers);
+                before = self.shards.all_arrivals();
             }
             found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
             Ok::<(), Infallible>(())

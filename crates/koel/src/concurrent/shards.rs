@@ -122,10 +122,10 @@ impl Shards {
         Arrivals(core::array::from_fn(|shard| self.shard(shard).arrivals()))
     }
 
-    /// Whether no shard had an arrival since.
+    /// Whether no shard had an arrival since: then `before` is what they have before whatever is read next, too.
     #[inline(always)]
     pub(super) fn are_still(&self, before: &Arrivals) -> bool {
-        self.all().zip(&before.0).all(|(shard, &before)| shard.is_still(before))
+        self.all().zip(&before.0).all(|(shard, &before)| shard.arrivals() == before)
     }
 
     /// Whether the shard of `fingerprint` had no arrival since.
