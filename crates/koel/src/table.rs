@@ -128,7 +128,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The buckets at `bits`, and where `slot` is in them.
     #[inline(always)]
     fn pair<W: Word, const SORTED: bool>(&self, bits: [u64; 2], slot: u64) -> Pair<W> {
-        let words = bits.map(|bit| self.load_at::<W, SORTED>(bit));
+        let words = load_both::<W, SORTED>(self.bytes.as_ref(), bits);
         Pair::new::<SORTED>(&self.lanes, words, bits[0] == bits[1], slot)
     }
 
@@ -308,6 +308,12 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 fn load_from<W: Word, const SORTED: bool>(bytes: &[u8], bit: u64) -> W {
     let (byte, shift) = position::<SORTED>(bit);
     W::read(bytes, byte) >> shift
+}
+
+/// Both buckets of a pair. Not a map: that would go through the stack.
+#[inline(always)]
+fn load_both<W: Word, const SORTED: bool>(bytes: &[u8], [home, other]: [u64; 2]) -> [W; 2] {
+    [load_from::<W, SORTED>(bytes, home), load_from::<W, SORTED>(bytes, other)]
 }
 
 /// The byte that a bucket at bit `bit` starts in, and at which of its bits: 0 or 4, always 0 where buckets are plain.

@@ -73,25 +73,22 @@ impl Parts {
         segment: usize,
     ) -> Result<(), Full> {
         let places = self.bytes.as_ref().as_chunks().0;
-        filter.insert_each(Bytes(&places[segment * self.room..][..self.lens[segment]]))?;
+        filter.insert_each(&places[segment * self.room..][..self.lens[segment]])?;
         filter.insert_each(&*self.beyond[segment])
     }
 }
 
 /// Hashes as bytes.
-#[derive(Clone, Copy)]
-struct Bytes<'a>(&'a [[u8; 8]]);
-
-impl Hashes for Bytes<'_> {
+impl Hashes for &[[u8; 8]] {
     #[inline(always)]
     fn len(&self) -> usize {
-        self.0.len()
+        (**self).len()
     }
 
     #[inline(always)]
     fn write(&self, range: Range<usize>, hashes: &mut [u64]) {
-        prefetch_many(self.0, range.end, BLOCK);
-        for (hash, bytes) in hashes.iter_mut().zip(&self.0[range]) {
+        prefetch_many(self, range.end, BLOCK);
+        for (hash, bytes) in hashes.iter_mut().zip(&self[range]) {
             *hash = u64::from_le_bytes(*bytes);
         }
     }

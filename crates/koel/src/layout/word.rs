@@ -31,7 +31,7 @@ pub(crate) trait Register:
 /// An unsigned register that holds a bucket: `u64`, `u128`, or four numbers of 64 bits.
 pub(crate) trait Word: Register + From<u64> + PartialOrd {
     /// Two words side by side, as the two buckets of a key are worked on.
-    type Pair: Register;
+    type Pair: Register + From<[Self; 2]> + Into<[Self; 2]>;
     const BITS: u32;
     const ZERO: Self;
     /// The same number in the widest register.
@@ -52,9 +52,16 @@ pub(crate) trait Word: Register + From<u64> + PartialOrd {
     fn lane(self, index: u32, width: u32) -> u64 {
         u64::narrow(((self >> (index * width)) & Self::low_ones(width)).wide())
     }
-    /// Both side by side, and apart again.
-    fn pair(words: [Self; 2]) -> Self::Pair;
-    fn apart(pair: Self::Pair) -> [Self; 2];
+    /// Both side by side.
+    #[inline(always)]
+    fn pair(words: [Self; 2]) -> Self::Pair {
+        words.into()
+    }
+    /// Both apart again.
+    #[inline(always)]
+    fn apart(pair: Self::Pair) -> [Self; 2] {
+        pair.into()
+    }
     /// The register's width of bytes from `at`, little-endian.
     fn read(bytes: &[u8], at: usize) -> Self;
     /// Writes the register over the bytes from `at`, little-endian.
@@ -124,16 +131,6 @@ impl Word for u64 {
         self & self.wrapping_neg()
     }
 
-    #[inline(always)]
-    fn pair(words: [Self; 2]) -> Self::Pair {
-        u64x2::new(words)
-    }
-
-    #[inline(always)]
-    fn apart(pair: Self::Pair) -> [Self; 2] {
-        pair.to_array()
-    }
-
     #[inline]
     fn read(bytes: &[u8], at: usize) -> Self {
         Self::from_le_bytes(bytes[at..at + 8].try_into().expect("a range of 8 bytes"))
@@ -168,16 +165,6 @@ impl Word for u128 {
     #[inline]
     fn lowest(self) -> Self {
         self & self.wrapping_neg()
-    }
-
-    #[inline(always)]
-    fn pair(words: [Self; 2]) -> Self::Pair {
-        Side(words)
-    }
-
-    #[inline(always)]
-    fn apart(pair: Self::Pair) -> [Self; 2] {
-        pair.0
     }
 
     #[inline]
@@ -251,6 +238,20 @@ impl<W: Register, const N: usize> Register for Side<W, N> {
     }
 }
 
+impl<W, const N: usize> From<[W; N]> for Side<W, N> {
+    #[inline(always)]
+    fn from(words: [W; N]) -> Self {
+        Self(words)
+    }
+}
+
+impl<W, const N: usize> From<Side<W, N>> for [W; N] {
+    #[inline(always)]
+    fn from(side: Side<W, N>) -> Self {
+        side.0
+    }
+}
+
 impl From<u64> for Quad {
     #[inline(always)]
     fn from(lane: u64) -> Self {
@@ -287,16 +288,6 @@ impl Word for Quad {
             before |= lane;
             first
         }))
-    }
-
-    #[inline(always)]
-    fn pair(words: [Self; 2]) -> Self::Pair {
-        Side(words)
-    }
-
-    #[inline(always)]
-    fn apart(pair: Self::Pair) -> [Self; 2] {
-        pair.0
     }
 
     #[inline(always)]

@@ -62,7 +62,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
 }
 
 impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
-    /// `contains` for a block of places, whose buckets the memory was asked for, while it is asked for those of the `coming` block: in a table that is not [`NEAR`].
+    /// `contains` for a block of places, whose buckets the memory was asked for, while it is asked for those of the `coming` block, as far as [`asked_ahead`] says.
     pub(crate) fn contains_block(
         &self,
         set: InstructionSet,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Addressing, Pair, Table, byte_index, either, load_from, position};
+use super::{Addressing, Pair, Table, byte_index, either, load_both, position};
 use crate::buffer::Buffer;
 use crate::layout::{Form, Quad, Word};
 
@@ -41,9 +41,7 @@ impl<A: Addressing> Table<Buffer, A> {
     #[inline(always)]
     fn put_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
         let bytes = self.bytes.as_mut();
-        // Not a map over both: that would go through the stack.
-        let words =
-            [load_from::<W, SORTED>(bytes, bits[0]), load_from::<W, SORTED>(bytes, bits[1])];
+        let words = load_both::<W, SORTED>(bytes, bits);
         match Pair::put::<SORTED>(&self.lanes, words, bits[0] == bits[1], (slot, most)) {
             Ok((chosen, change)) => {
                 change_in::<W, SORTED>(bytes, either(chosen, bits), change);
@@ -82,8 +80,7 @@ impl<A: Addressing> Table<Buffer, A> {
         new: u64,
     ) -> Taken {
         let bytes = self.bytes.as_mut();
-        let words =
-            [load_from::<W, SORTED>(bytes, bits[0]), load_from::<W, SORTED>(bytes, bits[1])];
+        let words = load_both::<W, SORTED>(bytes, bits);
         let pair = Pair::new::<SORTED>(&self.lanes, words, bits[0] == bits[1], old);
         let Some((chosen, change)) = pair.exchange::<SORTED>(&self.lanes, old, new) else {
             return Taken::Nothing;
