@@ -11,6 +11,7 @@ use crate::buffer::Buffer;
 use crate::geometry::{Column, Geometry, Places};
 use crate::layout::{Bucket, Form, Lanes, Layout, Quad, SLOTS, Word};
 use crate::prefetch::prefetch;
+use crate::unchecked::LATER;
 use crate::vector::InstructionSet;
 
 /// Calls the method in the form of the table's lanes: `method::<register, semi-sorted>(arguments)`.
@@ -64,8 +65,8 @@ pub(crate) struct Table<B, A = Geometry> {
     geometry: A,
     layout: Layout,
     lanes: Lanes,
-    /// The lanes of half a bucket, where buckets are wider than 64 bits.
-    half: Lanes,
+    /// The lanes of a part of a bucket, where buckets are wider than 64 bits.
+    part: Lanes,
     bytes: B,
 }
 
@@ -109,8 +110,8 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The table in `bytes`, which are as many as [`table_bytes`] says.
     pub(crate) fn new(geometry: A, layout: Layout, bytes: B) -> Self {
         assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, geometry.buckets()));
-        let (lanes, half) = (Lanes::new(layout), Lanes::of_half(layout));
-        Self { geometry, layout, lanes, half, bytes }
+        let (lanes, part) = (Lanes::new(layout), Lanes::of_part(layout));
+        Self { geometry, layout, lanes, part, bytes }
     }
 
     pub(crate) fn geometry(&self) -> &A {
@@ -160,7 +161,9 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     #[inline(always)]
     fn slots_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> [u64; SLOTS] {
-        if W::BITS == u128::BITS {
+        if W::BITS == u128::BITS && SORTED && self.part.are_all() {
+            self.part.slots_beside::<u64, SORTED>(self.whole(bucket))
+        } else if W::BITS == u128::BITS {
             self.lanes.slots_of::<SORTED>(self.halves::<SORTED>(bucket))
         } else {
             self.lanes.slots::<W, SORTED>(self.load::<W, SORTED>(bucket))
@@ -189,9 +192,11 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// How many slots of `bucket` are empty.
     #[inline(always)]
     fn vacancies_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> u64 {
-        if W::BITS == u128::BITS {
+        if W::BITS == u128::BITS && SORTED && self.part.are_all() {
+            self.part.count(self.part.empty::<u64, false>(self.whole(bucket).0))
+        } else if W::BITS == u128::BITS {
             let bit = bucket * self.lanes.bucket_bits();
-            self.empty_halves_at::<SORTED>(bit).map(|tops| self.half.count(tops)).iter().sum()
+            self.empty_halves_at::<SORTED>(bit).map(|tops| self.part.count(tops)).iter().sum()
         } else {
             self.lanes.count(self.lanes.empty::<W, SORTED>(self.load::<W, SORTED>(bucket)))
         }
@@ -200,7 +205,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The top bit of every empty lane in the halves of a wide bucket, whose lanes all have their core or their mark.
     #[inline(always)]
     fn empty_halves_at<const SORTED: bool>(&self, bit: u64) -> [u64; 2] {
-        self.halves_at::<SORTED>(bit).map(|(word, _)| self.half.empty::<u64, false>(word))
+        self.halves_at::<SORTED>(bit).map(|(word, _)| self.part.empty::<u64, false>(word))
     }
 
     /// The bucket as it is stored, in a table without values: with them, it may have more bits.
@@ -228,7 +233,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     /// What is at so many bits from the start of the wide bucket that starts at bit `bit`, from the byte that holds it, and which of its bits that is.
     #[inline(always)]
-    fn parts_at<const SORTED: bool>(&self, bit: u64) -> impl Fn(u64) -> (u64, u32) {
+    fn reads_at<const SORTED: bool>(&self, bit: u64) -> impl Fn(u64) -> (u64, u32) {
         let (byte, shift) = position::<SORTED>(bit);
         let range = byte..byte + WIDE_BYTES;
         let bytes: &[u8; WIDE_BYTES] =
@@ -243,9 +248,17 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The halves of the wide bucket that starts at bit `bit`, each from the byte that it starts in, and the nibbles of both.
     #[inline(always)]
     fn raw_halves_at<const SORTED: bool>(&self, bit: u64) -> [u64; 3] {
-        let part = self.parts_at::<SORTED>(bit);
-        let (code, shift) = if SORTED { part(2 * self.lanes.half()) } else { (0, 0) };
-        [part(0).0, part(self.lanes.half()).0, Lanes::nibbles_at::<SORTED>(code, shift)]
+        let read = self.reads_at::<SORTED>(bit);
+        let (code, shift) = if SORTED { read(2 * self.lanes.half()) } else { (0, 0) };
+        [read(0).0, read(self.lanes.half()).0, Lanes::nibbles_at::<SORTED>(code, shift)]
+    }
+
+    /// All lanes of a wide bucket that they fit into 64 bits of, beside their nibbles.
+    #[inline(always)]
+    fn whole(&self, bucket: u64) -> (u64, u64) {
+        let (byte, shift) = position::<true>(bucket * self.lanes.bucket_bits());
+        let read = |at: usize| u64::read(self.bytes.as_ref(), at);
+        self.part.whole([read(byte), read(byte + LATER)], shift)
     }
 
     /// The halves of a wide bucket, each beside its nibbles.
@@ -257,15 +270,15 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The same for a bucket that starts at bit `bit` of the table.
     #[inline(always)]
     fn halves_at<const SORTED: bool>(&self, bit: u64) -> [(u64, u64); 2] {
-        let part = self.parts_at::<SORTED>(bit);
+        let read = self.reads_at::<SORTED>(bit);
         self.lanes.halves::<SORTED>(|offset| {
-            let (bits, shift) = part(offset);
+            let (bits, shift) = read(offset);
             bits >> shift
         })
     }
 
     /// Whether a bucket of a pair has an entry that matches its key. No branch on the data: both buckets at once in a vector register, or a wide one after the other, half by
-    /// half.
+    /// half, where its lanes do not fit into one of 64 bits.
     #[inline(always)]
     fn pair_matches_in<W: Word, const SORTED: bool>(
         &self,
@@ -275,10 +288,12 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         if W::BITS == u64::BITS {
             let words = self.lanes.opened::<SORTED>(self.load_pair::<u64, SORTED>(pair));
             A::pair_matches::<SORTED>(&self.lanes, words, keys)
+        } else if W::BITS == u128::BITS && SORTED && self.part.are_all() {
+            A::pair_matches::<SORTED>(&self.part, [self.whole(pair.0), self.whole(pair.1)], keys)
         } else if W::BITS == u128::BITS {
             let (home, other) = (self.halves::<SORTED>(pair.0), self.halves::<SORTED>(pair.1));
-            A::pair_matches::<SORTED>(&self.half, home, [keys[0]; 2])
-                | A::pair_matches::<SORTED>(&self.half, other, [keys[1]; 2])
+            A::pair_matches::<SORTED>(&self.part, home, [keys[0]; 2])
+                | A::pair_matches::<SORTED>(&self.part, other, [keys[1]; 2])
         } else {
             let [home, other] = self.load_pair::<W, SORTED>(pair);
             let matching = |word, key| A::matching::<W, SORTED>(&self.lanes, word, key);

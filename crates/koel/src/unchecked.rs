@@ -20,6 +20,9 @@ pub(crate) unsafe fn read(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word.try_into().expect("a range of 8 bytes"))
 }
 
+/// How much later a second read of eight bytes begins, of what does not fit into one.
+pub(crate) const LATER: usize = 2;
+
 /// Reads at the places of a block, which were checked all at once.
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -27,10 +30,10 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// For what `bytes` have at each of `starts`.
+    /// For what `bytes` have at each of `starts`, and a little later.
     ///
     /// # Panics
-    /// Where fewer than eight bytes follow one of them.
+    /// Where fewer than ten bytes follow one of them.
     #[inline(always)]
     pub(crate) fn new(bytes: &'a [u8], starts: &'a [Column; 2], set: InstructionSet) -> Self {
         let mut last = 0;
@@ -38,18 +41,31 @@ impl<'a> Reader<'a> {
             #[inline(always)]
             || last = largest(starts),
         );
-        assert!(last.saturating_add(8) <= bytes.len() as u64, "a place beyond the table");
+        let needed = (LATER + 8) as u64;
+        assert!(last.saturating_add(needed) <= bytes.len() as u64, "a place beyond the table");
         Self { bytes, starts }
     }
 
     /// The eight bytes at number `i` of the one or the other column, little-endian.
     #[inline(always)]
     #[expect(unsafe_code, reason = "checked by `new`, once for all of them")]
-    #[expect(clippy::cast_possible_truncation, reason = "less than the length of a slice")]
     pub(crate) fn read(&self, column: usize, i: usize) -> u64 {
-        let at = self.starts[column][i] as usize;
-        // SAFETY: `new` has seen that eight bytes follow the largest of `starts`, which nobody has changed since.
-        unsafe { read(self.bytes, at) }
+        // SAFETY: `new` has seen that ten bytes follow the largest of `starts`, which nobody has changed since.
+        unsafe { read(self.bytes, self.start(column, i)) }
+    }
+
+    /// The same [`LATER`] bytes later.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "checked by `new`, once for all of them")]
+    pub(crate) fn read_later(&self, column: usize, i: usize) -> u64 {
+        // SAFETY: as in `read`: eight bytes after two of the ten.
+        unsafe { read(self.bytes, self.start(column, i) + LATER) }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "less than the length of a slice")]
+    fn start(&self, column: usize, i: usize) -> usize {
+        self.starts[column][i] as usize
     }
 }
 
@@ -81,12 +97,17 @@ mod tests {
         each_set(|set| {
             for odd in 0..2 * BLOCK {
                 let mut starts = [[0; BLOCK]; 2];
-                starts[odd / BLOCK][odd % BLOCK] = 248;
+                starts[odd / BLOCK][odd % BLOCK] = 246;
                 let reader = Reader::new(&bytes, &starts, set);
                 let first = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7]);
-                assert_eq!(reader.read(odd / BLOCK, odd % BLOCK), first + 0xf8f8_f8f8_f8f8_f8f8);
+                let last = first + 0xf6f6_f6f6_f6f6_f6f6;
+                assert_eq!(reader.read(odd / BLOCK, odd % BLOCK), last);
+                assert_eq!(
+                    reader.read_later(odd / BLOCK, odd % BLOCK),
+                    last + 0x0202_0202_0202_0202
+                );
                 assert_eq!(reader.read(1 - odd / BLOCK, odd % BLOCK), first);
-                for beyond in [249, 1 << 32, u64::MAX] {
+                for beyond in [247, 1 << 32, u64::MAX] {
                     starts[odd / BLOCK][odd % BLOCK] = beyond;
                     assert!(
                         catch_unwind(|| Reader::new(&bytes, &starts, set).bytes.len()).is_err()

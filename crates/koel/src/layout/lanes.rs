@@ -13,7 +13,11 @@ mod prefix;
 use super::sorted::{self, LOW_BITS};
 use super::{Codec, Layout, Quad, Register, SLOTS, WIDE_SLOT_BITS, Word};
 use crate::geometry::CORE_BITS;
+use crate::unchecked::LATER;
 use prefix::Prefixes;
+
+/// How many bits the second read of a bucket is after the first.
+const LATER_BITS: u32 = 8 * LATER as u32;
 
 /// The lower two of four nibbles, in each of two registers.
 const LOW_PAIR: u128 = 0xff | 0xff << u64::BITS;
@@ -41,6 +45,8 @@ pub(crate) struct Lanes {
     even_nibbles: u128,
     /// The bits of the bucket.
     bucket: u128,
+    /// Whether these are all lanes of a bucket.
+    are_all: bool,
     /// Whether the core of a fingerprint, which is never 0, is in the lane: then an empty lane needs no look at the nibbles.
     core_in_lane: bool,
     /// The masks of marked fingerprints, where there are any.
@@ -96,22 +102,28 @@ pub(crate) struct Pattern<W> {
 
 impl Lanes {
     pub(crate) fn new(layout: Layout) -> Self {
-        let in_a_register = if Form::of(layout) == Form::Quad { 1 } else { 4 };
-        Self::with(layout, in_a_register)
+        match Form::of(layout) {
+            Form::Plain | Form::Sorted => Self::with(layout, 4, true),
+            Form::WidePlain | Form::WideSorted => Self::with(layout, 4, false),
+            Form::Quad => Self::with(layout, 1, false),
+        }
     }
 
-    /// The lanes of half a wide bucket, two in 64 bits: what [`halves`](Self::halves) gives is compared with these.
-    pub(crate) fn of_half(layout: Layout) -> Self {
-        Self::with(layout, 2)
+    /// The lanes of a *part* of a wide bucket, in 64 bits: all four where they fit without their code, otherwise two. What [`whole`](Self::whole) or [`halves`](Self::halves) gives
+    /// is compared with these.
+    pub(crate) fn of_part(layout: Layout) -> Self {
+        let fit =
+            layout.codec() == Codec::SemiSorted && 4 * (layout.slot_bits() - LOW_BITS) <= u64::BITS;
+        Self::with(layout, if fit { 4 } else { 2 }, true)
     }
 
-    fn with(layout: Layout, lanes: u32) -> Self {
+    /// So many lanes, in registers of 64 bits if `is_narrow`.
+    fn with(layout: Layout, lanes: u32, is_narrow: bool) -> Self {
         let sorted = layout.codec() == Codec::SemiSorted;
         let cut = if sorted { LOW_BITS } else { 0 };
         let width = layout.slot_bits() - cut;
         let form = Form::of(layout);
         // Registers of 64 bits are worked on two at a time: the masks are there for each.
-        let is_narrow = lanes == 2 || matches!(form, Form::Plain | Form::Sorted);
         let twice = |mask: u128| if is_narrow { mask | mask << u64::BITS } else { mask };
         let ones = twice((0..lanes).fold(0, |ones, _| ones << width | 1));
         let tops = ones << (width - 1);
@@ -130,12 +142,19 @@ impl Lanes {
             fingerprints: ones * fingerprint,
             even_nibbles: twice(0xf | 0xf << (2 * width % u128::BITS)),
             bucket: u128::MAX >> u128::BITS.saturating_sub(layout.bucket_bits()),
+            are_all: lanes == 4,
             // A marked fingerprint has its mark there.
             core_in_lane: layout.fingerprint_bits() >= CORE_BITS + cut,
             prefixes: layout.marks().map_or(Prefixes::default(), |marked| {
                 Prefixes::new(marked, ones, (cut, layout.fingerprint_bits()), width)
             }),
         }
+    }
+
+    /// Whether these are all lanes of a bucket, not those of a half.
+    #[inline(always)]
+    pub(crate) fn are_all(&self) -> bool {
+        self.are_all
     }
 
     /// Which of the five pieces of code serves these lanes.
@@ -238,9 +257,22 @@ impl Lanes {
         [(one, self.nibbles::<u64, SORTED>(one)), (other, self.nibbles::<u64, SORTED>(other))]
     }
 
+    /// All lanes of a wide semi-sorted bucket, where they fit into 64 bits, beside their nibbles. The bucket starts at bit `shift` of the first read, 0 or 4; the second one
+    /// is [`LATER`], and has the code.
+    #[inline(always)]
+    pub(crate) fn whole(&self, reads: [u64; 2], shift: u32) -> (u64, u64) {
+        (joined(reads, u64::from(shift)), self.nibbles_later(reads[1], shift))
+    }
+
+    /// The nibbles of a bucket of which this is the second read.
+    #[inline(always)]
+    pub(crate) fn nibbles_later(&self, later: u64, shift: u32) -> u64 {
+        sorted::nibbles_of(later >> (4 * self.width - LATER_BITS + shift))
+    }
+
     /// The halves of a wide bucket, two lanes each, beside their nibbles: in registers of 64 bits a comparison takes a fraction of what it takes in one of 128, and
     /// can be vector code. `load` gives what follows a bit of the bucket: of 64 bits at least 58, or 60 where that is a multiple of four; above
-    /// the lanes it may be anything, for [`Lanes::of_half`] does not look there. A plain bucket, which may fill all 128 bits, has no code after its lanes: none is asked for.
+    /// the lanes it may be anything, for [`Lanes::of_part`] does not look there. A plain bucket, which may fill all 128 bits, has no code after its lanes: none is asked for.
     #[inline(always)]
     pub(crate) fn halves<const SORTED: bool>(&self, load: impl Fn(u64) -> u64) -> [(u64, u64); 2] {
         let nibbles = if SORTED { Self::nibbles_at::<true>(load(2 * self.half()), 0) } else { 0 };
@@ -354,7 +386,15 @@ impl Lanes {
     /// The four slots.
     #[inline(always)]
     pub(crate) fn slots<W: Word, const SORTED: bool>(&self, word: W) -> [u64; SLOTS] {
-        let nibbles = self.nibbles::<W, SORTED>(word);
+        self.slots_beside::<W, SORTED>((word, self.nibbles::<W, SORTED>(word)))
+    }
+
+    /// The same of lanes beside their nibbles.
+    #[inline(always)]
+    pub(crate) fn slots_beside<W: Word, const SORTED: bool>(
+        &self,
+        (word, nibbles): (W, u64),
+    ) -> [u64; SLOTS] {
         let slot = |i: u32| {
             let high = word.lane(i, self.width);
             if SORTED { high << LOW_BITS | (nibbles >> (4 * i)) & 15 } else { high }
@@ -387,11 +427,37 @@ impl Lanes {
     }
 }
 
+/// What starts at bit `shift` of the first of two reads and goes on in the second, which is [`LATER`].
+#[inline(always)]
+pub(crate) fn joined([first, later]: [u64; 2], shift: u64) -> u64 {
+    first >> shift | later << (u64::from(LATER_BITS) - shift)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Bucket, MAX_BUCKET_BITS};
     use super::*;
+    use alloc::{vec, vec::Vec};
     use core::cell::Cell;
+
+    impl Lanes {
+        /// What a comparison of a wide bucket with the lanes of a part looks at: its halves, or twice the whole of it, as it is read wherever it may start.
+        pub(super) fn parts<const SORTED: bool>(
+            &self,
+            part: &Self,
+            word: u128,
+        ) -> Vec<[(u64, u64); 2]> {
+            if !part.are_all() {
+                return vec![self.halves::<SORTED>(|bit| u64::narrow(word >> bit))];
+            }
+            let at = |shift: u32| {
+                let before = 0b1010 & u128::low_ones(shift);
+                let bits = word << shift | before;
+                part.whole([0, LATER_BITS].map(|later| u64::narrow(bits >> later)), shift)
+            };
+            [0, 4].map(|shift| [at(shift); 2]).to_vec()
+        }
+    }
 
     /// Every layout that a filter may have, and some with values, of buckets that fit into a register.
     fn layouts() -> impl Iterator<Item = Layout> {
@@ -472,11 +538,17 @@ mod tests {
             }
         }
         if W::BITS == 128 {
-            let half = Lanes::of_half(layout);
-            let halves = lanes.halves::<SORTED>(|bit| u64::narrow(word.wide() >> bit));
-            assert_eq!(half.pair_has::<SORTED>(halves, fingerprint), holds);
-            let byte = half.match_byte::<SORTED>(halves, half.pattern::<u64, SORTED>(fingerprint));
-            assert_eq!(byte, u8::from(holds));
+            let part = Lanes::of_part(layout);
+            let pattern = part.pattern::<u64, SORTED>(fingerprint);
+            for pair in lanes.parts::<SORTED>(&part, word.wide()) {
+                assert_eq!(part.pair_has::<SORTED>(pair, fingerprint), holds);
+                assert_eq!(part.match_byte::<SORTED>(pair, pattern), u8::from(holds));
+            }
+            if part.are_all() {
+                let [whole, _] = lanes.parts::<SORTED>(&part, word.wide())[0];
+                assert_eq!(part.slots_beside::<u64, SORTED>(whole), slots.0);
+                assert_eq!(part.count(part.empty::<u64, false>(whole.0)), slots.copies(0));
+            }
         }
         check_both::<W, SORTED>(&lanes, [word, W::narrow(junk)], probe);
         let equal = lanes.equal::<W, SORTED>(word, pattern);

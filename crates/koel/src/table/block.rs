@@ -1,8 +1,10 @@
 //! A block of places at once: their buckets asked for, loaded, and compared in vector code.
 
+use core::slice;
+
 use super::{Addressing, Table, byte_index, shift_of};
 use crate::geometry::{BLOCK, Column, Places};
-use crate::layout::{Form, Lanes, Quad};
+use crate::layout::{Form, Lanes, Quad, joined};
 use crate::unchecked::Reader;
 use crate::vector::InstructionSet;
 
@@ -72,10 +74,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     ) {
         let places = (ready, coming);
         match self.lanes.form() {
-            Form::Plain => self.contains_block_in::<false, false>(set, places, words, found),
-            Form::Sorted => self.contains_block_in::<true, false>(set, places, words, found),
-            Form::WidePlain => self.contains_block_in::<false, true>(set, places, words, found),
-            Form::WideSorted => self.contains_block_in::<true, true>(set, places, words, found),
+            Form::Plain => self.contains_narrow::<false>(set, places, &mut words[0], found),
+            Form::Sorted => self.contains_narrow::<true>(set, places, &mut words[0], found),
+            Form::WidePlain => self.contains_halves::<false>(set, places, words, found),
+            Form::WideSorted if self.part.are_all() => {
+                self.contains_whole(set, places, words, found);
+            }
+            Form::WideSorted => self.contains_halves::<true>(set, places, words, found),
             Form::Quad => {
                 for (i, found) in found.iter_mut().enumerate() {
                     self.prefetch_both(coming, i);
@@ -86,52 +91,16 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         }
     }
 
-    /// The halves of `WIDE` buckets are in the one and the other of `words`; narrow ones are in the first.
+    /// Buckets of 64 bits, each loaded from the byte that it starts in: [`align`] does the rest, for all at once.
     #[inline]
-    fn contains_block_in<const SORTED: bool, const WIDE: bool>(
+    fn contains_narrow<const SORTED: bool>(
         &self,
         set: InstructionSet,
         (ready, coming): (&Places, &Places),
-        words: &mut [Words; 2],
+        words: &mut Words,
         found: &mut [bool; BLOCK],
     ) {
-        if WIDE {
-            for i in 0..BLOCK {
-                self.prefetch_both(coming, i);
-                self.load_halves::<SORTED>(ready, i, words);
-            }
-        } else {
-            let coming = asked_ahead::<SORTED>(self.bytes.as_ref().len(), coming);
-            self.load_narrow::<SORTED>(set, (ready, coming), &mut words[0]);
-        }
-        set.run(
-            #[inline(always)]
-            || {
-                if SORTED {
-                    align(ready, 0, &mut words[0]);
-                }
-                if WIDE {
-                    let [lower, upper] = &mut *words;
-                    align(ready, self.lanes.half(), upper);
-                    if SORTED {
-                        upper.take_nibbles(lower);
-                    }
-                    test::<A, SORTED>(&self.half, ready, words, found);
-                } else {
-                    test::<A, SORTED>(&self.lanes, ready, &words[..1], found);
-                }
-            },
-        );
-    }
-
-    /// Loads the buckets of a block into `words`, each from the byte that it starts in: [`align`] does the rest, for all at once.
-    #[inline(always)]
-    fn load_narrow<const SORTED: bool>(
-        &self,
-        set: InstructionSet,
-        (ready, coming): (&Places, Option<&Places>),
-        words: &mut Words,
-    ) {
+        let coming = asked_ahead::<SORTED>(self.bytes.as_ref().len(), coming);
         let reader = Reader::new(self.bytes.as_ref(), ready.bytes(), set);
         let code = 4 * self.lanes.width();
         let beside_nibbles =
@@ -145,9 +114,73 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
             let alternate = beside_nibbles(reader.read(1, i), alternate);
             words.set::<SORTED>(i, [home, alternate]);
         }
+        set.run(
+            #[inline(always)]
+            || {
+                if SORTED {
+                    align(ready, 0, words);
+                }
+                test::<A, SORTED>(&self.lanes, ready, slice::from_ref(words), found);
+            },
+        );
     }
 
-    /// The same for wide buckets, half by half; the nibbles of both are in the lower one.
+    /// Wide buckets whose lanes fit into 64 bits, in two reads: the first in the first of `words`, the second in the second one.
+    #[inline]
+    fn contains_whole(
+        &self,
+        set: InstructionSet,
+        (ready, coming): (&Places, &Places),
+        [words, later]: &mut [Words; 2],
+        found: &mut [bool; BLOCK],
+    ) {
+        let reader = Reader::new(self.bytes.as_ref(), ready.bytes(), set);
+        for i in 0..BLOCK {
+            self.prefetch_both(coming, i);
+            let [home, alternate] = ready.bits(i);
+            let second = [reader.read_later(0, i), reader.read_later(1, i)];
+            let nibbles = |read: u64, bit: u64| self.part.nibbles_later(read, shift_of(bit));
+            let (of_home, of_alternate) = (nibbles(second[0], home), nibbles(second[1], alternate));
+            words.set::<true>(i, [(reader.read(0, i), of_home), (reader.read(1, i), of_alternate)]);
+            later.set::<false>(i, second.map(|read| (read, 0)));
+        }
+        set.run(
+            #[inline(always)]
+            || {
+                join(ready, words, later);
+                test::<A, true>(&self.part, ready, slice::from_ref(words), found);
+            },
+        );
+    }
+
+    /// Wide buckets half by half: the halves are in the one and the other of `words`.
+    #[inline]
+    fn contains_halves<const SORTED: bool>(
+        &self,
+        set: InstructionSet,
+        (ready, coming): (&Places, &Places),
+        words: &mut [Words; 2],
+        found: &mut [bool; BLOCK],
+    ) {
+        for i in 0..BLOCK {
+            self.prefetch_both(coming, i);
+            self.load_halves::<SORTED>(ready, i, words);
+        }
+        set.run(
+            #[inline(always)]
+            || {
+                let [lower, upper] = &mut *words;
+                if SORTED {
+                    align(ready, 0, lower);
+                    upper.take_nibbles(lower);
+                }
+                align(ready, self.lanes.half(), upper);
+                test::<A, SORTED>(&self.part, ready, words, found);
+            },
+        );
+    }
+
+    /// Loads the halves of two buckets, each from the byte that it starts in; the nibbles of both are in the lower one.
     #[inline(always)]
     fn load_halves<const SORTED: bool>(
         &self,
@@ -160,6 +193,16 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
             (self.raw_halves_at::<SORTED>(home), self.raw_halves_at::<SORTED>(alternate));
         lower.set::<SORTED>(i, [(home[0], home[2]), (alternate[0], alternate[2])]);
         upper.set::<false>(i, [(home[1], 0), (alternate[1], 0)]);
+    }
+}
+
+/// Makes one word of two reads of each bucket, `words` and `later`.
+#[inline(always)]
+fn join(places: &Places, words: &mut Words, later: &Words) {
+    for i in 0..BLOCK {
+        let [home, alternate] = places.bits(i);
+        words.home[i] = joined([words.home[i], later.home[i]], home % 8);
+        words.alternate[i] = joined([words.alternate[i], later.alternate[i]], alternate % 8);
     }
 }
 

@@ -161,11 +161,12 @@ mod tests {
             }
         }
         if W::BITS == 128 {
-            let half = Lanes::of_half(layout);
-            let halves = lanes.halves::<SORTED>(|bit| u64::narrow(word.wide() >> bit));
-            assert_eq!(half.pair_matches::<SORTED>(halves, [longest; 2]), count > 0);
-            let byte = half.matching_byte::<SORTED>(halves, [longest; 2]);
-            assert_eq!(byte, u8::from(count > 0));
+            let part = Lanes::of_part(layout);
+            for pair in lanes.parts::<SORTED>(&part, word.wide()) {
+                assert_eq!(part.pair_matches::<SORTED>(pair, [longest; 2]), count > 0);
+                let byte = part.matching_byte::<SORTED>(pair, [longest; 2]);
+                assert_eq!(byte, u8::from(count > 0));
+            }
         }
     }
 
