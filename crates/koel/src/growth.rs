@@ -81,7 +81,7 @@ impl<B: AsRef<[u8]>> Grown<B> {
     /// Whether an entry matches the key with this hash. Not inlined, so that no register is saved for it in tables of one size.
     #[inline(never)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
-        self.table.contains(&self.addresses().locate(hash))
+        self.table.contains_hash(hash)
     }
 
     /// Asks the memory for the buckets of the key with this hash.

@@ -9,9 +9,8 @@
 
 use crate::buffer::Buffer;
 use crate::geometry::{Column, Geometry, Places};
-use crate::layout::{Bucket, Form, Lanes, Layout, Quad, SLOTS, Word};
+use crate::layout::{Bucket, Form, LATER, Lanes, Layout, Quad, SLOTS, Word};
 use crate::prefetch::prefetch;
-use crate::unchecked::LATER;
 use crate::vector::InstructionSet;
 
 /// Calls the method in the form of the table's lanes: `method::<register, semi-sorted>(arguments)`.

@@ -5,6 +5,7 @@
 //! places to be in the table; a block of them is checked once, by [`Reader`].
 
 use crate::geometry::Column;
+use crate::layout::LATER;
 use crate::vector::InstructionSet;
 
 /// The eight bytes from `at` on, little-endian.
@@ -19,9 +20,6 @@ pub(crate) unsafe fn read(bytes: &[u8], at: usize) -> u64 {
     let word = unsafe { bytes.get_unchecked(at..at + 8) };
     u64::from_le_bytes(word.try_into().expect("a range of 8 bytes"))
 }
-
-/// How much later a second read of eight bytes begins, of what does not fit into one.
-pub(crate) const LATER: usize = 2;
 
 /// Reads at the places of a block, which were checked all at once.
 pub(crate) struct Reader<'a> {

@@ -30,8 +30,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("prefetch", &[]),
     ("buffer", &[]),
     ("geometry", &["vector"]),
-    ("unchecked", &["geometry", "vector"]),
     ("layout", &["geometry"]),
+    ("unchecked", &["geometry", "layout", "vector"]),
     ("placement", &["geometry", "layout"]),
     ("table", &["geometry", "layout", "placement", "prefetch", "unchecked", "vector", "buffer"]),
     ("blocks", &["geometry", "hash", "key", "layout", "prefetch", "table", "vector"]),
@@ -48,6 +48,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/koel/src/vector.rs",
     "crates/koel/src/prefetch.rs",
     "crates/koel/src/table/fixed.rs",
+    "crates/koel/src/table/grown.rs",
     "crates/koel/src/unchecked.rs",
 ];
 

@@ -8,16 +8,14 @@
 //! Source: H. Warren, Hacker's Delight, section 6-1.
 
 mod both;
+mod parts;
 mod prefix;
 
 use super::sorted::{self, LOW_BITS};
 use super::{Codec, Layout, Quad, Register, SLOTS, WIDE_SLOT_BITS, Word};
 use crate::geometry::CORE_BITS;
-use crate::unchecked::LATER;
+pub(crate) use parts::{LATER, joined};
 use prefix::Prefixes;
-
-/// How many bits the second read of a bucket is after the first.
-const LATER_BITS: u32 = 8 * LATER as u32;
 
 /// The lower two of four nibbles, in each of two registers.
 const LOW_PAIR: u128 = 0xff | 0xff << u64::BITS;
@@ -107,14 +105,6 @@ impl Lanes {
             Form::WidePlain | Form::WideSorted => Self::with(layout, 4, false),
             Form::Quad => Self::with(layout, 1, false),
         }
-    }
-
-    /// The lanes of a *part* of a wide bucket, in 64 bits: all four where they fit without their code, otherwise two. What [`whole`](Self::whole) or [`halves`](Self::halves) gives
-    /// is compared with these.
-    pub(crate) fn of_part(layout: Layout) -> Self {
-        let fit =
-            layout.codec() == Codec::SemiSorted && 4 * (layout.slot_bits() - LOW_BITS) <= u64::BITS;
-        Self::with(layout, if fit { 4 } else { 2 }, true)
     }
 
     /// So many lanes, in registers of 64 bits if `is_narrow`.
@@ -257,49 +247,10 @@ impl Lanes {
         [(one, self.nibbles::<u64, SORTED>(one)), (other, self.nibbles::<u64, SORTED>(other))]
     }
 
-    /// All lanes of a wide semi-sorted bucket, where they fit into 64 bits, beside their nibbles. The bucket starts at bit `shift` of the first read, 0 or 4; the second one
-    /// is [`LATER`], and has the code.
-    #[inline(always)]
-    pub(crate) fn whole(&self, reads: [u64; 2], shift: u32) -> (u64, u64) {
-        (joined(reads, u64::from(shift)), self.nibbles_later(reads[1], shift))
-    }
-
-    /// The nibbles of a bucket of which this is the second read.
-    #[inline(always)]
-    pub(crate) fn nibbles_later(&self, later: u64, shift: u32) -> u64 {
-        sorted::nibbles_of(later >> (4 * self.width - LATER_BITS + shift))
-    }
-
-    /// The halves of a wide bucket, two lanes each, beside their nibbles: in registers of 64 bits a comparison takes a fraction of what it takes in one of 128, and
-    /// can be vector code. `load` gives what follows a bit of the bucket: of 64 bits at least 58, or 60 where that is a multiple of four; above
-    /// the lanes it may be anything, for [`Lanes::of_part`] does not look there. A plain bucket, which may fill all 128 bits, has no code after its lanes: none is asked for.
-    #[inline(always)]
-    pub(crate) fn halves<const SORTED: bool>(&self, load: impl Fn(u64) -> u64) -> [(u64, u64); 2] {
-        let nibbles = if SORTED { Self::nibbles_at::<true>(load(2 * self.half()), 0) } else { 0 };
-        [(load(0), nibbles), (load(self.half()), nibbles >> 8)]
-    }
-
-    /// How far the upper half of a wide bucket is from its start, and the code from the upper half.
-    #[inline(always)]
-    pub(crate) fn half(&self) -> u64 {
-        2 * u64::from(self.width)
-    }
-
     /// The nibbles of the code at bit `shift`, 0 where there is none.
     #[inline(always)]
     pub(crate) fn nibbles_at<const SORTED: bool>(code: u64, shift: u32) -> u64 {
         if SORTED { sorted::nibbles_of(code >> shift) } else { 0 }
-    }
-
-    /// The four slots of the wide bucket that these are the halves of.
-    #[inline(always)]
-    pub(crate) fn slots_of<const SORTED: bool>(&self, halves: [(u64, u64); 2]) -> [u64; SLOTS] {
-        let slot = |(word, nibbles): (u64, u64), i: u32| {
-            let high = word.lane(i, self.width);
-            if SORTED { high << LOW_BITS | (nibbles >> (4 * i)) & 15 } else { high }
-        };
-        let [lower, upper] = halves;
-        [slot(lower, 0), slot(lower, 1), slot(upper, 0), slot(upper, 1)]
     }
 
     /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint of `pattern`: as 1 or 0, by arithmetic alone, for vector code.
@@ -427,37 +378,11 @@ impl Lanes {
     }
 }
 
-/// What starts at bit `shift` of the first of two reads and goes on in the second, which is [`LATER`].
-#[inline(always)]
-pub(crate) fn joined([first, later]: [u64; 2], shift: u64) -> u64 {
-    first >> shift | later << (u64::from(LATER_BITS) - shift)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Bucket, MAX_BUCKET_BITS};
     use super::*;
-    use alloc::{vec, vec::Vec};
     use core::cell::Cell;
-
-    impl Lanes {
-        /// What a comparison of a wide bucket with the lanes of a part looks at: its halves, or twice the whole of it, as it is read wherever it may start.
-        pub(super) fn parts<const SORTED: bool>(
-            &self,
-            part: &Self,
-            word: u128,
-        ) -> Vec<[(u64, u64); 2]> {
-            if !part.are_all() {
-                return vec![self.halves::<SORTED>(|bit| u64::narrow(word >> bit))];
-            }
-            let at = |shift: u32| {
-                let before = 0b1010 & u128::low_ones(shift);
-                let bits = word << shift | before;
-                part.whole([0, LATER_BITS].map(|later| u64::narrow(bits >> later)), shift)
-            };
-            [0, 4].map(|shift| [at(shift); 2]).to_vec()
-        }
-    }
 
     /// Every layout that a filter may have, and some with values, of buckets that fit into a register.
     fn layouts() -> impl Iterator<Item = Layout> {

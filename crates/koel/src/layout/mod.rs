@@ -23,7 +23,7 @@ mod word;
 use core::fmt;
 
 use crate::geometry::{CORE_BITS, CORES};
-pub(crate) use lanes::{Form, Lanes, joined};
+pub(crate) use lanes::{Form, LATER, Lanes, joined};
 pub(crate) use marked::Marked;
 pub(crate) use word::{Quad, Register, Word};
 

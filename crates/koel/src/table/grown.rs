@@ -6,9 +6,10 @@
 use core::iter;
 
 use super::stretch::{Prefix, Site, Spot, Stretch};
-use super::{Addressing, Put, Table, table_bytes};
+use super::{Addressing, Put, Table, position, table_bytes};
 use crate::buffer::Buffer;
-use crate::layout::{Bucket, Form, Layout, Quad, SLOTS, Word};
+use crate::layout::{Bucket, Form, LATER, Layout, Quad, SLOTS, Word};
+use crate::unchecked;
 
 /// An entry: where it is, what its slot holds, and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,20 +20,43 @@ pub(crate) struct Match {
 }
 
 impl<B: AsRef<[u8]>> Table<B, Stretch> {
-    /// Whether either bucket has an entry that matches the key of `site`. O(1): two loads, no branch on the data.
+    /// Whether either bucket of the key with this hash has an entry that matches it. O(1): two loads, no branch on the data.
     #[inline(always)]
-    pub(crate) fn contains(&self, site: &Site) -> bool {
-        in_form!(self, contains_in(site))
+    #[expect(unsafe_code, reason = "loads without a check, which are a twentieth of a lookup")]
+    pub(crate) fn contains_hash(&self, hash: u64) -> bool {
+        let site = self.geometry.locate(hash);
+        // SAFETY: `locate` gives buckets below `geometry.buckets()`.
+        unsafe { in_form!(self, contains_in(&site)) }
     }
 
     /// Asks the memory for both buckets before it waits for one. A processor runs a few hundred instructions beyond a read that waits, and so many are between the reads of one
     /// lookup and those of the next: so the next one asks while this one waits.
+    ///
+    /// # Safety
+    /// Both buckets are in the table.
     #[inline(always)]
-    fn contains_in<W: Word, const SORTED: bool>(&self, site: &Site) -> bool {
-        for spot in site.spots {
-            self.prefetch_byte(spot.bucket * self.lanes.bucket_bits());
+    #[expect(unsafe_code, reason = "loads without a check, which are a twentieth of a lookup")]
+    unsafe fn contains_in<W: Word, const SORTED: bool>(&self, site: &Site) -> bool {
+        let bits = site.spots.map(|spot| spot.bucket * self.lanes.bucket_bits());
+        bits.iter().for_each(|&bit| self.prefetch_byte(bit));
+        let keys = self.keys(site);
+        // SAFETY: all of the table's buckets are in `bytes`, with 16 bytes behind them: `new` and `split_next` have seen it. No more than ten are read from the start of one.
+        let read = |byte: usize| unsafe { unchecked::read(self.bytes.as_ref(), byte) };
+        if W::BITS == u64::BITS {
+            let words = bits.map(|bit| {
+                let (byte, shift) = position::<SORTED>(bit);
+                read(byte) >> shift
+            });
+            Stretch::pair_matches::<SORTED>(&self.lanes, self.lanes.opened::<SORTED>(words), keys)
+        } else if W::BITS == u128::BITS && SORTED && self.part.are_all() {
+            let words = bits.map(|bit| {
+                let (byte, shift) = position::<SORTED>(bit);
+                self.part.whole([read(byte), read(byte + LATER)], shift)
+            });
+            Stretch::pair_matches::<SORTED>(&self.part, words, keys)
+        } else {
+            self.pair_matches_in::<W, SORTED>(site.buckets(), keys)
         }
-        self.pair_matches_in::<W, SORTED>(site.buckets(), self.keys(site))
     }
 
     /// The longest fingerprint that the key of `site` has in each of its buckets.
@@ -186,6 +210,11 @@ impl Table<Buffer, Stretch> {
     /// Splits the next bucket of the level. Hands void entries, which are in both halves from now on, to `doubled`.
     pub(crate) fn split_next(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) {
         let (lower, upper) = (self.geometry.split(), self.geometry.buckets());
+        let needed = table_bytes(self.layout, upper + 1);
+        assert!(
+            needed.is_some_and(|bytes| bytes <= self.bytes().len()),
+            "`extend` makes room first"
+        );
         let mut halves = [[0; SLOTS]; 2];
         for (i, slot) in self.read(lower).0.into_iter().enumerate().filter(|&(_, slot)| slot != 0) {
             let (fingerprint, value) =

@@ -86,9 +86,10 @@ impl Lanes {
         fingerprints: [u64; 2],
     ) -> bool {
         let patterns = fingerprints.map(|fingerprint| self.pattern::<u64, SORTED>(fingerprint));
+        // Both fingerprints are of one core, and its low half is the nibble.
         let pattern = Pattern {
             lanes: u64::pair(patterns.map(|pattern| pattern.lanes)),
-            nibbles: u64::pair(patterns.map(|pattern| pattern.nibbles)),
+            nibbles: u64::pair([patterns[0].nibbles; 2]),
         };
         let words = (u64::pair([one.0, other.0]), u64::pair([one.1, other.1]));
         let [one, other] = u64::apart(self.like::<_, SORTED>(words, pattern));
