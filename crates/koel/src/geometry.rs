@@ -63,6 +63,7 @@ pub(crate) struct Place {
 
 /// What a hash says before cores reflect buckets.
 pub(crate) struct Digits {
+    pub(crate) segment: u64,
     /// The first bucket of the segment.
     pub(crate) base: u64,
     /// The home bucket, by its number in the table.
@@ -124,7 +125,7 @@ impl Geometry {
     /// Where a key with this hash may live.
     #[inline]
     pub(crate) fn locate(&self, hash: u64) -> Place {
-        let Digits { base, home, rest } = self.digits(hash);
+        let Digits { base, home, rest, .. } = self.digits(hash);
         let fingerprint = rest + (1 << self.fraction_bits);
         let alternate = self.alternate(base, home, fingerprint);
         Place { base, home, alternate, fingerprint }
@@ -136,10 +137,35 @@ impl Geometry {
         let (rest, home) = hash.carrying_mul(self.buckets, 0);
         // Core and fraction at once: the digits of `rest * CORES` after r bits of its fraction.
         let (_, rest) = rest.carrying_mul(self.fingerprints, 0);
-        // Two shifts, because a table of one segment would shift by all 64 bits.
-        let segment = (hash >> 1) >> (63 - self.segment_bits);
+        let segment = self.segment(hash);
         let base = segment * u64::from(self.segment_buckets);
-        Digits { base, home, rest }
+        Digits { segment, base, home, rest }
+    }
+
+    /// The number of the segment that a hash is in.
+    #[inline(always)]
+    pub(crate) fn segment(&self, hash: u64) -> u64 {
+        // Two shifts, because a table of one segment would shift by all 64 bits.
+        (hash >> 1) >> (63 - self.segment_bits)
+    }
+
+    /// The number of a bucket where those of all segments are counted in turn, as cards are dealt: bucket 0 of each, then bucket 1 of each.
+    #[inline]
+    pub(crate) fn dealt(&self, bucket: u64) -> u64 {
+        let segment_buckets = u64::from(self.segment_buckets);
+        self.dealt_in(bucket / segment_buckets, bucket % segment_buckets)
+    }
+
+    /// The same of a bucket by its number in the segment.
+    #[inline(always)]
+    pub(crate) fn dealt_in(&self, segment: u64, local: u64) -> u64 {
+        local << self.segment_bits | segment
+    }
+
+    /// Segment, and number in it, of the bucket with this number in turn.
+    #[inline(always)]
+    pub(crate) fn gathered(&self, dealt: u64) -> (u64, u64) {
+        (dealt & !(u64::MAX << self.segment_bits), dealt >> self.segment_bits)
     }
 
     /// Whether every product of a place fits into 32 x 32 bits.
@@ -161,6 +187,12 @@ impl Geometry {
         let wrapped = difference.wrapping_add(u64::from(self.segment_buckets));
         // Drawn by lot: a branch would be taken wrongly half of the time.
         base.wrapping_add(select_unpredictable(borrow, wrapped, difference))
+    }
+
+    /// The place of a fingerprint in the bucket with this number in turn.
+    pub(crate) fn place_of_dealt(&self, dealt: u64, fingerprint: u64) -> Place {
+        let (segment, local) = self.gathered(dealt);
+        self.place_of(segment * u64::from(self.segment_buckets) + local, fingerprint)
     }
 
     /// The place of a fingerprint found in bucket `bucket` of the table.
@@ -246,6 +278,25 @@ mod tests {
             let back = geometry.place_of(alternate, place.fingerprint);
             assert_eq!(back.buckets(), (alternate, home));
             assert!(home < geometry.buckets() && alternate < geometry.buckets());
+        }
+    }
+
+    #[test]
+    fn buckets_counted_in_turn_are_one_of_each_segment_after_the_other() {
+        for (segment_bits, segment_buckets) in [(0, 7), (1, 1), (3, 5), (5, 77)] {
+            let geometry = Geometry::new(segment_bits, segment_buckets, 13);
+            let mut buckets: Vec<_> = (0..geometry.buckets()).collect();
+            buckets.sort_by_key(|&bucket| bucket % u64::from(segment_buckets));
+            for (dealt, bucket) in (0..).zip(buckets) {
+                assert_eq!(geometry.dealt(bucket), dealt);
+                let place = geometry.place_of(bucket, 0x1234);
+                assert_eq!(geometry.place_of_dealt(dealt, 0x1234), place);
+            }
+        }
+        let geometry = Geometry::new(3, 1234, 13);
+        for hash in (0..10_000).map(hash) {
+            let Digits { segment, base, home, .. } = geometry.digits(hash);
+            assert_eq!(geometry.dealt_in(segment, home - base), geometry.dealt(home));
         }
     }
 

@@ -234,6 +234,7 @@ impl Grown<Buffer> {
         let mut grown = Self::empty(narrow.geometry().clone(), layout)?;
         let values = narrow.layout();
         for (bucket, slots) in (0..).zip(narrow.iter()) {
+            let base = narrow.geometry().dealt(bucket);
             let widened = slots.0.map(|slot| {
                 if slot == 0 {
                     return 0;
@@ -242,7 +243,7 @@ impl Grown<Buffer> {
                 grown.mass += mass_of(prefix.length);
                 layout.slot(grown.addresses().fingerprint(&prefix, 0), values.value_of(slot))
             });
-            grown.table.write(bucket, Bucket(widened));
+            grown.table.write(base, Bucket(widened));
         }
         Some(grown)
     }

@@ -76,6 +76,19 @@ impl Places {
         Entry { lower: bucket.min(self.other(bucket, fingerprint)), fingerprint }
     }
 
+    /// The number of a bucket where those of all segments are counted in turn, as growth does it.
+    #[must_use]
+    pub fn in_turn(&self, bucket: u64) -> u64 {
+        (bucket % self.segment_buckets << self.segment_bits) + bucket / self.segment_buckets
+    }
+
+    /// The bucket with that number.
+    #[must_use]
+    pub fn of_turn(&self, number: u64) -> u64 {
+        let segments = 1 << self.segment_bits;
+        number % segments * self.segment_buckets + number / segments
+    }
+
     /// How many entries there can be, each as likely as any other: an entry has two buckets.
     #[must_use]
     pub fn possible_entries(&self) -> f64 {
@@ -95,7 +108,9 @@ impl Places {
         low(first + wanted.saturating_sub(rest).div_ceil(buckets))
     }
 
-    fn other(&self, bucket: u64, fingerprint: u64) -> u64 {
+    /// The other bucket of a fingerprint that stands in `bucket`.
+    #[must_use]
+    pub fn other(&self, bucket: u64, fingerprint: u64) -> u64 {
         let local = bucket % self.segment_buckets;
         let core = fingerprint >> self.fraction_bits();
         let reflection = (mix(core) * self.segment_buckets) >> 32;
@@ -152,6 +167,18 @@ mod tests {
                     (places.pair(before).0, places.fingerprint(before)),
                     (home, fingerprint)
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn in_turn_every_bucket_has_one_number_and_neighbours_are_of_neighbouring_segments() {
+        for places in shapes().filter(|places| places.buckets() < 5000) {
+            for bucket in 0..places.buckets() {
+                let number = places.in_turn(bucket);
+                assert_eq!(places.of_turn(number), bucket);
+                let segments = 1 << places.segment_bits;
+                assert_eq!(number % segments, bucket / places.segment_buckets);
             }
         }
     }

@@ -72,18 +72,18 @@ impl Places {
         &self.keys
     }
 
-    /// Puts what `refine` makes of hash, bucket and fingerprint in the place of each bucket: the bucket that it is now, and what stands for the key there.
+    /// Puts what `refine` makes of hash, first bucket of the segment, bucket and fingerprint in the place of each bucket: the bucket that it is now, and what stands for the key there.
     #[inline(always)]
     pub(crate) fn refine(
         &mut self,
         bucket_bits: u64,
-        refine: impl Fn(u64, u64, u64) -> (u64, u64),
+        refine: impl Fn(u64, u64, u64, u64) -> (u64, u64),
     ) {
-        let Self { hash, fingerprint, home, alternate, bits, bytes, keys, .. } = self;
+        let Self { hash, base, fingerprint, home, alternate, bits, bytes, keys } = self;
         let starts = bits.iter_mut().zip(bytes).zip(keys);
         for (buckets, ((bits, bytes), keys)) in [home, alternate].into_iter().zip(starts) {
             for i in 0..BLOCK {
-                let (bucket, key) = refine(hash[i], buckets[i], fingerprint[i]);
+                let (bucket, key) = refine(hash[i], base[i], buckets[i], fingerprint[i]);
                 (buckets[i], keys[i]) = (bucket, key);
                 bits[i] = product(bucket, bucket_bits);
                 bytes[i] = bits[i] / 8;

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!     string    = fraction | hash << r          the bits that a key is told apart by, the first one lowest
-//!     world     = string ^ scatter(base, core)  base: a bucket of the table as it was built, one of m
+//!     world     = string ^ scatter(base, core)  base: a bucket of the table as it was built, one of m, by its number in turn
 //!     bucket    = base + m * (world mod 2^level)         where that is below the split: level + 1 instead
 //! ```
 //!
+//! * The base buckets of all segments are numbered in turn, the first one of each, then the second: so they are split in turn too. Both buckets of a key are in one segment, and
+//!   in a table whose segments were split one after the other, none but the first would have room before the last is split.
 //! * The table grows bucket by bucket: the next bucket `b` of a level is split in two, `b` and `b + m 2^level`, which is the next one behind the last. So a table grows
 //!   at its end, and nothing else moves. When all buckets of a level are split, the next level begins.
 //! * The two base buckets of a key never change: they are those that `Geometry` gave it when the table was built. Its string says which of the buckets that
@@ -54,10 +56,8 @@ pub(crate) struct Spot {
 pub(crate) struct Origin {
     /// The bucket itself.
     bucket: u64,
-    /// The bucket of the table as it was built that it was split off.
+    /// The base bucket that it was split off.
     base: u64,
-    /// The first bucket of the segment that this one is in.
-    segment: u64,
     world: u64,
     level: u32,
 }
@@ -80,7 +80,7 @@ impl Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prefix {
     pub(crate) core: u64,
-    /// A bucket of the table as it was built: one of two.
+    /// A base bucket: one of two.
     pub(crate) base: u64,
     /// The bits, the first one lowest; those from `length` on say nothing.
     pub(crate) string: u64,
@@ -149,9 +149,10 @@ impl Addressing for Stretch {
                 places.refine(
                     bucket_bits,
                     #[inline(always)]
-                    |hash, base, fingerprint| {
+                    |hash, first, bucket, fingerprint| {
                         let core = fingerprint >> bits;
                         let string = fingerprint & self.fraction | hash << bits;
+                        let base = self.base.dealt_in(self.base.segment(hash), bucket - first);
                         let spot = self.spot(base, core, string);
                         (spot.bucket, self.marked.longest(core, string >> spot.level))
                     },
@@ -255,20 +256,22 @@ impl Stretch {
     /// Where the key with this hash may live.
     #[inline(always)]
     pub(crate) fn locate(&self, hash: u64) -> Site {
-        let Digits { base, home, rest } = self.base.digits(hash);
+        let Digits { segment, base, home, rest } = self.base.digits(hash);
         let bits = self.base.fraction_bits();
         let core = (rest >> bits) + 1;
         let string = rest & self.fraction | hash << bits;
-        let other = self.base.reflected(base, home, core);
-        let spots = [self.spot(home, core, string), self.spot(other, core, string)];
-        Site { prefix: Prefix { core, base: home, string, length: u64::BITS }, spots }
+        let local = home - base;
+        let other = self.base.reflected(0, local, core);
+        let bases = [local, other].map(|local| self.base.dealt_in(segment, local));
+        let spots = bases.map(|base| self.spot(base, core, string));
+        Site { prefix: Prefix { core, base: bases[0], string, length: u64::BITS }, spots }
     }
 
-    /// The prefix that an entry of a table as it was built stands for.
-    pub(crate) fn unstretched(&self, base: u64, fingerprint: u64) -> Prefix {
+    /// The prefix that an entry in a bucket of the table as it was built stands for.
+    pub(crate) fn unstretched(&self, bucket: u64, fingerprint: u64) -> Prefix {
         let length = self.base.fraction_bits();
         let string = fingerprint & self.fraction;
-        Prefix { core: fingerprint >> length, base, string, length }
+        Prefix { core: fingerprint >> length, base: self.base.dealt(bucket), string, length }
     }
 
     /// The bucket that `base` became for this string.
@@ -304,8 +307,14 @@ impl Stretch {
 
     /// The other base bucket.
     pub(crate) fn other_base(&self, prefix: &Prefix) -> u64 {
-        let local = low_half(prefix.base) % self.base.segment_buckets();
-        self.base.reflected(prefix.base - u64::from(local), prefix.base, prefix.core)
+        self.reflected(prefix.base, prefix.core)
+    }
+
+    /// The same for a core.
+    #[inline(always)]
+    fn reflected(&self, base: u64, core: u64) -> u64 {
+        let (segment, local) = self.base.gathered(base);
+        self.base.dealt_in(segment, self.base.reflected(0, local, core))
     }
 
     /// Where a bucket comes from.
@@ -314,10 +323,7 @@ impl Stretch {
         // (bucket + 1) / m less at most 1 / m, for numbers of 32 bits: not below the quotient, and below the next number.
         let (_, world) = (bucket + 1).carrying_mul(self.reciprocal, 0);
         let base = bucket - world * self.base.buckets();
-        let is_one_segment = self.base.segment_bits() == 0;
-        let local = || low_half(base) % self.base.segment_buckets();
-        let segment = if is_one_segment { 0 } else { base - u64::from(local()) };
-        Origin { bucket, base, segment, world, level: self.level_of(bucket) }
+        Origin { bucket, base, world, level: self.level_of(bucket) }
     }
 
     /// The other bucket of a fingerprint; that of `from` itself where the fingerprint does not say which it is. Of what the fingerprint knows only the first bit can matter: buckets
@@ -327,7 +333,7 @@ impl Stretch {
         let core = self.marked.core(fingerprint);
         let first = self.marked.first(fingerprint).wrapping_neg() & 1 << from.level;
         let string = first | from.string(core);
-        let spot = self.spot(self.base.reflected(from.segment, from.base, core), core, string);
+        let spot = self.spot(self.reflected(from.base, core), core, string);
         let says = spot.level <= from.level || !self.marked.is_void(fingerprint);
         if says { spot.bucket } else { from.bucket }
     }
@@ -461,9 +467,8 @@ mod tests {
             let others = (0..1000).map(|i| hash(i) >> (32 + i % 32));
             let buckets = multiples.chain(others).chain([last]).flat_map(near);
             for bucket in buckets.filter(|&bucket| bucket <= last) {
-                let Origin { base, segment, world, .. } = stretch.origin(bucket);
+                let Origin { base, world, .. } = stretch.origin(bucket);
                 assert_eq!((base, world), (bucket % count, bucket / count), "{bucket} of {count}");
-                assert_eq!(segment, base - base % u64::from(segment_buckets));
             }
         }
     }

@@ -129,6 +129,37 @@ fn fourteen_doublings_keep_the_rate() {
     }
 }
 
+/// Found by a bench: segments were split one after the other, so that the last one had no room before nearly all were split: a filter of 16 million keys took twice the memory as soon as it grew, or refused
+/// the key.
+#[test]
+fn filters_of_several_segments_grow_no_faster_than_their_keys() {
+    const KEYS: u64 = 1_000_000;
+    let ways = [
+        CuckooFilter::builder(KEYS, 1e-6).growable(),
+        CuckooFilter::builder(2 * KEYS, 1e-6).grow_from(KEYS),
+        CuckooFilter::builder(KEYS, 1e-6).prefer(Prefer::Fast).growable(),
+    ];
+    for builder in ways {
+        let mut filter = builder.build().unwrap();
+        assert!(filter.segments() > 1, "{filter:?}");
+        let hashes: Vec<u64> = keys::hashes(3, 3 * KEYS).collect();
+        // Inserts one by one, which make no room ahead.
+        for (i, &hash) in (1..).zip(&hashes) {
+            filter.insert_hash(hash).unwrap();
+            if i > KEYS && i % (KEYS / 50) == 0 {
+                assert!(filter.load_factor() > 0.86, "{filter:?}");
+            }
+        }
+        let mut found = vec![false; hashes.len()];
+        filter.contains_many_hashes(&hashes, &mut found);
+        assert!(filter.has_grown() && found.iter().all(|&found| found));
+        assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+        filter.verify().unwrap();
+        assert_eq!(CuckooFilter::from_bytes(&filter.to_bytes()).as_ref(), Ok(&filter));
+        assert!(hashes.iter().all(|&hash| filter.remove_hash(hash)) && filter.slots_in_use() == 0);
+    }
+}
+
 #[test]
 fn what_is_taken_out_is_gone_and_takes_no_other_key_with_it() {
     for rate in [0.05, 0.001] {

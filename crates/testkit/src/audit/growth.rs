@@ -82,8 +82,9 @@ impl<'a> Grown<'a> {
         let first = (0..depth).map(|i| turned >> i & 1 == 1);
         let rest = (0..u64::from(marked.ilog2())).map(|i| marked >> i & 1 == 1);
         let string = first.chain(rest).collect();
-        let other = self.places.entry_in(base, core << self.places.fraction_bits()).lower;
-        Ok(Name { base: other, core, string })
+        let bucket = self.places.of_turn(base);
+        let other = self.places.other(bucket, core << self.places.fraction_bits());
+        Ok(Name { base: base.min(self.places.in_turn(other)), core, string })
     }
 
     /// Whether the mass of these entries is the one of the header.

@@ -42,7 +42,7 @@ impl<S: Store> CuckooFilter<S> {
                 let bits = table.geometry().fraction_bits();
                 let fraction = prefix.string & !(u64::MAX << bits);
                 let fingerprint = prefix.core << bits | fraction;
-                let place = table.geometry().place_of(prefix.base, fingerprint);
+                let place = table.geometry().place_of_dealt(prefix.base, fingerprint);
                 self.tally.count_place(table, &place)
             }
             Body::Grown(grown) => {

@@ -52,6 +52,48 @@ fn filters_that_have_not_grown_grow_where_their_union_does_not_fit() {
     }
 }
 
+/// A filter of 16 segments of 20 buckets, which no builder makes.
+fn of_small_segments() -> CuckooFilter {
+    let whole = CuckooFilter::builder(1000, 1e-4).growable().build().unwrap();
+    CuckooFilter::from_bytes(&testkit::image::reshape(&whole.to_bytes(), 4, 20)).unwrap()
+}
+
+#[test]
+fn filters_of_several_segments_are_merged_and_compared_whether_or_not_they_have_grown() {
+    let (mut built, mut grown) = (of_small_segments(), of_small_segments());
+    insert(&mut built, keys::hashes(5, 800));
+    insert(&mut grown, keys::hashes(5, 9000).skip(400));
+    // One with a counter.
+    let often = splitmix64(1);
+    insert(&mut grown, [often; 5].into_iter());
+    assert!(!built.has_grown() && grown.has_grown());
+    for (one, other) in [(&built, &grown), (&grown, &built)] {
+        let common = one.compare(other).unwrap().common();
+        let off = (common.value - 400.0).abs();
+        assert!(off <= 5.0 * common.standard_error + 1.0, "{common:?}");
+        let mut union = one.clone();
+        union.merge(other, Merge::Max).unwrap();
+        assert!(keys::hashes(5, 9000).all(|hash| union.contains_hash(hash)));
+        assert_eq!(union.count_hash(often), 5);
+        union.verify().unwrap();
+        assert_eq!(testkit::audit::audit(&union.to_bytes()), Ok(()));
+    }
+}
+
+/// Counters get other names when a table with them first grows.
+#[test]
+fn counters_of_several_segments_are_kept_when_the_filter_first_grows() {
+    let mut filter = of_small_segments();
+    let often: Vec<u64> = keys::hashes(9, 300).flat_map(|hash| [hash; 4]).collect();
+    insert(&mut filter, often.iter().copied());
+    assert!(filter.distinct_counters() == 300 && !filter.has_grown());
+    filter.reserve(2000).unwrap();
+    assert!(filter.has_grown() && often.iter().all(|&hash| filter.count_hash(hash) == 4));
+    assert_eq!(testkit::audit::audit(&filter.to_bytes()), Ok(()));
+    assert!(often.iter().all(|&hash| filter.remove_hash(hash)) && filter.is_empty());
+    assert_eq!(filter.distinct_counters(), 0);
+}
+
 #[test]
 fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
     for rate in [0.05, 0.001] {

@@ -41,6 +41,25 @@ fn every_pair_stays_and_wrong_values_are_as_rare_as_promised() {
     }
 }
 
+/// As filters do (`grow.rs`).
+#[test]
+fn a_maplet_of_several_segments_grows_no_faster_than_its_pairs() {
+    const FIRST: u64 = 400_000;
+    let mut maplet = Maplet::builder(10 * FIRST, 0.001, 38).grow_from(FIRST).build().unwrap();
+    let segments = maplet.to_bytes()[18];
+    assert!(segments > 0, "{maplet:?}");
+    for (i, hash) in (0..).zip(keys::hashes(1, 5 * FIRST / 2)) {
+        maplet.insert_hash(hash, i).unwrap();
+        if i > FIRST && i % (FIRST / 20) == 0 {
+            assert!(maplet.load_factor() > 0.86, "{maplet:?}");
+        }
+    }
+    for (i, hash) in (0..).zip(keys::hashes(1, 5 * FIRST / 2)) {
+        assert!(maplet.get_hash(hash).any(|value| value == i), "{maplet:?}");
+    }
+    assert_eq!(maplet.verify(), Ok(()));
+}
+
 #[test]
 fn values_are_replaced_and_pairs_removed_and_no_other_pair_with_them() {
     for mut maplet in growing() {
