@@ -79,7 +79,7 @@ impl Places {
     /// The number of a bucket where those of all segments are counted in turn, as growth does it.
     #[must_use]
     pub fn in_turn(&self, bucket: u64) -> u64 {
-        (bucket % self.segment_buckets << self.segment_bits) + bucket / self.segment_buckets
+        ((bucket % self.segment_buckets) << self.segment_bits) + bucket / self.segment_buckets
     }
 
     /// The bucket with that number.

@@ -6,7 +6,10 @@ use super::stretch::Origin;
 use super::{Stretch, Table};
 use crate::buffer::Buffer;
 use crate::layout::{Form, Quad, Word};
-use crate::placement::{End, Neighbours, Plan, Search, Ways};
+use crate::placement::{End, LOOKAHEAD, LOOKAHEAD_CACHED, Neighbours, Plan, Search, Ways};
+
+/// Tables of at most so many bytes are in a cache. Tests have larger ones too.
+const CACHED: usize = if cfg!(test) { 1 << 10 } else { 8 << 20 };
 
 /// Whether something holds for the entry in a bucket and slot.
 pub(crate) type EntryTest<'a> = dyn Fn(&Table<Buffer, Stretch>, u64, u64) -> bool + 'a;
@@ -20,24 +23,59 @@ impl Table<Buffer, Stretch> {
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<Plan> {
         // Few entries are pinned, as a rule, so those of the plan are looked at instead of all on the way to it.
-        let plan = in_form!(self, way_to_room_in(search, roots, None))?;
+        let plan = self.shortest_way(search, roots, None)?;
         match pinned {
             Some(test) if self.forgets_pinned(&plan, test) => {
                 search.recycle(plan);
-                in_form!(self, way_to_room_in(search, roots, pinned))
+                self.shortest_way(search, roots, pinned)
             }
             _ => Some(plan),
         }
     }
 
-    #[inline(never)]
-    fn way_to_room_in<W: Word, const SORTED: bool>(
+    fn shortest_way(
         &self,
         search: &mut Search,
         roots: [u64; 2],
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<Plan> {
-        search.shortest(
+        if self.bytes().len() <= CACHED {
+            in_form!(self, way_in_a_cache(search, roots, pinned))
+        } else {
+            in_form!(self, way_in_memory(search, roots, pinned))
+        }
+    }
+
+    /// Functions of their own, with a lookahead that the compiler knows: one that it does not, or both in one function, make a search a sixth longer.
+    #[inline(never)]
+    fn way_in_a_cache<W: Word, const SORTED: bool>(
+        &self,
+        search: &mut Search,
+        roots: [u64; 2],
+        pinned: Option<&EntryTest<'_>>,
+    ) -> Option<Plan> {
+        self.way_in::<W, SORTED, LOOKAHEAD_CACHED>(search, roots, pinned)
+    }
+
+    /// As [`way_in_a_cache`](Self::way_in_a_cache).
+    #[inline(never)]
+    fn way_in_memory<W: Word, const SORTED: bool>(
+        &self,
+        search: &mut Search,
+        roots: [u64; 2],
+        pinned: Option<&EntryTest<'_>>,
+    ) -> Option<Plan> {
+        self.way_in::<W, SORTED, LOOKAHEAD>(search, roots, pinned)
+    }
+
+    #[inline(always)]
+    fn way_in<W: Word, const SORTED: bool, const LOOKAHEAD: usize>(
+        &self,
+        search: &mut Search,
+        roots: [u64; 2],
+        pinned: Option<&EntryTest<'_>>,
+    ) -> Option<Plan> {
+        search.shortest::<LOOKAHEAD>(
             roots,
             |bucket, ways| self.open_in::<W, SORTED>(bucket, pinned, ways),
             |bucket| self.has_room_in::<W, SORTED>(bucket),

@@ -10,7 +10,7 @@ use core::mem;
 
 use super::{Buckets, Stored, equal_to};
 use crate::map::address::{KeyHash, choices, tag};
-use crate::placement::{End, Plan, Ways};
+use crate::placement::{End, LOOKAHEAD, Plan, Ways};
 
 /// Slots of the smallest table.
 const FEWEST_SLOTS: usize = 8;
@@ -81,7 +81,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         };
         let has_room = |bucket: u64| tags[index(bucket)].contains(&0);
         let roots = buckets.map(u64::from);
-        let plan = self.search.shortest(roots, open, has_room, |_, _| false)?;
+        let plan = self.search.shortest::<LOOKAHEAD>(roots, open, has_room, |_, _| false)?;
         let room = self.carry_out(&plan);
         self.search.recycle(plan);
         room
