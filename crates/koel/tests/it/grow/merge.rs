@@ -5,7 +5,7 @@ use std::ops::Range;
 use koel::{Builder, CuckooFilter, Merge, MergeError, Prefer};
 use testkit::keys::{self, splitmix64};
 
-use super::{builders, insert, measured_rate};
+use super::{builders, in_segments, insert, measured_rate};
 
 /// A filter of these parts of the hashes of seed 5, in order.
 fn filled<const PARTS: usize>(builder: &Builder, parts: [Range<u64>; PARTS]) -> CuckooFilter {
@@ -52,10 +52,9 @@ fn filters_that_have_not_grown_grow_where_their_union_does_not_fit() {
     }
 }
 
-/// A filter of 16 segments of 20 buckets, which no builder makes.
+/// A filter of 16 segments, not grown yet.
 fn of_small_segments() -> CuckooFilter {
-    let whole = CuckooFilter::builder(1000, 1e-4).growable().build().unwrap();
-    CuckooFilter::from_bytes(&testkit::image::reshape(&whole.to_bytes(), 4, 20)).unwrap()
+    in_segments(&CuckooFilter::builder(1000, 1e-4).growable().build().unwrap())
 }
 
 #[test]
