@@ -372,7 +372,7 @@ impl Lanes {
             W::narrow(sorted::rewrite(word.wide(), self.width, old, new))
         } else {
             let lane = self.count((first - W::from(1)) & W::narrow(self.tops));
-            sorted::replace(word, self.width, (lane, old), new)
+            sorted::replace(word, self.width, (first, lane), (old, new))
         };
         (word ^ replaced) & self.bucket::<W>()
     }

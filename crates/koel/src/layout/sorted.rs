@@ -25,6 +25,8 @@ const CODE_SPACE: usize = 4096;
 
 /// `C(v + i, i + 1)`: what nibble `v` in position `i` adds to the code.
 static WEIGHTS: [[u16; 16]; SLOTS] = weights();
+/// What two nibbles add, those in positions 0 and 1, and those in 2 and 3.
+static PAIR_WEIGHTS: [[u16; 256]; 2] = [pair_weights(0), pair_weights(2)];
 /// Four nibbles, position 0 lowest, for each code.
 static NIBBLES: [u16; CODE_SPACE] = all_nibbles();
 
@@ -38,6 +40,17 @@ const fn weights() -> [[u16; 16]; SLOTS] {
         table[2][v] = table[2][v - 1] + table[1][v];
         table[3][v] = table[3][v - 1] + table[2][v];
         v += 1;
+    }
+    table
+}
+
+const fn pair_weights(lower: usize) -> [u16; 256] {
+    let weights = weights();
+    let mut table = [0; 256];
+    let mut pair = 0;
+    while pair < 256 {
+        table[pair] = weights[lower][pair & 15] + weights[lower + 1][pair >> 4];
+        pair += 1;
     }
     table
 }
@@ -76,12 +89,17 @@ pub(super) fn nibbles_of(above: u64) -> u64 {
     u64::from(NIBBLES[low_half(above % CODE_SPACE as u64) as usize])
 }
 
-/// The word with `new` instead of slot `old` of lane `lane`. Nothing is sorted: one slot is taken out and the other put in at its rank.
+/// The word with `new` instead of slot `old`, which is in lane `lane`, whose top bit is `top`. Nothing is sorted: one slot is taken out and the other put in at its rank.
 #[inline(always)]
-pub(super) fn replace<W: Word>(word: W, width: u32, (lane, old): (u64, u64), new: u64) -> W {
+pub(super) fn replace<W: Word>(
+    word: W,
+    width: u32,
+    (top, lane): (W, u64),
+    (old, new): (u64, u64),
+) -> W {
     let mut open = Open { lanes: word, nibbles: nibbles(word, width) };
     if old != 0 {
-        open = open.without(lane, width);
+        open = open.without((top, lane), width);
     }
     if new != 0 {
         open = open.with(new, width);
@@ -107,17 +125,15 @@ struct Open<W> {
 }
 
 impl<W: Word> Open<W> {
-    /// Takes out slot `lane`: those below it move up, and the lowest is empty.
+    /// Takes out slot `lane`, whose top bit is `top`: those below it move up, and the lowest is empty.
     #[inline(always)]
-    fn without(self, lane: u64, width: u32) -> Self {
-        let lane = low_half(lane);
-        let cut = |word: W, width: u32| {
-            let below = W::low_ones(lane * width);
-            let above = !W::low_ones((lane + 1) * width);
-            (word & above) | ((word & below) << width)
-        };
-        let nibbles = cut(W::from(self.nibbles), LOW_BITS).wide();
-        Self { lanes: cut(self.lanes, width), nibbles: u64::narrow(nibbles) }
+    fn without(self, (top, lane): (W, u64), width: u32) -> Self {
+        let below = (top >> (width - 1)) - W::from(1);
+        let above = !(top | (top - W::from(1)));
+        let lanes = (self.lanes & above) | ((self.lanes & below) << width);
+        let low = !(u64::MAX << (4 * lane));
+        let nibbles = (self.nibbles & !(low << 4 | 15)) | ((self.nibbles & low) << 4);
+        Self { lanes, nibbles }
     }
 
     /// Puts `slot` in the place of the empty lowest one: those less than it move down.
@@ -144,11 +160,8 @@ impl<W: Word> Open<W> {
     /// The word: the lanes, and the number of the nibbles above them.
     #[inline(always)]
     fn close(self, width: u32) -> W {
-        let nibble = |i: u32| low_half(self.nibbles >> (4 * i) & 15) as usize;
-        let code = WEIGHTS[0][nibble(0)]
-            + WEIGHTS[1][nibble(1)]
-            + WEIGHTS[2][nibble(2)]
-            + WEIGHTS[3][nibble(3)];
+        let pair = |i: u32| low_half(self.nibbles >> (8 * i) & 255) as usize;
+        let code = PAIR_WEIGHTS[0][pair(0)] + PAIR_WEIGHTS[1][pair(1)];
         let lanes = self.lanes & W::low_ones(4 * width);
         lanes | (W::from(u64::from(code)) << (4 * width))
     }
