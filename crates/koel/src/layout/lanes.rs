@@ -363,6 +363,19 @@ impl Lanes {
         old: u64,
         new: u64,
     ) -> W {
+        let nibbles = self.nibbles::<W, SORTED>(word);
+        self.change_beside::<W, SORTED>((word, nibbles), tops, old, new)
+    }
+
+    /// The same for a word beside its nibbles.
+    #[inline(always)]
+    pub(crate) fn change_beside<W: Word, const SORTED: bool>(
+        &self,
+        (word, nibbles): (W, u64),
+        tops: W,
+        old: u64,
+        new: u64,
+    ) -> W {
         let first = tops.lowest();
         let lowest = first >> (self.width - 1);
         if !SORTED {
@@ -372,7 +385,7 @@ impl Lanes {
             W::narrow(sorted::rewrite(word.wide(), self.width, old, new))
         } else {
             let lane = self.count((first - W::from(1)) & W::narrow(self.tops));
-            sorted::replace(word, self.width, (first, lane), (old, new))
+            sorted::replace((word, nibbles), self.width, (first, lane), (old, new))
         };
         (word ^ replaced) & self.bucket::<W>()
     }

@@ -89,15 +89,15 @@ pub(super) fn nibbles_of(above: u64) -> u64 {
     u64::from(NIBBLES[low_half(above % CODE_SPACE as u64) as usize])
 }
 
-/// The word with `new` instead of slot `old`, which is in lane `lane`, whose top bit is `top`. Nothing is sorted: one slot is taken out and the other put in at its rank.
+/// The word, here beside its nibbles, with `new` instead of slot `old`, which is in lane `lane`, whose top bit is `top`. Nothing is sorted: one slot is taken out and the other put in at its rank.
 #[inline(always)]
 pub(super) fn replace<W: Word>(
-    word: W,
+    (lanes, nibbles): (W, u64),
     width: u32,
     (top, lane): (W, u64),
     (old, new): (u64, u64),
 ) -> W {
-    let mut open = Open { lanes: word, nibbles: nibbles(word, width) };
+    let mut open = Open { lanes, nibbles };
     if old != 0 {
         open = open.without((top, lane), width);
     }

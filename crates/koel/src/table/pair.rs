@@ -59,8 +59,10 @@ impl<W: Word> Pair<W> {
     ) -> Option<(bool, W)> {
         let chosen = self.equal[0] == W::ZERO;
         let (word, equal) = (either(chosen, self.words), either(chosen, self.equal));
+        let nibbles = self.words.map(|word| lanes.nibbles::<W, SORTED>(word));
+        let word = (word, either(chosen, nibbles));
         let found = equal != W::ZERO;
-        found.then(|| (chosen, lanes.change::<W, SORTED>(word, equal, old, new)))
+        found.then(|| (chosen, lanes.change_beside::<W, SORTED>(word, equal, old, new)))
     }
 
     /// Whether exactly one slot of both buckets holds it.
