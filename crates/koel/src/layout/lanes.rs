@@ -385,7 +385,10 @@ impl Lanes {
             W::narrow(sorted::rewrite(word.wide(), self.width, old, new))
         } else {
             let lane = self.count((first - W::from(1)) & W::narrow(self.tops));
-            sorted::replace((word, nibbles), self.width, (first, lane), (old, new))
+            let slot = (first, lane);
+            let (lanes, code) = sorted::replace((word, nibbles), self.width, slot, (old, new));
+            let end = 4 * self.width;
+            lanes & W::low_ones(end) | W::from(code) << end
         };
         (word ^ replaced) & self.bucket::<W>()
     }
@@ -484,8 +487,7 @@ mod tests {
             }
             if part.are_all() {
                 let [whole, _] = lanes.parts::<SORTED>(&part, word.wide())[0];
-                assert_eq!(part.slots_beside::<u64, SORTED>(whole), slots.0);
-                assert_eq!(part.count(part.empty::<u64, false>(whole.0)), slots.copies(0));
+                part.check_whole(layout, whole, (slots, probe));
             }
         }
         check_both::<W, SORTED>(&lanes, [word, W::narrow(junk)], probe);

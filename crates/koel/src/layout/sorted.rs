@@ -89,14 +89,15 @@ pub(super) fn nibbles_of(above: u64) -> u64 {
     u64::from(NIBBLES[low_half(above % CODE_SPACE as u64) as usize])
 }
 
-/// The word, here beside its nibbles, with `new` instead of slot `old`, which is in lane `lane`, whose top bit is `top`. Nothing is sorted: one slot is taken out and the other put in at its rank.
+/// Four lanes, here beside their nibbles, with `new` instead of slot `old`, and the code that the nibbles have then. The slot is in lane `lane`, whose top bit is `top`. Nothing is
+/// sorted: one slot is taken out and the other put in at its rank.
 #[inline(always)]
 pub(super) fn replace<W: Word>(
     (lanes, nibbles): (W, u64),
     width: u32,
     (top, lane): (W, u64),
     (old, new): (u64, u64),
-) -> W {
+) -> (W, u64) {
     let mut open = Open { lanes, nibbles };
     if old != 0 {
         open = open.without((top, lane), width);
@@ -104,7 +105,7 @@ pub(super) fn replace<W: Word>(
     if new != 0 {
         open = open.with(new, width);
     }
-    open.close(width)
+    open.close()
 }
 
 /// The same for a wide word, with all slots taken apart and put together again: shifting lanes in two registers would cost three times as much.
@@ -149,7 +150,8 @@ impl<W: Word> Open<W> {
         };
         let rank = less(1) + less(2) + less(3);
         let put = |word: W, new: W, width: u32| {
-            let rest = !W::low_ones((rank + 1) * width);
+            // Two shifts, because four lanes may be all bits of the register.
+            let rest = !(W::from(1) << (rank * width) << width).less(W::from(1));
             let below = word & !rest;
             (word & rest) | (below >> width) | (new << (rank * width))
         };
@@ -157,13 +159,12 @@ impl<W: Word> Open<W> {
         Self { lanes: put(self.lanes, W::from(high), width), nibbles: u64::narrow(nibbles) }
     }
 
-    /// The word: the lanes, and the number of the nibbles above them.
+    /// The lanes, and the number of the nibbles.
     #[inline(always)]
-    fn close(self, width: u32) -> W {
+    fn close(self) -> (W, u64) {
         let pair = |i: u32| low_half(self.nibbles >> (8 * i) & 255) as usize;
         let code = PAIR_WEIGHTS[0][pair(0)] + PAIR_WEIGHTS[1][pair(1)];
-        let lanes = self.lanes & W::low_ones(4 * width);
-        lanes | (W::from(u64::from(code)) << (4 * width))
+        (self.lanes, u64::from(code))
     }
 }
 

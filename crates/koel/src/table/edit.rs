@@ -145,6 +145,13 @@ impl<A: Addressing> Table<Buffer, A> {
         old: u64,
         new: u64,
     ) -> bool {
+        if W::BITS == u128::BITS && SORTED && self.part.are_all() {
+            let with = self.part.whole_with(self.whole(bucket), old, new);
+            if let Some(word) = with {
+                self.store::<u128, true>(bucket, word);
+            }
+            return with.is_some();
+        }
         let bit = bucket * self.lanes.bucket_bits();
         let word = self.load_at::<W, SORTED>(bit);
         let equal = self.lanes.equal::<W, SORTED>(word, self.lanes.pattern::<W, SORTED>(old));

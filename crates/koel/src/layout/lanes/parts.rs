@@ -9,7 +9,7 @@
 //! The first are those of filters for 0.1 to 0.4 % that have grown, among others: with two parts, lookups in batches take a third longer (docs/decisions/0008-growth.md).
 
 use super::super::sorted::LOW_BITS;
-use super::super::{Codec, Layout, SLOTS, Word, sorted};
+use super::super::{Codec, Layout, Register as _, SLOTS, Word, sorted};
 use super::Lanes;
 
 /// How many bytes the second read of a bucket in one part is after the first: so it has what of the lanes the first may lack, and the code.
@@ -38,6 +38,20 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn nibbles_later(&self, later: u64, shift: u32) -> u64 {
         sorted::nibbles_of(later >> (4 * self.width - LATER_BITS + shift))
+    }
+
+    /// The bucket that has these lanes beside their nibbles, with `new` in place of one slot `old`; `None` if there is none.
+    #[inline(always)]
+    pub(crate) fn whole_with(&self, word: (u64, u64), old: u64, new: u64) -> Option<u128> {
+        let equal = self.exactly::<u64, true>(word, self.pattern::<u64, true>(old));
+        let top = equal.lowest();
+        let lane = self.count(top.less(1) & u64::narrow(self.tops));
+        let with = || {
+            let (lanes, code) = sorted::replace(word, self.width, (top, lane), (old, new));
+            let end = 4 * self.width;
+            lanes.wide() & u128::low_ones(end) | u128::from(code) << end
+        };
+        (equal != 0).then(with)
     }
 
     /// The halves of a wide bucket, two lanes each, beside their nibbles: in registers of 64 bits a comparison takes a fraction of what it takes in one of 128, and
@@ -74,6 +88,9 @@ pub(crate) fn joined([first, later]: [u64; 2], shift: u64) -> u64 {
 }
 
 #[cfg(test)]
+use super::super::Bucket;
+
+#[cfg(test)]
 impl Lanes {
     /// What a comparison of a wide bucket with the lanes of a part looks at: its halves, or twice the whole of it, as it is read wherever it may start.
     pub(super) fn parts<const SORTED: bool>(
@@ -81,8 +98,6 @@ impl Lanes {
         part: &Self,
         word: u128,
     ) -> alloc::vec::Vec<[(u64, u64); 2]> {
-        use super::Register as _;
-
         if !part.are_all() {
             return alloc::vec![self.halves::<SORTED>(|bit| u64::narrow(word >> bit))];
         }
@@ -92,5 +107,25 @@ impl Lanes {
             part.whole([0, LATER_BITS].map(|later| u64::narrow(bits >> later)), shift)
         };
         [0, 4].map(|shift| [at(shift); 2]).to_vec()
+    }
+
+    /// What a part that is the whole bucket can do with it, against its slots.
+    pub(super) fn check_whole(
+        &self,
+        layout: Layout,
+        whole: (u64, u64),
+        (slots, probe): (Bucket, u64),
+    ) {
+        assert_eq!(self.slots_beside::<u64, true>(whole), slots.0);
+        assert_eq!(self.count(self.empty::<u64, false>(whole.0)), slots.copies(0));
+        for new in [0, 1, 16, slots.0[1], u64::MAX >> (u64::BITS - layout.slot_bits())] {
+            let at = slots.0.iter().position(|&slot| slot == probe);
+            let expected = at.map(|at| {
+                let mut with = slots;
+                with.0[at] = new;
+                layout.encode(with)
+            });
+            assert_eq!(self.whole_with(whole, probe, new), expected, "{layout} {probe:x} {new:x}");
+        }
     }
 }
