@@ -525,6 +525,8 @@ mod tests {
             let empty = words.map(|word| lanes.empty::<W, SORTED>(word));
             assert!(lanes.both_equal::<W, SORTED>(words, probe) == equal);
             assert!(lanes.both_empty::<W, SORTED>(words) == empty);
+            let fewer = lanes.count(empty[0]) > lanes.count(empty[1]);
+            assert_eq!(lanes.is_emptier::<W, SORTED>(empty[0], empty[1]), fewer);
             let holds = equal != [W::ZERO; 2];
             let may_hold = lanes.either_may_equal::<W, SORTED>(words, probe);
             assert!(may_hold == holds || SORTED && may_hold);

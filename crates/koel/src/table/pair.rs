@@ -41,7 +41,7 @@ impl<W: Word> Pair<W> {
             }
         }
         let empty = lanes.both_empty::<W, SORTED>(words);
-        let chosen = lanes.more(empty[1], empty[0]);
+        let chosen = lanes.is_emptier::<W, SORTED>(empty[1], empty[0]);
         let (word, room) = (either(chosen, words), either(chosen, empty));
         if room == W::ZERO {
             return Err(Put::Full);

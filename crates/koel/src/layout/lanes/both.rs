@@ -61,6 +61,12 @@ impl Lanes {
         }
     }
 
+    /// Whether a bucket with `these` empty lanes has more of them than one with `those`. Of semi-sorted lanes the empty ones come first, and then more are a greater number.
+    #[inline(always)]
+    pub(crate) fn is_emptier<W: Word, const SORTED: bool>(&self, these: W, those: W) -> bool {
+        if SORTED { these > those } else { self.more(these, those) }
+    }
+
     /// Whether a lane of one word or of the other, each beside its nibbles, has the fingerprint. No branch on the data; both words at once in the vector unit.
     #[inline(always)]
     pub(crate) fn pair_has<const SORTED: bool>(
