@@ -479,16 +479,7 @@ mod tests {
             }
         }
         if W::BITS == 128 {
-            let part = Lanes::of_part(layout);
-            let pattern = part.pattern::<u64, SORTED>(fingerprint);
-            for pair in lanes.parts::<SORTED>(&part, word.wide()) {
-                assert_eq!(part.pair_has::<SORTED>(pair, fingerprint), holds);
-                assert_eq!(part.match_byte::<SORTED>(pair, pattern), u8::from(holds));
-            }
-            if part.are_all() {
-                let [whole, _] = lanes.parts::<SORTED>(&part, word.wide())[0];
-                part.check_whole(layout, whole, (slots, probe));
-            }
+            Lanes::of_part(layout).check::<SORTED>(&lanes, layout, (word.wide(), slots), probe);
         }
         check_both::<W, SORTED>(&lanes, [word, W::narrow(junk)], probe);
         let equal = lanes.equal::<W, SORTED>(word, pattern);

@@ -109,13 +109,28 @@ impl Lanes {
         [0, 4].map(|shift| [at(shift); 2]).to_vec()
     }
 
-    /// What a part that is the whole bucket can do with it, against its slots.
-    pub(super) fn check_whole(
+    /// Everything that a part can do with a bucket, against its slots.
+    pub(super) fn check<const SORTED: bool>(
         &self,
+        lanes: &Self,
         layout: Layout,
-        whole: (u64, u64),
-        (slots, probe): (Bucket, u64),
+        (word, slots): (u128, Bucket),
+        probe: u64,
     ) {
+        let fingerprint = layout.fingerprint_of(probe);
+        let holds = slots.0.iter().any(|&slot| layout.fingerprint_of(slot) == fingerprint);
+        let pattern = self.pattern::<u64, SORTED>(fingerprint);
+        for pair in lanes.parts::<SORTED>(self, word) {
+            assert_eq!(self.pair_has::<SORTED>(pair, fingerprint), holds);
+            assert_eq!(self.match_byte::<SORTED>(pair, pattern), u8::from(holds));
+            if self.are_all() {
+                self.check_whole(layout, pair[0], (slots, probe));
+            }
+        }
+    }
+
+    /// What only a part that is the whole bucket can do.
+    fn check_whole(&self, layout: Layout, whole: (u64, u64), (slots, probe): (Bucket, u64)) {
         assert_eq!(self.slots_beside::<u64, true>(whole), slots.0);
         assert_eq!(self.count(self.empty::<u64, false>(whole.0)), slots.copies(0));
         for new in [0, 1, 16, slots.0[1], u64::MAX >> (u64::BITS - layout.slot_bits())] {
