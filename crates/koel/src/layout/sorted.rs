@@ -7,7 +7,7 @@
 //! The number of `v0 <= v1 <= v2 <= v3` is `C(v0,1) + C(v1+1,2) + C(v2+2,3) + C(v3+3,4)`; four zeros are number 0, so an empty
 //! bucket is all zeros. Slots with equal nibbles are ordered by their high bits: the word of a set of slots is unique.
 //!
-//! Reading turns the code into the four nibbles by one access to a table of 8 KiB, writing adds up the code of four numbers from 128 bytes. A slot that is replaced
+//! Reading turns the code into the four nibbles by one access to a table of 8 KiB, writing adds up the code of two numbers from 1 KiB. A slot that is replaced
 //! is shifted out of its place and the new one in at its rank; only a bucket that is written as a whole is sorted, by five compare-exchanges.
 //! Source: B. Fan et al., Cuckoo Filter: Practically Better Than Bloom (CoNEXT 2014), section 5.2; the numbering is the combinatorial
 //! number system, so no table of 65,536 codes is needed.
