@@ -239,7 +239,7 @@ impl Grown<Buffer> {
                 if slot == 0 {
                     return 0;
                 }
-                let prefix = grown.addresses().unstretched(bucket, values.fingerprint_of(slot));
+                let prefix = grown.addresses().unstretched(base, values.fingerprint_of(slot));
                 grown.mass += mass_of(prefix.length);
                 layout.slot(grown.addresses().fingerprint(&prefix, 0), values.value_of(slot))
             });

@@ -13,15 +13,15 @@ use crate::layout::{Bucket, Form, LATER, Lanes, Layout, Quad, SLOTS, Word};
 use crate::prefetch::prefetch;
 use crate::vector::InstructionSet;
 
-/// Calls the method in the form of the table's lanes: `method::<register, semi-sorted>(arguments)`.
+/// Calls the method in the form of the table's lanes: `method::<register, semi-sorted>(arguments)`; `method::<CONSTANT>` has that behind these two.
 macro_rules! in_form {
-    ($table:expr, $method:ident($($argument:expr),*)) => {
+    ($table:expr, $method:ident $(::<$constant:ident>)? ($($argument:expr),*)) => {
         match $table.lanes.form() {
-            Form::Plain => $table.$method::<u64, false>($($argument),*),
-            Form::Sorted => $table.$method::<u64, true>($($argument),*),
-            Form::WidePlain => $table.$method::<u128, false>($($argument),*),
-            Form::WideSorted => $table.$method::<u128, true>($($argument),*),
-            Form::Quad => $table.$method::<Quad, false>($($argument),*),
+            Form::Plain => $table.$method::<u64, false $(, $constant)?>($($argument),*),
+            Form::Sorted => $table.$method::<u64, true $(, $constant)?>($($argument),*),
+            Form::WidePlain => $table.$method::<u128, false $(, $constant)?>($($argument),*),
+            Form::WideSorted => $table.$method::<u128, true $(, $constant)?>($($argument),*),
+            Form::Quad => $table.$method::<Quad, false $(, $constant)?>($($argument),*),
         }
     };
 }
@@ -158,9 +158,15 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         Bucket(in_form!(self, slots_in(bucket)))
     }
 
+    /// Whether a bucket is wide and all its lanes are one part: then it is read as a [`whole`](Self::whole).
+    #[inline(always)]
+    fn is_one_part<W: Word, const SORTED: bool>(&self) -> bool {
+        W::BITS == u128::BITS && SORTED && self.part.are_all()
+    }
+
     #[inline(always)]
     fn slots_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> [u64; SLOTS] {
-        if W::BITS == u128::BITS && SORTED && self.part.are_all() {
+        if self.is_one_part::<W, SORTED>() {
             self.part.slots_beside::<u64, SORTED>(self.whole(bucket))
         } else if W::BITS == u128::BITS {
             self.lanes.slots_of::<SORTED>(self.halves::<SORTED>(bucket))
@@ -191,7 +197,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// How many slots of `bucket` are empty.
     #[inline(always)]
     fn vacancies_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> u64 {
-        if W::BITS == u128::BITS && SORTED && self.part.are_all() {
+        if self.is_one_part::<W, SORTED>() {
             self.part.count(self.part.empty::<u64, false>(self.whole(bucket).0))
         } else if W::BITS == u128::BITS {
             let bit = bucket * self.lanes.bucket_bits();
@@ -252,11 +258,16 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         [read(0).0, read(self.lanes.half()).0, Lanes::nibbles_at::<SORTED>(code, shift)]
     }
 
-    /// All lanes of a wide bucket that they fit into 64 bits of, beside their nibbles.
+    /// All lanes of a bucket that is [one part](Self::is_one_part), beside their nibbles.
     #[inline(always)]
     fn whole(&self, bucket: u64) -> (u64, u64) {
+        self.whole_by(bucket, |byte| u64::read(self.bytes.as_ref(), byte))
+    }
+
+    /// The same, where `read` gives the eight bytes from a byte of the table on. Ten bytes from the start of the bucket are read.
+    #[inline(always)]
+    fn whole_by(&self, bucket: u64, read: impl Fn(usize) -> u64) -> (u64, u64) {
         let (byte, shift) = position::<true>(bucket * self.lanes.bucket_bits());
-        let read = |at: usize| u64::read(self.bytes.as_ref(), at);
         self.part.whole([read(byte), read(byte + LATER)], shift)
     }
 
@@ -284,11 +295,29 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         pair: (u64, u64),
         keys: [u64; 2],
     ) -> bool {
+        let read = |byte: usize| u64::read(self.bytes.as_ref(), byte);
+        self.pair_matches_by::<W, SORTED>(pair, keys, read)
+    }
+
+    /// The same, where `read` gives the eight bytes from a byte of the table on, for buckets of one register of 64 bits or one part: at most ten bytes from the start of each are
+    /// read so.
+    #[inline(always)]
+    fn pair_matches_by<W: Word, const SORTED: bool>(
+        &self,
+        pair: (u64, u64),
+        keys: [u64; 2],
+        read: impl Fn(usize) -> u64,
+    ) -> bool {
         if W::BITS == u64::BITS {
-            let words = self.lanes.opened::<SORTED>(self.load_pair::<u64, SORTED>(pair));
+            let word = |bucket: u64| {
+                let (byte, shift) = position::<SORTED>(bucket * self.lanes.bucket_bits());
+                read(byte) >> shift
+            };
+            let words = self.lanes.opened::<SORTED>([word(pair.0), word(pair.1)]);
             A::pair_matches::<SORTED>(&self.lanes, words, keys)
-        } else if W::BITS == u128::BITS && SORTED && self.part.are_all() {
-            A::pair_matches::<SORTED>(&self.part, [self.whole(pair.0), self.whole(pair.1)], keys)
+        } else if self.is_one_part::<W, SORTED>() {
+            let words = [self.whole_by(pair.0, &read), self.whole_by(pair.1, &read)];
+            A::pair_matches::<SORTED>(&self.part, words, keys)
         } else if W::BITS == u128::BITS {
             let (home, other) = (self.halves::<SORTED>(pair.0), self.halves::<SORTED>(pair.1));
             A::pair_matches::<SORTED>(&self.part, home, [keys[0]; 2])

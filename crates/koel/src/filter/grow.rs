@@ -106,7 +106,8 @@ impl Tally<Counters> {
         let named = self.counters.iter().map(|(identity, count)| {
             let (bucket, fingerprint) =
                 (identity >> layout.fingerprint_bits(), layout.fingerprint_of(identity));
-            let prefix = grown.addresses().unstretched(bucket, fingerprint);
+            let base = built.geometry().dealt(bucket);
+            let prefix = grown.addresses().unstretched(base, fingerprint);
             (grown.addresses().identity(&prefix), count)
         });
         self.counters = Counters::from_iter(named);

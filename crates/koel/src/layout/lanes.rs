@@ -384,13 +384,18 @@ impl Lanes {
         let replaced = if W::BITS == u128::BITS {
             W::narrow(sorted::rewrite(word.wide(), self.width, old, new))
         } else {
-            let lane = self.count((first - W::from(1)) & W::narrow(self.tops));
-            let slot = (first, lane);
-            let (lanes, code) = sorted::replace((word, nibbles), self.width, slot, (old, new));
+            let (lanes, code) = self.replaced((word, nibbles), first, (old, new));
             let end = 4 * self.width;
             lanes & W::low_ones(end) | W::from(code) << end
         };
         (word ^ replaced) & self.bucket::<W>()
+    }
+
+    /// Semi-sorted lanes beside their nibbles, with `new` in place of the slot `old` whose top bit is `top`, and the code of the nibbles then.
+    #[inline(always)]
+    fn replaced<W: Word>(&self, word: (W, u64), top: W, slots: (u64, u64)) -> (W, u64) {
+        let lane = self.count((top - W::from(1)) & W::narrow(self.tops));
+        sorted::replace(word, self.width, (top, lane), slots)
     }
 }
 
@@ -516,8 +521,8 @@ mod tests {
             let empty = words.map(|word| lanes.empty::<W, SORTED>(word));
             assert!(lanes.both_equal::<W, SORTED>(words, probe) == equal);
             assert!(lanes.both_empty::<W, SORTED>(words) == empty);
-            let fewer = lanes.count(empty[0]) > lanes.count(empty[1]);
-            assert_eq!(lanes.is_emptier::<W, SORTED>(empty[0], empty[1]), fewer);
+            let emptier = lanes.count(empty[0]) > lanes.count(empty[1]);
+            assert_eq!(lanes.is_emptier::<W, SORTED>(empty[0], empty[1]), emptier);
             let holds = equal != [W::ZERO; 2];
             let may_hold = lanes.either_may_equal::<W, SORTED>(words, probe);
             assert!(may_hold == holds || SORTED && may_hold);

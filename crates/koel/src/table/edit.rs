@@ -29,14 +29,14 @@ impl<A: Addressing> Table<Buffer, A> {
         if self.lanes.form() == Form::Plain {
             self.put_in::<u64, false>(bits, slot, most)
         } else {
-            self.put_packed(bits.into(), slot, most)
+            self.put_other(bits.into(), slot, most)
         }
     }
 
-    /// Two numbers, because an array would be written to memory before every put, this one called or not. And a function for semi-sorted slots, which saves fewer registers than one
-    /// for all forms.
+    /// The same where slots are not plain, or wide. Two numbers, because an array would be written to memory before every put, this one called or not. And a function for semi-sorted
+    /// slots, which saves fewer registers than one for all forms.
     #[inline(never)]
-    fn put_packed(&mut self, bits: (u64, u64), slot: u64, most: u64) -> Put {
+    fn put_other(&mut self, bits: (u64, u64), slot: u64, most: u64) -> Put {
         match self.lanes.form() {
             Form::Sorted => self.put_sorted(bits, slot, most),
             _ => self.put_in_form(bits, slot, most),
@@ -72,13 +72,13 @@ impl<A: Addressing> Table<Buffer, A> {
         if self.lanes.form() == Form::Plain {
             self.exchange_in::<u64, false>(bits, slot, 0)
         } else {
-            self.take_packed(bits.into(), slot)
+            self.take_other(bits.into(), slot)
         }
     }
 
-    /// As [`put_packed`](Self::put_packed).
+    /// As [`put_other`](Self::put_other).
     #[inline(never)]
-    fn take_packed(&mut self, bits: (u64, u64), slot: u64) -> Taken {
+    fn take_other(&mut self, bits: (u64, u64), slot: u64) -> Taken {
         match self.lanes.form() {
             Form::Sorted => self.take_sorted(bits, slot),
             _ => self.exchange_in_form(bits, slot, 0),
@@ -99,7 +99,7 @@ impl<A: Addressing> Table<Buffer, A> {
         }
     }
 
-    /// As [`put_packed`](Self::put_packed).
+    /// As [`put_other`](Self::put_other).
     #[inline(never)]
     fn exchange_in_form(&mut self, bits: (u64, u64), old: u64, new: u64) -> Taken {
         in_form!(self, exchange_in(bits.into(), old, new))
@@ -145,7 +145,7 @@ impl<A: Addressing> Table<Buffer, A> {
         old: u64,
         new: u64,
     ) -> bool {
-        if W::BITS == u128::BITS && SORTED && self.part.are_all() {
+        if self.is_one_part::<W, SORTED>() {
             let with = self.part.whole_with(self.whole(bucket), old, new);
             if let Some(word) = with {
                 self.store::<u128, true>(bucket, word);

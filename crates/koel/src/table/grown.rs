@@ -6,9 +6,9 @@
 use core::iter;
 
 use super::stretch::{Prefix, Site, Spot, Stretch};
-use super::{Addressing, Put, Table, position, table_bytes};
+use super::{Addressing, Put, Table, table_bytes};
 use crate::buffer::Buffer;
-use crate::layout::{Bucket, Form, LATER, Layout, Quad, SLOTS, Word};
+use crate::layout::{Bucket, Form, Layout, Quad, SLOTS, Word};
 use crate::unchecked;
 
 /// An entry: where it is, what its slot holds, and what it stands for.
@@ -37,26 +37,13 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
     #[inline(always)]
     #[expect(unsafe_code, reason = "loads without a check, which are a twentieth of a lookup")]
     unsafe fn contains_in<W: Word, const SORTED: bool>(&self, site: &Site) -> bool {
-        let bits = site.spots.map(|spot| spot.bucket * self.lanes.bucket_bits());
-        bits.iter().for_each(|&bit| self.prefetch_byte(bit));
-        let keys = self.keys(site);
-        // SAFETY: all of the table's buckets are in `bytes`, with 16 bytes behind them: `new` and `split_next` have seen it. No more than ten are read from the start of one.
-        let read = |byte: usize| unsafe { unchecked::read(self.bytes.as_ref(), byte) };
-        if W::BITS == u64::BITS {
-            let words = bits.map(|bit| {
-                let (byte, shift) = position::<SORTED>(bit);
-                read(byte) >> shift
-            });
-            Stretch::pair_matches::<SORTED>(&self.lanes, self.lanes.opened::<SORTED>(words), keys)
-        } else if W::BITS == u128::BITS && SORTED && self.part.are_all() {
-            let words = bits.map(|bit| {
-                let (byte, shift) = position::<SORTED>(bit);
-                self.part.whole([read(byte), read(byte + LATER)], shift)
-            });
-            Stretch::pair_matches::<SORTED>(&self.part, words, keys)
-        } else {
-            self.pair_matches_in::<W, SORTED>(site.buckets(), keys)
+        for spot in site.spots {
+            self.prefetch_byte(spot.bucket * self.lanes.bucket_bits());
         }
+        let keys = self.keys(site);
+        // SAFETY: all of the table's buckets are in `bytes`, with 16 bytes behind them: `new` and `split_next` have seen it. `pair_matches_by` reads at most ten from the start of one.
+        let read = |byte: usize| unsafe { unchecked::read(self.bytes.as_ref(), byte) };
+        self.pair_matches_by::<W, SORTED>(site.buckets(), keys, read)
     }
 
     /// The longest fingerprint that the key of `site` has in each of its buckets.

@@ -40,35 +40,14 @@ impl Table<Buffer, Stretch> {
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<Plan> {
         if self.bytes().len() <= CACHED {
-            in_form!(self, way_in_a_cache(search, roots, pinned))
+            in_form!(self, way_in::<LOOKAHEAD_CACHED>(search, roots, pinned))
         } else {
-            in_form!(self, way_in_memory(search, roots, pinned))
+            in_form!(self, way_in::<LOOKAHEAD>(search, roots, pinned))
         }
     }
 
-    /// Functions of their own, with a lookahead that the compiler knows: one that it does not, or both in one function, make a search a sixth longer.
+    /// A function for each lookahead, which the compiler knows then: with one that it does not, or both in one function, a search takes a sixth longer.
     #[inline(never)]
-    fn way_in_a_cache<W: Word, const SORTED: bool>(
-        &self,
-        search: &mut Search,
-        roots: [u64; 2],
-        pinned: Option<&EntryTest<'_>>,
-    ) -> Option<Plan> {
-        self.way_in::<W, SORTED, LOOKAHEAD_CACHED>(search, roots, pinned)
-    }
-
-    /// As [`way_in_a_cache`](Self::way_in_a_cache).
-    #[inline(never)]
-    fn way_in_memory<W: Word, const SORTED: bool>(
-        &self,
-        search: &mut Search,
-        roots: [u64; 2],
-        pinned: Option<&EntryTest<'_>>,
-    ) -> Option<Plan> {
-        self.way_in::<W, SORTED, LOOKAHEAD>(search, roots, pinned)
-    }
-
-    #[inline(always)]
     fn way_in<W: Word, const SORTED: bool, const LOOKAHEAD: usize>(
         &self,
         search: &mut Search,

@@ -267,11 +267,11 @@ impl Stretch {
         Site { prefix: Prefix { core, base: bases[0], string, length: u64::BITS }, spots }
     }
 
-    /// The prefix that an entry in a bucket of the table as it was built stands for.
-    pub(crate) fn unstretched(&self, bucket: u64, fingerprint: u64) -> Prefix {
+    /// The prefix that an entry of the table as it was built stands for, in the bucket whose number in turn is `base`.
+    pub(crate) fn unstretched(&self, base: u64, fingerprint: u64) -> Prefix {
         let length = self.base.fraction_bits();
         let string = fingerprint & self.fraction;
-        Prefix { core: fingerprint >> length, base: self.base.dealt(bucket), string, length }
+        Prefix { core: fingerprint >> length, base, string, length }
     }
 
     /// The bucket that `base` became for this string.
@@ -310,7 +310,7 @@ impl Stretch {
         self.reflected(prefix.base, prefix.core)
     }
 
-    /// The same for a core.
+    /// The other base bucket of a core.
     #[inline(always)]
     fn reflected(&self, base: u64, core: u64) -> u64 {
         let (segment, local) = self.base.gathered(base);

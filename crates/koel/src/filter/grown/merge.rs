@@ -25,7 +25,8 @@ impl<S: Store> CuckooFilter<S> {
     ) -> Result<(), E> {
         match &self.body {
             Body::Built(table) => table.distinct_entries().try_for_each(|place| {
-                let prefix = addresses.unstretched(place.buckets().0, place.fingerprint);
+                let base = table.geometry().dealt(place.buckets().0);
+                let prefix = addresses.unstretched(base, place.fingerprint);
                 visit(prefix, self.tally.count_place(table, &place))
             }),
             Body::Grown(grown) => grown

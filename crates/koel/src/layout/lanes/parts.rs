@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!     semi-sorted, lanes of at most 16 bits      | code | lane 3 | lane 2 | lane 1 | lane 0 |      one part: all lanes, the code is looked up apart
-//!     all others                                 | code | lane 3 | lane 2 | lane 1 | lane 0 |      two parts: the halves
+//!     all others (plain ones have no code)       | code | lane 3 | lane 2 | lane 1 | lane 0 |      two parts: the halves
 //!                                                       '- upper half -' '- lower half -'
 //! ```
 //!
 //! The first are those of filters for 0.1 to 0.4 % that have grown, among others: with two parts, lookups in batches take a third longer (docs/decisions/0008-growth.md).
 
 use super::super::sorted::LOW_BITS;
-use super::super::{Codec, Layout, Register as _, SLOTS, Word, sorted};
+use super::super::{Codec, Layout, SLOTS, Word, sorted};
 use super::Lanes;
 
 /// How many bytes the second read of a bucket in one part is after the first: so it has what of the lanes the first may lack, and the code.
@@ -44,10 +44,8 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn whole_with(&self, word: (u64, u64), old: u64, new: u64) -> Option<u128> {
         let equal = self.exactly::<u64, true>(word, self.pattern::<u64, true>(old));
-        let top = equal.lowest();
-        let lane = self.count(top.less(1) & u64::narrow(self.tops));
         let with = || {
-            let (lanes, code) = sorted::replace(word, self.width, (top, lane), (old, new));
+            let (lanes, code) = self.replaced(word, equal.lowest(), (old, new));
             let end = 4 * self.width;
             lanes.wide() & u128::low_ones(end) | u128::from(code) << end
         };
@@ -88,7 +86,7 @@ pub(crate) fn joined([first, later]: [u64; 2], shift: u64) -> u64 {
 }
 
 #[cfg(test)]
-use super::super::Bucket;
+use super::super::{Bucket, Register as _};
 
 #[cfg(test)]
 impl Lanes {
