@@ -11,7 +11,7 @@ use crate::sizing::Shape;
 use crate::table::{Table, table_bytes};
 
 /// The buckets.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) enum Body<B> {
     /// As they were built.
     Built(Table<B>),
@@ -120,33 +120,53 @@ impl<B: AsRef<[u8]>> Body<B> {
         }
     }
 
-    /// The same buckets in memory of their own.
-    pub(crate) fn to_owned_body(&self) -> Body<Buffer> {
+    /// The same buckets in memory of their own, to grow in if they `grow`.
+    pub(crate) fn to_owned_body(&self, grow: bool) -> Body<Buffer> {
         match self {
-            Self::Built(table) => Body::Built(table.to_owned_table()),
+            Self::Built(table) => Body::Built(table.to_owned_table(grow)),
             Self::Grown(grown) => Body::Grown(grown.to_owned_table()),
+        }
+    }
+
+    /// What the buckets are to become that are being widened; `None` where none are. What is written is never midway.
+    pub(crate) fn widened(&self) -> Option<Body<Buffer>> {
+        let grown = self.grown().filter(|grown| grown.is_midway())?;
+        let mut whole = grown.to_owned_table();
+        whole.finish_widening();
+        Some(Body::Grown(whole))
+    }
+}
+
+/// Equal when all of them are wide.
+impl PartialEq for Body<Buffer> {
+    fn eq(&self, other: &Self) -> bool {
+        let whole = [self.widened(), other.widened()];
+        match (whole[0].as_ref().unwrap_or(self), whole[1].as_ref().unwrap_or(other)) {
+            (Self::Built(ours), Self::Built(theirs)) => ours == theirs,
+            (Self::Grown(ours), Self::Grown(theirs)) => ours == theirs,
+            _ => false,
         }
     }
 }
 
 impl Body<Buffer> {
-    /// Empty buckets; `None` where their bytes cannot be addressed or had.
-    pub(crate) fn empty(shape: Shape) -> Option<Self> {
+    /// Empty buckets, in memory to grow in if they `grow`; `None` where their bytes cannot be addressed or had.
+    pub(crate) fn empty(shape: Shape, grow: bool) -> Option<Self> {
         let (geometry, layout) = (shape.geometry(), shape.layout);
         if layout.marks().is_some() {
             return Grown::empty(geometry, layout).map(Self::Grown);
         }
-        let bytes = Buffer::zeroed(table_bytes(layout, shape.buckets())?)?;
+        let bytes = Buffer::zeroed(table_bytes(layout, shape.buckets())?, grow)?;
         Some(Self::Built(Table::new(geometry, layout, bytes)))
     }
 
-    /// The table that grows: the one that they are in, or what `widen` makes of the one that they were built in, which they then leave.
+    /// The table that grows: the one that they are in, or what `begin` makes of the one that they were built in, and that is no more.
     pub(crate) fn grown_by<E>(
         &mut self,
-        widen: impl FnOnce(&Table<Buffer>) -> Result<Grown<Buffer>, E>,
+        begin: impl FnOnce(&mut Table<Buffer>) -> Result<Grown<Buffer>, E>,
     ) -> Result<&mut Grown<Buffer>, E> {
         if let Self::Built(table) = self {
-            *self = Self::Grown(widen(table)?);
+            *self = Self::Grown(begin(table)?);
         }
         match self {
             Self::Grown(grown) => Ok(grown),

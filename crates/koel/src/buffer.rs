@@ -6,8 +6,8 @@
 //! there are none, or no map can be had, nothing is lost: the bytes are ordinary memory. Where there is no memory for so many bytes, there is no buffer, and whoever asked says so.
 //!
 //! A table that grows has, from `GROWN` bytes on, a map of `RESERVED` times its length: addresses, not memory, since Linux gives a page when it is first touched. So it grows in its place,
-//! and no insert waits for a copy of it. Its pages are small ones: a huge page is zeroed in one go when it is first touched, and the insert that touched it waited for 5.5 ms
-//! (docs/decisions/0008-growth.md).
+//! and no insert waits for a copy of it. The pages that it grows into are small ones: a huge page is zeroed in one go when it is first touched, and the insert that touched it waited for
+//! 5.5 ms (docs/decisions/0008-growth.md).
 
 use alloc::vec::Vec;
 use core::{fmt, hint, mem};
@@ -53,24 +53,13 @@ impl Memory {
 }
 
 impl Buffer {
-    /// So many zeros; `None` where the memory cannot be had.
-    pub(crate) fn zeroed(len: usize) -> Option<Self> {
+    /// So many zeros, in memory that can mostly [`grow`](Self::grow) without a copy if it `grows`; `None` where the memory cannot be had.
+    pub(crate) fn zeroed(len: usize, grows: bool) -> Option<Self> {
         if !can_be_had(len) {
             return None;
         }
-        #[cfg(feature = "huge-pages")]
-        if let Some(map) = (len >= LARGE).then(|| mapped(len)).flatten() {
-            return Some(Self(Memory::Mapped { map, len }));
-        }
-        Some(Self(Memory::Heap(alloc::vec![0; len])))
-    }
-
-    /// So many zeros in memory that can [`grow`](Self::grow), mostly without a copy; `None` where the memory cannot be had.
-    pub(crate) fn growing(len: usize) -> Option<Self> {
-        if !can_be_had(len) {
-            return None;
-        }
-        Some(Self::reserved(len).unwrap_or_else(|| Self(Memory::Heap(alloc::vec![0; len]))))
+        let map = if grows { Self::reserved(len) } else { Self::mapped(len) };
+        Some(map.unwrap_or_else(|| Self(Memory::Heap(alloc::vec![0; len]))))
     }
 
     /// Adds zeros to make it `len` bytes long; false, and nothing changed, where the memory cannot be had. Ordinary memory gets room for some more, so that it seldom moves; glibc then
@@ -119,6 +108,20 @@ impl Buffer {
             return None;
         }
         let map = MmapOptions::new().len(most).no_reserve_swap().map_anon().ok()?;
+        if len >= LARGE {
+            ask_for_huge_pages(&map, len);
+        }
+        Some(Self(Memory::Mapped { map, len }))
+    }
+
+    /// So many zeros in a map of their own; `None` where they are few, or the system has none to give.
+    #[cfg(feature = "huge-pages")]
+    fn mapped(len: usize) -> Option<Self> {
+        if len < LARGE {
+            return None;
+        }
+        let map = MmapMut::map_anon(len).ok()?;
+        ask_for_huge_pages(&map, len);
         Some(Self(Memory::Mapped { map, len }))
     }
 
@@ -127,14 +130,28 @@ impl Buffer {
         None
     }
 
-    /// A copy.
+    #[cfg(not(feature = "huge-pages"))]
+    fn mapped(_len: usize) -> Option<Self> {
+        None
+    }
+
+    /// A copy, in memory to grow in if it `grows`.
     ///
     /// # Panics
     /// Where the memory cannot be had, as `Vec::with_capacity` does.
-    pub(crate) fn copy_of(bytes: &[u8]) -> Self {
-        let mut copy = Self::zeroed(bytes.len()).expect("memory for a copy");
+    pub(crate) fn copy_of(bytes: &[u8], grows: bool) -> Self {
+        let mut copy = Self::zeroed(bytes.len(), grows).expect("memory for a copy");
         copy.as_mut().copy_from_slice(bytes);
         copy
+    }
+
+    /// Whether this is a map to grow in.
+    fn has_addresses_to_grow(&self) -> bool {
+        match &self.0 {
+            Memory::Heap(_) => false,
+            #[cfg(feature = "huge-pages")]
+            Memory::Mapped { map, len } => map.len() > *len,
+        }
     }
 }
 
@@ -170,7 +187,7 @@ impl AsMut<[u8]> for Buffer {
 
 impl Clone for Buffer {
     fn clone(&self) -> Self {
-        Self::copy_of(self.as_ref())
+        Self::copy_of(self.as_ref(), self.has_addresses_to_grow())
     }
 }
 
@@ -196,21 +213,13 @@ pub(crate) fn can_be_had(len: usize) -> bool {
     had
 }
 
-/// So many zeros in a memory map; `None` where the system has none to give.
+/// Advice for the first `len` bytes: a system without huge pages says so, and gives small ones.
 #[cfg(feature = "huge-pages")]
-fn mapped(len: usize) -> Option<MmapMut> {
-    let map = MmapMut::map_anon(len).ok()?;
-    ask_for_huge_pages(&map);
-    Some(map)
-}
-
-/// Advice: a system without huge pages says so, and gives small ones.
-#[cfg(feature = "huge-pages")]
-fn ask_for_huge_pages(map: &MmapMut) {
+fn ask_for_huge_pages(map: &MmapMut, len: usize) {
     #[cfg(target_os = "linux")]
-    let _refused = map.advise(memmap2::Advice::HugePage).err();
+    let _refused = map.advise_range(memmap2::Advice::HugePage, 0, len).err();
     #[cfg(not(target_os = "linux"))]
-    let _ = map;
+    let _ = (map, len);
 }
 
 #[cfg(test)]
@@ -220,7 +229,7 @@ mod tests {
     #[test]
     fn bytes_of_every_size_start_as_zeros_and_can_be_copied() {
         for len in [0, 1, 4096, (4 << 20) - 1, 4 << 20, (6 << 20) + 5] {
-            let mut buffer = Buffer::zeroed(len).unwrap();
+            let mut buffer = Buffer::zeroed(len, false).unwrap();
             assert_eq!(buffer.as_ref().len(), len);
             assert!(buffer.as_ref().iter().all(|&byte| byte == 0));
             if let Some(last) = buffer.as_mut().last_mut() {
@@ -235,8 +244,8 @@ mod tests {
     /// From the heap into a map, within it, and out of it.
     #[test]
     fn bytes_that_grow_keep_what_they_were_and_end_in_zeros() {
-        for start in [Buffer::growing(1000), Buffer::zeroed(1000), Buffer::zeroed(5 << 20)] {
-            let mut buffer = start.unwrap();
+        for (start, grows) in [(1000, true), (1000, false), (5 << 20, true), (5 << 20, false)] {
+            let mut buffer = Buffer::zeroed(start, grows).unwrap();
             let mut written = buffer.as_ref().to_vec();
             for len in [3000, 260_000, 270_000, 4 << 20, 9 << 20, 300 << 20] {
                 let len = len.max(written.len() + 1);
@@ -251,8 +260,8 @@ mod tests {
 
     #[test]
     fn what_no_machine_has_is_refused_and_changes_nothing() {
-        assert!(Buffer::zeroed(1 << 60).is_none() && Buffer::growing(1 << 60).is_none());
-        let mut buffer = Buffer::growing(1000).unwrap();
+        assert!([false, true].iter().all(|&grows| Buffer::zeroed(1 << 60, grows).is_none()));
+        let mut buffer = Buffer::zeroed(1000, true).unwrap();
         buffer.as_mut().fill(7);
         assert!(!buffer.grow(1 << 60));
         assert!(buffer.as_ref() == [7; 1000]);

@@ -149,17 +149,16 @@ impl Geometry {
         (hash >> 1) >> (63 - self.segment_bits)
     }
 
-    /// The number of a bucket where those of all segments are counted in turn, as cards are dealt: bucket 0 of each, then bucket 1 of each.
-    #[inline]
-    pub(crate) fn dealt(&self, bucket: u64) -> u64 {
-        let segment_buckets = u64::from(self.segment_buckets);
-        self.dealt_in(bucket / segment_buckets, bucket % segment_buckets)
-    }
-
-    /// The same of a bucket by its number in the segment.
+    /// The number of a bucket of a segment where those of all segments are counted in turn, as cards are dealt: bucket 0 of each, then bucket 1 of each.
     #[inline(always)]
     pub(crate) fn dealt_in(&self, segment: u64, local: u64) -> u64 {
         local << self.segment_bits | segment
+    }
+
+    /// The bucket with this number in turn.
+    pub(crate) fn of_turn(&self, dealt: u64) -> u64 {
+        let (segment, local) = self.gathered(dealt);
+        segment * u64::from(self.segment_buckets) + local
     }
 
     /// Segment, and number in it, of the bucket with this number in turn.
@@ -187,12 +186,6 @@ impl Geometry {
         let wrapped = difference.wrapping_add(u64::from(self.segment_buckets));
         // Drawn by lot: a branch would be taken wrongly half of the time.
         base.wrapping_add(select_unpredictable(borrow, wrapped, difference))
-    }
-
-    /// The place of a fingerprint in the bucket with this number in turn.
-    pub(crate) fn place_of_dealt(&self, dealt: u64, fingerprint: u64) -> Place {
-        let (segment, local) = self.gathered(dealt);
-        self.place_of(segment * u64::from(self.segment_buckets) + local, fingerprint)
     }
 
     /// The place of a fingerprint found in bucket `bucket` of the table.
@@ -288,15 +281,10 @@ mod tests {
             let mut buckets: Vec<_> = (0..geometry.buckets()).collect();
             buckets.sort_by_key(|&bucket| bucket % u64::from(segment_buckets));
             for (dealt, bucket) in (0..).zip(buckets) {
-                assert_eq!(geometry.dealt(bucket), dealt);
-                let place = geometry.place_of(bucket, 0x1234);
-                assert_eq!(geometry.place_of_dealt(dealt, 0x1234), place);
+                let (segment, local) = geometry.gathered(dealt);
+                assert_eq!(geometry.dealt_in(segment, local), dealt);
+                assert_eq!(geometry.of_turn(dealt), bucket);
             }
-        }
-        let geometry = Geometry::new(3, 1234, 13);
-        for hash in (0..10_000).map(hash) {
-            let Digits { segment, base, home, .. } = geometry.digits(hash);
-            assert_eq!(geometry.dealt_in(segment, home - base), geometry.dealt(home));
         }
     }
 

@@ -3,8 +3,8 @@
 //! * **Load.** The next chunk of buckets is split when entries exceed the share of the slots that [`DESIGN_LOADS`] says. It depends on how far the level has come: in
 //!   the middle, where half of the buckets have twice the keys of the others, a search for room fails a little earlier. A search
 //!   that fails nevertheless splits the next chunk, so that an insert never fails for want of slots.
-//! * **Pauses.** A chunk is a 64th of the level, at most [`MAX_CHUNK`] buckets: less than a millisecond. The first growth of a table built without marks rewrites all of
-//!   it, once.
+//! * **Pauses.** A chunk is a 64th of the level, at most [`MAX_CHUNK`] buckets: less than a millisecond. A table built without marks is widened first, once: a 16th with
+//!   each insert, at most [`MAX_WIDENED`] buckets, where they are (table/widening.rs).
 //! * **Error rate.** An entry of n bits beyond its bucket matches one key in 2^n. What growth takes from old entries, new ones have again; fingerprints get
 //!   [`WIDENING`] bits when they are first marked, so that 20 doublings raise the rate by less than a third (docs/decisions/0008-growth.md has the
 //!   measurements). The rate is known exactly at every moment: it is the [`mass`](Grown::mass) of the entries.
@@ -17,7 +17,7 @@ use core::iter;
 use crate::buffer::{self, Buffer};
 use crate::counters::Counters;
 use crate::geometry::{CORES, Geometry};
-use crate::layout::{Bucket, Codec, Layout, SLOTS};
+use crate::layout::{Codec, Layout, SLOTS};
 use crate::placement::{End, Plan, Search};
 use crate::sizing;
 use crate::table::{
@@ -26,6 +26,8 @@ use crate::table::{
 
 /// Bits that fingerprints get, besides the mark, when a table built without marks first grows.
 pub(crate) const WIDENING: u32 = 6;
+/// The most buckets that are widened at once: tens of microseconds. Lookups are slow until the last one is, so they are not few.
+const MAX_WIDENED: u64 = 1024;
 /// The most buckets that are split at once.
 const MAX_CHUNK: u64 = 4096;
 /// A table is not split where an absent key matches more entries than this on average. So many match only where most entries have no bits of their own, in a forged file or in a union of many
@@ -52,13 +54,20 @@ fn design_limit(codec: Codec, split: u64, level_buckets: u64) -> u64 {
 }
 
 /// A table that grows, and what is known about it without reading it.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct Grown<B> {
     table: Table<B, Stretch>,
     /// The sum of 2^-length of all entries, in units of 2^-64.
     mass: u128,
     /// Entries beyond which the next chunk is split.
     limit: u64,
+}
+
+/// Equal entries in equal places, whatever is due next.
+impl<B: PartialEq> PartialEq for Grown<B> {
+    fn eq(&self, other: &Self) -> bool {
+        self.table == other.table && self.mass == other.mass
+    }
 }
 
 impl<B: AsRef<[u8]>> Grown<B> {
@@ -71,7 +80,13 @@ impl<B: AsRef<[u8]>> Grown<B> {
 
     /// The same in memory of its own.
     pub(crate) fn to_owned_table(&self) -> Grown<Buffer> {
-        Grown { table: self.table.to_owned_table(), mass: self.mass, limit: self.limit }
+        Grown { table: self.table.to_owned_table(true), mass: self.mass, limit: self.limit }
+    }
+
+    /// Whether some buckets are still to be widened.
+    #[inline]
+    pub(crate) fn is_midway(&self) -> bool {
+        self.addresses().widening().is_some()
     }
 
     pub(crate) fn table(&self) -> &Table<B, Stretch> {
@@ -229,23 +244,21 @@ impl Grown<Buffer> {
         Some(Self::new(Table::stretched(addresses, layout)?, 0))
     }
 
-    /// The entries of a table of one size with marks, and so able to grow. O(buckets).
-    pub(crate) fn widened(narrow: &Table<Buffer>, layout: Layout) -> Option<Self> {
-        let mut grown = Self::empty(narrow.geometry().clone(), layout)?;
-        let values = narrow.layout();
-        for (bucket, slots) in (0..).zip(narrow.iter()) {
-            let base = narrow.geometry().dealt(bucket);
-            let widened = slots.0.map(|slot| {
-                if slot == 0 {
-                    return 0;
-                }
-                let prefix = grown.addresses().unstretched(base, values.fingerprint_of(slot));
-                grown.mass += mass_of(prefix.length);
-                layout.slot(grown.addresses().fingerprint(&prefix, 0), values.value_of(slot))
-            });
-            grown.table.write(base, Bucket(widened));
+    /// What a table of one size becomes that has so many entries, and no values: marked, and so able to grow. Its buckets are widened a few at a time, as
+    /// [`split`](Self::split) is called. `None`, and nothing changed, where there is no memory for that. O(1).
+    pub(crate) fn begun(built: &mut Table<Buffer>, layout: Layout, entries: u64) -> Option<Self> {
+        let mass = u128::from(entries) * mass_of(built.geometry().fraction_bits());
+        let table = Table::to_be_widened(built, layout)?;
+        Some(Self { table, mass, limit: entries })
+    }
+
+    /// Widens all buckets that are narrow still; false if none is.
+    pub(crate) fn finish_widening(&mut self) -> bool {
+        let was_midway = self.table.widen(u64::MAX);
+        if was_midway {
+            self.raise_limit();
         }
-        Some(grown)
+        was_midway
     }
 
     /// Adds the longest prefix of a key where at most `most` entries match it.
@@ -264,6 +277,8 @@ impl Grown<Buffer> {
     pub(crate) fn take(&mut self, entry: &Match) {
         self.table.replace(entry.bucket, entry.slot, 0);
         self.mass -= mass_of(entry.prefix.length);
+        // Whatever goes meanwhile, each insert widens buckets.
+        self.limit = self.limit.saturating_sub(u64::from(self.is_midway()));
     }
 
     /// Gives an entry another value.
@@ -327,15 +342,14 @@ impl Grown<Buffer> {
 
     /// Writes a prefix, as much of it as there is room for, over a slot of one of its buckets: one that is empty, or that was weighed out.
     fn occupy(&mut self, (bucket, old): (u64, u64), prefix: &Prefix, value: u64) {
-        let spot = Spot { bucket, level: self.addresses().level_of(bucket) };
-        let fingerprint = self.addresses().fingerprint(prefix, spot.level);
+        let spot = self.addresses().spot_of(bucket);
+        let fingerprint = self.addresses().fingerprint(prefix, spot);
         self.table.replace(bucket, old, self.table.layout().slot(fingerprint, value));
         self.weigh_in(prefix, spot);
     }
 
     fn weigh_in(&mut self, prefix: &Prefix, spot: Spot) {
-        let longest = spot.level + self.addresses().marked().most();
-        self.mass += mass_of(longest.min(prefix.length));
+        self.mass += mass_of(self.addresses().longest_in(spot).min(prefix.length));
     }
 
     /// Whether so many entries are more than the table should hold.
@@ -355,9 +369,13 @@ impl Grown<Buffer> {
         entries as f64 <= HOPELESS_LOAD * slots as f64
     }
 
-    /// Splits the next chunk of buckets. Hands void entries, which are in two buckets from now on, to `doubled`. False, and nothing changed, where the
+    /// Splits the next chunk of buckets, or widens the next ones, which comes first. Hands void entries, which are in two buckets from now on, to `doubled`. False, and nothing changed, where the
     /// table is as large as its addresses or the memory allow, or where that would make no room.
     pub(crate) fn split(&mut self, mut doubled: impl FnMut(&Stretch, Prefix)) -> bool {
+        if self.table.widen((self.buckets() / 16).clamp(1, MAX_WIDENED)) {
+            self.raise_limit();
+            return true;
+        }
         let addresses = self.addresses();
         let level = addresses.level_buckets();
         let chunk = (level / 64).clamp(1, MAX_CHUNK).min(level - addresses.split());
@@ -366,8 +384,15 @@ impl Grown<Buffer> {
             return false;
         }
         (0..chunk).for_each(|_| self.table.split_next(&mut doubled));
-        self.limit = self.design_limit();
+        self.raise_limit();
         true
+    }
+
+    /// After a step of growth: to what is designed, or to one entry more where there are more than that, so that one insert makes one step. A table that was just widened is fuller than
+    /// it should be.
+    fn raise_limit(&mut self) {
+        let designed = if self.is_midway() { 0 } else { self.design_limit() };
+        self.limit = designed.max(self.limit + 1);
     }
 
     /// The same entries in the smallest table that takes all of them, as `move_to` moves them into an empty one, and what it tells; `None` where that is no smaller than this one. Tables for
@@ -398,5 +423,6 @@ impl Grown<Buffer> {
     pub(crate) fn clear(&mut self) {
         self.table.clear();
         self.mass = 0;
+        self.finish_widening();
     }
 }

@@ -9,20 +9,37 @@
 
 use crate::buffer::Buffer;
 use crate::geometry::{Column, Geometry, Places};
-use crate::layout::{Bucket, Form, LATER, Lanes, Layout, Quad, SLOTS, Word};
+use crate::layout::{Apart, Bucket, Form, LATER, Lanes, Layout, Quad, SLOTS, Word};
 use crate::prefetch::prefetch;
 use crate::vector::InstructionSet;
 
 /// Calls the method in the form of the table's lanes: `method::<register, semi-sorted>(arguments)`; `method::<CONSTANT>` has that behind these two.
 macro_rules! in_form {
     ($table:expr, $method:ident $(::<$constant:ident>)? ($($argument:expr),*)) => {
+        in_form!(
+            $table, $method $(::<$constant>)? ($($argument),*),
+            unreachable!("a table of one size is not being widened")
+        )
+    };
+    ($table:expr, $method:ident $(::<$constant:ident>)? ($($argument:expr),*), $apart:expr) => {
         match $table.lanes.form() {
             Form::Plain => $table.$method::<u64, false $(, $constant)?>($($argument),*),
             Form::Sorted => $table.$method::<u64, true $(, $constant)?>($($argument),*),
             Form::WidePlain => $table.$method::<u128, false $(, $constant)?>($($argument),*),
             Form::WideSorted => $table.$method::<u128, true $(, $constant)?>($($argument),*),
             Form::Quad => $table.$method::<Quad, false $(, $constant)?>($($argument),*),
+            Form::Apart => $apart,
         }
+    };
+}
+
+/// The same for what is asked of tables that grow too.
+macro_rules! in_any_form {
+    ($table:expr, $method:ident $(::<$constant:ident>)? ($($argument:expr),*)) => {
+        in_form!(
+            $table, $method $(::<$constant>)? ($($argument),*),
+            $table.$method::<Apart, false $(, $constant)?>($($argument),*)
+        )
     };
 }
 
@@ -34,16 +51,19 @@ mod grown;
 mod pair;
 mod room;
 mod stretch;
+mod widening;
 
 pub(crate) use block::{Buckets, Words};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use block::{asked_ahead, test};
 pub(crate) use candidates::Candidates;
+use edit::change_in;
 pub(crate) use edit::{Put, Taken};
 pub(crate) use grown::Match;
 pub(crate) use pair::{Pair, either};
 pub(crate) use room::EntryTest;
 pub(crate) use stretch::{Prefix, Site, Spot, Stretch};
+pub(crate) use widening::Widening;
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
@@ -73,6 +93,11 @@ pub(crate) struct Table<B, A = Geometry> {
 pub(crate) trait Addressing: Clone {
     /// Buckets of the whole table.
     fn buckets(&self) -> u64;
+
+    /// How far the table is, if its buckets are being widened.
+    fn widening(&self) -> Option<&Widening> {
+        None
+    }
 
     /// The places of the hashes that `hash` writes, in buckets of so many bits.
     fn locate_many(
@@ -109,7 +134,9 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The table in `bytes`, which are as many as [`table_bytes`] says.
     pub(crate) fn new(geometry: A, layout: Layout, bytes: B) -> Self {
         assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, geometry.buckets()));
-        let (lanes, part) = (Lanes::new(layout), Lanes::of_part(layout));
+        let is_midway = geometry.widening().is_some();
+        let lanes = if is_midway { Lanes::apart(layout) } else { Lanes::new(layout) };
+        let part = Lanes::of_part(layout);
         Self { geometry, layout, lanes, part, bytes }
     }
 
@@ -155,7 +182,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     /// The decoded bucket.
     pub(crate) fn read(&self, bucket: u64) -> Bucket {
-        Bucket(in_form!(self, slots_in(bucket)))
+        Bucket(in_any_form!(self, slots_in(bucket)))
     }
 
     /// Whether a bucket is wide and all its lanes are one part: then it is read as a [`whole`](Self::whole).
@@ -178,7 +205,11 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// Whether a slot of `bucket` is empty.
     #[inline(always)]
     fn has_room_in<W: Word, const SORTED: bool>(&self, bucket: u64) -> bool {
-        self.has_room_at::<W, SORTED>(bucket * self.lanes.bucket_bits())
+        if !W::IS_STORED {
+            self.lanes.has_room::<W, SORTED>(self.load::<W, SORTED>(bucket))
+        } else {
+            self.has_room_at::<W, SORTED>(bucket * self.lanes.bucket_bits())
+        }
     }
 
     /// The same for a bucket that starts at bit `bit` of the table.
@@ -221,6 +252,10 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// A register that starts with the bucket; bits of the next one may follow.
     #[inline(always)]
     fn load<W: Word, const SORTED: bool>(&self, bucket: u64) -> W {
+        if !W::IS_STORED {
+            let slots = self.slots_apart(bucket).map(u64::to_le_bytes);
+            return W::read(slots.as_flattened(), 0);
+        }
         self.load_at::<W, SORTED>(bucket * self.lanes.bucket_bits())
     }
 
@@ -329,9 +364,9 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         }
     }
 
-    /// The same table in memory of its own.
-    pub(crate) fn to_owned_table(&self) -> Table<Buffer, A> {
-        Table::new(self.geometry.clone(), self.layout, Buffer::copy_of(self.bytes()))
+    /// The same table in memory of its own, to grow in if it `grows`.
+    pub(crate) fn to_owned_table(&self, grows: bool) -> Table<Buffer, A> {
+        Table::new(self.geometry.clone(), self.layout, Buffer::copy_of(self.bytes(), grows))
     }
 
     /// Whether all bits behind the last bucket are zero.

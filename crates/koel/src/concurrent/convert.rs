@@ -31,7 +31,7 @@ impl ConcurrentFilter {
         let (geometry, layout) = (self.cells.geometry.clone(), self.cells.layout);
         let buckets = geometry.buckets();
         let bytes = table_bytes(layout, buckets).expect("no more than the words take");
-        let bytes = Buffer::zeroed(bytes).expect("memory for a snapshot");
+        let bytes = Buffer::zeroed(bytes, self.profile.growable).expect("memory for a snapshot");
         let mut table = Table::new(geometry, layout, bytes);
         // No entry leaves a bucket while these are held, so none can slip past.
         let shards = self.shards.write_all();

@@ -142,9 +142,10 @@ impl Tally<Counters> {
     }
 
     /// Finds a slot for a new entry whose buckets are full. It may be the slot of a spare copy: at once where spare copies are common, for
-    /// then empty slots are hard to reach.
+    /// then empty slots are hard to reach. A filter that grows is not filled to the last slot: it begins to grow while the keys that come until its buckets are wide find room.
     fn make_room_for_new(&mut self, table: &mut Table<Buffer>, place: &Place) -> Result<(), Full> {
-        let done = self.make_room(table, place, self.spares_to_take());
+        let is_due = self.profile.growable && self.distinct() >= self.profile.capacity;
+        let done = !is_due && self.make_room(table, place, self.spares_to_take());
         if done { Ok(()) } else { Err(self.out_of_slots()) }
     }
 

@@ -28,8 +28,8 @@ impl CuckooFilter {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = FilterView::open(bytes)?;
         view.verify()?;
-        let (body, tally) = (view.body.to_owned_body(), view.tally.to_owned_tally());
-        Ok(Self { body, tally, body_checksum: None })
+        let body = view.body.to_owned_body(view.is_growable());
+        Ok(Self { body, tally: view.tally.to_owned_tally(), body_checksum: None })
     }
 }
 
@@ -66,6 +66,9 @@ impl<S: Store> CuckooFilter<S> {
     /// # Errors
     /// The first error of `sink`.
     pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        if let Some(whole) = self.widened() {
+            return whole.write_to(sink);
+        }
         let header = Header {
             kind: Kind::Filter,
             shape: self.body.shape(),
@@ -80,6 +83,12 @@ impl<S: Store> CuckooFilter<S> {
         sink(&header.encode())?;
         sink(self.body.bytes())?;
         self.tally.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
+    }
+
+    /// A copy in which all buckets are wide, where growth is in the midst of widening them: that is what is written, and checked.
+    fn widened(&self) -> Option<CuckooFilter> {
+        let tally = || self.tally.to_owned_tally();
+        self.body.widened().map(|body| CuckooFilter { body, tally: tally(), body_checksum: None })
     }
 
     /// Whether the filter is a view, whose body may be anything.
@@ -98,6 +107,9 @@ impl<S: Store> CuckooFilter<S> {
     /// # Errors
     /// [`ImageError`] naming the first thing that is wrong.
     pub fn verify(&self) -> Result<(), ImageError> {
+        if let Some(whole) = self.widened() {
+            return whole.verify();
+        }
         if self.body_checksum.is_some_and(|stored| stored != self.checksum()) {
             return Err(ImageError::Checksum { part: "body" });
         }

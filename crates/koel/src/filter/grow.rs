@@ -6,10 +6,10 @@ use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
 use crate::filter::tally::Tally;
+use crate::geometry::CORE_BITS;
 use crate::growth::{self, Grown};
 use crate::layout::Layout;
 use crate::sizing;
-use crate::table::Table;
 
 impl CuckooFilter {
     /// Lets the filter grow from now on, whatever it was built as: an [`insert`](Self::insert) that finds it full makes it larger. Any number of keys may then have a counter
@@ -49,6 +49,7 @@ impl CuckooFilter {
             return Err(self.tally.out_of_slots());
         }
         let (grown, tally) = self.start_to_grow()?;
+        grown.finish_widening();
         while grown.is_due(entries) {
             if !tally.split_chunk(grown) {
                 return Err(tally.out_of_slots());
@@ -68,17 +69,15 @@ impl CuckooFilter {
         }
     }
 
-    /// The table that grows. The first time, the filter leaves the one that it was built with, and every bucket is rewritten.
+    /// The table that grows. The first time, that is what the one that the filter was built with becomes.
     pub(super) fn start_to_grow(
         &mut self,
     ) -> Result<(&mut Grown<Buffer>, &mut Tally<Counters>), Full> {
         let layout = self.layout_to_grow_in();
         let tally = &mut self.tally;
         let grown = self.body.grown_by(|table| {
-            let grown = layout.and_then(|layout| Grown::widened(table, layout));
-            let mut grown = grown.ok_or(tally.out_of_slots())?;
-            tally.start_to_grow(table, &mut grown);
-            Ok(grown)
+            let grown = layout.and_then(|layout| Grown::begun(table, layout, tally.entries));
+            grown.inspect(|grown| tally.start_to_grow(grown)).ok_or(tally.out_of_slots())
         })?;
         Ok((grown, tally))
     }
@@ -100,18 +99,15 @@ impl CuckooFilter {
 }
 
 impl Tally<Counters> {
-    /// Follows the entries from the table that they were built in to `grown`, which has them already: the counters get the names that they have there.
-    fn start_to_grow(&mut self, built: &Table<Buffer>, grown: &mut Grown<Buffer>) {
-        let layout = built.layout();
+    /// Follows the entries into `grown`, which has them already: the counters get the names that they have there.
+    fn start_to_grow(&mut self, grown: &Grown<Buffer>) {
+        let addresses = grown.addresses();
+        let bits = CORE_BITS + addresses.base().fraction_bits();
         let named = self.counters.iter().map(|(identity, count)| {
-            let (bucket, fingerprint) =
-                (identity >> layout.fingerprint_bits(), layout.fingerprint_of(identity));
-            let base = built.geometry().dealt(bucket);
-            let prefix = grown.addresses().unstretched(base, fingerprint);
-            (grown.addresses().identity(&prefix), count)
+            let (bucket, fingerprint) = (identity >> bits, identity & !(u64::MAX << bits));
+            (addresses.identity(&addresses.unstretched(bucket, fingerprint)), count)
         });
         self.counters = Counters::from_iter(named);
-        self.keep_load(grown, 0);
     }
 
     /// That of `smaller` with all entries of `grown`, which are moved there; `None` where they do not fit.
@@ -121,5 +117,104 @@ impl Tally<Counters> {
             tally.add_prefix(smaller, entry.prefix, self.count_entry(grown, &entry))
         });
         moved.is_ok().then_some(tally)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Merge, Prefer};
+    use alloc::{vec, vec::Vec};
+    use testkit::keys::splitmix64 as hash;
+
+    fn is_midway(filter: &CuckooFilter) -> bool {
+        filter.body.grown().is_some_and(Grown::is_midway)
+    }
+
+    /// A filter of `keys` keys, one of 50 of them three times.
+    fn filled(keys: u64, rate: f64, prefer: Prefer) -> CuckooFilter {
+        let builder = CuckooFilter::builder(keys, rate).prefer(prefer).growable();
+        let mut filter = builder.build().unwrap();
+        for key in 0..keys {
+            let copies = if key % 50 == 0 { 3 } else { 1 };
+            (0..copies).for_each(|_| filter.insert_hash(hash(key)).unwrap());
+        }
+        filter
+    }
+
+    #[test]
+    fn a_large_filter_is_widened_a_few_buckets_an_insert_and_answers_for_all_keys_meanwhile() {
+        for (rate, prefer) in [
+            (0.05, Prefer::Small),
+            (0.001, Prefer::Small),
+            (0.001, Prefer::Fast),
+            (1e-5, Prefer::Small),
+        ] {
+            let first = 40_000;
+            let mut filter = filled(first, rate, prefer);
+            let (mut key, mut removed, mut steps) = (first, 0, 0);
+            while key < first + first / 50 {
+                let was_midway = is_midway(&filter);
+                filter.insert_hash(hash(key)).unwrap();
+                key += 1;
+                steps += u64::from(is_midway(&filter) || was_midway);
+                if was_midway {
+                    // One of the first keys goes for each new one.
+                    assert!(filter.remove_hash(hash(50 * removed + 1)));
+                    removed += 1;
+                    let is_in = |key: &u64| key % 50 != 1 || key / 50 >= removed;
+                    let hashes: Vec<_> = (0..key).filter(is_in).map(hash).collect();
+                    let mut found = vec![false; hashes.len()];
+                    filter.contains_many_hashes(&hashes, &mut found);
+                    assert!(found.iter().all(|&found| found));
+                    assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+                    assert!((0..first).step_by(50).all(|key| filter.count_hash(hash(key)) >= 3));
+                    let back = CuckooFilter::from_bytes(&filter.to_bytes()).unwrap();
+                    assert!(!is_midway(&back) && back == filter && filter == filter.clone());
+                    filter.verify().unwrap();
+                }
+            }
+            assert!(!is_midway(&filter) && filter.has_grown());
+            assert!(steps >= 16 && steps == removed + 1, "{steps} {removed}");
+            assert!(filter.false_positive_rate() < 1.1 * rate);
+            filter.verify().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_needs_wide_buckets_finds_them() {
+        let begun = || {
+            let mut filter = filled(40_000, 0.001, Prefer::Small);
+            let extra = (0..).map(|i| hash(!i)).take(4000);
+            let mut inserted = 0;
+            for hash in extra {
+                filter.insert_hash(hash).unwrap();
+                inserted += 1;
+                if is_midway(&filter) {
+                    break;
+                }
+            }
+            assert!(is_midway(&filter));
+            (filter, inserted)
+        };
+        let all_in = |filter: &CuckooFilter, inserted: u64| {
+            (0..40_000).all(|key| filter.contains_hash(hash(key)))
+                && (0..inserted).all(|i| filter.contains_hash(hash(!i)))
+        };
+        let (mut filter, inserted) = begun();
+        filter.reserve(60_000).unwrap();
+        assert!(!is_midway(&filter) && all_in(&filter, inserted));
+        let ((filter, inserted), (mut union, _)) = (begun(), begun());
+        union.merge(&filter, Merge::Sum).unwrap();
+        assert!(!is_midway(&union) && all_in(&union, inserted));
+        assert!((0..40_000).all(|key| union.count_hash(hash(key)) >= 2));
+        let (mut filter, inserted) = begun();
+        filter.shrink_to_fit();
+        assert!(all_in(&filter, inserted));
+        filter.verify().unwrap();
+        let (mut filter, _) = begun();
+        filter.clear();
+        filter.verify().unwrap();
+        assert!((0..40_000).all(|key| !filter.contains_hash(hash(key))));
     }
 }

@@ -107,7 +107,7 @@ impl CuckooFilter {
 
     /// An empty filter; `None` where its bytes could not be addressed.
     pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let (body, tally) = (Body::empty(shape)?, Tally::none(profile));
+        let (body, tally) = (Body::empty(shape, profile.growable)?, Tally::none(profile));
         Some(Self { body, tally, body_checksum: None })
     }
 

@@ -47,7 +47,7 @@ impl Parts {
         let room = share + 4 * share.isqrt() + BLOCK;
         let bytes = segments.checked_mul(room)?.checked_mul(size_of::<u64>())?;
         let (lens, beyond) = (vec![0; segments], vec![Vec::new(); segments]);
-        Some(Self { bytes: Buffer::zeroed(bytes)?, room, lens, beyond })
+        Some(Self { bytes: Buffer::zeroed(bytes, false)?, room, lens, beyond })
     }
 
     fn add(&mut self, hashes: &[u64], segment_bits: u32) {

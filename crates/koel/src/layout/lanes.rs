@@ -64,6 +64,8 @@ pub(crate) enum Form {
     WideSorted,
     /// Plain slots of 64 bits, each a register of its own: the masks of [`Lanes`] are those of one lane.
     Quad,
+    /// Slots taken apart into such registers, however they are stored.
+    Apart,
 }
 
 impl Form {
@@ -86,7 +88,7 @@ impl Form {
             Self::Plain | Self::Sorted => last_of(u64::BITS),
             Self::WidePlain => last_of(u128::BITS),
             Self::WideSorted => last_of(u128::BITS.max(4 + 4 * width + u64::BITS)),
-            Self::Quad => last_of(Quad::BITS),
+            Self::Quad | Self::Apart => last_of(Quad::BITS),
         }
     }
 }
@@ -103,7 +105,7 @@ impl Lanes {
         match Form::of(layout) {
             Form::Plain | Form::Sorted => Self::with(layout, 4, true),
             Form::WidePlain | Form::WideSorted => Self::with(layout, 4, false),
-            Form::Quad => Self::with(layout, 1, false),
+            Form::Quad | Form::Apart => Self::with(layout, 1, false),
         }
     }
 
@@ -539,7 +541,7 @@ mod tests {
                     Form::Sorted => check_word::<u64, true>(layout, bucket, probe),
                     Form::WidePlain => check_word::<u128, false>(layout, bucket, probe),
                     Form::WideSorted => check_word::<u128, true>(layout, bucket, probe),
-                    Form::Quad => panic!("no bucket of 256 bits fits into a register"),
+                    Form::Quad | Form::Apart => panic!("no bucket of 256 bits fits a register"),
                 }
             }
         });

@@ -58,6 +58,18 @@ impl Marked {
         self.around(core) | self.mark | string << LOW_CORE & self.known
     }
 
+    /// The fingerprint that knows what one without a mark does: `bits` bits below its core.
+    pub(super) fn of_unmarked(self, fingerprint: u64, bits: u32) -> u64 {
+        self.fingerprint(fingerprint >> bits, fingerprint, bits)
+    }
+
+    /// The fingerprint without a mark that knows the first `bits` bits of one that knows no fewer.
+    pub(super) fn unmarked(self, fingerprint: u64, bits: u32) -> u64 {
+        let (string, known) = self.known(fingerprint);
+        debug_assert!(known >= bits, "a slot without a mark cannot say that it knows less");
+        self.core(fingerprint) << bits | string & !(u64::MAX << bits)
+    }
+
     /// The core of a fingerprint that knows nothing yet.
     #[inline(always)]
     fn around(self, core: u64) -> u64 {

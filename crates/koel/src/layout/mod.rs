@@ -25,7 +25,7 @@ use core::fmt;
 use crate::geometry::{CORE_BITS, CORES};
 pub(crate) use lanes::{Form, LATER, Lanes, joined};
 pub(crate) use marked::Marked;
-pub(crate) use word::{Quad, Register, Word};
+pub(crate) use word::{Apart, Quad, Register, Word};
 
 /// Slots of a bucket.
 pub(crate) const SLOTS: usize = 4;
@@ -147,6 +147,23 @@ impl Layout {
     #[inline]
     pub(crate) const fn fingerprint_of(&self, slot: u64) -> u64 {
         slot & (u64::MAX >> (u64::BITS - self.fingerprint_bits))
+    }
+
+    /// The slot of this layout of marked fingerprints that knows what one of `narrow`, which has none, does.
+    pub(crate) fn marked_slot(&self, narrow: Self, slot: u64) -> u64 {
+        let of = |marked: Marked| marked.of_unmarked(slot, narrow.fraction_bits());
+        if slot == 0 { 0 } else { self.marks().map_or(slot, of) }
+    }
+
+    /// The slot of `narrow`, a layout without marks, that knows as much as there is room for of one of this layout.
+    pub(crate) fn unmarked_slot(&self, narrow: Self, slot: u64) -> u64 {
+        let of = |marked: Marked| marked.unmarked(slot, narrow.fraction_bits());
+        if slot == 0 { 0 } else { self.marks().map_or(slot, of) }
+    }
+
+    /// The layout whose lanes slots of this one are in when they are taken apart: plain ones of 64 bits.
+    const fn apart(self) -> Self {
+        Self { codec: Codec::Plain, value_bits: WIDE_SLOT_BITS - self.fingerprint_bits, ..self }
     }
 
     /// Whether a key may have this fingerprint: there is a core, and a mark where there must be one.

@@ -34,6 +34,8 @@ pub(crate) trait Word: Register + From<u64> + PartialOrd {
     type Pair: Register + From<[Self; 2]> + Into<[Self; 2]>;
     const BITS: u32;
     const ZERO: Self;
+    /// Whether buckets are stored as they are in the register.
+    const IS_STORED: bool = true;
     /// The same number in the widest register.
     fn wide(self) -> u128;
     /// So many ones, fewer than the register has bits.
@@ -180,12 +182,14 @@ impl Word for u128 {
 
 /// Words side by side: every operation is that of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-pub(crate) struct Side<W, const N: usize>([W; N]);
+pub(crate) struct Side<W, const N: usize, const STORED: bool = true>([W; N]);
 
 /// Four lanes of 64 bits.
 pub(crate) type Quad = Side<u64, SLOTS>;
+/// The same for buckets that are stored otherwise: as a table has them that is being widened.
+pub(crate) type Apart = Side<u64, SLOTS, false>;
 
-impl<W: Copy, const N: usize> Side<W, N> {
+impl<W: Copy, const N: usize, const STORED: bool> Side<W, N, STORED> {
     #[inline(always)]
     fn with(self, other: Self, of: impl Fn(W, W) -> W) -> Self {
         Self(array::from_fn(|i| of(self.0[i], other.0[i])))
@@ -195,7 +199,7 @@ impl<W: Copy, const N: usize> Side<W, N> {
 /// Operators word by word.
 macro_rules! word_by_word {
     ($($operator:ident::$method:ident),*) => {
-        $(impl<W: Register, const N: usize> $operator for Side<W, N> {
+        $(impl<W: Register, const N: usize, const STORED: bool> $operator for Side<W, N, STORED> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
@@ -204,7 +208,7 @@ macro_rules! word_by_word {
         })*
     };
     (all by one: $($operator:ident::$method:ident),*) => {
-        $(impl<W: Register, const N: usize> $operator<u32> for Side<W, N> {
+        $(impl<W: Register, const N: usize, const STORED: bool> $operator<u32> for Side<W, N, STORED> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, bits: u32) -> Self {
@@ -217,7 +221,7 @@ macro_rules! word_by_word {
 word_by_word!(Add::add, BitAnd::bitand, BitOr::bitor, BitXor::bitxor, Sub::sub);
 word_by_word!(all by one: Shl::shl, Shr::shr);
 
-impl<W: Register, const N: usize> Not for Side<W, N> {
+impl<W: Register, const N: usize, const STORED: bool> Not for Side<W, N, STORED> {
     type Output = Self;
     #[inline(always)]
     fn not(self) -> Self {
@@ -226,7 +230,7 @@ impl<W: Register, const N: usize> Not for Side<W, N> {
 }
 
 /// The same mask for every word.
-impl<W: Register, const N: usize> Register for Side<W, N> {
+impl<W: Register, const N: usize, const STORED: bool> Register for Side<W, N, STORED> {
     #[inline(always)]
     fn narrow(wide: u128) -> Self {
         Self([W::narrow(wide); N])
@@ -238,31 +242,32 @@ impl<W: Register, const N: usize> Register for Side<W, N> {
     }
 }
 
-impl<W, const N: usize> From<[W; N]> for Side<W, N> {
+impl<W, const N: usize, const STORED: bool> From<[W; N]> for Side<W, N, STORED> {
     #[inline(always)]
     fn from(words: [W; N]) -> Self {
         Self(words)
     }
 }
 
-impl<W, const N: usize> From<Side<W, N>> for [W; N] {
+impl<W, const N: usize, const STORED: bool> From<Side<W, N, STORED>> for [W; N] {
     #[inline(always)]
-    fn from(side: Side<W, N>) -> Self {
+    fn from(side: Side<W, N, STORED>) -> Self {
         side.0
     }
 }
 
-impl From<u64> for Quad {
+impl<const STORED: bool> From<u64> for Side<u64, SLOTS, STORED> {
     #[inline(always)]
     fn from(lane: u64) -> Self {
         Self([lane; SLOTS])
     }
 }
 
-impl Word for Quad {
+impl<const STORED: bool> Word for Side<u64, SLOTS, STORED> {
     type Pair = Side<Self, 2>;
     const BITS: u32 = 4 * u64::BITS;
     const ZERO: Self = Self([0; SLOTS]);
+    const IS_STORED: bool = STORED;
 
     /// The first lane, where sums are.
     #[inline(always)]

@@ -22,7 +22,7 @@ impl Maplet {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = MapletView::open(bytes)?;
         view.verify()?;
-        let (body, pairs) = (view.body.to_owned_body(), view.pairs.clone());
+        let (body, pairs) = (view.body.to_owned_body(false), view.pairs.clone());
         Ok(Self { body, pairs, body_checksum: None })
     }
 }

@@ -105,7 +105,7 @@ impl Maplet {
 
     /// An empty maplet; `None` where its bytes could not be addressed.
     fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let (body, pairs) = (Body::empty(shape)?, Pairs::none(profile));
+        let (body, pairs) = (Body::empty(shape, false)?, Pairs::none(profile));
         Some(Self { body, pairs, body_checksum: None })
     }
 }

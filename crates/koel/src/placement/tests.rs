@@ -17,7 +17,7 @@ use crate::table::{Put, Table, table_bytes};
 fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Buffer> {
     let geometry = Geometry::new(segment_bits, buckets, fingerprint_bits);
     let layout = Layout::new(Codec::SemiSorted, fingerprint_bits, 0).unwrap();
-    let bytes = Buffer::zeroed(table_bytes(layout, geometry.buckets()).unwrap()).unwrap();
+    let bytes = Buffer::zeroed(table_bytes(layout, geometry.buckets()).unwrap(), false).unwrap();
     Table::new(geometry, layout, bytes)
 }
 

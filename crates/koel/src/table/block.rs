@@ -4,7 +4,7 @@ use core::slice;
 
 use super::{Addressing, Table, byte_index, shift_of};
 use crate::geometry::{BLOCK, Column, Places};
-use crate::layout::{Form, Lanes, Quad, joined};
+use crate::layout::{Apart, Form, Lanes, Quad, Word, joined};
 use crate::unchecked::Reader;
 use crate::vector::InstructionSet;
 
@@ -81,13 +81,20 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
                 self.contains_whole(set, places, words, found);
             }
             Form::WideSorted => self.contains_halves::<true>(set, places, words, found),
-            Form::Quad => {
-                for (i, found) in found.iter_mut().enumerate() {
-                    self.prefetch_both(coming, i);
-                    let keys = A::keys(ready, i);
-                    *found = self.pair_matches_in::<Quad, false>(ready.buckets(i), keys);
-                }
-            }
+            Form::Quad => self.contains_each::<Quad>(places, found),
+            Form::Apart => self.contains_each::<Apart>(places, found),
+        }
+    }
+
+    /// Buckets of four registers, one place after the other.
+    fn contains_each<W: Word>(
+        &self,
+        (ready, coming): (&Places, &Places),
+        found: &mut [bool; BLOCK],
+    ) {
+        for (i, found) in found.iter_mut().enumerate() {
+            self.prefetch_both(coming, i);
+            *found = self.pair_matches_in::<W, false>(ready.buckets(i), A::keys(ready, i));
         }
     }
 

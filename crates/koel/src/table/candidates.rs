@@ -5,7 +5,7 @@
 
 use super::{Addressing, Table};
 use crate::geometry::low_half;
-use crate::layout::{Form, Lanes, Quad, Register, SLOTS, Word};
+use crate::layout::{Apart, Form, Lanes, Quad, Register, SLOTS, Word};
 
 /// The slots of a pair of buckets that have the fingerprint, one after the other.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The slots of a pair of buckets that match the key of either. O(1): two loads.
     #[inline]
     pub(crate) fn candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
-        in_form!(self, candidates_in(pair, keys))
+        in_any_form!(self, candidates_in(pair, keys))
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{Addressing, Pair, Table, byte_index, either, load_both, position};
 use crate::buffer::Buffer;
-use crate::layout::{Form, Quad, Word};
+use crate::layout::{Apart, Form, Quad, Word};
 
 impl Table<Buffer> {
     /// The bytes of each segment, where segments are whole bytes.
@@ -135,7 +135,7 @@ impl<A: Addressing> Table<Buffer, A> {
     ///
     /// With 0 for `old` this fills an empty slot, with 0 for `new` it empties one.
     pub(crate) fn replace(&mut self, bucket: u64, old: u64, new: u64) -> bool {
-        in_form!(self, replace_in(bucket, old, new))
+        in_any_form!(self, replace_in(bucket, old, new))
     }
 
     #[inline(always)]
@@ -152,12 +152,16 @@ impl<A: Addressing> Table<Buffer, A> {
             }
             return with.is_some();
         }
-        let bit = bucket * self.lanes.bucket_bits();
-        let word = self.load_at::<W, SORTED>(bit);
+        let word = self.load::<W, SORTED>(bucket);
         let equal = self.lanes.equal::<W, SORTED>(word, self.lanes.pattern::<W, SORTED>(old));
         let found = equal != W::ZERO;
         if found {
-            self.change_at::<W, SORTED>(bit, self.lanes.change::<W, SORTED>(word, equal, old, new));
+            let change = self.lanes.change::<W, SORTED>(word, equal, old, new);
+            if W::IS_STORED {
+                self.change_at::<W, SORTED>(bucket * self.lanes.bucket_bits(), change);
+            } else {
+                self.store_apart(bucket, self.lanes.slots::<W, SORTED>(word ^ change));
+            }
         }
         found
     }
@@ -183,7 +187,7 @@ impl<A: Addressing> Table<Buffer, A> {
 
 /// Turns over the bits of the bucket at bit `bit` of these bytes that are set in `change`.
 #[inline(always)]
-fn change_in<W: Word, const SORTED: bool>(bytes: &mut [u8], bit: u64, change: W) {
+pub(super) fn change_in<W: Word, const SORTED: bool>(bytes: &mut [u8], bit: u64, change: W) {
     let (byte, shift) = position::<SORTED>(bit);
     (W::read(bytes, byte) ^ (change << shift)).write(bytes, byte);
 }

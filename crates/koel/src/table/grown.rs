@@ -8,7 +8,7 @@ use core::iter;
 use super::stretch::{Prefix, Site, Spot, Stretch};
 use super::{Addressing, Put, Table, table_bytes};
 use crate::buffer::Buffer;
-use crate::layout::{Bucket, Form, Layout, Quad, SLOTS, Word};
+use crate::layout::{Apart, Bucket, Form, Layout, Quad, SLOTS, Word};
 use crate::unchecked;
 
 /// An entry: where it is, what its slot holds, and what it stands for.
@@ -26,7 +26,7 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
     pub(crate) fn contains_hash(&self, hash: u64) -> bool {
         let site = self.geometry.locate(hash);
         // SAFETY: `locate` gives buckets below `geometry.buckets()`.
-        unsafe { in_form!(self, contains_in(&site)) }
+        unsafe { in_any_form!(self, contains_in(&site)) }
     }
 
     /// Asks the memory for both buckets before it waits for one. A processor runs a few hundred instructions beyond a read that waits, and so many are between the reads of one
@@ -56,7 +56,7 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
     /// The longest fingerprint that the prefix of `site` has in each of its buckets.
     #[inline(always)]
     pub(crate) fn fingerprints(&self, site: &Site) -> [u64; 2] {
-        site.spots.map(|spot| self.geometry.fingerprint(&site.prefix, spot.level))
+        site.spots.map(|spot| self.geometry.fingerprint(&site.prefix, spot))
     }
 
     /// The entries that match the prefix of `site`: those that know nothing beyond it, and nothing else of what they know.
@@ -151,13 +151,13 @@ impl Table<Buffer, Stretch> {
     /// A table as it is when nothing is in it; `None` where its bytes cannot be addressed or had.
     pub(crate) fn stretched(geometry: Stretch, layout: Layout) -> Option<Self> {
         let bytes = table_bytes(layout, geometry.buckets())?;
-        Some(Self::new(geometry, layout, Buffer::growing(bytes)?))
+        Some(Self::new(geometry, layout, Buffer::zeroed(bytes, true)?))
     }
 
     /// Fills an empty slot of the emptier bucket of `site` with the longest fingerprint and `value`, where at most `most` entries match.
     #[inline]
     pub(crate) fn put_at(&mut self, site: &Site, value: u64, most: u64) -> Result<Spot, Put> {
-        in_form!(self, put_at_in(site, value, most))
+        in_any_form!(self, put_at_in(site, value, most))
     }
 
     #[inline(always)]
@@ -196,17 +196,18 @@ impl Table<Buffer, Stretch> {
 
     /// Splits the next bucket of the level. Hands void entries, which are in both halves from now on, to `doubled`.
     pub(crate) fn split_next(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) {
-        let (lower, upper) = (self.geometry.split(), self.geometry.buckets());
+        let (lower, upper) = (self.geometry.next_to_split(), self.geometry.buckets());
         let needed = table_bytes(self.layout, upper + 1);
         assert!(
             needed.is_some_and(|bytes| bytes <= self.bytes().len()),
             "`extend` makes room first"
         );
+        let from = self.geometry.origin(lower);
         let mut halves = [[0; SLOTS]; 2];
         for (i, slot) in self.read(lower).0.into_iter().enumerate().filter(|&(_, slot)| slot != 0) {
             let (fingerprint, value) =
                 (self.layout.fingerprint_of(slot), self.layout.value_of(slot));
-            match self.geometry.half(lower, fingerprint) {
+            match self.geometry.half(&from, fingerprint) {
                 Some((upper, rest)) => {
                     halves[usize::from(upper)][i] = self.layout.slot(rest, value);
                 }
@@ -229,11 +230,10 @@ impl Table<Buffer, Stretch> {
 
     /// Writes the whole bucket.
     pub(crate) fn write(&mut self, bucket: u64, slots: Bucket) {
-        if self.lanes.form() == Form::Quad {
-            let bytes = slots.0.map(u64::to_le_bytes);
-            self.store::<Quad, false>(bucket, Quad::read(bytes.as_flattened(), 0));
-        } else {
-            self.store::<u128, true>(bucket, self.layout.encode(slots));
+        match self.lanes.form() {
+            Form::Apart => self.store_apart(bucket, slots.0),
+            Form::Quad => self.store::<Quad, false>(bucket, slots.0.into()),
+            _ => self.store::<u128, true>(bucket, self.layout.encode(slots)),
         }
     }
 }

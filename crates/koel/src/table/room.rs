@@ -5,7 +5,7 @@
 use super::stretch::Origin;
 use super::{Stretch, Table};
 use crate::buffer::Buffer;
-use crate::layout::{Form, Quad, Word};
+use crate::layout::{Apart, Form, Quad, Word};
 use crate::placement::{End, LOOKAHEAD, LOOKAHEAD_CACHED, Neighbours, Plan, Search, Ways};
 
 /// Tables of at most so many bytes are in a cache. Tests have larger ones too.
@@ -40,9 +40,9 @@ impl Table<Buffer, Stretch> {
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<Plan> {
         if self.bytes().len() <= CACHED {
-            in_form!(self, way_in::<LOOKAHEAD_CACHED>(search, roots, pinned))
+            in_any_form!(self, way_in::<LOOKAHEAD_CACHED>(search, roots, pinned))
         } else {
-            in_form!(self, way_in::<LOOKAHEAD>(search, roots, pinned))
+            in_any_form!(self, way_in::<LOOKAHEAD>(search, roots, pinned))
         }
     }
 
@@ -80,7 +80,7 @@ impl Table<Buffer, Stretch> {
     /// Adds the slots of a full bucket, each with its other bucket, which the memory is asked for. One that cannot move has its own: its other bucket is unknown, or it would
     /// forget a bit there and is one of those that are `pinned`, if any are.
     pub(crate) fn open(&self, bucket: u64, pinned: Option<&EntryTest<'_>>, ways: &mut Ways) {
-        in_form!(self, open_in(bucket, pinned, ways));
+        in_any_form!(self, open_in(bucket, pinned, ways));
     }
 
     #[inline(always)]

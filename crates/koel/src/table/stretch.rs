@@ -2,14 +2,16 @@
 //!
 //! ```text
 //!     string    = fraction | hash << r          the bits that a key is told apart by, the first one lowest
-//!     world     = string ^ scatter(base, core)  base: a bucket of the table as it was built, one of m, by its number in turn
-//!     bucket    = base + m * (world mod 2^level)         where that is below the split: level + 1 instead
+//!     turn      = local << k | segment          base: a bucket of the table as it was built, one of m, here in turn
+//!     world     = string ^ scatter(turn, core)
+//!     number    = turn + m * (world mod 2^level)         where that is below the split: level + 1 instead
+//!     bucket    = the base itself in the first world, then number
 //! ```
 //!
 //! * The base buckets of all segments are numbered in turn, the first one of each, then the second: so they are split in turn too. Both buckets of a key are in one segment, and
 //!   in a table whose segments were split one after the other, none but the first would have room before the last is split.
-//! * The table grows bucket by bucket: the next bucket `b` of a level is split in two, `b` and `b + m 2^level`, which is the next one behind the last. So a table grows
-//!   at its end, and nothing else moves. When all buckets of a level are split, the next level begins.
+//! * The table grows bucket by bucket: the next number `n` of a level is split in two, `n` and `n + m 2^level`, which is the next one behind the last. So a table grows
+//!   at its end, and nothing else moves: the buckets that it was built with, the first world, stay where they were. When all buckets of a level are split, the next level begins.
 //! * The two base buckets of a key never change: they are those that `Geometry` gave it when the table was built. Its string says which of the buckets that
 //!   each became is meant.
 //! * A bucket not yet split has twice the keys of a split one. `scatter` gives the two buckets of a key different worlds, so that many
@@ -20,7 +22,9 @@
 //!
 //! Source: W. Litwin, Linear Hashing (VLDB 1980); the balance between split and unsplit buckets is ours (docs/decisions/0008-growth.md).
 
-use super::Addressing;
+use core::hint::select_unpredictable;
+
+use super::{Addressing, Widening};
 use crate::geometry::{CORE_BITS, CORES, Column, Digits, Geometry, Places, low_half, product};
 use crate::layout::{Lanes, Marked, Word};
 use crate::vector::InstructionSet;
@@ -40,8 +44,19 @@ pub(crate) struct Stretch {
     level_buckets: u64,
     /// The bits of a fingerprint of the table as it was built that are not of its core.
     fraction: u64,
-    /// What bucket numbers are multiplied with instead of dividing them by the buckets of the table as it was built.
+    /// What bucket numbers are multiplied with instead of dividing them by the buckets of the table as it was built, and by those of a segment of it.
     reciprocal: u64,
+    segment_reciprocal: u64,
+    /// Where buckets still have the slots that the table was built with.
+    widening: Option<Widening>,
+}
+
+/// A segment of the table as it was built.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    number: u64,
+    /// Its first bucket.
+    first: u64,
 }
 
 /// A bucket, and how many bits of the string it stands for.
@@ -56,8 +71,10 @@ pub(crate) struct Spot {
 pub(crate) struct Origin {
     /// The bucket itself.
     bucket: u64,
-    /// The base bucket that it was split off.
-    base: u64,
+    /// The segment and the number in it of the base bucket that it was split off, and the number in turn of that one.
+    segment: Segment,
+    local: u64,
+    turn: u64,
     world: u64,
     level: u32,
 }
@@ -69,10 +86,16 @@ impl Origin {
         self.bucket
     }
 
+    /// The base bucket that it was split off.
+    #[inline]
+    fn base(&self) -> u64 {
+        self.segment.first + self.local
+    }
+
     /// The bits of a string that the bucket stands for.
     #[inline]
     fn string(&self, core: u64) -> u64 {
-        (self.world ^ scatter(self.base, core)) & !(u64::MAX << self.level)
+        (self.world ^ scatter(self.turn, core)) & !(u64::MAX << self.level)
     }
 }
 
@@ -134,6 +157,11 @@ impl Addressing for Stretch {
     }
 
     #[inline]
+    fn widening(&self) -> Option<&Widening> {
+        self.widening.as_ref()
+    }
+
+    #[inline]
     fn locate_many(
         &self,
         set: InstructionSet,
@@ -152,8 +180,8 @@ impl Addressing for Stretch {
                     |hash, first, bucket, fingerprint| {
                         let core = fingerprint >> bits;
                         let string = fingerprint & self.fraction | hash << bits;
-                        let base = self.base.dealt_in(self.base.segment(hash), bucket - first);
-                        let spot = self.spot(base, core, string);
+                        let segment = Segment { number: self.base.segment(hash), first };
+                        let spot = self.spot(segment, bucket - first, core, string);
                         (spot.bucket, self.marked.longest(core, string >> spot.level))
                     },
                 );
@@ -196,9 +224,21 @@ impl Stretch {
     pub(crate) fn new(base: Geometry, marked: Marked, level: u32, split: u64) -> Self {
         let level_buckets = base.buckets() << level;
         let reciprocal = u64::MAX / base.buckets();
+        let segment_reciprocal = u64::MAX / u64::from(base.segment_buckets());
         let fraction = !(u64::MAX << base.fraction_bits());
         let worlds = 1 << level;
-        Self { base, marked, level, split, worlds, level_buckets, fraction, reciprocal }
+        Self {
+            base,
+            marked,
+            level,
+            split,
+            worlds,
+            level_buckets,
+            fraction,
+            reciprocal,
+            segment_reciprocal,
+            widening: None,
+        }
     }
 
     /// The table as it was built.
@@ -226,6 +266,25 @@ impl Stretch {
     /// Buckets that a whole level has.
     pub(crate) fn level_buckets(&self) -> u64 {
         self.level_buckets
+    }
+
+    pub(super) fn set_widening(&mut self, widening: Option<Widening>) {
+        self.widening = widening;
+    }
+
+    /// The most bits of a string that an entry can know in a bucket, beyond those that the bucket stands for.
+    #[inline]
+    fn most_in(&self, bucket: u64) -> u32 {
+        match self.widening.and_then(|widening| widening.narrow_at(bucket)) {
+            None => self.marked.most(),
+            Some(narrow) => narrow.fraction_bits(),
+        }
+    }
+
+    /// How long the prefix of an entry can be in a bucket.
+    #[inline]
+    pub(crate) fn longest_in(&self, spot: Spot) -> u32 {
+        spot.level + self.most_in(spot.bucket)
     }
 
     /// Whether the table can grow.
@@ -260,29 +319,33 @@ impl Stretch {
         let bits = self.base.fraction_bits();
         let core = (rest >> bits) + 1;
         let string = rest & self.fraction | hash << bits;
-        let local = home - base;
+        let (segment, local) = (Segment { number: segment, first: base }, home - base);
         let other = self.base.reflected(0, local, core);
-        let bases = [local, other].map(|local| self.base.dealt_in(segment, local));
-        let spots = bases.map(|base| self.spot(base, core, string));
-        Site { prefix: Prefix { core, base: bases[0], string, length: u64::BITS }, spots }
+        let spots =
+            [self.spot(segment, local, core, string), self.spot(segment, other, core, string)];
+        Site { prefix: Prefix { core, base: home, string, length: u64::BITS }, spots }
     }
 
-    /// The prefix that an entry of the table as it was built stands for, in the bucket whose number in turn is `base`.
+    /// The prefix that an entry of the table as it was built stands for, in its bucket `base`.
     pub(crate) fn unstretched(&self, base: u64, fingerprint: u64) -> Prefix {
         let length = self.base.fraction_bits();
         let string = fingerprint & self.fraction;
         Prefix { core: fingerprint >> length, base, string, length }
     }
 
-    /// The bucket that `base` became for this string.
+    /// What bucket `local` of a segment became for this string.
     #[inline(always)]
-    fn spot(&self, base: u64, core: u64, string: u64) -> Spot {
-        let world = string ^ scatter(base, core);
-        let [bucket, half] = [self.worlds - 1, 2 * self.worlds - 1]
-            .map(|worlds| base + product(self.base.buckets(), world & worlds));
+    fn spot(&self, segment: Segment, local: u64, core: u64, string: u64) -> Spot {
+        let turn = self.base.dealt_in(segment.number, local);
+        let world = string ^ scatter(turn, core);
+        let buckets = self.base.buckets();
+        // Not a map over both, here and in `locate`: that would be a call, and go through the stack.
+        let number = turn + product(buckets, world & (self.worlds - 1));
+        let half = turn + product(buckets, world & (2 * self.worlds - 1));
         // Half of the buckets are split, so a branch would be taken wrongly half of the time.
-        let is_split = u64::from(bucket < self.split);
-        let bucket = bucket ^ ((bucket ^ half) & is_split.wrapping_neg());
+        let is_split = u64::from(number < self.split);
+        let number = number ^ ((number ^ half) & is_split.wrapping_neg());
+        let bucket = select_unpredictable(number < buckets, segment.first + local, number);
         Spot { bucket, level: self.level + low_half(is_split) }
     }
 
@@ -301,29 +364,45 @@ impl Stretch {
 
     /// The bucket that `base` became for this prefix, if it is long enough to say.
     pub(crate) fn named_spot(&self, base: u64, prefix: &Prefix) -> Option<Spot> {
-        let spot = self.spot(base, prefix.core, prefix.string);
+        let segment = self.segment_of(base);
+        let spot = self.spot(segment, base - segment.first, prefix.core, prefix.string);
         (spot.level <= prefix.length).then_some(spot)
     }
 
     /// The other base bucket.
     pub(crate) fn other_base(&self, prefix: &Prefix) -> u64 {
-        self.reflected(prefix.base, prefix.core)
+        self.base.reflected(self.segment_of(prefix.base).first, prefix.base, prefix.core)
     }
 
-    /// The other base bucket of a core.
+    /// The segment of a base bucket.
     #[inline(always)]
-    fn reflected(&self, base: u64, core: u64) -> u64 {
-        let (segment, local) = self.base.gathered(base);
-        self.base.dealt_in(segment, self.base.reflected(0, local, core))
+    fn segment_of(&self, base: u64) -> Segment {
+        self.segment(quotient(base, self.segment_reciprocal))
+    }
+
+    #[inline(always)]
+    fn segment(&self, number: u64) -> Segment {
+        Segment { number, first: number * u64::from(self.base.segment_buckets()) }
     }
 
     /// Where a bucket comes from.
     #[inline]
     pub(crate) fn origin(&self, bucket: u64) -> Origin {
-        // (bucket + 1) / m less at most 1 / m, for numbers of 32 bits: not below the quotient, and below the next number.
-        let (_, world) = (bucket + 1).carrying_mul(self.reciprocal, 0);
-        let base = bucket - world * self.base.buckets();
-        Origin { bucket, base, world, level: self.level_of(bucket) }
+        let world = quotient(bucket, self.reciprocal);
+        let rest = bucket - world * self.base.buckets();
+        let (segment, local) = if self.base.segment_bits() == 0 {
+            (Segment { number: 0, first: 0 }, rest)
+        } else {
+            // Both are worked out, so that neither waits for the world.
+            let built = self.segment_of(bucket);
+            let (number, local) = self.base.gathered(rest);
+            let is_first = world == 0;
+            let segment = self.segment(select_unpredictable(is_first, built.number, number));
+            (segment, select_unpredictable(is_first, bucket - built.first, local))
+        };
+        let turn = self.base.dealt_in(segment.number, local);
+        let level = self.level_of_number(turn + (bucket - rest));
+        Origin { bucket, segment, local, turn, world, level }
     }
 
     /// The other bucket of a fingerprint; that of `from` itself where the fingerprint does not say which it is. Of what the fingerprint knows only the first bit can matter: buckets
@@ -333,7 +412,8 @@ impl Stretch {
         let core = self.marked.core(fingerprint);
         let first = self.marked.first(fingerprint).wrapping_neg() & 1 << from.level;
         let string = first | from.string(core);
-        let spot = self.spot(self.reflected(from.base, core), core, string);
+        let other = self.base.reflected(0, from.local, core);
+        let spot = self.spot(from.segment, other, core, string);
         let says = spot.level <= from.level || !self.marked.is_void(fingerprint);
         if says { spot.bucket } else { from.bucket }
     }
@@ -341,14 +421,33 @@ impl Stretch {
     /// Whether a fingerprint would forget a bit in `other`, its other bucket.
     pub(crate) fn would_forget(&self, from: &Origin, fingerprint: u64, other: u64) -> bool {
         let (_, known) = self.marked.known(fingerprint);
-        from.level + known > self.level_of(other) + self.marked.most()
+        from.level + known > self.longest_in(self.spot_of(other))
+    }
+
+    /// A bucket, as a place of entries.
+    #[inline]
+    pub(crate) fn spot_of(&self, bucket: u64) -> Spot {
+        Spot { bucket, level: self.level_of(bucket) }
     }
 
     /// How many bits of a string a bucket stands for.
     #[inline]
     pub(crate) fn level_of(&self, bucket: u64) -> u32 {
-        let is_split = bucket < self.split || bucket >= self.level_buckets();
+        let is_first = bucket < self.base.buckets();
+        let segment = self.segment_of(bucket);
+        let turn = self.base.dealt_in(segment.number, bucket - segment.first);
+        self.level_of_number(select_unpredictable(is_first, turn, bucket))
+    }
+
+    #[inline]
+    fn level_of_number(&self, number: u64) -> u32 {
+        let is_split = (number < self.split) | (number >= self.level_buckets());
         self.level + u32::from(is_split)
+    }
+
+    /// The bucket that is split next.
+    pub(crate) fn next_to_split(&self) -> u64 {
+        if self.split < self.base.buckets() { self.base.of_turn(self.split) } else { self.split }
     }
 
     /// What a fingerprint stands for in its bucket.
@@ -357,14 +456,14 @@ impl Stretch {
         let (bits, known) = self.marked.known(fingerprint);
         let core = self.marked.core(fingerprint);
         let string = bits << from.level | from.string(core);
-        Prefix { core, base: from.base, string, length: from.level + known }
+        Prefix { core, base: from.base(), string, length: from.level + known }
     }
 
     /// The fingerprint that stands for a prefix in a bucket; it forgets what there is no room for.
     #[inline]
-    pub(crate) fn fingerprint(&self, prefix: &Prefix, level: u32) -> u64 {
-        let known = (prefix.length - level).min(self.marked.most());
-        self.marked.fingerprint(prefix.core, prefix.string >> level, known)
+    pub(crate) fn fingerprint(&self, prefix: &Prefix, spot: Spot) -> u64 {
+        let known = (prefix.length - spot.level).min(self.most_in(spot.bucket));
+        self.marked.fingerprint(prefix.core, prefix.string >> spot.level, known)
     }
 
     /// The fingerprint that the prefix of an entry would have in its other bucket, which is that one's; and which bucket that is. `None` where the prefix is too
@@ -372,15 +471,14 @@ impl Stretch {
     pub(crate) fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)> {
         let prefix = self.prefix(bucket, fingerprint);
         let spot = self.named_spot(self.other_base(&prefix), &prefix)?;
-        Some((spot.bucket, self.fingerprint(&prefix, spot.level)))
+        Some((spot.bucket, self.fingerprint(&prefix, spot)))
     }
 
-    /// Which half of `bucket` an entry goes to when the bucket is split, and its fingerprint there; `None` for a void one, which goes to both.
-    pub(crate) fn half(&self, bucket: u64, fingerprint: u64) -> Option<(bool, u64)> {
-        let level = self.level_of(bucket);
+    /// Which half of a bucket an entry goes to when the bucket is split, and its fingerprint there; `None` for a void one, which goes to both.
+    pub(crate) fn half(&self, from: &Origin, fingerprint: u64) -> Option<(bool, u64)> {
         let (bits, known) = self.marked.known(fingerprint);
         let core = self.marked.core(fingerprint);
-        let turned = scatter(bucket % self.base.buckets(), core) >> level & 1;
+        let turned = scatter(from.turn, core) >> from.level & 1;
         let rest = || self.marked.fingerprint(core, bits >> 1, known - 1);
         (known > 0).then(|| ((bits ^ turned) & 1 == 1, rest()))
     }
@@ -402,11 +500,18 @@ impl Stretch {
     }
 }
 
-/// Bits that differ from base bucket to base bucket, and from core to core, as if drawn by lot: of a sum of products, those that the carries reach.
+/// The quotient of numbers of 32 bits, by `u64::MAX` over the divisor: n + 1 over it, less at most 1 over it, is not below the quotient and below the next number.
 #[inline(always)]
-fn scatter(base: u64, core: u64) -> u64 {
+fn quotient(number: u64, reciprocal: u64) -> u64 {
+    let (_, quotient) = (number + 1).carrying_mul(reciprocal, 0);
+    quotient
+}
+
+/// Bits that differ from base bucket to base bucket, here by its number in turn, and from core to core, as if drawn by lot: of a sum of products, those that the carries reach.
+#[inline(always)]
+fn scatter(turn: u64, core: u64) -> u64 {
     let of_core = core.wrapping_mul(0x01d8_af3c_6e2f_4d1b);
-    product(base, 0x9e37_79b9).wrapping_add(of_core) >> 16
+    product(turn, 0x9e37_79b9).wrapping_add(of_core) >> 16
 }
 
 #[cfg(test)]
@@ -467,8 +572,16 @@ mod tests {
             let others = (0..1000).map(|i| hash(i) >> (32 + i % 32));
             let buckets = multiples.chain(others).chain([last]).flat_map(near);
             for bucket in buckets.filter(|&bucket| bucket <= last) {
-                let Origin { base, world, .. } = stretch.origin(bucket);
-                assert_eq!((base, world), (bucket % count, bucket / count), "{bucket} of {count}");
+                let origin = stretch.origin(bucket);
+                let Origin { segment: Segment { number: segment, first }, world, .. } = origin;
+                let (base, rest, geometry) = (origin.base(), bucket % count, stretch.base());
+                let expected = if world == 0 { rest } else { geometry.of_turn(rest) };
+                assert_eq!((base, world), (expected, bucket / count), "{bucket} of {count}");
+                let segment_buckets = u64::from(segment_buckets);
+                assert_eq!(
+                    (segment, first),
+                    (base / segment_buckets, base - base % segment_buckets)
+                );
             }
         }
     }

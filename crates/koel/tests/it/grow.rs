@@ -325,6 +325,22 @@ fn until_it_grows_a_growable_filter_is_the_fixed_one() {
 }
 
 #[test]
+fn copies_of_the_keys_that_it_has_room_for_do_not_make_a_filter_grow() {
+    for prefer in [Prefer::Small, Prefer::Fast] {
+        let builder = CuckooFilter::builder(20_000, 0.001).growable().prefer(prefer);
+        let mut filter = builder.build().unwrap();
+        for key in (0..20_000).flat_map(|key| [key, key, key / 2]) {
+            filter.insert_hash(splitmix64(key)).unwrap();
+        }
+        assert!(!filter.has_grown());
+        // A few keys are taken for others, and more fit in.
+        (20_000..22_000).for_each(|key| filter.insert_hash(splitmix64(key)).unwrap());
+        assert!(filter.has_grown());
+        assert!((0..10_000).all(|key| filter.count_hash(splitmix64(key)) >= 4));
+    }
+}
+
+#[test]
 fn a_fixed_filter_can_be_let_grow() {
     let mut filter = CuckooFilter::builder(5000, 0.001).build().unwrap();
     insert(&mut filter, keys::hashes(1, 5000));

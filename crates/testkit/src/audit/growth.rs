@@ -74,17 +74,18 @@ impl<'a> Grown<'a> {
         require(core > 0, "a core of 0")?;
         require(marked > 0, "a fingerprint without a mark")?;
         let bases = self.places.buckets();
-        let is_split = bucket < self.split || bucket >= bases << self.level;
+        let number = if bucket < bases { self.places.in_turn(bucket) } else { bucket };
+        let is_split = number < self.split || number >= bases << self.level;
         let depth = self.level + u64::from(is_split);
-        let (base, world) = (bucket % bases, bucket / bases);
-        let sum = u128::from(base) * 0x9e37_79b9 + u128::from(core) * 0x01d8_af3c_6e2f_4d1b;
+        let (turn, world) = (number % bases, number / bases);
+        let base = self.places.of_turn(turn);
+        let sum = u128::from(turn) * 0x9e37_79b9 + u128::from(core) * 0x01d8_af3c_6e2f_4d1b;
         let turned = world ^ (u64::try_from(sum % (1 << 64)).expect("64 bits") >> 16);
         let first = (0..depth).map(|i| turned >> i & 1 == 1);
         let rest = (0..u64::from(marked.ilog2())).map(|i| marked >> i & 1 == 1);
         let string = first.chain(rest).collect();
-        let bucket = self.places.of_turn(base);
-        let other = self.places.other(bucket, core << self.places.fraction_bits());
-        Ok(Name { base: base.min(self.places.in_turn(other)), core, string })
+        let other = self.places.other(base, core << self.places.fraction_bits());
+        Ok(Name { base: base.min(other), core, string })
     }
 
     /// Whether the mass of these entries is the one of the header.

@@ -25,8 +25,7 @@ impl<S: Store> CuckooFilter<S> {
     ) -> Result<(), E> {
         match &self.body {
             Body::Built(table) => table.distinct_entries().try_for_each(|place| {
-                let base = table.geometry().dealt(place.buckets().0);
-                let prefix = addresses.unstretched(base, place.fingerprint);
+                let prefix = addresses.unstretched(place.buckets().0, place.fingerprint);
                 visit(prefix, self.tally.count_place(table, &place))
             }),
             Body::Grown(grown) => grown
@@ -43,7 +42,7 @@ impl<S: Store> CuckooFilter<S> {
                 let bits = table.geometry().fraction_bits();
                 let fraction = prefix.string & !(u64::MAX << bits);
                 let fingerprint = prefix.core << bits | fraction;
-                let place = table.geometry().place_of_dealt(prefix.base, fingerprint);
+                let place = table.geometry().place_of(prefix.base, fingerprint);
                 self.tally.count_place(table, &place)
             }
             Body::Grown(grown) => {
@@ -114,6 +113,7 @@ impl CuckooFilter {
         // Entries come in the order of their buckets, and would fill some of the buckets that growth makes and not others.
         union.reserve(room)?;
         let (grown, tally) = union.start_to_grow()?;
+        grown.finish_widening();
         let addresses = grown.addresses().clone();
         let mut shared = 0_u128;
         other.each_prefix(&addresses, |prefix, theirs| {

@@ -146,6 +146,8 @@ impl Tally<Counters> {
         if self.counters.len() >= self.profile.counter_limit {
             return false;
         }
+        // A narrow slot has no room for what says that little is known.
+        grown.finish_widening();
         let pairs = site.spots.into_iter().filter_map(|spot| grown.closest(spot.bucket));
         let Some((kept, gone, length)) = pairs.max_by_key(|&(_, _, length)| length) else {
             return false;
@@ -182,7 +184,8 @@ impl Tally<Counters> {
 
     /// Splits the next chunk because a search found no room.
     fn split_for_room(&mut self, grown: &mut Grown<Buffer>) -> Result<(), Full> {
-        let done = grown.is_hopeful(self.entries) && self.split_chunk(grown);
+        let done =
+            grown.finish_widening() || grown.is_hopeful(self.entries) && self.split_chunk(grown);
         if done { Ok(()) } else { Err(self.out_of_slots()) }
     }
 

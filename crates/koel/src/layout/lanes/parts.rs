@@ -10,7 +10,7 @@
 
 use super::super::sorted::LOW_BITS;
 use super::super::{Codec, Layout, SLOTS, Word, sorted};
-use super::Lanes;
+use super::{Form, Lanes};
 
 /// How many bytes the second read of a bucket in one part is after the first: so it has what of the lanes the first may lack, and the code.
 pub(crate) const LATER: usize = 2;
@@ -25,6 +25,12 @@ impl Lanes {
         let fit =
             layout.codec() == Codec::SemiSorted && 4 * (layout.slot_bits() - LOW_BITS) <= u64::BITS;
         Self::with(layout, if fit { 4 } else { 2 }, true)
+    }
+
+    /// The lanes of buckets that are read and written as slots taken apart, four registers of 64 bits, however they are stored.
+    pub(crate) fn apart(layout: Layout) -> Self {
+        let bucket_bits = u64::from(layout.bucket_bits());
+        Self { form: Form::Apart, bucket_bits, ..Self::new(layout.apart()) }
     }
 
     /// All lanes of a wide semi-sorted bucket, where they fit into 64 bits, beside their nibbles. The bucket starts at bit `shift` of the first read, 0 or 4; the second one

@@ -204,7 +204,7 @@ mod tests {
                         Form::Sorted => check::<u64, true>(layout, u64::narrow(word), slots, probe),
                         Form::WidePlain => check::<u128, false>(layout, word, slots, probe),
                         Form::WideSorted => check::<u128, true>(layout, word, slots, probe),
-                        Form::Quad => panic!("no bucket of 256 bits fits into a register"),
+                        Form::Quad | Form::Apart => panic!("no such bucket fits a register"),
                     }
                 } else {
                     let bytes: Vec<u8> = bucket.0.into_iter().flat_map(u64::to_le_bytes).collect();

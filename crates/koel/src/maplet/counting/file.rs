@@ -28,7 +28,7 @@ impl CountingFilter {
         let Tally { pairs, counters, len } = &view.tally;
         let counters = Counters::from_iter(counters.iter());
         let tally = Tally { pairs: pairs.clone(), counters, len: *len };
-        Ok(Self { body: view.body.to_owned_body(), tally, body_checksum: None })
+        Ok(Self { body: view.body.to_owned_body(false), tally, body_checksum: None })
     }
 }
 
