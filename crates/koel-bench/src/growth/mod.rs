@@ -11,7 +11,7 @@ use crate::args::GrowthArgs;
 use crate::subjects::{FIRST, GROWING, Growing};
 use crate::table::{Table, figure, grouped};
 use crate::{Failure, machine, report};
-pub(crate) use pauses::Pauses;
+pub(crate) use pauses::{PAUSES, Pauses};
 pub(crate) use way::{LOOKUPS, Point, Way, measure};
 
 /// How the tables are to be read; printed above them.
@@ -20,6 +20,9 @@ Nanoseconds of CPU time an operation. insert: since the size before; of a fixed 
 key a call; many: 4096 keys a call. `fixed`: the Koel filter of one size with the same bytes, full, measured in turns with the growing one. In the last table bits/key and \
 load are means over the sizes; `x`: how many times the time of the fixed filter, the median over the sizes, and at the largest; p50 to longest: microseconds of single inserts, all of the \
 last doubling; above 1 ms: so many of those inserts, and in brackets of the same readings of the clock with nothing between them, for as long; memory x: the most memory on the way by the bytes of the table at the end.";
+
+/// What the last table is about.
+pub(crate) const LARGE: &str = "Begun with room for three quarters of the keys, so that the first growth, in which slots get wider, is that of a large table:";
 
 pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     if args.keys < FIRST {
@@ -39,6 +42,7 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     if !args.json {
         println!("{}\n{LEGEND}", machine::description());
     }
+    let (large, filters) = filters.into_iter().partition::<Vec<_>, _>(|it| it.begins_large);
     for filter in filters {
         let grown = Grown::measure(filter, args.keys, args.fpr)?;
         if args.json {
@@ -50,7 +54,35 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
             println!("\n{}", summary(&[grown]).plain());
         }
     }
+    let large = measure_large(&large, args.keys, args.fpr)?;
+    if args.json {
+        large.iter().for_each(|(name, pauses)| println!("{}", pauses.json(name)));
+    } else if !large.is_empty() {
+        println!("\n{LARGE}\n\n{}", large_table(&large).plain());
+    }
     Ok(())
+}
+
+/// Pauses and memory of the filters that begin large.
+pub(crate) fn measure_large(
+    filters: &[&Growing],
+    last: u64,
+    rate: f64,
+) -> Result<Vec<(&'static str, Pauses)>, Failure> {
+    let measured = |filter: &&Growing| Ok((filter.name, pauses::apart(filter, last, rate)?));
+    filters.iter().map(measured).collect()
+}
+
+/// A line each filter that began large.
+pub(crate) fn large_table(filters: &[(&str, Pauses)]) -> Table {
+    let mut heading = vec!["filter"];
+    heading.extend(PAUSES);
+    let mut table = Table::new(&heading);
+    for (name, pauses) in filters {
+        let name = name.to_string();
+        table.push([name].into_iter().chain(pauses.cells()).collect());
+    }
+    table
 }
 
 /// All that is found out about one filter.
@@ -120,21 +152,10 @@ pub(crate) fn table(way: &Way) -> Table {
 
 /// The whole way of each filter in a line.
 pub(crate) fn summary(filters: &[Grown]) -> Table {
-    let mut table = Table::new(&[
-        "filter",
-        "bits/key",
-        "load",
-        "highest fpr",
-        "insert x",
-        "lookup x",
-        "many x",
-        "p50, us",
-        "p99",
-        "p99.9",
-        "longest",
-        "above 1 ms",
-        "memory x",
-    ]);
+    let mut heading =
+        vec!["filter", "bits/key", "load", "highest fpr", "insert x", "lookup x", "many x"];
+    heading.extend(PAUSES);
+    let mut table = Table::new(&heading);
     for Grown { name, way, pauses } in filters {
         let beside = way.beside_fixed().map_or([None; 3], |ratios| ratios.map(Some));
         let mut cells = vec![
@@ -146,10 +167,7 @@ pub(crate) fn summary(filters: &[Grown]) -> Table {
         cells.extend(beside.map(|ratios: Option<[f64; 2]>| {
             ratios.map_or("-".into(), |[all, last]| format!("{all:.2}, {last:.2}"))
         }));
-        let times = [pauses.p50, pauses.p99, pauses.p999, pauses.longest];
-        cells.extend(times.map(|nanoseconds| figure(Some(nanoseconds / 1e3))));
-        cells.push(format!("{} ({})", pauses.long, pauses.long_idle));
-        cells.push(figure(Some(pauses.peak_by_table)));
+        cells.extend(pauses.cells());
         table.push(cells);
     }
     table

@@ -14,6 +14,7 @@ use super::way::PRESENT;
 use crate::clock::{median, timed};
 use crate::subject::Filter;
 use crate::subjects::Growing;
+use crate::table::figure;
 use crate::{Failure, machine};
 
 /// Steps from one power of two to the next, in bits.
@@ -37,7 +38,19 @@ pub(crate) struct Pauses {
     pub(crate) peak_by_table: f64,
 }
 
+/// The columns of [`Pauses::cells`].
+pub(crate) const PAUSES: [&str; 6] =
+    ["p50, us", "p99", "p99.9", "longest", "above 1 ms", "memory x"];
+
 impl Pauses {
+    pub(super) fn cells(&self) -> Vec<String> {
+        let times = [self.p50, self.p99, self.p999, self.longest];
+        let mut cells = times.map(|nanoseconds| figure(Some(nanoseconds / 1e3))).to_vec();
+        cells.push(format!("{} ({})", self.long, self.long_idle));
+        cells.push(figure(Some(self.peak_by_table)));
+        cells
+    }
+
     pub(super) fn json(&self, name: &str) -> Value {
         json!({
             "filter": name,

@@ -1,8 +1,9 @@
 //! Filters that grow without their keys: Koel, and two rivals.
 //!
 //! Of `Prefer::Fast` only `growable`: its fingerprints have 8, 12, 16, 24 or 32 bits, and at the usual rates `grow_from` gets the same 24.
-//! All start with room for [`FIRST`] keys. Koel takes keys in slices or one by one, the rivals one by one.
+//! All start with room for [`FIRST`] keys, but for those that begin large: theirs is the first growth of a large table, and only its pauses and its memory are told. Koel takes keys in slices or one by one, the rivals one by one.
 
+use koel::Prefer::{Fast, Small};
 use koel::{Builder, CuckooFilter, Prefer};
 use qfilter::Filter as Quotient;
 
@@ -20,15 +21,36 @@ pub(crate) struct Growing {
     pub(crate) build: fn(u64, f64) -> Box<dyn Filter>,
     /// What the fixed Koel filter prefers that this one is compared with.
     pub(crate) fixed: Option<Prefer>,
+    /// Whether it begins with room for three quarters of the keys.
+    pub(crate) begins_large: bool,
+}
+
+impl Growing {
+    const fn new(
+        name: &'static str,
+        build: fn(u64, f64) -> Box<dyn Filter>,
+        fixed: Option<Prefer>,
+    ) -> Self {
+        Self { name, build, fixed, begins_large: false }
+    }
+
+    const fn large(name: &'static str, build: fn(u64, f64) -> Box<dyn Filter>) -> Self {
+        Self { name, build, fixed: None, begins_large: true }
+    }
 }
 
 /// Koel first.
-pub(crate) static GROWING: [Growing; 5] = [
-    Growing { name: "koel-small growable", build: small, fixed: Some(Prefer::Small) },
-    Growing { name: "koel-small grow_from", build: small_from, fixed: Some(Prefer::Small) },
-    Growing { name: "koel-fast growable", build: fast, fixed: Some(Prefer::Fast) },
-    Growing { name: "qfilter resizeable", build: resizeable, fixed: None },
-    Growing { name: "scalable_cuckoo_filter+mix", build: scalable, fixed: None },
+pub(crate) static GROWING: [Growing; 8] = [
+    Growing::new("koel-small growable", small, Some(Prefer::Small)),
+    Growing::new("koel-small grow_from", small_from, Some(Prefer::Small)),
+    Growing::new("koel-fast growable", fast, Some(Prefer::Fast)),
+    Growing::new("qfilter resizeable", resizeable, None),
+    Growing::new("scalable_cuckoo_filter+mix", scalable, None),
+    Growing::large("koel-small begun large", |last, rate| koel(three_quarters(last), rate, Small)),
+    Growing::large("koel-fast begun large", |last, rate| koel(three_quarters(last), rate, Fast)),
+    Growing::large("qfilter begun large", |last, rate| {
+        quotient_for(three_quarters(last), last, rate)
+    }),
 ];
 
 /// A Koel filter of one size and of at most so many bytes, and how many keys it has room for.
@@ -43,8 +65,16 @@ pub(crate) fn fixed(bytes: usize, rate: f64, prefer: Prefer) -> (Box<dyn Filter>
     (built(&builder(fits)), fits)
 }
 
+fn three_quarters(keys: u64) -> u64 {
+    keys / 4 * 3
+}
+
+fn koel(first: u64, rate: f64, prefer: Prefer) -> Box<dyn Filter> {
+    built(&CuckooFilter::builder(first, rate).growable().prefer(prefer))
+}
+
 fn small(_last: u64, rate: f64) -> Box<dyn Filter> {
-    built(&CuckooFilter::builder(FIRST, rate).growable())
+    koel(FIRST, rate, Small)
 }
 
 fn small_from(last: u64, rate: f64) -> Box<dyn Filter> {
@@ -52,11 +82,15 @@ fn small_from(last: u64, rate: f64) -> Box<dyn Filter> {
 }
 
 fn fast(_last: u64, rate: f64) -> Box<dyn Filter> {
-    built(&CuckooFilter::builder(FIRST, rate).growable().prefer(Prefer::Fast))
+    koel(FIRST, rate, Fast)
 }
 
 fn resizeable(last: u64, rate: f64) -> Box<dyn Filter> {
-    let filter = Quotient::new_resizeable(FIRST, last, rate);
+    quotient_for(FIRST, last, rate)
+}
+
+fn quotient_for(first: u64, last: u64, rate: f64) -> Box<dyn Filter> {
+    let filter = Quotient::new_resizeable(first, last, rate);
     Box::new(quotient::Rival(filter.expect("sizes of the bench can be built")))
 }
 
