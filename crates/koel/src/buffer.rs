@@ -58,7 +58,7 @@ impl Buffer {
         if !can_be_had(len) {
             return None;
         }
-        let map = if grows { Self::reserved(len) } else { Self::mapped(len) };
+        let map = grows.then(|| Self::reserved(len)).flatten().or_else(|| Self::mapped(len));
         Some(map.unwrap_or_else(|| Self(Memory::Heap(alloc::vec![0; len]))))
     }
 

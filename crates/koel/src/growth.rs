@@ -71,10 +71,10 @@ impl<B: PartialEq> PartialEq for Grown<B> {
 }
 
 impl<B: AsRef<[u8]>> Grown<B> {
-    /// A table and the mass of its entries.
-    pub(crate) fn new(table: Table<B, Stretch>, mass: u128) -> Self {
+    /// A table, the mass of its entries, and how many they are.
+    pub(crate) fn new(table: Table<B, Stretch>, mass: u128, entries: u64) -> Self {
         let mut grown = Self { table, mass, limit: 0 };
-        grown.limit = grown.design_limit();
+        grown.limit = grown.design_limit().max(entries);
         grown
     }
 
@@ -241,7 +241,7 @@ impl Grown<Buffer> {
         if !addresses.is_sound() {
             return None;
         }
-        Some(Self::new(Table::stretched(addresses, layout)?, 0))
+        Some(Self::new(Table::stretched(addresses, layout)?, 0, 0))
     }
 
     /// What a table of one size becomes that has so many entries, and no values: marked, and so able to grow. Its buckets are widened a few at a time, as
@@ -416,7 +416,7 @@ impl Grown<Buffer> {
         if addresses.buckets() >= self.buckets() {
             return None;
         }
-        Some(Self::new(Table::stretched(addresses, layout)?, 0))
+        Some(Self::new(Table::stretched(addresses, layout)?, 0, 0))
     }
 
     /// Forgets all entries; the size stays.

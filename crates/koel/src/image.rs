@@ -302,9 +302,11 @@ impl Header {
     pub(crate) fn body<B: AsRef<[u8]>>(&self, bytes: B) -> Body<B> {
         let layout = self.shape.layout;
         match (self.stretch(), self.growth) {
-            (Some(stretch), Some(growth)) => {
-                Body::Grown(Grown::new(Table::new(stretch, layout, bytes), growth.mass))
-            }
+            (Some(stretch), Some(growth)) => Body::Grown(Grown::new(
+                Table::new(stretch, layout, bytes),
+                growth.mass,
+                self.entries,
+            )),
             _ => Body::Built(Table::new(self.geometry(), layout, bytes)),
         }
     }

@@ -61,7 +61,7 @@ impl<S: Store> CuckooFilter<S> {
         image::collected(self.size_in_bytes(), |sink| self.write_to(sink))
     }
 
-    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets.
+    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets, unless growth has just begun and is in the midst of widening them.
     ///
     /// # Errors
     /// The first error of `sink`.

@@ -81,6 +81,7 @@ impl<A: Addressing> Table<Buffer, A> {
 impl Table<Buffer, Stretch> {
     /// The table that `built` becomes, whose buckets it takes, all of them narrow as yet. `None`, and nothing changed, where the wide ones cannot be addressed or had.
     pub(crate) fn to_be_widened(built: &mut Table<Buffer>, layout: Layout) -> Option<Self> {
+        debug_assert_eq!(layout.value_bits(), 0, "maplets have marks from the start");
         let mut geometry = Stretch::new(built.geometry.clone(), layout.marks()?, 0, 0);
         let bytes = table_bytes(layout, geometry.buckets())?;
         if !geometry.is_sound() || !built.bytes.grow(bytes) {
