@@ -111,7 +111,7 @@ impl Builder {
     /// Lets the filter grow when it is full, without the keys and as often as need be: in chunks that take less than a millisecond, at a load near 0.92, or 0.90 with [`Prefer::Fast`],
     /// always with two buckets to read. Until then it is the filter that it would be otherwise, but for a few bits more where it is built for some hundred keys or an error rate above 0.4 %. The
     /// first growth, which begins with a key beyond the capacity, adds 7 bits to each slot (with [`Prefer::Fast`] 8 or 12, up to the next of its widths): where the table lies, a 16th of it or 1024
-    /// buckets with each insert. Until that is done lookups take two to three times as long. With these bits the error rate stays below 1.35 times the one asked for, over twenty doublings and
+    /// buckets with each insert. Until that is done, or [`reserve`](crate::CuckooFilter::reserve) does the rest, lookups take two to three times as long. With these bits the error rate stays below 1.35 times the one asked for, over twenty doublings and
     /// more.
     ///
     /// Where it is known how far the filter will grow, [`grow_from`](Self::grow_from) makes a smaller one.

@@ -286,6 +286,11 @@ mod tests {
                 assert_eq!(geometry.of_turn(dealt), bucket);
             }
         }
+        let geometry = Geometry::new(3, 1234, 13);
+        for hash in (0..10_000).map(hash) {
+            let Digits { segment, base, home, .. } = geometry.digits(hash);
+            assert_eq!(geometry.of_turn(geometry.dealt_in(segment, home - base)), home);
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Filters that grow without their keys: Koel, and two rivals.
 //!
 //! Of `Prefer::Fast` only `growable`: its fingerprints have 8, 12, 16, 24 or 32 bits, and at the usual rates `grow_from` gets the same 24.
-//! All start with room for [`FIRST`] keys, but for those that begin large: theirs is the first growth of a large table, and only its pauses and its memory are told. Koel takes keys in slices or one by one, the rivals one by one.
+//! All start with room for [`FIRST`] keys, but for those that begin large: theirs is the first growth of a large table, and only its pauses and its memory are told.
+//! Koel takes keys in slices or one by one, the rivals one by one.
 
 use koel::Prefer::{Fast, Small};
 use koel::{Builder, CuckooFilter, Prefer};

@@ -149,7 +149,7 @@ impl Lanes {
         self.are_all
     }
 
-    /// Which of the five pieces of code serves these lanes.
+    /// Which piece of code serves these lanes.
     #[inline(always)]
     pub(crate) fn form(&self) -> Form {
         self.form

@@ -8,9 +8,11 @@
 //!
 //! * The last bucket goes first, to its own end of the longer table: it never reaches one that is still narrow. So there is one table at any time, a few buckets are widened with
 //!   each insert, and none waits for all of them.
-//! * In the midst, buckets are read and written as slots taken apart, in the form that wide ones have: all else sees a wide table. That is several times slower than reading them in
-//!   registers, for as long as it takes.
+//! * In the midst, buckets are read and written as slots taken apart, in the form that wide ones have: all else sees a wide table. Lookups take two to three times as
+//!   long meanwhile.
 //! * A narrow bucket keeps the first bits of a longer fingerprint, as many as it has room for. None is shorter: the first entries have just so many bits, and no bucket has been split.
+
+use core::mem;
 
 use super::{Addressing, Stretch, Table, change_in, load_from, table_bytes};
 use crate::buffer::Buffer;
@@ -88,7 +90,7 @@ impl Table<Buffer, Stretch> {
             return None;
         }
         geometry.set_widening(Some(Widening { narrow: built.layout, below: geometry.buckets() }));
-        Some(Self::new(geometry, layout, core::mem::take(&mut built.bytes)))
+        Some(Self::new(geometry, layout, mem::take(&mut built.bytes)))
     }
 
     /// Widens so many buckets, or all that are left. False where none is.
