@@ -8,9 +8,10 @@ use core::convert::Infallible;
 use core::mem;
 use core::ops::Range;
 
+use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Places};
 use crate::prefetch::prefetch_many;
-use crate::table::{Addressing, Buckets, Table, Words};
+use crate::table::{Addressing, At, Buckets, Table, Words};
 use crate::vector::InstructionSet;
 use crate::{Key, KeyHasher};
 
@@ -104,22 +105,40 @@ pub(crate) fn each_place<B: Buckets, E>(
     })
 }
 
-/// [`each_place`] for inserts into a table of one size: where both buckets of a key are full, those that its search will look at first are asked for [`AHEAD`] keys before its turn.
+/// Hands the buckets of the keys, which are to be changed, to `work` one by one and in order: with the number of the key, and its place in a block.
 #[inline(always)]
-pub(crate) fn each_insert<B: AsRef<[u8]>, E>(
-    table: &mut Table<B>,
+pub(crate) fn each_change<E>(
+    table: &mut Table<Buffer>,
     hashes: impl Hashes,
-    mut work: impl FnMut(&mut Table<B>, usize, &Places, usize) -> Result<(), E>,
+    mut work: impl FnMut(At<'_>, usize, &Places, usize) -> Result<(), E>,
+) -> Result<(), E> {
+    in_blocks(table, hashes, |table, ready, coming, start| {
+        let mut each = table.at_each(&ready.places);
+        for i in 0..ready.len {
+            each.table().prefetch_both(&coming.places, i);
+            work(each.get(i), start + i, &ready.places, i)?;
+        }
+        Ok(())
+    })
+}
+
+/// [`each_change`] for inserts: where both buckets of a key are full, those that its search will look at first are asked for [`AHEAD`] keys before its turn.
+#[inline(always)]
+pub(crate) fn each_insert<E>(
+    table: &mut Table<Buffer>,
+    hashes: impl Hashes,
+    mut work: impl FnMut(At<'_>, usize, &Places, usize) -> Result<(), E>,
 ) -> Result<(), E> {
     let is_large = table.bytes().len() > CACHED;
     in_blocks(table, hashes, |table, ready, coming, start| {
+        let mut each = table.at_each(&ready.places);
         for i in 0..ready.len {
-            table.prefetch_both(&coming.places, i);
+            each.table().prefetch_both(&coming.places, i);
             if is_large {
                 let ahead = if i + AHEAD < BLOCK { ready } else { coming };
-                table.prefetch_ways(&ahead.places, (i + AHEAD) % BLOCK);
+                each.table().prefetch_ways(&ahead.places, (i + AHEAD) % BLOCK);
             }
-            work(table, start + i, &ready.places, i)?;
+            work(each.get(i), start + i, &ready.places, i)?;
         }
         Ok(())
     })

@@ -180,7 +180,10 @@ impl AsMut<[u8]> for Buffer {
         match &mut self.0 {
             Memory::Heap(bytes) => bytes,
             #[cfg(feature = "huge-pages")]
-            Memory::Mapped { map, len } => &mut map[..*len],
+            Memory::Mapped { map, len } => {
+                let len = (*len).min(map.len());
+                &mut map[..len]
+            }
         }
     }
 }

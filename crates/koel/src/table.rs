@@ -22,7 +22,7 @@ macro_rules! in_form {
         )
     };
     ($table:expr, $method:ident $(::<$constant:ident>)? ($($argument:expr),*), $apart:expr) => {
-        match $table.lanes.form() {
+        match $table.form() {
             Form::Plain => $table.$method::<u64, false $(, $constant)?>($($argument),*),
             Form::Sorted => $table.$method::<u64, true $(, $constant)?>($($argument),*),
             Form::WidePlain => $table.$method::<u128, false $(, $constant)?>($($argument),*),
@@ -43,6 +43,7 @@ macro_rules! in_any_form {
     };
 }
 
+mod at;
 mod block;
 mod candidates;
 mod edit;
@@ -53,12 +54,12 @@ mod room;
 mod stretch;
 mod widening;
 
+pub(crate) use at::{At, Put, Taken};
 pub(crate) use block::{Buckets, Words};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use block::{asked_ahead, test};
 pub(crate) use candidates::Candidates;
 use edit::change_in;
-pub(crate) use edit::{Put, Taken};
 pub(crate) use grown::Match;
 pub(crate) use pair::{Pair, either};
 pub(crate) use room::EntryTest;
@@ -146,6 +147,12 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     pub(crate) fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// Which piece of code serves the buckets.
+    #[inline(always)]
+    fn form(&self) -> Form {
+        self.lanes.form()
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -1,8 +1,8 @@
-//! Reading eight bytes where it is known that they are there.
+//! Reading and changing eight bytes where it is known that they are there.
 //!
 //! A lookup reads two buckets, and a check of each against the length of the table is a tenth of its instructions. In a table that no cache holds, instructions are time: a processor
 //! looks only so far ahead of a read that waits, and the fewer a lookup takes, the more of them wait together (docs/decisions/0006-speed.md has the figures). Single lookups know their
-//! places to be in the table; a block of them is checked once, by [`Reader`].
+//! places to be in the table; a block of them is checked once, by [`Reader`]. Changes are made through `table/at.rs`, which knows the same.
 
 use crate::geometry::Column;
 use crate::layout::LATER;
@@ -21,6 +21,20 @@ pub(crate) unsafe fn read(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word.try_into().expect("a range of 8 bytes"))
 }
 
+/// Turns over the bits of the eight bytes from `at` on, little-endian, that are set in `change`.
+///
+/// # Safety
+/// `at + 8` is at most the length of `bytes`.
+#[inline(always)]
+#[expect(unsafe_code, reason = "a store without a check")]
+pub(crate) unsafe fn turn(bytes: &mut [u8], at: usize, change: u64) {
+    // SAFETY: the caller says that eight bytes follow `at`.
+    let word = unsafe { read(bytes, at) };
+    // SAFETY: as above.
+    let bytes = unsafe { bytes.get_unchecked_mut(at..at + 8) };
+    bytes.copy_from_slice(&(word ^ change).to_le_bytes());
+}
+
 /// Reads at the places of a block, which were checked all at once.
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -34,11 +48,7 @@ impl<'a> Reader<'a> {
     /// Where fewer than ten bytes follow one of them.
     #[inline(always)]
     pub(crate) fn new(bytes: &'a [u8], starts: &'a [Column; 2], set: InstructionSet) -> Self {
-        let mut last = 0;
-        set.run(
-            #[inline(always)]
-            || last = largest(starts),
-        );
+        let last = largest(starts, set);
         let needed = (LATER + 8) as u64;
         assert!(last.saturating_add(needed) <= bytes.len() as u64, "a place beyond the table");
         Self { bytes, starts }
@@ -67,9 +77,20 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The largest number of both columns. Eight at a time, as vector code has them.
+/// The largest number of both columns.
 #[inline(always)]
-fn largest(columns: &[Column; 2]) -> u64 {
+pub(crate) fn largest(columns: &[Column; 2], set: InstructionSet) -> u64 {
+    let mut largest = 0;
+    set.run(
+        #[inline(always)]
+        || largest = largest_of(columns),
+    );
+    largest
+}
+
+/// Eight at a time, as vector code has them.
+#[inline(always)]
+fn largest_of(columns: &[Column; 2]) -> u64 {
     let mut largest = [0; 8];
     for numbers in columns.iter().flat_map(|column| column.as_chunks::<8>().0) {
         for (largest, &number) in largest.iter_mut().zip(numbers) {

@@ -34,7 +34,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("unchecked", &["geometry", "layout", "vector"]),
     ("placement", &["geometry", "layout"]),
     ("table", &["geometry", "layout", "placement", "prefetch", "unchecked", "vector", "buffer"]),
-    ("blocks", &["geometry", "hash", "key", "layout", "prefetch", "table", "vector"]),
+    ("blocks", &["buffer", "geometry", "hash", "key", "layout", "prefetch", "table", "vector"]),
     ("counters", &["error"]),
     ("store", &["counters", "buffer"]),
 ];
@@ -47,6 +47,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/koel/src/concurrent/packed.rs",
     "crates/koel/src/vector.rs",
     "crates/koel/src/prefetch.rs",
+    "crates/koel/src/table/at.rs",
     "crates/koel/src/table/fixed.rs",
     "crates/koel/src/table/grown.rs",
     "crates/koel/src/unchecked.rs",

@@ -9,7 +9,7 @@ use crate::error::Full;
 use crate::filter::tally::{COPIES_IN_BUCKETS, Tally};
 use crate::geometry::Place;
 use crate::placement::{End, Plan, Spares};
-use crate::table::{Put, Table, Taken};
+use crate::table::{At, Put, Table, Taken};
 
 impl<C: ReadCounters> Tally<C> {
     /// How often the key of `place` was inserted.
@@ -25,13 +25,17 @@ pub(super) fn identity<B: AsRef<[u8]>>(table: &Table<B>, place: &Place) -> Ident
 }
 
 impl Tally<Counters> {
-    /// Adds a copy of the entry of `place`.
+    /// Adds a copy of an entry.
     #[inline(always)]
-    pub(super) fn add_one(&mut self, table: &mut Table<Buffer>, place: &Place) -> Result<(), Full> {
-        let bits = table.bits(place);
-        match self.put_new(table, bits, place.fingerprint) {
+    pub(super) fn add_one(
+        &mut self,
+        mut at: At<'_>,
+        fingerprint: u64,
+        place: impl FnOnce() -> Place,
+    ) -> Result<(), Full> {
+        match self.put_new(&mut at, fingerprint) {
             Put::Done => Ok(()),
-            refused => self.add_refused(table, place, refused),
+            refused => self.add_refused(at.into_table(), &place(), refused),
         }
     }
 
@@ -39,16 +43,15 @@ impl Tally<Counters> {
     #[inline(always)]
     pub(super) fn add_unique(
         &mut self,
-        table: &mut Table<Buffer>,
-        bits: [u64; 2],
+        mut at: At<'_>,
         fingerprint: u64,
         place: impl FnOnce() -> Place,
     ) -> Result<bool, Full> {
-        match self.put_new(table, bits, fingerprint) {
+        match self.put_new(&mut at, fingerprint) {
             Put::Done => Ok(true),
             Put::Repeated(_) => Ok(false),
             Put::Full => {
-                let place = place();
+                let (table, place) = (at.into_table(), place());
                 let new = !table.contains(&place);
                 if new {
                     self.add_refused(table, &place, Put::Full)?;
@@ -60,16 +63,11 @@ impl Tally<Counters> {
 
     /// The usual case: a new entry for which there is an empty slot.
     #[inline(always)]
-    pub(super) fn put_new(
-        &mut self,
-        table: &mut Table<Buffer>,
-        bits: [u64; 2],
-        fingerprint: u64,
-    ) -> Put {
+    fn put_new(&mut self, at: &mut At<'_>, fingerprint: u64) -> Put {
         if self.len == u64::MAX {
             return Put::Full;
         }
-        let put = table.put(bits, fingerprint, 0);
+        let put = at.put(fingerprint, 0);
         if put == Put::Done {
             self.len += 1;
             self.entries += 1;
@@ -79,7 +77,7 @@ impl Tally<Counters> {
 
     /// Adds a copy of the entry of `place`, for which [`put_new`](Self::put_new) did not find an empty slot or found copies.
     #[inline(never)]
-    pub(super) fn add_refused(
+    fn add_refused(
         &mut self,
         table: &mut Table<Buffer>,
         place: &Place,
@@ -103,8 +101,7 @@ impl Tally<Counters> {
         times: u64,
     ) -> Result<(), Full> {
         let len = self.len.checked_add(times).ok_or(Full::Overflow)?;
-        let bits = table.bits(place);
-        let (copies, left) = match self.put_new(table, bits, place.fingerprint) {
+        let (copies, left) = match self.put_new(&mut table.at(place.buckets()), place.fingerprint) {
             Put::Done => (1, times - 1),
             Put::Full => {
                 self.make_room_for_new(table, place)?;
@@ -117,21 +114,15 @@ impl Tally<Counters> {
         Ok(())
     }
 
-    /// Takes out one copy of the entry in the buckets at `bits`, of which `first` is the one with the smaller number: a counted copy if
-    /// there is one, for then there is a copy in the buckets too.
+    /// Takes out one copy of an entry, of whose buckets `first` is the one with the smaller number: a counted copy if there is one, for then there is a copy in the
+    /// buckets too.
     #[inline(always)]
-    pub(super) fn take_one(
-        &mut self,
-        table: &mut Table<Buffer>,
-        first: u64,
-        bits: [u64; 2],
-        fingerprint: u64,
-    ) -> bool {
-        if self.counters.take(first << table.layout().fingerprint_bits() | fingerprint) {
+    pub(super) fn take_one(&mut self, mut at: At<'_>, first: u64, fingerprint: u64) -> bool {
+        if self.counters.take(first << at.layout().fingerprint_bits() | fingerprint) {
             self.len -= 1;
             return true;
         }
-        let taken = table.take(bits, fingerprint);
+        let taken = at.take(fingerprint);
         if taken == Taken::Nothing {
             return false;
         }
@@ -182,7 +173,7 @@ impl Tally<Counters> {
             return false;
         }
         let most = COPIES_IN_BUCKETS - 1;
-        let done = match table.put(table.bits(place), place.fingerprint, most) {
+        let done = match table.at(place.buckets()).put(place.fingerprint, most) {
             Put::Repeated(_) => false,
             Put::Done => {
                 self.entries += 1;

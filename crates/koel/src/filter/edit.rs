@@ -29,8 +29,8 @@ impl CuckooFilter {
     pub fn insert_hash(&mut self, hash: u64) -> Result<(), Full> {
         match &mut self.body {
             Body::Built(table) => {
-                let place = table.geometry().locate(hash);
-                match self.tally.add_one(table, &place) {
+                let (place, at) = table.at_hash(hash);
+                match self.tally.add_one(at, place.fingerprint, || place) {
                     Ok(()) => Ok(()),
                     Err(full) => self.insert_growing(hash, full),
                 }
@@ -59,9 +59,8 @@ impl CuckooFilter {
     pub fn insert_unique_hash(&mut self, hash: u64) -> Result<bool, Full> {
         match &mut self.body {
             Body::Built(table) => {
-                let place = table.geometry().locate(hash);
-                let bits = table.bits(&place);
-                match self.tally.add_unique(table, bits, place.fingerprint, || place) {
+                let (place, at) = table.at_hash(hash);
+                match self.tally.add_unique(at, place.fingerprint, || place) {
                     Ok(new) => Ok(new),
                     Err(full) => self.insert_growing(hash, full).map(|()| true),
                 }
@@ -90,10 +89,9 @@ impl CuckooFilter {
     pub fn remove_hash(&mut self, hash: u64) -> bool {
         match &mut self.body {
             Body::Built(table) => {
-                let place = table.geometry().locate(hash);
+                let (place, at) = table.at_hash(hash);
                 let (home, alternate) = place.buckets();
-                let bits = table.bits(&place);
-                self.tally.take_one(table, home.min(alternate), bits, place.fingerprint)
+                self.tally.take_one(at, home.min(alternate), place.fingerprint)
             }
             Body::Grown(grown) => self.tally.remove_grown(grown, hash),
         }

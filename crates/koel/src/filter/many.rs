@@ -4,7 +4,9 @@
 
 use core::convert::Infallible;
 
-use crate::blocks::{Hashed, Hashes, MANY, contains_each, each_hash, each_insert, each_place};
+use crate::blocks::{
+    Hashed, Hashes, MANY, contains_each, each_change, each_hash, each_insert, each_place,
+};
 use crate::body::Body;
 use crate::buffer::Buffer;
 use crate::counters::Counters;
@@ -13,7 +15,7 @@ use crate::filter::tally::Tally;
 use crate::geometry::Places;
 use crate::growth::Grown;
 use crate::store::Store;
-use crate::table::{Put, Table};
+use crate::table::Table;
 use crate::{CuckooFilter, Key};
 
 impl<S: Store> CuckooFilter<S> {
@@ -198,10 +200,10 @@ impl CuckooFilter {
         let tally = &mut self.tally;
         match &mut self.body {
             Body::Built(table) => {
-                let Ok(()) = each_place(table, hashes, |table, key, places, i| {
-                    let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
+                let Ok(()) = each_change(table, hashes, |at, key, places, i| {
                     let (home, alternate) = places.buckets(i);
-                    removed[key] = tally.take_one(table, home.min(alternate), bits, fingerprint);
+                    let fingerprint = places.fingerprints()[i];
+                    removed[key] = tally.take_one(at, home.min(alternate), fingerprint);
                     Ok::<(), Infallible>(())
                 });
             }
@@ -219,11 +221,8 @@ impl CuckooFilter {
 impl Tally<Counters> {
     /// Adds the keys in order.
     fn insert_each(&mut self, table: &mut Table<Buffer>, hashes: impl Hashes) -> Result<(), Full> {
-        each_insert(table, hashes, |table, _, places, i| {
-            match self.put_new(table, places.bits(i), places.fingerprints()[i]) {
-                Put::Done => Ok(()),
-                refused => self.add_refused(table, &places.get(i), refused),
-            }
+        each_insert(table, hashes, |at, _, places, i| {
+            self.add_one(at, places.fingerprints()[i], || places.get(i))
         })
     }
 
@@ -235,9 +234,8 @@ impl Tally<Counters> {
         added: &mut [bool],
         done: &mut usize,
     ) -> Result<(), Full> {
-        each_insert(table, hashes, |table, key, places, i| {
-            let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
-            added[key] = self.add_unique(table, bits, fingerprint, || places.get(i))?;
+        each_insert(table, hashes, |at, key, places, i| {
+            added[key] = self.add_unique(at, places.fingerprints()[i], || places.get(i))?;
             *done += 1;
             Ok(())
         })

@@ -56,6 +56,12 @@ impl Places {
         [self.bits[0][index], self.bits[1][index]]
     }
 
+    /// The same of every place.
+    #[inline(always)]
+    pub(crate) fn starts(&self) -> &[Column; 2] {
+        &self.bits
+    }
+
     /// The bytes of the table that the two buckets of each place start in.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[Column; 2] {

@@ -8,33 +8,28 @@ use crate::error::Full;
 use crate::geometry::Place;
 use crate::layout::Layout;
 use crate::placement::{End, Spares, Ways};
-use crate::table::{Put, Table, Taken};
+use crate::table::{At, Put, Table, Taken};
 
 impl Pairs {
-    /// Adds an entry at `place`.
+    /// Adds an entry.
     #[inline(always)]
-    pub(super) fn insert_place(
+    pub(super) fn add(
         &mut self,
-        table: &mut Table<Buffer>,
-        place: &Place,
-        value: u64,
+        mut at: At<'_>,
+        (fingerprint, value): (u64, u64),
+        place: impl FnOnce() -> Place,
     ) -> Result<(), Full> {
-        let slot = slot(table.layout(), place.fingerprint, value);
-        let bits = table.bits(place);
-        if self.put(table, bits, slot) { Ok(()) } else { self.make_room(table, place, slot) }
-    }
-
-    /// The usual case of an insert: an empty slot in one of the buckets.
-    #[inline(always)]
-    pub(super) fn put(&mut self, table: &mut Table<Buffer>, bits: [u64; 2], slot: u64) -> bool {
-        let done = table.put(bits, slot, u64::MAX) == Put::Done;
+        let layout = at.layout();
+        check_value(layout, value);
+        let slot = layout.slot(fingerprint, value);
+        let done = at.put(slot, u64::MAX) == Put::Done;
         self.count_in(done);
-        done
+        if done { Ok(()) } else { self.make_room(at.into_table(), &place(), slot) }
     }
 
     /// Finds room for an entry whose buckets are full.
     #[inline(never)]
-    pub(super) fn make_room(
+    fn make_room(
         &mut self,
         table: &mut Table<Buffer>,
         place: &Place,
@@ -53,40 +48,28 @@ impl Pairs {
         Ok(())
     }
 
-    /// Takes out one pair of a fingerprint and `value`, from the buckets at `bits`; false if there is none.
+    /// Takes out one pair of a fingerprint and a value; false if there is none.
     #[inline(always)]
-    pub(super) fn remove(
-        &mut self,
-        table: &mut Table<Buffer>,
-        entry: ([u64; 2], u64),
-        value: u64,
-    ) -> bool {
-        let removed = exchange(table, entry, value, 0);
+    pub(super) fn remove(&mut self, mut at: At<'_>, (fingerprint, value): (u64, u64)) -> bool {
+        let layout = at.layout();
+        let removed = value >> layout.value_bits() == 0
+            && at.take(layout.slot(fingerprint, value)) != Taken::Nothing;
         self.count_out(removed);
         removed
     }
 }
 
-/// Writes the slot `new` over one of this fingerprint and the value `old`, in the buckets at `bits`.
+/// Makes one pair of a fingerprint and the value `old` one with `new`; false if there is none.
 #[inline(always)]
-pub(super) fn exchange(
-    table: &mut Table<Buffer>,
-    (bits, fingerprint): ([u64; 2], u64),
-    old: u64,
-    new: u64,
-) -> bool {
-    if old >> table.layout().value_bits() != 0 {
+pub(super) fn exchange(mut at: At<'_>, fingerprint: u64, (old, new): (u64, u64)) -> bool {
+    let layout = at.layout();
+    // One comparison for both.
+    if (old | new) >> layout.value_bits() != 0 {
+        check_value(layout, new);
         return false;
     }
-    let old = table.layout().slot(fingerprint, old);
-    table.exchange(bits, old, new) != Taken::Nothing
-}
-
-/// The slot of a value to be written.
-#[inline(always)]
-pub(super) fn slot(layout: Layout, fingerprint: u64, value: u64) -> u64 {
-    check_value(layout, value);
-    layout.slot(fingerprint, value)
+    let [old, new] = [layout.slot(fingerprint, old), layout.slot(fingerprint, new)];
+    at.exchange(old, new) != Taken::Nothing
 }
 
 #[inline(always)]

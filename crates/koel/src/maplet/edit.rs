@@ -2,7 +2,7 @@
 //!
 //! Each walks from the hash to the rules of the table that the maplet is in: `built.rs` or `grown.rs`.
 
-use super::built::{exchange, slot};
+use super::built::exchange;
 use super::pairs::Pairs;
 use crate::body::Body;
 use crate::error::Full;
@@ -34,8 +34,8 @@ impl Maplet {
     pub fn insert_hash(&mut self, hash: u64, value: u64) -> Result<(), Full> {
         match &mut self.body {
             Body::Built(table) => {
-                let place = table.geometry().locate(hash);
-                self.pairs.insert_place(table, &place, value)
+                let (place, at) = table.at_hash(hash);
+                self.pairs.add(at, (place.fingerprint, value), || place)
             }
             Body::Grown(grown) => {
                 self.pairs.insert_grown(grown, (hash, value), None, &mut |_, _| {})
@@ -60,10 +60,8 @@ impl Maplet {
     pub fn replace_hash(&mut self, hash: u64, old: u64, new: u64) -> bool {
         match &mut self.body {
             Body::Built(table) => {
-                let place = table.geometry().locate(hash);
-                let new = slot(table.layout(), place.fingerprint, new);
-                let bits = table.bits(&place);
-                exchange(table, (bits, place.fingerprint), old, new)
+                let (place, at) = table.at_hash(hash);
+                exchange(at, place.fingerprint, (old, new))
             }
             Body::Grown(grown) => grown.replace(hash, old, new),
         }
@@ -80,9 +78,8 @@ impl Maplet {
     pub fn remove_hash(&mut self, hash: u64, value: u64) -> bool {
         match &mut self.body {
             Body::Built(table) => {
-                let place = table.geometry().locate(hash);
-                let bits = table.bits(&place);
-                self.pairs.remove(table, (bits, place.fingerprint), value)
+                let (place, at) = table.at_hash(hash);
+                self.pairs.remove(at, (place.fingerprint, value))
             }
             Body::Grown(grown) => self.pairs.remove_grown(grown, hash, value),
         }

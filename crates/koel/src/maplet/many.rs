@@ -2,13 +2,19 @@
 
 use core::convert::Infallible;
 
-use super::built::{exchange, slot};
-use crate::blocks::{Hashed, Hashes, MANY, each_candidate, each_hash, each_insert, each_place};
+use super::built::exchange;
+use crate::blocks::{Hashed, Hashes, MANY, each_candidate, each_change, each_hash, each_insert};
 use crate::body::Body;
 use crate::error::Full;
+use crate::geometry::BLOCK;
 use crate::growth::Grown;
+use crate::prefetch::prefetch;
 use crate::store::Store;
 use crate::{Key, Maplet};
+
+/// Values and changes are asked for so many keys ahead: a processor that fetches buckets from all over the table does not see by itself that they are read in order
+/// (docs/decisions/0007-maplet.md has the figures).
+const AHEAD: usize = BLOCK;
 
 impl<S: Store> Maplet<S> {
     /// [`get`](Self::get) for each of `keys`: `found(i, value)` is called for every value of `keys[i]`, in the order of the keys. Nothing is called for a key without
@@ -87,11 +93,10 @@ impl Maplet {
         let mut changed = 0;
         match &mut self.body {
             Body::Built(table) => {
-                let Ok(()) = each_place(table, hashes, |table, key, places, i| {
-                    let (bits, fingerprint) = (places.bits(i), places.fingerprints()[i]);
-                    let (old, new) = changes[key];
-                    let new = slot(table.layout(), fingerprint, new);
-                    changed += usize::from(exchange(table, (bits, fingerprint), old, new));
+                let Ok(()) = each_change(table, hashes, |at, key, places, i| {
+                    prefetch(changes, key + AHEAD);
+                    let done = exchange(at, places.fingerprints()[i], changes[key]);
+                    changed += usize::from(done);
                     Ok::<(), Infallible>(())
                 });
             }
@@ -110,12 +115,9 @@ impl Maplet {
         assert_eq!(hashes.len(), values.len(), "one value for each key");
         let pairs = &mut self.pairs;
         match &mut self.body {
-            Body::Built(table) => each_insert(table, hashes, |table, key, places, i| {
-                let slot = slot(table.layout(), places.fingerprints()[i], values[key]);
-                if !pairs.put(table, places.bits(i), slot) {
-                    pairs.make_room(table, &places.get(i), slot)?;
-                }
-                Ok(())
+            Body::Built(table) => each_insert(table, hashes, |at, key, places, i| {
+                prefetch(values, key + AHEAD);
+                pairs.add(at, (places.fingerprints()[i], values[key]), || places.get(i))
             }),
             Body::Grown(grown) => {
                 let ignored = &mut |_: &_, _| {};

@@ -84,7 +84,7 @@ fn a_plan_is_a_chain_of_the_fewest_moves_or_there_is_no_room_at_all() {
         let mut refused = 0;
         for counter in 0.. {
             let place = table.geometry().locate(hash(counter));
-            if table.put(table.bits(&place), place.fingerprint, 0) != Put::Full {
+            if table.at(place.buckets()).put(place.fingerprint, 0) != Put::Full {
                 continue;
             }
             let fewest = distance_to_room(&table, &place);
@@ -134,7 +134,7 @@ fn one_move_is_what_the_breadth_first_search_comes_to_first() {
         while none < 20 {
             counter += 1;
             let place = table.geometry().locate(hash(counter));
-            if table.put(table.bits(&place), place.fingerprint, 0) != Put::Full {
+            if table.at(place.buckets()).put(place.fingerprint, 0) != Put::Full {
                 continue;
             }
             let first = search.one_move(&Decoded(&table), &place);
@@ -162,14 +162,14 @@ fn a_spare_copy_makes_room_only_when_it_may() {
         .find_map(|counter| {
             let place = table.geometry().locate(hash(counter));
             let full = (0..2)
-                .any(|most| table.put(table.bits(&place), place.fingerprint, most) == Put::Full);
+                .any(|most| table.at(place.buckets()).put(place.fingerprint, most) == Put::Full);
             full.then_some((place, counter))
         })
         .unwrap();
     // A few more, where there are empty slots left, so that no chain ends in one.
     for counter in counter + 1..counter + 10_000 {
         let place = table.geometry().locate(hash(counter));
-        table.put(table.bits(&place), place.fingerprint, 0);
+        table.at(place.buckets()).put(place.fingerprint, 0);
     }
     assert_eq!(entries(&table), 200);
     assert_eq!(table.way_to_room(&mut search, &place, Spares::Keep), None);
@@ -186,7 +186,7 @@ fn no_search_looks_at_more_slots_than_its_budget() {
     let mut search = Search::default();
     for counter in 0..80_000 {
         let place = table.geometry().locate(hash(counter));
-        if table.put(table.bits(&place), place.fingerprint, 0) == Put::Full {
+        if table.at(place.buckets()).put(place.fingerprint, 0) == Put::Full {
             let plan = table.way_to_room(&mut search, &place, Spares::Keep);
             assert!(search.looked <= BUDGET);
             plan.inspect(|plan| carry_out(&mut table, plan, place.fingerprint));
@@ -207,7 +207,7 @@ fn cost_of_placement() {
         let (first, mut looked, mut moves) = (counter, 0, 0);
         while (counter as f64) < slots as f64 * load {
             let place = table.geometry().locate(hash(counter));
-            if table.put(table.bits(&place), place.fingerprint, 0) == Put::Full {
+            if table.at(place.buckets()).put(place.fingerprint, 0) == Put::Full {
                 let plan = table.way_to_room(&mut search, &place, Spares::Keep).unwrap();
                 looked += search.looked;
                 moves += plan.moves.len();

@@ -1,8 +1,8 @@
-//! Changing buckets: an entry into an empty slot, out of its slot, over another one.
+//! Changing a bucket, by its number: an entry into an empty slot, out of its slot, over another one. `at.rs` does it for a key.
 
 use alloc::vec::Vec;
 
-use super::{Addressing, Pair, Table, byte_index, either, load_both, position};
+use super::{Addressing, Table, byte_index, position};
 use crate::buffer::Buffer;
 use crate::layout::{Apart, Form, Quad, Word};
 
@@ -21,105 +21,6 @@ impl<A: Addressing> Table<Buffer, A> {
     /// Empties every bucket.
     pub(crate) fn clear(&mut self) {
         self.bytes.as_mut().fill(0);
-    }
-
-    /// Fills an empty slot of the emptier bucket of the pair at `bits` with `slot`, where the pair has at most `most` copies of it.
-    #[inline(always)]
-    pub(crate) fn put(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
-        if self.lanes.form() == Form::Plain {
-            self.put_in::<u64, false>(bits, slot, most)
-        } else {
-            self.put_other(bits.into(), slot, most)
-        }
-    }
-
-    /// The same where slots are not plain, or wide. Two numbers, because an array would be written to memory before every put, this one called or not. And a function for semi-sorted
-    /// slots, which saves fewer registers than one for all forms.
-    #[inline(never)]
-    fn put_other(&mut self, bits: (u64, u64), slot: u64, most: u64) -> Put {
-        match self.lanes.form() {
-            Form::Sorted => self.put_sorted(bits, slot, most),
-            _ => self.put_in_form(bits, slot, most),
-        }
-    }
-
-    #[inline(never)]
-    fn put_sorted(&mut self, bits: (u64, u64), slot: u64, most: u64) -> Put {
-        self.put_in::<u64, true>(bits.into(), slot, most)
-    }
-
-    #[inline(never)]
-    fn put_in_form(&mut self, bits: (u64, u64), slot: u64, most: u64) -> Put {
-        in_form!(self, put_in(bits.into(), slot, most))
-    }
-
-    #[inline(always)]
-    fn put_in<W: Word, const SORTED: bool>(&mut self, bits: [u64; 2], slot: u64, most: u64) -> Put {
-        let bytes = self.bytes.as_mut();
-        let words = load_both::<W, SORTED>(bytes, bits);
-        match Pair::put::<SORTED>(&self.lanes, words, bits[0] == bits[1], (slot, most)) {
-            Ok((chosen, change)) => {
-                change_in::<W, SORTED>(bytes, either(chosen, bits), change);
-                Put::Done
-            }
-            Err(refused) => refused,
-        }
-    }
-
-    /// Empties a slot of the pair at `bits` that holds `slot`.
-    #[inline(always)]
-    pub(crate) fn take(&mut self, bits: [u64; 2], slot: u64) -> Taken {
-        if self.lanes.form() == Form::Plain {
-            self.exchange_in::<u64, false>(bits, slot, 0)
-        } else {
-            self.take_other(bits.into(), slot)
-        }
-    }
-
-    /// As [`put_other`](Self::put_other).
-    #[inline(never)]
-    fn take_other(&mut self, bits: (u64, u64), slot: u64) -> Taken {
-        match self.lanes.form() {
-            Form::Sorted => self.take_sorted(bits, slot),
-            _ => self.exchange_in_form(bits, slot, 0),
-        }
-    }
-
-    #[inline(never)]
-    fn take_sorted(&mut self, bits: (u64, u64), slot: u64) -> Taken {
-        self.exchange_in::<u64, true>(bits.into(), slot, 0)
-    }
-
-    /// Writes `new` over a slot of the pair at `bits` that holds `old`, which is then taken out.
-    #[inline(always)]
-    pub(crate) fn exchange(&mut self, bits: [u64; 2], old: u64, new: u64) -> Taken {
-        match self.lanes.form() {
-            Form::Plain => self.exchange_in::<u64, false>(bits, old, new),
-            _ => self.exchange_in_form(bits.into(), old, new),
-        }
-    }
-
-    /// As [`put_other`](Self::put_other).
-    #[inline(never)]
-    fn exchange_in_form(&mut self, bits: (u64, u64), old: u64, new: u64) -> Taken {
-        in_form!(self, exchange_in(bits.into(), old, new))
-    }
-
-    #[inline(always)]
-    fn exchange_in<W: Word, const SORTED: bool>(
-        &mut self,
-        bits: [u64; 2],
-        old: u64,
-        new: u64,
-    ) -> Taken {
-        let bytes = self.bytes.as_mut();
-        let words = load_both::<W, SORTED>(bytes, bits);
-        let pair = Pair::new::<SORTED>(&self.lanes, words, bits[0] == bits[1], old);
-        let Some((chosen, change)) = pair.exchange::<SORTED>(&self.lanes, old, new) else {
-            return Taken::Nothing;
-        };
-        change_in::<W, SORTED>(bytes, either(chosen, bits), change);
-        if pair.has_one(&self.lanes) { Taken::Last } else { Taken::Copy }
     }
 
     /// Moves each entry of a plan, a bucket and what a slot of it holds, to where the next one is, the last one first, so that no entry is ever in no place; a copy of
@@ -190,26 +91,4 @@ impl<A: Addressing> Table<Buffer, A> {
 pub(super) fn change_in<W: Word, const SORTED: bool>(bytes: &mut [u8], bit: u64, change: W) {
     let (byte, shift) = position::<SORTED>(bit);
     (W::read(bytes, byte) ^ (change << shift)).write(bytes, byte);
-}
-
-/// What became of a new copy of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Put {
-    /// It has a slot.
-    Done,
-    /// Nothing was written: there are more copies than allowed, this many.
-    Repeated(u64),
-    /// Nothing was written: both buckets are full.
-    Full,
-}
-
-/// What was taken out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    /// The only entry there was.
-    Last,
-    /// One of several equal ones.
-    Copy,
-    /// Nothing: there is none.
-    Nothing,
 }

@@ -40,7 +40,7 @@ impl Tally<Counters> {
         if times > 0 {
             let layout = table.layout();
             let in_slot = times.min(layout.largest_value());
-            self.pairs.insert_place(table, place, in_slot)?;
+            self.pairs.add(table.at(place.buckets()), (place.fingerprint, in_slot), || *place)?;
             self.counters.add_all(place.identity(layout.fingerprint_bits()), times - in_slot);
         }
         Ok(times)
@@ -61,6 +61,6 @@ fn set(table: &mut Table<Buffer>, place: &Place, (old, _): Held, count: u64) {
     let layout = table.layout();
     let new = if count == 0 { 0 } else { layout.slot(layout.fingerprint_of(old), count) };
     if new != old {
-        table.exchange(table.bits(place), old, new);
+        table.at(place.buckets()).exchange(old, new);
     }
 }
