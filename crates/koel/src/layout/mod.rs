@@ -54,6 +54,9 @@ pub struct Layout {
     fingerprint_bits: u32,
     value_bits: u32,
     marked: bool,
+    /// The largest value, and what a value of 1 is in a slot: worked out once, since a shift by a number from memory is three steps.
+    largest_value: u64,
+    value_unit: u64,
 }
 
 impl Layout {
@@ -62,7 +65,7 @@ impl Layout {
         if fingerprint_bits < CORE_BITS + 2 || value_bits > MAX_VALUE_BITS {
             return None;
         }
-        let layout = Self { codec, fingerprint_bits, value_bits, marked: false };
+        let layout = Self::of(codec, fingerprint_bits, value_bits);
         let fits = match codec {
             Codec::Plain => {
                 4 * fingerprint_bits <= MAX_BUCKET_BITS
@@ -72,6 +75,12 @@ impl Layout {
             Codec::SemiSorted => layout.bucket_bits() <= MAX_BUCKET_BITS,
         };
         fits.then_some(layout)
+    }
+
+    const fn of(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Self {
+        let largest_value = (1 << value_bits) - 1;
+        let value_unit = 1 << fingerprint_bits;
+        Self { codec, fingerprint_bits, value_bits, marked: false, largest_value, value_unit }
     }
 
     /// The same with fingerprints that say how much of them is known, as a table that grows has them.
@@ -108,8 +117,9 @@ impl Layout {
     }
 
     /// The largest value that a slot can hold.
-    pub(crate) fn largest_value(&self) -> u64 {
-        (1 << self.value_bits) - 1
+    #[inline]
+    pub(crate) const fn largest_value(&self) -> u64 {
+        self.largest_value
     }
 
     /// Bits of a bucket of four slots.
@@ -134,7 +144,7 @@ impl Layout {
     /// The slot of a fingerprint and a value.
     #[inline]
     pub(crate) const fn slot(&self, fingerprint: u64, value: u64) -> u64 {
-        value << self.fingerprint_bits | fingerprint
+        (value * self.value_unit) | fingerprint
     }
 
     /// The value of a slot.
@@ -163,7 +173,11 @@ impl Layout {
 
     /// The layout whose lanes slots of this one are in when they are taken apart: plain ones of 64 bits.
     const fn apart(self) -> Self {
-        Self { codec: Codec::Plain, value_bits: WIDE_SLOT_BITS - self.fingerprint_bits, ..self }
+        let marked = self.marked;
+        Self {
+            marked,
+            ..Self::of(Codec::Plain, self.fingerprint_bits, WIDE_SLOT_BITS - self.fingerprint_bits)
+        }
     }
 
     /// Whether a key may have this fingerprint: there is a core, and a mark where there must be one.

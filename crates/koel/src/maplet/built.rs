@@ -52,7 +52,7 @@ impl Pairs {
     #[inline(always)]
     pub(super) fn remove(&mut self, mut at: At<'_>, (fingerprint, value): (u64, u64)) -> bool {
         let layout = at.layout();
-        let removed = value >> layout.value_bits() == 0
+        let removed = value <= layout.largest_value()
             && at.take(layout.slot(fingerprint, value)) != Taken::Nothing;
         self.count_out(removed);
         removed
@@ -64,7 +64,7 @@ impl Pairs {
 pub(super) fn exchange(mut at: At<'_>, fingerprint: u64, (old, new): (u64, u64)) -> bool {
     let layout = at.layout();
     // One comparison for both.
-    if (old | new) >> layout.value_bits() != 0 {
+    if (old | new) > layout.largest_value() {
         check_value(layout, new);
         return false;
     }
@@ -74,9 +74,8 @@ pub(super) fn exchange(mut at: At<'_>, fingerprint: u64, (old, new): (u64, u64))
 
 #[inline(always)]
 pub(super) fn check_value(layout: Layout, value: u64) {
-    let bits = layout.value_bits();
-    if value >> bits != 0 {
-        too_wide(value, bits);
+    if value > layout.largest_value() {
+        too_wide(value, layout.value_bits());
     }
 }
 
