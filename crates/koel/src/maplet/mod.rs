@@ -124,18 +124,35 @@ impl<S: Store> Maplet<S> {
     #[must_use]
     pub fn get_hash(&self, hash: u64) -> Values {
         // Most keys that a store asks for are absent: nothing is taken apart for those.
-        if self.contains_hash(hash) { self.values(hash) } else { Values::none() }
+        let found = match &self.body {
+            Body::Built(table) => {
+                table.find(hash).map(|place| (place.home, place.alternate, place.fingerprint))
+            }
+            Body::Grown(grown) => grown.contains(hash).then_some((0, 0, hash)),
+        };
+        match found {
+            None => Values::none(),
+            Some((home, alternate, key)) => self.values(home, alternate, key),
+        }
     }
 
-    /// The values of a key that has some.
+    /// The values of a key that has some: of a fingerprint in two buckets, or of a hash in a table that grows. Not of a place, which would be written to memory for every key.
     #[inline(never)]
-    fn values(&self, hash: u64) -> Values {
+    fn values(&self, home: u64, alternate: u64, key: u64) -> Values {
+        if let Body::Built(table) = &self.body
+            && let Some(slots) = table.plain_candidates((home, alternate), [key; 2])
+        {
+            return Values::new(slots, self.layout());
+        }
+        self.other_values(home, alternate, key)
+    }
+
+    /// A function of its own, so that the other saves no registers for it.
+    #[inline(never)]
+    fn other_values(&self, home: u64, alternate: u64, key: u64) -> Values {
         let slots = match &self.body {
-            Body::Built(table) => {
-                let place = table.geometry().locate(hash);
-                table.candidates(place.buckets(), [place.fingerprint; 2])
-            }
-            Body::Grown(grown) => grown.candidates(hash),
+            Body::Built(table) => table.candidates((home, alternate), [key; 2]),
+            Body::Grown(grown) => grown.candidates(key),
         };
         Values::new(slots, self.layout())
     }

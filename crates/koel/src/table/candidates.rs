@@ -3,18 +3,20 @@
 //! Made for keys that are there: a maplet asks first whether there are candidates, which absent keys seldom have. Slots of two registers of 64 bits are taken out one after the
 //! other; wider buckets are taken apart at once, and a bit says which slots count.
 
-use super::{Addressing, Table};
+use super::{Addressing, Table, either};
 use crate::geometry::low_half;
 use crate::layout::{Apart, Form, Lanes, Quad, Register, SLOTS, Word};
 
 /// The slots of a pair of buckets that have the fingerprint, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) enum Candidates {
-    /// Lanes of two words, as one number: in which of them a lane is, no branch asks, for it would be taken wrongly half of the time.
+    /// Lanes of two words. In which of them a lane is, no branch asks, for it would be taken wrongly half of the time.
     Lanes {
-        words: u128,
-        /// The top bit of every lane that is still to come.
-        coming: u128,
+        words: [u64; 2],
+        /// The top bit of every lane of the one word that is still to come, and the bit below it for the other word.
+        coming: u64,
+        /// The top bits of all lanes.
+        tops: u64,
         /// Bits of a lane.
         width: u32,
     },
@@ -32,9 +34,11 @@ impl Lanes {
     fn candidates<W: Word, const SORTED: bool>(&self, words: [W; 2], coming: [W; 2]) -> Candidates {
         let width = self.width();
         if W::BITS == u64::BITS && !SORTED {
-            let [words, coming] =
-                [words, coming].map(|[home, other]| home.wide() | other.wide() << u64::BITS);
-            return Candidates::Lanes { words, coming, width };
+            let narrow =
+                |[home, other]: [W; 2]| [u64::narrow(home.wide()), u64::narrow(other.wide())];
+            let ([home, other], tops) = (narrow(coming), self.tops());
+            let coming = home | other >> 1;
+            return Candidates::Lanes { words: narrow(words), coming, tops, width };
         }
         let [home, other] = words.map(|word| self.slots::<W, SORTED>(word));
         let mut slots = [0; 2 * SLOTS];
@@ -51,7 +55,7 @@ impl Candidates {
     /// No slots.
     #[inline(always)]
     pub(crate) fn none() -> Self {
-        Self::Lanes { words: 0, coming: 0, width: 1 }
+        Self::Lanes { words: [0; 2], coming: 0, tops: 0, width: 1 }
     }
 
     /// How many are to come.
@@ -68,14 +72,16 @@ impl Candidates {
     #[inline(always)]
     pub(super) fn next_of_pair(&mut self) -> Option<(usize, u64)> {
         match self {
-            Self::Lanes { words, coming, width } => {
+            Self::Lanes { words, coming, tops, width } => {
                 if *coming == 0 {
                     return None;
                 }
-                let top = coming.trailing_zeros();
-                *coming &= *coming - 1;
-                let slot = u64::narrow(*words >> (top + 1 - *width)) & u64::low_ones(*width);
-                Some(((top / u64::BITS) as usize, slot))
+                let first = coming.lowest();
+                *coming ^= first;
+                let is_other = first & *tops == 0;
+                let above = first.trailing_zeros() + 1 + u32::from(is_other);
+                let slot = either(is_other, *words) >> (above - *width) & u64::low_ones(*width);
+                Some((usize::from(is_other), slot))
             }
             Self::Slots { slots, coming } => {
                 let i = coming.trailing_zeros() as usize;
@@ -101,6 +107,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline]
     pub(crate) fn candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
         in_any_form!(self, candidates_in(pair, keys))
+    }
+
+    /// The same where slots are plain, in 64 bits; `None` elsewhere.
+    #[inline(always)]
+    pub(crate) fn plain_candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Option<Candidates> {
+        let is_plain = self.lanes.form() == Form::Plain;
+        is_plain.then(|| self.candidates_in::<u64, false>(pair, keys))
     }
 
     #[inline(always)]

@@ -63,37 +63,57 @@ impl<B: AsRef<[u8]>> Table<B> {
         in_form!(self, pair_matches_in(place.buckets(), [place.fingerprint; 2]))
     }
 
-    /// The same for the place of the key with this hash, which is known to be in the table.
+    /// The same for the key with this hash.
     #[inline(always)]
     pub(crate) fn contains_hash(&self, hash: u64) -> bool {
-        match self.lanes.form() {
-            Form::Plain => self.contains_hash_in::<false>(hash),
-            Form::Sorted => self.contains_hash_in::<true>(hash),
-            _ => self.contains_hash_wide(hash),
-        }
+        self.find(hash).is_some()
+    }
+
+    /// The place of the key with this hash, if either bucket holds its fingerprint.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "loads without a check")]
+    pub(crate) fn find(&self, hash: u64) -> Option<Place> {
+        let place = self.geometry.locate(hash);
+        let is_there = match self.lanes.form() {
+            // SAFETY: `locate` gives buckets below `geometry.buckets()`.
+            Form::Plain => unsafe { self.contains_in::<false>(&place) },
+            // SAFETY: as above.
+            Form::Sorted => unsafe { self.contains_in::<true>(&place) },
+            Form::Quad => self.contains_quad(place.home, place.alternate, place.fingerprint),
+            _ => self.contains_wide(place.home, place.alternate, place.fingerprint),
+        };
+        is_there.then_some(place)
     }
 
     /// Cold, so that no register is saved for it where buckets have at most 64 bits.
     #[cold]
     #[inline(never)]
-    fn contains_hash_wide(&self, hash: u64) -> bool {
-        self.contains(&self.geometry.locate(hash))
+    fn contains_wide(&self, home: u64, alternate: u64, fingerprint: u64) -> bool {
+        in_form!(self, pair_matches_in((home, alternate), [fingerprint; 2]))
     }
 
+    /// The same for slots of 64 bits, which need none of the registers that the other forms do.
+    #[cold]
+    #[inline(never)]
+    fn contains_quad(&self, home: u64, alternate: u64, fingerprint: u64) -> bool {
+        self.pair_matches_in::<Quad, false>((home, alternate), [fingerprint; 2])
+    }
+
+    /// # Safety
+    /// Both buckets of the place are in the table.
     #[inline(always)]
     #[expect(
         unsafe_code,
         reason = "loads without a check, which are a sixth of a lookup in a large table"
     )]
-    fn contains_hash_in<const SORTED: bool>(&self, hash: u64) -> bool {
-        let Place { home, alternate, fingerprint, .. } = self.geometry.locate(hash);
+    unsafe fn contains_in<const SORTED: bool>(&self, place: &Place) -> bool {
         let load = |bucket: u64| {
             let (byte, shift) = self.position_of::<SORTED>(bucket);
-            // SAFETY: `locate` gives buckets below `geometry.buckets()`, and `new` has seen that so many are in `bytes`, with 16 bytes behind them.
+            // SAFETY: the caller says that it is in the table, and `new` has seen that all of its buckets are in `bytes`, with 16 bytes behind them.
             unsafe { unchecked::read(self.bytes.as_ref(), byte) >> shift }
         };
-        let words = self.lanes.opened::<SORTED>([load(home), load(alternate)]);
-        Geometry::pair_matches::<SORTED>(&self.lanes, words, [fingerprint; 2])
+        let words = self.lanes.opened::<SORTED>([load(place.home), load(place.alternate)]);
+        Geometry::pair_matches::<SORTED>(&self.lanes, words, [place.fingerprint; 2])
     }
 
     /// The byte that a bucket starts in, and at which of its bits.
