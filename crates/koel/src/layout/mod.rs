@@ -62,7 +62,8 @@ pub struct Layout {
 impl Layout {
     /// The layout of these widths, or `None` where a fingerprint would hold too little, a bucket would not fit into a word, or a plain one would not be whole bytes.
     pub(crate) fn new(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Option<Self> {
-        if fingerprint_bits < CORE_BITS + 2 || value_bits > MAX_VALUE_BITS {
+        let is_wide = fingerprint_bits >= WIDE_SLOT_BITS || value_bits > MAX_VALUE_BITS;
+        if fingerprint_bits < CORE_BITS + 2 || is_wide {
             return None;
         }
         let layout = Self::of(codec, fingerprint_bits, value_bits);
@@ -283,5 +284,9 @@ mod tests {
         assert!(Layout::new(Codec::Plain, 13, 0).is_none());
         assert!(Layout::new(Codec::Plain, 33, 31).is_none());
         assert!(Layout::new(Codec::Plain, 32, 33).is_none());
+        for bits in [64, 255, u32::MAX] {
+            assert!(Layout::new(Codec::Plain, bits, 0).is_none());
+            assert!(Layout::new(Codec::SemiSorted, 13, bits).is_none());
+        }
     }
 }
