@@ -4,9 +4,11 @@
 
 mod shared;
 
+use std::hint::black_box;
+
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use koel::{ConcurrentFilter, CountingFilter, CuckooFilter, Maplet, Prefer};
-use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config};
+use shared::{ABSENT, CAPACITY, KEYS, PRESENT, by_chance, config, without_branches};
 use testkit::keys::hashes;
 
 /// Something to ask, and what is to be asked of it.
@@ -60,6 +62,10 @@ fn grown_mixed(prefer: Prefer) -> Box<Case<CuckooFilter>> {
     Case::new(grown(prefer), mixed())
 }
 
+fn grown_unknown(prefer: Prefer) -> Box<Case<CuckooFilter>> {
+    Case::new(grown(prefer), by_chance())
+}
+
 fn grown_coming(prefer: Prefer) -> Box<Case<CuckooFilter>> {
     Case::new(grown(prefer), absent())
 }
@@ -70,11 +76,19 @@ fn grown_present(prefer: Prefer) -> Box<Case<CuckooFilter>> {
     Case::new(grown(prefer), last)
 }
 
-fn concurrent(prefer: Prefer) -> Box<Case<ConcurrentFilter>> {
+fn concurrent(prefer: Prefer, hashes: Vec<u64>) -> Box<Case<ConcurrentFilter>> {
     let builder = ConcurrentFilter::builder(CAPACITY, 0.001).prefer(prefer);
     let filter = builder.build_concurrent().expect("a filter");
     filter.insert_many_hashes(&present()).expect("room for the capacity");
-    Case::new(filter, mixed())
+    Case::new(filter, hashes)
+}
+
+fn concurrent_mixed(prefer: Prefer) -> Box<Case<ConcurrentFilter>> {
+    concurrent(prefer, mixed())
+}
+
+fn concurrent_unknown(prefer: Prefer) -> Box<Case<ConcurrentFilter>> {
+    concurrent(prefer, by_chance())
 }
 
 /// A full maplet of run ids or of locations.
@@ -128,6 +142,14 @@ fn grown_contains_many(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilt
     case
 }
 
+#[library_benchmark(setup = grown_unknown, config = without_branches())]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn grown_contains_counted(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    black_box(case.hashes.iter().filter(|&&hash| case.it.contains_hash(hash)).count());
+    case
+}
+
 // With the growth that goes with it.
 #[library_benchmark(setup = grown_coming)]
 #[bench::fast(Prefer::Fast)]
@@ -149,7 +171,7 @@ fn grown_remove(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
     case
 }
 
-#[library_benchmark(setup = concurrent)]
+#[library_benchmark(setup = concurrent_mixed)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn concurrent_contains(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
@@ -159,12 +181,20 @@ fn concurrent_contains(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<Concur
     case
 }
 
-#[library_benchmark(setup = concurrent)]
+#[library_benchmark(setup = concurrent_mixed)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn concurrent_contains_many(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
     let Case { it, hashes, answers } = &mut *case;
     it.contains_many_hashes(hashes, answers);
+    case
+}
+
+#[library_benchmark(setup = concurrent_unknown, config = without_branches())]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn concurrent_contains_counted(case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
+    black_box(case.hashes.iter().filter(|&&hash| case.it.contains_hash(hash)).count());
     case
 }
 
@@ -223,10 +253,12 @@ library_benchmark_group!(
     benchmarks = [
         grown_contains,
         grown_contains_many,
+        grown_contains_counted,
         grown_insert,
         grown_remove,
         concurrent_contains,
         concurrent_contains_many,
+        concurrent_contains_counted,
         maplet_get_absent,
         maplet_get_present,
         maplet_get_many,

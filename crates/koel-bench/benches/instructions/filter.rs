@@ -17,7 +17,7 @@ use std::hint::black_box;
 
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use koel::{CuckooFilter, FilterView, KeyHasher, Prefer};
-use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config};
+use shared::{ABSENT, CAPACITY, KEYS, PRESENT, by_chance, config, without_branches};
 use testkit::keys::hashes;
 
 /// A filter, and what is to be asked of it.
@@ -76,6 +76,11 @@ fn mixed(prefer: Prefer) -> Box<Case> {
     let (filter, present) = filled(prefer, 95);
     let pairs = present.into_iter().zip(hashes(ABSENT, KEYS as u64 / 2));
     Case::new(filter, pairs.flat_map(|(present, absent)| [present, absent]).collect())
+}
+
+/// Keys of which some are in a filter at 95 %, nobody knows which.
+fn unknown(prefer: Prefer) -> Box<Case> {
+    Case::new(filled(prefer, 95).0, by_chance())
 }
 
 /// Keys for a filter at 50 %.
@@ -149,6 +154,23 @@ fn contains_miss(mut case: Box<Case>) -> Box<Case> {
 fn contains_many(mut case: Box<Case>) -> Box<Case> {
     let Case { filter, hashes, answers } = &mut *case;
     filter.contains_many_hashes(hashes, answers);
+    case
+}
+
+#[library_benchmark(setup = unknown, config = without_branches())]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn contains_unknown(mut case: Box<Case>) -> Box<Case> {
+    ask(&mut case);
+    case
+}
+
+// Counted, not written down: a compiler turns that into branches sooner.
+#[library_benchmark(setup = unknown, config = without_branches())]
+#[bench::fast(Prefer::Fast)]
+#[bench::small(Prefer::Small)]
+fn contains_counted(case: Box<Case>) -> Box<Case> {
+    black_box(case.hashes.iter().filter(|&&hash| case.filter.contains_hash(hash)).count());
     case
 }
 
@@ -227,6 +249,8 @@ library_benchmark_group!(
         contains_hit,
         contains_miss,
         contains_many,
+        contains_unknown,
+        contains_counted,
         insert_half_full,
         insert_nearly_full,
         insert_many,

@@ -1,6 +1,7 @@
 //! What both programs of instruction counts share: sizes, seeds, and how Callgrind is run.
 
 use gungraun::{Callgrind, LibraryBenchmarkConfig};
+use testkit::keys::hashes;
 
 /// Keys of the filters, which stay in the caches: their misses are not counted anyway.
 pub(crate) const CAPACITY: u64 = 50_000;
@@ -10,10 +11,26 @@ pub(crate) const KEYS: usize = 4096;
 /// Seeds of the streams of hashes: those that fill the filter, and others.
 pub(crate) const PRESENT: u64 = 1;
 pub(crate) const ABSENT: u64 = 2;
+const COIN: u64 = 3;
+
+/// Keys of which each was inserted or not as a coin says, so that no processor can guess the answers.
+pub(crate) fn by_chance() -> Vec<u64> {
+    let pairs = hashes(PRESENT, KEYS as u64).zip(hashes(ABSENT, KEYS as u64));
+    let thrown = pairs.zip(hashes(COIN, KEYS as u64));
+    thrown.map(|((present, absent), coin)| if coin % 2 == 0 { present } else { absent }).collect()
+}
 
 /// Instructions alone: the simulated caches would take as long again.
 pub(crate) fn config() -> LibraryBenchmarkConfig {
     let mut config = LibraryBenchmarkConfig::default();
     config.tool(Callgrind::with_args(["--cache-sim=no"]));
+    config
+}
+
+/// For questions whose answers cannot be guessed, and so must not be branched upon: with the conditional branches that the simulated processor guesses wrong, of which
+/// `instructions-gate` allows one in fifty questions.
+pub(crate) fn without_branches() -> LibraryBenchmarkConfig {
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(Callgrind::with_args(["--cache-sim=no", "--branch-sim=yes"]));
     config
 }

@@ -1,4 +1,4 @@
-//! The gate of the instruction counts: fails where a hot path takes more than 3 % more than was recorded.
+//! The gate of the instruction counts: fails where a hot path takes more than 3 % more than was recorded, or where it branches on what nobody can guess.
 //!
 //! `scripts/instructions` runs benches/instructions/ under Callgrind and hands its summaries, one JSON object a line, to the standard input of
 //! this program, which compares them with benches/instructions/counts.txt. That file has the compiler in its first line and then a name and a count a
@@ -18,6 +18,9 @@ use serde_json::Value;
 
 /// How far a count may be from the recorded one, in per cent.
 const TOLERANCE: u64 = 3;
+
+/// Branches that may be guessed wrong where a bench asks 4096 questions of unknown answers: one in fifty. A branch on the answer would be wrong in every other question.
+const GUESSED_WRONG: u64 = 80;
 
 const ACCEPT: &str = "scripts/instructions --accept";
 
@@ -47,7 +50,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    let measured = Counts::measured(&args.compiler, &io::read_to_string(io::stdin())?)?;
+    let benches = summaries(&io::read_to_string(io::stdin())?)?;
+    let measured = Counts::measured(&args.compiler, &benches)?;
+    answers_are_not_branched_upon(&benches)?;
     if args.accept {
         std::fs::write(&args.record, measured.to_string())?;
         println!("{} counts are recorded in {}", measured.of.len(), args.record.display());
@@ -61,6 +66,45 @@ fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Reads the lines of JSON that Gungraun prints, one for each bench.
+fn summaries(lines: &str) -> Result<Vec<Value>, Failure> {
+    let benches: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    if benches.is_empty() {
+        return Err("no bench was run, so there is nothing to compare".into());
+    }
+    Ok(benches)
+}
+
+fn name(bench: &Value) -> Result<String, Failure> {
+    let name = bench["function_name"].as_str().zip(bench["id"].as_str());
+    let (function, id) =
+        name.ok_or_else(|| format!("no name in the summary of a bench: {bench}"))?;
+    Ok(format!("{function}/{id}"))
+}
+
+fn metric(bench: &Value, metric: &str) -> Option<u64> {
+    bench["profiles"][0]["data"]["total"]["metrics"][metric]["values"]["new"].as_u64()
+}
+
+/// Fails where a bench that counts conditional branches guessed wrong, `Bcm`, has too many of them.
+fn answers_are_not_branched_upon(benches: &[Value]) -> Result<(), Failure> {
+    let mut wrong = Vec::new();
+    for bench in benches {
+        if let Some(count) = metric(bench, "Bcm").filter(|&count| count > GUESSED_WRONG) {
+            wrong.push(format!("{} ({count})", name(bench)?));
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "More than {GUESSED_WRONG} branches guessed wrong: {}. The compiler made a branch of an answer. `callgrind_annotate --show=Bcm` on the files in target/gungraun \
+         shows where.",
+        wrong.join(", ")
+    )
+    .into())
+}
+
 /// Instructions by the name of the bench, and the compiler that made them.
 #[derive(Clone, Debug, PartialEq)]
 struct Counts {
@@ -69,20 +113,11 @@ struct Counts {
 }
 
 impl Counts {
-    /// Reads the lines of JSON that Gungraun prints, one for each bench.
-    fn measured(compiler: &str, summaries: &str) -> Result<Self, Failure> {
+    fn measured(compiler: &str, benches: &[Value]) -> Result<Self, Failure> {
         let mut of = BTreeMap::new();
-        for line in summaries.lines() {
-            let bench: Value = serde_json::from_str(line)?;
-            let name = bench["function_name"].as_str().zip(bench["id"].as_str());
-            let count = &bench["profiles"][0]["data"]["total"]["metrics"]["Ir"]["values"]["new"];
-            let (Some((function, id)), Some(count)) = (name, count.as_u64()) else {
-                return Err(format!("no name or no count in the summary of a bench: {line}").into());
-            };
-            of.insert(format!("{function}/{id}"), count);
-        }
-        if of.is_empty() {
-            return Err("no bench was run, so there is nothing to compare".into());
+        for bench in benches {
+            let count = metric(bench, "Ir").ok_or("no count in the summary of a bench")?;
+            of.insert(name(bench)?, count);
         }
         Ok(Self { compiler: compiler.into(), of })
     }
@@ -109,7 +144,7 @@ impl Counts {
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.compiler)?;
-        self.of.iter().try_for_each(|(name, count)| writeln!(f, "{name:<24} {count:>10}"))
+        self.of.iter().try_for_each(|(name, count)| writeln!(f, "{name:<34} {count:>10}"))
     }
 }
 
@@ -153,14 +188,14 @@ impl Change {
 /// A table of all counts, and a sentence: what to do where the gate is shut, how it went where it is open.
 fn compare(recorded: &Counts, measured: &Counts) -> (String, Result<String, Failure>) {
     let names: BTreeSet<_> = recorded.of.keys().chain(measured.of.keys()).collect();
-    let mut table = format!("{:<24} {:>10} {:>10} {:>8}\n", "", "recorded", "measured", "change");
+    let mut table = format!("{:<34} {:>10} {:>10} {:>8}\n", "", "recorded", "measured", "change");
     let mut changes = Vec::new();
     for name in names {
         let (before, now) = (recorded.of.get(name).copied(), measured.of.get(name).copied());
         let change = Change::of(before, now);
         let [old, new] = [before, now].map(|count| count.map_or("-".into(), |c| c.to_string()));
         let (moved, words) = (per_cent(before, now), change.words());
-        table += &format!("{name:<24} {old:>10} {new:>10} {moved:>8}{words}\n");
+        table += &format!("{name:<34} {old:>10} {new:>10} {moved:>8}{words}\n");
         changes.push((name, change));
     }
     (table, verdict(&changes, &recorded.compiler, &measured.compiler))
@@ -299,20 +334,39 @@ mod tests {
         }
     }
 
+    /// What the harness prints of a bench.
+    fn line(function: &str, metrics: &str) -> String {
+        let metrics = format!(r#"{{"Dr":{{"values":{{"new":3}}}},{metrics}}}"#);
+        format!(
+            r#"{{"function_name":"{function}","id":"fast","profiles":[{{"data":{{"total":{{"metrics":{metrics}}}}}}}]}}"#
+        )
+    }
+
     #[test]
     fn counts_are_read_from_the_summaries_of_the_harness() {
-        let line = |function: &str, values: &str| {
-            let metrics =
-                format!(r#"{{"Dr":{{"values":{{"new":3}}}},"Ir":{{"values":{values}}}}}"#);
-            format!(
-                r#"{{"function_name":"{function}","id":"fast","profiles":[{{"data":{{"total":{{"metrics":{metrics}}}}}}}]}}"#
-            )
-        };
-        let lines = [line("hit", r#"{"new":5}"#), line("miss", r#"{"new":6,"old":9}"#)].join("\n");
-        let measured = Counts::measured("r", &lines).unwrap();
-        assert_eq!(measured, counts("r", &[("hit/fast", 5), ("miss/fast", 6)]));
-        for broken in ["", "{}", "no JSON", &line("hit", r#"{"old":5}"#)] {
-            assert!(Counts::measured("r", broken).is_err(), "{broken}");
+        let measured = |lines: &str| Counts::measured("r", &summaries(lines)?);
+        let lines = [
+            line("hit", r#""Ir":{"values":{"new":5}}"#),
+            line("miss", r#""Ir":{"values":{"new":6,"old":9}}"#),
+        ];
+        let counted = measured(&lines.join("\n")).unwrap();
+        assert_eq!(counted, counts("r", &[("hit/fast", 5), ("miss/fast", 6)]));
+        for broken in ["", "{}", "no JSON", &line("hit", r#""Ir":{"values":{"old":5}}"#)] {
+            assert!(measured(broken).is_err(), "{broken}");
         }
+    }
+
+    #[test]
+    fn a_branch_on_the_answer_shuts_the_gate() {
+        let verdict = |wrong: u64| {
+            let lines = [
+                line("hit", r#""Ir":{"values":{"new":5}}"#),
+                line("coin", &format!(r#""Bcm":{{"values":{{"new":{wrong}}}}}"#)),
+            ];
+            answers_are_not_branched_upon(&summaries(&lines.join("\n")).unwrap())
+        };
+        assert!(verdict(0).is_ok() && verdict(80).is_ok());
+        let sentence = verdict(81).unwrap_err().to_string();
+        assert!(sentence.contains("coin/fast (81)") && !sentence.contains("hit"), "{sentence}");
     }
 }

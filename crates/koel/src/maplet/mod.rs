@@ -126,7 +126,8 @@ impl<S: Store> Maplet<S> {
         // Most keys that a store asks for are absent: nothing is taken apart for those.
         let found = match &self.body {
             Body::Built(table) => {
-                table.find(hash).map(|place| (place.home, place.alternate, place.fingerprint))
+                let (place, is_there) = table.find(hash);
+                is_there.then_some((place.home, place.alternate, place.fingerprint))
             }
             Body::Grown(grown) => grown.contains(hash).then_some((0, 0, hash)),
         };
