@@ -18,7 +18,7 @@ pub(crate) enum Mode {
     Bulk,
 }
 
-/// What is timed, in the order of [`Subject::modes`].
+/// What is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     /// Keys into an empty filter, until all are in.
@@ -27,6 +27,8 @@ pub(crate) enum Op {
     Hit,
     /// Lookups of keys that are not.
     Miss,
+    /// Lookups of keys of which a coin says whether they are: no processor can guess the answers.
+    Mix,
     /// Deletes of keys that are in, of a filter that is full at first.
     Delete,
 }
@@ -42,13 +44,15 @@ impl Mode {
 }
 
 impl Op {
-    pub(crate) const ALL: [Self; 4] = [Self::Insert, Self::Hit, Self::Miss, Self::Delete];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Insert, Self::Hit, Self::Miss, Self::Mix, Self::Delete];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",
             Self::Hit => "hit",
             Self::Miss => "miss",
+            Self::Mix => "mix",
             Self::Delete => "delete",
         }
     }
@@ -99,7 +103,14 @@ impl Subject {
     }
 
     pub(crate) fn mode(&self, op: Op) -> Option<Mode> {
-        Op::ALL.iter().zip(self.modes).find(|(of, _)| **of == op).and_then(|(_, mode)| mode)
+        let [insert, hit, miss, delete] = self.modes;
+        match op {
+            Op::Insert => insert,
+            Op::Hit => hit,
+            Op::Miss => miss,
+            Op::Mix => hit.and(miss),
+            Op::Delete => delete,
+        }
     }
 }
 

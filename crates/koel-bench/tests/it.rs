@@ -25,7 +25,7 @@ fn texts<'a>(objects: &'a [Value], field: &str) -> BTreeSet<&'a str> {
 #[test]
 fn filters_prints_an_object_for_each_operation_of_each_filter() {
     let lines = objects(&printed(&["filters", "--keys", "2e4", "--reps", "1", "--json"]));
-    assert_eq!(texts(&lines, "op"), BTreeSet::from(["insert", "hit", "miss", "delete"]));
+    assert_eq!(texts(&lines, "op"), BTreeSet::from(["insert", "hit", "miss", "mix", "delete"]));
     assert_eq!(texts(&lines, "mode"), BTreeSet::from(["single", "batch", "bulk"]));
     let names = texts(&lines, "filter");
     for name in ["koel-fast", "koel-small", "cuckoofilter", "qfilter", "sbbf", "xorf", "bloom"] {

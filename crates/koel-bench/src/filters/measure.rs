@@ -24,10 +24,11 @@ const TIMED_LOAD: usize = 95;
 /// Bytes a key that a filter may touch first: a table, and in a bulk build the hashes.
 const TOUCHED_BYTES: usize = 10;
 
-/// Seeds of the streams of keys: those put in, those not, those to fill up with.
+/// Seeds of the streams of keys: those put in, those not, those to fill up with, and the coins that say which of the first two is asked for.
 const PRESENT: u64 = 1;
 const ABSENT: u64 = 2;
 const BEYOND: u64 = 3;
+const COINS: u64 = 4;
 
 /// Whether to fill each filter once more, until it refuses a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,22 +43,26 @@ pub(crate) enum Loads {
 pub(crate) struct Keys {
     pub(crate) present: Vec<u64>,
     absent: Vec<u64>,
+    /// As many as the absent ones, each of them or a present one.
+    mixed: Vec<u64>,
 }
 
 impl Keys {
     pub(crate) fn new(count: usize) -> Self {
-        let absent = count.clamp(AT_LEAST, QUERIES) as u64;
-        Self {
-            present: hashes(PRESENT, count as u64).collect(),
-            absent: hashes(ABSENT, absent).collect(),
-        }
+        let queries = count.clamp(AT_LEAST, QUERIES) as u64;
+        let present: Vec<u64> = hashes(PRESENT, count as u64).collect();
+        let absent: Vec<u64> = hashes(ABSENT, queries).collect();
+        let both = present.iter().cycle().zip(&absent).zip(hashes(COINS, queries));
+        let mixed =
+            both.map(|((present, absent), coin)| *if coin % 2 == 0 { present } else { absent });
+        Self { mixed: mixed.collect(), present, absent }
     }
 
-    /// As many absent keys as are put in, others each round until there are no more.
-    fn absent(&self, round: usize) -> &[u64] {
-        let length = self.present.len().min(self.absent.len());
-        let parts = self.absent.len() / length;
-        &self.absent[round % parts * length..][..length]
+    /// As many of `queries` as keys are put in, others each round until there are no more.
+    fn part<'a>(&self, queries: &'a [u64], round: usize) -> &'a [u64] {
+        let length = self.present.len().min(queries.len());
+        let parts = queries.len() / length;
+        &queries[round % parts * length..][..length]
     }
 }
 
@@ -66,7 +71,7 @@ pub(crate) struct Row {
     pub(crate) subject: &'static Subject,
     pub(crate) keys: usize,
     /// Millions a second, one sample each repetition; empty where there is no such operation.
-    samples: [Vec<f64>; 4],
+    samples: [Vec<f64>; Op::ALL.len()],
     pub(crate) bits_per_key: f64,
     false_positives: usize,
     lookups_of_absent: usize,
@@ -140,7 +145,7 @@ pub(crate) fn measure(
 /// One repetition of one subject.
 fn repeat(row: &mut Row, keys: &Keys, rate: f64) {
     let rounds = (AT_LEAST / keys.present.len()).clamp(1, 50);
-    let mut totals = [(Duration::ZERO, 0); 4];
+    let mut totals = [(Duration::ZERO, 0); Op::ALL.len()];
     for round in 0..rounds {
         machine::touch(TOUCHED_BYTES * keys.present.len());
         let mut filter = (row.subject.build)(keys.present.len(), rate);
@@ -159,7 +164,7 @@ fn one_round(
     filter: &mut dyn Filter,
     keys: &Keys,
     round: usize,
-    totals: &mut [(Duration, usize); 4],
+    totals: &mut [(Duration, usize); Op::ALL.len()],
 ) {
     let mut add = |op: Op, time: Duration, operations: usize| {
         totals[op as usize].0 += time;
@@ -174,11 +179,16 @@ fn one_round(
         row.lost = keys.present.len() - accepted + queried.len() - found;
     }
     if row.subject.mode(Op::Miss).is_some() {
-        let absent = keys.absent(round);
+        let absent = keys.part(&keys.absent, round);
         let (time, found) = timed(|| filter.find(absent));
         add(Op::Miss, time, absent.len());
         row.false_positives += found;
         row.lookups_of_absent += absent.len();
+    }
+    if row.subject.mode(Op::Mix).is_some() {
+        let mixed = keys.part(&keys.mixed, round);
+        let (time, _) = timed(|| filter.find(mixed));
+        add(Op::Mix, time, mixed.len());
     }
     if row.subject.mode(Op::Delete).is_some() {
         let (time, _) = timed(|| filter.delete(queried));

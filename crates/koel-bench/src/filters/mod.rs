@@ -14,8 +14,8 @@ use crate::{Failure, machine};
 
 /// How the tables are to be read; printed above them.
 pub(crate) const LEGEND: &str = "\
-Millions of operations a second of one thread's CPU time, medians. insert: up to a load of 0.95. `x`: how many times as fast koel-fast is, one key a call. `+-`: the largest
-spread of the four, (max - min) / median. bits/key: memory by keys put in. fpr: measured with absent keys. load: share of slots in use at the first refusal.";
+Millions of operations a second of one thread's CPU time, medians. insert: up to a load of 0.95. mix: lookups of present and absent keys by chance. `x`: how many times as fast koel-fast is, one key a call. `+-`: the largest
+spread of the five, (max - min) / median. bits/key: memory by keys put in. fpr: measured with absent keys. load: share of slots in use at the first refusal.";
 
 pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
     let subjects = chosen(&args.only)?;
@@ -72,8 +72,8 @@ fn print_json(row: &Row) {
 pub(crate) fn table(rows: &[Row]) -> Table {
     let yardstick = rows.iter().find(|row| row.subject.name == YARDSTICK);
     let mut table = Table::new(&[
-        "filter", "mode", "insert", "x", "hit", "x", "miss", "x", "delete", "x", "+-", "bits/key",
-        "fpr", "load",
+        "filter", "mode", "insert", "x", "hit", "x", "miss", "x", "mix", "x", "delete", "x", "+-",
+        "bits/key", "fpr", "load",
     ]);
     for row in rows {
         let mode = row.subject.modes.iter().flatten().next().map_or("-", |mode| mode.name());

@@ -126,7 +126,8 @@ fn limit_line(name: &str, number: usize, limits: &[Limit], wanted: fn(usize) -> 
 
 /// The figures behind the plots.
 fn by_size_table(rows: &[Row]) -> String {
-    let mut table = Table::new(&["filter", "keys", "KiB", "insert", "hit", "miss", "delete"]);
+    let mut table =
+        Table::new(&["filter", "keys", "KiB", "insert", "hit", "miss", "mix", "delete"]);
     for (_, subject) in plotted() {
         for row in rows.iter().filter(|row| std::ptr::eq(row.subject, subject)) {
             let mut cells = vec![subject.label(), grouped(row.keys as u64)];
