@@ -67,6 +67,7 @@ impl Store {
         if !told.as_ref().is_some_and(tells) {
             let end = segment.place(segment.end());
             let Hint { notes, covered, .. } = hint::read(&*self.folder, end, self.segment_bytes)?;
+            let notes = notes.iter().collect();
             *told = Some(Told { segment: segment.number, covered, notes });
         }
         let notes = &told.as_ref()?.notes;

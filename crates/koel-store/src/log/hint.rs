@@ -23,8 +23,6 @@ use crate::kernel::segment::{FIRST, Segment};
 const MAGIC: [u8; 8] = *b"koelhnt\n";
 const VERSION: u32 = 1;
 const HEADER: usize = 48;
-/// Bytes of the shortest note.
-const NOTE: usize = 9;
 /// Bytes of the longest: a hash, and two numbers of at most 35 bits.
 const LONGEST_NOTE: u64 = 18;
 const SUFFIX: &str = ".hint";
@@ -50,9 +48,7 @@ pub(super) struct Notes {
 /// A hint that was read.
 #[derive(Debug)]
 pub(super) struct Hint {
-    pub(super) notes: Vec<Note>,
-    /// The same, to go on with.
-    pub(super) written: Notes,
+    pub(super) notes: Notes,
     pub(super) covered: u64,
     /// The greatest of the records that are covered.
     pub(super) sequence: u64,
@@ -218,16 +214,13 @@ pub(super) fn read(folder: &dyn Folder, end: Place, behind: u64) -> Option<Hint>
         return None;
     }
     let mut rest = &bytes[HEADER..content];
-    let mut notes = Vec::with_capacity(rest.len() / NOTE);
     let mut at = FIRST;
     while !rest.is_empty() {
-        let note = Note::take(&mut rest, at).filter(|note| note.offset() < behind)?;
-        at = note.end();
-        notes.push(note);
+        at = Note::take(&mut rest, at).filter(|note| note.offset() < behind)?.end();
     }
     bytes.truncate(content);
-    let written = Notes { bytes, end: at };
-    (at <= covered).then_some(Hint { notes, written, covered, sequence })
+    let notes = Notes { bytes, end: at };
+    (at <= covered).then_some(Hint { notes, covered, sequence })
 }
 
 #[cfg(test)]
@@ -254,8 +247,7 @@ mod tests {
         let record = |i: u64| Note::new(i, FIRST + 40 * i, &Head::of_value(3, 4));
         let mut made = noted(&[record(0), record(1)]);
         made.write(&folder, &segment);
-        let mut read_back =
-            read(&folder, segment.place(segment.end()), END).expect("a hint").written;
+        let mut read_back = read(&folder, segment.place(segment.end()), END).expect("a hint").notes;
         // Behind a gap, as a mark leaves one.
         made.push(&record(4));
         read_back.push(&record(4));
@@ -287,8 +279,8 @@ mod tests {
         assert!(read(&folder, segment.place(segment.end()), END).is_none());
         noted(&notes).write(&folder, &segment);
         let hint = read(&folder, segment.place(segment.end()), END).expect("a hint");
-        assert_eq!((&hint.notes[..], hint.covered, hint.sequence), (&notes[..], COVERED, 9));
-        assert!(hint.written.iter().eq(notes), "and to go on with");
+        assert_eq!((hint.covered, hint.sequence), (COVERED, 9));
+        assert!(hint.notes.iter().eq(notes));
         segment.set_end(COVERED - 1);
         assert!(
             read(&folder, segment.place(segment.end()), END).is_none(),

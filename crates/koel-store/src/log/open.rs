@@ -23,6 +23,7 @@ use super::hint::{self, Note, Notes};
 use super::index::Index;
 use super::options::Options;
 use super::read::Located;
+use super::reenter::ByShard;
 use super::segments::Segments;
 use super::store::{Store, Writer, lock};
 use crate::Error;
@@ -187,19 +188,24 @@ impl Store {
             self.segments.push(segment.clone());
         }
         let mut last = (Notes::default(), FIRST);
+        let mut by_shard = ByShard::default();
         for (i, (segment, entry)) in segments.iter().zip(&manifest.segments).enumerate() {
             last = if is_exact(manifest, i) {
-                (self.replay_sealed(segment)?, segment.end())
+                (self.replay_sealed(segment, &mut by_shard)?, segment.end())
             } else {
-                self.replay_last(segment, entry)?
+                self.replay_last(segment, entry, &mut by_shard)?
             };
         }
         Ok(last)
     }
 
     /// Enters the records of a segment whose end is known.
-    fn replay_sealed(&mut self, segment: &Arc<Segment>) -> Result<Notes, Error> {
-        let (notes, lost) = self.replay(segment, segment.end())?;
+    fn replay_sealed(
+        &mut self,
+        segment: &Arc<Segment>,
+        by_shard: &mut ByShard,
+    ) -> Result<Notes, Error> {
+        let (notes, lost) = self.replay(segment, segment.end(), by_shard)?;
         match lost {
             None => Ok(notes),
             Some((_, error)) => Err(error),
@@ -211,9 +217,10 @@ impl Store {
         &mut self,
         segment: &Arc<Segment>,
         entry: &Entry,
+        by_shard: &mut ByShard,
     ) -> Result<(Notes, u64), Error> {
         let len = segment.end();
-        let (notes, lost) = self.replay(segment, len)?;
+        let (notes, lost) = self.replay(segment, len, by_shard)?;
         let Some((offset, error)) = lost else { return Ok((notes, len)) };
         if offset < entry.end.max(furthest_mark(segment, offset, len)?) {
             return Err(error);
@@ -226,13 +233,14 @@ impl Store {
         &mut self,
         segment: &Arc<Segment>,
         end: u64,
+        by_shard: &mut ByShard,
     ) -> Result<(Notes, Option<(u64, Error)>), Error> {
         let (mut notes, mut from) = (Notes::default(), FIRST);
         if let Some(hint) = hint::read(&*self.folder, segment.place(end), self.segment_bytes) {
-            self.enter_hint(segment, &hint.notes)?;
+            self.enter_hint(segment, &hint.notes, by_shard)?;
             self.saw(segment, hint.sequence);
             self.opened.hinted += 1;
-            (notes, from) = (hint.written, hint.covered);
+            (notes, from) = (hint.notes, hint.covered);
         }
         self.opened.scanned += end - from;
         let mut scan = Scan::from(segment.clone(), from, end);

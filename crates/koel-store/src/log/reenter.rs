@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use super::hint::Note;
+use super::hint::{Note, Notes};
 use super::index::{NOWHERE, SHARDS, shard_of};
 use super::open::count;
 use super::store::Store;
@@ -22,6 +22,9 @@ const SKETCH_BITS: usize = 1 << 16;
 /// More threads wait for the memory.
 const MAX_THREADS: usize = 8;
 
+/// The notes of a segment by the shard of the index that they are of; their memory serves one segment after the other.
+pub(super) type ByShard = [Vec<Note>; SHARDS];
+
 /// Notes with different hashes.
 struct Batch {
     hashes: Vec<u64>,
@@ -33,15 +36,20 @@ struct Batch {
 
 impl Store {
     /// Enters all records that the notes of a segment speak of.
-    pub(super) fn enter_hint(&self, segment: &Arc<Segment>, notes: &[Note]) -> Result<(), Error> {
-        let each = notes.len() / SHARDS * 17 / 16;
-        let mut by_shard: Vec<_> = (0..SHARDS).map(|_| Vec::with_capacity(each)).collect();
-        for note in notes {
-            count(segment, note);
-            by_shard[shard_of(note.hash)].push(*note);
+    pub(super) fn enter_hint(
+        &self,
+        segment: &Arc<Segment>,
+        notes: &Notes,
+        by_shard: &mut ByShard,
+    ) -> Result<(), Error> {
+        by_shard.iter_mut().for_each(Vec::clear);
+        for note in notes.iter() {
+            count(segment, &note);
+            by_shard[shard_of(note.hash)].push(note);
         }
+        let all: usize = by_shard.iter().map(Vec::len).sum();
         let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        if notes.len() < 16 * BATCH || threads == 1 {
+        if all < 16 * BATCH || threads == 1 {
             return by_shard.iter().try_for_each(|notes| self.enter_shard(segment, notes));
         }
         let each = SHARDS.div_ceil(threads);

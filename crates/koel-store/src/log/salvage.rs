@@ -245,7 +245,7 @@ impl<'a> Wreck<'a> {
     fn notes(&self, entry: &Entry) -> Vec<Note> {
         let end = Place { salt: self.salt, segment: entry.number, offset: entry.end };
         let hint = self.hasher.and_then(|_| hint::read(self.folder, end, u64::MAX));
-        hint.map_or_else(Vec::new, |hint| hint.notes)
+        hint.map_or_else(Vec::new, |hint| hint.notes.iter().collect())
     }
 }
 
