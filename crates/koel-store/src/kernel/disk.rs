@@ -74,13 +74,13 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 impl Folder for DiskFolder {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let file = fs::OpenOptions::new().read(true).write(!self.only_read).open(self.at(name))?;
-        Ok(Arc::new(DiskFile(file)))
+        Ok(Arc::new(DiskFile::new(file)))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let file =
             fs::OpenOptions::new().read(true).write(true).create_new(true).open(self.at(name))?;
-        Ok(Arc::new(DiskFile(file)))
+        Ok(Arc::new(DiskFile::new(file)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -125,6 +125,21 @@ impl Folder for DiskFolder {
 /// An open file of the file system. `sync_data` makes the length durable too.
 #[derive(Debug)]
 struct DiskFile(fs::File);
+
+impl DiskFile {
+    fn new(file: fs::File) -> Self {
+        #[cfg(target_os = "linux")]
+        // Anybody but its owner is refused, and reads as ever.
+        drop(without_access_times(&file));
+        Self(file)
+    }
+}
+
+/// Has reads of the file not noted in it: to look whether the time of the last one is to be written takes a twentieth of a get.
+#[cfg(target_os = "linux")]
+fn without_access_times(file: &fs::File) -> io::Result<()> {
+    Ok(rustix::fs::fcntl_setfl(file, rustix::fs::OFlags::NOATIME)?)
+}
 
 impl File for DiskFile {
     #[cfg(unix)]
@@ -176,6 +191,19 @@ mod tests {
             Ok(())
         });
         (created, synced)
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_owner_of_a_file_does_not_note_when_it_was_read() -> io::Result<()> {
+        let temporary = tempfile::tempdir()?;
+        let path = temporary.path().join("a");
+        let created = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+        for file in [created, fs::File::open(&path)?] {
+            let flags = rustix::fs::fcntl_getfl(&DiskFile::new(file).0)?;
+            assert!(flags.contains(rustix::fs::OFlags::NOATIME), "{flags:?}");
+        }
+        Ok(())
     }
 
     #[test]
