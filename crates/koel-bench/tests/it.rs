@@ -178,11 +178,11 @@ fn growth_prints_an_object_for_each_size_of_each_filter_and_one_of_pauses() {
         assert!(names.contains(name), "{name}");
     }
     assert_eq!(names.iter().filter(|name| name.ends_with(" begun large")).count(), 3);
-    assert_eq!(names.len(), 8, "{names:?}");
+    assert_eq!(names.len(), 9, "{names:?}");
     let (points, pauses): (Vec<_>, Vec<_>) =
         lines.into_iter().partition(|line| line["timed"].is_null());
     // Of 19 sizes from a thousand to twenty thousand, five are reached by doubling.
-    assert_eq!((points.len(), pauses.len()), (5 * 19 + 3 * 5, 8));
+    assert_eq!((points.len(), pauses.len()), (5 * 19 + 3 * 5, 9));
     let number = |line: &Value, field: &str| line[field].as_f64().unwrap();
     for line in &points {
         assert!((5.0..60.0).contains(&number(line, "bits_per_key")), "{line}");

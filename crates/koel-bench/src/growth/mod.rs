@@ -22,7 +22,8 @@ load are means over the sizes; `x`: how many times the time of the fixed filter,
 last doubling; above 1 ms: so many of those inserts, and in brackets of the same readings of the clock with nothing between them, for as long; memory x: the most memory on the way by the bytes of the table at the end.";
 
 /// What the last table is about.
-pub(crate) const LARGE: &str = "Begun with room for three quarters of the keys, so that the first growth, in which slots get wider, is that of a large table:";
+pub(crate) const INSERTS: &str = "Single inserts and memory alone. Begun large: with room for three quarters of the keys, so that the first growth, in which slots get wider, is that of a large table. \
+Locations: the index of the log store, whose error rate is its own.";
 
 pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     if args.keys < FIRST {
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     if !args.json {
         println!("{}\n{LEGEND}", machine::description());
     }
-    let (large, filters) = filters.into_iter().partition::<Vec<_>, _>(|it| it.begins_large);
+    let (others, filters) = filters.into_iter().partition::<Vec<_>, _>(|it| it.inserts_alone);
     for filter in filters {
         let grown = Grown::measure(filter, args.keys, args.fpr)?;
         if args.json {
@@ -54,17 +55,17 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
             println!("\n{}", summary(&[grown]).plain());
         }
     }
-    let large = measure_large(&large, args.keys, args.fpr)?;
+    let others = measure_inserts(&others, args.keys, args.fpr)?;
     if args.json {
-        large.iter().for_each(|(name, pauses)| println!("{}", pauses.json(name)));
-    } else if !large.is_empty() {
-        println!("\n{LARGE}\n\n{}", large_table(&large).plain());
+        others.iter().for_each(|(name, pauses)| println!("{}", pauses.json(name)));
+    } else if !others.is_empty() {
+        println!("\n{INSERTS}\n\n{}", inserts_table(&others).plain());
     }
     Ok(())
 }
 
-/// Pauses and memory of the filters that begin large.
-pub(crate) fn measure_large(
+/// Pauses and memory of filters of which nothing else is told.
+pub(crate) fn measure_inserts(
     filters: &[&Growing],
     last: u64,
     rate: f64,
@@ -73,8 +74,8 @@ pub(crate) fn measure_large(
     filters.iter().map(measured).collect()
 }
 
-/// A line each filter that began large.
-pub(crate) fn large_table(filters: &[(&str, Pauses)]) -> Table {
+/// A line each of them.
+pub(crate) fn inserts_table(filters: &[(&str, Pauses)]) -> Table {
     let mut heading = vec!["filter"];
     heading.extend(PAUSES);
     let mut table = Table::new(&heading);

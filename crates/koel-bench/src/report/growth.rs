@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::picture;
 use super::plot::{Axis, Chart, Ink, Line};
-use crate::growth::{Grown, LARGE, LEGEND, Point, large_table, measure_large, summary, table};
+use crate::growth::{
+    Grown, INSERTS, LEGEND, Point, inserts_table, measure_inserts, summary, table,
+};
 use crate::subjects::{FIRST, Growing};
 use crate::table::grouped;
 use crate::{Failure, machine};
@@ -72,18 +74,18 @@ pub(crate) fn section(
 ) -> Result<String, Failure> {
     eprintln!("filters that grow");
     std::fs::create_dir_all(plots)?;
-    let (large, filters) =
-        filters.iter().copied().partition::<Vec<_>, _>(|filter| filter.begins_large);
+    let (others, filters) =
+        filters.iter().copied().partition::<Vec<_>, _>(|filter| filter.inserts_alone);
     let measured = |filter: &&Growing| Grown::measure(filter, keys, rate);
     let grown: Vec<_> = filters.iter().map(measured).collect::<Result<_, Failure>>()?;
-    let large = measure_large(&large, keys, rate)?;
+    let others = measure_inserts(&others, keys, rate)?;
     let mut text = format!(
-        "## Growing\n\n`koel-bench -- growth --keys {keys} --fpr {rate}`, {}: from {} keys to {}, error rate {rate} asked for. {LEGEND}\n\n{}\n{LARGE}\n\n{}\n",
+        "## Growing\n\n`koel-bench -- growth --keys {keys} --fpr {rate}`, {}: from {} keys to {}, error rate {rate} asked for. {LEGEND}\n\n{}\n{INSERTS}\n\n{}\n",
         machine::today(),
         grouped(FIRST),
         grouped(keys),
         summary(&grown).markdown(),
-        large_table(&large).markdown()
+        inserts_table(&others).markdown()
     );
     for kind in &PICTURES {
         chart(kind, &grown, keys).save(&plots.join(kind.file))?;

@@ -1,16 +1,16 @@
 //! Filters that grow without their keys: Koel, and two rivals.
 //!
 //! Of `Prefer::Fast` only `growable`: its fingerprints have 8, 12, 16, 24 or 32 bits, and at the usual rates `grow_from` gets the same 24.
-//! All start with room for [`FIRST`] keys, but for those that begin large: theirs is the first growth of a large table, and only its pauses and its memory are told.
+//! All start with room for [`FIRST`] keys. Of some only single inserts and memory are told: of those that begin large, whose first growth is that of a large table, and of maplets as the log store has them.
 //! Koel takes keys in slices or one by one, the rivals one by one.
 
 use koel::Prefer::{Fast, Small};
-use koel::{Builder, CuckooFilter, Prefer};
+use koel::{Builder, CuckooFilter, Maplet, Prefer};
 use qfilter::Filter as Quotient;
 
 use super::koel::{SLICE, tally_slices};
 use super::{qfilter as quotient, scalable_cuckoo};
-use crate::subject::{Filter, tally};
+use crate::subject::{Filter, tally, until_refused};
 
 /// Keys that every filter has room for at first.
 pub(crate) const FIRST: u64 = 1000;
@@ -22,8 +22,8 @@ pub(crate) struct Growing {
     pub(crate) build: fn(u64, f64) -> Box<dyn Filter>,
     /// What the fixed Koel filter prefers that this one is compared with.
     pub(crate) fixed: Option<Prefer>,
-    /// Whether it begins with room for three quarters of the keys.
-    pub(crate) begins_large: bool,
+    /// Whether single inserts and memory are all that is told of it.
+    pub(crate) inserts_alone: bool,
 }
 
 impl Growing {
@@ -32,26 +32,31 @@ impl Growing {
         build: fn(u64, f64) -> Box<dyn Filter>,
         fixed: Option<Prefer>,
     ) -> Self {
-        Self { name, build, fixed, begins_large: false }
+        Self { name, build, fixed, inserts_alone: false }
     }
 
-    const fn large(name: &'static str, build: fn(u64, f64) -> Box<dyn Filter>) -> Self {
-        Self { name, build, fixed: None, begins_large: true }
+    const fn inserts_alone(name: &'static str, build: fn(u64, f64) -> Box<dyn Filter>) -> Self {
+        Self { name, build, fixed: None, inserts_alone: true }
     }
 }
 
 /// Koel first.
-pub(crate) static GROWING: [Growing; 8] = [
+pub(crate) static GROWING: [Growing; 9] = [
     Growing::new("koel-small growable", small, Some(Prefer::Small)),
     Growing::new("koel-small grow_from", small_from, Some(Prefer::Small)),
     Growing::new("koel-fast growable", fast, Some(Prefer::Fast)),
     Growing::new("qfilter resizeable", resizeable, None),
     Growing::new("scalable_cuckoo_filter+mix", scalable, None),
-    Growing::large("koel-small begun large", |last, rate| koel(three_quarters(last), rate, Small)),
-    Growing::large("koel-fast begun large", |last, rate| koel(three_quarters(last), rate, Fast)),
-    Growing::large("qfilter begun large", |last, rate| {
+    Growing::inserts_alone("koel-small begun large", |last, rate| {
+        koel(three_quarters(last), rate, Small)
+    }),
+    Growing::inserts_alone("koel-fast begun large", |last, rate| {
+        koel(three_quarters(last), rate, Fast)
+    }),
+    Growing::inserts_alone("qfilter begun large", |last, rate| {
         quotient_for(three_quarters(last), last, rate)
     }),
+    Growing::inserts_alone("koel-maplet, 16 of locations", |_, _| Box::new(Locations::new())),
 ];
 
 /// A Koel filter of one size and of at most so many bytes, and how many keys it has room for.
@@ -130,5 +135,34 @@ impl Filter for Either {
 
     fn slots(&self) -> Option<usize> {
         usize::try_from(self.0.slots()).ok()
+    }
+}
+
+/// The index of the log store (`koel-store`, `log/index.rs`) without its locks: locations of 38 bits in 16 maplets, which begin as small as they can.
+struct Locations([Maplet; 16]);
+
+impl Locations {
+    fn new() -> Self {
+        let maplet = |_| Maplet::builder(1 << 28, 1e-5, 38).grow_from(0).build();
+        Self(std::array::from_fn(|i| maplet(i).expect("a shape that can be built")))
+    }
+
+    /// The one of a key: keys are uniform.
+    fn shard(key: u64) -> usize {
+        (key >> 60) as usize
+    }
+}
+
+impl Filter for Locations {
+    fn insert(&mut self, keys: &[u64]) -> usize {
+        until_refused(keys, |key| self.0[Self::shard(key)].insert(&key, key >> 26).is_ok())
+    }
+
+    fn find(&self, keys: &[u64]) -> usize {
+        tally(keys, |key| self.0[Self::shard(key)].contains(&key))
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.iter().map(Maplet::size_in_bytes).sum()
     }
 }
