@@ -8,8 +8,8 @@ use crate::buffer::Buffer;
 use crate::layout::{Apart, Form, Quad, Word};
 use crate::placement::{End, LOOKAHEAD, LOOKAHEAD_CACHED, Neighbours, Plan, Search, Ways};
 
-/// Tables of at most so many bytes are in a cache. Tests have larger ones too.
-const CACHED: usize = if cfg!(test) { 1 << 10 } else { 8 << 20 };
+/// Tables of at most so many bytes are in a cache that answers soon, even where a program has several of them, as the log store's index. Tests have larger ones too.
+const CACHED: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 /// Whether something holds for the entry in a bucket and slot.
 pub(crate) type EntryTest<'a> = dyn Fn(&Table<Buffer, Stretch>, u64, u64) -> bool + 'a;
