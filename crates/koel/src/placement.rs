@@ -25,7 +25,7 @@ pub(crate) const BUDGET: usize = 4096;
 
 /// Buckets that a search asks for before the first of them is looked at, so that it does not wait for each.
 pub(crate) const LOOKAHEAD: usize = 8;
-/// The same in a table that a cache holds that answers soon. Buckets that are opened ahead and not come to are a tenth of a search.
+/// The same in a table that a cache holds: one that answers soon. Buckets that are opened ahead and not come to are a tenth of a search.
 pub(crate) const LOOKAHEAD_CACHED: usize = 2;
 
 /// Whether a spare copy may be taken out of the table to make room.

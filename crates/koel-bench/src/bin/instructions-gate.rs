@@ -86,13 +86,18 @@ fn metric(bench: &Value, metric: &str) -> Option<u64> {
     bench["profiles"][0]["data"]["total"]["metrics"][metric]["values"]["new"].as_u64()
 }
 
-/// Fails where a bench that counts conditional branches guessed wrong, `Bcm`, has too many of them.
+/// Fails where a bench that counts conditional branches guessed wrong, `Bcm`, has too many of them, and where none counts them.
 fn answers_are_not_branched_upon(benches: &[Value]) -> Result<(), Failure> {
-    let mut wrong = Vec::new();
+    let (mut counted, mut wrong) = (0, Vec::new());
     for bench in benches {
-        if let Some(count) = metric(bench, "Bcm").filter(|&count| count > GUESSED_WRONG) {
+        let Some(count) = metric(bench, "Bcm") else { continue };
+        counted += 1;
+        if count > GUESSED_WRONG {
             wrong.push(format!("{} ({count})", name(bench)?));
         }
+    }
+    if counted == 0 {
+        return Err("no bench counted the branches that were guessed wrong".into());
     }
     if wrong.is_empty() {
         return Ok(());
@@ -116,8 +121,9 @@ impl Counts {
     fn measured(compiler: &str, benches: &[Value]) -> Result<Self, Failure> {
         let mut of = BTreeMap::new();
         for bench in benches {
-            let count = metric(bench, "Ir").ok_or("no count in the summary of a bench")?;
-            of.insert(name(bench)?, count);
+            let name = name(bench)?;
+            let count = metric(bench, "Ir").ok_or_else(|| format!("{name} has no count"))?;
+            of.insert(name, count);
         }
         Ok(Self { compiler: compiler.into(), of })
     }
@@ -368,5 +374,7 @@ mod tests {
         assert!(verdict(0).is_ok() && verdict(80).is_ok());
         let sentence = verdict(81).unwrap_err().to_string();
         assert!(sentence.contains("coin/fast (81)") && !sentence.contains("hit"), "{sentence}");
+        let uncounted = summaries(&line("hit", r#""Ir":{"values":{"new":5}}"#)).unwrap();
+        assert!(answers_are_not_branched_upon(&uncounted).is_err());
     }
 }
