@@ -30,6 +30,17 @@ pub fn hashes(seed: u64, count: u64) -> impl Iterator<Item = u64> + Clone {
     (0..count).map(move |i| mix(start.wrapping_add(i.wrapping_mul(GAMMA))))
 }
 
+/// One of each two that come from `first` and `second`, as a coin says: a processor can guess which
+/// only every other time.
+pub fn by_chance(
+    seed: u64,
+    first: impl Iterator<Item = u64>,
+    second: impl Iterator<Item = u64>,
+) -> impl Iterator<Item = u64> {
+    let both = first.zip(second).zip(hashes(seed, u64::MAX));
+    both.map(|((first, second), coin)| if coin % 2 == 0 { first } else { second })
+}
+
 /// Up to 200 hashes with the same home bucket and the same fingerprint as `hash`: no filter of this
 /// shape can tell them apart.
 pub fn sharing_entry(places: &Places, hash: u64) -> impl Iterator<Item = u64> + Clone {
@@ -71,6 +82,20 @@ mod tests {
         assert_eq!(splitmix64(1), 0x6e78_9e6a_a1b9_65f4);
         assert!(hashes(7, 10).eq(hashes(7, u64::MAX).take(10)));
         assert_eq!(hashes(7, 1000).chain(hashes(8, 1000)).collect::<BTreeSet<_>>().len(), 2000);
+    }
+
+    #[test]
+    fn by_chance_half_come_from_either_and_what_is_next_cannot_be_told() {
+        let is_first: Vec<bool> =
+            by_chance(3, 0..10_000, 10_000..20_000).map(|key| key < 10_000).collect();
+        assert!(by_chance(3, 0..10_000, 10_000..20_000).zip(0..).all(|(key, i)| key % 10_000 == i));
+        let share = |holds: &dyn Fn(&[bool]) -> bool| {
+            is_first.windows(2).filter(|pair| holds(pair)).count() as f64 / 9999.0
+        };
+        // Five standard deviations of a share of so many coins: 0.025.
+        for share in [share(&|pair| pair[0]), share(&|pair| pair[0] == pair[1])] {
+            assert!((share - 0.5).abs() < 0.025, "{share}");
+        }
     }
 
     #[test]

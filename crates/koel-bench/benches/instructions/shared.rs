@@ -1,7 +1,7 @@
 //! What both programs of instruction counts share: sizes, seeds, and how Callgrind is run.
 
 use gungraun::{Callgrind, LibraryBenchmarkConfig};
-use testkit::keys::hashes;
+use testkit::keys::{by_chance, hashes};
 
 /// Keys of the filters, which stay in the caches: their misses are not counted anyway.
 pub(crate) const CAPACITY: u64 = 50_000;
@@ -13,11 +13,10 @@ pub(crate) const PRESENT: u64 = 1;
 pub(crate) const ABSENT: u64 = 2;
 const COIN: u64 = 3;
 
-/// Keys of which each was inserted or not as a coin says, so that no processor can guess the answers.
-pub(crate) fn by_chance() -> Vec<u64> {
-    let pairs = hashes(PRESENT, KEYS as u64).zip(hashes(ABSENT, KEYS as u64));
-    let thrown = pairs.zip(hashes(COIN, KEYS as u64));
-    thrown.map(|((present, absent), coin)| if coin % 2 == 0 { present } else { absent }).collect()
+/// Keys of which each was inserted or not, by chance.
+pub(crate) fn unknown() -> Vec<u64> {
+    let [present, absent] = [PRESENT, ABSENT].map(|seed| hashes(seed, KEYS as u64));
+    by_chance(COIN, present, absent).collect()
 }
 
 /// Instructions alone: the simulated caches would take as long again.

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use testkit::keys::hashes;
+use testkit::keys::{by_chance, hashes};
 
 use crate::clock::{median, mops, spread, timed};
 use crate::machine;
@@ -24,11 +24,11 @@ const TIMED_LOAD: usize = 95;
 /// Bytes a key that a filter may touch first: a table, and in a bulk build the hashes.
 const TOUCHED_BYTES: usize = 10;
 
-/// Seeds of the streams of keys: those put in, those not, those to fill up with, and the coins that say which of the first two is asked for.
+/// Seeds of the streams of keys: those put in, those not, those to fill up with, and the coin that says which of the first two is asked for.
 const PRESENT: u64 = 1;
 const ABSENT: u64 = 2;
 const BEYOND: u64 = 3;
-const COINS: u64 = 4;
+const COIN: u64 = 4;
 
 /// Whether to fill each filter once more, until it refuses a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) enum Loads {
 pub(crate) struct Keys {
     pub(crate) present: Vec<u64>,
     absent: Vec<u64>,
-    /// As many as the absent ones, each of them or a present one.
+    /// As many as the absent ones: of each the key itself or a present one, by chance.
     mixed: Vec<u64>,
 }
 
@@ -52,10 +52,9 @@ impl Keys {
         let queries = count.clamp(AT_LEAST, QUERIES) as u64;
         let present: Vec<u64> = hashes(PRESENT, count as u64).collect();
         let absent: Vec<u64> = hashes(ABSENT, queries).collect();
-        let both = present.iter().cycle().zip(&absent).zip(hashes(COINS, queries));
-        let mixed =
-            both.map(|((present, absent), coin)| *if coin % 2 == 0 { present } else { absent });
-        Self { mixed: mixed.collect(), present, absent }
+        let again = present.iter().copied().cycle();
+        let mixed = by_chance(COIN, again, absent.iter().copied()).collect();
+        Self { present, absent, mixed }
     }
 
     /// As many of `queries` as keys are put in, others each round until there are no more.
