@@ -190,51 +190,26 @@ impl Store {
         let mut last = (Notes::default(), FIRST);
         let mut by_shard = ByShard::default();
         for (i, (segment, entry)) in segments.iter().zip(&manifest.segments).enumerate() {
-            last = if is_exact(manifest, i) {
-                (self.replay_sealed(segment, &mut by_shard)?, segment.end())
-            } else {
-                self.replay_last(segment, entry, &mut by_shard)?
+            let (notes, lost) = self.replay(segment, &mut by_shard)?;
+            let end = match lost {
+                None => segment.end(),
+                Some((offset, _)) if !is_exact(manifest, i) && is_torn(segment, entry, offset)? => {
+                    offset
+                }
+                Some((_, error)) => return Err(error),
             };
+            last = (notes, end);
         }
         Ok(last)
-    }
-
-    /// Enters the records of a segment whose end is known.
-    fn replay_sealed(
-        &mut self,
-        segment: &Arc<Segment>,
-        by_shard: &mut ByShard,
-    ) -> Result<Notes, Error> {
-        let (notes, lost) = self.replay(segment, segment.end(), by_shard)?;
-        match lost {
-            None => Ok(notes),
-            Some((_, error)) => Err(error),
-        }
-    }
-
-    /// Enters the records of the segment that was being written; behind them is a torn end, if there is more.
-    fn replay_last(
-        &mut self,
-        segment: &Arc<Segment>,
-        entry: &Entry,
-        by_shard: &mut ByShard,
-    ) -> Result<(Notes, u64), Error> {
-        let len = segment.end();
-        let (notes, lost) = self.replay(segment, len, by_shard)?;
-        let Some((offset, error)) = lost else { return Ok((notes, len)) };
-        if offset < entry.end.max(furthest_mark(segment, offset, len)?) {
-            return Err(error);
-        }
-        Ok((notes, offset))
     }
 
     /// Enters all whole batches of a segment. Where it does not end with one, says from where on it is lost, and why.
     fn replay(
         &mut self,
         segment: &Arc<Segment>,
-        end: u64,
         by_shard: &mut ByShard,
     ) -> Result<(Notes, Option<(u64, Error)>), Error> {
+        let end = segment.end();
         let (mut notes, mut from) = (Notes::default(), FIRST);
         if let Some(hint) = hint::read(&*self.folder, segment.place(end), self.segment_bytes) {
             self.enter_hint(segment, &hint.notes, by_shard)?;
@@ -349,6 +324,11 @@ fn open_segments(folder: &dyn Folder, manifest: &Manifest) -> Result<Vec<Arc<Seg
 /// Whether the manifest knows where the segment at this place in the log ends: each but the one that was written to.
 fn is_exact(manifest: &Manifest, place: usize) -> bool {
     manifest.clean || place + 1 < manifest.segments.len()
+}
+
+/// Whether what is lost of the segment that was being written, from `offset` on, was never durable: a torn end.
+fn is_torn(segment: &Arc<Segment>, entry: &Entry, offset: u64) -> Result<bool, Error> {
+    Ok(offset >= entry.end.max(furthest_mark(segment, offset, segment.end())?))
 }
 
 /// Counts a record, entered or not.
