@@ -32,6 +32,8 @@ pub(crate) use many::{BLOCK, Column, Places, product};
 pub(crate) const CORE_BITS: u32 = 6;
 /// Values of the core: 1 to 63.
 pub(crate) const CORES: u64 = (1 << CORE_BITS) - 1;
+/// Values of so many bits.
+const CORE_VALUES: usize = 1 << CORE_BITS;
 /// What bucket number and fingerprint may use of a 64-bit hash: the other 8 bits keep the digits uniform.
 pub(crate) const HASH_BITS: u32 = 56;
 
@@ -47,8 +49,8 @@ pub(crate) struct Geometry {
     /// How many fingerprints there are, `CORES << fraction_bits`, and the least of them.
     fingerprints: u64,
     least_fingerprint: u64,
-    /// S(core) for each core, index 0 unused.
-    reflections: [u32; 1 << CORE_BITS],
+    /// S(core) for each core; index 0 is unused, and the last one there for an index to be known to be in bounds.
+    reflections: [u32; CORE_VALUES + 1],
 }
 
 /// Where one key may live.
@@ -95,7 +97,7 @@ impl Geometry {
     /// The caller has checked that `segment_buckets > 0`, that `fingerprint_bits > CORE_BITS`, and that bucket number and fingerprint fit
     /// in [`HASH_BITS`].
     pub(crate) fn new(segment_bits: u32, segment_buckets: u32, fingerprint_bits: u32) -> Self {
-        let mut reflections = [0; 1 << CORE_BITS];
+        let mut reflections = [0; CORE_VALUES + 1];
         for (core, reflection) in (0..).zip(&mut reflections) {
             *reflection = scale(mix(core), segment_buckets);
         }
@@ -136,21 +138,47 @@ impl Geometry {
     /// Where a key with this hash may live.
     #[inline]
     pub(crate) fn locate(&self, hash: u64) -> Place {
-        let Digits { base, home, rest, .. } = self.digits(hash);
-        let fingerprint = rest + self.least_fingerprint;
-        let alternate = self.alternate(base, home, fingerprint);
-        Place { base, home, alternate, fingerprint }
+        // One segment starts at bucket 0, and a table of up to 2 MiB has no other: the first bucket worked out all the same would be a fifth of a lookup. Nothing after this
+        // branch, which is always taken alike, is common to both: a base that may be 0 costs as much as one that is not.
+        if self.segments == 0 {
+            self.located(0, hash)
+        } else {
+            self.located(self.segment_start(hash), hash)
+        }
+    }
+
+    /// The same where the segment is known to start at bucket `base`.
+    #[inline(always)]
+    fn located(&self, base: u64, hash: u64) -> Place {
+        let (home, rest) = self.home_and_rest(hash);
+        // Not by way of the fingerprint: what is one step later there is one step later for the bucket.
+        let reflection =
+            self.reflections[1 + low_half(rest >> self.fraction_bits) as usize % CORE_VALUES];
+        let alternate = self.reflected_by(reflection, base, home);
+        Place { base, home, alternate, fingerprint: rest + self.least_fingerprint }
+    }
+
+    /// The first bucket of the segment that a hash is in.
+    #[inline(always)]
+    fn segment_start(&self, hash: u64) -> u64 {
+        // The home bucket of the least hash of the segment. A product takes fewer steps than two shifts by numbers read from memory.
+        (hash & self.segments).carrying_mul(self.buckets, 0).1
+    }
+
+    /// The home bucket by its number in the table, and `core - 1` with the fraction below it.
+    #[inline(always)]
+    fn home_and_rest(&self, hash: u64) -> (u64, u64) {
+        let (rest, home) = hash.carrying_mul(self.buckets, 0);
+        // Core and fraction at once: the digits of `rest * CORES` after r bits of its fraction.
+        let (_, rest) = rest.carrying_mul(self.fingerprints, 0);
+        (home, rest)
     }
 
     /// A hash, taken apart.
     #[inline]
     pub(crate) fn digits(&self, hash: u64) -> Digits {
-        let (rest, home) = hash.carrying_mul(self.buckets, 0);
-        // Core and fraction at once: the digits of `rest * CORES` after r bits of its fraction.
-        let (_, rest) = rest.carrying_mul(self.fingerprints, 0);
-        // The home bucket of the least hash of the segment. A product takes fewer steps than two shifts by numbers read from memory.
-        let (_, base) = (hash & self.segments).carrying_mul(self.buckets, 0);
-        Digits { segment: self.segment(hash), base, home, rest }
+        let (home, rest) = self.home_and_rest(hash);
+        Digits { segment: self.segment(hash), base: self.segment_start(hash), home, rest }
     }
 
     /// The number of the segment that a hash is in.
@@ -192,7 +220,11 @@ impl Geometry {
     /// The same for the core of a fingerprint.
     #[inline]
     pub(crate) fn reflected(&self, base: u64, bucket: u64, core: u64) -> u64 {
-        let reflection = self.reflections[low_half(core) as usize % self.reflections.len()];
+        self.reflected_by(self.reflections[low_half(core) as usize % CORE_VALUES], base, bucket)
+    }
+
+    #[inline(always)]
+    fn reflected_by(&self, reflection: u32, base: u64, bucket: u64) -> u64 {
         let (difference, borrow) = (base + u64::from(reflection)).overflowing_sub(bucket);
         let wrapped = difference.wrapping_add(u64::from(self.segment_buckets));
         // Drawn by lot: a branch would be taken wrongly half of the time.
