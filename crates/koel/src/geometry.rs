@@ -66,17 +66,6 @@ pub(crate) struct Place {
     pub(crate) fingerprint: u64,
 }
 
-/// What a hash says before cores reflect buckets.
-pub(crate) struct Digits {
-    pub(crate) segment: u64,
-    /// The first bucket of the segment.
-    pub(crate) base: u64,
-    /// The home bucket, by its number in the table.
-    pub(crate) home: u64,
-    /// `core - 1`, and below it the fraction.
-    pub(crate) rest: u64,
-}
-
 impl Place {
     /// Both buckets, by their number in the table.
     #[inline]
@@ -140,11 +129,17 @@ impl Geometry {
     pub(crate) fn locate(&self, hash: u64) -> Place {
         // One segment starts at bucket 0, and a table of up to 2 MiB has no other: the first bucket worked out all the same would be a fifth of a lookup. Nothing after this
         // branch, which is always taken alike, is common to both: a base that may be 0 costs as much as one that is not.
-        if self.segments == 0 {
+        if self.is_one_segment() {
             self.located(0, hash)
         } else {
             self.located(self.segment_start(hash), hash)
         }
+    }
+
+    /// Whether the table is one segment.
+    #[inline(always)]
+    pub(crate) fn is_one_segment(&self) -> bool {
+        self.segments == 0
     }
 
     /// The same where the segment is known to start at bucket `base`.
@@ -160,25 +155,18 @@ impl Geometry {
 
     /// The first bucket of the segment that a hash is in.
     #[inline(always)]
-    fn segment_start(&self, hash: u64) -> u64 {
+    pub(crate) fn segment_start(&self, hash: u64) -> u64 {
         // The home bucket of the least hash of the segment. A product takes fewer steps than two shifts by numbers read from memory.
         (hash & self.segments).carrying_mul(self.buckets, 0).1
     }
 
     /// The home bucket by its number in the table, and `core - 1` with the fraction below it.
     #[inline(always)]
-    fn home_and_rest(&self, hash: u64) -> (u64, u64) {
+    pub(crate) fn home_and_rest(&self, hash: u64) -> (u64, u64) {
         let (rest, home) = hash.carrying_mul(self.buckets, 0);
         // Core and fraction at once: the digits of `rest * CORES` after r bits of its fraction.
         let (_, rest) = rest.carrying_mul(self.fingerprints, 0);
         (home, rest)
-    }
-
-    /// A hash, taken apart.
-    #[inline]
-    pub(crate) fn digits(&self, hash: u64) -> Digits {
-        let (home, rest) = self.home_and_rest(hash);
-        Digits { segment: self.segment(hash), base: self.segment_start(hash), home, rest }
     }
 
     /// The number of the segment that a hash is in.
@@ -331,8 +319,9 @@ mod tests {
         }
         let geometry = Geometry::new(3, 1234, 13);
         for hash in (0..10_000).map(hash) {
-            let Digits { segment, base, home, .. } = geometry.digits(hash);
-            assert_eq!(geometry.of_turn(geometry.dealt_in(segment, home - base)), home);
+            let Place { base, home, .. } = geometry.locate(hash);
+            let turn = geometry.dealt_in(geometry.segment(hash), home - base);
+            assert_eq!(geometry.of_turn(turn), home);
         }
     }
 

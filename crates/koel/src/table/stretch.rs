@@ -25,7 +25,7 @@
 use core::hint::select_unpredictable;
 
 use super::{Addressing, Widening};
-use crate::geometry::{CORE_BITS, CORES, Column, Digits, Geometry, Places, low_half, product};
+use crate::geometry::{CORE_BITS, CORES, Column, Geometry, Places, low_half, product};
 use crate::layout::{Lanes, Marked, Word};
 use crate::vector::InstructionSet;
 
@@ -57,6 +57,11 @@ struct Segment {
     number: u64,
     /// Its first bucket.
     first: u64,
+}
+
+impl Segment {
+    /// The one of a table that has no other.
+    const ONLY: Self = Self { number: 0, first: 0 };
 }
 
 /// A bucket, and how many bits of the string it stands for.
@@ -170,23 +175,12 @@ impl Addressing for Stretch {
         places: &mut Places,
     ) {
         self.base.locate_many(set, 1, hash, places);
-        let bits = self.base.fraction_bits();
-        set.run(
-            #[inline(always)]
-            || {
-                places.refine(
-                    bucket_bits,
-                    #[inline(always)]
-                    |hash, first, bucket, fingerprint| {
-                        let core = fingerprint >> bits;
-                        let string = fingerprint & self.fraction | hash << bits;
-                        let segment = Segment { number: self.base.segment(hash), first };
-                        let spot = self.spot(segment, bucket - first, core, string);
-                        (spot.bucket, self.marked.longest(core, string >> spot.level))
-                    },
-                );
-            },
-        );
+        // A loop for each, because one with a branch in it would not become vector code.
+        if self.base.is_one_segment() {
+            self.refine::<true>(set, bucket_bits, places);
+        } else {
+            self.refine::<false>(set, bucket_bits, places);
+        }
     }
 
     #[inline(always)]
@@ -315,11 +309,21 @@ impl Stretch {
     /// Where the key with this hash may live.
     #[inline(always)]
     pub(crate) fn locate(&self, hash: u64) -> Site {
-        let Digits { segment, base, home, rest } = self.base.digits(hash);
+        // As in `Geometry::locate`: tables that grow mostly began as one segment.
+        if self.base.is_one_segment() {
+            self.located(Segment::ONLY, hash)
+        } else {
+            self.located(self.segment_of_hash(hash), hash)
+        }
+    }
+
+    #[inline(always)]
+    fn located(&self, segment: Segment, hash: u64) -> Site {
+        let (home, rest) = self.base.home_and_rest(hash);
         let bits = self.base.fraction_bits();
         let core = (rest >> bits) + 1;
         let string = rest & self.fraction | hash << bits;
-        let (segment, local) = (Segment { number: segment, first: base }, home - base);
+        let local = home - segment.first;
         let other = self.base.reflected(0, local, core);
         let spots =
             [self.spot(segment, local, core, string), self.spot(segment, other, core, string)];
@@ -333,19 +337,62 @@ impl Stretch {
         Prefix { core: fingerprint >> length, base, string, length }
     }
 
+    /// Puts the buckets that the base buckets of `places` became in their place, and what stands for the keys there, in a table of `ONE` segment or of several.
+    #[inline(always)]
+    fn refine<const ONE: bool>(&self, set: InstructionSet, bucket_bits: u64, places: &mut Places) {
+        let bits = self.base.fraction_bits();
+        set.run(
+            #[inline(always)]
+            || {
+                places.refine(
+                    bucket_bits,
+                    #[inline(always)]
+                    |hash, first, bucket, fingerprint| {
+                        let core = fingerprint >> bits;
+                        let string = fingerprint & self.fraction | hash << bits;
+                        let spot = if ONE {
+                            self.numbered(bucket, core, string)
+                        } else {
+                            let segment = Segment { number: self.base.segment(hash), first };
+                            self.dealt(segment, bucket - first, core, string)
+                        };
+                        (spot.bucket, self.marked.longest(core, string >> spot.level))
+                    },
+                );
+            },
+        );
+    }
+
     /// What bucket `local` of a segment became for this string.
     #[inline(always)]
     fn spot(&self, segment: Segment, local: u64, core: u64, string: u64) -> Spot {
-        let turn = self.base.dealt_in(segment.number, local);
+        if self.base.is_one_segment() {
+            self.numbered(local, core, string)
+        } else {
+            self.dealt(segment, local, core, string)
+        }
+    }
+
+    /// The same in a table of several segments: in one of a single segment, buckets have their numbers in turn.
+    #[inline(always)]
+    fn dealt(&self, segment: Segment, local: u64, core: u64, string: u64) -> Spot {
+        let spot = self.numbered(self.base.dealt_in(segment.number, local), core, string);
+        let is_first = spot.bucket < self.base.buckets();
+        let bucket = select_unpredictable(is_first, segment.first + local, spot.bucket);
+        Spot { bucket, ..spot }
+    }
+
+    /// The same for the base bucket with this number in turn, and the number of what it became.
+    #[inline(always)]
+    fn numbered(&self, turn: u64, core: u64, string: u64) -> Spot {
         let world = string ^ scatter(turn, core);
         let buckets = self.base.buckets();
-        // Not a map over both, here and in `locate`: that would be a call, and go through the stack.
+        // Not a map over both, here and in `located`: that would be a call, and go through the stack.
         let number = turn + product(buckets, world & (self.worlds - 1));
         let half = turn + product(buckets, world & (2 * self.worlds - 1));
         // Half of the buckets are split, so a branch would be taken wrongly half of the time.
         let is_split = u64::from(number < self.split);
-        let number = number ^ ((number ^ half) & is_split.wrapping_neg());
-        let bucket = select_unpredictable(number < buckets, segment.first + local, number);
+        let bucket = number ^ ((number ^ half) & is_split.wrapping_neg());
         Spot { bucket, level: self.level + low_half(is_split) }
     }
 
@@ -374,9 +421,18 @@ impl Stretch {
         self.base.reflected(self.segment_of(prefix.base).first, prefix.base, prefix.core)
     }
 
+    /// The segment that a hash is in.
+    #[inline(always)]
+    fn segment_of_hash(&self, hash: u64) -> Segment {
+        Segment { number: self.base.segment(hash), first: self.base.segment_start(hash) }
+    }
+
     /// The segment of a base bucket.
     #[inline(always)]
     fn segment_of(&self, base: u64) -> Segment {
+        if self.base.is_one_segment() {
+            return Segment::ONLY;
+        }
         self.segment(quotient(base, self.segment_reciprocal))
     }
 
@@ -390,16 +446,23 @@ impl Stretch {
     pub(crate) fn origin(&self, bucket: u64) -> Origin {
         let world = quotient(bucket, self.reciprocal);
         let rest = bucket - world * self.base.buckets();
-        let (segment, local) = if self.base.segment_bits() == 0 {
-            (Segment { number: 0, first: 0 }, rest)
-        } else {
-            // Both are worked out, so that neither waits for the world.
-            let built = self.segment_of(bucket);
-            let (number, local) = self.base.gathered(rest);
-            let is_first = world == 0;
-            let segment = self.segment(select_unpredictable(is_first, built.number, number));
-            (segment, select_unpredictable(is_first, bucket - built.first, local))
-        };
+        if self.base.is_one_segment() {
+            let level = self.level_of_number(bucket);
+            return Origin {
+                bucket,
+                segment: Segment::ONLY,
+                local: rest,
+                turn: rest,
+                world,
+                level,
+            };
+        }
+        // Both are worked out, so that neither waits for the world.
+        let built = self.segment_of(bucket);
+        let (number, local) = self.base.gathered(rest);
+        let is_first = world == 0;
+        let segment = self.segment(select_unpredictable(is_first, built.number, number));
+        let local = select_unpredictable(is_first, bucket - built.first, local);
         let turn = self.base.dealt_in(segment.number, local);
         let level = self.level_of_number(turn + (bucket - rest));
         Origin { bucket, segment, local, turn, world, level }
@@ -433,6 +496,9 @@ impl Stretch {
     /// How many bits of a string a bucket stands for.
     #[inline]
     pub(crate) fn level_of(&self, bucket: u64) -> u32 {
+        if self.base.is_one_segment() {
+            return self.level_of_number(bucket);
+        }
         let is_first = bucket < self.base.buckets();
         let segment = self.segment_of(bucket);
         let turn = self.base.dealt_in(segment.number, bucket - segment.first);
