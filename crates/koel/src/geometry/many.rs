@@ -129,14 +129,10 @@ impl Geometry {
         hash: impl FnOnce(&mut Column),
         places: &mut Places,
     ) {
-        if self.is_narrow() {
-            set.run(
-                #[inline(always)]
-                || {
-                    hash(&mut places.hash);
-                    self.locate_narrow(bucket_bits, places);
-                },
-            );
+        if self.is_narrow() && self.is_one_segment() {
+            self.locate_narrow::<true>(set, bucket_bits, hash, places);
+        } else if self.is_narrow() {
+            self.locate_narrow::<false>(set, bucket_bits, hash, places);
         } else {
             hash(&mut places.hash);
             for i in 0..BLOCK {
@@ -146,7 +142,24 @@ impl Geometry {
     }
 
     #[inline(always)]
-    fn locate_narrow(&self, bucket_bits: u64, places: &mut Places) {
+    fn locate_narrow<const ONE: bool>(
+        &self,
+        set: InstructionSet,
+        bucket_bits: u64,
+        hash: impl FnOnce(&mut Column),
+        places: &mut Places,
+    ) {
+        set.run(
+            #[inline(always)]
+            || {
+                hash(&mut places.hash);
+                self.locate_hashes::<ONE>(bucket_bits, places);
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn locate_hashes<const ONE: bool>(&self, bucket_bits: u64, places: &mut Places) {
         let (buckets, segment_buckets) = (self.buckets, u64::from(self.segment_buckets));
         let (segment_shift, fraction_bits) = (63 - self.segment_bits, self.fraction_bits);
         for i in 0..BLOCK {
@@ -154,7 +167,7 @@ impl Geometry {
             let (bucket, rest) = digit(hash, buckets);
             let (core, string) = digit(rest, CORES);
             let fraction = string >> (u64::BITS - fraction_bits);
-            let base = product((hash >> 1) >> segment_shift, segment_buckets);
+            let base = if ONE { 0 } else { product((hash >> 1) >> segment_shift, segment_buckets) };
             let reflection = product(mix(core + 1), segment_buckets) >> 32;
             let difference = reflection.wrapping_sub(bucket - base);
             // All ones where the difference is negative.
