@@ -11,7 +11,7 @@ use core::ops::Range;
 use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Places};
 use crate::prefetch::prefetch_many;
-use crate::table::{Addressing, At, Buckets, Table, Words};
+use crate::table::{Addressing, At, Buckets, Puts, Table, Words};
 use crate::vector::InstructionSet;
 use crate::{Key, KeyHasher};
 
@@ -141,6 +141,30 @@ pub(crate) fn each_insert<E>(
             work(each.get(i), start + i, &ready.places, i)?;
         }
         Ok(())
+    })
+}
+
+/// [`each_insert`] for entries that are fingerprints, into buckets for which a block of them [can be planned](Table::plans_puts). `work` is told how many were put as planned, in one number for a
+/// row of them, and gets the buckets of the one that comes after them and was not, if there is one.
+#[inline(always)]
+pub(crate) fn each_planned<E>(
+    table: &mut Table<Buffer>,
+    hashes: impl Hashes,
+    mut work: impl FnMut(u64, Option<(At<'_>, &Places, usize)>) -> Result<(), E>,
+) -> Result<(), E> {
+    let (set, mut puts) = (InstructionSet::best(), Puts::new());
+    in_blocks(table, hashes, |table, ready, coming, _| {
+        let mut each = table.at_each(&ready.places);
+        each.plan(set, &coming.places, &mut puts);
+        let mut done = 0;
+        for i in 0..ready.len {
+            if each.put_planned(i, &puts) {
+                done += 1;
+            } else {
+                work(mem::take(&mut done), Some((each.get(i), &ready.places, i)))?;
+            }
+        }
+        work(done, None)
     })
 }
 

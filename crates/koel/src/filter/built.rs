@@ -69,10 +69,16 @@ impl Tally<Counters> {
         }
         let put = at.put(fingerprint, 0);
         if put == Put::Done {
-            self.len += 1;
-            self.entries += 1;
+            self.note_new(1);
         }
         put
+    }
+
+    /// Counts new entries, which have got their slots.
+    #[inline(always)]
+    pub(super) fn note_new(&mut self, entries: u64) {
+        self.len += entries;
+        self.entries += entries;
     }
 
     /// Adds a copy of the entry of `place`, for which [`put_new`](Self::put_new) did not find an empty slot or found copies.

@@ -6,6 +6,7 @@ use core::convert::Infallible;
 
 use crate::blocks::{
     Hashed, Hashes, MANY, contains_each, each_change, each_hash, each_insert, each_place,
+    each_planned,
 };
 use crate::body::Body;
 use crate::buffer::Buffer;
@@ -221,6 +222,13 @@ impl CuckooFilter {
 impl Tally<Counters> {
     /// Adds the keys in order.
     fn insert_each(&mut self, table: &mut Table<Buffer>, hashes: impl Hashes) -> Result<(), Full> {
+        if self.plans_puts(table, hashes) {
+            return each_planned(table, hashes, |planned, other| {
+                self.note_new(planned);
+                let Some((at, places, i)) = other else { return Ok(()) };
+                self.add_one(at, places.fingerprints()[i], || places.get(i))
+            });
+        }
         each_insert(table, hashes, |at, _, places, i| {
             self.add_one(at, places.fingerprints()[i], || places.get(i))
         })
@@ -234,10 +242,27 @@ impl Tally<Counters> {
         added: &mut [bool],
         done: &mut usize,
     ) -> Result<(), Full> {
+        if self.plans_puts(table, hashes) {
+            return each_planned(table, hashes, |planned, other| {
+                self.note_new(planned);
+                let planned = usize::try_from(planned).expect("less than a block");
+                added[*done..][..planned].fill(true);
+                *done += planned;
+                let Some((at, places, i)) = other else { return Ok(()) };
+                added[*done] = self.add_unique(at, places.fingerprints()[i], || places.get(i))?;
+                *done += 1;
+                Ok(())
+            });
+        }
         each_insert(table, hashes, |at, key, places, i| {
             added[key] = self.add_unique(at, places.fingerprints()[i], || places.get(i))?;
             *done += 1;
             Ok(())
         })
+    }
+
+    /// Whether blocks of keys can be planned: each of them can be counted.
+    fn plans_puts(&self, table: &Table<Buffer>, hashes: impl Hashes) -> bool {
+        table.plans_puts() && self.len.checked_add(hashes.len() as u64).is_some()
     }
 }

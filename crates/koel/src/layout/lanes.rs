@@ -149,6 +149,12 @@ impl Lanes {
         self.are_all
     }
 
+    /// Whether the lanes of a semi-sorted bucket show the cores of fingerprints, so that an empty slot is a lane of zeros.
+    #[inline(always)]
+    pub(crate) fn core_in_lane(&self) -> bool {
+        self.core_in_lane
+    }
+
     /// Which piece of code serves these lanes.
     #[inline(always)]
     pub(crate) fn form(&self) -> Form {

@@ -84,7 +84,12 @@ impl Table<Buffer> {
     }
 }
 
-impl AtEach<'_, '_> {
+impl<'p> AtEach<'_, 'p> {
+    #[inline(always)]
+    pub(super) fn places(&self) -> &'p Places {
+        self.places
+    }
+
     /// The buckets of place `i`.
     #[inline(always)]
     pub(crate) fn get(&mut self, i: usize) -> At<'_> {
@@ -212,7 +217,7 @@ impl<'t> At<'t> {
     /// Both buckets.
     #[inline(always)]
     #[expect(unsafe_code, reason = "loads without a check, measured in decision 0006")]
-    fn words<W: Word, const SORTED: bool>(&self) -> [W; 2] {
+    pub(super) fn words<W: Word, const SORTED: bool>(&self) -> [W; 2] {
         let bytes = self.table.bytes.as_ref();
         if W::BITS != u64::BITS {
             return load_both::<W, SORTED>(bytes, self.bits);
@@ -228,7 +233,7 @@ impl<'t> At<'t> {
     /// Turns over the bits of the one or the other bucket that are set in `change`.
     #[inline(always)]
     #[expect(unsafe_code, reason = "a store without a check, measured in decision 0006")]
-    fn turn<W: Word, const SORTED: bool>(&mut self, other: bool, change: W) {
+    pub(super) fn turn<W: Word, const SORTED: bool>(&mut self, other: bool, change: W) {
         let bytes = self.table.bytes.as_mut();
         if W::BITS != u64::BITS {
             return change_in::<W, SORTED>(bytes, either(other, self.bits), change);

@@ -3,7 +3,7 @@
 //! The integer unit has the addresses of the next keys to work out, and what waits in it for the memory is in their way: so the vector unit compares, and inserts and removals take a
 //! tenth less time (docs/decisions/0006-speed.md). Who fills a slot of a semi-sorted bucket needs its word in the integer unit anyway; the way there and back would cost more than it saves.
 
-use super::{Lanes, Pattern, Word};
+use super::{Lanes, Pattern, Word, sorted};
 
 impl Lanes {
     /// `slot` in every lane of two words.
@@ -80,4 +80,36 @@ impl Lanes {
         let [one, other] = u64::apart(self.any_zero(difference));
         (one | other) != 0
     }
+
+    /// Which of two words, each beside its nibbles, a new entry `slot` goes to, the emptier one, all ones for the other, and the bits of it that change: none where both are full, or where a lane may
+    /// have a copy. By arithmetic alone, for vector code. Fingerprints have their core in their lanes.
+    #[inline(always)]
+    pub(crate) fn new_entry<const SORTED: bool>(
+        &self,
+        [one, other]: [(u64, u64); 2],
+        slot: u64,
+    ) -> (u64, u64) {
+        let Pattern { lanes, .. } = self.pattern::<u64, SORTED>(slot);
+        let copies = self.any_zero(one.0 ^ lanes) | self.any_zero(other.0 ^ lanes);
+        let empty = [self.zero(one.0), self.zero(other.0)];
+        let chosen = mask(self.is_emptier::<u64, SORTED>(empty[1], empty[0]));
+        let either = |[one, other]: [u64; 2]| one ^ ((one ^ other) & chosen);
+        let room = either(empty);
+        let change = if SORTED {
+            let (word, nibbles) = (either([one.0, other.0]), either([one.1, other.1]));
+            let (lanes, code) = sorted::with(word, nibbles, self.width, slot);
+            let end = 4 * self.width;
+            let changed = lanes & !(u64::MAX << end) | code << end;
+            (word ^ changed) & self.bucket::<u64>()
+        } else {
+            (room.lowest() >> (self.width - 1)).times(slot)
+        };
+        (chosen, change & mask(copies == 0) & mask(room != 0))
+    }
+}
+
+/// All ones where something is so.
+#[inline(always)]
+fn mask(is_so: bool) -> u64 {
+    u64::from(is_so).wrapping_neg()
 }
