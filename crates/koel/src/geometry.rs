@@ -127,7 +127,7 @@ impl Geometry {
     /// Where a key with this hash may live.
     #[inline]
     pub(crate) fn locate(&self, hash: u64) -> Place {
-        // One segment starts at bucket 0, and a table of up to 2 MiB has no other: the first bucket worked out all the same would be a fifth of a lookup. Nothing after this
+        // One segment starts at bucket 0, and a table of up to 2 MiB has no other: the first bucket worked out all the same would be up to a fifth of a lookup. Nothing after this
         // branch, which is always taken alike, is common to both: a base that may be 0 costs as much as one that is not.
         if self.is_one_segment() {
             self.located(0, hash)

@@ -222,7 +222,7 @@ impl CuckooFilter {
 impl Tally<Counters> {
     /// Adds the keys in order.
     fn insert_each(&mut self, table: &mut Table<Buffer>, hashes: impl Hashes) -> Result<(), Full> {
-        if self.plans_puts(table, hashes) {
+        if self.can_plan(table, hashes) {
             return each_planned(table, hashes, |planned, other| {
                 self.note_new(planned);
                 let Some((at, places, i)) = other else { return Ok(()) };
@@ -242,7 +242,7 @@ impl Tally<Counters> {
         added: &mut [bool],
         done: &mut usize,
     ) -> Result<(), Full> {
-        if self.plans_puts(table, hashes) {
+        if self.can_plan(table, hashes) {
             return each_planned(table, hashes, |planned, other| {
                 self.note_new(planned);
                 let planned = usize::try_from(planned).expect("less than a block");
@@ -262,7 +262,7 @@ impl Tally<Counters> {
     }
 
     /// Whether blocks of keys can be planned: each of them can be counted.
-    fn plans_puts(&self, table: &Table<Buffer>, hashes: impl Hashes) -> bool {
+    fn can_plan(&self, table: &Table<Buffer>, hashes: impl Hashes) -> bool {
         table.plans_puts() && self.len.checked_add(hashes.len() as u64).is_some()
     }
 }
