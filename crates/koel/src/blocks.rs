@@ -11,7 +11,7 @@ use core::ops::Range;
 use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Places};
 use crate::prefetch::prefetch_many;
-use crate::table::{Addressing, At, Buckets, Puts, Table, Words};
+use crate::table::{Addressing, At, Buckets, Plans, Table, Words};
 use crate::vector::InstructionSet;
 use crate::{Key, KeyHasher};
 
@@ -144,27 +144,27 @@ pub(crate) fn each_insert<E>(
     })
 }
 
-/// [`each_insert`] for entries that are fingerprints, into buckets for which a block of them [can be planned](Table::plans_puts). `work` is told how many were put as planned, in one number for a
-/// row of them, and gets the buckets of the one that comes after them and was not, if there is one.
+/// [`each_change`] for a table in which blocks of changes [are planned](Table::has_plans), of entries that are fingerprints, all put in or, where `TAKES`, taken out: those that `may` be as planned,
+/// and whose plan holds. `work` is told the numbers of keys in a row that were, and gets the buckets of the one after them, which was not, if there is one. Both are lent the `target`.
 #[inline(always)]
-pub(crate) fn each_planned<E>(
-    table: &mut Table<Buffer>,
+pub(crate) fn each_planned<const TAKES: bool, T, E>(
+    (target, table): (&mut T, &mut Table<Buffer>),
     hashes: impl Hashes,
-    mut work: impl FnMut(u64, Option<(At<'_>, &Places, usize)>) -> Result<(), E>,
+    may: impl Fn(&T, &Places, usize) -> bool,
+    mut work: impl FnMut(&mut T, Range<usize>, Option<(At<'_>, &Places, usize)>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (set, mut puts) = (InstructionSet::best(), Puts::new());
-    in_blocks(table, hashes, |table, ready, coming, _| {
+    let (set, mut plans) = (InstructionSet::best(), Plans::<TAKES>::new());
+    in_blocks(table, hashes, |table, ready, coming, start| {
         let mut each = table.at_each(&ready.places);
-        each.plan(set, &coming.places, &mut puts);
-        let mut done = 0;
+        each.plan(set, &coming.places, &mut plans);
+        let mut next = start;
         for i in 0..ready.len {
-            if each.put_planned(i, &puts) {
-                done += 1;
-            } else {
-                work(mem::take(&mut done), Some((each.get(i), &ready.places, i)))?;
+            if !(may(target, &ready.places, i) && each.carry_out(i, &plans)) {
+                work(target, next..start + i, Some((each.get(i), &ready.places, i)))?;
+                next = start + i + 1;
             }
         }
-        work(done, None)
+        work(target, next..start + ready.len, None)
     })
 }
 

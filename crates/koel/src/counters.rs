@@ -132,7 +132,13 @@ impl Counters {
     /// Counts one copy less; false without a counter.
     #[inline]
     pub(crate) fn take(&mut self, identity: Identity) -> bool {
-        !self.counts.is_empty() && self.marks.is_set(identity) && self.take_marked(identity)
+        self.may_have(identity) && self.take_marked(identity)
+    }
+
+    /// False where there is no counter of this identity.
+    #[inline]
+    pub(crate) fn may_have(&self, identity: Identity) -> bool {
+        !self.counts.is_empty() && self.marks.is_set(identity)
     }
 
     fn take_marked(&mut self, identity: Identity) -> bool {

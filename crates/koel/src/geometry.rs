@@ -196,7 +196,7 @@ impl Geometry {
 
     /// Whether every product of a place fits into 32 x 32 bits.
     fn is_narrow(&self) -> bool {
-        self.buckets() <= u64::from(u32::MAX)
+        self.buckets.max(self.fingerprints) <= u64::from(u32::MAX)
     }
 
     /// The other bucket of a fingerprint that lies in `bucket`, of the segment that starts at `base`: an involution.

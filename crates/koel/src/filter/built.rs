@@ -81,6 +81,13 @@ impl Tally<Counters> {
         self.entries += entries;
     }
 
+    /// Counts entries less, of which there was one each.
+    #[inline(always)]
+    pub(super) fn note_taken(&mut self, entries: u64) {
+        self.len -= entries;
+        self.entries -= entries;
+    }
+
     /// Adds a copy of the entry of `place`, for which [`put_new`](Self::put_new) did not find an empty slot or found copies.
     #[inline(never)]
     fn add_refused(
@@ -132,8 +139,7 @@ impl Tally<Counters> {
         if taken == Taken::Nothing {
             return false;
         }
-        self.len -= 1;
-        self.entries -= 1;
+        self.note_taken(1);
         self.spares -= u64::from(taken != Taken::Last);
         true
     }

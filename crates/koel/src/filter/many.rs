@@ -16,7 +16,7 @@ use crate::filter::tally::Tally;
 use crate::geometry::Places;
 use crate::growth::Grown;
 use crate::store::Store;
-use crate::table::Table;
+use crate::table::{At, Table};
 use crate::{CuckooFilter, Key};
 
 impl<S: Store> CuckooFilter<S> {
@@ -201,12 +201,7 @@ impl CuckooFilter {
         let tally = &mut self.tally;
         match &mut self.body {
             Body::Built(table) => {
-                let Ok(()) = each_change(table, hashes, |at, key, places, i| {
-                    let (home, alternate) = places.buckets(i);
-                    let fingerprint = places.fingerprints()[i];
-                    removed[key] = tally.take_one(at, home.min(alternate), fingerprint);
-                    Ok::<(), Infallible>(())
-                });
+                let Ok(()) = tally.remove_each(table, hashes, removed);
             }
             Body::Grown(grown) => {
                 let Ok(()) = each_hash(grown, Grown::prefetch, hashes, 0, |grown, key, hash| {
@@ -222,12 +217,18 @@ impl CuckooFilter {
 impl Tally<Counters> {
     /// Adds the keys in order.
     fn insert_each(&mut self, table: &mut Table<Buffer>, hashes: impl Hashes) -> Result<(), Full> {
-        if self.can_plan(table, hashes) {
-            return each_planned(table, hashes, |planned, other| {
-                self.note_new(planned);
-                let Some((at, places, i)) = other else { return Ok(()) };
-                self.add_one(at, places.fingerprints()[i], || places.get(i))
-            });
+        if self.can_plan_puts(table, hashes) {
+            let any = |_: &Self, _: &Places, _| true;
+            return each_planned::<false, _, _>(
+                (self, table),
+                hashes,
+                any,
+                |tally, keys, other| {
+                    tally.note_new(keys.len() as u64);
+                    let Some((at, places, i)) = other else { return Ok(()) };
+                    tally.add_one(at, places.fingerprints()[i], || places.get(i))
+                },
+            );
         }
         each_insert(table, hashes, |at, _, places, i| {
             self.add_one(at, places.fingerprints()[i], || places.get(i))
@@ -242,17 +243,23 @@ impl Tally<Counters> {
         added: &mut [bool],
         done: &mut usize,
     ) -> Result<(), Full> {
-        if self.can_plan(table, hashes) {
-            return each_planned(table, hashes, |planned, other| {
-                self.note_new(planned);
-                let planned = usize::try_from(planned).expect("less than a block");
-                added[*done..][..planned].fill(true);
-                *done += planned;
-                let Some((at, places, i)) = other else { return Ok(()) };
-                added[*done] = self.add_unique(at, places.fingerprints()[i], || places.get(i))?;
-                *done += 1;
-                Ok(())
-            });
+        if self.can_plan_puts(table, hashes) {
+            let any = |_: &Self, _: &Places, _| true;
+            return each_planned::<false, _, _>(
+                (self, table),
+                hashes,
+                any,
+                |tally, keys, other| {
+                    tally.note_new(keys.len() as u64);
+                    *done = keys.end;
+                    added[keys].fill(true);
+                    let Some((at, places, i)) = other else { return Ok(()) };
+                    added[*done] =
+                        tally.add_unique(at, places.fingerprints()[i], || places.get(i))?;
+                    *done += 1;
+                    Ok(())
+                },
+            );
         }
         each_insert(table, hashes, |at, key, places, i| {
             added[key] = self.add_unique(at, places.fingerprints()[i], || places.get(i))?;
@@ -261,8 +268,41 @@ impl Tally<Counters> {
         })
     }
 
-    /// Whether blocks of keys can be planned: each of them can be counted.
-    fn can_plan(&self, table: &Table<Buffer>, hashes: impl Hashes) -> bool {
-        table.plans_puts() && self.len.checked_add(hashes.len() as u64).is_some()
+    /// Takes out the keys in order: whether it did goes to `removed`.
+    fn remove_each(
+        &mut self,
+        table: &mut Table<Buffer>,
+        hashes: impl Hashes,
+        removed: &mut [bool],
+    ) -> Result<(), Infallible> {
+        let fingerprint_bits = table.layout().fingerprint_bits();
+        let take_one = |tally: &mut Self, at: At<'_>, places: &Places, i| {
+            let (home, alternate) = places.buckets(i);
+            tally.take_one(at, home.min(alternate), places.fingerprints()[i])
+        };
+        if !table.has_plans::<true>() {
+            return each_change(table, hashes, |at, key, places, i| {
+                removed[key] = take_one(self, at, places, i);
+                Ok(())
+            });
+        }
+        // A counted copy goes first.
+        let is_not_counted = |tally: &Self, places: &Places, i| {
+            !tally.counters.may_have(places.identity(i, fingerprint_bits))
+        };
+        each_planned::<true, _, _>((self, table), hashes, is_not_counted, |tally, keys, other| {
+            tally.note_taken(keys.len() as u64);
+            let key = keys.end;
+            removed[keys].fill(true);
+            if let Some((at, places, i)) = other {
+                removed[key] = take_one(tally, at, places, i);
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether blocks of new keys can be planned: each of them can be counted.
+    fn can_plan_puts(&self, table: &Table<Buffer>, hashes: impl Hashes) -> bool {
+        table.has_plans::<false>() && self.len.checked_add(hashes.len() as u64).is_some()
     }
 }

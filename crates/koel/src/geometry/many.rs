@@ -3,7 +3,7 @@
 //! The same digits as in `geometry.rs`, written as products of 32 x 32 bits and without branches, so that the compiler turns eight
 //! hashes at a time into vector code (vector.rs). A test holds every form to `locate`.
 
-use super::{CORE_BITS, CORES, Geometry, Place};
+use super::{CORE_BITS, Geometry, Place};
 use crate::vector::InstructionSet;
 
 /// Hashes of a block: enough to keep the memory busy, few enough to stay in the first cache.
@@ -48,6 +48,12 @@ impl Places {
     #[inline(always)]
     pub(crate) fn buckets(&self, index: usize) -> (u64, u64) {
         (self.home[index], self.alternate[index])
+    }
+
+    /// What [names](Place::identity) the entry of a place.
+    #[inline(always)]
+    pub(crate) fn identity(&self, index: usize, fingerprint_bits: u32) -> u64 {
+        self.get(index).identity(fingerprint_bits)
     }
 
     /// The bits of the table that the two buckets of a place start at.
@@ -162,13 +168,13 @@ impl Geometry {
     fn locate_hashes<const ONE: bool>(&self, bucket_bits: u64, places: &mut Places) {
         let (buckets, segment_buckets) = (self.buckets, u64::from(self.segment_buckets));
         let (segment_shift, fraction_bits) = (63 - self.segment_bits, self.fraction_bits);
+        let (fingerprints, least_fingerprint) = (self.fingerprints, self.least_fingerprint);
         for i in 0..BLOCK {
             let hash = places.hash[i];
-            let (bucket, rest) = digit(hash, buckets);
-            let (core, string) = digit(rest, CORES);
-            let fraction = string >> (u64::BITS - fraction_bits);
+            let (bucket, rest) = digit([hash >> 32, hash], buckets);
+            let fingerprint = digit(rest, fingerprints).0 + least_fingerprint;
             let base = if ONE { 0 } else { product((hash >> 1) >> segment_shift, segment_buckets) };
-            let reflection = product(mix(core + 1), segment_buckets) >> 32;
+            let reflection = product(mix(fingerprint >> fraction_bits), segment_buckets) >> 32;
             let difference = reflection.wrapping_sub(bucket - base);
             // All ones where the difference is negative.
             let borrow = (difference >> 63).wrapping_neg();
@@ -179,7 +185,7 @@ impl Geometry {
             let bits = [product(bucket, bucket_bits), product(alternate, bucket_bits)];
             (places.bits[0][i], places.bits[1][i]) = (bits[0], bits[1]);
             (places.bytes[0][i], places.bytes[1][i]) = (bits[0] / 8, bits[1] / 8);
-            places.fingerprint[i] = ((core + 1) << fraction_bits) | fraction;
+            places.fingerprint[i] = fingerprint;
         }
     }
 }
@@ -190,12 +196,12 @@ pub(crate) fn product(one: u64, other: u64) -> u64 {
     (one & LOW) * (other & LOW)
 }
 
-/// `fraction * range`, high and low half, for a range of 32 bits.
+/// `fraction * range` for a range of 32 bits: what is above its 64 bits, and these as a fraction again. A fraction is two halves of 32 bits, the upper one first, with anything above them.
 #[inline(always)]
-fn digit(fraction: u64, range: u64) -> (u64, u64) {
-    let low = product(fraction, range);
-    let high = product(fraction >> 32, range) + (low >> 32);
-    (high >> 32, (high << 32) | (low & LOW))
+fn digit([upper, lower]: [u64; 2], range: u64) -> (u64, [u64; 2]) {
+    let low = product(lower, range);
+    let high = product(upper, range) + (low >> 32);
+    (high >> 32, [high, low])
 }
 
 /// `mix` of `geometry.rs` in a 64-bit lane: the core has 6 bits, so the first shift has nothing to do.

@@ -110,8 +110,19 @@ pub(super) fn replace<W: Word>(
 
 /// Four lanes, of which the lowest is empty, beside their nibbles, with `new` at its rank, and the code that the nibbles have then: by arithmetic alone, for vector code.
 #[inline(always)]
-pub(super) fn with(lanes: u64, nibbles: u64, width: u32, new: u64) -> (u64, u64) {
+pub(super) fn with((lanes, nibbles): (u64, u64), width: u32, new: u64) -> (u64, u64) {
     let Open { lanes, nibbles } = Open { lanes, nibbles }.with(new, width);
+    (lanes, code_of(nibbles))
+}
+
+/// The same with slot `lane`, whose top bit is `top`, emptied.
+#[inline(always)]
+pub(super) fn without(
+    (lanes, nibbles): (u64, u64),
+    width: u32,
+    (top, lane): (u64, u64),
+) -> (u64, u64) {
+    let Open { lanes, nibbles } = Open { lanes, nibbles }.without((top, lane), width);
     (lanes, code_of(nibbles))
 }
 

@@ -4,6 +4,10 @@ use koel::{CuckooFilter, FilterView, Full, Prefer};
 use testkit::keys;
 
 fn filters() -> impl Iterator<Item = CuckooFilter> {
+    filters_for(2000)
+}
+
+fn filters_for(capacity: u64) -> impl Iterator<Item = CuckooFilter> {
     [
         (0.03, Prefer::Small),
         (0.001, Prefer::Small),
@@ -12,7 +16,9 @@ fn filters() -> impl Iterator<Item = CuckooFilter> {
     ]
     .into_iter()
     .chain([(0.03, Prefer::Fast), (0.002, Prefer::Fast), (1e-8, Prefer::Fast)])
-    .map(|(rate, prefer)| CuckooFilter::builder(2000, rate).prefer(prefer).build().unwrap())
+    .map(move |(rate, prefer)| {
+        CuckooFilter::builder(capacity, rate).prefer(prefer).build().unwrap()
+    })
 }
 
 /// Lengths around the sizes of groups and blocks.
@@ -75,6 +81,29 @@ fn removing_many_takes_out_what_is_there_and_says_so() {
             all.iter().zip(&removed).all(|(&hash, &removed)| each.remove_hash(hash) == removed)
         );
         assert_eq!(filter, each);
+        assert!(filter.to_bytes() == empty);
+    }
+}
+
+/// Filters in which blocks of removals are planned, with entries that are there once and twice, and once or twice and counted: of copies that come to a full filter only one has a slot.
+#[test]
+fn removing_many_takes_counted_copies_first() {
+    for mut filter in filters_for(25_000) {
+        let empty = filter.to_bytes();
+        let all = hashes(26_000);
+        filter.insert_many_hashes(&all[..18_000]).unwrap();
+        (0..3).for_each(|_| filter.insert_many_hashes(&all[..300]).unwrap());
+        filter.insert_many_hashes(&all[300..900]).unwrap();
+        filter.insert_many_hashes(&all[18_000..25_000]).unwrap();
+        filter.insert_many_hashes(&all[2000..2300]).unwrap();
+        let mut each = filter.clone();
+        for asked in [&all[..200], &all[100..26_000], &all[..18_000], &all[..300], &all] {
+            let mut removed = vec![false; asked.len()];
+            filter.remove_many_hashes(asked, &mut removed);
+            let expected: Vec<_> = asked.iter().map(|&hash| each.remove_hash(hash)).collect();
+            assert_eq!(removed, expected);
+            assert_eq!(filter, each);
+        }
         assert!(filter.to_bytes() == empty);
     }
 }

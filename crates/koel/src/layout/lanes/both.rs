@@ -93,19 +93,51 @@ impl Lanes {
         let copies = self.any_zero(one.0 ^ lanes) | self.any_zero(other.0 ^ lanes);
         let empty = [self.zero(one.0), self.zero(other.0)];
         let chosen = mask(self.is_emptier::<u64, SORTED>(empty[1], empty[0]));
-        let either = |[one, other]: [u64; 2]| one ^ ((one ^ other) & chosen);
-        let room = either(empty);
+        let room = by_mask(chosen, empty);
         let change = if SORTED {
-            let (word, nibbles) = (either([one.0, other.0]), either([one.1, other.1]));
-            let (lanes, code) = sorted::with(word, nibbles, self.width, slot);
-            let end = 4 * self.width;
-            let changed = lanes & !(u64::MAX << end) | code << end;
-            (word ^ changed) & self.bucket::<u64>()
+            let word = (by_mask(chosen, [one.0, other.0]), by_mask(chosen, [one.1, other.1]));
+            self.rewritten(word.0, sorted::with(word, self.width, slot))
         } else {
             (room.lowest() >> (self.width - 1)).times(slot)
         };
         (chosen, change & mask(copies == 0) & mask(room != 0))
     }
+
+    /// Which of two words, each beside its nibbles, has the only lane of both that holds `slot`, all ones for the other, and the bits of it that change when that is emptied: none where no lane
+    /// holds it, or more than one. By arithmetic alone, for vector code.
+    #[inline(always)]
+    pub(crate) fn only_entry<const SORTED: bool>(
+        &self,
+        [one, other]: [(u64, u64); 2],
+        slot: u64,
+    ) -> (u64, u64) {
+        let pattern = self.pattern::<u64, SORTED>(slot);
+        let equal = [one, other].map(|word| self.exactly::<u64, SORTED>(word, pattern));
+        let top = equal[0] | equal[1];
+        let more = (equal[0] & equal[1]) | (top & top.wrapping_sub(1));
+        let chosen = mask(equal[0] == 0);
+        let change = if SORTED {
+            let word = (by_mask(chosen, [one.0, other.0]), by_mask(chosen, [one.1, other.1]));
+            let lane = self.count(top.wrapping_sub(1) & self.tops());
+            self.rewritten(word.0, sorted::without(word, self.width, (top, lane)))
+        } else {
+            (top >> (self.width - 1)).times(slot)
+        };
+        (chosen, change & mask(more == 0) & mask(top != 0))
+    }
+
+    /// The bits of a semi-sorted word that change when these are its lanes and its code.
+    #[inline(always)]
+    fn rewritten(&self, word: u64, (lanes, code): (u64, u64)) -> u64 {
+        let end = 4 * self.width;
+        (word ^ (lanes & !(u64::MAX << end) | code << end)) & self.bucket::<u64>()
+    }
+}
+
+/// The second of two numbers where `other` is all ones, the first where it is 0.
+#[inline(always)]
+fn by_mask(other: u64, [one, two]: [u64; 2]) -> u64 {
+    one ^ ((one ^ two) & other)
 }
 
 /// All ones where something is so.
