@@ -16,6 +16,7 @@
 
 use alloc::{vec, vec::Vec};
 use core::mem;
+use core::ops::Range;
 
 use crate::geometry::{Geometry, Place};
 use crate::layout::{Layout, SLOTS};
@@ -139,6 +140,9 @@ pub(crate) trait Neighbourhood {
     /// Asks the memory for a bucket.
     fn prefetch(&self, bucket: u64);
 
+    /// Whether it is in a cache that answers soon.
+    fn is_near(&self) -> bool;
+
     /// Whether a slot of `bucket` is empty.
     fn has_room(&self, bucket: u64) -> bool;
 
@@ -178,11 +182,15 @@ impl Search {
         {
             return Some(plan);
         }
-        self.many_moves(table, place, spares)
+        if table.is_near() {
+            self.many_moves::<LOOKAHEAD_CACHED>(table, place, spares)
+        } else {
+            self.many_moves::<LOOKAHEAD>(table, place, spares)
+        }
     }
 
     /// The plan of one move that [`shortest`](Self::shortest) would come to first, if there is one. Three searches of four end here, so all eight entries are looked at at once, without
-    /// a branch on which of them it will be, and nothing is noted down for others.
+    /// a branch on which of them it will be, and nothing is noted down for others. Where there is none the search is where it would be after them.
     #[inline(always)]
     fn one_move(&mut self, table: &impl Neighbourhood, place: &Place) -> Option<Plan> {
         let (home, alternate) = place.buckets();
@@ -195,6 +203,10 @@ impl Search {
         };
         let rooms = rooms(&from_home) | rooms(&from_alternate) << SLOTS;
         if rooms == 0 {
+            self.start([home, alternate]);
+            self.open_next(|_, ways| ways.add(from_home));
+            self.open_next(|_, ways| ways.add(from_alternate));
+            self.looked = self.ways.buckets.len() - 2;
             return None;
         }
         let first = rooms.trailing_zeros() as usize;
@@ -207,9 +219,9 @@ impl Search {
         Some(Plan { moves, end: End::Empty(from.others[first % SLOTS]) })
     }
 
-    /// The plan of however many moves. Out of line, so that the search for one move has the registers to itself.
+    /// The plan of however many moves; without spare copies from where [`one_move`](Self::one_move) left the search. Out of line, so that the search for one move has the registers to itself.
     #[inline(never)]
-    fn many_moves(
+    fn many_moves<const LOOKAHEAD: usize>(
         &mut self,
         table: &impl Neighbourhood,
         place: &Place,
@@ -224,15 +236,15 @@ impl Search {
             others.iter().for_each(|&other| table.prefetch(other));
         };
         let has_room = |bucket: u64| table.has_room(bucket);
-        let is_spare = |bucket: u64, slot: u64| table.is_spare(bucket, slot);
-        let mut plan = None;
         if spares != Spares::AtOnce {
-            plan = self.shortest::<LOOKAHEAD>(roots, open, has_room, |_, _| false);
+            let left = self.ways.buckets.len()..roots.len() + BUDGET;
+            let plan = self.go_on::<LOOKAHEAD>(left, open, has_room, |_, _| false);
+            if plan.is_some() || spares == Spares::Keep {
+                return plan;
+            }
         }
-        if plan.is_none() && spares != Spares::Keep {
-            plan = self.shortest::<LOOKAHEAD>(roots, open, has_room, is_spare);
-        }
-        plan
+        let is_spare = |bucket: u64, slot: u64| table.is_spare(bucket, slot);
+        self.shortest::<LOOKAHEAD>(roots, open, has_room, is_spare)
     }
 
     /// The shortest way from the full buckets `roots` to an empty slot, or to one that is spare. `open` adds the entries of a full bucket, each with
@@ -245,18 +257,30 @@ impl Search {
         has_room: impl Fn(u64) -> bool,
         is_spare: impl Fn(u64, u64) -> bool,
     ) -> Option<Plan> {
+        self.start(roots);
+        let first = self.ways.buckets.len();
+        self.go_on::<LOOKAHEAD>(first..first + BUDGET, open, has_room, is_spare)
+    }
+
+    /// Forgets the last search, and has nothing but the buckets that one starts from.
+    fn start(&mut self, roots: impl IntoIterator<Item = u64>) {
         self.seen.forget(&self.ways.buckets[..self.opened]);
         self.ways.start(roots);
         (self.opened, self.looked) = (0, 0);
-        let first = self.ways.buckets.len();
-        for way in first..first + BUDGET {
+    }
+
+    /// Looks at the ways of these numbers, until one ends.
+    #[inline(always)]
+    fn go_on<const LOOKAHEAD: usize>(
+        &mut self,
+        ways: Range<usize>,
+        open: impl Fn(u64, &mut Ways),
+        has_room: impl Fn(u64) -> bool,
+        is_spare: impl Fn(u64, u64) -> bool,
+    ) -> Option<Plan> {
+        for way in ways {
             while self.opened < way && self.ways.buckets.len() <= way + LOOKAHEAD {
-                let bucket = self.ways.buckets[self.opened];
-                if self.seen.insert(bucket) {
-                    self.ways.opening = self.opened;
-                    open(bucket, &mut self.ways);
-                }
-                self.opened += 1;
+                self.open_next(&open);
             }
             let bucket = *self.ways.buckets.get(way)?;
             self.looked += 1;
@@ -268,6 +292,17 @@ impl Search {
             }
         }
         None
+    }
+
+    /// Opens the next bucket, unless it is one that was opened.
+    #[inline(always)]
+    fn open_next(&mut self, open: impl FnOnce(u64, &mut Ways)) {
+        let bucket = self.ways.buckets[self.opened];
+        if self.seen.insert(bucket) {
+            self.ways.opening = self.opened;
+            open(bucket, &mut self.ways);
+        }
+        self.opened += 1;
     }
 
     /// Takes back the memory of a plan that was carried out.

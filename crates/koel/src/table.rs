@@ -58,7 +58,7 @@ mod widening;
 pub(crate) use at::{At, Put, Taken};
 pub(crate) use block::{Buckets, Words};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
-pub(crate) use block::{asked_ahead, test};
+pub(crate) use block::{asked_ahead, is_near, test};
 pub(crate) use candidates::Candidates;
 use edit::change_in;
 pub(crate) use grown::Match;

@@ -8,7 +8,7 @@ use super::sync::{AtomicU32, AtomicU64};
 use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
 use crate::layout::{Codec, Layout};
 use crate::placement::{Neighbourhood, Neighbours};
-use crate::table::{Buckets, Put, Words};
+use crate::table::{self, Buckets, Put, Words};
 use crate::vector::InstructionSet;
 
 /// Buckets and their shape.
@@ -139,6 +139,10 @@ impl Neighbourhood for Cells {
     #[inline(always)]
     fn prefetch(&self, bucket: u64) {
         in_form!(self, packed => packed.prefetch(bucket));
+    }
+
+    fn is_near(&self) -> bool {
+        table::is_near(self.size_in_bytes())
     }
 
     fn has_room(&self, bucket: u64) -> bool {

@@ -116,6 +116,10 @@ impl Neighbourhood for Decoded<'_> {
 
     fn prefetch(&self, _: u64) {}
 
+    fn is_near(&self) -> bool {
+        true
+    }
+
     fn has_room(&self, bucket: u64) -> bool {
         self.0.read(bucket).copies(0) > 0
     }
@@ -125,8 +129,16 @@ impl Neighbourhood for Decoded<'_> {
     }
 }
 
+/// The breadth-first search alone, from the start.
+fn shortest(search: &mut Search, table: &Table<Buffer>, place: &Place) -> Option<Plan> {
+    let (home, alternate) = place.buckets();
+    let open = |bucket, ways: &mut Ways| ways.add(table.neighbours(place.base, bucket));
+    let has_room = |bucket| Decoded(table).has_room(bucket);
+    search.shortest::<LOOKAHEAD>([home, alternate], open, has_room, |_, _| false)
+}
+
 #[test]
-fn one_move_is_what_the_breadth_first_search_comes_to_first() {
+fn a_search_for_one_move_first_finds_what_the_breadth_first_search_does() {
     for (segment_bits, buckets) in [(0, 1), (1, 2), (0, 3), (2, 50), (1, 2000)] {
         let mut table = empty_table(segment_bits, buckets, 12);
         let mut search = Search::default();
@@ -138,10 +150,12 @@ fn one_move_is_what_the_breadth_first_search_comes_to_first() {
                 continue;
             }
             let first = search.one_move(&Decoded(&table), &place);
-            let plan = search.many_moves(&Decoded(&table), &place, Spares::Keep);
+            let plan = shortest(&mut search, &table, &place);
+            let looked = search.looked;
             let is_one = plan.as_ref().is_some_and(|plan| plan.moves.len() == 1);
             assert_eq!(first, plan.clone().filter(|_| is_one));
             assert_eq!(table.way_to_room(&mut search, &place, Spares::Keep), plan);
+            assert_eq!(search.looked, looked);
             match &plan {
                 Some(plan) => carry_out(&mut table, plan, place.fingerprint),
                 None => none += 1,

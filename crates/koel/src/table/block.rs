@@ -11,11 +11,17 @@ use crate::vector::InstructionSet;
 /// From a table of so many bytes a processor fetches as fast as the loads of a block follow each other. Tests have larger ones too.
 const NEAR: usize = if cfg!(test) { 1 << 10 } else { 2 << 20 };
 
+/// Whether a table of `bytes` bytes is in a cache that answers soon.
+#[inline(always)]
+pub(crate) fn is_near(bytes: usize) -> bool {
+    bytes <= NEAR
+}
+
 /// The places whose buckets a lookup in a table of `bytes` bytes asks for ahead: none where that costs more than it saves. Semi-sorted buckets are worked on while others are
 /// waited for, and it saves more.
 #[inline(always)]
 pub(crate) fn asked_ahead<const SORTED: bool>(bytes: usize, coming: &Places) -> Option<&Places> {
-    (SORTED || bytes > NEAR).then_some(coming)
+    (SORTED || !is_near(bytes)).then_some(coming)
 }
 
 /// What a walk over blocks of keys asks of a table, of plain bytes or of atomic words.

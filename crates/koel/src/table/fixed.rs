@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use super::block::is_near;
 use super::{Addressing, Table, byte_index, position};
 use crate::geometry::{Column, Geometry, Place, Places};
 use crate::layout::{Form, Lanes, Quad, Word};
@@ -238,6 +239,11 @@ impl<B: AsRef<[u8]>, W: Word, const SORTED: bool> Neighbourhood for InForm<'_, B
     #[inline(always)]
     fn prefetch(&self, bucket: u64) {
         self.table.prefetch(bucket * self.table.lanes.bucket_bits());
+    }
+
+    #[inline(always)]
+    fn is_near(&self) -> bool {
+        is_near(self.table.bytes.as_ref().len())
     }
 
     #[inline(always)]
