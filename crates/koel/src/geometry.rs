@@ -199,16 +199,17 @@ impl Geometry {
         self.buckets.max(self.fingerprints) <= u64::from(u32::MAX)
     }
 
-    /// The other bucket of a fingerprint that lies in `bucket`, of the segment that starts at `base`: an involution.
+    /// The other bucket of a fingerprint that lies in `bucket`, of the segment that starts at `base`: an involution. What the slot has above the fingerprint is of no account.
     #[inline]
-    pub(crate) fn alternate(&self, base: u64, bucket: u64, fingerprint: u64) -> u64 {
-        self.reflected(base, bucket, fingerprint >> self.fraction_bits)
+    pub(crate) fn alternate(&self, base: u64, bucket: u64, slot: u64) -> u64 {
+        self.reflected(base, bucket, slot >> self.fraction_bits)
     }
 
-    /// The same for the core of a fingerprint.
+    /// The same for the core of a fingerprint, and whatever is above it.
     #[inline]
     pub(crate) fn reflected(&self, base: u64, bucket: u64, core: u64) -> u64 {
-        self.reflected_by(self.reflections[low_half(core) as usize % CORE_VALUES], base, bucket)
+        let core = low_half(core % CORE_VALUES as u64);
+        self.reflected_by(self.reflections[core as usize], base, bucket)
     }
 
     #[inline(always)]

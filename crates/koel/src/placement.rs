@@ -19,7 +19,7 @@ use core::mem;
 use core::ops::Range;
 
 use crate::geometry::{Geometry, Place};
-use crate::layout::{Layout, SLOTS};
+use crate::layout::SLOTS;
 
 /// Slots whose other bucket is looked at before the search gives up.
 pub(crate) const BUDGET: usize = 4096;
@@ -118,15 +118,10 @@ pub(crate) struct Neighbours {
 impl Neighbours {
     /// Of a bucket of a filter with these slots, which is in the segment that starts at `base`.
     #[inline(always)]
-    pub(crate) fn of(
-        slots: [u64; SLOTS],
-        (geometry, layout): (&Geometry, Layout),
-        (base, bucket): (u64, u64),
-    ) -> Self {
+    pub(crate) fn of(slots: [u64; SLOTS], geometry: &Geometry, (base, bucket): (u64, u64)) -> Self {
         let mut others = slots;
         for other in &mut others {
-            let fingerprint = layout.fingerprint_of(*other);
-            *other = geometry.alternate(base, bucket, fingerprint);
+            *other = geometry.alternate(base, bucket, *other);
         }
         Self { slots, others }
     }
@@ -197,11 +192,9 @@ impl Search {
         // Not a map over both: that would go through the stack.
         let from_home = table.neighbours(place.base, home);
         let from_alternate = table.neighbours(place.base, alternate);
-        let rooms = |from: &Neighbours| {
-            let rooms = from.others.iter().enumerate();
-            rooms.fold(0_u32, |rooms, (i, &other)| rooms | u32::from(table.has_room(other)) << i)
-        };
-        let rooms = rooms(&from_home) | rooms(&from_alternate) << SLOTS;
+        // A bit for each, the first one highest: twice as many and one more is an addition with carry.
+        let others = from_home.others.iter().chain(&from_alternate.others);
+        let rooms = others.fold(0, |rooms, &other| 2 * rooms + u8::from(table.has_room(other)));
         if rooms == 0 {
             self.start([home, alternate]);
             self.open_next(|_, ways| ways.add(from_home));
@@ -209,7 +202,7 @@ impl Search {
             self.looked = self.ways.buckets.len() - 2;
             return None;
         }
-        let first = rooms.trailing_zeros() as usize;
+        let first = rooms.leading_zeros() as usize;
         let (bucket, from) =
             if first < SLOTS { (home, &from_home) } else { (alternate, &from_alternate) };
         self.looked = first + 1;

@@ -133,7 +133,7 @@ impl Buckets for Cells {
 impl Neighbourhood for Cells {
     fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
         let slots = in_form!(self, packed => packed.slots(bucket));
-        Neighbours::of(slots, (&self.geometry, self.layout), (base, bucket))
+        Neighbours::of(slots, &self.geometry, (base, bucket))
     }
 
     #[inline(always)]

@@ -318,7 +318,9 @@ impl Lanes {
     /// Whether a lane of `word` is empty. Of semi-sorted ones the first is, if any is: nothing comes before a slot that is all zeros.
     #[inline(always)]
     pub(crate) fn has_room<W: Word, const SORTED: bool>(&self, word: W) -> bool {
-        if SORTED && self.core_in_lane {
+        if !SORTED {
+            self.any_zero(word) != W::ZERO
+        } else if self.core_in_lane {
             word.lane(0, self.width) == 0
         } else {
             self.empty::<W, SORTED>(word) != W::ZERO

@@ -196,7 +196,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     #[inline(always)]
     fn neighbours_in<W: Word, const SORTED: bool>(&self, base: u64, bucket: u64) -> Neighbours {
         let slots = self.slots_in::<W, SORTED>(bucket);
-        Neighbours::of(slots, (&self.geometry, self.layout), (base, bucket))
+        Neighbours::of(slots, &self.geometry, (base, bucket))
     }
 
     /// The place of every entry, those stored twice only once. O(buckets).
