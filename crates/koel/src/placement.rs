@@ -273,7 +273,10 @@ impl Search {
     ) -> Option<Plan> {
         for way in ways {
             while self.opened < way && self.ways.buckets.len() <= way + LOOKAHEAD {
-                self.open_next(&open);
+                self.open_next(
+                    #[inline(always)]
+                    |bucket, ways| open(bucket, ways),
+                );
             }
             let bucket = *self.ways.buckets.get(way)?;
             self.looked += 1;
