@@ -1,7 +1,7 @@
 //! `threads`: one filter, several threads, by the wall clock.
 //!
 //! `koel-concurrent` beside what else there is: the plain filter where nobody writes, the same behind a lock of the standard library, and
-//! `atomic-cuckoo-filter`. Lookups ask for present and absent keys in turn; in `mixed` one operation in ten is an insert or a remove
+//! `atomic-cuckoo-filter`. Lookups ask for present and absent keys by chance, since answers in turn can be guessed; in `mixed` one operation in ten is an insert or a remove
 //! of a key of the thread's own. Every repetition starts with another filter. A machine that is busy with other work shows here first: the spread is
 //! printed beside each figure.
 
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::keys::hashes;
+use testkit::keys::{by_chance, hashes};
 
 use crate::args::ThreadsArgs;
 use crate::clock::{median, mops, spread};
@@ -29,6 +29,12 @@ const WRITES: usize = 16;
 const ROUND: usize = LOOKUPS + 2 * WRITES;
 /// Keys for each thread, at least: filters have room for a tenth more, which takes what all threads insert in a round.
 const KEYS_A_THREAD: u64 = 10 * WRITES as u64;
+
+/// Seeds of the streams of keys: those put in, those not, the coin that says which is asked for, and from here on those of each thread.
+const PRESENT: u64 = 1;
+const ABSENT: u64 = 2;
+const COIN: u64 = 3;
+const OWN: u64 = 10;
 
 /// What the threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +85,9 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
 }
 
 fn measure(args: &ThreadsArgs, keys: usize) -> Result<Vec<Row>, Failure> {
-    let (present, absent) = (hashes(1, keys as u64), hashes(2, keys as u64));
-    let present: Vec<u64> = present.collect();
-    let asked: Vec<u64> = present.iter().copied().zip(absent).flat_map(|(a, b)| [a, b]).collect();
+    let present: Vec<u64> = hashes(PRESENT, keys as u64).collect();
+    let (again, absent) = (present.iter().copied().cycle(), hashes(ABSENT, 2 * keys as u64));
+    let asked: Vec<u64> = by_chance(COIN, again, absent).collect();
     let operations = usize::try_from(args.ops)?;
     let mut rows = Vec::new();
     for subject in SUBJECTS {
@@ -152,7 +158,7 @@ fn lookups(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize)
 
 fn mixed(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize) -> usize {
     let rounds = operations.div_ceil(ROUND);
-    let own: Vec<u64> = hashes(10 + thread as u64, (rounds * WRITES) as u64).collect();
+    let own: Vec<u64> = hashes(OWN + thread as u64, (rounds * WRITES) as u64).collect();
     let slices = slices(asked, thread, LOOKUPS).take(rounds);
     for (own, slice) in own.chunks(WRITES).zip(slices) {
         filter.insert_all(own);
