@@ -385,6 +385,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     }
 
     /// All buckets in order, decoded.
+    #[cfg(any(test, all(feature = "std", target_has_atomic = "64")))]
     pub(crate) fn iter(&self) -> impl Iterator<Item = Bucket> {
         (0..self.geometry.buckets()).map(|bucket| self.read(bucket))
     }
