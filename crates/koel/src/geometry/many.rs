@@ -230,9 +230,11 @@ mod tests {
             (12, 262_144),
             (8, 1 << 27),
         ];
-        sizes.into_iter().flat_map(|(bits, buckets)| {
+        let usual = sizes.into_iter().flat_map(|(bits, buckets)| {
             [8, 13, 18, 21].map(|fingerprint_bits| Geometry::new(bits, buckets, fingerprint_bits))
-        })
+        });
+        // And fingerprints that just fit, and that do not.
+        usual.chain([32, 33, 40].map(|fingerprint_bits| Geometry::new(1, 41, fingerprint_bits)))
     }
 
     #[test]
@@ -264,8 +266,10 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_more_than_32_bits_of_buckets_is_not_narrow() {
+    fn a_table_of_more_than_32_bits_of_buckets_or_fingerprints_is_not_narrow() {
         assert!(!Geometry::new(8, 1 << 27, 13).is_narrow());
         assert!(Geometry::new(0, 4_000_000_000, 13).is_narrow());
+        assert!(Geometry::new(0, 41, 32).is_narrow());
+        assert!(!Geometry::new(0, 41, 33).is_narrow());
     }
 }
