@@ -84,21 +84,23 @@ impl Places {
         &self.keys
     }
 
-    /// Puts what `refine` makes of hash, first bucket of the segment, bucket and fingerprint in the place of each bucket: the bucket that it is now, and what stands for the key there.
+    /// Puts what `refine` makes of hash, first bucket of the segment, both buckets and fingerprint in the place of each bucket: the bucket that it is now, and what stands for the key there. Both at
+    /// once, since what they have in common is half of the work.
     #[inline(always)]
     pub(crate) fn refine(
         &mut self,
         bucket_bits: u64,
-        refine: impl Fn(u64, u64, u64, u64) -> (u64, u64),
+        refine: impl Fn(u64, u64, [u64; 2], u64) -> [(u64, u64); 2],
     ) {
-        let Self { hash, base, fingerprint, home, alternate, bits, bytes, keys } = self;
-        let starts = bits.iter_mut().zip(bytes).zip(keys);
-        for (buckets, ((bits, bytes), keys)) in [home, alternate].into_iter().zip(starts) {
-            for i in 0..BLOCK {
-                let (bucket, key) = refine(hash[i], base[i], buckets[i], fingerprint[i]);
-                (buckets[i], keys[i]) = (bucket, key);
-                bits[i] = product(bucket, bucket_bits);
-                bytes[i] = bits[i] / 8;
+        for i in 0..BLOCK {
+            let buckets = [self.home[i], self.alternate[i]];
+            let refined = refine(self.hash[i], self.base[i], buckets, self.fingerprint[i]);
+            [self.home[i], self.alternate[i]] = [refined[0].0, refined[1].0];
+            for (number, (bucket, key)) in refined.into_iter().enumerate() {
+                let bit = product(bucket, bucket_bits);
+                self.keys[number][i] = key;
+                self.bits[number][i] = bit;
+                self.bytes[number][i] = bit / 8;
             }
         }
     }

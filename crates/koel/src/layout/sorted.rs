@@ -160,8 +160,9 @@ impl<W: Word> Open<W> {
     /// Takes out slot `lane`, whose top bit is `top`: those below it move up, and the lowest is empty.
     #[inline(always)]
     fn without(self, (top, lane): (W, u64), width: u32) -> Self {
-        let below = (top >> (width - 1)) - W::from(1);
-        let above = !(top | (top - W::from(1)));
+        // Differences without a borrow from above, for vector code takes something out where there is nothing too.
+        let below = (top >> (width - 1)).less(W::from(1));
+        let above = !(top | top.less(W::from(1)));
         let lanes = (self.lanes & above) | ((self.lanes & below) << width);
         let low = !(u64::MAX << (4 * lane));
         let nibbles = (self.nibbles & !(low << 4 | 15)) | ((self.nibbles & low) << 4);

@@ -347,16 +347,22 @@ impl Stretch {
                 places.refine(
                     bucket_bits,
                     #[inline(always)]
-                    |hash, first, bucket, fingerprint| {
+                    |hash, first, buckets, fingerprint| {
                         let core = fingerprint >> bits;
                         let string = fingerprint & self.fraction | hash << bits;
-                        let spot = if ONE {
-                            self.numbered(bucket, core, string)
-                        } else {
-                            let segment = Segment { number: self.base.segment(hash), first };
-                            self.dealt(segment, bucket - first, core, string)
-                        };
-                        (spot.bucket, self.marked.longest(core, string >> spot.level))
+                        buckets.map(
+                            #[inline(always)]
+                            |bucket| {
+                                let spot = if ONE {
+                                    self.numbered(bucket, core, string)
+                                } else {
+                                    let segment =
+                                        Segment { number: self.base.segment(hash), first };
+                                    self.dealt(segment, bucket - first, core, string)
+                                };
+                                (spot.bucket, self.marked.longest(core, string >> spot.level))
+                            },
+                        )
                     },
                 );
             },
