@@ -3,6 +3,7 @@
 //! The blocks are those of `blocks.rs`; here is what a filter does with each.
 
 use core::convert::Infallible;
+use core::ops::Range;
 
 use crate::blocks::{
     Hashed, Hashes, MANY, contains_each, each_change, each_hash, each_insert, each_place,
@@ -218,17 +219,10 @@ impl Tally<Counters> {
     /// Adds the keys in order.
     fn insert_each(&mut self, table: &mut Table<Buffer>, hashes: impl Hashes) -> Result<(), Full> {
         if self.can_plan_puts(table, hashes) {
-            let any = |_: &Self, _: &Places, _| true;
-            return each_planned::<false, _, _>(
-                (self, table),
-                hashes,
-                any,
-                |tally, keys, other| {
-                    tally.note_new(keys.len() as u64);
-                    let Some((at, places, i)) = other else { return Ok(()) };
-                    tally.add_one(at, places.fingerprints()[i], || places.get(i))
-                },
-            );
+            return self.put_planned(table, hashes, |tally, _, other| {
+                let Some((at, places, i)) = other else { return Ok(()) };
+                tally.add_one(at, places.fingerprints()[i], || places.get(i))
+            });
         }
         each_insert(table, hashes, |at, _, places, i| {
             self.add_one(at, places.fingerprints()[i], || places.get(i))
@@ -244,22 +238,14 @@ impl Tally<Counters> {
         done: &mut usize,
     ) -> Result<(), Full> {
         if self.can_plan_puts(table, hashes) {
-            let any = |_: &Self, _: &Places, _| true;
-            return each_planned::<false, _, _>(
-                (self, table),
-                hashes,
-                any,
-                |tally, keys, other| {
-                    tally.note_new(keys.len() as u64);
-                    *done = keys.end;
-                    added[keys].fill(true);
-                    let Some((at, places, i)) = other else { return Ok(()) };
-                    added[*done] =
-                        tally.add_unique(at, places.fingerprints()[i], || places.get(i))?;
-                    *done += 1;
-                    Ok(())
-                },
-            );
+            return self.put_planned(table, hashes, |tally, keys, other| {
+                *done = keys.end;
+                added[keys].fill(true);
+                let Some((at, places, i)) = other else { return Ok(()) };
+                added[*done] = tally.add_unique(at, places.fingerprints()[i], || places.get(i))?;
+                *done += 1;
+                Ok(())
+            });
         }
         each_insert(table, hashes, |at, key, places, i| {
             added[key] = self.add_unique(at, places.fingerprints()[i], || places.get(i))?;
@@ -298,6 +284,25 @@ impl Tally<Counters> {
                 removed[key] = take_one(tally, at, places, i);
             }
             Ok(())
+        })
+    }
+
+    /// Puts new keys in as [planned](each_planned), and counts them. `work` gets their numbers, and what was not planned.
+    #[inline(always)]
+    fn put_planned(
+        &mut self,
+        table: &mut Table<Buffer>,
+        hashes: impl Hashes,
+        mut work: impl FnMut(
+            &mut Self,
+            Range<usize>,
+            Option<(At<'_>, &Places, usize)>,
+        ) -> Result<(), Full>,
+    ) -> Result<(), Full> {
+        let any = |_: &Self, _: &Places, _| true;
+        each_planned::<false, _, _>((self, table), hashes, any, |tally, keys, other| {
+            tally.note_new(keys.len() as u64);
+            work(tally, keys, other)
         })
     }
 
