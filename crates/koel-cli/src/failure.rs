@@ -1,7 +1,8 @@
-//! How a verb ends: an outcome, or a failure that knows its exit code and its one line of text.
+//! How a verb ends: an outcome, or a failure with its exit code and its one-line message.
 //!
-//! Exit codes are those of grep, so that `if koel check ..` works in a shell: 0 some, 1 none, 2 error; and 3 for a full filter, which
-//! a script may want to answer by building a larger one. Every failure is one line on standard error, `koel: WHAT; WHAT TO DO`.
+//! The exit codes are those of grep, so that `if koel check ..` works in a shell: 0 found, 1 none
+//! found, 2 error. Exit code 3 means that a filter is full: a script can build a larger one.
+//! A failure prints one line on standard error: `koel: WHAT FAILED; WHAT TO DO`.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -12,12 +13,14 @@ use std::process::ExitCode;
 use koel::{Full, ImageError, MergeError};
 use koel_store::content::ArchiveError;
 
-/// How a verb ends that did what it was asked.
+use crate::quantity::{counted, grouped};
+
+/// The result of a verb that succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Exit code 0.
     Done,
-    /// Exit code 1: no line was selected, or a key to remove was not there.
+    /// Exit code 1: no line was selected, or a key to remove was not found.
     None,
 }
 
@@ -34,28 +37,28 @@ impl Outcome {
     }
 }
 
-/// Why a verb could not do what it was asked.
+/// Why a verb failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The request makes no sense; the sentence says what to ask instead.
+    /// The request cannot be carried out; the sentence says what to do instead.
     Usage(String),
     /// A file, or standard input, cannot be read.
     Read { path: PathBuf, error: io::Error },
     /// A file, or standard output, cannot be written.
     Write { path: PathBuf, error: io::Error },
-    /// All is done, but the report on it cannot be printed.
+    /// The work is done, but its report cannot be printed.
     Unreported { done: String, error: io::Error },
-    /// A file that should be a sound filter is not.
+    /// A file is not a filter, or is a damaged one.
     Image { path: PathBuf, error: ImageError },
-    /// Two filters do not go together.
+    /// Two filters cannot be merged or compared.
     Merge { path: PathBuf, error: MergeError },
-    /// A key found no room; `remedy` says what became of the files and what to do.
-    Full { full: Full, remedy: String },
-    /// A store could not do what it was asked; the error says what to do.
+    /// The filter is full and holds `keys`; `remedy` says what was written and what to do.
+    Full { full: Full, keys: u64, remedy: String },
+    /// An operation on a store failed; the error says what to do.
     Store { db: PathBuf, error: Box<ArchiveError> },
-    /// A tour found a promise that does not hold, or `koel store verify` what is not as it was written.
+    /// A promise of a tour does not hold, or `koel store verify` found damage.
     Broken(String),
-    /// Whoever read our output has had enough (`koel check .. | head`): not worth a word.
+    /// The reader closed the pipe (`koel check .. | head`): not an error, so nothing is printed.
     BrokenPipe,
 }
 
@@ -68,7 +71,7 @@ impl Failure {
         Self::Write { path: path.to_owned(), error }
     }
 
-    /// A failed write to standard output, which is no failure where the reader went away.
+    /// A failed write to standard output. A closed pipe is not an error.
     pub(crate) fn stdout(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::BrokenPipe,
@@ -91,61 +94,90 @@ impl fmt::Display for Failure {
         match self {
             Self::Usage(sentence) | Self::Broken(sentence) => f.write_str(sentence),
             Self::Read { path, error } => {
-                write!(f, "cannot read {}: {}; {}", path.display(), fact(error), read_remedy(error))
+                write!(
+                    f,
+                    "cannot read {}: {}; {}",
+                    path.display(),
+                    describe(error),
+                    read_remedy(error)
+                )
             }
             Self::Write { path, error } => {
                 write!(
                     f,
                     "cannot write {}: {}; {}",
                     path.display(),
-                    fact(error),
+                    describe(error),
                     write_remedy(error)
                 )
             }
             Self::Unreported { done, error } => {
-                write!(
-                    f,
-                    "{done}; only the report on it cannot be written to standard output: {}",
-                    fact(error)
-                )
+                write!(f, "{done}, but the report cannot be printed: {}", describe(error))
             }
-            Self::Image { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::Merge { path, error } => {
-                write!(f, "{} does not go with the first filter: ", path.display())?;
-                match error {
-                    MergeError::Incompatible { field } => write!(
-                        f,
-                        "they differ in {field}; build both with --grow, or both with the same --keys, --fpr, --prefer and --seed"
-                    ),
-                    error => error.fmt(f),
-                }
+            Self::Image { path, error } => fmt_image(path, *error, f),
+            Self::Merge { path, error } => fmt_merge(path, *error, f),
+            Self::Full { full, keys, remedy } => {
+                write!(f, "{}; {remedy}", full_fact(*full, *keys))
             }
-            Self::Full { full, remedy } => write!(f, "{}; {remedy}", full_fact(*full)),
             Self::Store { db, error } => write!(f, "{}: {error}", db.display()),
-            Self::BrokenPipe => f.write_str("the reader of the output went away"),
+            Self::BrokenPipe => f.write_str("the reader closed the pipe"),
         }
     }
 }
 
-/// The fact alone: the library's own sentence advises a programmer, ours must name options of the command.
-fn full_fact(full: Full) -> String {
-    match full {
-        Full::Slots { in_use, capacity } => {
-            format!("the filter is full: {in_use} entries where it was built for {capacity} keys")
+/// The library advises programmers; here the advice names a command.
+fn fmt_image(path: &Path, error: ImageError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match error {
+        ImageError::NotAFilter => {
+            write!(f, "{} is not a Koel filter; build one with `koel build`", path.display())
         }
-        Full::Counters { limit } => format!("all {limit} counters for repeated keys are in use"),
+        error => write!(f, "{}: {error}", path.display()),
+    }
+}
+
+/// The library advises programmers; here the advice names options of the command.
+fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let path = path.display();
+    match error {
+        MergeError::Incompatible { field } => write!(
+            f,
+            "{path} and the first filter differ in {field}; build both with the same --fpr, \
+             --prefer and --seed, and with --grow or the same --keys"
+        ),
+        MergeError::Full(_) => write!(
+            f,
+            "{path} cannot be merged: the first filter would be full; make it growable with \
+             `koel grow`, or build both with --grow"
+        ),
+        error => write!(f, "{path} cannot be merged: {error}"),
+    }
+}
+
+/// What is full, without the library's advice to programmers.
+fn full_fact(full: Full, keys: u64) -> String {
+    match full {
+        Full::Slots { capacity, .. } => {
+            format!(
+                "filter is full after {} (built for {})",
+                counted(keys, "key"),
+                grouped(capacity)
+            )
+        }
+        Full::Counters { limit } => {
+            format!("all {} counters for repeated keys are in use", grouped(limit))
+        }
         other => other.to_string(),
     }
 }
 
-/// The usual errors in plain words, without the number of the operating system.
-pub(crate) fn fact(error: &io::Error) -> String {
+/// Common errors in plain words, without the error number of the operating system.
+pub(crate) fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        io::ErrorKind::BrokenPipe => "its reader went away".to_owned(),
+        io::ErrorKind::BrokenPipe => "the reader closed the pipe".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -153,14 +185,14 @@ pub(crate) fn fact(error: &io::Error) -> String {
 fn read_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "check the name",
-        io::ErrorKind::PermissionDenied => "check who may read it",
+        io::ErrorKind::PermissionDenied => "check its permissions",
         io::ErrorKind::IsADirectory => "name the files in it",
-        // The system has no error of kind `Other`: the decoder of zstd has no other.
+        // `Other` comes only from the zstd decoder, never from the operating system.
         io::ErrorKind::InvalidData
         | io::ErrorKind::InvalidInput
         | io::ErrorKind::UnexpectedEof
-        | io::ErrorKind::Other => "it may be damaged or cut short, get it again",
-        io::ErrorKind::Unsupported => "give keys as lines, plain or gzip or zstd",
+        | io::ErrorKind::Other => "it may be damaged or truncated; get a new copy",
+        io::ErrorKind::Unsupported => "give keys as lines of plain text, gzip or zstd",
         _ => "check the file and the disk it is on",
     }
 }
@@ -168,10 +200,10 @@ fn read_remedy(error: &io::Error) -> &'static str {
 fn write_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "create the folder first",
-        io::ErrorKind::PermissionDenied => "choose a folder that you may write to",
+        io::ErrorKind::PermissionDenied => "choose a folder with write permission",
         io::ErrorKind::IsADirectory => "name a file in it",
-        io::ErrorKind::StorageFull => "make room or choose another disk",
-        io::ErrorKind::BrokenPipe => "what it read is not all",
+        io::ErrorKind::StorageFull => "free some space or choose another disk",
+        io::ErrorKind::BrokenPipe => "the output is incomplete",
         _ => "check the folder and the disk it is on",
     }
 }

@@ -1,24 +1,27 @@
-//! What other filters need for the same task, by the formulas of their papers, for `koel plan`.
+//! The memory of other filters, by the formulas of their papers, for `koel plan`.
 //!
-//! Bits per key `b` at false-positive rate `p`, headers not included:
-//! - Bloom: `b = log2(1/p) / ln 2 = 1.4427 log2(1/p)`, with the best number of hashes (Bloom 1970; Broder, Mitzenmacher 2004, 2.2).
-//! - Blocked Bloom, 512-bit blocks: a block holds Poisson(512/b) keys; with `i` keys of `k` bits each it errs at `(1 - (1 - 1/512)^(k i))^k`;
-//!   the mean over `i`, at the best `k` (Putze, Sanders, Singler 2007, section 3).
-//! - Xor: `b = 1.23 L` for whole fingerprint bits `L`, `p = 2^-L` (Graf, Lemire 2020).
-//! - Binary fuse, 3-wise: `b = 1.125 L`, likewise; reached for large sets (Graf, Lemire 2022, table 1).
+//! Bits per key `b` at false-positive rate `p`, without headers:
+//! - Bloom: `b = log2(1/p) / ln 2 = 1.4427 log2(1/p)`, with the best number of hashes (Bloom 1970;
+//!   Broder, Mitzenmacher 2004, 2.2).
+//! - Blocked Bloom, 512-bit blocks: a block holds Poisson(512/b) keys. A block with `i` keys of `k`
+//!   bits each has the rate `(1 - (1 - 1/512)^(k i))^k`. `p` is the mean over `i` at the best `k`
+//!   (Putze, Sanders, Singler 2007, section 3).
+//! - Xor: `b = 1.23 L` and `p = 2^-L` for a fingerprint of `L` bits (Graf, Lemire 2020).
+//! - Binary fuse, 3-wise: `b = 1.125 L` and `p = 2^-L` for large sets (Graf, Lemire 2022, table 1).
 //!
-//! What they can do: a Bloom filter takes new keys but cannot forget; xor and fuse filters are made once from all keys. None can count.
+//! Operations: Bloom filters accept new keys but no removals. Xor and fuse filters are built once
+//! from all keys. None of them counts.
 #![forbid(unsafe_code)]
 
 use std::f64::consts::LN_2;
 
 const BLOCK_BITS: f64 = 512.0;
-/// Blocks of more than 512 keys answer yes to nearly everything, and their sum would be long.
+/// With fewer bits per key a block has more than 512 keys, and nearly every answer is positive.
 const FEWEST_BITS: f64 = 1.0;
 const XOR_BITS: f64 = 1.23;
 const FUSE_BITS: f64 = 1.125;
 
-/// A kind of filter that is not ours.
+/// A kind of filter that Koel is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Bloom,
@@ -40,12 +43,12 @@ impl Family {
         }
     }
 
-    /// Whether keys can be added after it is made.
-    pub(crate) fn inserts(self) -> bool {
+    /// Whether keys can be added after construction.
+    pub(crate) fn can_add(self) -> bool {
         matches!(self, Self::Bloom | Self::BlockedBloom)
     }
 
-    /// Bits per key for an error rate; nothing where the family does not reach it.
+    /// Bits per key for a false-positive rate; `None` if the family cannot reach it.
     pub(crate) fn bits_per_key(self, rate: f64) -> Option<f64> {
         match self {
             Self::Bloom => Some(-rate.log2() / LN_2),
@@ -55,7 +58,7 @@ impl Family {
         }
     }
 
-    /// The error rate for bits per key; nothing where they are too few.
+    /// The false-positive rate for bits per key; `None` if they are too few.
     pub(crate) fn rate(self, bits_per_key: f64) -> Option<f64> {
         let rate = match self {
             Self::Bloom => (-bits_per_key * LN_2).exp2(),
@@ -67,12 +70,12 @@ impl Family {
     }
 }
 
-/// The fingerprint width of a filter of whole bits; a rate that is a power of two must not be rounded past it.
+/// The fingerprint width in whole bits. The tolerance keeps powers of two from rounding up.
 fn whole_bits(rate: f64) -> f64 {
     (-rate.log2() - 1e-9).ceil()
 }
 
-/// The rate at the best number of bits per key and block.
+/// The false-positive rate with the best number of hashes.
 fn blocked_bloom_rate(bits_per_key: f64) -> f64 {
     if bits_per_key < FEWEST_BITS {
         return 1.0;
@@ -80,14 +83,14 @@ fn blocked_bloom_rate(bits_per_key: f64) -> f64 {
     (1..=40).map(|hashes| mean_block_rate(BLOCK_BITS / bits_per_key, hashes)).fold(1.0, f64::min)
 }
 
-/// The mean error rate of blocks that hold Poisson(`mean`) keys of `hashes` bits each.
+/// The mean false-positive rate of blocks that hold Poisson(`mean`) keys of `hashes` bits each.
 fn mean_block_rate(mean: f64, hashes: i32) -> f64 {
     let kept = (1.0 - 1.0 / BLOCK_BITS).powi(hashes);
     let mut probability = (-mean).exp();
     let mut zeros = 1.0;
     let mut sum = 0.0;
     let mut keys = 0.0;
-    // Twelve standard deviations above the mean, and some: what is left is below 1e-30.
+    // Sums to 12 standard deviations above the mean; the rest is below 1e-30.
     while keys < mean + 12.0 * mean.sqrt() + 40.0 {
         sum += probability * (1.0_f64 - zeros).powi(hashes);
         keys += 1.0;
@@ -98,7 +101,7 @@ fn mean_block_rate(mean: f64, hashes: i32) -> f64 {
 }
 
 fn blocked_bloom_bits(rate: f64) -> Option<f64> {
-    // Above a block per key nothing is gained.
+    // More than one block per key gains nothing.
     let (mut too_few, mut enough) = (FEWEST_BITS, BLOCK_BITS);
     if blocked_bloom_rate(enough) > rate {
         return None;
@@ -115,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_and_rate_are_each_others_inverse() {
+    fn bits_per_key_and_rate_are_inverse_functions() {
         for family in Family::ALL {
             for exponent in 3..20 {
                 let rate = f64::from(-exponent).exp2();
@@ -127,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_formulas_give_the_figures_of_the_papers() {
+    fn the_formulas_match_the_figures_of_the_papers() {
         let bits = |family: Family, rate: f64| family.bits_per_key(rate).unwrap();
         assert!((bits(Family::Bloom, 0.01) - 9.585).abs() < 0.001);
         assert!((bits(Family::Xor, 1.0 / 256.0) - 9.84).abs() < 1e-9);
@@ -135,8 +138,8 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_bloom_filter_errs_as_often_as_a_simulated_one() {
-        // 12 bits per key, 8 hashes: throw keys into 4096 blocks, then ask with strangers.
+    fn the_blocked_bloom_formula_matches_a_simulation() {
+        // 12 bits per key, 8 hashes: insert keys into 4096 blocks, then look up absent keys.
         let (blocks, keys, hashes) = (4096_u64, 174_763, 8);
         let mut table = vec![[0_u64; 8]; 4096];
         let mut state = 1_u64;
@@ -158,7 +161,7 @@ mod tests {
         let wrong = (0..asked)
             .filter(|_| {
                 let block = table[index(next() % blocks)];
-                // Every bit is drawn, found or not, so that the stream of random numbers does not depend on the answers.
+                // Draws every bit, so that the random numbers do not depend on the answers.
                 (0..hashes).fold(true, |all, _| {
                     let bit = next() % 512;
                     all & (block[index(bit / 64)] >> (bit % 64) & 1 == 1)
@@ -167,6 +170,6 @@ mod tests {
             .count();
         let expected = mean_block_rate(512.0 / 12.0, hashes) * f64::from(asked);
         let deviation = (wrong as f64 - expected).abs() / expected.sqrt();
-        assert!(deviation < 5.0, "{wrong} wrong answers, {expected} expected");
+        assert!(deviation < 5.0, "{wrong} false positives, {expected} expected");
     }
 }

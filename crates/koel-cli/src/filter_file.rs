@@ -1,11 +1,14 @@
-//! Filter files, opened two ways: mapped into memory for reading, locked and loaded for editing.
+//! Opens filter files: mapped into memory for reading, or locked and loaded for editing.
 //!
-//! Reading ([`FilterFile`]): the file is mapped, its header checked, and a query touches two buckets, so a filter of any size opens at
-//! once and costs the memory of the pages it touches. The table is not checked until someone asks (`koel info`).
-//! Editing ([`Editing`]): the file is locked against other edits, and against being replaced ([`lock_output`]), loaded and checked entirely; the change is written beside it and
-//! renamed over it. Readers are never blocked and never see a half-written file.
+//! Reading ([`FilterFile`]): the file is mapped and its header checked. A lookup reads two buckets,
+//! so a filter of any size opens at once and uses only the pages that it touches. The table is
+//! checked only by `koel info`.
 //!
-//! The only file with `unsafe`, for the memory map.
+//! Editing ([`Editing`]): the file is locked against other edits and against being replaced
+//! ([`lock_output`]), then loaded and checked completely. The changed filter is written to a
+//! temporary file and renamed over the old one. Readers never wait and never see a partial file.
+//!
+//! This is the only file of the command with `unsafe`, for the memory map.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -18,7 +21,7 @@ use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::output;
 
-/// The bytes of a filter, with the name to blame.
+/// The bytes of a filter, with the path for messages.
 #[derive(Debug)]
 pub(crate) struct FilterFile {
     path: PathBuf,
@@ -36,29 +39,29 @@ impl FilterFile {
     /// Maps a file.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let bytes = File::open(path).and_then(|file| map_or_read(&file));
-        Self::named(path, bytes)
+        Self::from_bytes(path, bytes)
     }
 
-    /// Reads standard input when the name is `-`; only for a verb that reads no keys from there.
+    /// Maps a file, or reads standard input for `-`; for verbs that read no keys from there.
     pub(crate) fn open_or_stdin(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            Self::named(Path::new("standard input"), read_all(io::stdin().lock()))
+            Self::from_bytes(Path::new("standard input"), read_all(io::stdin().lock()))
         } else {
             Self::open(path)
         }
     }
 
-    fn named(path: &Path, bytes: io::Result<Bytes>) -> Result<Self, Failure> {
+    fn from_bytes(path: &Path, bytes: io::Result<Bytes>) -> Result<Self, Failure> {
         let bytes = bytes.map_err(|error| Failure::read(path, error))?;
         Ok(Self { path: path.to_owned(), bytes })
     }
 
-    /// The filter in these bytes; only the header is checked.
+    /// The filter in these bytes. Only the header is checked.
     pub(crate) fn view(&self) -> Result<FilterView<'_>, Failure> {
         FilterView::open(self.bytes()).map_err(|error| self.failure(error))
     }
 
-    /// A copy to change; everything is checked.
+    /// A copy to edit. Everything is checked.
     pub(crate) fn load(&self) -> Result<CuckooFilter, Failure> {
         CuckooFilter::from_bytes(self.bytes()).map_err(|error| self.failure(error))
     }
@@ -83,10 +86,11 @@ fn map_or_read(file: &File) -> io::Result<Bytes> {
     if !metadata.is_file() || metadata.len() == 0 {
         return read_all(file);
     }
-    // SAFETY: the mapped bytes must not change while they are borrowed. koel itself never writes into an existing filter: it renames a
-    // new file over it (`output::write_file`), and the map keeps the old one. Another program that writes into or cuts the file while
-    // we run can make answers wrong or end this process with SIGBUS; no koel filter is read any other way than through checked or
-    // bounds-safe accesses, so nothing worse follows.
+    // SAFETY: the mapped bytes must not change while they are borrowed. koel never writes into an
+    // existing filter: it renames a new file over it (`output::write_file`), and the map keeps the
+    // old one. Another program that writes into or truncates the file can make answers wrong or end
+    // this process with SIGBUS. Nothing worse follows, because every access to the bytes of a
+    // filter is bounds-checked, whatever they hold.
     let map = unsafe { Mmap::map(file) }?;
     Ok(Bytes::Mapped(map))
 }
@@ -97,7 +101,7 @@ fn read_all(mut reader: impl Read) -> io::Result<Bytes> {
     Ok(Bytes::Read(bytes))
 }
 
-/// A filter loaded for a change; no other koel can edit the file until this is dropped.
+/// A filter loaded for editing. No other koel process can edit the file until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Editing {
     path: PathBuf,
@@ -113,20 +117,23 @@ impl Editing {
         Ok(Self { path: path.to_owned(), filter, _lock: lock })
     }
 
-    /// Replaces the file by the changed filter.
+    /// Replaces the file with the changed filter.
     pub(crate) fn save(self) -> Result<(), Failure> {
         output::write_filter(&self.path, &self.filter)
     }
 }
 
-/// Waits for edits of a file that is about to be replaced, and keeps others waiting until the lock is dropped: an edit that ended after it was replaced would put the
-/// old one back. Where nothing is to be replaced, or that cannot be read, there is nothing to wait for.
+/// Locks a file that is about to be replaced, after edits in progress have ended.
+///
+/// An edit that ended after the replacement would put the old filter back. Returns `None` if there
+/// is no such file or it cannot be locked.
 pub(crate) fn lock_output(path: &Path) -> Option<File> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     lock(path).ok()
 }
 
-/// Waits for other edits of the file. Each edit puts a new file under the name, so whoever waited for the old one starts again.
+/// Waits for other edits of the file. Each edit renames a new file to this path, so after the wait
+/// the path is checked, and the new file locked instead.
 fn lock(path: &Path) -> io::Result<File> {
     loop {
         let file = File::open(path)?;
@@ -134,7 +141,7 @@ fn lock(path: &Path) -> io::Result<File> {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         match file.lock() {
-            // A file system without locks: better an edit without one than none.
+            // The file system has no locks: edit without one.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
             other => other?,
         }
@@ -144,9 +151,10 @@ fn lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether the name is still that of the file held. Where the system does not tell files apart, whether there is one.
+/// Whether the path still names the open file. On systems without file identities, whether the
+/// path exists.
 fn is_still(path: &Path, file: &File) -> io::Result<bool> {
     let [named, held] =
-        [fs::metadata(path)?, file.metadata()?].map(|metadata| Identity::in_metadata(&metadata));
+        [fs::metadata(path)?, file.metadata()?].map(|metadata| Identity::from_metadata(&metadata));
     Ok(named == held)
 }

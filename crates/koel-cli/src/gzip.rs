@@ -1,15 +1,16 @@
-//! A gzip file as gzip(1) reads it: one member after the other, and zeros behind a member are padding.
+//! Decompresses gzip as gzip(1) does: all members in sequence, with zeros after a member ignored.
 //!
-//! Tapes and some writers of blocks pad a file with zeros. Whatever else stands behind a member must be the next one; else the file is damaged, and refused. Cost: that of inflating.
+//! Tapes and some block-oriented writers pad a file with zeros. Anything else after a member must
+//! be the next member; otherwise the file is damaged and refused. Cost: that of decompression.
 #![forbid(unsafe_code)]
 
 use std::io::{BufRead, Read, Result};
 
 use flate2::bufread::GzDecoder;
 
-/// The bytes of all members.
+/// The decompressed bytes of all members.
 pub(crate) struct Members<R> {
-    /// The member being read; none at the end.
+    /// The member being read; `None` at the end.
     member: Option<GzDecoder<R>>,
 }
 
@@ -34,7 +35,7 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// Whether anything follows the zeros.
+/// Skips zeros. Returns whether anything follows them.
 fn skip_zeros(packed: &mut impl BufRead) -> Result<bool> {
     loop {
         let bytes = packed.fill_buf()?;

@@ -1,20 +1,22 @@
-//! The host of a line and the domains above it, for `koel check --url`.
+//! Finds the host of a line and its parent domains, for `koel check --url`.
 //!
-//! A line is read as a browser's address bar reads it: `https://a.b.example:8080/path?x`, and without a scheme and `://` in front as `http://LINE`, so that bare
-//! hosts, `host:port/path` and e-mail addresses (`user@host`) work. Hosts come out in lower case and punycode. An IP address has no
-//! domains above it. Cost: one URL parse, then one question for each label of the host; each is one more chance of a false positive,
-//! so the error rate of a line is up to (labels + 1) times that of a key.
+//! A line is parsed as in a browser's address bar. A line without a scheme is parsed as
+//! `http://LINE`, so that bare hosts, `host:port/path` and e-mail addresses (`user@host`) work.
+//! Hosts are converted to lower case and punycode. An IP address has no parent domains.
+//!
+//! Cost: one URL parse, then one lookup for each label of the host. Each lookup can be a false
+//! positive, so a line's false-positive rate is up to (labels + 1) times that of a key.
 #![forbid(unsafe_code)]
 
 use url::{Host, Url};
 
-/// Whether `known` knows the host of this line or a domain above it.
-pub(crate) fn host_or_parent(line: &[u8], known: impl Fn(&[u8]) -> bool) -> bool {
+/// Whether `contains` is true for the host of this line or for one of its parent domains.
+pub(crate) fn host_or_parent(line: &[u8], contains: impl Fn(&[u8]) -> bool) -> bool {
     match host(line) {
         Some(Host::Domain(domain)) => {
-            parents(domain.trim_end_matches('.')).any(|name| known(name.as_bytes()))
+            domain_and_parents(domain.trim_end_matches('.')).any(|name| contains(name.as_bytes()))
         }
-        Some(address) => known(address.to_string().as_bytes()),
+        Some(address) => contains(address.to_string().as_bytes()),
         None => false,
     }
 }
@@ -27,18 +29,18 @@ fn host(line: &[u8]) -> Option<Host> {
     if url.is_special() {
         return url.host().map(|host| host.to_owned());
     }
-    // That of a scheme which no browser knows is as it was written.
+    // For schemes that browsers do not know, `Url` leaves the host as it was written.
     Host::parse(url.host_str()?).ok()
 }
 
-/// Whether `://` stands behind a scheme; an address in the query has one too, and a path or a user before it.
+/// Whether the line begins with a scheme and `://`. A URL in the query does not count.
 fn has_scheme(line: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     line.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(is_part))
 }
 
-/// `a.b.c`, `b.c`, `c`.
-fn parents(domain: &str) -> impl Iterator<Item = &str> {
+/// For `a.b.c`: `a.b.c`, `b.c` and `c`.
+fn domain_and_parents(domain: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(domain), |name| name.split_once('.').map(|(_, above)| above))
 }
 
@@ -51,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_leads_to_its_host_and_to_every_domain_above_it() {
+    fn a_line_matches_its_host_and_every_parent_domain() {
         for line in [
             "https://a.b.example.com/path?query#part",
             "http://user:secret@a.b.example.com:8080",
@@ -75,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_no_domain_above_it() {
+    fn an_ip_address_has_no_parent_domain() {
         assert!(finds("http://192.0.2.1/x", "192.0.2.1"));
         assert!(!finds("http://192.0.2.1/x", "0.2.1"));
         assert!(finds("http://[2001:db8::1]:80/", "[2001:db8::1]"));
     }
 
     #[test]
-    fn a_line_without_a_host_leads_nowhere() {
+    fn a_line_without_a_host_matches_nothing() {
         assert!(!host_or_parent(b"", |_| true));
         assert!(!host_or_parent(b"two words", |_| true));
         assert!(!host_or_parent(b"\xff\xfe", |_| true));

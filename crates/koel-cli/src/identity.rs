@@ -1,43 +1,43 @@
-//! Whether two names are one file: `list` and `./list`, a hard link, `/dev/stdout` and what the shell opened for it.
+//! Tells whether two paths name the same file: `list` and `./list`, hard links, `/dev/stdout`.
 //!
-//! A file is its device and its number there. Asking opens nothing, so a pipe that nobody reads does not wait. Where the system has no such numbers every answer is no, and
-//! a verb does as it is told.
+//! A file is identified by its device and inode number. Nothing is opened, so a pipe without a
+//! reader does not block. On systems without inode numbers no two paths count as the same file.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, Metadata};
 use std::path::Path;
 
-/// What makes a file this one.
+/// The device and inode number of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity(u64, u64);
 
 impl Identity {
-    /// Of the file under a name, at the end of all symbolic links.
+    /// The identity of the file at the end of all symbolic links.
     pub(crate) fn of(path: &Path) -> Option<Self> {
-        Self::in_metadata(&fs::metadata(path).ok()?)
+        Self::from_metadata(&fs::metadata(path).ok()?)
     }
 
     #[cfg(unix)]
-    pub(crate) fn in_metadata(metadata: &Metadata) -> Option<Self> {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
 
         Some(Self(metadata.dev(), metadata.ino()))
     }
 
     #[cfg(not(unix))]
-    pub(crate) fn in_metadata(_metadata: &Metadata) -> Option<Self> {
+    pub(crate) fn from_metadata(_metadata: &Metadata) -> Option<Self> {
         None
     }
 
-    /// Of what standard output goes to.
+    /// The identity of standard output, whatever it is connected to.
     pub(crate) fn of_stdout() -> Option<Self> {
-        Self::in_metadata(&stdout_metadata()?)
+        Self::from_metadata(&stdout_metadata()?)
     }
 
-    /// Of the regular file that standard output goes to.
+    /// The identity of standard output, if it is a regular file.
     pub(crate) fn of_stdout_file() -> Option<Self> {
         let metadata = stdout_metadata()?;
-        if metadata.is_file() { Self::in_metadata(&metadata) } else { None }
+        if metadata.is_file() { Self::from_metadata(&metadata) } else { None }
     }
 }
 

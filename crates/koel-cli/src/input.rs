@@ -1,11 +1,14 @@
-//! Where keys come from: files, `-` for standard input, plain or gzip or zstd, read once or twice.
+//! Reads keys from files or standard input (`-`), plain, gzip or zstd.
 //!
-//! Compression is recognised by the first bytes, so names do not matter and pipes work; what is no text for another reason that these tell, a filter among others, is refused. A verb that must know how many keys there
-//! are calls [`Inputs::count`] first (a filter that grows need not know): regular files (standard input too, when it is one) are read a second time, anything else is
-//! copied to a nameless temporary file as it is, still compressed.
+//! The first bytes of an input tell its format, so file names do not matter and pipes work.
+//! Other formats that the first bytes reveal, among them Koel filters, are refused.
 //!
-//! Cost: counting reads the input once at the speed of a vectorised search; spooling needs the disk space of the raw input in the
-//! temporary folder (`TMPDIR`). Memory is that of [`Keys`], whatever the size of the input.
+//! A fixed filter needs the number of keys before it is built. [`Inputs::count`] reads the input
+//! once to count them, and keeps it readable a second time. A regular file, even as standard input,
+//! is read twice. A pipe is copied to an unnamed temporary file in `TMPDIR`, still compressed.
+//!
+//! Cost: counting runs at the speed of a vectorised search. Memory is that of [`Keys`], whatever
+//! the size of the input.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
@@ -20,41 +23,44 @@ use crate::identity::Identity;
 use crate::lines::{self, Keys};
 use crate::progress::{Progress, Stdout};
 
-/// What begins like this is no plain text. Some have a byte of which only the high half is always the same: its number.
+/// The first bytes of each format that is not plain text. Of the byte at the given index, if any,
+/// only the high half is fixed.
 const KINDS: [(&[u8], Option<usize>, Kind); 7] = [
     (&[0x1f, 0x8b], None, Kind::Gzip),
     (&[0x28, 0xb5, 0x2f, 0xfd], None, Kind::Zstd),
-    // A frame to skip, with which files of zstd may open.
+    // A skippable frame, with which a zstd file may begin.
     (&[0x50, 0x2a, 0x4d, 0x18], Some(0), Kind::Zstd),
-    (&[0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], None, Kind::Other("compressed by xz")),
-    (b"BZh91AY&SY", Some(3), Kind::Other("compressed by bzip2")),
-    (&[0x04, 0x22, 0x4d, 0x18], None, Kind::Other("compressed by lz4")),
-    (b"koel\r\n\x1a\n", None, Kind::Other("a filter, which goes into another with `koel merge`")),
+    (&[0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], None, Kind::Other("it is compressed by xz")),
+    (b"BZh91AY&SY", Some(3), Kind::Other("it is compressed by bzip2")),
+    (&[0x04, 0x22, 0x4d, 0x18], None, Kind::Other("it is compressed by lz4")),
+    (b"koel\r\n\x1a\n", None, Kind::Other(IS_A_FILTER)),
 ];
-/// The longest of these.
-const LONGEST: usize = 10;
+/// The length of the longest of these.
+const LONGEST_MAGIC: usize = 10;
+
+const IS_A_FILTER: &str = "this is a filter (combine filters with `koel merge`)";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Gzip,
     Zstd,
-    /// Not to be read, and why.
+    /// Cannot be read, for this reason.
     Other(&'static str),
 }
 
 /// The arguments of every verb that reads keys.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct InputArgs {
-    /// Files of keys, one on each line, plain or gzip or zstd; `-` or nothing is standard input
+    /// Files of keys, one per line; plain text, gzip or zstd; standard input if `-` or none
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
 
-    /// Keys end with NUL, as from `find -print0`, and so do the lines printed
-    #[arg(short = '0', long)]
+    /// Keys end with a NUL byte instead of a newline, in the input and in the output
+    #[arg(short = '0', long, display_order = 50)]
     null: bool,
 }
 
-/// Inputs that are known to be there.
+/// Inputs that exist.
 #[derive(Debug)]
 pub(crate) struct Inputs {
     sources: Vec<Source>,
@@ -67,12 +73,12 @@ enum Source {
         path: PathBuf,
         bytes: u64,
     },
-    /// A pipe or a device, standard input or not: can be read once.
+    /// A pipe or a device, which may be standard input: can be read once.
     Stream {
         path: PathBuf,
     },
-    /// A file without a name: a spooled stream, or standard input that is a regular file.
-    Held {
+    /// An open file: a copied stream, or standard input that is a regular file.
+    OpenFile {
         path: PathBuf,
         file: File,
         start: u64,
@@ -81,11 +87,11 @@ enum Source {
 }
 
 impl InputArgs {
-    /// Looks at every input before any work is done, so that a wrong name costs nothing.
+    /// Looks at every input before any work is done, so that a wrong name fails at once.
     pub(crate) fn open(&self) -> Result<Inputs, Failure> {
         if self.inputs.is_empty() && io::stdin().is_terminal() {
             return Err(Failure::Usage(
-                "no input: name a file, pipe keys in, or give `-` to type them".to_owned(),
+                "no input; name a file, pipe keys in, or give `-` to type them".to_owned(),
             ));
         }
         let stdin = PathBuf::from("-");
@@ -96,50 +102,50 @@ impl InputArgs {
         }
         let named =
             if self.inputs.is_empty() { std::slice::from_ref(&stdin) } else { &self.inputs[..] };
-        let sources = named.iter().map(|path| Source::look(path)).collect::<Result<_, _>>()?;
+        let sources = named.iter().map(|path| Source::inspect(path)).collect::<Result<_, _>>()?;
         Ok(Inputs { sources, terminator: if self.null { 0 } else { b'\n' } })
     }
 }
 
 impl Inputs {
-    /// What ends a key, in the input and in lines printed.
+    /// The byte that ends each key, in the input and in the output.
     pub(crate) fn terminator(&self) -> u8 {
         self.terminator
     }
 
-    /// Refuses an output that is one of the inputs: it would be replaced by a filter.
+    /// Refuses an output that is also an input: a filter would replace the keys.
     pub(crate) fn refuse_output(&self, output: &Path) -> Result<(), Failure> {
         let file = Some(output).filter(|output| output.is_file()).and_then(Identity::of);
-        if self.has(file) {
+        if self.contains_file(file) {
             let name = output.display();
             return Err(Failure::Usage(format!(
-                "{name} is an input too; write the filter elsewhere"
+                "{name} is also an input; write the filter to another file"
             )));
         }
         Ok(())
     }
 
-    /// Refuses an input that standard output is appended to: it would never end.
+    /// Refuses an input that is also the output: it would grow as it is read and never end.
     pub(crate) fn refuse_own_output(&self) -> Result<(), Failure> {
-        if self.has(Identity::of_stdout_file()) {
+        if self.contains_file(Identity::of_stdout_file()) {
             return Err(Failure::Usage(
-                "an input is the output too; send the lines elsewhere".to_owned(),
+                "an input is also the output; redirect the output to another file".to_owned(),
             ));
         }
         Ok(())
     }
 
     /// Whether a file is one of the inputs.
-    fn has(&self, file: Option<Identity>) -> bool {
+    fn contains_file(&self, file: Option<Identity>) -> bool {
         file.is_some() && self.sources.iter().any(|source| source.identity() == file)
     }
 
-    /// Whether some keys can be read only once.
+    /// Whether some input can be read only once.
     pub(crate) fn has_stream(&self) -> bool {
         self.sources.iter().any(|source| matches!(source, Source::Stream { .. }))
     }
 
-    /// How many keys there are, copies included. Afterwards every input can be read once more.
+    /// Counts the keys, copies included. Afterwards every input can be read once more.
     pub(crate) fn count(&mut self) -> Result<u64, Failure> {
         for source in &mut self.sources {
             source.make_rereadable()?;
@@ -154,7 +160,7 @@ impl Inputs {
         Ok(keys)
     }
 
-    /// Hands every key to `take`, in groups.
+    /// Passes every key to `take`, in groups.
     pub(crate) fn each(
         &self,
         label: &'static str,
@@ -164,7 +170,9 @@ impl Inputs {
         self.each_until(label, stdout, |keys, _| take(keys).map(|()| false))
     }
 
-    /// Hands groups of keys to `take` until it returns true, each with the share of all bytes that was read by then, where that is known.
+    /// Passes groups of keys to `take` until it returns true.
+    ///
+    /// With each group goes the share of all bytes read so far, if the total is known.
     pub(crate) fn each_until(
         &self,
         label: &'static str,
@@ -187,17 +195,17 @@ impl Inputs {
         Ok(())
     }
 
-    /// Raw bytes of all inputs, unless one is a stream.
+    /// The raw size of all inputs, unless one is a stream.
     fn bytes(&self) -> Option<u64> {
         self.sources.iter().map(Source::bytes).sum()
     }
 }
 
 impl Source {
-    fn look(path: &Path) -> Result<Self, Failure> {
+    fn inspect(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(
-                held_stdin().unwrap_or_else(|| Self::Stream { path: "standard input".into() })
+                stdin_as_file().unwrap_or_else(|| Self::Stream { path: "standard input".into() })
             );
         }
         let metadata = fs::metadata(path).map_err(|error| Failure::read(path, error))?;
@@ -212,10 +220,10 @@ impl Source {
         }
     }
 
-    /// The name for messages.
+    /// The name in messages.
     fn path(&self) -> &Path {
         match self {
-            Self::File { path, .. } | Self::Stream { path } | Self::Held { path, .. } => path,
+            Self::File { path, .. } | Self::Stream { path } | Self::OpenFile { path, .. } => path,
         }
     }
 
@@ -223,23 +231,23 @@ impl Source {
         Failure::read(self.path(), error)
     }
 
-    /// Of a regular file.
+    /// The identity of a regular file.
     fn identity(&self) -> Option<Identity> {
         match self {
             Self::File { path, .. } => Identity::of(path),
-            Self::Held { file, .. } => Identity::in_metadata(&file.metadata().ok()?),
+            Self::OpenFile { file, .. } => Identity::from_metadata(&file.metadata().ok()?),
             Self::Stream { .. } => None,
         }
     }
 
     fn bytes(&self) -> Option<u64> {
         match self {
-            Self::File { bytes, .. } | Self::Held { bytes, .. } => Some(*bytes),
+            Self::File { bytes, .. } | Self::OpenFile { bytes, .. } => Some(*bytes),
             Self::Stream { .. } => None,
         }
     }
 
-    /// A reader of the keys' bytes, decompressed, from the start.
+    /// Opens a reader of the decompressed bytes, from the start.
     fn open(&self, progress: &Progress) -> Result<Box<dyn Read>, Failure> {
         self.raw()
             .and_then(|raw| decompressed(progress.meter(raw)))
@@ -252,7 +260,7 @@ impl Source {
                 Ok(Box::new(io::stdin().lock()))
             }
             Self::File { path, .. } | Self::Stream { path } => Ok(Box::new(File::open(path)?)),
-            Self::Held { file, start, .. } => {
+            Self::OpenFile { file, start, .. } => {
                 let mut file = file.try_clone()?;
                 file.seek(SeekFrom::Start(*start))?;
                 Ok(Box::new(file))
@@ -264,16 +272,16 @@ impl Source {
         if let Self::Stream { path } = self {
             let path = path.clone();
             let mut raw = self.raw().map_err(|error| self.failure(error))?;
-            let (file, bytes) = spool(&mut raw, &path)?;
-            *self = Self::Held { path, file, start: 0, bytes };
+            let (file, bytes) = copy_to_temporary_file(&mut raw, &path)?;
+            *self = Self::OpenFile { path, file, start: 0, bytes };
         }
         Ok(())
     }
 }
 
-/// Standard input when it is a regular file (`koel build < keys`), which can be read twice without a copy.
+/// Standard input if it is a regular file (`koel build < keys`): it can be read twice.
 #[cfg(unix)]
-fn held_stdin() -> Option<Source> {
+fn stdin_as_file() -> Option<Source> {
     use std::os::fd::AsFd;
 
     let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
@@ -283,26 +291,27 @@ fn held_stdin() -> Option<Source> {
     }
     let start = file.stream_position().ok()?;
     let bytes = metadata.len().saturating_sub(start);
-    Some(Source::Held { path: "standard input".into(), file, start, bytes })
+    Some(Source::OpenFile { path: "standard input".into(), file, start, bytes })
 }
 
 #[cfg(not(unix))]
-fn held_stdin() -> Option<Source> {
+fn stdin_as_file() -> Option<Source> {
     None
 }
 
-/// Copies a stream to a temporary file that vanishes with the process.
-fn spool(raw: &mut dyn Read, path: &Path) -> Result<(File, u64), Failure> {
-    let spool_failure = |error: io::Error| {
+/// Copies a stream to a temporary file, which the system deletes when the process ends.
+fn copy_to_temporary_file(raw: &mut dyn Read, path: &Path) -> Result<(File, u64), Failure> {
+    let copy_failure = |error: io::Error| {
         Failure::Usage(format!(
-            "cannot keep a temporary copy of {} in {}: {}; set TMPDIR to a folder with room, or give --keys",
+            "cannot copy {} to a temporary file in {}: {}; set TMPDIR to a folder with free space, \
+             or give --keys",
             path.display(),
             std::env::temp_dir().display(),
-            failure::fact(&error)
+            failure::describe(&error)
         ))
     };
-    let mut file = tempfile::tempfile().map_err(spool_failure)?;
-    let progress = Progress::start("spooling", None, Stdout::Silent);
+    let mut file = tempfile::tempfile().map_err(copy_failure)?;
+    let progress = Progress::start("copying to a temporary file", None, Stdout::Silent);
     let mut raw = progress.meter(raw);
     let mut buffer = vec![0; 256 * 1024];
     let mut bytes = 0;
@@ -310,7 +319,7 @@ fn spool(raw: &mut dyn Read, path: &Path) -> Result<(File, u64), Failure> {
         match lines::read_some(&mut raw, &mut buffer).map_err(|error| Failure::read(path, error))? {
             0 => return Ok((file, bytes)),
             got => {
-                file.write_all(&buffer[..got]).map_err(spool_failure)?;
+                file.write_all(&buffer[..got]).map_err(copy_failure)?;
                 bytes += got as u64;
             }
         }
@@ -318,7 +327,7 @@ fn spool(raw: &mut dyn Read, path: &Path) -> Result<(File, u64), Failure> {
 }
 
 fn decompressed(mut raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
-    let mut first = Vec::with_capacity(LONGEST);
+    let mut first = Vec::with_capacity(LONGEST_MAGIC);
     let kind = kind(&mut raw, &mut first)?;
     let whole = Cursor::new(first).chain(raw);
     match kind {
@@ -326,28 +335,29 @@ fn decompressed(mut raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
         Some(Kind::Gzip) => Ok(Box::new(Members::new(BufReader::new(whole)))),
         Some(Kind::Zstd) => {
             let mut decoder = ZstdDecoder::new(whole)?;
-            // Files made with `zstd --long=31` are as welcome as any.
+            // Accepts files made with `zstd --long=31`.
             decoder.window_log_max(31)?;
             Ok(Box::new(decoder))
         }
-        Some(Kind::Other(what)) => {
-            Err(io::Error::new(io::ErrorKind::Unsupported, format!("it is {what}")))
-        }
+        Some(Kind::Other(what)) => Err(io::Error::new(io::ErrorKind::Unsupported, what)),
     }
 }
 
-/// What the input is, if not plain text. Reads into `first` only while that may be something else, so that a line that someone types is not kept waiting for the next one.
+/// The format of the input, if it is not plain text.
+///
+/// Reads into `first` only while the bytes may still begin another format, so that a line typed at
+/// a terminal is answered without waiting for the next one.
 fn kind(raw: &mut impl Read, first: &mut Vec<u8>) -> io::Result<Option<Kind>> {
     loop {
         let mut may_be =
-            KINDS.iter().filter(|(magic, half, _)| begins_alike(magic, first, *half)).peekable();
+            KINDS.iter().filter(|(magic, half, _)| prefix_matches(magic, first, *half)).peekable();
         if may_be.peek().is_none() {
             return Ok(None);
         }
         if let Some((_, _, kind)) = may_be.find(|(magic, ..)| magic.len() <= first.len()) {
             return Ok(Some(*kind));
         }
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; LONGEST_MAGIC];
         match lines::read_some(raw, &mut buffer[first.len()..])? {
             0 => return Ok(None),
             got => first.extend_from_slice(&buffer[first.len()..][..got]),
@@ -355,8 +365,8 @@ fn kind(raw: &mut impl Read, first: &mut Vec<u8>) -> io::Result<Option<Kind>> {
     }
 }
 
-/// Whether these are the same, as far as both go, but for the low half of one byte.
-fn begins_alike(magic: &[u8], first: &[u8], half: Option<usize>) -> bool {
+/// Whether the common part of both is equal, not counting the low half of the byte at `half`.
+fn prefix_matches(magic: &[u8], first: &[u8], half: Option<usize>) -> bool {
     let mut pairs = magic.iter().zip(first).enumerate();
     pairs.all(|(i, (a, b))| a == b || (Some(i) == half && a >> 4 == b >> 4))
 }

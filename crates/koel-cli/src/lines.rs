@@ -1,27 +1,27 @@
-//! Splits bytes into keys: what stands before each terminator, `\n` or NUL.
+//! Splits bytes into keys at each terminator, `\n` or NUL.
 //!
-//! A key is the exact bytes of its line: no UTF-8 check, no carriage return removed, an empty line is the empty key. What follows the
-//! last terminator counts as a key when it is not empty, as text tools have it.
+//! A key is the exact bytes of its line: UTF-8 is not required, a carriage return is kept, and an
+//! empty line is the empty key. Bytes after the last terminator are a key too, if there are any.
 //!
 //! ```text
-//! buffer   [ handed out | key being searched | read, not searched | free ]
-//!                       ^ start              ^ searched           ^ filled
+//! buffer   [ returned | key being searched | read, not searched | free ]
+//!                     ^ start              ^ searched           ^ filled
 //! ```
 //!
-//! Cost: one vectorised search over each byte, no allocation and no copy per key; the part of a key at the end of the buffer moves to
-//! its front once per refill. Memory: 256 KiB, or twice the longest key.
+//! Cost: one vectorised search over each byte, no allocation and no copy per key. Each refill moves
+//! the unfinished key to the front of the buffer. Memory: 256 KiB, or twice the longest key.
 #![forbid(unsafe_code)]
 
 use std::io::{ErrorKind, Read, Result};
 use std::ops::Range;
 
-/// Reads of this size make the system calls vanish behind the copying.
+/// With reads of this size, system calls cost little compared with copying.
 const BUFFER: usize = 256 * 1024;
 
-/// Most keys of a group: enough for the filter to work ahead, few enough to stay in the cache.
+/// The most keys in a group: enough for the filter to prefetch, few enough to stay in the cache.
 const GROUP: usize = 1024;
 
-/// The keys of one reader, lent in groups.
+/// The keys of one reader, borrowed in groups.
 pub(crate) struct Keys<R> {
     reader: R,
     terminator: u8,
@@ -35,7 +35,7 @@ impl<R: Read> Keys<R> {
         Self { reader, terminator, buffer: vec![0; BUFFER], start: 0, filled: 0 }
     }
 
-    /// The next keys: as many as the buffer has whole, at least one, or none at the end. The bytes stay good until the next call.
+    /// The next complete keys in the buffer, at least one; none at the end of the input.
     pub(crate) fn next_group(&mut self) -> Result<Vec<&[u8]>> {
         let mut group = Vec::with_capacity(GROUP);
         group.extend(self.next()?);
@@ -50,7 +50,7 @@ impl<R: Read> Keys<R> {
         Ok(group.into_iter().map(|key| &self.buffer[key]).collect())
     }
 
-    /// Where the next key is in the buffer, or nothing at the end.
+    /// The range of the next key in the buffer; `None` at the end of the input.
     fn next(&mut self) -> Result<Option<Range<usize>>> {
         let mut searched = self.start;
         loop {
@@ -70,7 +70,9 @@ impl<R: Read> Keys<R> {
         }
     }
 
-    /// Moves the unfinished key to the front and reads behind it; false at the end of the input.
+    /// Moves the unfinished key to the front and reads more after it.
+    ///
+    /// Returns false at the end of the input.
     fn refill(&mut self) -> Result<bool> {
         self.buffer.copy_within(self.start..self.filled, 0);
         self.filled -= self.start;
@@ -84,7 +86,7 @@ impl<R: Read> Keys<R> {
     }
 }
 
-/// How many keys [`Keys`] would give, without looking at them one by one.
+/// Counts the keys that [`Keys`] would return, without splitting the input.
 pub(crate) fn count_keys(mut reader: impl Read, terminator: u8) -> Result<u64> {
     let mut buffer = vec![0; BUFFER];
     let mut keys = 0;
@@ -99,7 +101,7 @@ pub(crate) fn count_keys(mut reader: impl Read, terminator: u8) -> Result<u64> {
     }
 }
 
-/// One read that a signal does not end.
+/// Reads once; a signal does not interrupt it.
 pub(crate) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize> {
     loop {
         match reader.read(buffer) {
@@ -113,7 +115,7 @@ pub(crate) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usi
 mod tests {
     use super::*;
 
-    /// Hands out at most `step` bytes at a time, so that keys straddle reads.
+    /// Returns at most `step` bytes per read, so that keys span several reads.
     struct Drip<'a> {
         bytes: &'a [u8],
         step: usize,
@@ -128,7 +130,7 @@ mod tests {
         }
     }
 
-    /// The same rule, said with the standard library.
+    /// The same rule, written with the standard library.
     fn expected(bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut keys: Vec<Vec<u8>> =
             bytes.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_the_bytes_between_terminators_however_the_input_is_cut() {
+    fn keys_are_the_bytes_between_terminators_whatever_the_size_of_reads() {
         let long = [vec![b'x'; 3 * BUFFER], b"\ny".to_vec()].concat();
         let many = b"k\n".repeat(3 * GROUP + 1);
         let inputs: [&[u8]; 9] =

@@ -1,14 +1,23 @@
 //! The `koel` command: cuckoo filters from the shell.
 //!
 //! ```text
-//! main.rs        parse, run one verb, turn the end of it into an exit code
-//! cmd/<verb>.rs  one verb each: its arguments and `run`; cmd/store/ the verbs of stores
-//! input, lines   keys from files, pipes, gzip, zstd      output   atomic files, standard output
-//! filter_file    filters mapped or loaded for editing    sizing   from arguments to an empty filter
-//! hosts          domains of URLs                         families formulas of other filters
-//! quantity       numbers for people                      progress the bar
-//! identity       whether two names are one file          room     growing ahead of the keys
-//! failure        exit codes and one-line errors          gzip     members and padding
+//! main.rs        parses the arguments, runs one verb, returns its exit code
+//! cmd/<verb>.rs  one verb each: its arguments and `run`; cmd/store/ has the verbs of stores
+//!
+//! The modules that the verbs share; each imports only modules below it:
+//! sizing         builds an empty filter from arguments, inserts keys, words its figures
+//! room           grows a filter ahead of its input
+//! filter_file    maps filter files for reading, locks and loads them for editing
+//! output         writes files atomically, prints lines and reports
+//! input          reads keys from files and pipes, plain or compressed
+//! lines          splits input into keys
+//! gzip           decompresses gzip files with several members and padding
+//! progress       shows the progress bar
+//! hosts          finds the host of a URL and its parent domains
+//! families       computes the size of other filters
+//! failure        maps errors to exit codes and one-line messages
+//! quantity       parses and prints numbers for people
+//! identity       tells whether two paths name the same file
 //! ```
 
 mod cmd;
@@ -41,19 +50,19 @@ fn main() -> ExitCode {
         Ok(outcome) => outcome.exit_code(),
         Err(failure) => {
             if !matches!(failure, Failure::BrokenPipe) {
-                complain(&failure.to_string());
+                print_error(&failure.to_string());
             }
             failure.exit_code()
         }
     }
 }
 
-/// An error, in one line; where standard error is closed too, the exit code has to do.
-fn complain(error: &str) {
-    drop(output::print_aside(&format!("{}\n", output::in_one_line(error))));
+/// Prints an error as one line. If standard error is closed, only the exit code reports it.
+fn print_error(error: &str) {
+    drop(output::print_to_stderr(&format!("{}\n", output::escape_controls(error))));
 }
 
-/// Help and version go to standard output as they are; an error becomes one line, hints included.
+/// Prints help and version on standard output; prints an error with its hints as one line.
 fn wrong_arguments(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
 
@@ -66,17 +75,17 @@ fn wrong_arguments(error: &clap::Error) -> ExitCode {
             }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            drop(output::print_aside(&text.to_string()));
+            drop(output::print_to_stderr(&text.to_string()));
             ExitCode::from(2)
         }
         _ => {
-            complain(&format!("koel: {}", one_line(&text.to_string())));
+            print_error(&format!("koel: {}", one_line(&text.to_string())));
             ExitCode::from(2)
         }
     }
 }
 
-/// What clap says in paragraphs, as one line: the error, its tips, and the help to ask for.
+/// Joins the paragraphs of a clap error into one line: the error, its tips, the help to read.
 fn one_line(text: &str) -> String {
     let error = text.split("\n\nUsage: ").next().unwrap_or(text);
     let error = error.split("\n\nFor more information").next().unwrap_or(error);
@@ -86,7 +95,7 @@ fn one_line(text: &str) -> String {
     format!("{sentence}; see `koel {}--help`", verbs())
 }
 
-/// The verb, and that of a store, as far as there are such.
+/// The names of the verbs on the command line, such as `store import `.
 fn verbs() -> String {
     let mut command = cmd::Cli::command();
     let mut verbs = String::new();

@@ -1,9 +1,14 @@
-//! Where results go: filters into files, atomically; lines and reports to standard output.
+//! Writes results: filters to files, atomically; lines and reports to standard output.
 //!
-//! A file is written beside its target, flushed to the disk and renamed over it, so a reader sees the old file or the new one and never
-//! half of either, and a crash or a full disk leaves the old one. Permissions and owner of a replaced file are kept; a symbolic link stays and
-//! its target is replaced, or made. What is standard output under another name (`/dev/stdout`) is that, and a target that is no regular file (a pipe) is written
-//! directly. Cost: one fsync of the file and one of its folder.
+//! Replacing a file:
+//! - A temporary file in the same folder is written, synced and renamed over the target.
+//! - Readers see either the old file or the new one. A crash or a full disk leaves the old one.
+//! - The permissions and the owner of the old file are kept.
+//! - A symbolic link stays; the file that it points to is replaced or created.
+//! - A target that is not a regular file, such as a pipe, is written directly.
+//! - Another name of standard output, such as `/dev/stdout`, is treated as standard output.
+//!
+//! Cost: one fsync of the file and one of its folder.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
@@ -18,26 +23,29 @@ use crate::identity::Identity;
 use crate::input::Inputs;
 
 const BUFFER: usize = 128 * 1024;
-/// Symbolic links to a file that is not there yet, one leading to the other.
-const MOST_LINKS: usize = 40;
+/// The longest chain of symbolic links to follow to a file that does not exist yet.
+const MAX_LINKS: usize = 40;
 
-/// Whether an output is standard output: `-`, or another name of what that goes to.
+/// Whether a path is standard output: `-`, or the file that standard output is redirected to.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
         || Identity::of(path).is_some_and(|file| Some(file) == Identity::of_stdout())
 }
 
-/// Refuses to fill a screen with a filter's bytes.
+/// Refuses to print a filter on a terminal.
 pub(crate) fn refuse_terminal(path: &Path) -> Result<(), Failure> {
     if is_stdout(path) && io::stdout().is_terminal() {
         return Err(Failure::Usage(
-            "a filter is not text for a terminal; name a file, or redirect the output".to_owned(),
+            "a filter is binary and standard output is a terminal; name a file or redirect"
+                .to_owned(),
         ));
     }
     Ok(())
 }
 
-/// Writes a filter to a file, or to standard output. A reader who goes away has half of it, so that is an error here.
+/// Writes a filter to a file or to standard output.
+///
+/// A closed pipe is an error here, because its reader has only a part of the filter.
 pub(crate) fn write_filter(path: &Path, filter: &CuckooFilter) -> Result<(), Failure> {
     if is_stdout(path) {
         let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
@@ -48,21 +56,21 @@ pub(crate) fn write_filter(path: &Path, filter: &CuckooFilter) -> Result<(), Fai
         .map_err(|error| Failure::write(path, error))
 }
 
-/// Prints the report on an output: beside it where it has standard output for itself.
+/// Prints the report on a written file: on standard error if the file went to standard output.
 pub(crate) fn report_on(output: &Path, text: &str) -> Result<(), Failure> {
     if is_stdout(output) {
-        print_aside(text)
+        print_to_stderr(text)
     } else {
-        print_after(&format!("{} is written", output.display()), text)
+        print_after(&format!("{} was written", output.display()), text)
     }
 }
 
-/// Replaces a file by what `fill` writes, or leaves it as it is.
+/// Replaces a file by what `fill` writes. On an error the old file stays.
 pub(crate) fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let target = target_of(path)?;
+    let target = resolve_links(path)?;
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
         let mut sink = BufWriter::with_capacity(BUFFER, File::options().write(true).open(&target)?);
@@ -77,7 +85,7 @@ pub(crate) fn write_file(
     fill(&mut sink)?;
     let temporary = sink.into_inner()?;
     if let Some(old) = old {
-        give_to_owner_of(&old, temporary.as_file());
+        copy_owner(&old, temporary.as_file());
         temporary.as_file().set_permissions(old.permissions())?;
     }
     temporary.as_file().sync_all()?;
@@ -85,10 +93,10 @@ pub(crate) fn write_file(
     sync_folder(folder)
 }
 
-/// Where a name leads to, through all symbolic links, whether a file is there or not.
-pub(crate) fn target_of(path: &Path) -> io::Result<PathBuf> {
+/// The path at the end of all symbolic links, whether or not a file exists there.
+pub(crate) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         match fs::canonicalize(&target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             found => return found,
@@ -99,9 +107,9 @@ pub(crate) fn target_of(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// A file that is replaced stays its owner's, as far as whoever replaces it may say so.
+/// Gives the new file the owner of the old one, as far as this process has the right to.
 #[cfg(unix)]
-fn give_to_owner_of(old: &fs::Metadata, new: &File) {
+fn copy_owner(old: &fs::Metadata, new: &File) {
     use std::os::unix::fs::{MetadataExt, fchown};
 
     if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
@@ -110,9 +118,9 @@ fn give_to_owner_of(old: &fs::Metadata, new: &File) {
 }
 
 #[cfg(not(unix))]
-fn give_to_owner_of(_old: &fs::Metadata, _new: &File) {}
+fn copy_owner(_old: &fs::Metadata, _new: &File) {}
 
-/// A temporary file with the permissions that any new file gets; tempfile alone would make it private.
+/// Creates a temporary file with the permissions of any new file; by default it would be private.
 #[cfg(unix)]
 fn create_in(folder: &Path) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
@@ -126,33 +134,39 @@ fn create_in(folder: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(".koel-").tempfile_in(folder)
 }
 
-/// Makes the rename itself durable.
+/// Makes the rename durable.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Buffered standard output; a reader that goes away ends the verb without a word.
+/// Buffered standard output. If the reader closes the pipe, the verb ends without a message.
 pub(crate) struct Lines {
     out: BufWriter<StdoutLock<'static>>,
-    /// Whether what was printed must not wait for more.
-    prompt: bool,
+    /// Whether to flush after each group of lines.
+    flush_each_group: bool,
 }
 
 impl Lines {
     pub(crate) fn new() -> Self {
         let out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-        Self { out, prompt: false }
+        Self { out, flush_each_group: false }
     }
 
-    /// For the answers to `inputs`, which must not be where they go to: prompt ones where these come from a pipe or go to a terminal, since the next line may be long in coming.
-    pub(crate) fn answering(inputs: &Inputs) -> Result<Self, Failure> {
+    /// For the answers to `inputs`. Refuses an input that is also the output.
+    ///
+    /// Flushes after each group if an input is a pipe or the output is a terminal: the next line
+    /// may take long to come.
+    pub(crate) fn for_inputs(inputs: &Inputs) -> Result<Self, Failure> {
         inputs.refuse_own_output()?;
-        Ok(Self { prompt: inputs.has_stream() || io::stdout().is_terminal(), ..Self::new() })
+        Ok(Self {
+            flush_each_group: inputs.has_stream() || io::stdout().is_terminal(),
+            ..Self::new()
+        })
     }
 
-    /// Called when all lines that have come are answered.
-    pub(crate) fn caught_up(&mut self) -> Result<(), Failure> {
-        if self.prompt { self.out.flush().map_err(Failure::stdout) } else { Ok(()) }
+    /// Must be called after the answers to each group of lines.
+    pub(crate) fn end_group(&mut self) -> Result<(), Failure> {
+        if self.flush_each_group { self.out.flush().map_err(Failure::stdout) } else { Ok(()) }
     }
 
     /// Prints a key and its terminator.
@@ -165,25 +179,25 @@ impl Lines {
         self.out.write_all(bytes).map_err(Failure::stdout)
     }
 
-    /// Must be called: a failed write that nobody heard of would be a wrong answer.
+    /// Must be called at the end: otherwise a failed write goes unnoticed.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.out.flush().map_err(Failure::stdout)
     }
 }
 
-/// Prints a whole text, such as a report.
+/// Prints a text, such as a report, on standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::stdout)
 }
 
-/// Prints the report on a file that was changed, or was not.
+/// Prints the report of a verb that may have changed a file.
 pub(crate) fn report_change(path: &Path, changed: bool, text: &str) -> Result<(), Failure> {
-    let state = if changed { "is changed" } else { "is unchanged" };
+    let state = if changed { "was changed" } else { "is unchanged" };
     print_after(&format!("{} {state}", path.display()), text)
 }
 
-/// Prints a report on what cannot be undone: where it cannot be printed, the error says that it is done.
+/// Prints a report on finished work. If that fails, the error says what was done.
 fn print_after(done: &str, text: &str) -> Result<(), Failure> {
     print(text).map_err(|failure| match failure {
         Failure::Write { error, .. } => Failure::Unreported { done: done.to_owned(), error },
@@ -191,26 +205,26 @@ fn print_after(done: &str, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Prints a report beside a result that has standard output for itself.
-pub(crate) fn print_aside(text: &str) -> Result<(), Failure> {
+/// Prints a text on standard error, where it does not mix with the results.
+pub(crate) fn print_to_stderr(text: &str) -> Result<(), Failure> {
     io::stderr()
         .write_all(text.as_bytes())
         .map_err(|error| Failure::write(Path::new("standard error"), error))
 }
 
-/// A text that neither ends its line nor speaks to the terminal, whatever names are in it.
-pub(crate) fn in_one_line(text: &str) -> String {
+/// Escapes control characters, so that a name can neither end the line nor control the terminal.
+pub(crate) fn escape_controls(text: &str) -> String {
     let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
     text.chars().map(escaped).collect()
 }
 
-/// Names and values as a report, the values in one column.
+/// Formats names and values as a report, with the values in one column.
 pub(crate) fn table(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     rows.iter().map(|(name, value)| format!("{name:width$}  {value}\n")).collect()
 }
 
-/// A JSON value as a report.
+/// Formats a JSON value as a report.
 pub(crate) fn json(value: &serde_json::Value) -> String {
     format!("{value:#}\n")
 }

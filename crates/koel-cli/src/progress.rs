@@ -1,29 +1,30 @@
-//! A progress bar on standard error: bytes read or written, rate, time left.
+//! A progress bar on standard error: bytes read or written, throughput, time left.
 //!
-//! Shown only where someone can see it and it disturbs nobody: standard error is a terminal (indicatif checks that), and the verb does
-//! not print lines to the same terminal. Cost: one atomic addition per read or write, drawn at most 20 times a second.
+//! It is shown only if standard error is a terminal (indicatif checks that) and the verb prints no
+//! lines to that terminal. Cost: one atomic addition per read or write, and at most 20 redraws a
+//! second.
 #![forbid(unsafe_code)]
 
 use std::io::{self, IsTerminal, Read, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What the verb does with standard output while the bar runs.
+/// How the verb uses standard output while the bar is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stdout {
-    /// Lines are printed as they are read.
+    /// It prints lines as it reads its input.
     Busy,
-    /// Nothing is printed until the bar is gone.
+    /// It prints nothing until the bar is removed.
     Silent,
 }
 
-/// A bar that goes away when dropped.
+/// A bar that is removed when dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Starts a bar; without `total` it shows what was read so far and at what rate.
+    /// Shows a bar. Without `total` it shows the bytes so far and the throughput.
     pub(crate) fn start(label: &'static str, total: Option<u64>, stdout: Stdout) -> Self {
         let target = if stdout == Stdout::Busy && io::stdout().is_terminal() {
             ProgressDrawTarget::hidden()
@@ -40,17 +41,17 @@ impl Progress {
         Self { bar }
     }
 
-    /// A reader or writer that moves this bar.
+    /// Wraps a reader or writer so that its bytes advance this bar.
     pub(crate) fn meter<S>(&self, stream: S) -> Metered<S> {
         Metered { stream, bar: self.bar.clone() }
     }
 
-    /// The share of all bytes that are done, where it is known how many there are.
+    /// The share of all bytes that is done, if the total is known.
     pub(crate) fn share(&self) -> Option<f64> {
         self.bar.length().map(|total| self.bar.position() as f64 / total.max(1) as f64)
     }
 
-    /// Moves the bar by so many bytes.
+    /// Advances the bar by this many bytes.
     pub(crate) fn advance(&self, bytes: u64) {
         self.bar.inc(bytes);
     }
@@ -62,7 +63,7 @@ impl Drop for Progress {
     }
 }
 
-/// Moves a bar by every byte that goes through it.
+/// A reader or writer whose bytes advance a bar.
 pub(crate) struct Metered<S> {
     stream: S,
     bar: ProgressBar,

@@ -1,11 +1,15 @@
-//! Numbers as people write and read them: `10M` keys, `1.5GiB` of memory, `0.1%`; 121,570 and 183.9 KiB.
+//! Parses and prints numbers for people: `10M` keys, `1.5GiB`, `0.1%`; 121,570 and 183.9 KiB.
 //!
-//! Reading: keys count in thousands (`10k`, `10M`, `1G`, `1e7`); sizes follow GNU coreutils (`64M` and `64MiB` are 64 * 1024^2 bytes, `64MB`
-//! is 64 * 1000^2). A comma stands before three digits and their like, as in 1,500,000, or is refused: `1,5M` is not fifteen million. A rate is a fraction, a percentage or `1/1000`. Writing is the reverse and rounds to what a person can use;
-//! `--json` prints the plain numbers instead.
+//! Parsing:
+//! - Numbers of keys take decimal units: `10k`, `10M`, `1G`, `1e7`.
+//! - Sizes follow GNU coreutils: `64M` and `64MiB` are 64 * 1024^2 bytes, `64MB` is 64 * 1000^2.
+//! - A comma must separate thousands, as in 1,500,000. `1,5M` is refused: it could mean 15 million.
+//! - A rate is a fraction, a percentage or `1/1000`.
+//!
+//! Printing rounds to a few digits. `--json` prints the full numbers instead.
 #![forbid(unsafe_code)]
 
-/// A whole number of keys, such as `121570`, `121_570` or `10M`.
+/// Parses a whole number of keys, such as `121570`, `121_570` or `10M`.
 pub(crate) fn parse_keys(text: &str) -> Result<u64, String> {
     let advice = "give a whole number of keys, such as 121570 or 10M";
     let (number, unit) = split_unit(text).ok_or(advice)?;
@@ -20,7 +24,7 @@ pub(crate) fn parse_keys(text: &str) -> Result<u64, String> {
     if keys == 0 { Err(advice.to_owned()) } else { Ok(keys) }
 }
 
-/// A number of bytes, such as `64M` or `1.5GiB`.
+/// Parses a number of bytes, such as `64M` or `1.5GiB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let advice = "give a size, such as 64M or 1.5GiB";
     let (number, unit) = split_unit(text).ok_or(advice)?;
@@ -40,10 +44,10 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     if bytes == 0 { Err(advice.to_owned()) } else { Ok(bytes) }
 }
 
-/// A false-positive rate, such as `0.001`, `0.1%` or `1/1000`.
+/// Parses a false-positive rate, such as `0.001`, `0.1%` or `1/1000`.
 pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = if let Some(percent) = text.strip_suffix('%') {
-        // Read with its exponent, 0.39% is 0.0039 and prints as that; divided by 100 it is not.
+        // Parsing "0.39e-2" gives exactly 0.0039, which 0.39 / 100 is not.
         format!("{}e-2", percent.trim())
             .parse()
             .or_else(|_| percent.trim().parse().map(|p: f64| p / 100.0))
@@ -58,7 +62,7 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A number without its separators, and the letters behind it; `None` where a comma separates no thousands.
+/// Splits a number, without its separators, from its unit. `None` if a comma is misplaced.
 fn split_unit(text: &str) -> Option<(String, &str)> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = &text[number.len()..];
@@ -72,7 +76,7 @@ fn split_unit(text: &str) -> Option<(String, &str)> {
     Some((number.replace(['_', ','], ""), unit))
 }
 
-/// `number * factor`: exact where the number is whole, otherwise the nearest whole number.
+/// `number * factor`: exact if the number is whole, otherwise rounded.
 fn whole(number: &str, factor: f64) -> Option<u64> {
     if let Ok(integer) = number.parse::<u64>() {
         return integer.checked_mul(to_u64(factor));
@@ -81,7 +85,7 @@ fn whole(number: &str, factor: f64) -> Option<u64> {
     (value.is_finite() && (0.0..9e18).contains(&value)).then(|| to_u64(value))
 }
 
-/// The nearest whole number, where 0 stands for everything below and `u64::MAX` for everything above.
+/// The nearest whole number, at least 0 and at most `u64::MAX`.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "`as` from a float saturates, which is what the name promises"
@@ -90,7 +94,7 @@ pub(crate) fn to_u64(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// `121570` as `121,570`.
+/// Prints `121570` as `121,570`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -103,7 +107,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// `188342` as `183.9 KiB`.
+/// Prints `188342` as `183.9 KiB`.
 pub(crate) fn bytes(count: u64) -> String {
     if count < 1024 {
         return format!("{count} B");
@@ -120,7 +124,7 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// `0.000979` as `0.0979 %`; three digits, and an exponent where a percentage would be all zeros.
+/// Prints `0.000979` as `0.0979 %`, and rates below 0.001 % with an exponent.
 pub(crate) fn rate(rate: f64) -> String {
     if rate <= 0.0 {
         "0 %".to_owned()
@@ -131,7 +135,9 @@ pub(crate) fn rate(rate: f64) -> String {
     }
 }
 
-/// Three significant digits without an exponent: `12.3`, `0.0123`. Whole numbers from 1000 on keep all their digits.
+/// Prints three significant digits without an exponent: `12.3`, `0.0123`.
+///
+/// Numbers from 1000 on keep all digits before the point.
 pub(crate) fn three_digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -154,7 +160,7 @@ pub(crate) fn three_digits(value: f64) -> String {
     }
 }
 
-/// `1 key`, `2 keys`.
+/// Prints `1 key`, `2 keys`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
@@ -164,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_people_write_them() {
+    fn numbers_are_parsed_as_people_write_them() {
         assert_eq!(parse_keys("121_570"), Ok(121_570));
         assert_eq!(parse_keys("10M"), Ok(10_000_000));
         assert_eq!(parse_keys("1.5k"), Ok(1500));
@@ -183,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_mean_nothing_are_refused() {
+    fn invalid_numbers_are_refused() {
         let commas = ["1,5M", "1,50", ",5", "1,,000", "1,0000", "5,"];
         let texts = ["", "0", "-1", "many", "10Q", "1e400", "99999999999999999999", "inf", "1e"];
         for text in texts.into_iter().chain(commas) {
@@ -196,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_people_read_them() {
+    fn numbers_are_printed_as_people_read_them() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");

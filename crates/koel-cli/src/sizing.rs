@@ -1,4 +1,4 @@
-//! From arguments to an empty filter, and keys into it.
+//! Builds an empty filter from arguments, inserts keys, and words its figures for reports.
 #![forbid(unsafe_code)]
 
 use clap::ValueEnum;
@@ -8,65 +8,67 @@ use crate::failure::Failure;
 use crate::input::Inputs;
 use crate::quantity::{self, grouped};
 
-/// Keys that a filter of keys of an unknown number has room for at first.
+/// The initial capacity of a growable filter for an unknown number of keys.
 pub(crate) const GROW_FROM: u64 = 1000;
-/// Different keys up to which such a filter keeps its error rate.
+/// The number of distinct keys up to which such a filter keeps its false-positive rate.
 pub(crate) const GROW_TO: u64 = 1_000_000_000;
 
-/// Of a filter whose layout cannot grow.
+/// Why a filter cannot grow, and what to do.
 pub(crate) const CANNOT_GROW: &str =
-    "at its error rate a filter cannot grow, build a larger one from the keys";
+    "it cannot grow at its false-positive rate; build a larger filter from the keys";
 
 /// The arguments of every verb that makes a filter.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ShapeArgs {
-    /// Room for so many different keys, such as 121570 or 10M
+    /// Number of distinct keys to make room for, such as 121570 or 10M
     #[arg(long, value_name = "N", value_parser = quantity::parse_keys)]
     pub(crate) keys: Option<u64>,
 
-    /// Fewest bits for each key, or fewest instructions
-    #[arg(long, value_enum, default_value = "small", value_name = "WHAT")]
+    /// Optimise for size or speed
+    #[arg(long, value_enum, default_value = "small", value_name = "WHAT", display_order = 40)]
     prefer: Preference,
 
-    /// Seed of the hash; filters to be merged need equal seeds
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    /// Seed of the hash; only filters with equal seeds can be merged
+    #[arg(long, default_value_t = 0, value_name = "N", display_order = 41)]
     seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Preference {
-    // No doc comments here: clap would spread every help of the verb over twice the lines.
+    // Without doc comments, with which clap would double the length of the help.
     Small,
     Fast,
 }
 
 impl ShapeArgs {
-    /// An empty filter for `keys` keys (at least one: a filter of nothing can still be asked).
+    /// An empty filter for `keys` keys, or for one if `keys` is 0.
     pub(crate) fn build(&self, keys: u64, fpr: f64) -> Result<CuckooFilter, Failure> {
-        self.builder(keys, fpr).build().map_err(|error| refused(&error))
+        self.builder(keys, fpr).build().map_err(|error| build_failure(&error))
     }
 
-    /// The same, and it grows when it is full.
+    /// The same, growable.
     pub(crate) fn build_growable(&self, keys: u64, fpr: f64) -> Result<CuckooFilter, Failure> {
-        self.builder(keys, fpr).growable().build().map_err(|error| refused(&error))
+        self.builder(keys, fpr).growable().build().map_err(|error| build_failure(&error))
     }
 
-    /// An empty filter that grows from a few keys to any number.
-    pub(crate) fn build_growing(&self, fpr: f64) -> Result<CuckooFilter, Failure> {
-        growing(self.builder(GROW_TO, fpr)).build().map_err(|error| refused(&error))
+    /// An empty growable filter for an unknown number of keys.
+    pub(crate) fn build_unbounded(&self, fpr: f64) -> Result<CuckooFilter, Failure> {
+        unbounded(self.builder(GROW_TO, fpr)).build().map_err(|error| build_failure(&error))
     }
 
-    /// The same; or where the error rate is too small for a filter that grows, one for as many keys as there are lines, which are counted for it.
+    /// An empty growable filter, or a fixed one if the false-positive rate is too small to grow.
+    ///
+    /// For a fixed filter the lines of the input are counted first.
     pub(crate) fn build_for(&self, inputs: &mut Inputs, fpr: f64) -> Result<CuckooFilter, Failure> {
-        match growing(self.builder(GROW_TO, fpr)).build() {
+        match unbounded(self.builder(GROW_TO, fpr)).build() {
             Err(BuildError::TooPrecise { .. }) => self.build(inputs.count()?, fpr),
-            built => built.map_err(|error| refused(&error)),
+            built => built.map_err(|error| build_failure(&error)),
         }
     }
 
-    /// What [`Self::build`] would build.
+    /// The size of the filter that [`Self::build`] would build.
     pub(crate) fn plan(&self, keys: u64, fpr: f64) -> Result<Plan, Failure> {
-        self.builder(keys, fpr).plan().map_err(|error| refused(&error))
+        self.builder(keys, fpr).plan().map_err(|error| build_failure(&error))
     }
 
     fn builder(&self, keys: u64, fpr: f64) -> Builder {
@@ -78,16 +80,16 @@ impl ShapeArgs {
     }
 }
 
-/// The filter of keys of an unknown number, for a builder with a capacity of [`GROW_TO`].
-pub(crate) fn growing(builder: Builder) -> Builder {
+/// Makes a builder with a capacity of [`GROW_TO`] start small and grow.
+pub(crate) fn unbounded(builder: Builder) -> Builder {
     builder.grow_from(GROW_FROM)
 }
 
-pub(crate) fn refused(error: &BuildError) -> Failure {
+pub(crate) fn build_failure(error: &BuildError) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// Adds keys: every copy of each, or with `unique` only those not contained.
+/// Inserts every copy of each key, or with `unique` only keys that are not contained yet.
 pub(crate) fn insert(filter: &mut CuckooFilter, keys: &[&[u8]], unique: bool) -> Result<(), Full> {
     if unique {
         filter.insert_unique_many(keys, &mut vec![false; keys.len()])
@@ -96,31 +98,37 @@ pub(crate) fn insert(filter: &mut CuckooFilter, keys: &[&[u8]], unique: bool) ->
     }
 }
 
-/// How many keys there are, and for how many there is room where that does not grow with them.
-pub(crate) fn keys_and_room(filter: &CuckooFilter) -> String {
-    held(filter.len(), filter.capacity(), filter.has_grown())
+/// The number of keys, and the capacity unless the filter has grown.
+pub(crate) fn keys_and_capacity(filter: &CuckooFilter) -> String {
+    keys_of_capacity(filter.len(), filter.capacity(), filter.has_grown())
 }
 
 /// The same, from the figures of any filter.
-pub(crate) fn held(keys: u64, capacity: u64, has_grown: bool) -> String {
+pub(crate) fn keys_of_capacity(keys: u64, capacity: u64, has_grown: bool) -> String {
     let keys = grouped(keys);
     if has_grown {
         return keys;
     }
-    format!("{keys}, built for {} different ones", grouped(capacity))
+    format!("{keys} (built for {} distinct keys)", grouped(capacity))
 }
 
-/// Bits for each key, of a filter that has so many. In one that grows, the size follows the keys, and without any it says nothing.
+/// Both false-positive rates of a filter.
+pub(crate) fn rates(expected: f64, requested: f64) -> String {
+    format!("{} expected, {} requested", quantity::rate(expected), quantity::rate(requested))
+}
+
+/// Bits per key. A grown filter without keys has no meaningful figure.
 pub(crate) fn bits_per_key(bits: f64, keys: u64, has_grown: bool) -> String {
     if has_grown && keys == 0 { "-".to_owned() } else { format!("{bits:.2}") }
 }
 
-/// The different keys that the size is to be divided by: those there is room for, or, where room grows with them, those there are.
+/// The number of keys that bits per key refers to: the distinct keys of a grown filter, or the
+/// capacity of any other.
 pub(crate) fn keys_of_size(filter: &CuckooFilter) -> u64 {
     if filter.has_grown() { distinct(filter) } else { filter.capacity() }
 }
 
-/// The estimated number of different keys.
+/// The estimated number of distinct keys.
 pub(crate) fn distinct(filter: &CuckooFilter) -> u64 {
     quantity::to_u64(filter.distinct_estimate())
 }

@@ -1,11 +1,12 @@
-//! `koel add`: puts keys into a filter file.
+//! `koel add`: adds keys to a filter file, all or none.
 //!
-//! All keys go in or none: the changed filter replaces the file only after the last key found room. Cost: the whole file is read,
-//! checked and written once, so add many keys at a time; memory: the filter.
+//! The changed filter replaces the file only after the last key was inserted. Cost: the whole file
+//! is read, checked and written once, so add many keys at a time. Memory: the filter.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 
+use koel::{CuckooFilter, Full};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -13,27 +14,31 @@ use crate::filter_file::Editing;
 use crate::input::InputArgs;
 use crate::output;
 use crate::progress::Stdout;
-use crate::quantity::{grouped, rate};
+use crate::quantity::grouped;
 use crate::room::Room;
 use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every line is inserted, copies too; --unique inserts a key only if it is not in the set.
-A filter that grows takes any number (see koel grow). In another one, if one key finds no room, the file stays as
-it was and the exit code is 3.
-
 Examples:
   koel add domains.koel new.txt
-  echo example.com | koel add domains.koel")]
+  echo example.com | koel add domains.koel
+
+A growable filter takes any number of keys (see koel grow).
+If a fixed filter becomes full, the file stays unchanged.
+
+A repeated line is inserted every time, so that each copy can be removed again.
+With --unique, a key is inserted only if it is not in the filter yet.
+
+Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
-    /// The filter to change
+    /// The filter file to change
     filter: PathBuf,
 
     #[command(flatten)]
     input: InputArgs,
 
-    /// Insert a key only if it is not in the set
+    /// Insert a key only if it is not in the filter yet
     #[arg(long)]
     unique: bool,
 
@@ -51,46 +56,48 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         if share.is_some() && editing.filter.has_grown() {
             room.make(&mut editing.filter, keys.len() as u64, share);
         }
-        sizing::insert(&mut editing.filter, keys, args.unique).map_err(|full| {
-            let name = args.filter.display();
-            let remedy = if editing.filter.layout().can_grow() {
-                format!("{name} is unchanged; `koel grow {name}` lets it grow")
-            } else {
-                format!("{name} is unchanged; {}", sizing::CANNOT_GROW)
-            };
-            Failure::Full { full, remedy }
-        })?;
+        sizing::insert(&mut editing.filter, keys, args.unique)
+            .map_err(|full| too_small(args, full, &editing.filter))?;
         Ok(false)
     })?;
-    let filter = &editing.filter;
-    let (keys, capacity, held) = (filter.len(), filter.capacity(), sizing::keys_and_room(filter));
-    let (expected, requested) =
-        (filter.false_positive_rate(), filter.requested_false_positive_rate());
-    if keys > before {
+    let added = editing.filter.len() - before;
+    let report = report(args, &editing.filter, added);
+    if added > 0 {
         editing.save()?;
     }
-    let report = if args.json {
-        output::json(&json!({
-            "added": keys - before,
-            "keys": keys,
-            "capacity": capacity,
+    output::report_change(&args.filter, added > 0, &report)?;
+    Ok(Outcome::Done)
+}
+
+fn too_small(args: &Args, full: Full, filter: &CuckooFilter) -> Failure {
+    let name = args.filter.display();
+    let remedy = if filter.layout().can_grow() {
+        format!("{name} is unchanged; make it growable with `koel grow {name}`")
+    } else {
+        format!("{name} is unchanged: {}", sizing::CANNOT_GROW)
+    };
+    Failure::Full { full, keys: filter.len(), remedy }
+}
+
+fn report(args: &Args, filter: &CuckooFilter, added: u64) -> String {
+    let expected = filter.false_positive_rate();
+    let requested = filter.requested_false_positive_rate();
+    if args.json {
+        return output::json(&json!({
+            "added": added,
+            "keys": filter.len(),
+            "capacity": filter.capacity(),
             "fpr_requested": requested,
             "fpr_expected": expected,
-        }))
-    } else {
-        let mut rows = vec![
-            ("added", grouped(keys - before)),
-            ("keys", held),
-            ("expected error rate", rate(expected)),
-        ];
-        if expected > requested {
-            rows.push((
-                "hint",
-                format!("above the {} asked for; build a larger filter", rate(requested)),
-            ));
-        }
-        output::table(&rows)
-    };
-    output::report_change(&args.filter, keys > before, &report)?;
-    Ok(Outcome::Done)
+        }));
+    }
+    let mut rows = vec![
+        ("added", grouped(added)),
+        ("keys", sizing::keys_and_capacity(filter)),
+        ("false-positive rate", sizing::rates(expected, requested)),
+    ];
+    if expected > requested {
+        rows.push(("hint", "build a larger filter to get the requested rate".to_owned()));
+    }
+    output::table(&rows)
 }

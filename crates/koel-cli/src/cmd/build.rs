@@ -1,7 +1,10 @@
-//! `koel build`: keys in, a filter file out.
+//! `koel build`: builds a filter file from keys.
 //!
-//! Without `--keys` the lines of files are counted first, which costs one reading more, and is too large where lines repeat; the report says so. A pipe can be read
-//! only once: it goes into a filter that grows, which takes half as many bits again. Cost: one hash and one insert per line; memory: the filter.
+//! Without `--keys`, the lines of files are counted first, which reads them once more. If lines
+//! repeat, the filter is then larger than needed, and the report says so. A pipe can be read only
+//! once: its keys go into a growable filter, which takes about 1.5 times the bits per key.
+//!
+//! Cost: one hash and one insert per line. Memory: the filter.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -19,17 +22,22 @@ use crate::sizing::{self, ShapeArgs};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every line is inserted, copies too, so that each can be removed again; --unique inserts a key once.
-Without --keys the lines of files are counted first; a pipe is not, it goes into a filter that grows with its keys
-(--grow) and keeps the error rate up to a billion different ones. Below an error rate of about 1e-7 a filter
-cannot grow: then a pipe is copied to TMPDIR and counted.
-
 Examples:
   koel build domains.txt -o domains.koel
   koel build *.gz --fpr 1e-4 --unique -o all.koel
-  zcat huge.gz | koel build -o huge.koel                any number of lines
-  zcat huge.gz | koel build --keys 500M -o huge.koel    smaller, but full after 500 million
-  find / -print0 | koel build -0 -o paths.koel")]
+  zcat huge.gz | koel build -o huge.koel                any number of keys
+  zcat huge.gz | koel build --keys 500M -o huge.koel    smaller, but full after 500 million keys
+  find / -print0 | koel build -0 -o paths.koel
+
+Without --keys, koel counts the lines of files before it builds the filter.
+A pipe is not counted: its keys go into a growable filter, as with --grow.
+Without --keys, a growable filter keeps its false-positive rate up to a billion distinct keys.
+A filter cannot grow if --fpr is below about 1e-7. A pipe is then copied to TMPDIR and counted.
+
+A repeated line is inserted every time, so that each copy can be removed again.
+With --unique, each key is inserted only once.
+
+Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
@@ -38,18 +46,18 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
 
-    /// Share of absent keys that may look present: 0.001, 0.1% or 1/1000
+    /// False-positive rate, such as 0.001, 0.1% or 1/1000
     #[arg(long, value_name = "P", default_value = "0.001", value_parser = quantity::parse_rate)]
     fpr: f64,
 
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// Let it grow when it is full; without --keys it starts small, for a thousand keys
+    /// Make the filter growable; without --keys it starts with room for 1,000
     #[arg(long)]
     grow: bool,
 
-    /// Insert each key once, however often it comes
+    /// Insert each key only once, however often it is repeated
     #[arg(long)]
     unique: bool,
 
@@ -76,12 +84,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The filter that the keys go into.
+/// The empty filter for the keys.
 fn empty(args: &Args, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
     match args.shape.keys {
         Some(keys) if args.grow => args.shape.build_growable(keys, args.fpr),
         Some(keys) => args.shape.build(keys, args.fpr),
-        None if args.grow => args.shape.build_growing(args.fpr),
+        None if args.grow => args.shape.build_unbounded(args.fpr),
         None if inputs.has_stream() => args.shape.build_for(inputs, args.fpr),
         None => args.shape.build(inputs.count()?, args.fpr),
     }
@@ -89,16 +97,10 @@ fn empty(args: &Args, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
 
 fn too_small(full: Full, filter: &CuckooFilter) -> Failure {
     let remedy = match full {
-        Full::Counters { .. } => {
-            "nothing was written; give --unique, or a larger --keys".to_owned()
-        }
-        _ => format!(
-            "nothing was written; {} went in, so give --grow, or a --keys well above {}",
-            quantity::counted(filter.len(), "key"),
-            sizing::distinct(filter)
-        ),
+        Full::Counters { .. } => "nothing was written; use --unique or a larger --keys",
+        _ => "nothing was written; use --grow or a larger --keys",
     };
-    Failure::Full { full, remedy }
+    Failure::Full { full, keys: filter.len(), remedy: remedy.to_owned() }
 }
 
 fn json_report(filter: &CuckooFilter, lines: u64) -> String {
@@ -118,31 +120,34 @@ fn json_report(filter: &CuckooFilter, lines: u64) -> String {
 fn text_report(args: &Args, filter: &CuckooFilter) -> String {
     let mut rows = vec![
         ("keys", grouped(filter.len())),
-        ("different keys", format!("{} (estimate)", grouped(sizing::distinct(filter)))),
+        ("distinct keys", format!("about {}", grouped(sizing::distinct(filter)))),
         ("size", bytes(filter.size_in_bytes() as u64)),
         (
             "bits per key",
             format!(
-                "{}, for {} different keys",
+                "{} for {} distinct keys",
                 sizing::bits_per_key(filter.bits_per_key(), filter.len(), filter.has_grown()),
                 grouped(sizing::keys_of_size(filter))
             ),
         ),
-        ("expected error rate", quantity::rate(filter.false_positive_rate())),
+        (
+            "false-positive rate",
+            sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
+        ),
     ];
-    if let Some(hint) = smaller(args, filter) {
+    if let Some(hint) = size_hint(args, filter) {
         rows.push(("hint", hint));
     }
     output::table(&rows)
 }
 
-/// Advice where the filter is larger than it need be: because lines repeat so much, or because nobody said how many there are.
-fn smaller(args: &Args, filter: &CuckooFilter) -> Option<String> {
+/// A hint if the filter is larger than needed: lines repeat, or the number of keys was unknown.
+fn size_hint(args: &Args, filter: &CuckooFilter) -> Option<String> {
     let distinct = sizing::distinct(filter);
     if args.grow || distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
         return None;
     }
-    // Four standard errors above the estimate, so that the advice works.
+    // Four standard errors above the estimate, so that all keys fit.
     let error = (distinct as f64 * filter.false_positive_rate() / 2.0).sqrt();
     let enough = distinct + quantity::to_u64(4.0 * error) + 1;
     let plan = args.shape.plan(enough, args.fpr).ok()?;
@@ -151,9 +156,9 @@ fn smaller(args: &Args, filter: &CuckooFilter) -> Option<String> {
     }
     let smaller = bytes(plan.size_in_bytes as u64);
     if filter.is_growable() {
-        return Some(format!("--keys {enough} would make it {smaller}; it would not grow"));
+        return Some(format!("--keys {enough} would take {smaller}, but could not grow"));
     }
     let unique = if args.unique { "" } else { " --unique" };
-    let forgets = if args.unique { "" } else { ", without counts" };
-    Some(format!("--keys {enough}{unique} would make it {smaller}{forgets}"))
+    let without = if args.unique { "" } else { ", but would not count copies" };
+    Some(format!("--keys {enough}{unique} would take {smaller}{without}"))
 }

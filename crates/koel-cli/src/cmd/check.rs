@@ -1,7 +1,10 @@
-//! `koel check`: which lines are in the set.
+//! `koel check`: prints the lines that are in a filter.
 //!
-//! Works like grep with the filter as the pattern: lines in, selected lines out, the exit code says whether there were any. The filter is
-//! mapped, so a filter of gigabytes answers its first line at once. Cost: one hash and two bucket reads per line; memory: one buffer.
+//! It works like grep with the filter as the pattern: it reads lines and prints those selected, and
+//! its exit code tells whether there were any. The filter is mapped, so even one of gigabytes
+//! answers the first line at once.
+//!
+//! Cost: one hash and two bucket reads per line. Memory: one buffer.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -15,37 +18,39 @@ use crate::progress::Stdout;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A line that was put in is always found; any other is found at the filter's error rate (see `koel info`).
-The file's header is checked, its table is trusted, so that a large filter opens at once; `koel info` checks all.
-
 Examples:
-  koel check domains.koel seen.txt              lines that are in the set
-  koel check -v domains.koel seen.txt           lines that certainly are not
-  koel check -c domains.koel < seen.txt         how many are
+  koel check domains.koel seen.txt              print the lines that are in the filter
+  koel check -v domains.koel seen.txt           print the lines that are certainly not in it
+  koel check -c domains.koel < seen.txt         count the lines that are in it
+  koel check --url domains.koel urls.txt        match hosts and parent domains of URLs and e-mails
   if echo example.com | koel check -q domains.koel; then ..
-  koel check --url domains.koel urls.txt        hosts and parent domains count too; e-mail addresses work
 
-Exit codes: 0 some line was selected, 1 none, 2 error.")]
+A key that was added is always found. An absent key is reported as present at the filter's
+false-positive rate (see koel info).
+Only the header of the file is checked, so that a large filter opens at once; koel info checks
+the whole file.
+
+Exit codes: 0 a line was selected, 1 none was, 2 error.")]
 pub(crate) struct Args {
-    /// The filter to ask
+    /// The filter file
     filter: PathBuf,
 
     #[command(flatten)]
     input: InputArgs,
 
-    /// Select the lines that are not in the set
+    /// Select the lines that are not in the filter
     #[arg(short = 'v', long)]
     invert: bool,
 
-    /// Print only how many lines are selected
+    /// Print only the number of selected lines
     #[arg(short, long)]
     count: bool,
 
-    /// Print nothing, stop at the first selected line
+    /// Print nothing and stop at the first selected line
     #[arg(short, long, conflicts_with = "count")]
     quiet: bool,
 
-    /// A line is also in the set when the host of its URL, or a domain above it, is
+    /// Also select a line if the host of its URL or a parent domain is in the filter
     #[arg(long)]
     url: bool,
 }
@@ -54,26 +59,26 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
     let filter = file.view()?;
     let inputs = args.input.open()?;
-    let mut known = Vec::new();
+    let mut found = Vec::new();
     let prints = !args.count && !args.quiet;
-    let mut out = Lines::answering(&inputs)?;
+    let mut out = Lines::for_inputs(&inputs)?;
     let mut selected: u64 = 0;
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
     inputs.each_until("checking", busy, |lines, _| {
-        known.resize(lines.len(), false);
-        filter.contains_many(lines, &mut known);
+        found.resize(lines.len(), false);
+        filter.contains_many(lines, &mut found);
         if args.url {
-            for (line, known) in lines.iter().zip(&mut known) {
-                *known = *known || hosts::host_or_parent(line, |name| filter.contains(name));
+            for (line, found) in lines.iter().zip(&mut found) {
+                *found = *found || hosts::host_or_parent(line, |name| filter.contains(name));
             }
         }
-        for (line, _) in lines.iter().zip(&known).filter(|&(_, &known)| known != args.invert) {
+        for (line, _) in lines.iter().zip(&found).filter(|&(_, &found)| found != args.invert) {
             selected += 1;
             if prints {
                 out.line(line, inputs.terminator())?;
             }
         }
-        out.caught_up()?;
+        out.end_group()?;
         Ok(args.quiet && selected > 0)
     })?;
     if args.count {

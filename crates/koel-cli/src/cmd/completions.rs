@@ -1,10 +1,11 @@
-//! `koel completions`: what a shell needs to complete verbs and options, made from the same declarations as `--help`.
+//! `koel completions`: a script with which a shell completes verbs and options.
+//!
+//! It is generated from the same declarations as `--help`.
 #![forbid(unsafe_code)]
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 
-use crate::cmd::Cli;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -15,14 +16,15 @@ Examples:
   koel completions zsh > ~/.zfunc/_koel
   koel completions fish > ~/.config/fish/completions/koel.fish")]
 pub(crate) struct Args {
-    /// The shell
+    /// The shell that runs the script
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    // Into memory first: the generator panics where a pipe is closed.
+/// Prints the script for `command`, the declaration of the whole program.
+pub(crate) fn run(args: &Args, mut command: Command) -> Result<Outcome, Failure> {
+    // Generates into memory first: the generator panics on a closed pipe.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "koel", &mut script);
+    clap_complete::generate(args.shell, &mut command, "koel", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(Outcome::Done)
 }

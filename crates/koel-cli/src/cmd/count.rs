@@ -1,7 +1,9 @@
-//! `koel count`: how often each line was put into the filter.
+//! `koel count`: prints how many times each line was added to a filter.
 //!
-//! Exact up to keys that look the same: at the filter's error rate a count includes the copies of another key. Cost: one hash and two
-//! bucket reads per line, and a search among the side counters for keys with more than two copies; memory: one buffer.
+//! A count is exact unless another key has the same fingerprint and buckets: then it includes the
+//! copies of that key. This happens at the filter's false-positive rate. Cost: one hash and two
+//! bucket reads per line, and one search of the counters for keys with more than two copies.
+//! Memory: one buffer.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -15,13 +17,14 @@ use crate::progress::Stdout;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Prints COUNT, a tab and the line, for every line of the input.
-
 Examples:
   koel count visits.koel pages.txt
-  koel count visits.koel pages.txt | sort -rn | head")]
+  koel count visits.koel pages.txt | sort -rn | head
+
+For every line of the input, koel prints its count, a tab and the line.
+At the filter's false-positive rate, a count includes the copies of another key.")]
 pub(crate) struct Args {
-    /// The filter to ask
+    /// The filter file
     filter: PathBuf,
 
     #[command(flatten)]
@@ -32,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
     let filter = file.view()?;
     let inputs = args.input.open()?;
-    let mut out = Lines::answering(&inputs)?;
+    let mut out = Lines::for_inputs(&inputs)?;
     let mut number = Vec::with_capacity(24);
     let mut counts = Vec::new();
     inputs.each("counting", Stdout::Busy, |lines| {
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             out.raw(&number)?;
             out.line(line, inputs.terminator())
         })?;
-        out.caught_up()
+        out.end_group()
     })?;
     out.finish()?;
     Ok(Outcome::Done)

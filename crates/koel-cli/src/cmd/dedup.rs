@@ -1,8 +1,12 @@
-//! `koel dedup`: each line once, in the order of first appearance, in a few bits for each.
+//! `koel dedup`: prints each line once, in order of first appearance, in a few bits per line.
 //!
-//! `sort -u` loses the order and `awk '!seen[$0]++'` keeps every line in memory; this keeps some 30 bits for each different one in a filter that grows with
-//! them, or 23 in one built for `--keys`. It grows ahead of them (`room.rs`), which makes it two to three times as fast. The price is a known, small number of lines wrongly dropped, which is printed at the end. Nothing is ever printed twice.
-//! Cost: one hash and one insert per line; memory: the filter. Below an error rate of about 1e-7 a filter cannot grow: then the lines are counted first.
+//! `sort -u` loses the order, and `awk '!seen[$0]++'` keeps every line in memory. A filter keeps
+//! about 30 bits per distinct line if it grows, or 23 if it is built for `--keys`. It grows ahead
+//! of its input (`room.rs`), which makes it two to three times as fast.
+//!
+//! No line is printed twice. A few new lines are dropped as false positives; their expected number
+//! is printed at the end. Below a rate of about 1e-7 a filter cannot grow, so the lines are counted
+//! first. Cost: one hash and one insert per line. Memory: the filter.
 #![forbid(unsafe_code)]
 
 use koel::Full;
@@ -18,35 +22,39 @@ use crate::sizing::ShapeArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Lines go to standard output, the figures at the end to standard error: how many lines were read, printed
-and dropped, and how many of them are expected to be dropped wrongly (a smaller --fpr means fewer).
-Everything is read once. Without --keys the filter grows with the different lines, and keeps the error rate up to a
-billion of them; --prefer fast takes 0.7 of the time and a sixth more memory then; with --keys it is smaller, and
-twice as fast. Below an error rate of about 1e-7 a filter cannot grow: without --keys files are read twice then,
-and a pipe is copied to TMPDIR.
-
 Examples:
   koel dedup huge.log > once.log
-  zcat *.gz | koel dedup --keys 200M --fpr 1e-9 > once.txt")]
+  koel dedup --prefer fast huge.log > once.log      30 % less time, 17 % more memory
+  zcat *.gz | koel dedup --keys 200M > once.txt     half the time, if the number of keys is known
+
+No line is printed twice. A few new lines are dropped wrongly; a smaller --fpr means fewer.
+The report on standard error has the lines read, printed and dropped, and how many of those
+were probably dropped wrongly.
+
+Without --keys, the filter grows with the distinct lines and keeps its rate up to a billion of them.
+A filter cannot grow if --fpr is below about 1e-7. Without --keys, files are then read twice,
+and a pipe is copied to TMPDIR.
+
+Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Chance for a new line to be dropped: 1e-6 or 1/1000000
+    /// Chance that a new line is dropped wrongly, such as 1e-6
     #[arg(long, value_name = "P", default_value = "1e-6", value_parser = quantity::parse_rate)]
     fpr: f64,
 
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// Print the figures at the end as JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
-    let mut out = Lines::answering(&inputs)?;
+    let mut out = Lines::for_inputs(&inputs)?;
     let mut filter = match args.shape.keys {
         Some(keys) => args.shape.build(keys, args.fpr)?,
         None => args.shape.build_for(&mut inputs, args.fpr)?,
@@ -60,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         for (line, _) in lines.iter().zip(&new).filter(|(_, new)| **new) {
             out.line(line, inputs.terminator())?;
         }
-        out.caught_up()?;
+        out.end_group()?;
         let done = new.iter().rposition(|&new| new).map_or(0, |last| last + 1);
         added.map_err(|full| too_small(full, read + done as u64, filter.len()))?;
         read += lines.len() as u64;
@@ -76,21 +84,22 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         text_report(read, printed, wrong)
     };
-    output::print_aside(&report)?;
+    output::print_to_stderr(&report)?;
     Ok(Outcome::Done)
 }
 
 fn too_small(full: Full, read: u64, printed: u64) -> Failure {
     let remedy = format!(
-        "the first {} are done; give a --keys well above {}, or leave it out to let the filter grow",
-        quantity::counted(read, "line"),
-        printed
+        "the first {} were processed; use a larger --keys, or leave it out to let the filter grow",
+        quantity::counted(read, "line")
     );
-    Failure::Full { full, remedy }
+    Failure::Full { full, keys: printed, remedy }
 }
 
-/// Different lines that were taken for earlier ones, to be expected beside so many printed ones, while the filter's error rate went from one to the other: of
-/// lines that are new a share is dropped, and the others are printed.
+/// The expected number of new lines that were dropped while `printed` new lines were printed.
+///
+/// Of all new lines, the share `rate` is dropped and the rest is printed. `rates` are the filter's
+/// false-positive rates before and after.
 fn wrongly_dropped(printed: usize, rates: [f64; 2]) -> f64 {
     let rate = f64::midpoint(rates[0], rates[1]);
     printed as f64 * rate / (1.0 - rate).max(f64::EPSILON)
@@ -107,7 +116,7 @@ fn json_report(read: u64, printed: u64, wrong: f64) -> String {
 
 fn text_report(read: u64, printed: u64, wrong: f64) -> String {
     format!(
-        "koel: {} read, {} printed, {} dropped; expected to be dropped wrongly: {}\n",
+        "koel: {} read, {} printed, {} dropped (about {} of them wrongly)\n",
         quantity::counted(read, "line"),
         grouped(printed),
         grouped(read - printed),

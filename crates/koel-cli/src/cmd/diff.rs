@@ -1,7 +1,8 @@
-//! `koel diff`: what changed between two snapshots of a filter.
+//! `koel diff`: shows what changed between two snapshots of a filter.
 //!
-//! For a filter that is kept up to date: how many keys came and went between Monday's file and Tuesday's. Copies are counted too: a key that was
-//! inserted five more times is five keys added, none of them new. Exit codes are those of diff: 0 no difference, 1 some, 2 error. Cost: as `koel similar`.
+//! It tells how many keys were added and removed between Monday's file and Tuesday's. Copies count:
+//! a key that was inserted five more times is five keys added, none of them new. The exit codes are
+//! those of diff: 0 no difference, 1 some, 2 error. Cost: as `koel similar`.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -15,21 +16,22 @@ use crate::quantity::grouped;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The filters must have been built alike, as two states of one file are: with --grow, or with equal --keys, and with
-equal --fpr, --prefer and --seed.
-\"+-\" is the standard error of an estimate. \"Added\" and \"removed\" count copies, and are exact
-but for keys that share an entry.
-
 Examples:
   koel diff monday.koel tuesday.koel
-  koel diff old.koel new.koel >/dev/null && echo nothing new
+  koel diff old.koel new.koel > /dev/null && echo no change
 
-Exit codes: 0 no difference, 1 some, 2 error.")]
+The filters can be two states of one file, or two filters with the same build options:
+both with --grow, or both with the same --keys, and always the same --fpr, --prefer and --seed.
+
+\"added\" and \"removed\" count copies, and are exact unless different keys share an entry.
+The numbers of new, removed and kept keys are estimates; --json has their standard errors.
+
+Exit codes: 0 no difference, 1 some difference, 2 error.")]
 pub(crate) struct Args {
-    /// The earlier filter
+    /// The older filter file
     old: PathBuf,
 
-    /// The later filter
+    /// The newer filter file
     new: PathBuf,
 
     /// Print the report as JSON
@@ -40,23 +42,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let found = similar::compare(&args.old, &args.new)?;
     let (removed, added) = (found.surplus_first(), found.surplus_second());
-    let (gone, fresh) = (found.only_first(), found.only_second());
+    let (old, new) = (found.only_first(), found.only_second());
     let report = if args.json {
         output::json(&json!({
             "added": added,
             "removed": removed,
-            "new_keys": similar::numbers(fresh),
-            "gone_keys": similar::numbers(gone),
+            "new_keys": similar::numbers(new),
+            "removed_keys": similar::numbers(old),
             "kept_keys": similar::numbers(found.common()),
         }))
     } else {
         output::table(&[
-            ("added", format!("{}, {} of them new keys", grouped(added), similar::keys(fresh))),
-            ("removed", format!("{}, {} keys are gone", grouped(removed), similar::keys(gone))),
-            ("kept", format!("{} different keys", similar::keys(found.common()))),
+            ("added", format!("{} ({})", grouped(added), similar::about(new, "new key"))),
+            ("removed", format!("{} ({} gone)", grouped(removed), similar::about(old, "key"))),
+            ("kept", similar::about(found.common(), "key")),
         ])
     };
     output::print(&report)?;
-    // As diff does: 1 where there is a difference.
+    // Like diff: exit code 1 if there is a difference.
     Ok(Outcome::some_if(added == 0 && removed == 0))
 }

@@ -1,7 +1,8 @@
-//! `koel grow`: lets a filter file grow, makes room in it, or gives room back.
+//! `koel grow`: makes a filter file growable, reserves room in it, or shrinks it.
 //!
-//! The keys are not needed. Until it is full a filter that may grow is the one that it was; when it first grows, every fingerprint gets seven bits more. Cost: the whole file is
-//! read, checked and written once; memory: the filter, and with `--shrink` the smaller one beside it.
+//! The original keys are not needed. The table stays the same until the filter is full. When it
+//! first grows, every fingerprint becomes seven bits wider. Cost: the whole file is read, checked
+//! and written once. Memory: the filter, and with `--shrink` also the smaller one.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -12,28 +13,29 @@ use serde_json::json;
 use crate::failure::{Failure, Outcome};
 use crate::filter_file::Editing;
 use crate::output;
-use crate::quantity::{self, bytes, grouped, rate};
+use crate::quantity::{self, bytes, grouped};
 use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-From now on koel add makes the filter larger when it is full. The error rate stays below 1.35 times the one asked
-for, or, where the filter was built for some hundred keys, the one that it has when it is full; with
-koel build --grow, which has wider fingerprints from the start, it is kept.
-
 Examples:
-  koel grow domains.koel                 any number of keys from now on
-  koel grow domains.koel --keys 10M      and room for ten million at once
-  koel grow domains.koel --shrink        after many were removed")]
+  koel grow domains.koel                 make it growable: koel add enlarges it when it is full
+  koel grow domains.koel --keys 10M      also reserve room for ten million keys now
+  koel grow domains.koel --shrink        free unused room after many removals
+
+The original keys are not needed.
+As the filter grows, its false-positive rate stays below 1.35 times the requested rate. For a filter
+built for only some hundred keys, the bound is 1.35 times the rate that it has when it is full.
+A filter built with koel build --grow has wider fingerprints and keeps the requested rate.")]
 pub(crate) struct Args {
-    /// The filter to change
+    /// The filter file to change
     filter: PathBuf,
 
-    /// Make room at once for so many different keys in all
+    /// Reserve room for this many distinct keys in total
     #[arg(long, value_name = "N", value_parser = quantity::parse_keys)]
     keys: Option<u64>,
 
-    /// Give back the room that growth made and no key needs
+    /// Free the unused room of a filter that has grown
     #[arg(long, conflicts_with = "keys")]
     shrink: bool,
 
@@ -60,7 +62,7 @@ fn change(args: &Args, filter: &mut CuckooFilter) -> Result<(), Failure> {
     let name = args.filter.display();
     filter
         .make_growable()
-        .map_err(|_| Failure::Usage(format!("{name} is unchanged; {}", sizing::CANNOT_GROW)))?;
+        .map_err(|_| Failure::Usage(format!("{name} is unchanged: {}", sizing::CANNOT_GROW)))?;
     if args.shrink {
         filter.shrink_to_fit();
     }
@@ -68,7 +70,8 @@ fn change(args: &Args, filter: &mut CuckooFilter) -> Result<(), Failure> {
         let additional = keys.saturating_sub(sizing::distinct(filter));
         filter.reserve(additional).map_err(|_| {
             Failure::Usage(format!(
-                "{name} is unchanged: there is no room for {} keys on this machine; ask for fewer",
+                "cannot reserve room for {} keys on this machine; {name} is unchanged, use a \
+                 smaller --keys",
                 grouped(keys)
             ))
         })?;
@@ -90,10 +93,13 @@ fn json_report(filter: &CuckooFilter, before: usize) -> String {
 fn text_report(filter: &CuckooFilter, before: usize) -> String {
     let now = bytes(filter.size_in_bytes() as u64);
     output::table(&[
-        ("keys", sizing::keys_and_room(filter)),
-        ("size", format!("{now}, before {}", bytes(before as u64))),
-        ("load", format!("{:.4}", filter.load_factor())),
-        ("expected error rate", rate(filter.false_positive_rate())),
-        ("grows", "when it is full".to_owned()),
+        ("keys", sizing::keys_and_capacity(filter)),
+        ("size", format!("{now} ({} before)", bytes(before as u64))),
+        ("load factor", format!("{:.4}", filter.load_factor())),
+        (
+            "false-positive rate",
+            sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
+        ),
+        ("growable", "yes".to_owned()),
     ])
 }

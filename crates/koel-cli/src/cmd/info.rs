@@ -1,7 +1,7 @@
-//! `koel info`: what a filter holds, and whether its bytes are sound.
+//! `koel info`: shows the figures of a filter and checks it for damage.
 //!
-//! The one reader that checks everything: the checksum over the table, every bucket and every counter. Of a damaged file the header is
-//! still shown, because it says which file to look for. Cost: two passes over the file.
+//! It checks everything: the checksum of the table, every bucket and every counter. The header of a
+//! damaged file is still shown, because it helps to find a copy. Cost: two passes over the file.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Outcome};
 use crate::filter_file::FilterFile;
 use crate::output;
-use crate::quantity::{bytes, counted, grouped, rate};
+use crate::quantity::{bytes, counted, grouped};
 use crate::sizing;
 
 #[derive(Debug, clap::Args)]
@@ -21,12 +21,12 @@ Examples:
   koel info domains.koel
   koel info --json domains.koel | jq .load_factor
 
-Exit codes: 0 the filter is sound, 2 it is not.")]
+Exit codes: 0 the filter is intact, 2 it is damaged or cannot be read.")]
 pub(crate) struct Args {
-    /// The filter to look at; `-` is standard input
+    /// The filter file; `-` is standard input
     filter: PathBuf,
 
-    /// Print JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
@@ -35,14 +35,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open_or_stdin(&args.filter)?;
     let filter = file.view()?;
     let verdict = filter.verify();
-    // The buckets of a damaged table may hold codes that mean nothing.
+    // The buckets of a damaged table may hold invalid codes.
     let occupancy = verdict.is_ok().then(|| filter.occupancy());
     let report = if args.json {
         output::json(&json_report(&filter, occupancy))
     } else {
         text_report(args, &filter, occupancy)
     };
-    // A reader that went away does not make it sound.
+    // Damage is an error even if the reader closed the pipe.
     let printed = output::print(&report);
     verdict.map_err(|error| file.failure(error))?;
     printed.map(|()| Outcome::Done)
@@ -68,7 +68,7 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "counter_limit": counter_limit(filter),
         "growable": filter.is_growable(),
         "has_grown": filter.has_grown(),
-        "sound": occupancy.is_some(),
+        "intact": occupancy.is_some(),
         "occupancy": occupancy,
     })
 }
@@ -77,11 +77,11 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
     let limit = counter_limit(filter);
     let rows = [
         ("file", args.filter.display().to_string()),
-        ("keys", sizing::held(filter.len(), filter.capacity(), filter.has_grown())),
+        ("keys", sizing::keys_of_capacity(filter.len(), filter.capacity(), filter.has_grown())),
         (
-            "load",
+            "load factor",
             format!(
-                "{:.4}, {} of {} slots in use",
+                "{:.4} ({} of {} slots in use)",
                 filter.load_factor(),
                 grouped(filter.slots_in_use()),
                 grouped(filter.slots())
@@ -93,12 +93,8 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
             sizing::bits_per_key(filter.bits_per_key(), filter.len(), filter.has_grown()),
         ),
         (
-            "error rate",
-            format!(
-                "{} expected now, {} asked for",
-                rate(filter.false_positive_rate()),
-                rate(filter.requested_false_positive_rate())
-            ),
+            "false-positive rate",
+            sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
         ),
         (
             "layout",
@@ -109,45 +105,47 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
                 counted(filter.segments(), "segment")
             ),
         ),
-        ("grows", growth(filter)),
+        ("growable", growth(filter)),
         ("hash", filter.hasher().to_string()),
         (
             "counters",
             format!(
-                "{}{}, for keys with more copies than the buckets hold",
+                "{}{} in use (for keys with more than two copies)",
                 grouped(filter.distinct_counters()),
                 limit.map(|limit| format!(" of {}", grouped(limit))).unwrap_or_default()
             ),
         ),
-        ("checksum", if occupancy.is_some() { "sound" } else { "DAMAGED" }.to_owned()),
+        ("integrity", if occupancy.is_some() { "ok" } else { "DAMAGED" }.to_owned()),
     ];
     output::table(&rows) + &occupancy.map(histogram).unwrap_or_default()
 }
 
-/// How many keys may have a counter, where that is limited.
+/// The greatest number of counters, if there is a limit.
 fn counter_limit(filter: &FilterView<'_>) -> Option<u64> {
     Some(filter.counter_limit()).filter(|&limit| limit < u64::MAX)
 }
 
 fn growth(filter: &FilterView<'_>) -> String {
-    let room = grouped(filter.capacity());
+    let capacity = grouped(filter.capacity());
     match (filter.is_growable(), filter.has_grown()) {
-        (false, _) if !filter.layout().can_grow() => "no, nor can it at its error rate".to_owned(),
-        (false, _) => "no; `koel grow` lets it".to_owned(),
-        (true, false) => "when it is full".to_owned(),
+        (false, _) if !filter.layout().can_grow() => {
+            "no (not possible at this false-positive rate)".to_owned()
+        }
+        (false, _) => "no (enable with `koel grow`)".to_owned(),
+        (true, false) => "yes".to_owned(),
         (true, true) => {
-            format!("has grown; the error rate was asked for up to {room} different keys")
+            format!("yes, has grown (rate requested for up to {capacity} distinct keys)")
         }
     }
 }
 
-/// One bar for each number of entries a bucket can hold; all buckets together are 40 signs wide.
+/// A bar for each number of entries in a bucket. The bars of all buckets together have 40 signs.
 fn histogram(occupancy: [u64; 5]) -> String {
     let buckets: u64 = occupancy.iter().sum::<u64>().max(1);
-    let mut text = String::from("\nentries  buckets\n");
+    let mut text = String::from("\nentries         buckets    share\n");
     for (entries, &count) in occupancy.iter().enumerate() {
         let share = count as f64 / buckets as f64;
-        // A bar of its own for the few, so that few and none differ.
+        // Rounds up, so that a few buckets look different from none.
         let signs = (0..40).filter(|&sign| f64::from(sign) < share * 40.0).count();
         let bar = "#".repeat(signs);
         text += &format!("{entries:7}  {:>14} {:6.2} %  {bar}\n", grouped(count), share * 100.0);

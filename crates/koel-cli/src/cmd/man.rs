@@ -1,15 +1,15 @@
-//! `koel man`: the manual, made from the same declarations as `--help`.
+//! `koel man`: the manual, generated from the same declarations as `--help`.
 //!
-//! Without a folder the page of `koel` itself goes to standard output (`koel man | man -l -`); a release puts all pages into one.
+//! Without a folder, the page of `koel` itself goes to standard output (`koel man | man -l -`).
+//! A release writes all pages into a folder.
 #![forbid(unsafe_code)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 
-use crate::cmd::Cli;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -19,13 +19,14 @@ Examples:
   koel man | man -l -
   koel man -o ~/.local/share/man/man1")]
 pub(crate) struct Args {
-    /// Write koel.1, koel-build.1 and the other pages into this folder
+    /// Write koel.1, koel-build.1 and all other pages into this folder
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let mut command = Cli::command().disable_help_subcommand(true);
+/// Prints or writes the pages of `command`, the declaration of the whole program.
+pub(crate) fn run(args: &Args, command: Command) -> Result<Outcome, Failure> {
+    let mut command = command.disable_help_subcommand(true);
     command.build();
     let Some(folder) = &args.out else {
         output::print(&page(&command))?;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The page of a verb, and those of the verbs below it.
+/// Writes the page of a verb and the pages of its subcommands.
 fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     let path = folder.join(Man::new(command.clone()).get_filename());
     output::write_file(&path, |sink| sink.write_all(page(command).as_bytes()))
@@ -44,7 +45,7 @@ fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     command.get_subcommands().try_for_each(|verb| write_pages(verb, folder))
 }
 
-/// One page. The examples keep their line breaks, which clap_mangen would fill into paragraphs.
+/// Renders one page. Examples keep their line breaks, which `clap_mangen` would reflow.
 fn page(command: &Command) -> String {
     let mut page = Vec::new();
     Man::new(command.clone()).render(&mut page).expect("a vector takes every byte");

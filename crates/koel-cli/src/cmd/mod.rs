@@ -1,4 +1,6 @@
-//! The verbs, one file each, and the table that leads to them.
+//! The verbs, one file each, and the dispatch to them.
+//!
+//! A verb file has the arguments (`Args`) and `run`. Only `main.rs` and this file know `Cli`.
 #![forbid(unsafe_code)]
 
 mod add;
@@ -18,15 +20,15 @@ mod similar;
 mod store;
 mod tour;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 
-/// Remember millions of keys in a few bits each, ask, and forget
+/// Cuckoo filters: test set membership in a few bits per key
 ///
-/// A filter answers "have I seen this key?" in a few bits for each key. It never misses a key that
-/// is in it; it takes an absent key for present at a rate that you choose. Keys can be added,
-/// counted and removed.
+/// A filter answers "have I seen this key?" in a few bits per key. It never misses a key that was
+/// added. It reports an absent key as present at a false-positive rate that you choose.
+/// Keys can be added, removed and counted, and a filter can grow.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 #[command(name = "koel", version, arg_required_else_help = true, after_help = EXAMPLES)]
@@ -36,51 +38,52 @@ pub(crate) struct Cli {
 }
 
 const EXAMPLES: &str = "\
-Keys are lines: the exact bytes between newlines (between NULs with -0). Input is plain, gzip or zstd.
-
 Examples:
-  koel build domains.txt -o domains.koel        make a filter of a list
-  koel check domains.koel seen.txt              print the lines that are in it
-  koel dedup huge.log > once.log                each line once, in order, in few bits each
-  koel plan --keys 10M --fpr 0.1%               what it would cost, beside other filters
-  koel store import photos --db backups         files into a store, each chunk once
-  koel tour                                     all of it on a real list, with every promise checked
+  koel build domains.txt -o domains.koel     build a filter from a list
+  koel check domains.koel seen.txt           print the lines that are in the filter
+  koel dedup huge.log > once.log             print each line once, in order
+  koel plan --keys 10M --fpr 0.1%            memory needed, compared with other filters
+  koel store import photos --db backups      store files, equal chunks only once
+  koel tour                                  a demonstration on a real list
+
+A key is a line: the exact bytes between newlines, or between NUL bytes with -0.
+Input may be plain text, gzip or zstd.
 
 Exit codes: 0 found or done, 1 nothing found, 2 error, 3 the filter is full.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Make a filter of keys
+    /// Build a filter from keys
     Build(build::Args),
-    /// Print the lines that are, or with -v are not, in a filter
+    /// Print the lines that are in a filter, or with -v those that are not
     Check(check::Args),
-    /// Put keys into a filter file
+    /// Add keys to a filter
     Add(add::Args),
-    /// Let a filter file grow when it is full
+    /// Make a filter growable, or resize it
     Grow(grow::Args),
-    /// Take keys out of a filter file
+    /// Remove keys from a filter
     Remove(remove::Args),
-    /// Print how often each line was put into a filter
+    /// Print how many times each line was added to a filter
     Count(count::Args),
-    /// Print each line the first time it is seen, in order
+    /// Print each line once, in order of first appearance
     Dedup(dedup::Args),
-    /// Make one filter of several
+    /// Merge several filters into one
     Merge(merge::Args),
     /// Estimate how many keys two filters have in common
     Similar(similar::Args),
     /// Show what changed between two snapshots of a filter
     Diff(diff::Args),
-    /// Show what a filter holds, and check that its bytes are sound
+    /// Show the figures of a filter and check it for damage
     Info(info::Args),
-    /// Work out keys, error rate or memory from the other two, beside other filters
+    /// Compute memory, false-positive rate or number of keys, compared with other filters
     Plan(plan::Args),
-    /// Keep files and records in a store that no crash and no flipped bit deceives
+    /// Keep files and key-value records in a crash-safe, checksummed store
     Store(store::Args),
-    /// See all of it done to a real list of 121,570 domains, with every promise checked
+    /// Run a demonstration on a real list of 121,570 domains, every promise checked
     Tour(tour::Args),
-    /// Print the manual, or write its pages into a folder
+    /// Print the manual page, or write all manual pages into a folder
     Man(man::Args),
-    /// Print the completions for a shell
+    /// Print the completion script for a shell
     Completions(completions::Args),
 }
 
@@ -100,7 +103,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Verb::Plan(args) => plan::run(&args),
         Verb::Store(args) => store::run(&args),
         Verb::Tour(args) => tour::run(&args),
-        Verb::Man(args) => man::run(&args),
-        Verb::Completions(args) => completions::run(&args),
+        Verb::Man(args) => man::run(&args, Cli::command()),
+        Verb::Completions(args) => completions::run(&args, Cli::command()),
     }
 }

@@ -1,7 +1,11 @@
-//! `koel plan`: of keys, error rate and memory, two give the third, for Koel and for the filters one might use instead.
+//! `koel plan`: computes memory, false-positive rate or number of keys from the other two.
 //!
-//! Koel's rows come from the planner that `koel build` uses, so the size is that of the file to the byte; the others from formulas
-//! (`families`). The size of a filter that has grown depends on how far it has come within a doubling: the row says what it is at most. Where memory is given, the smallest rate or the most keys that fit are found by halving: some fifty plans, no memory.
+//! It does so for Koel and for other filters. Koel's rows come from the planner of `koel build`, so
+//! the size is that of the file, to the byte. The other rows come from formulas (`families`). The
+//! size of a grown filter depends on its load, so its row is the maximum.
+//!
+//! If memory is given, a binary search finds the lowest rate or the most keys that fit. Cost: at
+//! most some hundred plans, and no memory.
 #![forbid(unsafe_code)]
 
 use koel::{CuckooFilter, Layout, Plan, Prefer};
@@ -11,38 +15,38 @@ use crate::failure::{Failure, Outcome};
 use crate::families::Family;
 use crate::output;
 use crate::quantity::{self, bytes, counted, grouped, to_u64};
-use crate::sizing::{self, refused};
+use crate::sizing::{self, build_failure};
 
-/// The load of a filter that grows is never much below this; on the way it is 0.92 on average.
+/// The load factor of a grown filter is never much lower than this; its mean is 0.92.
 const EMPTIEST_LOAD: f64 = 0.89;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Give two of the three; the table shows the third.
-
 Examples:
   koel plan --keys 10M --fpr 0.1%               how much memory?
-  koel plan --keys 10M --memory 16MiB           what error rate?
-  koel plan --fpr 1e-6 --memory 1.5GiB          how many keys?")]
+  koel plan --keys 10M --memory 16MiB           what false-positive rate?
+  koel plan --fpr 1e-6 --memory 1.5GiB          how many keys?
+
+Give two of the three options; the table shows the third figure.")]
 pub(crate) struct Args {
-    /// Different keys, such as 121570 or 10M
+    /// Number of distinct keys, such as 121570 or 10M
     #[arg(long, value_name = "N", value_parser = quantity::parse_keys)]
     keys: Option<u64>,
 
-    /// Share of absent keys that may look present: 0.001, 0.1% or 1/1000
+    /// False-positive rate, such as 0.001, 0.1% or 1/1000
     #[arg(long, value_name = "P", value_parser = quantity::parse_rate)]
     fpr: Option<f64>,
 
-    /// Memory, such as 64M, 1.5GiB (units of 1024) or 64MB (of 1000)
+    /// Memory, such as 64M or 1.5GiB (units of 1024), or 64MB (units of 1000)
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_size)]
     memory: Option<u64>,
 
-    /// Print JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What is asked for: the two that are known.
+/// The figure to compute, with the two that are given.
 #[derive(Clone, Copy, Debug)]
 enum Question {
     Memory { keys: u64, fpr: f64 },
@@ -54,17 +58,17 @@ enum Question {
 #[derive(Clone, Debug)]
 struct Row {
     name: String,
-    inserts: bool,
-    /// Deletes and counts.
-    forgets: bool,
-    grows: bool,
+    can_add: bool,
+    /// Whether keys can be removed and counted.
+    can_remove: bool,
+    can_grow: bool,
     answer: Option<Answer>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     keys: u64,
-    /// The error rate when full: for Koel often a little less than was asked for.
+    /// The false-positive rate when full: for Koel often a little lower than requested.
     fpr: f64,
     memory: u64,
     bits_per_key: f64,
@@ -83,12 +87,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
     };
     if let Question::Memory { keys, fpr } = question {
-        CuckooFilter::builder(keys, fpr).plan().map_err(|error| refused(&error))?;
+        CuckooFilter::builder(keys, fpr).plan().map_err(|error| build_failure(&error))?;
     }
     let mut rows = vec![
         koel_row("Koel, small", question, Prefer::Small),
         koel_row("Koel, fast", question, Prefer::Fast),
-        growing_row(question),
+        growable_row(question),
     ];
     rows.extend(Family::ALL.map(|family| other_row(family, question)));
     let report =
@@ -105,10 +109,10 @@ fn koel_row(name: &str, question: Question, prefer: Prefer) -> Row {
     Row::koel(name, found)
 }
 
-/// The filter that `koel build --grow` makes, where growth leaves it emptiest.
-fn growing_row(question: Question) -> Row {
+/// The filter that `koel build --grow` builds, at its lowest load.
+fn growable_row(question: Question) -> Row {
     let found = answer(question, |keys, fpr| {
-        let plan = sizing::growing(CuckooFilter::builder(sizing::GROW_TO, fpr)).plan().ok()?;
+        let plan = sizing::unbounded(CuckooFilter::builder(sizing::GROW_TO, fpr)).plan().ok()?;
         let bucket = f64::from(plan.layout.bucket_bits()) / 8.0;
         let header = plan.size_in_bytes as f64 - plan.buckets as f64 * bucket;
         let grown = keys as f64 / EMPTIEST_LOAD / 4.0 * bucket + header;
@@ -116,22 +120,22 @@ fn growing_row(question: Question) -> Row {
         let bits_per_key = memory as f64 * 8.0 / keys as f64;
         Some((plan.layout, Answer { keys, fpr, memory, bits_per_key }))
     });
-    Row::koel("Koel, growing", found)
+    Row::koel("Koel, growable", found)
 }
 
 impl Row {
     fn koel(name: &str, found: Option<(Layout, Answer)>) -> Self {
         Self {
             name: found.map_or(name.to_owned(), |(layout, _)| format!("{name} ({layout})")),
-            inserts: true,
-            forgets: true,
-            grows: found.is_none_or(|(layout, _)| layout.can_grow()),
+            can_add: true,
+            can_remove: true,
+            can_grow: found.is_none_or(|(layout, _)| layout.can_grow()),
             answer: found.map(|(_, answer)| answer),
         }
     }
 }
 
-/// The answer of those that `plan` makes for keys and an error rate.
+/// Answers the question with `plan`, which gives the memory for keys and a false-positive rate.
 fn answer(
     question: Question,
     plan: impl Fn(u64, f64) -> Option<(Layout, Answer)>,
@@ -145,7 +149,7 @@ fn answer(
             smallest(-64.0, -0.01, |exponent| fits(keys, exponent.exp2(), memory).is_some())
                 .and_then(|exponent| fits(keys, exponent.exp2(), memory))
         }
-        // The search runs over the negative, because fewer keys fit more easily.
+        // Searches the negated exponent: the fewer keys, the better they fit.
         Question::Keys { fpr, memory } => {
             let keys = |exponent: f64| to_u64((-exponent).exp2().floor());
             smallest(-60.0, 0.0, |exponent| fits(keys(exponent), fpr, memory).is_some())
@@ -184,14 +188,16 @@ fn other_row(family: Family, question: Question) -> Row {
     };
     Row {
         name: family.name().to_owned(),
-        inserts: family.inserts(),
-        forgets: false,
-        grows: false,
+        can_add: family.can_add(),
+        can_remove: false,
+        can_grow: false,
         answer,
     }
 }
 
-/// The smallest value between `low` and `high` that is good, where all above a good one are; nothing if `high` is not.
+/// The smallest good value between `low` and `high`, by binary search. `None` if there is none.
+///
+/// Every value above a good one must be good.
 fn smallest(low: f64, high: f64, good: impl Fn(f64) -> bool) -> Option<f64> {
     if !good(high) {
         return None;
@@ -207,18 +213,19 @@ fn smallest(low: f64, high: f64, good: impl Fn(f64) -> bool) -> Option<f64> {
 fn text_report(question: Question, rows: &[Row]) -> String {
     let (title, column) = match question {
         Question::Memory { keys, fpr } => {
-            (format!("{}, error rate {}", counted(keys, "key"), quantity::rate(fpr)), "memory")
+            let rate = quantity::rate(fpr);
+            (format!("{}, false-positive rate {rate}", counted(keys, "key")), "memory")
         }
         Question::Rate { keys, memory } => {
-            (format!("{} in {}", counted(keys, "key"), bytes(memory)), "error rate")
+            (format!("{} in {}", counted(keys, "key"), bytes(memory)), "false positives")
         }
         Question::Keys { fpr, memory } => {
-            (format!("error rate {} in {}", quantity::rate(fpr), bytes(memory)), "keys")
+            (format!("false-positive rate {} in {}", quantity::rate(fpr), bytes(memory)), "keys")
         }
     };
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let mut text = format!(
-        "{title}\n\n{:width$}  {:>8}  {column:>15}  add  delete  count  grow\n",
+        "{title}\n\n{:width$}  {:>8}  {column:>15}  add  remove  count  grow\n",
         "filter", "bits/key"
     );
     for row in rows {
@@ -228,26 +235,33 @@ fn text_report(question: Question, rows: &[Row]) -> String {
             (Some(answer), Question::Rate { .. }) => (bits(answer), quantity::rate(answer.fpr)),
             (Some(answer), Question::Keys { .. }) => (bits(answer), grouped(answer.keys)),
         };
-        let (add, forget, grow) = (yes(row.inserts), yes(row.forgets), yes(row.grows));
+        let (add, remove, grow) = (yes(row.can_add), yes(row.can_remove), yes(row.can_grow));
         text += &format!(
-            "{:width$}  {bits:>8}  {value:>15}  {add:3}  {forget:6}  {forget:5}  {grow}\n",
+            "{:width$}  {bits:>8}  {value:>15}  {add:3}  {remove:6}  {remove:5}  {grow}\n",
             row.name
         );
     }
-    text += "\nKoel: the whole file, as `koel build` makes it; growing: as `koel build --grow` does, at most, when it has grown to so many keys.\n\
-         `koel grow` lets a Koel filter grow later on, where the last column says so. Others: by formula, without headers.\n";
+    text += NOTES;
     if let Some(small) = rows[0].answer {
         text += &format!(
             "\n  koel build INPUT --keys {} --fpr {} -o OUT\n",
             small.keys,
-            to_ask(question, small)
+            rate_option(question, small)
         );
     }
     text
 }
 
-/// The rate to ask `koel build` for: as it was asked here, or the one found, rounded up so that the same layout is chosen.
-fn to_ask(question: Question, found: Answer) -> String {
+const NOTES: &str = "
+Koel rows have the size of the whole file. The growable row has the largest size that a filter
+built with `koel build --grow` reaches with this many keys. Where the last column says yes, a
+filter can also be made growable later with `koel grow`. Other rows are computed by formulas,
+without headers.
+";
+
+/// The value of `--fpr` for `koel build`: the given rate, or the computed one, rounded up so that
+/// the same layout is chosen.
+fn rate_option(question: Question, found: Answer) -> String {
     match question {
         Question::Memory { fpr, .. } | Question::Keys { fpr, .. } => fpr.to_string(),
         Question::Rate { .. } => format!("{:.2e}", found.fpr * 1.005),
@@ -270,10 +284,10 @@ fn json_report(rows: &[Row]) -> Value {
             "fpr": row.answer.map(|answer| answer.fpr),
             "memory_in_bytes": row.answer.map(|answer| answer.memory),
             "bits_per_key": row.answer.map(|answer| answer.bits_per_key),
-            "can_add": row.inserts,
-            "can_delete": row.forgets,
-            "can_count": row.forgets,
-            "can_grow": row.grows,
+            "can_add": row.can_add,
+            "can_remove": row.can_remove,
+            "can_count": row.can_remove,
+            "can_grow": row.can_grow,
         })
     });
     Value::Array(filters.collect())

@@ -1,8 +1,8 @@
-//! `koel remove`: takes keys out of a filter file.
+//! `koel remove`: removes keys from a filter file.
 //!
-//! Each line takes out one copy of its key. A filter cannot tell a key that was never put in from one that looks the same, so removing
-//! strangers may take out a member, at the error rate; the help says so. Cost: the whole file is read, checked and written once;
-//! memory: the filter.
+//! Each line removes one copy of its key. Removing a key that was never added can remove another
+//! key, at the false-positive rate: the filter cannot tell the two apart. The help says so.
+//! Cost: the whole file is read, checked and written once. Memory: the filter.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -18,16 +18,17 @@ use crate::quantity::grouped;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each line takes out one copy of its key. Remove only what was put in: a key that never was may look like
-another one (at the filter's error rate) and take that one out.
-
 Examples:
   koel remove domains.koel expired.txt
   echo example.com | koel remove domains.koel
 
-Exit codes: 0 all were there, 1 some were not (the others are removed), 2 error.")]
+Each line removes one copy of its key.
+Remove only keys that were added. At the filter's false-positive rate, a key that was never added
+looks like another key, and removes that one.
+
+Exit codes: 0 all keys were found, 1 some were not (the others are removed), 2 error.")]
 pub(crate) struct Args {
-    /// The filter to change
+    /// The filter file to change
     filter: PathBuf,
 
     #[command(flatten)]
@@ -41,27 +42,27 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
-    let mut offered: u64 = 0;
+    let mut lines: u64 = 0;
     let before = editing.filter.len();
-    let mut taken = Vec::new();
+    let mut found = Vec::new();
     inputs.each("removing", Stdout::Silent, |keys| {
-        taken.resize(keys.len(), false);
-        editing.filter.remove_many(keys, &mut taken);
-        offered += keys.len() as u64;
+        found.resize(keys.len(), false);
+        editing.filter.remove_many(keys, &mut found);
+        lines += keys.len() as u64;
         Ok(())
     })?;
     let keys = editing.filter.len();
     let removed = before - keys;
-    let missing = offered - removed;
+    let missing = lines - removed;
     if removed > 0 {
         editing.save()?;
     }
     let report = if args.json {
-        output::json(&json!({ "removed": removed, "not_there": missing, "keys": keys }))
+        output::json(&json!({ "removed": removed, "not_found": missing, "keys": keys }))
     } else {
         output::table(&[
             ("removed", grouped(removed)),
-            ("not there", grouped(missing)),
+            ("not found", grouped(missing)),
             ("keys", format!("{} left", grouped(keys))),
         ])
     };

@@ -1,8 +1,9 @@
-//! `koel similar`: how many keys two filters have in common, without the keys.
+//! `koel similar`: estimates how many keys two filters have in common, without the keys.
 //!
-//! Two filters that were built alike give equal keys equal entries, so their overlap can be estimated from the filters alone: for near-duplicate
-//! lists, for the reach of two campaigns, for what a merge would bring. Each figure has its standard error: the truth is within one of it in two
-//! cases of three, within two in nineteen of twenty. Cost: both filters are read once; memory: none, they stay mapped.
+//! Two compatible filters store equal keys as equal entries, so their overlap can be estimated from
+//! the filters alone. Uses: near-duplicate lists, the reach of two campaigns, the gain of a merge.
+//! Each figure has a standard error: two thirds of all true values lie within one of it, 95 %
+//! within two. Cost: both filters are read once. Memory: none, because they stay mapped.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -13,22 +14,22 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Outcome};
 use crate::filter_file::FilterFile;
 use crate::output;
-use crate::quantity::{grouped, to_u64};
+use crate::quantity::{counted, grouped, to_u64};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Filters can be compared when both were built with --grow, or both with equal --keys, and with equal --fpr,
---prefer and --seed.
-\"+-\" is the standard error: what keys that happen to share an entry can make of the figure.
-
 Examples:
   koel similar monday.koel tuesday.koel
-  koel similar --json a.koel b.koel")]
+  koel similar --json a.koel b.koel
+
+Build both filters with --grow, or build both with the same --keys.
+--fpr, --prefer and --seed must be the same, too.
+The number after +- is the standard error: different keys can share an entry in a filter.")]
 pub(crate) struct Args {
-    /// A filter
+    /// The first filter file
     first: PathBuf,
 
-    /// Another filter, built alike
+    /// The second filter file
     second: PathBuf,
 
     /// Print the report as JSON
@@ -43,25 +44,34 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Both filters side by side, after a check of every byte: a figure from damaged ones would be worth nothing.
+/// Compares two filters after a check of every byte: damaged ones would give wrong figures.
 pub(super) fn compare(first: &Path, second: &Path) -> Result<Comparison, Failure> {
     let files = [FilterFile::open(first)?, FilterFile::open(second)?];
-    let [one, other] = [files[0].view()?, files[1].view()?];
-    one.verify().map_err(|error| files[0].failure(error))?;
-    other.verify().map_err(|error| files[1].failure(error))?;
-    one.compare(&other).map_err(|error| Failure::Merge { path: second.to_owned(), error })
+    let views = [files[0].view()?, files[1].view()?];
+    views[0].verify().map_err(|error| files[0].failure(error))?;
+    views[1].verify().map_err(|error| files[1].failure(error))?;
+    views[0].compare(&views[1]).map_err(|error| Failure::Merge { path: second.to_owned(), error })
 }
 
-/// "1,234 +- 5".
-pub(super) fn keys(estimate: Estimate) -> String {
-    let [value, error] = [estimate.value, estimate.standard_error].map(|keys| grouped(whole(keys)));
-    format!("{value} +- {error}")
+/// Prints an estimate as "1,234 +- 5".
+fn with_error(estimate: Estimate) -> String {
+    format!("{} +- {}", rounded(estimate.value), rounded(estimate.standard_error))
+}
+
+/// Prints an estimate as "about 1,234 keys", with `noun` in place of "key".
+pub(super) fn about(estimate: Estimate, noun: &str) -> String {
+    format!("about {}", counted(whole(estimate.value), noun))
+}
+
+fn rounded(keys: f64) -> String {
+    grouped(whole(keys))
 }
 
 fn whole(keys: f64) -> u64 {
     to_u64(keys.max(0.0).round())
 }
 
+/// An estimate as JSON.
 pub(super) fn numbers(estimate: Estimate) -> Value {
     json!({ "value": estimate.value, "standard_error": estimate.standard_error })
 }
@@ -78,10 +88,10 @@ fn json_report(found: &Comparison) -> String {
 
 fn text_report(found: &Comparison) -> String {
     output::table(&[
-        ("in both", keys(found.common())),
-        ("only in the first", keys(found.only_first())),
-        ("only in the second", keys(found.only_second())),
-        ("in either", keys(found.union())),
-        ("similarity", format!("{:.5} (common by either, Jaccard)", found.jaccard())),
+        ("in both", with_error(found.common())),
+        ("only in the first", with_error(found.only_first())),
+        ("only in the second", with_error(found.only_second())),
+        ("in either", with_error(found.union())),
+        ("Jaccard similarity", format!("{:.5}", found.jaccard())),
     ])
 }

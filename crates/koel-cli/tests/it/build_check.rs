@@ -1,26 +1,26 @@
-//! Building filters and asking them.
+//! `koel build` and `koel check`.
 
 use crate::support::{Shell, copies, keys, lines};
 
 #[test]
-fn every_member_is_found_and_strangers_only_at_the_promised_rate() {
+fn every_member_is_found_and_absent_keys_at_the_requested_rate() {
     let shell = Shell::new();
-    let (members, strangers) = (keys("member", 20_000), keys("stranger", 100_000));
+    let (members, absent) = (keys("member", 20_000), keys("absent", 100_000));
     shell.write("members", lines(&members));
-    shell.write("strangers", lines(&strangers));
+    shell.write("absent", lines(&absent));
     for options in ["", "--prefer fast", "--fpr 0.01 --seed 7", "--fpr 1e-4 --keys 20k", "--unique"]
     {
         shell.ok(&format!("build members -o set {options}"));
         assert_eq!(shell.ok("check set members").out, lines(&members), "{options}");
         let rate: f64 = if options.contains("0.01") { 0.01 } else { 0.001 };
-        let wrong: f64 = shell.run("check -c set strangers").text().trim().parse().unwrap();
+        let wrong: f64 = shell.run("check -c set absent").text().trim().parse().unwrap();
         let expected = rate * 100_000.0;
         assert!(wrong < expected + 5.0 * expected.sqrt(), "{options}: {wrong}");
     }
 }
 
 #[test]
-fn inverted_lines_are_exactly_those_that_are_not_selected() {
+fn inverting_selects_exactly_the_other_lines() {
     let shell = Shell::new();
     let all = keys("all", 30_000);
     let members: Vec<String> = all.iter().step_by(3).cloned().collect();
@@ -39,18 +39,18 @@ fn inverted_lines_are_exactly_those_that_are_not_selected() {
 }
 
 #[test]
-fn the_exit_code_says_whether_a_line_was_selected() {
+fn the_exit_code_tells_whether_a_line_was_selected() {
     let shell = Shell::new();
     shell.build("set", &keys("member", 100), "--fpr 1e-9");
     let member = lines(&keys("member", 1));
     for (words, input, code, out) in [
         ("check set", &member[..], 0, &member[..]),
-        ("check set", b"stranger\n", 1, b""),
-        ("check -v set", b"stranger\n", 0, b"stranger\n"),
+        ("check set", b"absent\n", 1, b""),
+        ("check -v set", b"absent\n", 0, b"absent\n"),
         ("check -v set", &member, 1, b""),
-        ("check -c set", b"stranger\n", 1, b"0\n"),
+        ("check -c set", b"absent\n", 1, b"0\n"),
         ("check -q set", &member, 0, b""),
-        ("check -q set", b"stranger\n", 1, b""),
+        ("check -q set", b"absent\n", 1, b""),
         ("check set", b"", 1, b""),
     ] {
         let ran = shell.run_with(words, input);
@@ -63,7 +63,7 @@ fn a_quiet_check_stops_at_the_first_match() {
     let shell = Shell::new();
     shell.build("set", &keys("member", 10), "");
     shell.write("first", lines(&keys("member", 1)));
-    // The second input is no readable text; it is never opened.
+    // The second input cannot be read; it is never opened.
     shell.write("second", [0x1f, 0x8b, 8, 0, 1, 2, 3]);
     assert_eq!(shell.run("check -q set first second").code, 0);
     assert_eq!(shell.run("check set first second").code, 2);
@@ -82,7 +82,7 @@ fn keys_are_the_exact_bytes_of_their_line() {
 }
 
 #[test]
-fn nul_ends_keys_in_and_out_when_asked() {
+fn with_0_nul_ends_keys_in_the_input_and_output() {
     let shell = Shell::new();
     let input = b"one\ntwo\0three\0";
     shell.write("input", input);
@@ -92,7 +92,7 @@ fn nul_ends_keys_in_and_out_when_asked() {
 }
 
 #[test]
-fn the_same_keys_give_the_same_bytes_by_file_by_pipe_and_by_redirection() {
+fn the_same_keys_give_the_same_bytes_from_a_file_a_pipe_or_a_redirection() {
     let shell = Shell::new();
     let keys = keys("key", 5_000);
     shell.write("input", lines(&keys));
@@ -118,7 +118,7 @@ fn an_empty_input_makes_an_empty_filter() {
 }
 
 #[test]
-fn the_report_counts_copies_and_estimates_different_keys() {
+fn the_report_counts_copies_and_estimates_distinct_keys() {
     let shell = Shell::new();
     shell.write("input", lines(&copies(&keys("key", 20_000), 5)));
     for options in ["", "--keys 20k", "--keys 20k --unique"] {
@@ -129,7 +129,7 @@ fn the_report_counts_copies_and_estimates_different_keys() {
             assert_eq!(report["lines"], 100_000);
             sum += report["distinct_estimate"].as_f64().unwrap() - 20_000.0;
         }
-        // Each of 200,000 keys was mistaken for an old one with at most 3 %: four standard deviations.
+        // Each of 200,000 keys was a false positive with at most 3 %: four standard deviations.
         let bound = 4.0 * (200_000.0_f64 * 0.03).sqrt();
         assert!(sum.abs() < bound, "{options}: {sum}, bound {bound}");
     }
@@ -139,7 +139,7 @@ fn the_report_counts_copies_and_estimates_different_keys() {
 }
 
 #[test]
-fn the_hint_for_repeated_lines_works_and_keeps_what_it_promises() {
+fn the_hint_for_repeated_lines_gives_a_smaller_filter_with_all_keys() {
     let shell = Shell::new();
     let input: Vec<String> = copies(&keys("key", 3_000), 4);
     shell.write("input", lines(&input));
@@ -155,7 +155,7 @@ fn the_hint_for_repeated_lines_works_and_keeps_what_it_promises() {
 }
 
 #[test]
-fn a_replaced_file_keeps_its_permissions_and_no_temporary_file_stays() {
+fn a_replaced_file_keeps_its_permissions_and_no_temporary_file_is_left() {
     let shell = Shell::new();
     shell.build("set", &keys("key", 10), "");
     #[cfg(unix)]
@@ -178,7 +178,7 @@ fn a_replaced_file_keeps_its_permissions_and_no_temporary_file_stays() {
 
 #[cfg(unix)]
 #[test]
-fn a_reader_that_goes_away_ends_the_command_without_a_word() {
+fn a_closed_pipe_ends_the_command_without_a_message() {
     let shell = Shell::new();
     let keys = keys("key", 200_000);
     shell.write("input", lines(&keys));

@@ -1,10 +1,10 @@
-//! Deduplication against an exact one.
+//! `koel dedup`, compared with exact deduplication.
 
 use std::collections::HashSet;
 
 use crate::support::{Shell, keys, lines, scattered};
 
-/// 60,000 lines of 10,000 names, in no order.
+/// 60,000 lines of 10,000 names, in random order.
 fn repeated() -> Vec<String> {
     let names = keys("line", 10_000);
     let mut pick = scattered(3);
@@ -17,7 +17,7 @@ fn exact(input: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn each_line_comes_out_once_in_its_order_as_an_exact_program_prints_it() {
+fn each_line_is_printed_once_in_order_as_by_an_exact_program() {
     let shell = Shell::new();
     let input = repeated();
     shell.write("input", lines(&input));
@@ -30,7 +30,7 @@ fn each_line_comes_out_once_in_its_order_as_an_exact_program_prints_it() {
 }
 
 #[test]
-fn the_expected_number_of_lines_wrongly_dropped_is_right() {
+fn the_expected_number_of_wrongly_dropped_lines_is_correct() {
     let shell = Shell::new();
     let input = repeated();
     shell.write("input", lines(&input));
@@ -51,7 +51,7 @@ fn the_expected_number_of_lines_wrongly_dropped_is_right() {
 }
 
 #[test]
-fn nothing_is_ever_printed_twice_however_high_the_error_rate() {
+fn no_line_is_printed_twice_however_high_the_false_positive_rate() {
     let shell = Shell::new();
     shell.write("input", lines(&repeated()));
     let ran = shell.ok("dedup input --fpr 0.03");
@@ -60,7 +60,7 @@ fn nothing_is_ever_printed_twice_however_high_the_error_rate() {
 }
 
 #[test]
-fn too_small_a_guess_stops_with_exit_code_3_after_printing_what_was_done() {
+fn a_full_filter_gives_exit_code_3_after_the_processed_lines_are_printed() {
     let shell = Shell::new();
     let input = keys("line", 10_000);
     let ran = shell.run_with("dedup --keys 100", &lines(&input));

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use crate::support::{Shell, copies, keys, lines, scattered};
 
 #[test]
-fn what_is_added_and_removed_again_restores_the_file_byte_for_byte() {
+fn adding_keys_and_removing_them_restores_the_file_byte_for_byte() {
     let shell = Shell::new();
-    // Far from full, so that no key has to make room for another.
+    // The filter is far from full, so no entry has to move.
     shell.build("set", &keys("old", 1_000), "--keys 100k");
     let before = shell.read("set");
     let new = lines(&keys("new", 1_000));
     assert_eq!(shell.run_with("add set", &new).code, 0);
     assert!(shell.read("set") != before);
-    assert_eq!(shell.run_with("check -vq set", &new).code, 1, "all that was added is found");
+    assert_eq!(shell.run_with("check -vq set", &new).code, 1, "all added keys are found");
     let removed = shell.run_with("remove set --json", &new);
     assert_eq!((removed.code, &removed.json()["removed"]), (0, &serde_json::json!(1_000)));
     assert!(shell.read("set") == before);
@@ -47,21 +47,21 @@ fn removing_all_copies_leaves_the_filter_of_the_other_keys() {
 }
 
 #[test]
-fn removing_strangers_says_so_with_exit_code_1_and_removes_the_others() {
+fn removing_absent_keys_gives_exit_code_1_and_removes_the_others() {
     let shell = Shell::new();
     shell.build("set", &keys("key", 100), "--fpr 1e-9");
     let mut half = keys("key", 50);
-    half.extend(keys("stranger", 20));
+    half.extend(keys("absent", 20));
     let ran = shell.run_with("remove set", &lines(&half));
     assert_eq!(ran.code, 1);
-    assert_eq!(ran.text(), "removed    50\nnot there  20\nkeys       50 left\n");
+    assert_eq!(ran.text(), "removed    50\nnot found  20\nkeys       50 left\n");
     let again = shell.run_with("remove set", &lines(&half));
     assert_eq!(again.code, 1);
-    assert_eq!(again.text(), "removed    0\nnot there  70\nkeys       50 left\n");
+    assert_eq!(again.text(), "removed    0\nnot found  70\nkeys       50 left\n");
 }
 
 #[test]
-fn a_key_without_room_changes_nothing_and_gives_exit_code_3() {
+fn an_add_to_a_full_filter_changes_nothing_and_gives_exit_code_3() {
     let shell = Shell::new();
     shell.build("set", &keys("old", 1_000), "--keys 1k");
     let before = shell.read("set");
@@ -74,7 +74,7 @@ fn a_key_without_room_changes_nothing_and_gives_exit_code_3() {
 }
 
 #[test]
-fn a_unique_add_skips_what_is_there() {
+fn a_unique_add_skips_keys_already_in_the_filter() {
     let shell = Shell::new();
     shell.build("set", &keys("key", 100), "--fpr 1e-9 --keys 1000");
     let ran = shell.run_with("add --unique --json set", &lines(&keys("key", 150)));
@@ -84,7 +84,7 @@ fn a_unique_add_skips_what_is_there() {
 }
 
 #[test]
-fn edits_at_the_same_time_are_all_there_in_the_end() {
+fn concurrent_edits_are_all_kept() {
     let shell = Shell::new();
     shell.build("set", &[], "--keys 10k");
     std::thread::scope(|scope| {

@@ -1,10 +1,10 @@
-//! Filters that grow: from a pipe, when they are full, and when asked to.
+//! Growable filters: built from a pipe, growing when full, and changed by `koel grow`.
 
 use crate::support::{Shell, keys, lines};
 
-/// How many of a hundred thousand strangers are taken for members.
-fn strangers_found(shell: &Shell, set: &str) -> f64 {
-    let ran = shell.run_with(&format!("check -c {set}"), &lines(&keys("stranger", 100_000)));
+/// The number of false positives among a hundred thousand absent keys.
+fn false_positives(shell: &Shell, set: &str) -> f64 {
+    let ran = shell.run_with(&format!("check -c {set}"), &lines(&keys("absent", 100_000)));
     ran.text().trim().parse().unwrap()
 }
 
@@ -13,7 +13,7 @@ fn number(value: &serde_json::Value, field: &str) -> f64 {
 }
 
 #[test]
-fn a_pipe_of_any_length_goes_into_a_filter_that_grows_and_keeps_the_rate() {
+fn a_pipe_of_any_length_fills_a_growable_filter_at_the_requested_rate() {
     let shell = Shell::new();
     for count in [0, 1, 3_000, 100_000] {
         for options in ["", "--prefer fast", "--fpr 0.01"] {
@@ -22,7 +22,7 @@ fn a_pipe_of_any_length_goes_into_a_filter_that_grows_and_keeps_the_rate() {
             let found = shell.run_with("check -c set", &lines(&members));
             assert_eq!(found.text().trim(), count.to_string(), "{options}");
             let promised: f64 = if options.contains("0.01") { 1000.0 } else { 100.0 };
-            let wrong = strangers_found(&shell, "set");
+            let wrong = false_positives(&shell, "set");
             assert!(wrong < promised + 5.0 * promised.sqrt(), "{count} {options}: {wrong}");
         }
     }
@@ -32,16 +32,16 @@ fn a_pipe_of_any_length_goes_into_a_filter_that_grows_and_keeps_the_rate() {
 }
 
 #[test]
-fn an_empty_filter_that_grows_has_no_bits_per_key() {
+fn an_empty_growable_filter_has_no_bits_per_key() {
     let shell = Shell::new();
     let built = shell.run_with("build -o set", b"");
     assert!(
-        built.text().contains("bits per key         -, for 0 different keys"),
+        built.text().contains("bits per key         - for 0 distinct keys"),
         "{}",
         built.text()
     );
     let info = shell.ok("info set");
-    assert!(info.text().contains("bits per key  -\n"), "{}", info.text());
+    assert!(info.text().contains("bits per key         -\n"), "{}", info.text());
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_pipe_needs_no_temporary_file() {
 }
 
 #[test]
-fn a_growing_filter_is_the_same_by_pipe_and_by_file() {
+fn a_growable_filter_is_the_same_from_a_pipe_and_from_a_file() {
     let shell = Shell::new();
     let input = keys("key", 10_000);
     shell.write("input", lines(&input));
@@ -67,7 +67,7 @@ fn a_growing_filter_is_the_same_by_pipe_and_by_file() {
 }
 
 #[test]
-fn the_hint_after_a_pipe_makes_a_smaller_filter_that_holds_the_keys() {
+fn the_hint_after_a_pipe_gives_a_smaller_filter_with_all_keys() {
     let shell = Shell::new();
     let input = keys("key", 20_000);
     let report = shell.run_with("build -o grown", &lines(&input));
@@ -78,7 +78,7 @@ fn the_hint_after_a_pipe_makes_a_smaller_filter_that_holds_the_keys() {
 }
 
 #[test]
-fn a_full_fixed_filter_takes_any_number_after_koel_grow() {
+fn a_full_fixed_filter_takes_any_number_of_keys_after_koel_grow() {
     let shell = Shell::new();
     let (old, new) = (keys("old", 1_000), keys("new", 50_000));
     shell.build("set", &old, "--keys 1k");
@@ -90,19 +90,19 @@ fn a_full_fixed_filter_takes_any_number_after_koel_grow() {
     assert_eq!(shell.run_with("add set --json", &lines(&new)).json()["added"], 50_000);
     let all = lines(&[old, new].concat());
     assert_eq!(shell.run_with("check -vq set", &all).code, 1, "all are found");
-    assert!(strangers_found(&shell, "set") < 135.0 + 5.0 * 135.0_f64.sqrt());
+    assert!(false_positives(&shell, "set") < 135.0 + 5.0 * 135.0_f64.sqrt());
     assert_eq!(shell.run_with("remove set --json", &all).json()["removed"], 51_000);
     assert_eq!(shell.ok("info --json set").json()["slots_in_use"], 0);
 }
 
 #[test]
-fn room_that_is_asked_for_is_there_and_can_be_given_back() {
+fn reserved_room_is_available_and_can_be_freed() {
     let shell = Shell::new();
     shell.build("set", &keys("key", 1_000), "--keys 1k");
     let roomy = number(&shell.ok("grow set --keys 100k --json").json(), "size_in_bytes");
     let added = shell.run_with("add set", &lines(&keys("new", 99_000)));
     assert_eq!(added.code, 0);
-    // No room but for the counters of the few names that are taken for others.
+    // The file grows only by the counters of a few keys with equal fingerprints.
     let more = shell.read("set").len() as f64 - roomy;
     assert!((0.0..5_000.0).contains(&more), "{more}");
     assert_eq!(shell.run_with("remove set", &lines(&keys("new", 99_000))).code, 0);
@@ -112,7 +112,7 @@ fn room_that_is_asked_for_is_there_and_can_be_given_back() {
 }
 
 #[test]
-fn room_for_keys_that_grows_beyond_them() {
+fn a_growable_filter_with_keys_grows_beyond_its_capacity() {
     let shell = Shell::new();
     shell.build("set", &keys("key", 20_000), "--keys 2k --grow --fpr 0.01");
     let info = shell.ok("info --json set").json();
@@ -121,7 +121,7 @@ fn room_for_keys_that_grows_beyond_them() {
 }
 
 #[test]
-fn a_filter_too_precise_to_grow_is_left_as_it_is() {
+fn a_filter_that_cannot_grow_at_its_rate_stays_unchanged() {
     let shell = Shell::new();
     shell.build("set", &keys("key", 10), "--keys 10 --fpr 1e-9");
     let before = shell.read("set");
@@ -132,7 +132,7 @@ fn a_filter_too_precise_to_grow_is_left_as_it_is() {
 }
 
 #[test]
-fn what_is_said_to_grow_grows_and_nothing_else() {
+fn plan_info_and_add_tell_correctly_which_filters_can_grow() {
     let shell = Shell::new();
     shell.write("list", lines(&keys("key", 300)));
     shell.write("more", lines(&keys("more", 3_000)));
@@ -141,18 +141,18 @@ fn what_is_said_to_grow_grows_and_nothing_else() {
             let case = format!("{prefer} {fpr}");
             shell.ok(&format!("build list -o set --keys 300 --fpr {fpr} --prefer {prefer}"));
             let planned = shell.ok(&format!("plan --keys 300 --fpr {fpr} --json")).json();
-            let said = shell.ok("info set").text().contains("`koel grow` lets it");
+            let said = shell.ok("info set").text().contains("enable with `koel grow`");
             let full = shell.run("add set more").err;
             let grows = shell.run("grow set").code == 0;
             assert_eq!(planned[row]["can_grow"], grows, "{case}");
             assert_eq!(said, grows, "{case}");
-            assert_eq!(full.contains("`koel grow set` lets it grow"), grows, "{case}: {full}");
+            assert_eq!(full.contains("growable with `koel grow set`"), grows, "{case}: {full}");
         }
     }
 }
 
 #[test]
-fn a_rate_that_is_refused_comes_with_one_that_is_not() {
+fn the_error_for_a_refused_rate_names_a_possible_one() {
     let shell = Shell::new();
     for prefer in ["small", "fast"] {
         for options in ["--keys 300", "--keys 300 --grow", "--keys 7M --grow", "--grow"] {
@@ -169,7 +169,7 @@ fn a_rate_that_is_refused_comes_with_one_that_is_not() {
 }
 
 #[test]
-fn filters_of_pipes_merge_whatever_they_hold() {
+fn filters_built_from_pipes_can_be_merged() {
     let shell = Shell::new();
     let parts = [keys("a", 300), keys("b", 40_000), keys("c", 7_000)];
     for (name, part) in ["a", "b", "c"].iter().zip(&parts) {
@@ -182,7 +182,7 @@ fn filters_of_pipes_merge_whatever_they_hold() {
 }
 
 #[test]
-fn what_has_grown_does_not_merge_into_what_cannot_and_the_remedy_works() {
+fn a_grown_filter_merges_into_a_fixed_one_only_after_koel_grow() {
     let shell = Shell::new();
     shell.build("fixed", &keys("a", 1_000), "--keys 1k");
     shell.build("grown", &keys("b", 5_000), "--keys 1k --grow");
@@ -195,12 +195,12 @@ fn what_has_grown_does_not_merge_into_what_cannot_and_the_remedy_works() {
 }
 
 #[test]
-fn a_planned_growing_filter_is_at_most_so_large_at_every_size() {
+fn a_growable_filter_is_at_most_as_large_as_planned() {
     let shell = Shell::new();
     for count in [1_000, 3_000, 10_000, 14_000, 60_000] {
         for fpr in ["0.01", "0.001"] {
             let plan = shell.ok(&format!("plan --keys {count} --fpr {fpr} --json")).json();
-            assert!(plan[2]["filter"].as_str().unwrap().starts_with("Koel, growing"));
+            assert!(plan[2]["filter"].as_str().unwrap().starts_with("Koel, growable"));
             shell.build("set", &keys("key", count), &format!("--fpr {fpr}"));
             let share = shell.read("set").len() as f64 / number(&plan[2], "memory_in_bytes");
             assert!(share <= 1.0 && (share > 0.9 || count == 1_000), "{count} {fpr}: {share}");
@@ -209,7 +209,7 @@ fn a_planned_growing_filter_is_at_most_so_large_at_every_size() {
 }
 
 #[test]
-fn dedup_of_a_pipe_drops_few_lines_and_says_how_many() {
+fn dedup_of_a_pipe_drops_as_many_lines_wrongly_as_it_reports() {
     let shell = Shell::new();
     let input = lines(&keys("line", 60_000));
     let (mut dropped, mut expected) = (0.0, 0.0);

@@ -1,9 +1,9 @@
-//! What `koel info` says, and of damaged files.
+//! `koel info`, for intact and damaged files.
 
 use crate::support::{Shell, keys};
 
 #[test]
-fn the_figures_are_those_of_the_file() {
+fn the_figures_match_the_file() {
     let shell = Shell::new();
     shell.build(
         "set",
@@ -16,7 +16,7 @@ fn the_figures_are_those_of_the_file() {
     assert_eq!(info["size_in_bytes"], shell.read("set").len());
     assert_eq!(info["fpr_requested"], 0.01);
     assert_eq!(info["hash"], "xxh3-64 seed 9");
-    assert_eq!(info["sound"], true);
+    assert_eq!(info["intact"], true);
     let number = |field: &str| info[field].as_f64().unwrap();
     assert!(number("fpr_expected") > 0.0 && number("fpr_expected") < 0.01);
     assert!((number("load_factor") - number("slots_in_use") / number("slots")).abs() < 1e-12);
@@ -25,7 +25,7 @@ fn the_figures_are_those_of_the_file() {
     let occupancy: Vec<u64> =
         info["occupancy"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect();
     assert_eq!(occupancy.iter().sum::<u64>(), info["buckets"].as_u64().unwrap());
-    let entries: u64 = occupancy.iter().zip(0..).map(|(buckets, held)| buckets * held).sum();
+    let entries: u64 = occupancy.iter().zip(0..).map(|(buckets, each)| buckets * each).sum();
     assert_eq!(entries, info["slots_in_use"].as_u64().unwrap());
 }
 
@@ -38,19 +38,19 @@ fn a_filter_can_be_read_from_a_pipe() {
 }
 
 #[test]
-fn damage_to_the_table_is_told_with_the_header_and_exit_code_2() {
+fn damage_to_the_table_is_reported_with_the_header_and_exit_code_2() {
     let shell = Shell::new();
     shell.build("set", &keys("key", 1_000), "");
-    let sound = shell.read("set");
-    let mut damaged = sound.clone();
-    damaged[sound.len() - 100] ^= 4;
+    let intact = shell.read("set");
+    let mut damaged = intact.clone();
+    damaged[intact.len() - 100] ^= 4;
     shell.write("damaged", &damaged);
     let ran = shell.run("info damaged");
     assert_eq!(ran.code, 2);
     assert!(ran.text().contains("1,000") && ran.text().contains("DAMAGED"), "{}", ran.text());
     assert!(ran.err.contains("damaged") && ran.err.lines().count() == 1, "{}", ran.err);
     let ran = shell.run("info --json damaged");
-    assert_eq!((ran.code, &ran.json()["sound"]), (2, &false.into()));
+    assert_eq!((ran.code, &ran.json()["intact"]), (2, &false.into()));
     for words in
         ["add damaged", "remove damaged", "merge set damaged -o out", "merge damaged set -o out"]
     {
@@ -61,7 +61,7 @@ fn damage_to_the_table_is_told_with_the_header_and_exit_code_2() {
 }
 
 #[test]
-fn the_bars_stand_for_the_buckets() {
+fn the_histogram_has_a_bar_per_number_of_entries() {
     let shell = Shell::new();
     shell.build("set", &keys("key", 10_000), "");
     let ran = shell.ok("info set");

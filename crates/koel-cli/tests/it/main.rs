@@ -1,6 +1,6 @@
-//! What the `koel` command does, one module for each behaviour; every test runs the real program.
+//! Tests of the `koel` command, one module per behaviour. Every test runs the real program.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+#![expect(clippy::unwrap_used, reason = "a test should stop at the first unexpected error")]
 
 mod build_check;
 mod compressed;

@@ -1,9 +1,9 @@
-//! Merging filters.
+//! `koel merge`.
 
 use crate::support::{Shell, copies, keys, lines};
 
 #[test]
-fn a_union_has_the_keys_of_all_and_the_sum_or_the_larger_of_their_counts() {
+fn a_union_has_all_keys_with_the_sum_or_the_maximum_of_their_counts() {
     let shell = Shell::new();
     let shape = "--keys 5000 --fpr 1e-9";
     shell.build("a", &[keys("a", 500), copies(&keys("both", 100), 3)].concat(), shape);
@@ -19,7 +19,7 @@ fn a_union_has_the_keys_of_all_and_the_sum_or_the_larger_of_their_counts() {
 }
 
 #[test]
-fn three_parts_make_the_filter_that_the_whole_would() {
+fn a_union_of_three_parts_matches_a_filter_of_the_whole() {
     let shell = Shell::new();
     let shape = "--keys 50k";
     let parts = [keys("x", 1_000), keys("y", 1_000), keys("z", 1_000)];
@@ -39,7 +39,7 @@ fn three_parts_make_the_filter_that_the_whole_would() {
 }
 
 #[test]
-fn filters_that_were_built_otherwise_are_refused() {
+fn incompatible_filters_are_refused() {
     let shell = Shell::new();
     shell.build("set", &keys("a", 100), "--keys 1000");
     for other in [

@@ -1,9 +1,9 @@
-//! Planning, held against what is then built.
+//! `koel plan`, compared with the filters that are then built.
 
 use crate::support::{Shell, keys};
 
 #[test]
-fn a_planned_size_is_the_size_of_the_file_that_is_built() {
+fn the_planned_size_is_the_size_of_the_built_file() {
     let shell = Shell::new();
     for (row, prefer) in ["small", "fast"].iter().enumerate() {
         for (count, fpr) in [(1_000, "0.01"), (20_000, "0.001"), (5_000, "1e-6")] {
@@ -20,7 +20,7 @@ fn a_planned_size_is_the_size_of_the_file_that_is_built() {
 }
 
 #[test]
-fn any_two_of_the_three_give_back_the_third() {
+fn any_two_figures_give_the_third() {
     let shell = Shell::new();
     let memory = shell.ok("plan --keys 1M --fpr 0.1% --json").json();
     for row in [0, 1] {
@@ -35,7 +35,7 @@ fn any_two_of_the_three_give_back_the_third() {
 }
 
 #[test]
-fn the_command_at_the_end_builds_what_the_table_says() {
+fn the_printed_command_builds_the_planned_filter() {
     let shell = Shell::new();
     let input = "plan --keys 20k --memory 32KiB";
     let ran = shell.ok(input);
@@ -47,25 +47,26 @@ fn the_command_at_the_end_builds_what_the_table_says() {
 }
 
 #[test]
-fn one_key_is_no_keys() {
+fn one_key_is_printed_in_the_singular() {
     let shell = Shell::new();
-    assert!(shell.ok("plan --keys 1 --fpr 0.1%").text().starts_with("1 key, error rate 0.1 %\n"));
+    let title = "1 key, false-positive rate 0.1 %\n";
+    assert!(shell.ok("plan --keys 1 --fpr 0.1%").text().starts_with(title));
     assert!(shell.ok("plan --keys 1 --memory 1M").text().starts_with("1 key in 1.0 MiB\n"));
 }
 
 #[test]
-fn only_koel_can_delete_and_count() {
+fn only_koel_can_remove_and_count() {
     let shell = Shell::new();
     let plan = shell.ok("plan --keys 1M --memory 2MiB --json").json();
     for row in plan.as_array().unwrap() {
         let koel = row["filter"].as_str().unwrap().starts_with("Koel");
-        assert_eq!(row["can_delete"], koel, "{row}");
+        assert_eq!(row["can_remove"], koel, "{row}");
         assert_eq!(row["can_count"], koel, "{row}");
     }
 }
 
 #[test]
-fn too_little_memory_is_said_in_the_table() {
+fn too_little_memory_is_shown_in_the_table() {
     let shell = Shell::new();
     let ran = shell.ok("plan --keys 1G --memory 1k");
     assert!(ran.text().contains("not possible"), "{}", ran.text());

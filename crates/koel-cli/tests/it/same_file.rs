@@ -1,4 +1,6 @@
-//! Outputs that are an input, standard output under another name, or a file that somebody else is changing: nothing is lost.
+//! Outputs that are also an input, that are standard output, or that another process is editing.
+//!
+//! In each case no data is lost.
 
 #![cfg(unix)]
 
@@ -10,15 +12,15 @@ use std::time::Duration;
 
 use crate::support::{Shell, keys, lines};
 
-/// A folder with a list and a filter of it.
-fn listed() -> Shell {
+/// A folder with a list of keys and a filter built from it.
+fn with_list_and_filter() -> Shell {
     let shell = Shell::new();
     shell.write("list", lines(&keys("key", 3_000)));
     shell.ok("build list -o set");
     shell
 }
 
-/// Runs a line of the shell in which `$K` is koel.
+/// Runs a line of bash in which `$K` is koel.
 fn bash(shell: &Shell, line: &str) -> Output {
     let mut command = std::process::Command::new("bash");
     command.current_dir(shell.folder()).env("K", env!("CARGO_BIN_EXE_koel"));
@@ -34,15 +36,15 @@ fn error(output: &Output) -> &str {
 }
 
 #[test]
-fn standard_output_is_that_by_any_name() {
-    let shell = listed();
+fn every_name_of_standard_output_is_recognised() {
+    let shell = with_list_and_filter();
     let set = shell.read("set");
     for name in ["-", "/dev/stdout", "/dev/fd/1"] {
         let piped = bash(&shell, &format!("$K build list -o {name} | cat > piped"));
         assert!(error(&piped).contains("3,000"), "{name}: {}", error(&piped));
         assert!(shell.read("piped") == set, "{name}");
-        bash(&shell, &format!("echo before > behind; $K build list -o {name} >> behind"));
-        assert!(shell.read("behind") == [b"before\n", &set[..]].concat(), "{name}");
+        bash(&shell, &format!("echo before > appended; $K build list -o {name} >> appended"));
+        assert!(shell.read("appended") == [b"before\n", &set[..]].concat(), "{name}");
         shell.ok("store import list --db db");
         bash(&shell, &format!("(echo A; $K store export list --db db -o {name}; echo B) > ab"));
         assert!(shell.read("ab") == [b"A\n", &shell.read("list")[..], b"B\n"].concat(), "{name}");
@@ -50,8 +52,8 @@ fn standard_output_is_that_by_any_name() {
 }
 
 #[test]
-fn no_input_is_replaced_by_a_filter() {
-    let shell = listed();
+fn a_filter_never_replaces_its_input() {
+    let shell = with_list_and_filter();
     let list = shell.read("list");
     fs::hard_link(shell.path("list"), shell.path("twin")).unwrap();
     symlink("list", shell.path("link")).unwrap();
@@ -64,14 +66,14 @@ fn no_input_is_replaced_by_a_filter() {
     ] {
         let refused = bash(&shell, line);
         assert_eq!(code(&refused), Some(2), "{line}");
-        assert!(error(&refused).contains("is an input too"), "{line}: {}", error(&refused));
+        assert!(error(&refused).contains("is also an input"), "{line}: {}", error(&refused));
         assert!(shell.read("list") == list, "{line}");
     }
 }
 
 #[test]
-fn no_verb_reads_what_it_prints() {
-    let shell = listed();
+fn an_input_that_is_also_the_output_is_refused() {
+    let shell = with_list_and_filter();
     let list = shell.read("list");
     for line in [
         "$K check set list >> list",
@@ -81,7 +83,7 @@ fn no_verb_reads_what_it_prints() {
     ] {
         let refused = bash(&shell, line);
         assert_eq!(code(&refused), Some(2), "{line}");
-        assert!(error(&refused).contains("the output too"), "{line}: {}", error(&refused));
+        assert!(error(&refused).contains("also the output"), "{line}: {}", error(&refused));
         assert!(shell.read("list") == list, "{line}");
     }
     assert_eq!(code(&bash(&shell, "$K check set list > other")), Some(0));
@@ -89,8 +91,8 @@ fn no_verb_reads_what_it_prints() {
 }
 
 #[test]
-fn a_link_to_nothing_stays_a_link() {
-    let shell = listed();
+fn a_dangling_symbolic_link_stays_a_link() {
+    let shell = with_list_and_filter();
     fs::create_dir(shell.path("deep")).unwrap();
     symlink("deep/next", shell.path("link")).unwrap();
     symlink("last", shell.path("deep/next")).unwrap();
@@ -102,10 +104,10 @@ fn a_link_to_nothing_stays_a_link() {
     assert!(shell.path("loop").is_symlink());
 }
 
-/// Only a superuser may give files away; for anybody else the test says nothing.
+/// Only root may change the owner of a file; for other users the test checks nothing.
 #[test]
-fn a_file_that_is_changed_stays_its_owners() {
-    let shell = listed();
+fn a_changed_file_keeps_its_owner() {
+    let shell = with_list_and_filter();
     let path = shell.path("set");
     if std::os::unix::fs::chown(&path, Some(1234), Some(4321)).is_err() {
         return;
@@ -116,8 +118,8 @@ fn a_file_that_is_changed_stays_its_owners() {
 }
 
 #[test]
-fn outputs_wait_for_edits_of_the_file_that_they_replace() {
-    let shell = listed();
+fn replacing_a_file_waits_for_edits_of_it() {
+    let shell = with_list_and_filter();
     shell.ok("build list -o other");
     for words in ["merge set other -o set", "build list -o set"] {
         let edit = File::open(shell.path("set")).unwrap();
@@ -135,27 +137,27 @@ fn outputs_wait_for_edits_of_the_file_that_they_replace() {
 }
 
 #[test]
-fn a_report_that_cannot_be_printed_does_not_hide_what_was_done() {
-    let shell = listed();
+fn the_error_for_an_unprintable_report_tells_what_was_done() {
+    let shell = with_list_and_filter();
     let before = shell.ok("info --json set").json()["keys"].as_u64().unwrap();
     for (line, done) in [
-        ("echo new | $K add set > /dev/full", "set is changed"),
-        ("echo new | $K remove set > /dev/full", "set is changed"),
+        ("echo new | $K add set > /dev/full", "set was changed"),
+        ("echo new | $K remove set > /dev/full", "set was changed"),
         ("echo new | $K remove set > /dev/full", "set is unchanged"),
-        ("$K grow set > /dev/full", "set is changed"),
-        ("$K build list -o fresh > /dev/full", "fresh is written"),
-        ("$K merge set set -o both > /dev/full", "both is written"),
+        ("$K grow set > /dev/full", "set was changed"),
+        ("$K build list -o fresh > /dev/full", "fresh was written"),
+        ("$K merge set set -o both > /dev/full", "both was written"),
     ] {
-        let told = bash(&shell, line);
-        assert_eq!(code(&told), Some(2), "{line}");
-        assert!(error(&told).contains(done), "{line}: {}", error(&told));
+        let output = bash(&shell, line);
+        assert_eq!(code(&output), Some(2), "{line}");
+        assert!(error(&output).contains(done), "{line}: {}", error(&output));
     }
     assert_eq!(shell.ok("info --json set").json()["keys"], before);
     assert!(shell.path("fresh").exists() && shell.path("both").exists());
 }
 
-/// Runs koel with these words where the reader of its output has gone away.
-fn unread(shell: &Shell, words: &str) -> Output {
+/// Runs koel with these words; the reader of its output has closed the pipe.
+fn run_with_closed_pipe(shell: &Shell, words: &str) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let mut command = shell.command();
@@ -164,26 +166,26 @@ fn unread(shell: &Shell, words: &str) -> Output {
 }
 
 #[test]
-fn damage_and_half_a_filter_are_told_also_when_nobody_reads() {
-    let shell = listed();
+fn damage_and_an_incomplete_filter_are_errors_even_if_the_pipe_is_closed() {
+    let shell = with_list_and_filter();
     let mut damaged = shell.read("set");
     damaged[2000] ^= 1;
     shell.write("damaged", &damaged);
     for words in ["info damaged", "build list -o -"] {
-        let told = unread(&shell, words);
-        assert_eq!(code(&told), Some(2), "{words}");
-        assert!(!error(&told).is_empty(), "{words}");
+        let output = run_with_closed_pipe(&shell, words);
+        assert_eq!(code(&output), Some(2), "{words}");
+        assert!(!error(&output).is_empty(), "{words}");
     }
-    // Lines that nobody wants are no failure.
+    // Unread lines are not an error.
     for words in ["info set", "check set list"] {
-        let told = unread(&shell, words);
-        assert_eq!((code(&told), error(&told)), (Some(0), ""), "{words}");
+        let output = run_with_closed_pipe(&shell, words);
+        assert_eq!((code(&output), error(&output)), (Some(0), ""), "{words}");
     }
 }
 
 #[test]
-fn an_answer_does_not_wait_for_the_next_question() {
-    let shell = listed();
+fn each_line_is_answered_before_the_next_one_arrives() {
+    let shell = with_list_and_filter();
     let key = &keys("key", 1)[0];
     for (verb, answer) in [
         ("check set -", key.clone()),
@@ -193,17 +195,17 @@ fn an_answer_does_not_wait_for_the_next_question() {
         let mut command = shell.command();
         command.args(verb.split(' ')).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-        let (mut ask, told) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        writeln!(ask, "{key}").unwrap();
-        let (send, heard) = std::sync::mpsc::channel();
+        let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        writeln!(stdin, "{key}").unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let mut line = String::new();
-            drop(BufReader::new(told).read_line(&mut line));
-            drop(send.send(line));
+            drop(BufReader::new(stdout).read_line(&mut line));
+            drop(sender.send(line));
         });
-        let line = heard.recv_timeout(Duration::from_secs(20)).unwrap_or_default();
+        let line = receiver.recv_timeout(Duration::from_secs(20)).unwrap_or_default();
         assert_eq!(line.trim_end(), answer, "{verb}");
-        drop(ask);
+        drop(stdin);
         assert!(child.wait().unwrap().success(), "{verb}");
     }
 }

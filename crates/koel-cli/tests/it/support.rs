@@ -1,4 +1,4 @@
-//! A folder of its own for each test, the program run in it, and made-up keys.
+//! Runs the program in a temporary folder per test, and generates keys.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub(crate) struct Shell {
     folder: tempfile::TempDir,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -62,7 +62,7 @@ impl Shell {
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
-        // A thread, because the program may answer before it has read everything; it may also end without reading at all.
+        // A thread, because the program may write output or end before it has read all input.
         let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
@@ -98,12 +98,12 @@ impl Ran {
     }
 }
 
-/// `count` different keys; other names give other keys.
+/// `count` distinct keys. Different names give different keys.
 pub(crate) fn keys(name: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{name}/{number:x}/{}", number * number % 997)).collect()
 }
 
-/// The whole list `times` times over.
+/// The whole list, repeated `times` times.
 pub(crate) fn copies(keys: &[String], times: usize) -> Vec<String> {
     keys.iter().cycle().take(keys.len() * times).cloned().collect()
 }
@@ -112,7 +112,7 @@ pub(crate) fn lines(keys: &[String]) -> Vec<u8> {
     keys.iter().flat_map(|key| [key.as_bytes(), b"\n"].concat()).collect()
 }
 
-/// Numbers that look random and never change.
+/// A generator of pseudo-random numbers, the same in every run.
 pub(crate) fn scattered(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed;
     move |below| {

@@ -1,4 +1,4 @@
-//! The tour.
+//! `koel tour`.
 
 use crate::support::Shell;
 

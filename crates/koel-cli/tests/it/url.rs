@@ -3,7 +3,7 @@
 use crate::support::Shell;
 
 #[test]
-fn a_line_counts_when_its_host_or_a_domain_above_it_is_in_the_set() {
+fn a_line_is_selected_if_its_host_or_a_parent_domain_is_in_the_filter() {
     let shell = Shell::new();
     shell.build("set", &["bad.example".into(), "https://exact.example/page".into()], "--fpr 1e-9");
     let found = "https://bad.example/\nhttp://a.b.bad.example:8080/x?y\nsome@bad.example\nBAD.example\n\
@@ -19,7 +19,7 @@ fn a_line_counts_when_its_host_or_a_domain_above_it_is_in_the_set() {
 }
 
 #[test]
-fn an_address_in_the_query_and_a_scheme_of_no_browser_hide_no_host() {
+fn a_url_in_the_query_or_an_unknown_scheme_does_not_hide_the_host() {
     let shell = Shell::new();
     shell.build("set", &["bad.example".into()], "--fpr 1e-9");
     let found = "bad.example/go?to=https://good.example/\nuser@bad.example/x://y\n  a.bad.example#://\n\

@@ -1,8 +1,9 @@
-//! The folder of a store as an argument, and how it is opened.
+//! Opens the store in the folder `--db`.
 //!
-//! Only verbs that put something in create a store; the others say that there is none. Verbs that change nothing open it for
-//! reading alone, so they do their work beside each other, and on a disk that is full or takes no writes. What opening had to cut off or leave out, after a crash, is told
-//! on standard error: it was never acknowledged as durable, but it was written.
+//! Only verbs that store something create a store; the others fail if there is none. Verbs that
+//! change nothing open the store read-only, so several can run at once, even on a full or read-only
+//! disk. After a crash, opening may drop an incomplete write, which was never acknowledged as
+//! durable. A message on standard error says so.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -17,7 +18,7 @@ use crate::output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Database {
-    /// The folder of the store
+    /// Folder of the store
     #[arg(long, value_name = "DIR")]
     db: PathBuf,
 }
@@ -32,8 +33,8 @@ impl Database {
         &self.db
     }
 
-    /// Whether the folder has files as a store has, if not all.
-    pub(crate) fn has_left_anything(&self) -> bool {
+    /// Whether the folder has any file of a store.
+    pub(crate) fn has_any_file(&self) -> bool {
         let is_log = |path: PathBuf| path.extension().is_some_and(|suffix| suffix == "log");
         let mut files = self.db.read_dir().into_iter().flatten().flatten();
         self.exists() || files.any(|file| is_log(file.path()))
@@ -44,39 +45,41 @@ impl Database {
         self.db.join("MANIFEST").is_file()
     }
 
-    /// Opens a store that exists, to change it.
+    /// Opens an existing store to change it.
     pub(crate) fn open(&self) -> Result<LogStore, Failure> {
         self.check_that_it_exists()?;
         self.open_or_create()
     }
 
-    /// Opens a store that exists, to read it: beside others who do, and on a disk that takes no writes.
+    /// Opens an existing store read-only.
     pub(crate) fn read(&self) -> Result<LogStore, Failure> {
         self.check_that_it_exists()?;
-        self.open_with(Options::default().read_only(true), "left out")
+        self.open_with(Options::default().read_only(true), "ignored")
     }
 
     fn check_that_it_exists(&self) -> Result<(), Failure> {
         if !self.exists() {
             return Err(Failure::Usage(format!(
-                "there is no store in {}, no file MANIFEST; check the name, or make one with `koel store import` or `put`",
+                "{} is not a store: it has no file MANIFEST; check the name, or create a store \
+                 with `koel store import` or `koel store put`",
                 self.db.display()
             )));
         }
         Ok(())
     }
 
-    /// Opens a store, or makes an empty one.
+    /// Opens a store, or creates an empty one.
     pub(crate) fn open_or_create(&self) -> Result<LogStore, Failure> {
-        // A command ends before a thread in the background did anything of use.
-        self.open_with(Options::default().background_compaction(false), "cut off")
+        // A command ends before a background thread does anything useful.
+        self.open_with(Options::default().background_compaction(false), "removed")
     }
 
     fn open_with(&self, options: Options, what_was_done: &str) -> Result<LogStore, Failure> {
         let store = options.open(&self.db).map_err(|error| self.failure(error))?;
         if let Some(torn) = &store.opened().torn {
-            output::print_aside(&format!(
-                "koel: {}: {what_was_done} {} bytes that an interrupted write left in {}; nothing durable was in them\n",
+            output::print_to_stderr(&format!(
+                "koel: {}: {what_was_done} {} bytes of an interrupted write in {}; no durable data \
+                 is lost\n",
                 self.db.display(),
                 torn.bytes,
                 torn.file
@@ -85,15 +88,15 @@ impl Database {
         Ok(store)
     }
 
-    /// Whether this is the folder of the store.
+    /// Whether `folder` is the folder of the store.
     pub(crate) fn is_in(&self, folder: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         real(folder).is_some_and(|folder| real(&self.db) == Some(folder))
     }
 
-    /// Whether a file is, or would be, in the folder of the store, at the end of all symbolic links.
-    pub(crate) fn has(&self, file: &Path) -> bool {
-        let real = output::target_of(file).unwrap_or_else(|_| file.to_owned());
+    /// Whether a file, at the end of all symbolic links, is or would be in the folder of the store.
+    pub(crate) fn contains(&self, file: &Path) -> bool {
+        let real = output::resolve_links(file).unwrap_or_else(|_| file.to_owned());
         match real.parent() {
             Some(folder) if folder != Path::new("") => self.is_in(folder),
             _ => self.is_in(Path::new(".")),
@@ -105,16 +108,16 @@ impl Database {
         store.close().map_err(|error| self.failure(error))
     }
 
-    /// Says that a name is not in the store, to whoever asked to take it out.
-    pub(crate) fn not_there(&self, name: &str) -> Result<(), Failure> {
-        output::print_aside(&format!("koel: {}: {name:?} is not there\n", self.db.display()))
+    /// Reports on standard error that a name to remove is not in the store.
+    pub(crate) fn report_not_found(&self, name: &str) -> Result<(), Failure> {
+        output::print_to_stderr(&format!("koel: {}: {name:?} not found\n", self.db.display()))
     }
 
     pub(crate) fn failure(&self, error: Error) -> Failure {
         self.archive_failure(error.into())
     }
 
-    /// A value that could not be read to its end.
+    /// The failure of reading a value.
     pub(crate) fn read_failure(&self, error: io::Error) -> Failure {
         match error.downcast::<Error>() {
             Ok(error) => self.failure(error),
@@ -127,12 +130,12 @@ impl Database {
     }
 }
 
-/// A key as a person types it: its bytes. Those of an archive are refused, since a record there would be taken for a part of a file.
+/// The bytes of a key argument. Refuses keys that are reserved for imported files.
 pub(crate) fn key(text: &OsStr) -> Result<&[u8], Failure> {
     let key = text.as_encoded_bytes();
     if Archive::is_reserved(key) {
         return Err(Failure::Usage(
-            "keys that begin with the byte FF belong to imported files; choose another key"
+            "keys that begin with the byte FF are reserved for imported files; use another key"
                 .to_owned(),
         ));
     }

@@ -1,4 +1,4 @@
-//! `koel store del`: records out, durable when the command ends.
+//! `koel store del`: deletes records, durably when the command ends.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -13,9 +13,9 @@ use crate::failure::{Failure, Outcome};
 Examples:
   koel store del greeting --db notes
 
-Exit codes: 0 all were there, 1 one was not (the others are deleted), 2 error.")]
+Exit codes: 0 all keys were found, 1 one was not (the others are deleted), 2 error.")]
 pub(crate) struct Args {
-    /// The keys
+    /// The keys to delete
     #[arg(required = true)]
     keys: Vec<OsString>,
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for key in keys {
         let deleted = store.delete(key, Durability::None).map_err(|error| db.failure(error))?;
         if !deleted {
-            db.not_there(&String::from_utf8_lossy(key))?;
+            db.report_not_found(&String::from_utf8_lossy(key))?;
         }
         all &= deleted;
     }

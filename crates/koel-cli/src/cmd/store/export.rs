@@ -1,7 +1,8 @@
-//! `koel store export`: a file as it was imported, or none at all.
+//! `koel store export`: writes a stored file to disk, exactly as it was imported.
 //!
-//! Each chunk is checked against its hash and the whole against the file's, and only then does the target appear. To standard output only
-//! right chunks go, and an error says that what came is not all of it. Cost: one read and two hashes of every byte.
+//! Each chunk is checked against its hash and the whole file against its own. The output file
+//! appears only if all are correct. Standard output gets only correct chunks; an error says that
+//! the output is incomplete. Cost: one read and two hashes of every byte.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -20,16 +21,16 @@ Examples:
   koel store export old.iso --db backups -o old.iso
   koel store export notes.tar --db backups -o - | tar x
 
-The file appears when all of it is right and on the disk. Who kills the command before that may find a file
-.koel-* in the same folder, and remove it.")]
+The file appears only when every byte is checked and on the disk.
+If killed before, koel may leave a .koel-* file in the same folder, which is safe to delete.")]
 pub(crate) struct Args {
-    /// The name, as `koel store ls` prints it
+    /// Name of a file, as koel store ls prints it
     name: String,
 
     #[command(flatten)]
     database: Database,
 
-    /// The file to write; `-` is standard output
+    /// Where to write the file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
 }
@@ -46,23 +47,23 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             outcome => outcome.map(|_| Outcome::Done).map_err(failure),
         };
     }
-    if db.has(&args.out) {
+    if db.contains(&args.out) {
         return Err(Failure::Usage(format!(
-            "{} would be among the files of the store; choose another folder",
+            "{} is in the folder of the store; choose another folder",
             args.out.display()
         )));
     }
-    let mut refused = None;
+    let mut archive_error = None;
     let written = output::write_file(&args.out, |sink| {
         archive.export(&args.name, progress.meter(sink)).map(drop).map_err(|error| match error {
             ArchiveError::Write(error) => error,
             other => {
-                refused = Some(other);
+                archive_error = Some(other);
                 io::Error::other("not exported")
             }
         })
     });
-    match refused {
+    match archive_error {
         Some(error) => Err(failure(error)),
         None => written.map(|()| Outcome::Done).map_err(|error| Failure::write(&args.out, error)),
     }

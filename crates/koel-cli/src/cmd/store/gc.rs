@@ -1,4 +1,4 @@
-//! `koel store gc`: drops the chunks of removed files, and rewrites segments that hold much that is dead.
+//! `koel store gc`: deletes the chunks of removed files and compacts segments with dead records.
 #![forbid(unsafe_code)]
 
 use koel_store::content::{Archive, ArchiveError, Collected, Collecting};
@@ -13,7 +13,9 @@ use crate::quantity::{bytes, grouped};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  koel store rm old.iso --db backups && koel store gc --db backups")]
+  koel store rm old.iso --db backups && koel store gc --db backups
+
+It frees the space of removed files and of deleted or overwritten records.")]
 pub(crate) struct Args {
     #[command(flatten)]
     database: Database,
@@ -32,24 +34,24 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     db.close(archive.into_store())?;
     let report = if args.json {
         output::json(&json!({
-            "dropped_chunks": collected.dropped,
-            "disk_before": before,
-            "disk_after": after,
+            "deleted_chunks": collected.dropped,
+            "log_bytes_before": before,
+            "log_bytes": after,
         }))
     } else {
         output::table(&[
-            ("dropped chunks", grouped(collected.dropped)),
-            ("on disk", format!("{}, {} before", bytes(after), bytes(before))),
+            ("deleted chunks", grouped(collected.dropped)),
+            ("on disk", format!("{} ({} before)", bytes(after), bytes(before))),
         ])
     };
     output::print(&report)?;
     Ok(Outcome::Done)
 }
 
-/// Collects, with a bar for each half: the store is read, then what stays of it is copied.
+/// Collects garbage, with a progress bar for the scan and one for the compaction.
 fn collect(archive: &Archive, log_bytes: u64) -> Result<Collected, ArchiveError> {
     let start = |label, total| Progress::start(label, total, Stdout::Silent);
-    let (mut progress, mut seen) = (start("looking for chunks", Some(log_bytes)), 0);
+    let (mut progress, mut seen) = (start("scanning chunks", Some(log_bytes)), 0);
     let mut compacting = false;
     archive.collect(|step| match step {
         Collecting::Looking { read, .. } => {

@@ -1,4 +1,4 @@
-//! `koel store get`: the value of a key, byte for byte, with nothing added.
+//! `koel store get`: prints the value of a key, byte for byte.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -14,9 +14,11 @@ Examples:
   koel store get greeting --db notes
   koel store get picture --db notes > picture.png
 
-Exit codes: 0 found, 1 no such key, 2 error.")]
+The value is printed byte for byte, without a newline at the end.
+
+Exit codes: 0 found, 1 not found, 2 error.")]
 pub(crate) struct Args {
-    /// The key
+    /// The key to look up
     key: OsString,
 
     #[command(flatten)]

@@ -1,8 +1,9 @@
-//! `koel store import`: files in, each chunk stored once.
+//! `koel store import`: stores files, equal chunks only once.
 //!
-//! A folder stands for all files in it, at any depth, in the order of their names; a symbolic link in it is left out, and so is what is
-//! neither a file nor a folder, and the store's own folder. The name in the store is the path as given, with slashes and without a leading `./`; a file whose path is
-//! not UTF-8 is left out, and said to be. Each file is durable when the next one begins.
+//! A folder is imported with all files at any depth, in the order of their names. Symbolic links in
+//! it, special files and the store's own folder are skipped. The name in the store is the path as
+//! given, with slashes and without a leading `./`. A file whose path is not UTF-8 is skipped, with
+//! an error. Each file is durable before the next one begins.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
@@ -17,35 +18,36 @@ use super::database::Database;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
-use crate::quantity::{bytes, grouped, parse_size, to_u64};
+use crate::quantity::{bytes, counted, grouped, parse_size, to_u64};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A file whose name is in the store takes its place. A name that is not UTF-8 is left out, and all others are
-imported: the exit code is 2 then. Chunks of a fixed size suit files that grow or change in
-place; --by-content finds equal parts also behind an insertion.
-
 Examples:
-  koel store import photos --db backups         every file of a folder
+  koel store import photos --db backups         all files of a folder
   koel store import --by-content dump.sql --db backups
-  zcat dump.gz | koel store import - --name dump.sql --db backups")]
+  zcat dump.gz | koel store import - --name dump.sql --db backups
+
+The store is created if it does not exist. A file replaces the stored file of the same name.
+Chunks of a fixed size suit files that grow or change in place. With --by-content, equal parts are
+also found after an insertion.
+A file whose name is not UTF-8 is skipped; all others are imported, and the exit code is 2.")]
 pub(crate) struct Args {
-    /// Files and folders; `-` is standard input
+    /// Files and folders to import; `-` is standard input
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
     database: Database,
 
-    /// The name in the store, for a single file
+    /// Name in the store, for a single file
     #[arg(long)]
     name: Option<String>,
 
-    /// Bytes of a chunk, with --by-content on average
+    /// Chunk size in bytes; with --by-content, the average
     #[arg(long, value_name = "SIZE", default_value = "16K", value_parser = parse_size)]
     chunk: u64,
 
-    /// Cut where the content says, not at multiples of a size
+    /// Let the content decide where chunks end, instead of a fixed size
     #[arg(long)]
     by_content: bool,
 
@@ -54,18 +56,18 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What is read.
+/// A file to import.
 struct Source {
-    /// Where, or that it is standard input.
+    /// The path, or "standard input".
     path: PathBuf,
-    /// Of a file; nobody knows that of standard input.
+    /// The length of a file; `None` for standard input.
     length: Option<u64>,
 }
 
-/// What is imported, each with its name, and the paths that are no names.
+/// The files to import with their names, and the paths that are not UTF-8.
 struct Sources {
     named: Vec<(String, Source)>,
-    left_out: Vec<PathBuf>,
+    skipped: Vec<PathBuf>,
 }
 
 #[derive(Default)]
@@ -80,7 +82,7 @@ struct Total {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let chunking = chunking(args)?;
-    let Sources { named, left_out } = sources(args)?;
+    let Sources { named, skipped } = sources(args)?;
     let archive = Archive::new(db.open_or_create()?);
     let length = named.iter().map(|(_, source)| source.length).sum();
     let started = Instant::now();
@@ -106,23 +108,23 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     db.close(archive.into_store())?;
     drop(progress);
-    // A reader that went away does not make it complete.
+    // Skipped files are an error even if the reader closed the pipe.
     let printed = report(args, &total, started);
-    refuse_to_be_silent_on(&left_out)?;
+    report_skipped(&skipped)?;
     printed.map(|()| Outcome::Done)
 }
 
-/// Names every file that was left out.
-fn refuse_to_be_silent_on(left_out: &[PathBuf]) -> Result<(), Failure> {
-    if left_out.is_empty() {
+/// Fails if files were skipped, and prints their names.
+fn report_skipped(skipped: &[PathBuf]) -> Result<(), Failure> {
+    if skipped.is_empty() {
         return Ok(());
     }
-    for path in left_out {
-        output::print_aside(&format!("koel: {path:?} is left out\n"))?;
+    for path in skipped {
+        output::print_to_stderr(&format!("koel: {path:?} was skipped\n"))?;
     }
     Err(Failure::Usage(format!(
-        "files left out because their names are not UTF-8: {}; rename them, or import each alone with --name",
-        left_out.len()
+        "{} skipped because of names that are not UTF-8; rename them, or import each with --name",
+        counted(skipped.len() as u64, "file")
     )))
 }
 
@@ -141,9 +143,9 @@ fn report(args: &Args, total: &Total, started: Instant) -> Result<(), Failure> {
         let rate = to_u64(total.length as f64 / seconds);
         output::table(&[
             ("files", grouped(total.files)),
-            ("bytes", format!("{}, {} a second", bytes(total.length), bytes(rate))),
+            ("size", format!("{} ({}/s)", bytes(total.length), bytes(rate))),
             ("chunks", grouped(total.chunks)),
-            ("new", format!("{} chunks, {}", grouped(total.new_chunks), bytes(total.new_bytes))),
+            ("new chunks", format!("{} ({})", grouped(total.new_chunks), bytes(total.new_bytes))),
         ])
     };
     output::print(&report)
@@ -156,7 +158,7 @@ fn chunking(args: &Args) -> Result<Chunking, Failure> {
         return Ok(chunking);
     }
     let limits = if args.by_content { "1K to 4M" } else { "512 to 16M" };
-    Err(Failure::Usage(format!("a chunk of {size} bytes is not possible; choose {limits}")))
+    Err(Failure::Usage(format!("chunks cannot have {size} bytes; use a --chunk of {limits}")))
 }
 
 fn sources(args: &Args) -> Result<Sources, Failure> {
@@ -164,23 +166,23 @@ fn sources(args: &Args) -> Result<Sources, Failure> {
     let input = files.iter().any(|source| source.length.is_none());
     if let Some(name) = &args.name {
         let [only] = <[Source; 1]>::try_from(files)
-            .map_err(|_| Failure::Usage("--name is for a single file; leave it out".to_owned()))?;
-        return Ok(Sources { named: vec![(name.clone(), only)], left_out: Vec::new() });
+            .map_err(|_| Failure::Usage("--name is for a single file; omit it".to_owned()))?;
+        return Ok(Sources { named: vec![(name.clone(), only)], skipped: Vec::new() });
     }
     if input {
         return Err(Failure::Usage("standard input has no name; give one with --name".to_owned()));
     }
-    let mut sources = Sources { named: Vec::new(), left_out: Vec::new() };
+    let mut sources = Sources { named: Vec::new(), skipped: Vec::new() };
     for source in files {
         match name_of(&source.path) {
             Some(name) => sources.named.push((name, source)),
-            None => sources.left_out.push(source.path),
+            None => sources.skipped.push(source.path),
         }
     }
     Ok(sources)
 }
 
-/// Every file that was named, or is in a folder that was.
+/// Every file argument, and every file in the folder arguments.
 fn files(args: &Args) -> Result<Vec<Source>, Failure> {
     let mut files = Vec::new();
     for path in &args.files {
@@ -191,9 +193,9 @@ fn files(args: &Args) -> Result<Vec<Source>, Failure> {
         let info = metadata(path)?;
         if info.is_dir() {
             walk(path, &args.database, &mut files)?;
-        } else if args.database.has(path) {
+        } else if args.database.contains(path) {
             return Err(Failure::Usage(format!(
-                "{} is in the folder of the store, which grows while it is read; leave it out",
+                "{} is in the folder of the store and cannot be imported into it; omit it",
                 path.display()
             )));
         } else {
@@ -207,7 +209,8 @@ fn metadata(path: &Path) -> Result<fs::Metadata, Failure> {
     fs::metadata(path).map_err(|error| Failure::read(path, error))
 }
 
-/// All files below a folder, in the order of their names. The store itself is left out: it grows while it is read.
+/// Adds all files below a folder, in the order of their names. Skips the folder of the store, which
+/// grows during the import.
 fn walk(folder: &Path, db: &Database, files: &mut Vec<Source>) -> Result<(), Failure> {
     if db.is_in(folder) {
         return Ok(());
@@ -228,7 +231,7 @@ fn walk(folder: &Path, db: &Database, files: &mut Vec<Source>) -> Result<(), Fai
     Ok(())
 }
 
-/// The path with slashes, without a leading `./`, if it is UTF-8.
+/// The path with slashes and without a leading `./`, if it is UTF-8.
 fn name_of(path: &Path) -> Option<String> {
     let name = path.strip_prefix(".").unwrap_or(path).to_str()?;
     Some(if cfg!(windows) { name.replace('\\', "/") } else { name.to_owned() })

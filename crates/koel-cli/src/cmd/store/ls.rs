@@ -1,4 +1,6 @@
-//! `koel store ls`: the files of a store, in the order in which they came. Those whose records are damaged are missing, and that is said at the end.
+//! `koel store ls`: lists the files of a store in the order of import.
+//!
+//! Files with damaged records are missing from the list; an error at the end reports them.
 #![forbid(unsafe_code)]
 
 use koel_store::content::Archive;
@@ -6,22 +8,22 @@ use serde_json::json;
 
 use super::database::Database;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Lines, in_one_line};
+use crate::output::{Lines, escape_controls};
 use crate::quantity::grouped;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each line is the length in bytes and the name, control characters in it as \\n or \\u{1b}; with --json it is
-one object with the name as it is, and the hash too.
-
 Examples:
   koel store ls --db backups
-  koel store ls --json --db backups | jq -r .name")]
+  koel store ls --json --db backups | jq -r .name
+
+Each line has the length in bytes and the name. Control characters in a name are escaped, such as
+\\n or \\u{1b}. With --json, each line is an object with the unescaped name and the BLAKE3 hash.")]
 pub(crate) struct Args {
     #[command(flatten)]
     database: Database,
 
-    /// Print a JSON object for each file, one a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -48,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             });
             object.to_string()
         } else {
-            format!("{:>17}  {}", grouped(entry.length), in_one_line(&entry.name))
+            format!("{:>17}  {}", grouped(entry.length), escape_controls(&entry.name))
         };
         out.line(line.as_bytes(), b'\n')?;
     }

@@ -1,7 +1,8 @@
-//! `koel store`: files and records in a folder that no crash and no flipped bit deceives. One file per verb, as above.
+//! `koel store`: files and key-value records in a crash-safe, checksummed store.
 //!
-//! Records have keys and values and are reached with `get`, `put` and `del`; files are cut into chunks, kept once each, and are reached with
-//! `import`, `export`, `ls`, `rm` and `gc`. Both live in one folder; keys that begin with the byte FF belong to the files.
+//! Each verb has its own file. `get`, `put` and `del` work on records. `import`, `export`, `ls`,
+//! `rm` and `gc` work on files, which are split into chunks; equal chunks are stored once. Both are
+//! in one folder: keys that begin with the byte FF belong to the files.
 #![forbid(unsafe_code)]
 
 mod database;
@@ -25,14 +26,14 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  koel store import *.iso --db backups          files in, each chunk stored once
-  koel store ls --db backups
-  koel store export old.iso --db backups -o old.iso
-  koel store put greeting hello --db notes      a record in
-  koel store get greeting --db notes
-  koel store tour                               all of it, with every promise checked
+  koel store import photos --db backups               store all files of a folder
+  koel store ls --db backups                          list the stored files
+  koel store export photos/a.jpg --db backups -o a.jpg
+  koel store put greeting hello --db notes            store a record
+  koel store get greeting --db notes                  print its value
+  koel store tour                                     run a demonstration
 
-One process at a time can change a store; several can read it, while none changes it.")]
+One process can change a store, or several can read it at the same time.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -40,13 +41,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Put files, or all files of folders, into a store
+    /// Store files and whole folders
     Import(import::Args),
-    /// Write a file of a store out again, every byte checked
+    /// Write a stored file to disk, every byte checked
     Export(export::Args),
-    /// List the files of a store
+    /// List the stored files
     Ls(ls::Args),
-    /// Take files out of a store
+    /// Remove stored files
     Rm(rm::Args),
     /// Print the value of a key
     Get(get::Args),
@@ -54,15 +55,15 @@ enum Verb {
     Put(put::Args),
     /// Delete keys
     Del(del::Args),
-    /// Give back the space of what was removed
+    /// Free the space of removed files and deleted records
     Gc(gc::Args),
-    /// Read everything and check it
+    /// Read and check every record and file
     Verify(verify::Args),
-    /// Copy what can still be read of a damaged store into a new one
+    /// Copy everything readable from a damaged store into a new one
     Salvage(salvage::Args),
-    /// Show what a store holds and what it costs
+    /// Show the contents and the disk and memory use of a store
     Stats(stats::Args),
-    /// See a store do its work on a real file, with every promise checked
+    /// Run a demonstration on a real file, every promise checked
     Tour(tour::Args),
 }
 

@@ -1,7 +1,8 @@
-//! `koel store put`: one record, durable when the command ends.
+//! `koel store put`: stores one record, durably when the command ends.
 //!
-//! A value from a file is streamed, so it may be larger than memory; what does not say how long it is (standard input, a pipe, a file of `/proc`) is read to its end first, because a record
-//! begins with its length.
+//! A value from a file is streamed, so it may be larger than memory. An input of unknown length
+//! (standard input, a pipe, a file in `/proc`) is read into memory first, because a record begins
+//! with its length.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -16,22 +17,22 @@ use crate::failure::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without a value and without -f, the value is what standard input yields, to the last byte. A value has at most
-4 GiB; `koel store import` takes larger files.
-
 Examples:
   koel store put greeting hello --db notes
   koel store put picture -f picture.png --db notes
-  date | koel store put today --db notes")]
+  date | koel store put today --db notes
+
+The value is read from standard input if neither VALUE nor -f is given.
+A value has at most 4 GiB; use koel store import for larger files.")]
 pub(crate) struct Args {
-    /// The key
+    /// The key to store
     key: OsString,
 
-    /// The value
+    /// Its value
     #[arg(conflicts_with = "file")]
     value: Option<OsString>,
 
-    /// Take the value from a file; `-` is standard input
+    /// Read the value from a file; `-` is standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 enum Value {
     Whole(Vec<u8>),
-    /// To be streamed.
+    /// A file to stream.
     File {
         file: File,
         length: u64,
@@ -70,7 +71,7 @@ fn value(args: &Args) -> Result<Value, Failure> {
     };
     let file = File::open(path).map_err(|error| Failure::read(path, error))?;
     let metadata = file.metadata().map_err(|error| Failure::read(path, error))?;
-    // Files of /proc say that they are empty.
+    // Files in /proc report a length of 0.
     if metadata.is_file() && metadata.len() > 0 {
         return Ok(Value::File { file, length: metadata.len() });
     }

@@ -1,4 +1,6 @@
-//! `koel store rm`: files out. Their chunks stay until `koel store gc`, since other files may have them too.
+//! `koel store rm`: removes files.
+//!
+//! Their chunks stay until `koel store gc`, because other files may share them.
 #![forbid(unsafe_code)]
 
 use koel_store::content::Archive;
@@ -8,14 +10,14 @@ use crate::failure::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The space comes back with `koel store gc`.
-
 Examples:
   koel store rm old.iso --db backups
 
-Exit codes: 0 all were there, 1 one was not (the others are removed), 2 error.")]
+Run koel store gc afterwards to free the space.
+
+Exit codes: 0 all files were found, 1 one was not (the others are removed), 2 error.")]
 pub(crate) struct Args {
-    /// The names, as `koel store ls` prints them
+    /// Names of files, as koel store ls prints them
     #[arg(required = true)]
     names: Vec<String>,
 
@@ -30,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for name in &args.names {
         let removed = archive.remove(name).map_err(|error| db.archive_failure(error))?;
         if !removed {
-            db.not_there(name)?;
+            db.report_not_found(name)?;
         }
         all &= removed;
     }

@@ -1,4 +1,6 @@
-//! `koel store stats`: what a store holds, and what it costs on disk and in memory. Files whose records are damaged are not counted, and that is said at the end.
+//! `koel store stats`: shows the contents and the disk and memory use of a store.
+//!
+//! Files with damaged records are not counted; an error at the end reports them.
 #![forbid(unsafe_code)]
 
 use koel_store::content::Archive;
@@ -7,21 +9,21 @@ use serde_json::json;
 use super::database::Database;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::quantity::{bytes, grouped, rate};
+use crate::quantity::{bytes, counted, grouped, rate};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Records are those of `put`, and the chunks and lists of imported files. Dead bytes are overwritten or deleted
-ones; `koel store gc` gives them back.
-
 Examples:
   koel store stats --db backups
-  koel store stats --json --db backups | jq .dead_bytes")]
+  koel store stats --json --db backups | jq .dead_bytes
+
+Records are those of koel store put, and the chunks and metadata of imported files.
+Dead bytes belong to overwritten or deleted records; koel store gc frees them.")]
 pub(crate) struct Args {
     #[command(flatten)]
     database: Database,
 
-    /// Print JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
@@ -52,12 +54,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let dead = stats.dead_bytes as f64 / stats.log_bytes.max(1) as f64;
         output::table(&[
             ("records", grouped(stats.keys)),
-            ("files", format!("{}, {}", grouped(files), bytes(length))),
+            ("files", format!("{} ({})", grouped(files), bytes(length))),
             (
                 "on disk",
-                format!("{} in {} segments", bytes(stats.log_bytes), grouped(stats.segments)),
+                format!("{} in {}", bytes(stats.log_bytes), counted(stats.segments, "segment")),
             ),
-            ("dead", format!("{}, {}", bytes(stats.dead_bytes), rate(dead))),
+            ("dead", format!("{} ({})", bytes(stats.dead_bytes), rate(dead))),
             ("index", format!("{} in memory", bytes(stats.index_bytes))),
         ])
     };

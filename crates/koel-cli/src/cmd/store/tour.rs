@@ -1,7 +1,8 @@
-//! `koel store tour`: a real file through a store, told as a story, every promise checked on the way.
+//! `koel store tour`: a demonstration of a store on a real file that checks every promise.
 //!
-//! The file is the running program unless one is named: it is there wherever the command is, it is megabytes large, and half of it does not
-//! compress. All numbers are counted or measured in that run. A promise that does not hold makes the exit code 2, so the tour is a test too.
+//! The file is the running program, unless another is named: it always exists, and it has several
+//! megabytes. All numbers are counted or measured in the same run. A broken promise makes the exit
+//! code 2, so the tour is also a test.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -15,24 +16,25 @@ use crate::cmd::tour::story::{self, Story};
 use crate::failure::{Failure, Outcome};
 use crate::quantity::{bytes, grouped, three_digits, to_u64};
 
-/// Bytes of a record in the second half.
+/// The length of a small record in bytes.
 const RECORD: usize = 64;
 const ABSENT: u64 = 200_000;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Takes a few seconds and as much room in TMPDIR as four times the file, and removes it all. Exit codes: 0 every
-promise held, 2 one did not.
-
 Examples:
   koel store tour
-  koel store tour /usr/lib/libLLVM.so")]
+  koel store tour /usr/lib/libLLVM.so
+
+The tour takes a few seconds. It uses four times the size of the file in TMPDIR, and frees it.
+
+Exit codes: 0 every promise was kept, 2 one was broken.")]
 pub(crate) struct Args {
-    /// A file to take instead of this program
+    /// File to use instead of this program
     file: Option<PathBuf>,
 }
 
-/// The folder of the tour, and the file that goes through it.
+/// A running tour: its text, its temporary folder, and the bytes of the file.
 struct Tour {
     story: Story,
     folder: tempfile::TempDir,
@@ -55,12 +57,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     )?;
     tour.files()?;
     let store = tour.records()?;
-    tour.questions(&store)?;
-    let store = tour.forget_and_remember(store)?;
+    tour.lookups(&store)?;
+    let store = tour.delete_and_compact(store)?;
     tour.reopen(store)?;
     tour.flip()?;
     tour.story.end(
-        "Now with files of your own:\n\n   koel store import FILE --db DIR && koel store ls --db DIR",
+        "Try it with your own files:\n\n   \
+         koel store import FILE --db DIR && koel store ls --db DIR",
     )
 }
 
@@ -79,12 +82,13 @@ impl Tour {
         options.open(self.path(name)).map_err(|error| self.failure(error))
     }
 
-    /// In, in again, and out.
+    /// Imports the file twice and exports it.
     fn files(&mut self) -> Result<(), Failure> {
         let length = self.original.len() as u64;
         self.story.chapter(
-            "In and out",
-            "Import it: cut into chunks of 16 KiB, each stored under its BLAKE3 hash, equal ones once.",
+            "Import and export",
+            "The file is imported: split into chunks of 16 KiB, each stored under its BLAKE3 hash. \
+             Equal chunks are stored once.",
         )?;
         let archive = Archive::new(self.open("files")?);
         let started = Instant::now();
@@ -92,7 +96,7 @@ impl Tour {
         let first = first.map_err(|error| self.failure(error))?;
         let once = archive.store().stats().log_bytes;
         self.story.say(&format!(
-            "{} chunks, {} of them different, in {}; {} on disk.",
+            "{} chunks, {} of them distinct, were stored in {}. They take {} on disk.",
             grouped(first.chunks),
             grouped(first.new_chunks),
             story::time(started),
@@ -100,29 +104,33 @@ impl Tour {
         ))?;
         self.story.promise(
             once <= first.new_bytes + first.new_bytes / 50 + 4096,
-            "a store takes at most 2 % more than the different bytes",
+            "a store takes at most 2 % more than the distinct chunks",
         )?;
         let again = archive.import("again", &self.original[..], Chunking::default());
         let again = again.map_err(|error| self.failure(error))?;
         let added = archive.store().stats().log_bytes - once;
-        self.story.say(&format!("Imported again under another name: {} more.", bytes(added)))?;
+        self.story.say(&format!(
+            "Imported again under another name, the file takes {} more.",
+            bytes(added)
+        ))?;
         self.story.promise(
             again.new_chunks == 0 && added <= length / 200 + 4096,
-            "what is there already is not stored again",
+            "a chunk that is in the store is not stored again",
         )?;
         let (out, started) = (self.path("exported"), Instant::now());
         archive.export_file("again", &out).map_err(|error| self.failure(error))?;
         self.story.say(&format!("Exported in {}.", story::time(started)))?;
         let copy = fs::read(&out).map_err(|error| Failure::read(&out, error))?;
-        self.story.promise(copy == self.original, "what comes out is what went in, byte for byte")
+        self.story.promise(copy == self.original, "the exported file equals the imported one")
     }
 
-    /// The file as small records under their numbers.
+    /// Stores the pieces of the file as small records with their numbers as keys.
     fn records(&mut self) -> Result<LogStore, Failure> {
         self.story.chapter(
             "Small records",
             &format!(
-                "Now the file in pieces of {RECORD} bytes, each a record of its own under its number."
+                "The file is split into pieces of {RECORD} bytes. Each is stored as a record with \
+                 its number as the key."
             ),
         )?;
         let (store, started) = (self.open("records")?, Instant::now());
@@ -133,7 +141,8 @@ impl Tour {
         store.sync().map_err(|error| self.failure(error))?;
         let (stats, count) = (store.stats(), self.count());
         self.story.say(&format!(
-            "{} records in {}: {} on disk, and an index of {} in memory, {:.1} bytes for each record.",
+            "{} records were stored in {}. They take {} on disk. The index takes {} of memory, \
+             {:.1} bytes per record.",
             grouped(count),
             story::time(started),
             bytes(stats.log_bytes),
@@ -148,23 +157,23 @@ impl Tour {
         self.original.len().div_ceil(RECORD) as u64
     }
 
-    /// Reads for each answer.
-    fn questions(&mut self, store: &LogStore) -> Result<(), Failure> {
+    /// Looks up every record and many absent keys, and counts the reads.
+    fn lookups(&mut self, store: &LogStore) -> Result<(), Failure> {
         let (count, started) = (self.count(), Instant::now());
         let before = store.stats().reads;
-        let right = self.right(store, |_| true)?;
+        let correct = self.correct(store, |_| true)?;
         let reads = store.stats().reads - before;
         let each = started.elapsed().as_secs_f64() * 1e6 / count as f64;
         self.story.say(&format!(
-            "Each asked for: {} reads for {} answers, {} us for each.",
+            "Every record is looked up: {} reads for {} lookups, {} us per lookup.",
             grouped(reads),
             grouped(count),
             three_digits(each)
         ))?;
-        self.story.promise(right == count, "every record is found, and is the right one")?;
+        self.story.promise(correct == count, "every record is found with the correct value")?;
         self.story.promise(
             reads <= count + to_u64(count as f64 * 1e-3) + 2,
-            "an answer costs one read",
+            "a lookup of a record costs one read",
         )?;
         let (before, started) = (store.stats().reads, Instant::now());
         for number in count..count + ABSENT {
@@ -175,61 +184,64 @@ impl Tour {
         }
         let reads = store.stats().reads - before;
         self.story.say(&format!(
-            "{} absent keys: {} reads, {} us for each.",
+            "Then {} absent keys are looked up: {} reads, {} us per lookup.",
             grouped(ABSENT),
             grouped(reads),
             three_digits(started.elapsed().as_secs_f64() * 1e6 / ABSENT as f64)
         ))?;
-        // 2 are expected at the rate promised, and 8 are less likely than one run in a thousand.
-        self.story.promise(reads <= 8, "an absent key costs no read, but for 1 in 100,000")
+        // At the promised rate, 2 are expected, and more than 8 occur in less than 1 of 1000 runs.
+        self.story.promise(reads <= 8, "at most 1 in 100,000 absent keys costs a read")
     }
 
-    /// How many records are as they should be: there and equal, or absent.
-    fn right(&self, store: &LogStore, there: impl Fn(u64) -> bool) -> Result<u64, Failure> {
-        let mut right = 0;
+    /// The number of records that are correct: present with their value, or absent.
+    fn correct(&self, store: &LogStore, present: impl Fn(u64) -> bool) -> Result<u64, Failure> {
+        let mut correct = 0;
         for (number, record) in (0_u64..).zip(self.original.chunks(RECORD)) {
             let found = store.get(&number.to_le_bytes()).map_err(|error| self.failure(error))?;
-            let expected = there(number).then_some(record);
-            right += u64::from(found.as_deref() == expected);
+            let expected = present(number).then_some(record);
+            correct += u64::from(found.as_deref() == expected);
         }
-        Ok(right)
+        Ok(correct)
     }
 
-    fn forget_and_remember(&mut self, store: LogStore) -> Result<LogStore, Failure> {
+    /// Deletes half of the records, compacts the store, and stores the records again.
+    fn delete_and_compact(&mut self, store: LogStore) -> Result<LogStore, Failure> {
         let count = self.count();
-        self.story.chapter("Forgetting and remembering", "Delete every second record.")?;
+        self.story.chapter("Deletion and compaction", "Every second record is deleted.")?;
         for number in (1..count).step_by(2) {
             let deleted = store.delete(&number.to_le_bytes(), Durability::None);
             deleted.map_err(|error| self.failure(error))?;
         }
-        let right = self.right(&store, |number| number % 2 == 0)?;
+        let correct = self.correct(&store, |number| number % 2 == 0)?;
         let before = store.stats().log_bytes;
         store.compact().map_err(|error| self.failure(error))?;
         let after = store.stats().log_bytes;
         self.story.say(&format!(
-            "{} are left. Compacted from {} to {}.",
+            "{} records are left. Compaction reduced the log from {} to {}.",
             grouped(store.stats().keys),
             bytes(before),
             bytes(after)
         ))?;
-        self.story.promise(right == count, "what is deleted is gone, and nothing else")?;
-        let right = self.right(&store, |number| number % 2 == 0)?;
+        self.story
+            .promise(correct == count, "deleted records are gone, and all others are there")?;
+        let correct = self.correct(&store, |number| number % 2 == 0)?;
         self.story.promise(
-            right == count && after < before,
-            "compaction gives space back and changes no answer",
+            correct == count && after < before,
+            "compaction frees space and changes no record",
         )?;
         for (number, record) in (0_u64..).zip(self.original.chunks(RECORD)).skip(1).step_by(2) {
             let put = store.put(&number.to_le_bytes(), record, Durability::None);
             put.map_err(|error| self.failure(error))?;
         }
-        self.story
-            .say("Then put the deleted ones in again, and write the file out of its records.")?;
-        let copy = self.joined(&store).map_err(|error| self.failure(error))?;
-        self.story.promise(copy == self.original, "it is the file, byte for byte")?;
+        self.story.say(
+            "Then the deleted records are stored again, and the file is joined from its records.",
+        )?;
+        let copy = self.joined_records(&store).map_err(|error| self.failure(error))?;
+        self.story.promise(copy == self.original, "the result equals the file, byte for byte")?;
         Ok(store)
     }
 
-    fn joined(&self, store: &LogStore) -> Result<Vec<u8>, Error> {
+    fn joined_records(&self, store: &LogStore) -> Result<Vec<u8>, Error> {
         let mut copy = Vec::with_capacity(self.original.len());
         for number in 0..self.count() {
             copy.extend(store.get(&number.to_le_bytes())?.unwrap_or_default());
@@ -238,25 +250,26 @@ impl Tour {
     }
 
     fn reopen(&mut self, store: LogStore) -> Result<(), Failure> {
-        self.story.chapter("Closed and opened", "Close the store, and open it again.")?;
+        self.story.chapter("Reopening", "The store is closed and opened again.")?;
         store.close().map_err(|error| self.failure(error))?;
         let started = Instant::now();
         let store = self.open("records")?;
         self.story.say(&format!(
-            "Open in {}, with {} records.",
+            "It opened in {} with {} records.",
             story::time(started),
             grouped(store.stats().keys)
         ))?;
-        let right = self.right(&store, |_| true)?;
-        self.story.promise(right == self.count(), "all of them are there")?;
+        let correct = self.correct(&store, |_| true)?;
+        self.story.promise(correct == self.count(), "every record is there after reopening")?;
         store.close().map_err(|error| self.failure(error))
     }
 
-    /// One bit of the largest file turns over.
+    /// Flips a bit of the largest file and verifies the store.
     fn flip(&mut self) -> Result<(), Failure> {
         self.story.chapter(
             "A flipped bit",
-            "Disks forget. Flip one bit in the middle of the largest file of the store, and verify it.",
+            "Disks can corrupt data. One bit in the middle of the store's largest file is flipped, \
+             and the store is verified.",
         )?;
         let path =
             self.largest("records").map_err(|error| Failure::read(self.folder.path(), error))?;
@@ -266,10 +279,9 @@ impl Tour {
         fs::write(&path, &damaged).map_err(|error| Failure::write(&path, error))?;
         let store = self.open("records")?;
         let verified = store.verify(|_, _| ()).map_err(|error| self.failure(error))?;
-        let told = verified.damages.first().map(ToString::to_string);
-        self.story.say(&format!("It says: {}.", told.as_deref().unwrap_or("nothing")))?;
-        self.story
-            .promise(verified.damages.len() == 1, "a flipped bit is found, and its place named")
+        let damage = verified.damages.first().map(ToString::to_string);
+        self.story.say(&format!("It reports: {}.", damage.as_deref().unwrap_or("no damage")))?;
+        self.story.promise(verified.damages.len() == 1, "a flipped bit is found and located")
     }
 
     fn largest(&self, name: &str) -> std::io::Result<PathBuf> {

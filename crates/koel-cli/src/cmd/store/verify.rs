@@ -1,4 +1,4 @@
-//! `koel store verify`: every record against its checksum, every file against its hash.
+//! `koel store verify`: checks every record against its checksum and every file against its hash.
 #![forbid(unsafe_code)]
 
 use koel_store::Damage;
@@ -9,14 +9,16 @@ use super::database::Database;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
-use crate::quantity::{bytes, grouped};
+use crate::quantity::{bytes, counted, grouped};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel store verify --db backups
 
-Exit codes: 0 everything is sound, 2 something is not; what, is on standard output.")]
+Damage is listed on standard output.
+
+Exit codes: 0 everything is intact, 2 something is damaged.")]
 pub(crate) struct Args {
     #[command(flatten)]
     database: Database,
@@ -39,29 +41,32 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let records = records.map_err(|error| db.failure(error))?;
     drop(progress);
     let files = verified_files(&archive, db)?;
-    let damages: Vec<String> = records.damages.iter().map(ToString::to_string).collect();
+    let damage: Vec<String> = records.damages.iter().map(ToString::to_string).collect();
     let report = if args.json {
         output::json(&json!({
             "records": records.records,
-            "damages": damages,
-            "sound_files": files.sound,
+            "damage": damage,
+            "intact_files": files.sound,
             "file_bytes": files.bytes,
-            "broken_files": files.broken.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "damaged_files": files.broken.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         }))
     } else {
         output::table(&[
-            ("records", format!("{} read", grouped(records.records))),
-            ("files", format!("{} sound, {}", grouped(files.sound), bytes(files.bytes))),
-        ]) + &broken_lines(&records.damages, &files)
+            ("records", format!("{} checked", grouped(records.records))),
+            ("files", format!("{} intact ({})", grouped(files.sound), bytes(files.bytes))),
+        ]) + &damage_lines(&records.damages, &files)
     };
-    // A reader that went away does not make it sound.
+    // Damage is an error even if the reader closed the pipe.
     let printed = output::print(&report);
-    let broken = damages.len() + files.broken.len();
-    if broken == 0 {
+    if damage.is_empty() && files.broken.is_empty() {
         return printed.map(|()| Outcome::Done);
     }
     Err(Failure::Broken(format!(
-        "{broken} things are not as they were written; restore the files of the store, or what was imported, from a copy, or salvage the rest"
+        "{}: {} and {}; restore the store from a copy, import the files again, or use \
+         `koel store salvage`",
+        db.folder().display(),
+        counted(damage.len() as u64, "damaged place"),
+        counted(files.broken.len() as u64, "damaged file")
     )))
 }
 
@@ -72,9 +77,9 @@ pub(super) fn verified_files(archive: &Archive, db: &Database) -> Result<Archive
     files.map_err(|error| db.archive_failure(error))
 }
 
-/// A line for each thing that is broken.
-pub(super) fn broken_lines(damages: &[Damage], files: &ArchiveVerified) -> String {
+/// A line for each damaged record and each damaged file.
+pub(super) fn damage_lines(damage: &[Damage], files: &ArchiveVerified) -> String {
     let files = files.broken.iter().map(|(name, what)| format!("{name}: {what}"));
-    let all = damages.iter().map(ToString::to_string).chain(files);
-    all.map(|line| format!("BROKEN   {}\n", output::in_one_line(&line))).collect()
+    let all = damage.iter().map(ToString::to_string).chain(files);
+    all.map(|line| format!("DAMAGED  {}\n", output::escape_controls(&line))).collect()
 }

@@ -1,19 +1,23 @@
-//! The tour's growth: from a thousand names to a million, in a filter that was not told how many will come, only what is asked of it when they are a million.
+//! The growth chapter of the tour: a filter with room for a thousand names grows to a million.
+//!
+//! It is built for a false-positive rate at a million keys, and grows without the original keys.
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
 
 use koel::CuckooFilter;
 
-use super::{PROMISE, names, story::Story, within};
+use super::names;
+use super::rate::{PROMISED_RATE, is_within};
+use super::story::Story;
 use crate::failure::Failure;
 use crate::output;
 use crate::quantity::{bytes, grouped, rate};
-use crate::sizing::refused;
+use crate::sizing::build_failure;
 
 const FIRST: u64 = 1000;
 const DOUBLINGS: u32 = 10;
-/// A filter that grows is never emptier than this, once it has.
+/// The load factor of a grown filter is never lower than this.
 const LOAD: f64 = 0.88;
 
 pub(super) fn grow(
@@ -25,62 +29,63 @@ pub(super) fn grow(
     story.chapter(
         "Growing",
         &format!(
-            "A filter with room for {} keys grows, without being shown a key again, while {} names that are neither on the list nor among the million go in. \
-             At each doubling the million are asked for.",
+            "A filter with room for {} keys grows while {} new names are inserted. It does not \
+             need the earlier keys to do so. At each doubling, the million absent names are looked \
+             up.",
             grouped(FIRST),
             grouped(last)
         ),
     )?;
-    let filter = CuckooFilter::builder(last, PROMISE).grow_from(FIRST).build();
-    let mut filter = filter.map_err(|error| refused(&error))?;
+    let filter = CuckooFilter::builder(last, PROMISED_RATE).grow_from(FIRST).build();
+    let mut filter = filter.map_err(|error| build_failure(&error))?;
     output::print(&format!(
-        "\n   {:>10} {:>11} {:>13} {:>7} {:>11} {:>10}\n",
-        "keys", "memory", "bits per key", "load", "wrong", "promised"
+        "\n   {:>10} {:>11} {:>13} {:>12} {:>16} {:>10}\n",
+        "keys", "memory", "bits per key", "load factor", "false positives", "promised"
     ))?;
     let mut names = names::absent(listed).skip(absent.len());
-    let mut held: Vec<String> = Vec::new();
+    let mut inserted: Vec<String> = Vec::new();
     let (mut room, mut kept, mut full_enough) = (true, true, true);
     for doubling in 0..=DOUBLINGS {
         let keys = usize::try_from(FIRST << doubling).unwrap_or(usize::MAX);
-        let before = held.len();
-        held.extend(names.by_ref().take(keys - before));
-        room &= filter.insert_many(&held[before..]).is_ok();
-        let wrong = among(&filter, absent);
-        kept &= within(wrong, absent.len());
+        let before = inserted.len();
+        inserted.extend(names.by_ref().take(keys - before));
+        room &= filter.insert_many(&inserted[before..]).is_ok();
+        let wrong = count_found(&filter, absent);
+        kept &= is_within(wrong, absent.len());
         full_enough &= doubling < 2 || filter.load_factor() >= LOAD;
         output::print(&row(&filter, wrong, absent.len()))?;
     }
-    let lost = held.len() - among(&filter, &held);
+    let missed = inserted.len() - count_found(&filter, &inserted);
     output::print("\n")?;
-    story.say(&format!("Of the {} that went in, {lost} are missed.", grouped(last)))?;
-    story.promise(room && lost == 0, "a filter that grows takes every key and loses none")?;
-    story.promise(kept, "at every size the error rate is at most the promised one")?;
+    story.say(&format!("Of the {} inserted names, {missed} were missed.", grouped(last)))?;
+    story.promise(room && missed == 0, "a growable filter takes every key and loses none")?;
+    story.promise(kept, "at every size the false-positive rate is at most the promised one")?;
     story.promise(
         full_enough,
         &format!(
-            "from {} keys on {:.0} % of its slots or more are in use",
+            "from {} keys on, at least {:.0} % of the slots are in use",
             grouped(4 * FIRST),
             LOAD * 100.0
         ),
     )
 }
 
-/// How many of the names are taken for members.
-fn among(filter: &CuckooFilter, names: &[String]) -> usize {
+/// The number of names that the filter reports as present.
+fn count_found(filter: &CuckooFilter, names: &[String]) -> usize {
     let mut found = vec![false; names.len()];
     filter.contains_many(names, &mut found);
     found.iter().filter(|&&found| found).count()
 }
 
-fn row(filter: &CuckooFilter, wrong: usize, asked: usize) -> String {
+fn row(filter: &CuckooFilter, wrong: usize, lookups: usize) -> String {
     let size = filter.size_in_bytes();
     format!(
-        "   {:>10} {:>11} {:>13.2} {:>7.3} {:>11} {:>10}\n",
+        "   {:>10} {:>11} {:>13.2} {:>12.3} {:>16} {:>10}\n",
         grouped(filter.len()),
         bytes(size as u64),
         size as f64 * 8.0 / filter.len() as f64,
         filter.load_factor(),
-        rate(wrong as f64 / asked as f64),
-        rate(PROMISE)
+        rate(wrong as f64 / lookups as f64),
+        rate(PROMISED_RATE)
     )
 }

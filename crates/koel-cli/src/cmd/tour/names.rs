@@ -1,13 +1,13 @@
-//! The tour's data: the real list, kept compressed in this program, and names that are not on it.
+//! The data of the tour: the real list, compressed inside this program, and absent names.
 //!
-//! Absent names are made of four syllables that spell a 24-bit number, so no two are equal, and a top-level domain; they look like the
-//! real ones to the hash, and anyone gets the same ones. Multiplying by an odd constant runs through all numbers in a scattered order.
+//! An absent name is four syllables that spell a 24-bit number, and a top-level domain. No two are
+//! equal, and every run gets the same names. Multiplying by an odd constant scatters their order.
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
 use std::io;
 
-/// How and from where it was made: data/README.md.
+/// data/README.md describes its origin.
 const LIST: &[u8] = include_bytes!("../../../../../data/disposable-email-domains.txt.zst");
 
 const CONSONANTS: &[u8; 16] = b"bcdfghjklmnprstv";
@@ -15,19 +15,19 @@ const VOWELS: &[u8; 4] = b"aeio";
 const ENDINGS: [&str; 8] = [".com", ".net", ".org", ".info", ".de", ".io", ".co.uk", ".example"];
 const STEMS: u32 = 1 << 24;
 
-/// The list, one name each.
+/// The names on the list.
 pub(crate) fn listed() -> io::Result<Vec<String>> {
     let bytes = zstd::decode_all(LIST)?;
     let text = String::from_utf8(bytes).map_err(io::Error::other)?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Names that are not on the list, no two equal.
+/// Distinct names that are not on the list.
 pub(crate) fn absent<'a>(listed: &'a HashSet<String>) -> impl Iterator<Item = String> + 'a {
-    (0..STEMS).map(spelled).filter(|name| !listed.contains(name))
+    (0..STEMS).map(spell).filter(|name| !listed.contains(name))
 }
 
-fn spelled(number: u32) -> String {
+fn spell(number: u32) -> String {
     let mut scattered = number.wrapping_mul(0x009e_3779) % STEMS;
     let mut name = String::with_capacity(16);
     for _ in 0..4 {
@@ -45,13 +45,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_spelled_names_are_equal() {
-        let names: HashSet<String> = (0..1_000_000).map(spelled).collect();
+    fn spelled_names_are_distinct() {
+        let names: HashSet<String> = (0..1_000_000).map(spell).collect();
         assert_eq!(names.len(), 1_000_000);
     }
 
     #[test]
-    fn the_list_is_the_one_its_readme_describes() {
+    fn the_list_has_the_figures_of_its_readme() {
         let list = listed().unwrap();
         assert_eq!(list.len(), 121_570);
         assert!(list.is_sorted());

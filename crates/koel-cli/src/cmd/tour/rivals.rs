@@ -1,8 +1,9 @@
-//! The tour's comparison: the same list in a `HashSet` and in a Bloom filter, asked the same questions.
+//! The comparison in the tour: the same list in a `HashSet` and in a Bloom filter.
 //!
-//! The Bloom filter is a real one (crate fastbloom), built for the same keys and rate. The memory of the `HashSet` is computed from what
-//! it holds: its table has 8/7 of its capacity in buckets, each a `String` (three words) and a control byte; the text of each name lies
-//! on the heap. What the allocator adds to each of those is not in it, so the truth is somewhat more.
+//! The Bloom filter (crate fastbloom) is built for the same keys and rate. The memory of the
+//! `HashSet` is computed: its table has 8/7 as many buckets as its capacity, each with a `String`
+//! (three words) and a control byte, and the text of each name is on the heap. The overhead of the
+//! allocator is not included, so the real figure is higher.
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
@@ -11,7 +12,8 @@ use std::time::Instant;
 use fastbloom::BloomFilter;
 use koel::FilterView;
 
-use super::{PROMISE, story::Story};
+use super::rate::PROMISED_RATE;
+use super::story::Story;
 use crate::failure::Failure;
 use crate::output;
 use crate::quantity::{bytes, grouped};
@@ -23,11 +25,12 @@ pub(crate) fn compare(
     absent: &[String],
 ) -> Result<(), Failure> {
     story.chapter(
-        "What else one could use",
-        "The same list in a HashSet, whose memory is computed, and in a Bloom filter (crate fastbloom), built \
-         for the same keys and error rate; the same million names asked of each.",
+        "Alternatives",
+        "The same list is in a HashSet and in a Bloom filter (crate fastbloom) for the same keys \
+         and false-positive rate. The same million absent names are looked up in each. The memory \
+         of the HashSet is computed.",
     )?;
-    let mut bloom = BloomFilter::with_false_pos(PROMISE).seed(&0).expected_items(set.len());
+    let mut bloom = BloomFilter::with_false_pos(PROMISED_RATE).seed(&0).expected_items(set.len());
     bloom.insert_all(set);
     let missed = set.iter().filter(|name| !bloom.contains(name.as_str())).count();
     let rows = [
@@ -40,30 +43,30 @@ pub(crate) fn compare(
         }),
     ];
     output::print(&format!(
-        "\n   {:16} {:>10}  {:>12}  {:>12}  {}\n",
-        "", "memory", "wrong", "a question", "can forget"
+        "\n   {:16} {:>10}  {:>15}  {:>12}  {}\n",
+        "", "memory", "false positives", "lookup time", "removals"
     ))?;
     for row in &rows {
         let nanoseconds = format!("{:.0} ns", row.nanoseconds);
         output::print(&format!(
-            "   {:16} {:>10}  {:>12}  {nanoseconds:>12}  {}\n",
+            "   {:16} {:>10}  {:>15}  {nanoseconds:>12}  {}\n",
             row.name,
             bytes(row.bytes),
-            grouped(row.wrong),
-            row.forgets
+            grouped(row.false_positives),
+            row.removals
         ))?;
     }
     output::print("\n")?;
     let smaller = rows[0].bytes > 10 * rows[2].bytes;
-    story.promise(smaller && missed == 0, "less than a tenth of the memory of a HashSet")
+    story.promise(smaller && missed == 0, "a filter takes less than a tenth of a HashSet's memory")
 }
 
 struct Row {
     name: &'static str,
     bytes: u64,
-    forgets: &'static str,
-    /// Absent names taken for members.
-    wrong: u64,
+    /// Whether keys can be removed.
+    removals: &'static str,
+    false_positives: u64,
     nanoseconds: f64,
 }
 
@@ -71,14 +74,14 @@ impl Row {
     fn measure(
         name: &'static str,
         bytes: u64,
-        forgets: &'static str,
+        removals: &'static str,
         absent: &[String],
         contains: impl Fn(&str) -> bool,
     ) -> Self {
         let started = Instant::now();
-        let wrong = absent.iter().filter(|name| contains(name)).count() as u64;
+        let false_positives = absent.iter().filter(|name| contains(name)).count() as u64;
         let nanoseconds = started.elapsed().as_secs_f64() * 1e9 / absent.len() as f64;
-        Self { name, bytes, forgets, wrong, nanoseconds }
+        Self { name, bytes, removals, false_positives, nanoseconds }
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a tour is told: numbered chapters, short paragraphs, a mark for every promise.
+//! Prints a tour: numbered chapters, short paragraphs, and a mark for every promise.
 #![forbid(unsafe_code)]
 
 use std::time::Instant;
@@ -9,7 +9,7 @@ use crate::quantity::three_digits;
 
 const WIDTH: usize = 88;
 
-/// What was told so far, and what did not hold.
+/// The state of a tour: its chapters, and the promises kept and broken so far.
 #[derive(Debug, Default)]
 pub(crate) struct Story {
     chapters: u32,
@@ -29,7 +29,7 @@ impl Story {
         output::print(&wrapped(text))
     }
 
-    /// Marks whether a promise held.
+    /// Prints and records whether a promise was kept.
     pub(crate) fn promise(&mut self, held: bool, promise: &str) -> Result<(), Failure> {
         if held {
             self.kept += 1;
@@ -40,7 +40,7 @@ impl Story {
         output::print(&format!("   [{mark}] {promise}\n"))
     }
 
-    /// `next` says what to try after a tour without a broken promise.
+    /// Ends the tour. `next` says what to try after a tour without a broken promise.
     pub(crate) fn end(self, next: &str) -> Result<Outcome, Failure> {
         if self.broken.is_empty() {
             output::print(&format!("\nAll {} promises were kept. {next}\n", self.kept))?;
@@ -48,12 +48,12 @@ impl Story {
         }
         let broken = self.broken.join("; ");
         Err(Failure::Broken(format!(
-            "the tour found a broken promise: {broken}; please report this output"
+            "these promises of the tour were broken: {broken}; please report this output"
         )))
     }
 }
 
-/// Time since `started`, in the unit that suits it.
+/// The time since `started`, in us, ms or s.
 pub(crate) fn time(started: Instant) -> String {
     let seconds = started.elapsed().as_secs_f64();
     match seconds {
