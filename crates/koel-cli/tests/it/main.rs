@@ -11,6 +11,7 @@ mod help;
 mod info;
 mod merge;
 mod plan;
+mod readme;
 mod same_file;
 mod similar;
 mod store;

@@ -1,0 +1,45 @@
+//! The README: every command in it runs.
+
+#![cfg(unix)]
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Shell, keys, lines};
+
+const README: &str = include_str!("../../README.md");
+
+/// The lines of all `sh` blocks.
+fn commands() -> Vec<&'static str> {
+    let blocks = README.split("```sh\n").skip(1);
+    blocks.flat_map(|block| block.split("```").next().unwrap().lines()).collect()
+}
+
+#[test]
+fn every_command_of_the_readme_succeeds() {
+    let shell = Shell::new();
+    let list = lines(&[keys("key", 1_000), vec!["listed.example".into()]].concat());
+    for name in ["domains.txt", "mail.log", "expired.txt", "huge.log", "monday.txt", "tuesday.txt"]
+    {
+        shell.write(name, &list);
+    }
+    shell.write("urls.txt", "https://mail.listed.example/inbox\n");
+    shell.write("new.txt", lines(&keys("new", 1_000)));
+    shell.write("huge", &list);
+    std::fs::create_dir(shell.path("photos")).unwrap();
+    shell.write("photos/a.jpg", [7; 100]);
+    let program = Path::new(env!("CARGO_BIN_EXE_koel")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let bash = |line: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-e", "-o", "pipefail", "-c", line]).current_dir(shell.folder());
+        command.env("PATH", format!("{}:{path}", program.display())).output().unwrap()
+    };
+    assert!(bash("gzip huge").status.success());
+    assert!(commands().len() > 15);
+    for line in commands() {
+        let output = bash(line);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {error}");
+    }
+}
