@@ -198,7 +198,7 @@ pub(crate) struct GrowthArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Draws the plots into this folder, and prints the section of BENCHMARKS.md
-    #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["json", "pauses"])]
     pub(crate) plots: Option<PathBuf>,
     /// Only single inserts and memory, as JSON; every filter is measured so in a process of its own
     #[arg(long)]

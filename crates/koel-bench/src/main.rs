@@ -42,7 +42,10 @@ fn main() -> ExitCode {
         Command::Overwrites(args) => stores::overwrites::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
         Command::Threads(args) => threads::run(&args),
-        Command::Growth(args) => growth::run(&args),
+        Command::Growth(args) => match &args.plots {
+            Some(plots) => report::growth::run(&args, plots),
+            None => growth::run(&args),
+        },
         Command::Report(args) => report::run(&args),
     };
     match done {

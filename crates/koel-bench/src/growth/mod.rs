@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::args::GrowthArgs;
 use crate::subjects::{FIRST, GROWING, Growing};
 use crate::table::{Table, figure, grouped};
-use crate::{Failure, machine, report};
+use crate::{Failure, machine};
 pub(crate) use pauses::{PAUSES, Pauses};
 pub(crate) use way::{LOOKUPS, Point, Way, measure};
 
@@ -26,18 +26,10 @@ pub(crate) const INSERTS: &str = "Single inserts and memory alone. Begun large: 
 Locations: the index of the log store, whose error rate is its own.";
 
 pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
-    if args.keys < FIRST {
-        return Err(format!("give {} keys or more", grouped(FIRST)).into());
-    }
-    machine::require_memory_of(args.keys)?;
-    let filters = chosen(&args.only)?;
+    let filters = filters_for(args)?;
     if args.pauses {
         let measured = |filter: &Growing| pauses::measure(filter, args.keys, args.fpr);
         filters.iter().for_each(|filter| println!("{}", measured(filter).json(filter.name)));
-        return Ok(());
-    }
-    if let Some(plots) = &args.plots {
-        print!("{}", report::growth::section(&filters, args.keys, args.fpr, plots)?);
         return Ok(());
     }
     if !args.json {
@@ -62,6 +54,15 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
         println!("\n{INSERTS}\n\n{}", inserts_table(&others).plain());
     }
     Ok(())
+}
+
+/// The filters that the arguments ask for, if the machine can measure them.
+pub(crate) fn filters_for(args: &GrowthArgs) -> Result<Vec<&'static Growing>, Failure> {
+    if args.keys < FIRST {
+        return Err(format!("give {} keys or more", grouped(FIRST)).into());
+    }
+    machine::require_memory_of(args.keys)?;
+    chosen(&args.only)
 }
 
 /// Pauses and memory of filters of which nothing else is told.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::picture;
 use super::plot::{Axis, Chart, Ink, Line};
+use crate::args::GrowthArgs;
 use crate::growth::{
-    Grown, INSERTS, LEGEND, Point, inserts_table, measure_inserts, summary, table,
+    Grown, INSERTS, LEGEND, Point, filters_for, inserts_table, measure_inserts, summary, table,
 };
 use crate::subjects::{FIRST, Growing};
 use crate::table::grouped;
@@ -65,8 +66,14 @@ const PICTURES: [Picture; 5] = [
     },
 ];
 
+/// Prints the section of the filters that the arguments ask for.
+pub(crate) fn run(args: &GrowthArgs, plots: &Path) -> Result<(), Failure> {
+    print!("{}", section(&filters_for(args)?, args.keys, args.fpr, plots)?);
+    Ok(())
+}
+
 /// The pictures, and the figures.
-pub(crate) fn section(
+pub(super) fn section(
     filters: &[&Growing],
     keys: u64,
     rate: f64,
