@@ -1,5 +1,5 @@
-//! What the tests of this workspace share: models, key generators, image surgery, folders that fail.
-//! Never published.
+//! What the tests of this workspace share: models, key generators, image surgery, folders that
+//! fail, and the sources themselves. Never published.
 //!
 //! An oracle is worth having only if it is not the code it judges: [`places`] computes addresses
 //! from docs/FORMAT.md anew, [`audit`] reads its bytes anew, and [`model`] is an exact multiset.
@@ -7,7 +7,8 @@
 //! drives it through [`model::Model`] or, where the filter came from bytes of unknown origin,
 //! through [`exercise`]; for the bytes of a maplet there is [`maplets`], for those of a counting
 //! filter [`counting`], for the files of a store [`stores`]. Stores are tried in folders of
-//! [`storage`], beside a history that says what must survive.
+//! [`storage`], beside a history that says what must survive. [`source`] reads the Rust of the
+//! [`workspace`] for the tests of its layers and its words.
 #![forbid(unsafe_code)]
 
 pub mod audit;
@@ -22,6 +23,7 @@ pub mod places;
 pub mod source;
 pub mod storage;
 pub mod stores;
+pub mod workspace;
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

@@ -5,10 +5,10 @@
 //! where there must be none, and to small texts that break it, where there must be one: a rule that
 //! cannot fail protects nothing.
 
-use std::fs;
-use std::path::Path;
-
-use testkit::source::{code_of, crate_paths, dependencies, exports_of, has_word, without_tests};
+use testkit::source::{
+    code_of, crate_paths, dependencies, exports_of, has_word, is_test, without_tests,
+};
+use testkit::workspace;
 
 /// Crates of `crates/` and what they may import of each other. Development dependencies may add
 /// `testkit`.
@@ -74,13 +74,9 @@ impl Source {
         inside.split(['/', '.']).next()
     }
 
-    fn is_test(&self) -> bool {
-        self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
-    }
-
     /// The code that is compiled into the crate.
     fn shipped(&self) -> String {
-        if self.is_test() { String::new() } else { without_tests(&code_of(&self.text)) }
+        if is_test(&self.path) { String::new() } else { without_tests(&code_of(&self.text)) }
     }
 }
 
@@ -161,8 +157,8 @@ fn too_many_lines(source: &Source) -> Vec<String> {
 
 /// A package holds only what is in its folder.
 fn licences_left_behind(manifest: &Source) -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let is_there = |name: &str| root.join(&manifest.path).with_file_name(name).is_file();
+    let is_there =
+        |name: &str| workspace::root().join(&manifest.path).with_file_name(name).is_file();
     let whole = ["LICENSE-MIT", "LICENSE-APACHE"].into_iter().all(is_there);
     let found = !manifest.text.contains("publish = false") && !whole;
     complain(found, manifest, "published without the licences: link to them beside it")
@@ -207,30 +203,11 @@ fn depth(path: &str) -> usize {
 
 // ---- the workspace
 
-/// Every file of the repository below `crates`, `fuzz` and `scripts` whose path `wanted` accepts.
+/// Every file of the repository whose path `wanted` accepts.
 fn sources(wanted: impl Fn(&str) -> bool) -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut folders = vec!["crates".to_owned(), "fuzz".to_owned(), "scripts".to_owned()];
-    let mut sources = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(root.join(&folder)).expect("a folder of this repository") {
-            let entry = entry.expect("an entry of a folder");
-            let name = entry.file_name().into_string().expect("a name in UTF-8");
-            let path = format!("{folder}/{name}");
-            if entry.path().is_dir() {
-                let made = ["target", "corpus", "artifacts"].contains(&name.as_str());
-                folders.extend(Some(path).filter(|_| !made));
-            } else if wanted(&path) {
-                sources.push(Source { text: read(&entry.path()), path });
-            }
-        }
-    }
-    assert!(!sources.is_empty());
-    sources
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).expect("a file of text")
+    let found = workspace::sources(&workspace::root(), wanted);
+    assert!(!found.is_empty());
+    found.into_iter().map(|(path, text)| Source { path, text }).collect()
 }
 
 fn is_rust(path: &str) -> bool {

@@ -1,26 +1,63 @@
-//! Rust and Cargo manifests read as text: enough of both for a test that looks at imports and
-//! words.
+//! Rust and Cargo manifests read as text: enough of both for tests that look at imports, words and
+//! lines.
 //!
 //! No parser: comments, strings and characters are blanked out, and what is left is searched. That
-//! is exact for words and for paths that start at the root of a crate, which is all that is asked
-//! here; it does not expand macros and does not follow `use` renames.
+//! is exact for words and for paths; macros are not expanded. [`graph`] finds which file knows
+//! which, [`circles`] the files that know each other in a ring.
+
+use std::ops::Range;
+
+pub mod circles;
+pub mod graph;
+mod scope;
 
 /// The text with comments, strings and characters blanked out.
 #[must_use]
 pub fn code_of(text: &str) -> String {
-    let mut code = String::with_capacity(text.len());
-    let mut rest = text;
+    blank(text, |part| part != Part::Code)
+}
+
+/// The text with comments blanked out.
+#[must_use]
+pub fn without_comments(text: &str) -> String {
+    blank(text, |part| part == Part::Comment)
+}
+
+/// The text with everything but comments blanked out.
+#[must_use]
+pub fn comments_of(text: &str) -> String {
+    blank(text, |part| part != Part::Comment)
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Part {
+    Code,
+    Comment,
+    /// A string or a character.
+    Literal,
+}
+
+/// The text with spaces in place of the parts that are hidden. Lines and bytes stay.
+fn blank(text: &str, hidden: impl Fn(Part) -> bool) -> String {
+    let mut left = String::with_capacity(text.len());
+    let (mut rest, mut before) = (text, None);
     while let Some(first) = rest.chars().next() {
-        let hidden = literal_length(rest, code.chars().next_back());
-        let (token, after) = rest.split_at(if hidden == 0 { first.len_utf8() } else { hidden });
-        if hidden == 0 {
-            code.push_str(token);
+        let length = literal_length(rest, before);
+        let part = match length {
+            0 => Part::Code,
+            _ if first == '/' => Part::Comment,
+            _ => Part::Literal,
+        };
+        let (token, after) = rest.split_at(if length == 0 { first.len_utf8() } else { length });
+        if hidden(part) {
+            push_blank(&mut left, token);
         } else {
-            code.extend(token.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+            left.push_str(token);
         }
+        before = Some(if part == Part::Code { first } else { ' ' });
         rest = after;
     }
-    code
+    left
 }
 
 /// The length of the comment, string or character at the start of `rest`; 0 if there is none.
@@ -77,23 +114,79 @@ fn block_comment_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Code without the items behind `#[cfg(test)]`.
+/// Whether the file is compiled for tests alone.
+#[must_use]
+pub fn is_test(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("/tests.rs")
+}
+
+/// Code without the items behind `#[cfg(test)]`, which are blanked out.
 #[must_use]
 pub fn without_tests(code: &str) -> String {
-    let Some((shipped, rest)) = code.split_once("#[cfg(test)]") else { return code.to_owned() };
+    blank_ranges(code, &tests_in(code))
+}
+
+/// Where code has items behind `#[cfg(test)]`.
+fn tests_in(code: &str) -> Vec<Range<usize>> {
+    let (mut tests, mut from) = (Vec::new(), 0);
+    while let Some(found) = code[from..].find(TEST) {
+        let start = from + found;
+        from = start + TEST.len();
+        from += end_of_item(&code[from..]);
+        tests.push(start..from);
+    }
+    tests
+}
+
+const TEST: &str = "#[cfg(test)]";
+
+/// The bytes of the item at the start of `code`, its other attributes included: they end in a
+/// bracket, the item itself in a brace or a semicolon.
+fn end_of_item(code: &str) -> usize {
     let mut depth = 0;
-    for (at, c) in rest.char_indices() {
+    for (at, c) in code.char_indices() {
         depth += match c {
             '(' | '[' | '{' => 1,
             ')' | ']' | '}' => -1,
             _ => 0,
         };
-        // The attributes of the item end in a bracket; the item itself in a brace or a semicolon.
         if depth == 0 && (c == '}' || c == ';') {
-            return shipped.to_owned() + &without_tests(&rest[at + 1..]);
+            return at + 1;
         }
     }
-    shipped.to_owned()
+    code.len()
+}
+
+fn blank_ranges(text: &str, ranges: &[Range<usize>]) -> String {
+    let (mut left, mut from) = (String::with_capacity(text.len()), 0);
+    for range in ranges {
+        left.push_str(&text[from..range.start]);
+        push_blank(&mut left, &text[range.clone()]);
+        from = range.end;
+    }
+    left + &text[from..]
+}
+
+/// As many bytes and lines as `hidden` has, all of them blank.
+fn push_blank(left: &mut String, hidden: &str) {
+    left.extend(hidden.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
+}
+
+/// Words, `::`, and every other character that is not a space.
+fn tokens_of(code: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = code.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            _ if is_word(first) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            ':' if rest.starts_with("::") => 2,
+            _ => first.len_utf8(),
+        };
+        let (token, after) = rest.split_at(length);
+        tokens.push(token);
+        rest = after.trim_start();
+    }
+    tokens
 }
 
 /// The names that follow `crate::`, also where it is spelled with `super`, of which `depth` lead to

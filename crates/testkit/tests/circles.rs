@@ -1,0 +1,167 @@
+//! The rules of who may know whom inside a crate, down to the file.
+//!
+//! No files form a circle (`testkit::source::circles` says what a circle is), and where a crate has
+//! floors, a module knows only modules on its own floor and below. As in `layering.rs`, each rule
+//! is seen to fail on small texts.
+
+use std::collections::BTreeMap;
+
+use testkit::source::circles::{circles_of, graphs_of};
+use testkit::workspace::{by_crate, root, sources};
+
+/// The crates whose files form no circle.
+const CRATES_WITHOUT_CIRCLES: &[&str] = &["fuzz", "koel-bench", "koel-cli", "testkit"];
+
+/// The floors of a crate, top to bottom, with the modules on each. Modules on one floor may know
+/// each other, without a circle. The root of the crate stands above all.
+type Floors = &'static [&'static [&'static str]];
+
+/// The crates that have floors.
+const CRATES_WITH_FLOORS: &[(&str, Floors)] = &[("koel-store", FLOORS_OF_THE_STORE)];
+
+const FLOORS_OF_THE_STORE: Floors = &[&["content"], &["log"], &["kernel", "error"]];
+
+/// The seven floors of `koel`: faces, rules, table, slots, addresses, bytes, machine.
+const FLOORS_OF_THE_LIBRARY: Floors = &[
+    &["filter", "maplet", "counting", "concurrent", "map", "serde"],
+    &["state"],
+    &["table"],
+    &["packing"],
+    &["address"],
+    &["image"],
+    &["mem", "error"],
+];
+
+type Files = BTreeMap<String, String>;
+
+// ---- the rules
+
+/// One complaint for each circle.
+fn circles_in(files: &Files) -> Vec<String> {
+    let circles = graphs_of(files).into_iter().flat_map(|graph| circles_of(&graph));
+    circles.map(|circle| circle.to_string()).collect()
+}
+
+/// One complaint for each file that knows a file of a higher floor, or has no floor.
+fn imports_of_a_higher_floor(files: &Files, floors: Floors) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for path in files.keys() {
+        if let Some((name, None)) = floor_of(path, floors) {
+            complaints.push(format!("{path}: module `{name}` has no floor in this test"));
+        }
+    }
+    for edge in graphs_of(files).iter().flat_map(|graph| graph.edges()) {
+        let (Some((from, Some(upper))), Some((to, Some(lower)))) =
+            (floor_of(&edge.from, floors), floor_of(&edge.to, floors))
+        else {
+            continue;
+        };
+        if lower < upper {
+            complaints.push(format!(
+                "{}: `{from}` may not know {} of `{to}`, which is above it; pass what it needs as \
+                 an argument, or move it down",
+                edge.from,
+                edge.names.join(", ")
+            ));
+        }
+    }
+    complaints
+}
+
+/// The module of a file, and the number of its floor from the top. None for the root.
+fn floor_of(path: &str, floors: Floors) -> Option<(&str, Option<usize>)> {
+    let name = module_of(path)?;
+    Some((name, floors.iter().position(|floor| floor.contains(&name))))
+}
+
+/// The module of a library that a file belongs to; none for its root.
+fn module_of(path: &str) -> Option<&str> {
+    let (_, inside) = path.split_once("/src/")?;
+    inside.split(['/', '.']).next().filter(|name| *name != "lib")
+}
+
+// ---- the workspace
+
+fn crates() -> BTreeMap<String, Files> {
+    by_crate(sources(&root(), |path| path.ends_with(".rs")))
+}
+
+#[test]
+fn no_files_know_each_other_in_a_circle() {
+    let crates = crates();
+    let complaints: Vec<_> =
+        CRATES_WITHOUT_CIRCLES.iter().flat_map(|name| circles_in(&crates[*name])).collect();
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+#[test]
+fn each_module_knows_only_its_floor_and_those_below() {
+    let crates = crates();
+    for (name, floors) in CRATES_WITH_FLOORS {
+        let complaints = imports_of_a_higher_floor(&crates[*name], floors);
+        assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+    }
+}
+
+#[test]
+fn every_name_on_a_floor_is_a_module() {
+    let crates = crates();
+    for (name, floors) in CRATES_WITH_FLOORS {
+        for module in floors.iter().copied().flatten() {
+            let is_there = crates[*name].keys().any(|path| module_of(path) == Some(module));
+            assert!(is_there, "no module `{module}` in `{name}`");
+        }
+    }
+}
+
+#[test]
+fn every_file_is_in_a_graph() {
+    for files in crates().values() {
+        let graphs = graphs_of(files);
+        let seen: Vec<_> = graphs.iter().flat_map(|graph| graph.files()).collect();
+        assert!(files.keys().all(|path| seen.contains(&path.as_str())));
+    }
+}
+
+// ---- the rules, seen to fail
+
+fn library(files: &[(&str, &str)]) -> Files {
+    let path = |name: &str| format!("crates/koel/src/{name}");
+    files.iter().map(|(name, text)| (path(name), (*text).to_owned())).collect()
+}
+
+#[test]
+fn a_circle_is_named_with_the_names_that_make_it() {
+    let files = library(&[
+        ("lib.rs", "mod a; mod b; mod c;"),
+        ("a.rs", "use crate::b::B; pub struct A;"),
+        ("b.rs", "use crate::c; pub struct B(c::C);"),
+        ("c.rs", "pub struct C; fn f(a: super::a::A) {}"),
+    ]);
+    let complaints = circles_in(&files);
+    let expected = "circle of 3 files:\n  \
+        crates/koel/src/a.rs -> crates/koel/src/b.rs: B\n  \
+        crates/koel/src/b.rs -> crates/koel/src/c.rs: C\n  \
+        crates/koel/src/c.rs -> crates/koel/src/a.rs: A";
+    assert_eq!(complaints, [expected]);
+}
+
+#[test]
+fn a_module_that_knows_a_higher_floor_is_named() {
+    let complaints = |name: &str, text: &str| {
+        let root = "mod filter; mod table; mod mem; pub use filter::Filter;";
+        let files = [("lib.rs", root), ("filter.rs", "pub struct Filter;"), (name, text)];
+        imports_of_a_higher_floor(&library(&files), FLOORS_OF_THE_LIBRARY)
+    };
+    assert!(complaints("table.rs", "use crate::Filter;")[0].contains("table.rs"));
+    assert_eq!(complaints("mem/mod.rs", "use crate::filter::Filter;").len(), 1);
+    assert_eq!(
+        complaints("attic.rs", ""),
+        ["crates/koel/src/attic.rs: module `attic` has no floor in this test"]
+    );
+    assert_eq!(complaints("table.rs", "use crate::mem::X;"), Vec::<String>::new());
+    assert_eq!(
+        complaints("filter.rs", "use crate::table::X; pub struct Filter;"),
+        Vec::<String>::new()
+    );
+}
