@@ -3,12 +3,13 @@
 //!
 //! No parser: comments, strings and characters are blanked out, and what is left is searched. That
 //! is exact for words and for paths; macros are not expanded. [`graph`] finds which file knows
-//! which, [`circles`] the files that know each other in a ring.
+//! which, [`circles`] the files that know each other in a ring, [`lines`] counts.
 
 use std::ops::Range;
 
 pub mod circles;
 pub mod graph;
+pub mod lines;
 mod scope;
 
 /// The text with comments, strings and characters blanked out.
