@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-/// 95 % of 2^20 and 2^24: the most that `qfilter` takes without doubling its table, and a load that every cuckoo filter of a power of two
-/// of slots reaches. A million keys would leave `qfilter` half empty: twice the memory, and faster.
+/// 95 % of 2^20 and of 2^24: the most that `qfilter` takes without doubling its table, and a load
+/// that every cuckoo filter with a power of two of slots reaches. A million keys would leave
+/// `qfilter` half empty: twice the memory, and faster.
 const KEYS: &str = "996147,15938355";
 
 #[derive(Debug, Parser)]
@@ -17,23 +18,24 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Inserts, lookups and deletes of every filter, over the same keys
+    /// Inserts, lookups and deletes of every filter, with the same keys
     Filters(FiltersArgs),
-    /// Random cache lines a second that this machine can read
+    /// Random cache lines per second that this machine can read
     Limits(LimitsArgs),
-    /// The exact map beside hashbrown's: throughput, and the slowest lookups
+    /// The exact map compared with hashbrown's: throughput, and the slowest lookups
     Map(MapArgs),
-    /// The maplet of run ids and of locations: throughput and wrong values, and what counting with it costs
+    /// The maplet with run ids and with locations: throughput, wrong values, and the cost of
+    /// counting
     Maplet(MapletArgs),
-    /// The log store beside other stores: loading, single gets, opening, and what they cost in bytes
+    /// The log store compared with other stores: loading, single gets, opening, and bytes used
     Stores(StoresArgs),
-    /// The log store when its keys are overwritten: how much of it is dead, and what compaction writes
+    /// The log store under overwrites: its share of dead bytes, and what compaction writes
     Overwrites(OverwritesArgs),
-    /// The load at which the map's first insert finds no room, beside theory
+    /// The load at which the map's first insert fails, compared with theory
     Thresholds(ThresholdsArgs),
     /// Lookups and a mix of operations by several threads on one filter
     Threads(ThreadsArgs),
-    /// Filters that grow: what they cost from a thousand keys on, and their pauses
+    /// Growable filters: their cost from a thousand keys on, and their pauses
     Growth(GrowthArgs),
     /// Writes BENCHMARKS.md and its plots
     Report(ReportArgs),
@@ -41,22 +43,22 @@ pub(crate) enum Command {
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FiltersArgs {
-    /// How many keys, one table for each number
+    /// Numbers of keys, one table for each
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = KEYS)]
     pub(crate) keys: Vec<u64>,
-    /// The error rate asked for, by those that can be asked
+    /// Target false-positive rate, for filters that take one
     #[arg(long, default_value_t = 0.002, value_parser = small_rate)]
     pub(crate) fpr: f64,
     /// Only these filters
     #[arg(long, num_args = 1.., value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// How often everything is measured; medians are printed
+    /// Number of repetitions; medians are printed
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) reps: u32,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Huge pages for everyone's tables, where glibc can give them
+    /// Huge pages for all tables, if glibc can provide them
     #[arg(long)]
     pub(crate) huge: bool,
 }
@@ -67,163 +69,166 @@ pub(crate) struct LimitsArgs {
     #[arg(long, value_delimiter = ',', value_parser = whole_number,
           default_value = "1048576,4194304,16777216,67108864,268435456,1073741824")]
     pub(crate) bytes: Vec<u64>,
-    /// Operations in each measurement
+    /// Number of operations in each measurement
     #[arg(long, default_value = "4e6", value_parser = whole_number)]
     pub(crate) ops: u64,
-    /// How often everything is measured; medians are printed
+    /// Number of repetitions; medians are printed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) reps: u32,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MapArgs {
-    /// How many keys, one table for each number; hashbrown's is at its fullest at 7/8 of a power of two, such as 14680064
+    /// Numbers of keys, one table for each; hashbrown's is fullest at 7/8 of a power of two, such
+    /// as 14680064
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e5,1e7")]
     pub(crate) keys: Vec<u64>,
-    /// How often everything is measured; medians are printed
+    /// Number of repetitions; medians are printed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) reps: u32,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MapletArgs {
-    /// How many entries, one table for each number; and so many events are counted
+    /// Numbers of entries, one table for each; as many events are counted
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e6,1e7")]
     pub(crate) keys: Vec<u64>,
-    /// How often everything is measured; medians are printed
+    /// Number of repetitions; medians are printed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) reps: u32,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StoresArgs {
-    /// How many entries
+    /// Number of entries
     #[arg(long, value_parser = whole_number, default_value = "1e6")]
     pub(crate) keys: u64,
-    /// Bytes of a value; keys have 16
+    /// Bytes per value; keys have 16
     #[arg(long, value_parser = whole_number, default_value = "100")]
     pub(crate) value_bytes: u64,
     /// Only these stores
     #[arg(long, num_args = 1.., value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Gets in each measurement
+    /// Number of gets in each measurement
     #[arg(long, value_parser = whole_number, default_value = "1e6")]
     pub(crate) queries: u64,
-    /// The folder in which each store gets a temporary one; that of the system unless given
+    /// Where to make each store's temporary folder; the system's default unless given
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct OverwritesArgs {
-    /// How many entries
+    /// Number of entries
     #[arg(long, value_parser = whole_number, default_value = "2e6")]
     pub(crate) keys: u64,
-    /// Bytes of a value; keys have 16
+    /// Bytes per value; keys have 16
     #[arg(long, value_parser = whole_number, default_value = "100")]
     pub(crate) value_bytes: u64,
-    /// Rounds that are measured, of as many overwrites as there are keys; three go before them
+    /// Number of measured rounds, each with as many overwrites as there are keys; three more run
+    /// first
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) rounds: u64,
-    /// Bytes of a segment
+    /// Bytes per segment
     #[arg(long, value_parser = whole_number, default_value = "16777216")]
     pub(crate) segment_bytes: u64,
-    /// The folder in which the stores get a temporary one; that of the system unless given
+    /// Where to make the stores' temporary folders; the system's default unless given
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ThresholdsArgs {
-    /// How many keys would fill the tables: their slots, up to rounding
+    /// Numbers of keys that would fill the tables: their slots, up to rounding
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "4096,65536,1048576")]
     pub(crate) keys: Vec<u64>,
-    /// Tables of each size; means are printed
+    /// Number of tables of each size; means are printed
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) reps: u32,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ThreadsArgs {
-    /// How many keys, one table for each number
+    /// Numbers of keys, one table for each
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e5,1e7")]
     pub(crate) keys: Vec<u64>,
-    /// The error rate asked for
+    /// Target false-positive rate
     #[arg(long, default_value_t = 0.002, value_parser = rate)]
     pub(crate) fpr: f64,
-    /// How many threads, one column for each number
+    /// Numbers of threads, one column for each
     #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = thread_count)]
     pub(crate) threads: Vec<usize>,
-    /// Operations of each thread in each measurement
+    /// Number of operations of each thread in each measurement
     #[arg(long, default_value = "4e6", value_parser = whole_number)]
     pub(crate) ops: u64,
-    /// How often everything is measured; medians are printed
+    /// Number of repetitions; medians are printed
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) reps: u32,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct GrowthArgs {
-    /// How many keys they grow to
+    /// Number of keys to grow to
     #[arg(long, default_value = "16e6", value_parser = whole_number)]
     pub(crate) keys: u64,
-    /// The error rate asked for
+    /// Target false-positive rate
     #[arg(long, default_value_t = 0.001, value_parser = rate)]
     pub(crate) fpr: f64,
     /// Only filters whose names contain one of these words
     #[arg(long, num_args = 1.., value_name = "WORDS")]
     pub(crate) only: Vec<String>,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draws the plots into this folder, and prints the section of BENCHMARKS.md
+    /// Draw the plots into this folder, and print the section of BENCHMARKS.md
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["json", "pauses"])]
     pub(crate) plots: Option<PathBuf>,
-    /// Only single inserts and memory, as JSON; every filter is measured so in a process of its own
+    /// Measure only single inserts and memory, as JSON; run for each filter in a process of its own
     #[arg(long)]
     pub(crate) pauses: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// The folder that BENCHMARKS.md and plots/ are written into
+    /// The folder for BENCHMARKS.md and plots/
     #[arg(long, default_value = "docs")]
     pub(crate) out: PathBuf,
     /// The largest table of the plots, in bytes; keys in memory take five times as much
     #[arg(long, default_value = "268435456", value_parser = whole_number)]
     pub(crate) max_bytes: u64,
-    /// Small tables and one repetition: to see that the report works, not to publish it
+    /// Small tables and one repetition, to check that the report works
     #[arg(long)]
     pub(crate) quick: bool,
 }
 
-/// An error rate that every filter of the bench can be built for, also those that grow or have many threads.
+/// A false-positive rate that every filter of the bench can be built for, including growable and
+/// shared ones.
 fn rate(text: &str) -> Result<f64, String> {
     rate_from(0.000_2, text)
 }
 
-/// An error rate that every filter of one size and one thread can be built for.
+/// A false-positive rate that every fixed filter of one thread can be built for.
 fn small_rate(text: &str) -> Result<f64, String> {
     rate_from(1e-8, text)
 }
@@ -233,7 +238,7 @@ fn rate_from(least: f64, text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| format!("give a rate from {least} to below 1"))
 }
 
-/// From 1 to 1024.
+/// A number of threads from 1 to 1024.
 fn thread_count(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=1024).contains(count));
     count.ok_or_else(|| "give a number of threads from 1 to 1024".into())

@@ -1,25 +1,25 @@
-//! CPU time of this thread, and what many measurements come to.
+//! CPU time of this thread, and summaries of many measurements.
 //!
-//! CPU time leaves out what the machine did meanwhile for others; it does not leave out what they did to caches and memory, so each
-//! figure is a median and is printed with its spread.
+//! CPU time excludes other work on the machine, but not its effect on caches and memory. So each
+//! figure is a median, printed with its spread.
 
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
 
-/// CPU time that `work` took, and its answer.
+/// Runs `work` and returns the CPU time it took, with its result.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let start = ThreadTime::now();
     let answer = work();
     (start.elapsed(), answer)
 }
 
-/// Millions of operations a second.
+/// Millions of operations per second.
 pub(crate) fn mops(operations: usize, time: Duration) -> f64 {
     operations as f64 / time.as_secs_f64().max(1e-9) / 1e6
 }
 
-/// The middle one; the mean of the middle two of an even number. 0 of none.
+/// The median; the mean of the middle two if the count is even, and 0 if there are none.
 pub(crate) fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -30,7 +30,7 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
     }
 }
 
-/// Largest less smallest, by the median. 0 of none.
+/// (max - min) / median; 0 if there are no samples.
 pub(crate) fn spread(samples: &[f64]) -> f64 {
     let largest = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let smallest = samples.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,4 +1,4 @@
-//! What this machine is, and whether memory is really in huge pages: as far as /proc tells.
+//! What this machine is, and whether memory really is in huge pages, as far as /proc tells.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -7,10 +7,10 @@ use std::process::Command;
 use crate::Failure;
 use crate::table::grouped;
 
-/// Makes glibc ask for huge pages for all its memory; read when a process starts.
+/// Makes glibc ask for huge pages for all its memory. glibc reads it when a process starts.
 const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
 
-/// The processor and how many of its cores are here.
+/// The processor and its number of cores.
 pub(crate) fn description() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -29,7 +29,7 @@ pub(crate) fn description() -> String {
     format!("{model} ({numbers}), {cores}, {} GiB of memory", memory_gib())
 }
 
-/// Refuses what takes more bytes than there are, before an allocation ends the process.
+/// Fails if more bytes are needed than the machine has, before an allocation aborts the process.
 pub(crate) fn require_memory(bytes: u64) -> Result<(), Failure> {
     let (needed, all) = (bytes.div_ceil(1 << 30), memory_gib());
     if all > 0 && needed > all {
@@ -41,16 +41,17 @@ pub(crate) fn require_memory(bytes: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same for so many keys, present and absent ones of 8 bytes each.
+/// The same for this many keys, with as many present as absent ones of 8 bytes each.
 pub(crate) fn require_memory_of(keys: u64) -> Result<(), Failure> {
     require_memory(keys.saturating_mul(16))
 }
 
-/// Bytes from which on memory comes from the system and goes back to it.
+/// From this many bytes on, glibc takes memory from the system and gives it back.
 const FROM_THE_SYSTEM: usize = 32 << 20;
 
-/// Touches so many bytes of memory and gives them back. A virtual machine may have returned what nobody used to its host, which takes up to fifty times as long to give it again as the
-/// system takes to hand it out: without this, whoever came first would pay for it.
+/// Touches this many bytes of memory and gives them back. A virtual machine may have returned
+/// unused memory to its host, and getting it back takes up to fifty times as long as a page fault.
+/// Without this, the first filter to be measured would pay for it.
 pub(crate) fn touch(bytes: usize) {
     if bytes >= FROM_THE_SYSTEM {
         let mut memory = vec![0_u8; bytes];
@@ -59,26 +60,27 @@ pub(crate) fn touch(bytes: usize) {
     }
 }
 
-/// 0 where the system does not tell.
+/// Returns 0 if the system does not tell.
 fn memory_gib() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib = info.lines().find_map(|line| kibibytes(line, "MemTotal:")).unwrap_or(0);
     kib.div_ceil(1 << 20)
 }
 
-/// The number of a line such as `AnonHugePages:   2048 kB`.
+/// The number in a line such as `AnonHugePages:   2048 kB`.
 fn kibibytes(line: &str, name: &str) -> Option<u64> {
     line.strip_prefix(name)?.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// Today, as year-month-day in UTC.
+/// Today's date in UTC, as year-month-day.
 pub(crate) fn today() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let (year, month, day) = civil(now.map_or(0, |since| since.as_secs() / 86_400));
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// The date of a day counted from 1970-01-01. Source: H. Hinnant, chrono-compatible low-level date algorithms.
+/// The date of a day counted from 1970-01-01. Source: H. Hinnant, chrono-compatible low-level date
+/// algorithms.
 fn civil(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
@@ -91,7 +93,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year, month, day_of_year - (153 * shifted_month + 2) / 5 + 1)
 }
 
-/// Bytes in huge pages of the mapping that holds `address`.
+/// The bytes in huge pages in the mapping that holds `address`.
 pub(crate) fn huge_bytes_at(address: usize) -> u64 {
     huge_bytes_in(&fs::read_to_string("/proc/self/smaps").unwrap_or_default(), address)
 }
@@ -108,27 +110,28 @@ fn huge_bytes_in(smaps: &str, address: usize) -> u64 {
     0
 }
 
-/// The addresses of a line such as `7f0000000000-7f0000200000 rw-p ...`.
+/// The address range of a line such as `7f0000000000-7f0000200000 rw-p ...`.
 fn range(line: &str) -> Option<(usize, usize)> {
     let (start, end) = line.split_whitespace().next()?.split_once('-')?;
     Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
 }
 
-/// Bytes of this process in huge pages.
+/// The bytes of this process in huge pages.
 pub(crate) fn huge_bytes() -> u64 {
     let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
     let kib = rollup.lines().find_map(|line| kibibytes(line, "AnonHugePages:"));
     kib.unwrap_or(0) * 1024
 }
 
-/// Bytes of this process in memory, mapped files included: now, and the most so far. 0 where the system does not tell.
+/// The resident bytes of this process, mapped files included: now, and at the peak. 0 if the system
+/// does not tell.
 pub(crate) fn resident_bytes() -> [u64; 2] {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let of = |name: &str| status.lines().find_map(|line| kibibytes(line, name)).unwrap_or(0) * 1024;
     ["VmRSS:", "VmHWM:"].map(of)
 }
 
-/// Starts this program anew with huge pages for every table, unless that has been done.
+/// Restarts this program with huge pages for every table, unless it already runs so.
 pub(crate) fn restart_with_huge_pages() -> Result<(), Failure> {
     if std::env::var(TUNABLES.0).is_ok_and(|value| value.contains(TUNABLES.1)) {
         return Ok(());

@@ -1,11 +1,16 @@
 //! Measures Koel, its rivals and this machine's limits, side by side in one process.
 //!
-//! `filters` runs every filter over the same keys; `threads` those that threads can share; `limits` finds how many random cache lines a core of this
-//! machine reads a second, which no filter can pass; `growth` follows filters that grow from a thousand keys on; `map` and `thresholds` measure the exact map, `maplet` the maplet; `stores` the log store beside others, `overwrites` what its compaction costs; `report` runs the filters, the limits,
-//! growth and the thresholds over many sizes and writes docs/BENCHMARKS.md with its plots.
+//! * `filters`: every filter with the same keys
+//! * `threads`: filters that threads can share
+//! * `limits`: random cache lines per second that a core can read, the upper bound of every filter
+//! * `growth`: growable filters from a thousand keys on
+//! * `map` and `thresholds`: the exact map; `maplet`: the maplet
+//! * `stores`: the log store and other stores; `overwrites`: the cost of its compaction
+//! * `report`: filters, limits, growth and thresholds at many sizes, written to docs/BENCHMARKS.md
+//!   with plots
 //!
-//! The only crate that knows a rival, but for the Bloom filter in `koel tour`. Figures of different runs should not be compared: a machine has good and bad hours, so compare
-//! ratios within one run.
+//! The only crate that knows a rival, except for the Bloom filter in `koel tour`. Compare ratios
+//! within one run, not figures of different runs: a machine has fast and slow hours.
 
 mod args;
 mod clock;
@@ -29,7 +34,7 @@ use clap::Parser;
 
 use args::{Args, Command};
 
-/// What stopped a run, as a sentence.
+/// Why a run stopped, as a sentence.
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {

@@ -1,35 +1,35 @@
-//! What is measured: a filter, its name, and which of its operations have which mode.
+//! What is measured: a filter, its name, and the mode of each of its operations.
 //!
-//! Every filter gets `u64` keys and hashes them in its own way, so everyone's time has a hash in it. The loops over the keys are here
-//! or in the filter's own file, never behind a virtual call per key.
+//! Every filter gets `u64` keys and hashes them in its own way, so every time includes a hash. The
+//! loops over the keys are here or in the filter's own file, never behind one virtual call per key.
 
 use std::hint::black_box;
 
 use crate::Failure;
 
-/// How keys are handed over.
+/// How keys are passed to a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// One call a key.
+    /// One call per key.
     Single,
-    /// One call for a slice of keys.
+    /// One call per slice of keys.
     Batch,
-    /// One call for all keys, of an empty filter.
+    /// One call for all keys, to an empty filter.
     Bulk,
 }
 
-/// What is timed.
+/// The operations that are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// Keys into an empty filter, until all are in.
+    /// Inserts into an empty filter, until all keys are in.
     Insert,
-    /// Lookups of keys that are in.
+    /// Lookups of present keys.
     Hit,
-    /// Lookups of keys that are not.
+    /// Lookups of absent keys.
     Miss,
-    /// Lookups of keys of which a coin says whether they are: no processor can guess the answers.
+    /// Lookups of present and absent keys in random order, which no branch predictor can guess.
     Mix,
-    /// Deletes of keys that are in, of a filter that is full at first.
+    /// Deletes of present keys, from a filter that is full at first.
     Delete,
 }
 
@@ -58,7 +58,7 @@ impl Op {
     }
 }
 
-/// Those of `all` with these names; all of them if there is none.
+/// Those of `all` with these names, or all of them if no name is given.
 pub(crate) fn chosen<T>(
     all: &'static [T],
     name: fn(&T) -> &'static str,
@@ -73,30 +73,32 @@ pub(crate) fn chosen<T>(
     Ok(all.iter().filter(wanted).collect())
 }
 
-/// Something that is measured: a filter in one way of using it.
+/// A filter, used in one way.
 pub(crate) struct Subject {
-    /// The crate's name where it is a crate; `+mix` where it got the cheap hasher of `subjects/mix.rs` instead of its default.
+    /// The name of the crate, for a rival; `+mix` if it got the cheap hasher of `subjects/mix.rs`
+    /// instead of its default.
     pub(crate) name: &'static str,
-    /// The mode of insert, hit, miss and delete; `None`: not measured, or there is no such thing.
+    /// The modes of insert, hit, miss and delete; `None` for an operation that is not measured or
+    /// does not exist.
     pub(crate) modes: [Option<Mode>; 4],
-    /// The empty filter for so many keys at this error rate.
+    /// Builds the empty filter for this many keys at this false-positive rate.
     pub(crate) build: fn(usize, f64) -> Box<dyn Filter>,
-    /// Where the filter is not what was asked for, or its figures need a word.
+    /// A remark on a filter that is not quite what was asked for.
     pub(crate) note: &'static str,
 }
 
 impl Subject {
-    /// Whether keys are looked up one a call, as in every filter.
+    /// Whether keys are looked up singly, as in every filter.
     pub(crate) fn is_single(&self) -> bool {
         self.mode(Op::Miss) == Some(Mode::Single)
     }
 
-    /// Whether it is built from all its keys, and that is all that is measured of it.
+    /// Whether only a bulk build is measured.
     pub(crate) fn is_built_at_once(&self) -> bool {
         self.mode(Op::Hit).is_none()
     }
 
-    /// The name, and the mode where it is not the usual one.
+    /// The name, with the mode unless it is the usual one.
     pub(crate) fn label(&self) -> String {
         let mode = self.modes.iter().flatten().next().map_or("", |mode| mode.name());
         if self.is_single() { self.name.into() } else { format!("{}, {mode}", self.name) }
@@ -114,21 +116,22 @@ impl Subject {
     }
 }
 
-/// A filter under measurement. Implemented once in each file of `subjects/`, for the rival or baseline of that file, and in
-/// `subjects/koel.rs` for Koel in each mode.
+/// A filter under measurement. Each file of `subjects/` implements it once, and `subjects/koel.rs`
+/// once per mode.
 pub(crate) trait Filter {
-    /// Puts in keys, in order, until one is refused; how many were accepted.
+    /// Inserts keys in order until one is refused, and returns how many were accepted.
     fn insert(&mut self, keys: &[u64]) -> usize;
 
-    /// How many of the keys are reported present.
+    /// Returns how many of the keys are reported present.
     fn find(&self, keys: &[u64]) -> usize;
 
-    /// The same by the call for many keys at once, where it has one besides.
+    /// The same by the batched call, for a filter that has one as well.
     fn find_many(&self, _keys: &[u64]) -> Option<usize> {
         None
     }
 
-    /// Takes keys out; how many were there. Never called where [`Subject::modes`] has no delete.
+    /// Removes keys and returns how many were present. Never called if [`Subject::modes`] has no
+    /// delete.
     fn delete(&mut self, _keys: &[u64]) -> usize {
         0
     }
@@ -136,25 +139,25 @@ pub(crate) trait Filter {
     /// Memory for the keys, as the crate reports it or computed from its public parameters.
     fn bytes(&self) -> usize;
 
-    /// Slots that a key takes one of, where the filter is full one day.
+    /// The number of slots, for a filter that can be full; a key takes one.
     fn slots(&self) -> Option<usize> {
         None
     }
 
-    /// [`insert`](Self::insert), but stopping also where the filter grows instead of refusing.
+    /// As [`insert`](Self::insert), but also stops where the filter would grow.
     fn fill(&mut self, keys: &[u64]) -> usize {
         self.insert(keys)
     }
 }
 
-/// Hands over keys until one is refused; how many were accepted.
+/// Inserts keys until one is refused, and returns how many were accepted.
 #[inline(always)]
 pub(crate) fn until_refused(keys: &[u64], mut accept: impl FnMut(u64) -> bool) -> usize {
     let keys = black_box(keys);
     keys.iter().position(|&key| !accept(key)).unwrap_or(keys.len())
 }
 
-/// How many of the keys `found` says yes to.
+/// Returns how many of the keys `found` reports present.
 #[inline(always)]
 pub(crate) fn tally(keys: &[u64], mut found: impl FnMut(u64) -> bool) -> usize {
     black_box(keys).iter().filter(|&&key| found(key)).count()

@@ -1,6 +1,7 @@
-//! Tables, as they are printed at a terminal and in Markdown: the first column to the left, the others to the right.
+//! Tables for a terminal and for Markdown. The first column is aligned to the left, the others to
+//! the right.
 
-/// Rows of cells under a heading, all of the same number.
+/// Rows of cells under a heading. All rows have as many cells as the heading.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
@@ -20,7 +21,7 @@ impl Table {
         (0..columns).map(|column| width(column).unwrap_or(0)).collect()
     }
 
-    /// In columns.
+    /// The table with aligned columns.
     pub(crate) fn plain(&self) -> String {
         let widths = self.widths();
         let line = |row: &Vec<String>| {
@@ -32,7 +33,7 @@ impl Table {
         self.rows.iter().map(line).collect()
     }
 
-    /// As Markdown.
+    /// The table in Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |cells: &Vec<String>| format!("| {} |\n", cells.join(" | "));
         let rule = vec!["--:".to_string(); self.rows[0].len() - 1].join("|");

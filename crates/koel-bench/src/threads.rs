@@ -1,9 +1,10 @@
-//! `threads`: one filter, several threads, by the wall clock.
+//! `threads`: one filter shared by several threads, in wall-clock time.
 //!
-//! `koel-concurrent` beside what else there is: the plain filter where nobody writes, the same behind a lock of the standard library, and
-//! `atomic-cuckoo-filter`. Lookups ask for present and absent keys by chance, since answers in turn can be guessed; in `mixed` one operation in ten is an insert or a remove
-//! of a key of the thread's own. Every repetition starts with another filter. A machine that is busy with other work shows here first: the spread is
-//! printed beside each figure.
+//! Compares `koel-concurrent` with the alternatives: the plain filter without writers, the same
+//! behind a lock of the standard library, and `atomic-cuckoo-filter`. Lookups ask for present and
+//! absent keys in random order, which cannot be predicted. In `mixed`, one operation in ten inserts
+//! or removes a key of the thread's own. Every repetition starts with another filter. Other work on
+//! the machine shows up here first, so each figure has its spread beside it.
 
 mod shared;
 
@@ -21,22 +22,25 @@ use crate::table::{Table, figure, grouped};
 use crate::{Failure, machine};
 use shared::{SUBJECTS, Shared, Subject};
 
-/// Lookups of a mixed round.
+/// The number of lookups in a mixed round.
 const LOOKUPS: usize = 288;
-/// Keys that are inserted before these lookups and removed after them, which makes one operation in ten an insert or a remove.
+/// The number of keys inserted before these lookups and removed after them, so that one operation
+/// in ten is an insert or a remove.
 const WRITES: usize = 16;
-/// Operations of a mixed round.
+/// The number of operations in a mixed round.
 const ROUND: usize = LOOKUPS + 2 * WRITES;
-/// Keys for each thread, at least: filters have room for a tenth more, which takes what all threads insert in a round.
+/// The least number of keys per thread. Filters have room for a tenth more, which holds what all
+/// threads insert in a round.
 const KEYS_A_THREAD: u64 = 10 * WRITES as u64;
 
-/// Seeds of the streams of keys: those put in, those not, the coin that says which is asked for, and from here on those of each thread.
+/// Seeds of the key streams: present keys, absent keys, the coin that chooses between them and,
+/// from here on, those of each thread.
 const PRESENT: u64 = 1;
 const ABSENT: u64 = 2;
 const COIN: u64 = 3;
 const OWN: u64 = 10;
 
-/// What the threads do.
+/// The work of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Lookups,
@@ -54,7 +58,7 @@ impl Work {
     }
 }
 
-/// One figure: millions of operations a second of all threads, one sample each repetition.
+/// One figure: millions of operations per second of all threads, one sample per repetition.
 struct Row {
     subject: &'static Subject,
     work: Work,
@@ -65,11 +69,11 @@ struct Row {
 pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
     let least = args.threads.iter().map(|&threads| threads as u64 * KEYS_A_THREAD).max();
     if let Some(least) = least.filter(|&least| args.keys.iter().any(|&keys| keys < least)) {
-        return Err(format!("give {} keys or more for so many threads", grouped(least)).into());
+        return Err(format!("give {} keys or more for this many threads", grouped(least)).into());
     }
     if !args.json {
         println!("{}", machine::description());
-        println!("Millions of operations a second of all threads by the wall clock, medians.");
+        println!("Millions of operations per second of all threads in wall-clock time, medians.");
     }
     for &keys in &args.keys {
         machine::require_memory_of(keys)?;
@@ -77,7 +81,7 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
         if args.json {
             rows.iter().for_each(|row| print_json(row, keys));
         } else {
-            println!("\n{} keys, error rate {}", grouped(keys), args.fpr);
+            println!("\n{} keys, target false-positive rate {}", grouped(keys), args.fpr);
             print!("{}", table(&rows, &args.threads).plain());
         }
     }
@@ -110,8 +114,10 @@ fn measure(args: &ThreadsArgs, keys: usize) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// How many operations `threads` threads have done, of `operations` each in whole slices or rounds, and how long they took: from when the first began to when the last ended. They look at the clock
-/// themselves, since where each processor has one of them, who started them may have to wait.
+/// Runs `operations` operations on each of `threads` threads, in whole slices or rounds. Returns
+/// how many were done, and the time from when the first thread started to when the last one
+/// finished. The threads read the clock themselves: if they occupy all processors, the thread that
+/// started them may have to wait.
 fn run_all(
     filter: &dyn Shared,
     work: Work,
@@ -140,7 +146,7 @@ fn run_all(
     })
 }
 
-/// Slices of `asked` without end, each thread starting elsewhere.
+/// An endless cycle of slices of `asked`; each thread starts elsewhere.
 fn slices(asked: &[u64], thread: usize, length: usize) -> impl Iterator<Item = &[u64]> {
     let count = asked.len() / length;
     let first = thread * count / 3;
@@ -181,7 +187,7 @@ fn print_json(row: &Row, keys: u64) {
     println!("{line}");
 }
 
-/// A line each subject, a column each kind of work and number of threads.
+/// One row per subject, one column per kind of work and number of threads.
 fn table(rows: &[Row], threads: &[usize]) -> Table {
     let mut heading = vec!["filter".to_string(), "mode".to_string()];
     for work in Work::ALL {

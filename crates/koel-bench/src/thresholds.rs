@@ -1,7 +1,9 @@
-//! `thresholds`: how full the exact map gets in each shape before its first insert finds no room, beside the load that theory gives.
+//! `thresholds`: how full the exact map gets in each shape before an insert first fails, compared
+//! with the theoretical load.
 //!
-//! The map is the one of the library, with its own hash under a fixed key. "Finds no room" is what one sees from outside: the table grows, or the
-//! entry overflows. A search ends after 4096 entries, so large tables fail a little earlier than theory, which searches on.
+//! The map is the library's, with its own hash under a fixed key. A failure is what a user can see
+//! of it: the table grows, or the entry overflows. A search stops after 4096 entries, so large
+//! tables fail slightly below the theoretical load, which assumes an unlimited search.
 
 use koel::CuckooMap;
 use koel::map::SipState;
@@ -12,17 +14,18 @@ use crate::args::ThresholdsArgs;
 use crate::table::{Table, grouped};
 use crate::{Failure, machine};
 
-/// A number of hash functions and of slots a bucket.
+/// A number of hash functions and of slots per bucket.
 pub(crate) struct Shape {
     pub(crate) hashes: usize,
     pub(crate) slots: usize,
-    /// The load up to which almost every set of keys has a place, as the number of buckets goes to infinity. Source: N. Fountoulakis, M. Khosla,
-    /// K. Panagiotou, The Multiple-Orientability Thresholds for Random Hypergraphs (SODA 2011).
+    /// The load up to which almost every set of keys can be placed, as the number of buckets goes
+    /// to infinity. Source: N. Fountoulakis, M. Khosla, K. Panagiotou, The Multiple-Orientability
+    /// Thresholds for Random Hypergraphs (SODA 2011).
     pub(crate) threshold: f64,
     fill: fn(usize, u64) -> Filled,
 }
 
-/// The shapes measured.
+/// The shapes under measurement.
 pub(crate) const SHAPES: [Shape; 7] = [
     shape::<2, 1>(0.5),
     shape::<3, 1>(0.917_935),
@@ -43,7 +46,7 @@ struct Filled {
     load: f64,
 }
 
-/// Tables of one shape and about one size, at their first failures: means.
+/// Tables of one shape and about one size at their first failures: means.
 pub(crate) struct Threshold {
     pub(crate) shape: &'static Shape,
     pub(crate) keys: u64,
@@ -56,7 +59,7 @@ fn fill<const HASHES: usize, const SLOTS: usize>(slots: usize, seed: u64) -> Fil
     let empty = |capacity| {
         CuckooMap::<u64, (), _, HASHES, SLOTS>::with_capacity_and_hasher(capacity, hasher.clone())
     };
-    // A map asked for so many keys has a few slots more.
+    // A map asked for this many keys has a few slots more.
     let mut map = empty((slots * slots / empty(slots).slots().max(1)).max(1));
     let slots = map.slots();
     let mut keys = hashes(seed, u64::MAX);
@@ -67,7 +70,7 @@ fn fill<const HASHES: usize, const SLOTS: usize>(slots: usize, seed: u64) -> Fil
     Filled { keys, load: keys as f64 / slots as f64 }
 }
 
-/// Every shape at this size.
+/// Measures every shape at this size.
 pub(crate) fn measure(slots: u64, tables: u32) -> Result<Vec<Threshold>, Failure> {
     let slots = usize::try_from(slots)?;
     let of = |shape: &'static Shape| {
@@ -110,7 +113,7 @@ fn print_json(threshold: &Threshold) {
     println!("{line}");
 }
 
-/// A line each shape, a column each size.
+/// One row per shape, one column per size.
 pub(crate) fn table(sizes: &[(u64, Vec<Threshold>)]) -> Table {
     let mut heading = vec!["hashes x slots".to_string(), "theory".into()];
     heading.extend(sizes.iter().map(|(slots, _)| format!("{} slots", grouped(*slots))));
@@ -133,7 +136,7 @@ impl Shape {
 mod tests {
     use super::*;
 
-    /// Probability that a Poisson variable of this mean is at least `least`.
+    /// The probability that a Poisson variable with this mean is at least `least`.
     fn at_least(mean: f64, least: usize) -> f64 {
         let mut term = (-mean).exp();
         let mut below = 0.0;

@@ -1,4 +1,5 @@
-//! The bench runs, at sizes that say nothing about speed, and what it prints has the fields that others read.
+//! The bench runs at sizes too small to measure speed, and its output has the fields that other
+//! tools read.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What the program prints when run like this.
+/// What the program prints for these arguments.
 fn printed(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_koel-bench"));
     let output = command.args(arguments).output().expect("the program starts");
@@ -35,7 +36,7 @@ fn filters_prints_an_object_for_each_operation_of_each_filter() {
         assert_eq!(line["keys"], 20_000);
         assert!(line["mops"].as_f64().unwrap() > 0.0, "{line}");
         assert!((5.0..100.0).contains(&line["bits_per_key"].as_f64().unwrap()), "{line}");
-        // A bulk build of Koel is timed and not asked: its filter is that of the other lines.
+        // A bulk build of Koel is timed but not queried: its filter is that of the other lines.
         let built = line["mode"] == "bulk" && line["fpr"].is_null();
         assert!(built || (0.0..0.04).contains(&line["fpr"].as_f64().unwrap()), "{line}");
         assert!(line["load"].is_null() || (0.5..=1.0).contains(&line["load"].as_f64().unwrap()));
@@ -78,7 +79,7 @@ fn an_unknown_filter_is_refused_with_the_names_of_the_known_ones() {
     assert!(error.contains("zebra") && error.contains("koel-fast"), "{error}");
 }
 
-/// The allocation of so many ended the process, with a trace instead of a sentence.
+/// Without the check, the allocation aborted the process, with a trace instead of a message.
 #[test]
 fn more_keys_than_the_memory_holds_are_refused() {
     let of_keys = ["filters", "growth", "map", "maplet", "thresholds", "threads"];
@@ -136,7 +137,7 @@ fn map_prints_speeds_probes_and_latencies_of_both_maps() {
     assert_eq!(with("probes_max").count(), 8);
     for line in with("probes_max") {
         let probes = line["probes_max"].as_u64().unwrap();
-        // A hash table of ten thousand keys reads one group for most and a few for some.
+        // A hash table of ten thousand keys reads one group for most keys and a few for some.
         let koel = line["map"].as_str().unwrap().starts_with("koel");
         assert!(if koel { probes == 2 } else { (1..12).contains(&probes) }, "{line}");
     }
@@ -158,7 +159,8 @@ fn threads_prints_an_object_for_each_filter_work_and_number_of_threads() {
     );
 }
 
-/// With so few keys that a mixed round did not find its lookups among them, the threads panicked and the program waited for them for ever.
+/// With so few keys that a mixed round did not find its lookups among them, the threads panicked
+/// and the program waited forever.
 #[test]
 fn threads_says_how_many_keys_it_needs() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_koel-bench"));
@@ -181,7 +183,7 @@ fn growth_prints_an_object_for_each_size_of_each_filter_and_one_of_pauses() {
     assert_eq!(names.len(), 9, "{names:?}");
     let (points, pauses): (Vec<_>, Vec<_>) =
         lines.into_iter().partition(|line| line["timed"].is_null());
-    // Of 19 sizes from a thousand to twenty thousand, five are reached by doubling.
+    // Of 19 sizes from a thousand to twenty thousand, doubling reaches five.
     assert_eq!((points.len(), pauses.len()), (5 * 19 + 3 * 5, 9));
     let number = |line: &Value, field: &str| line[field].as_f64().unwrap();
     for line in &points {

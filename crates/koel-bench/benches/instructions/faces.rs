@@ -1,4 +1,5 @@
-//! The hot paths of the other faces of the table: filters that have grown, filters of many threads, maplets, counting filters. See `filter.rs`.
+//! Instruction counts of the other faces' hot paths: growable filters, shared filters, maplets,
+//! counting filters. See `filter.rs`.
 
 #![expect(missing_docs, reason = "the macros of the harness make public items")]
 
@@ -11,7 +12,7 @@ use koel::{ConcurrentFilter, CountingFilter, CuckooFilter, Maplet, Prefer};
 use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
 use testkit::keys::hashes;
 
-/// Something to ask, and what is to be asked of it.
+/// A filter or maplet, and the keys to ask it for.
 struct Case<T> {
     it: T,
     hashes: Vec<u64>,
@@ -24,19 +25,19 @@ impl<T> Case<T> {
         Box::new(Self { it, hashes, answers })
     }
 
-    /// Counts the hashes that it has, as a loop does that asks it.
+    /// Counts the hashes that are present, as a loop of lookups does.
     #[inline(always)]
     fn count(&self, has: impl Fn(&T, u64) -> bool) {
         black_box(self.hashes.iter().filter(|&&hash| has(&self.it, hash)).count());
     }
 }
 
-/// The hashes of the keys that are in.
+/// The hashes of the present keys.
 fn present() -> Vec<u64> {
     hashes(PRESENT, CAPACITY).collect()
 }
 
-/// Of which every second one is in.
+/// Hashes of which every second one is present.
 fn mixed() -> Vec<u64> {
     let pairs = present().into_iter().zip(hashes(ABSENT, KEYS as u64 / 2));
     pairs.flat_map(|(present, absent)| [present, absent]).collect()
@@ -46,9 +47,9 @@ fn absent() -> Vec<u64> {
     hashes(ABSENT, KEYS as u64).collect()
 }
 
-// ---- what is measured, before it is
+// ---- setups
 
-/// A filter that has grown to fifty times its size, in one word a bucket or in two halves.
+/// A filter that has grown to fifty times its size, with buckets of one word or of two halves.
 fn grown(prefer: Prefer) -> CuckooFilter {
     let (rate, layout) = match prefer {
         Prefer::Fast => (0.001, "plain 4x24, marked"),
@@ -56,7 +57,7 @@ fn grown(prefer: Prefer) -> CuckooFilter {
     };
     let builder = CuckooFilter::builder(CAPACITY, rate).prefer(prefer).grow_from(1000);
     let mut filter = builder.build().expect("a filter");
-    // As a table that has grown key by key: after many keys at once a search looks at a tenth more.
+    // Inserts key by key: after a batch, a search would look at a tenth more.
     for hash in present() {
         filter.insert_hash(hash).expect("it grows");
     }
@@ -118,7 +119,7 @@ fn maplet_present(shape: (f64, u32)) -> Box<Case<Maplet>> {
     Case::new(maplet(shape), hashes)
 }
 
-/// A filter in which every key is once, and keys that come again.
+/// A filter with every key once, and keys to insert again.
 fn counting() -> Box<Case<CountingFilter>> {
     let mut filter = CountingFilter::builder(CAPACITY, 0.001).build().expect("a filter");
     filter.insert_many_hashes(&present()).expect("room for the capacity");
@@ -127,7 +128,7 @@ fn counting() -> Box<Case<CountingFilter>> {
     Case::new(filter, hashes)
 }
 
-// ---- what is measured
+// ---- benches
 
 #[library_benchmark(setup = grown_mixed)]
 #[bench::fast(Prefer::Fast)]
@@ -156,7 +157,7 @@ fn grown_contains_counted(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilte
     case
 }
 
-// With the growth that goes with it.
+// Includes the growth.
 #[library_benchmark(setup = grown_coming)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]

@@ -1,13 +1,18 @@
-//! The hot paths of the library under Callgrind: how many instructions each one takes.
+//! Instruction counts of the library's hot paths, under Callgrind.
 //!
-//! Unlike a time, the count is the same in every run, so a change of a few per cent can be seen on a busy machine. What it does
-//! not see is the memory: a cache miss costs no instruction. `scripts/instructions` runs these and those of `faces.rs` and compares them with instructions.txt.
+//! Unlike a time, a count is the same in every run, so a change of a few percent is visible on a
+//! busy machine. Counts do not show the memory: a cache miss costs no instruction.
+//! `scripts/instructions` runs these benches and those of `faces.rs`, and compares them with
+//! counts.txt.
 //!
-//! Counted is the body of each function below; its setup is not, nor is the drop of what it returns. Keys are hashed beforehand, so
-//! that `hash` alone counts the hash. The counts depend on the compiler, which is recorded with them, and hardly on the machine: Valgrind
-//! shows the same processor everywhere, with AVX2 and without AVX-512. The C library's part, `memset` and `malloc`, is at
-//! most 5 %, and 11 % of the few instructions of `open`. Cases come in a box, lest moving them add to it. This program has the filter of one size alone,
-//! since what else a program uses decides what the compiler inlines: beside the other faces, single inserts took a tenth more.
+//! Only the body of each function below is counted, not its setup, nor the drop of what it returns.
+//! Keys are hashed in advance, so that only `hash` counts the hash. The counts depend on the
+//! compiler, which is recorded with them, and hardly on the machine: Valgrind simulates the same
+//! processor everywhere, with AVX2 and without AVX-512. The C library (`memset` and `malloc`)
+//! accounts for at most 5 %, and for 11 % of the few instructions of `open`. Cases are boxed, so
+//! that moving them adds nothing. This program uses the fixed filter only, since the rest of a
+//! program influences what the compiler inlines: together with the other faces, single inserts took
+//! a tenth more.
 
 #![expect(missing_docs, reason = "the macros of the harness make public items")]
 
@@ -20,7 +25,7 @@ use koel::{CuckooFilter, FilterView, KeyHasher, Prefer};
 use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
 use testkit::keys::hashes;
 
-/// A filter, and what is to be asked of it.
+/// A filter, and the keys to ask it for.
 struct Case {
     filter: CuckooFilter,
     hashes: Vec<u64>,
@@ -34,7 +39,7 @@ impl Case {
     }
 }
 
-// ---- what is measured, before it is
+// ---- setups
 
 fn empty(prefer: Prefer) -> CuckooFilter {
     let (rate, layout) = match prefer {
@@ -46,12 +51,12 @@ fn empty(prefer: Prefer) -> CuckooFilter {
     filter
 }
 
-/// So many hashes that `filter`, empty, would have this per cent of its slots in use.
+/// As many hashes as fill this percentage of the slots of `filter`, which is empty.
 fn hashes_to(filter: &CuckooFilter, per_cent: u64) -> Vec<u64> {
     hashes(PRESENT, filter.slots() * per_cent / 100).collect()
 }
 
-/// A filter with this per cent of its slots in use, and the hashes in it.
+/// A filter with this percentage of its slots in use, and the hashes in it.
 fn filled(prefer: Prefer, per_cent: u64) -> (CuckooFilter, Vec<u64>) {
     let mut filter = empty(prefer);
     let hashes = hashes_to(&filter, per_cent);
@@ -59,26 +64,26 @@ fn filled(prefer: Prefer, per_cent: u64) -> (CuckooFilter, Vec<u64>) {
     (filter, hashes)
 }
 
-/// Keys that are in a filter at 95 %.
+/// Present keys of a filter at 95 %.
 fn present(prefer: Prefer) -> Box<Case> {
     let (filter, mut hashes) = filled(prefer, 95);
     hashes.truncate(KEYS);
     Case::new(filter, hashes)
 }
 
-/// Keys that are not.
+/// Absent keys.
 fn absent(prefer: Prefer) -> Box<Case> {
     Case::new(filled(prefer, 95).0, hashes(ABSENT, KEYS as u64).collect())
 }
 
-/// Keys of which every second one is in a filter at 95 %.
+/// Keys for a filter at 95 %, of which every second one is present.
 fn mixed(prefer: Prefer) -> Box<Case> {
     let (filter, present) = filled(prefer, 95);
     let pairs = present.into_iter().zip(hashes(ABSENT, KEYS as u64 / 2));
     Case::new(filter, pairs.flat_map(|(present, absent)| [present, absent]).collect())
 }
 
-/// Keys of which some are in a filter at 95 %, nobody knows which.
+/// Present and absent keys in random order, for a filter at 95 %.
 fn some_present(prefer: Prefer) -> Box<Case> {
     Case::new(filled(prefer, 95).0, unknown())
 }
@@ -114,7 +119,7 @@ fn image() -> Box<[u8]> {
     filter.to_bytes().into_boxed_slice()
 }
 
-// ---- what is measured
+// ---- benches
 
 fn ask(case: &mut Case) {
     for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
@@ -165,7 +170,8 @@ fn contains_unknown(mut case: Box<Case>) -> Box<Case> {
     case
 }
 
-// Counted, not written down: a compiler turns that into branches sooner.
+// Counts the answers instead of storing them, which the compiler is more likely to turn into
+// branches.
 #[library_benchmark(setup = some_present, config = without_branches())]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]

@@ -1,11 +1,13 @@
-//! The gate of the instruction counts: fails where a hot path takes more than 3 % more than was recorded, or where it branches on what nobody can guess.
+//! The gate of the instruction counts. It fails if a hot path takes more than 3 % more instructions
+//! than recorded, or if it branches on unpredictable data.
 //!
-//! `scripts/instructions` runs benches/instructions/ under Callgrind and hands its summaries, one JSON object a line, to the standard input of
-//! this program, which compares them with benches/instructions/counts.txt. That file has the compiler in its first line and then a name and a count a
-//! line. It is in git, so that a change of the counts is seen beside the change that made it.
+//! `scripts/instructions` runs benches/instructions/ under Callgrind and pipes the summaries, one
+//! JSON object per line, into this program. It compares them with benches/instructions/counts.txt,
+//! which has the compiler in its first line, then one name and count per line. The file is in git,
+//! so that a change of the counts is reviewed with the code that caused it.
 //!
-//! Gungraun compares with the last run on the same machine, which is in no commit; and its fixed limits are in the code of each bench, which
-//! a program cannot rewrite. Hence this comparison.
+//! Gungraun itself compares with the last run on the same machine, which is in no commit, or with
+//! limits in the code of each bench, which a program cannot update.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,10 +18,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::Value;
 
-/// How far a count may be from the recorded one, in per cent.
+/// How far a count may be from the recorded one, in percent.
 const TOLERANCE: u64 = 3;
 
-/// Branches that may be guessed wrong where a bench asks 4096 questions of unknown answers: one in fifty. A branch on the answer would be wrong in every other question.
+/// The branches that may be mispredicted in a bench of 4096 lookups with unpredictable answers: one
+/// in fifty. A branch on the answer would be mispredicted in every other lookup.
 const GUESSED_WRONG: u64 = 80;
 
 const ACCEPT: &str = "scripts/instructions --accept";
@@ -31,7 +34,7 @@ type Failure = Box<dyn std::error::Error>;
 struct Args {
     /// The file of recorded counts
     record: PathBuf,
-    /// The compiler of the counts at the standard input, as `rustc --version` prints it
+    /// The compiler of the counts on standard input, as `rustc --version` prints it
     #[arg(long)]
     compiler: String,
     /// Record the counts instead of comparing them
@@ -66,7 +69,7 @@ fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads the lines of JSON that Gungraun prints, one for each bench.
+/// Parses the JSON that Gungraun prints, one line per bench.
 fn summaries(lines: &str) -> Result<Vec<Value>, Failure> {
     let benches: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     if benches.is_empty() {
@@ -86,7 +89,8 @@ fn metric(bench: &Value, metric: &str) -> Option<u64> {
     bench["profiles"][0]["data"]["total"]["metrics"][metric]["values"]["new"].as_u64()
 }
 
-/// Fails where a bench that counts conditional branches guessed wrong, `Bcm`, has too many of them, and where none counts them.
+/// Fails if a bench that counts mispredicted conditional branches (`Bcm`) has too many, or if no
+/// bench counts them.
 fn answers_are_not_branched_upon(benches: &[Value]) -> Result<(), Failure> {
     let (mut counted, mut wrong) = (0, Vec::new());
     for bench in benches {
@@ -97,20 +101,20 @@ fn answers_are_not_branched_upon(benches: &[Value]) -> Result<(), Failure> {
         }
     }
     if counted == 0 {
-        return Err("no bench counted the branches that were guessed wrong".into());
+        return Err("no bench counted mispredicted branches".into());
     }
     if wrong.is_empty() {
         return Ok(());
     }
     Err(format!(
-        "More than {GUESSED_WRONG} branches guessed wrong: {}. The compiler made a branch of an answer. `callgrind_annotate --show=Bcm` on the files in target/gungraun \
+        "More than {GUESSED_WRONG} mispredicted branches: {}. The compiler turned an answer into a branch. `callgrind_annotate --show=Bcm` on the files in target/gungraun \
          shows where.",
         wrong.join(", ")
     )
     .into())
 }
 
-/// Instructions by the name of the bench, and the compiler that made them.
+/// Instructions by name of the bench, and the compiler of the benches.
 #[derive(Clone, Debug, PartialEq)]
 struct Counts {
     compiler: String,
@@ -128,7 +132,7 @@ impl Counts {
         Ok(Self { compiler: compiler.into(), of })
     }
 
-    /// Reads what `Display` wrote.
+    /// Parses what `Display` wrote.
     fn recorded(file: &str) -> Result<Self, Failure> {
         let mut lines = file.lines();
         let compiler = lines.next().unwrap_or_default().into();
@@ -139,14 +143,14 @@ impl Counts {
         let mut of = BTreeMap::new();
         for line in lines {
             let (name, count) = count(line)
-                .ok_or_else(|| format!("`{line}` is no name and count; run `{ACCEPT}`"))?;
+                .ok_or_else(|| format!("`{line}` is not a name and a count; run `{ACCEPT}`"))?;
             of.insert(name, count);
         }
         Ok(Self { compiler, of })
     }
 }
 
-/// The file: the compiler, then a line for each bench.
+/// The file: the compiler, then one line per bench.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.compiler)?;
@@ -154,7 +158,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// What became of one count.
+/// How a count compares with the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Within,
@@ -191,7 +195,7 @@ impl Change {
     }
 }
 
-/// A table of all counts, and a sentence: what to do where the gate is shut, how it went where it is open.
+/// A table of all counts, with a verdict: how to proceed if the gate fails, a summary if it passes.
 fn compare(recorded: &Counts, measured: &Counts) -> (String, Result<String, Failure>) {
     let names: BTreeSet<_> = recorded.of.keys().chain(measured.of.keys()).collect();
     let mut table = format!("{:<34} {:>10} {:>10} {:>8}\n", "", "recorded", "measured", "change");
@@ -223,20 +227,20 @@ fn verdict(changes: &[(&String, Change)], before: &str, now: &str) -> Result<Str
         (Change::NotMeasured, "Recorded but not measured"),
     ] {
         if !names(change).is_empty() {
-            wrong.push(format!("{what}: {}. If that is meant, run `{ACCEPT}`.", names(change)));
+            wrong.push(format!("{what}: {}. If that is intended, run `{ACCEPT}`.", names(change)));
         }
     }
     let above = names(Change::Above);
     if !above.is_empty() {
         wrong.push(format!(
             "More than {TOLERANCE} % above the recorded counts: {above}. `callgrind_annotate` on the files in target/gungraun shows where the \
-             instructions are. If the change is worth them, run `{ACCEPT}` and commit the file."
+             instructions are. If the change is worth it, run `{ACCEPT}` and commit the file."
         ));
         if before != now {
             let version = before.split(' ').nth(1).unwrap_or(before);
             wrong.push(format!(
-                "The recorded counts are of {before}, these of {now}. If `rustup run --install {version} scripts/instructions` passes, the \
-                 compiler is the cause, and not the code."
+                "The recorded counts are of {before}, the measured ones of {now}. If `rustup run --install {version} scripts/instructions` passes, the \
+                 compiler is the cause, not the code."
             ));
         }
     }
@@ -259,7 +263,7 @@ mod tests {
         Counts { compiler: compiler.into(), of }
     }
 
-    /// The sentence about a count of `measured` where a thousand are recorded.
+    /// The verdict on a count of `measured` if the recorded one is 1000.
     fn verdict_on(measured: u64) -> Result<String, String> {
         let [before, now] = [1000, measured].map(|count| counts("rustc 1.0.0", &[("a/b", count)]));
         compare(&before, &now).1.map_err(|failure| failure.to_string())
@@ -340,7 +344,7 @@ mod tests {
         }
     }
 
-    /// What the harness prints of a bench.
+    /// What the harness prints for a bench.
     fn line(function: &str, metrics: &str) -> String {
         let metrics = format!(r#"{{"Dr":{{"values":{{"new":3}}}},{metrics}}}"#);
         format!(

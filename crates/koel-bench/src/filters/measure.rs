@@ -1,10 +1,13 @@
-//! One size, every filter: the keys, the order, the clock.
+//! Measures every filter at one size: the keys, the order, the clock.
 //!
-//! Each repetition starts with another filter, so that none always runs in the wake of the same one. Small sizes are built
-//! several times a repetition, so that a measurement takes milliseconds. A table comes fresh from the allocator: its first touch belongs to the
-//! inserts, for everyone alike. What a virtual machine's host takes to give it memory does not: the memory is touched once before.
+//! Each repetition starts with another filter, so that none always runs after the same one. At
+//! small sizes a filter is built several times per repetition, so that a measurement takes
+//! milliseconds. Tables come fresh from the allocator, so inserts include the first touch of the
+//! memory, for every filter alike. They do not include the time the host of a virtual machine takes
+//! to provide the memory, which is touched once beforehand.
 //!
-//! Inserts are timed up to a load of 0.95, whatever load a filter is built for, and go on untimed.
+//! Inserts are timed up to a load of 0.95, whatever load a filter is built for, and continue
+//! untimed.
 
 use std::time::Duration;
 
@@ -14,36 +17,37 @@ use crate::clock::{median, mops, spread, timed};
 use crate::machine;
 use crate::subject::{Filter, Op, Subject};
 
-/// Keys handled in a repetition, at least, and lookups and deletes at most.
+/// The least number of keys in a repetition, and the most lookups and deletes.
 const AT_LEAST: usize = 1_000_000;
 const QUERIES: usize = 16_000_000;
 
 /// The load up to which inserts are timed, in percent.
 const TIMED_LOAD: usize = 95;
 
-/// Bytes a key that a filter may touch first: a table, and in a bulk build the hashes.
+/// Bytes per key that a filter may touch first: a table and, in a bulk build, the hashes.
 const TOUCHED_BYTES: usize = 10;
 
-/// Seeds of the streams of keys: those put in, those not, those to fill up with, and the coin that says which of the first two is asked for.
+/// Seeds of the key streams: present keys, absent keys, keys to fill up with, and the coin that
+/// chooses between present and absent.
 const PRESENT: u64 = 1;
 const ABSENT: u64 = 2;
 const BEYOND: u64 = 3;
 const COIN: u64 = 4;
 
-/// Whether to fill each filter once more, until it refuses a key.
+/// Whether to fill each filter again until it refuses a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loads {
     /// Find the load at the first refusal.
     Measure,
-    /// Save the time.
+    /// Skip it to save time.
     Skip,
 }
 
-/// The same keys for all filters.
+/// The keys, the same for all filters.
 pub(crate) struct Keys {
     pub(crate) present: Vec<u64>,
     absent: Vec<u64>,
-    /// As many as the absent ones: of each the key itself or a present one, by chance.
+    /// As many as the absent keys: at random, each absent key itself or a present one.
     mixed: Vec<u64>,
 }
 
@@ -57,7 +61,8 @@ impl Keys {
         Self { present, absent, mixed }
     }
 
-    /// As many of `queries` as keys are put in, others each round until there are no more.
+    /// A slice of `queries` as long as the list of keys, a different one each round until they run
+    /// out.
     fn part<'a>(&self, queries: &'a [u64], round: usize) -> &'a [u64] {
         let length = self.present.len().min(queries.len());
         let parts = queries.len() / length;
@@ -65,18 +70,19 @@ impl Keys {
     }
 }
 
-/// What was found out about one subject at one size.
+/// The measurements of one subject at one size.
 pub(crate) struct Row {
     pub(crate) subject: &'static Subject,
     pub(crate) keys: usize,
-    /// Millions a second, one sample each repetition; empty where there is no such operation.
+    /// Millions of operations per second, one sample per repetition; empty if there is no such
+    /// operation.
     samples: [Vec<f64>; Op::ALL.len()],
     pub(crate) bits_per_key: f64,
     false_positives: usize,
     lookups_of_absent: usize,
     /// The share of slots in use at the first refusal.
     pub(crate) load: Option<f64>,
-    /// Keys not accepted, or not found again.
+    /// The number of keys that were refused, or not found again.
     pub(crate) lost: usize,
 }
 
@@ -98,7 +104,7 @@ impl Row {
         &self.samples[op as usize]
     }
 
-    /// The median of an operation's speed.
+    /// The median throughput of an operation.
     pub(crate) fn mops(&self, op: Op) -> Option<f64> {
         let samples = self.samples(op);
         (!samples.is_empty()).then(|| median(samples))
@@ -108,14 +114,14 @@ impl Row {
         spread(self.samples(op))
     }
 
-    /// The measured error rate.
+    /// The measured false-positive rate.
     pub(crate) fn fpr(&self) -> Option<f64> {
         let lookups = self.lookups_of_absent;
         (lookups > 0).then(|| self.false_positives as f64 / lookups as f64)
     }
 }
 
-/// All subjects over so many keys.
+/// Measures all subjects with the same number of keys.
 pub(crate) fn measure(
     subjects: &[&'static Subject],
     keys: usize,
@@ -127,7 +133,7 @@ pub(crate) fn measure(
     let keys = Keys::new(keys);
     for repetition in 0..repetitions {
         for step in 0..rows.len() {
-            // A third of the list further each time, so that the neighbours change too.
+            // Rotates the list by a third each time, so that the neighbours change too.
             let turn = repetition as usize * (rows.len() / 3 + 1);
             let row = (step + turn) % rows.len();
             repeat(&mut rows[row], &keys, rate);
@@ -141,7 +147,7 @@ pub(crate) fn measure(
     rows
 }
 
-/// One repetition of one subject.
+/// Runs one repetition of one subject.
 fn repeat(row: &mut Row, keys: &Keys, rate: f64) {
     let rounds = (AT_LEAST / keys.present.len()).clamp(1, 50);
     let mut totals = [(Duration::ZERO, 0); Op::ALL.len()];
@@ -157,7 +163,7 @@ fn repeat(row: &mut Row, keys: &Keys, rate: f64) {
     }
 }
 
-/// Inserts, lookups and deletes of one filter, timed into `totals`.
+/// Times inserts, lookups and deletes of one filter, and adds them to `totals`.
 fn one_round(
     row: &mut Row,
     filter: &mut dyn Filter,
@@ -195,7 +201,8 @@ fn one_round(
     }
 }
 
-/// Puts in all keys, timed as far as [`TIMED_LOAD`]; how many were accepted. A filter that is built from all its keys at once, and not asked for any then, is built from so many.
+/// Inserts all keys, timed up to [`TIMED_LOAD`], and returns how many were accepted. A bulk build
+/// that is not queried afterwards gets only the timed keys.
 fn insert(
     subject: &Subject,
     filter: &mut dyn Filter,
@@ -217,7 +224,7 @@ fn insert(
     }
 }
 
-/// The share of slots in use when a filter refuses the first key.
+/// The share of slots in use when a filter refuses its first key.
 fn load_at_refusal(subject: &Subject, rate: f64, keys: &Keys) -> Option<f64> {
     let mut filter = (subject.build)(keys.present.len(), rate);
     let slots = filter.slots()?;

@@ -1,4 +1,4 @@
-//! `filters`: every filter over the same keys, as tables or as JSON.
+//! `filters`: every filter with the same keys, as tables or as JSON.
 
 mod measure;
 
@@ -12,10 +12,10 @@ use crate::subjects::{YARDSTICK, chosen};
 use crate::table::{Table, figure, grouped};
 use crate::{Failure, machine};
 
-/// How the tables are to be read; printed above them.
+/// The legend printed above the tables.
 pub(crate) const LEGEND: &str = "\
-Millions of operations a second of one thread's CPU time, medians. insert: up to a load of 0.95. mix: lookups of present and absent keys by chance. `x`: how many times as fast koel-fast is, one key a call. `+-`: the largest
-spread of the five, (max - min) / median. bits/key: memory by keys put in. fpr: measured with absent keys. load: share of slots in use at the first refusal.";
+Millions of operations per second of one thread's CPU time, medians. insert: up to a load of 0.95. mix: present and absent keys in random order. `x`: how many times as fast koel-fast is, with one key per call. `+-`: the largest
+spread of the five, (max - min) / median. bits/key: memory per inserted key. fpr: measured with absent keys. load: share of slots in use at the first refusal.";
 
 pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
     let subjects = chosen(&args.only)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
         if args.json {
             rows.iter().for_each(print_json);
         } else {
-            println!("\n{} keys, error rate {}", grouped(keys), args.fpr);
+            println!("\n{} keys, target false-positive rate {}", grouped(keys), args.fpr);
             print!("{}", table(&rows).plain());
             print!("{}", notes(&rows));
         }
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says whether the allocator really gives huge pages: a table of 64 MiB, touched.
+/// Reports whether the allocator really provides huge pages, with a touched table of 64 MiB.
 fn report_huge_pages() {
     let table = std::hint::black_box(vec![1_u8; 64 << 20]);
     let huge = machine::huge_bytes();
@@ -48,7 +48,7 @@ fn report_huge_pages() {
     eprintln!("huge pages: {} MiB of a table of 64 MiB", huge >> 20);
 }
 
-/// One line each operation.
+/// Prints one line per operation.
 fn print_json(row: &Row) {
     for op in Op::ALL {
         if let (Some(mode), Some(mops)) = (row.subject.mode(op), row.mops(op)) {
@@ -68,7 +68,7 @@ fn print_json(row: &Row) {
     }
 }
 
-/// A line each subject, with its speed relative to Koel's.
+/// One row per subject, with its speed relative to Koel's.
 pub(crate) fn table(rows: &[Row]) -> Table {
     let yardstick = rows.iter().find(|row| row.subject.name == YARDSTICK);
     let mut table = Table::new(&[
@@ -92,7 +92,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// What must be known beside the figures, a line each.
+/// The remarks on the figures, one line each.
 pub(crate) fn notes(rows: &[Row]) -> String {
     let mut notes = String::new();
     for row in rows {

@@ -1,6 +1,8 @@
-//! `growth`: filters that grow, from a thousand keys on: what they cost at each size, and how long single inserts and memory get on the way.
+//! `growth`: growable filters from a thousand keys on: their cost at each size, the latency of
+//! single inserts, and memory.
 //!
-//! `way.rs` measures at sizes a factor 2^(1/4) apart; `pauses.rs` grows each filter once more, every insert timed for itself.
+//! `way.rs` measures at sizes a factor of 2^(1/4) apart. `pauses.rs` grows each filter again and
+//! times every insert.
 
 mod pauses;
 mod way;
@@ -14,16 +16,16 @@ use crate::{Failure, machine};
 pub(crate) use pauses::{PAUSES, Pauses};
 pub(crate) use way::{LOOKUPS, Point, Way, measure};
 
-/// How the tables are to be read; printed above them.
+/// The legend printed above the tables.
 pub(crate) const LEGEND: &str = "\
-Nanoseconds of CPU time an operation. insert: since the size before; of a fixed filter, all of its keys. mean insert: since the first key. hit, miss: lookups, one \
-key a call; many: 4096 keys a call. `fixed`: the Koel filter of one size with the same bytes, full, measured in turns with the growing one. In the last table bits/key and \
-load are means over the sizes; `x`: how many times the time of the fixed filter, the median over the sizes, and at the largest; p50 to longest: microseconds of single inserts, all of the \
-last doubling; above 1 ms: so many of those inserts, and in brackets of the same readings of the clock with nothing between them, for as long; memory x: the most memory on the way by the bytes of the table at the end.";
+Nanoseconds of CPU time per operation. insert: since the previous size; for a fixed filter, all of its keys. mean insert: since the first key. hit, miss: single \
+lookups; many: batches of 4096 keys. `fixed`: a full Koel filter of fixed size with the same bytes, measured in turns with the growing one. In the last table bits/key and \
+load are means over the sizes; `x`: time relative to the fixed filter, the median over the sizes, then at the largest; p50 to longest: microseconds of single inserts over the \
+last doubling; above 1 ms: the number of those inserts and, in brackets, of empty clock readings over the same time; memory x: peak memory relative to the bytes of the final table.";
 
-/// What the last table is about.
-pub(crate) const INSERTS: &str = "Single inserts and memory alone. Begun large: with room for three quarters of the keys, so that the first growth, in which slots get wider, is that of a large table. \
-Locations: the index of the log store, whose error rate is its own.";
+/// The legend of the last table.
+pub(crate) const INSERTS: &str = "Single inserts and memory only. Begun large: with room for three quarters of the keys, so that the first growth, which widens the slots, is that of a large table. \
+Locations: the index of the log store, with its own false-positive rate.";
 
 pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     let filters = filters_for(args)?;
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The filters that the arguments ask for, if the machine can measure them.
+/// The filters that the arguments select. Fails if the machine cannot measure them.
 pub(crate) fn filters_for(args: &GrowthArgs) -> Result<Vec<&'static Growing>, Failure> {
     if args.keys < FIRST {
         return Err(format!("give {} keys or more", grouped(FIRST)).into());
@@ -65,7 +67,7 @@ pub(crate) fn filters_for(args: &GrowthArgs) -> Result<Vec<&'static Growing>, Fa
     chosen(&args.only)
 }
 
-/// Pauses and memory of filters of which nothing else is told.
+/// Pauses and memory of filters for which nothing else is measured.
 pub(crate) fn measure_inserts(
     filters: &[&Growing],
     last: u64,
@@ -75,7 +77,7 @@ pub(crate) fn measure_inserts(
     filters.iter().map(measured).collect()
 }
 
-/// A line each of them.
+/// One row per filter.
 pub(crate) fn inserts_table(filters: &[(&str, Pauses)]) -> Table {
     let mut heading = vec!["filter"];
     heading.extend(PAUSES);
@@ -87,7 +89,7 @@ pub(crate) fn inserts_table(filters: &[(&str, Pauses)]) -> Table {
     table
 }
 
-/// All that is found out about one filter.
+/// All measurements of one filter.
 pub(crate) struct Grown {
     pub(crate) name: &'static str,
     pub(crate) way: Way,
@@ -101,7 +103,7 @@ impl Grown {
     }
 }
 
-/// Those whose names contain one of the words; all if there is none.
+/// The filters whose names contain one of the words, or all if no word is given.
 fn chosen(words: &[String]) -> Result<Vec<&'static Growing>, Failure> {
     let wanted = |filter: &&Growing| words.iter().any(|word| filter.name.contains(word.as_str()));
     let found: Vec<_> =
@@ -131,7 +133,7 @@ fn print_point(name: &str, point: &Point) {
     println!("{line}");
 }
 
-/// A line each size.
+/// One row per size.
 pub(crate) fn table(way: &Way) -> Table {
     let mut heading = vec!["", "keys", "bits/key", "fpr", "load", "insert", "mean insert"];
     heading.extend(LOOKUPS);
@@ -152,7 +154,7 @@ pub(crate) fn table(way: &Way) -> Table {
     table
 }
 
-/// The whole way of each filter in a line.
+/// One row per filter, over all sizes.
 pub(crate) fn summary(filters: &[Grown]) -> Table {
     let mut heading =
         vec!["filter", "bits/key", "load", "highest fpr", "insert x", "lookup x", "many x"];

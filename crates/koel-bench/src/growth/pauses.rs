@@ -1,7 +1,9 @@
-//! How long single inserts get, and memory: each filter grows once more, in a process of its own, its keys made on the way, so that nothing else lies in memory.
+//! Measures the latency of single inserts and the peak memory. Each filter grows again in a process
+//! of its own, with keys generated on the fly, so that nothing else is in memory.
 //!
-//! Every insert of the last doubling is timed for itself, in CPU time, which leaves out what the machine did for others. What reading the clock takes is
-//! measured first and taken off. A virtual machine's pauses are in it all the same: so an empty loop is timed in the same way, for as long.
+//! Every insert of the last doubling is timed in CPU time, which excludes other work on the
+//! machine. The time to read the clock is measured first and subtracted. A virtual machine's pauses
+//! are still included, so an empty loop is timed in the same way for as long.
 
 use std::process::Command;
 use std::time::Duration;
@@ -20,21 +22,23 @@ use crate::{Failure, machine};
 /// Steps from one power of two to the next, in bits.
 const STEPS_BITS: u32 = 5;
 const SLICE: usize = 4096;
-/// A pause, in nanoseconds.
+/// From this many nanoseconds on an insert counts as a pause.
 const LONG: f64 = 1e6;
 
-/// How long single inserts took, and what memory was needed.
+/// The latency of single inserts, and the memory needed.
 pub(crate) struct Pauses {
-    /// Inserts that were timed.
+    /// The number of inserts that were timed.
     pub(crate) timed: u64,
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     pub(crate) p999: f64,
     pub(crate) longest: f64,
-    /// Inserts that took more than [`LONG`], and readings of the clock that did, one after the other for as long as all those inserts.
+    /// The number of inserts that took more than [`LONG`], and of clock readings that did, one
+    /// after the other for as long as all those inserts.
     pub(crate) long: u64,
     pub(crate) long_idle: u64,
-    /// The most memory of the process beyond what it had before, by the bytes of the table at the end.
+    /// The peak memory of the process in excess of that before, relative to the bytes of the final
+    /// table.
     pub(crate) peak_by_table: f64,
 }
 
@@ -65,7 +69,7 @@ impl Pauses {
         })
     }
 
-    /// What [`json`](Self::json) made.
+    /// Parses what [`json`](Self::json) wrote.
     fn from_json(line: &Value) -> Option<Self> {
         let number = |field: &str| line[field].as_f64();
         Some(Self {
@@ -81,7 +85,7 @@ impl Pauses {
     }
 }
 
-/// What [`measure`] finds out in a process of its own.
+/// Runs [`measure`] in a process of its own.
 pub(crate) fn apart(filter: &Growing, last: u64, rate: f64) -> Result<Pauses, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["growth", "--pauses", "--keys", &last.to_string(), "--fpr", &rate.to_string()]);
@@ -117,7 +121,7 @@ pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Pauses {
     }
 }
 
-/// Nothing, timed again and again.
+/// Times an empty operation again and again.
 fn idle(time: Duration) -> Histogram {
     let (start, mut times) = (ThreadTime::now(), Histogram::new());
     while start.elapsed() < time {
@@ -138,7 +142,7 @@ fn grow(filter: &mut dyn Filter, keys: &mut dyn Iterator<Item = u64>) {
     }
 }
 
-/// How many inserts took so many nanoseconds, by [`step_of`].
+/// A histogram of nanoseconds per insert, by [`step_of`].
 struct Histogram {
     counts: Vec<u64>,
     all: u64,
@@ -158,7 +162,7 @@ impl Histogram {
         self.long += u64::from(nanoseconds > LONG);
     }
 
-    /// Nanoseconds within which this share of the inserts were done, to about three percent.
+    /// The nanoseconds within which this share of the inserts finished, to about three percent.
     fn share(&self, share: f64) -> f64 {
         let mut left = self.all as f64 * share;
         let within = self.counts.iter().position(|&count| {
@@ -169,7 +173,8 @@ impl Histogram {
     }
 }
 
-/// Whole nanoseconds below 2^[`STEPS_BITS`] have a step each; beyond, so many steps share a power of two.
+/// The step of a time. Below 2^[`STEPS_BITS`] each whole nanosecond has a step of its own; above,
+/// each power of two is divided into that many steps.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -177,7 +182,7 @@ impl Histogram {
 )]
 fn step_of(nanoseconds: f64) -> usize {
     let whole = nanoseconds as u64;
-    // The highest bits of the number that are kept are one more than those of a step, and the first of them is 1.
+    // Keeps the leading 1 and the [`STEPS_BITS`] bits after it.
     let shift = (u64::BITS - whole.leading_zeros()).saturating_sub(STEPS_BITS + 1);
     (whole >> shift) as usize + ((shift as usize) << STEPS_BITS)
 }

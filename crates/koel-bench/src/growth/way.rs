@@ -1,7 +1,8 @@
-//! The way from a thousand keys to many: what a filter costs at sizes a factor 2^(1/4) apart.
+//! Follows a filter from a thousand keys to many, with its cost at sizes a factor of 2^(1/4) apart.
 //!
-//! Beside a growing Koel filter, wherever its keys have doubled, stands one of a single size with the same bytes, filled up to its capacity; lookups go to the
-//! two in turns, so that good and bad moments of the machine fall on both.
+//! Whenever the keys of a growing Koel filter have doubled, a fixed one with the same bytes is
+//! filled to its capacity. Lookups alternate between the two, so that both see the machine's good
+//! and bad moments.
 
 use std::time::Duration;
 
@@ -11,35 +12,35 @@ use crate::clock::{median, timed};
 use crate::subject::Filter;
 use crate::subjects::{FIRST, Growing, fixed};
 
-/// Seeds of the streams of keys: those put in, and those not.
+/// Seeds of the key streams: present and absent keys.
 pub(super) const PRESENT: u64 = 1;
 const ABSENT: u64 = 2;
 
-/// Sizes from one doubling to the next.
+/// The number of sizes per doubling.
 const STEPS: i32 = 4;
-/// Lookups of one kind in a round, and rounds.
+/// The number of lookups of each kind in a round, and the number of rounds.
 const LOOKUPS_EACH: usize = 400_000;
 const ROUNDS: usize = 3;
-/// Absent keys that the error rate is measured with.
+/// The number of absent keys that measure the false-positive rate.
 const STRANGERS: u64 = 4_000_000;
 
-/// What is looked up how, in the order of [`Point::lookups`].
+/// The kinds of lookups, in the order of [`Point::lookups`].
 pub(crate) const LOOKUPS: [&str; 4] = ["miss", "hit", "miss many", "hit many"];
 
-/// One filter at one size. Times are nanoseconds of CPU time an operation.
+/// One filter at one size. Times are nanoseconds of CPU time per operation.
 pub(crate) struct Point {
-    /// Whether it is the filter of one size beside the growing one.
+    /// Whether it is the fixed filter beside the growing one.
     pub(crate) fixed: bool,
     pub(crate) keys: u64,
     pub(crate) bytes: usize,
     /// The share of absent keys reported present.
     pub(crate) fpr: f64,
     pub(crate) load: Option<f64>,
-    /// Since the size before; of a fixed filter, since the first key.
+    /// Since the previous size; for a fixed filter, since the first key.
     pub(crate) insert: f64,
     /// Since the first key.
     pub(crate) mean_insert: f64,
-    /// In the order of [`LOOKUPS`]; `None` where the filter has no such call.
+    /// In the order of [`LOOKUPS`]; `None` if the filter has no such call.
     pub(crate) lookups: [Option<f64>; 4],
 }
 
@@ -49,7 +50,7 @@ impl Point {
     }
 }
 
-/// A filter at all sizes, each fixed filter behind the growing one that it is compared with.
+/// A filter at all sizes. Each fixed filter follows the growing one that it is compared with.
 pub(crate) struct Way {
     pub(crate) points: Vec<Point>,
 }
@@ -63,7 +64,7 @@ impl Way {
         self.growing().map(of).sum::<f64>() / self.growing().count().max(1) as f64
     }
 
-    /// Every size counts alike, on a logarithmic scale.
+    /// The mean over the sizes, all with equal weight, as on a logarithmic scale.
     pub(crate) fn mean_bits_per_key(&self) -> f64 {
         self.mean(Point::bits_per_key)
     }
@@ -78,8 +79,8 @@ impl Way {
         self.growing().map(|point| point.fpr).fold(0.0, f64::max)
     }
 
-    /// How many times the time of the fixed filter beside it: an insert since the first key, a lookup one by one, and many at once. Medians over the sizes and
-    /// kinds, and the same at the largest size alone.
+    /// Time relative to the fixed filter: inserts since the first key, single lookups, batched
+    /// lookups. Medians over sizes and kinds, then the same at the largest size alone.
     pub(crate) fn beside_fixed(&self) -> Option<[[f64; 2]; 3]> {
         let pairs = self.points.windows(2).filter(|pair| pair[1].fixed);
         let pairs: Vec<_> = pairs.map(|pair| [&pair[0], &pair[1]]).collect();
@@ -101,7 +102,7 @@ impl Way {
     }
 }
 
-/// Nanoseconds each of so many operations took.
+/// Nanoseconds per operation.
 fn each(time: Duration, operations: u64) -> f64 {
     time.as_secs_f64() * 1e9 / operations.max(1) as f64
 }
@@ -134,7 +135,7 @@ pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Way {
     Way { points }
 }
 
-/// From the first to the last number of keys.
+/// The sizes from the first to the last.
 fn sizes(last: u64) -> Vec<u64> {
     let factor = 2_f64.powf(1.0 / f64::from(STEPS));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of keys")]
@@ -144,7 +145,7 @@ fn sizes(last: u64) -> Vec<u64> {
     sizes
 }
 
-/// All that takes no clock.
+/// The figures that need no clock.
 fn point(filter: &dyn Filter, keys: u64, strangers: &[u64]) -> Point {
     let wrong = filter.find_many(strangers).unwrap_or_else(|| filter.find(strangers));
     Point {
@@ -159,7 +160,7 @@ fn point(filter: &dyn Filter, keys: u64, strangers: &[u64]) -> Point {
     }
 }
 
-/// The full filter of one size with so many bytes.
+/// The full fixed filter with this many bytes.
 fn filled(
     bytes: usize,
     rate: f64,
@@ -186,7 +187,7 @@ fn filled(
     (filter, point)
 }
 
-/// Times the lookups of [`LOOKUPS`] in filters side by side, and writes the medians down.
+/// Times the lookups of [`LOOKUPS`] in filters side by side, and stores the medians.
 fn look_up(filters: Vec<(&dyn Filter, &mut Point)>, strangers: &[u64]) {
     let members: Vec<_> = filters.iter().map(|(_, point)| members(point.keys)).collect();
     let mut samples = vec![[const { Vec::new() }; 4]; filters.len()];
@@ -213,7 +214,7 @@ fn look_up(filters: Vec<(&dyn Filter, &mut Point)>, strangers: &[u64]) {
     }
 }
 
-/// Keys out of so many that went in, from the oldest to the newest.
+/// A sample of the keys inserted so far, from the oldest to the newest.
 fn members(keys: u64) -> Vec<u64> {
     let step = usize::try_from(keys).unwrap_or(usize::MAX).div_ceil(LOOKUPS_EACH);
     hashes(PRESENT, keys).step_by(step).cycle().take(LOOKUPS_EACH).collect()

@@ -1,4 +1,4 @@
-//! A table of cache lines in pages of a chosen size, touched before it is used.
+//! A table of cache lines in pages of a chosen size. All pages are touched before use.
 
 use memmap2::{Advice, MmapMut};
 
@@ -7,12 +7,12 @@ use crate::{Failure, machine};
 const HUGE_PAGE: usize = 2 << 20;
 pub(crate) const LINE: usize = 64;
 
-/// What the table is made of.
+/// The pages that hold the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pages {
-    /// 4 KiB each, and no others.
+    /// 4 KiB pages only.
     Small,
-    /// 2 MiB each.
+    /// 2 MiB pages.
     Huge,
 }
 
@@ -27,7 +27,7 @@ impl Pages {
     }
 }
 
-/// The table. It begins at a huge page, whatever its own pages are.
+/// The table. It starts at a huge page boundary, whatever its own page size.
 pub(crate) struct Memory {
     map: MmapMut,
     start: usize,
@@ -39,7 +39,7 @@ impl Memory {
         if bytes < LINE {
             return Err(format!("a table needs {LINE} bytes or more").into());
         }
-        // Whole huge pages, and one to spare for the alignment.
+        // Whole huge pages, plus one for the alignment.
         let mut map = MmapMut::map_anon(bytes.next_multiple_of(HUGE_PAGE) + HUGE_PAGE)?;
         map.advise(match pages {
             Pages::Small => Advice::NoHugePage,
@@ -54,7 +54,7 @@ impl Memory {
         self.map[self.start..][..self.bytes].as_chunks().0
     }
 
-    /// How much of the mapping is in huge pages, as the system says.
+    /// The bytes of the mapping in huge pages, as the system reports them.
     pub(super) fn huge_bytes(&self) -> u64 {
         machine::huge_bytes_at(self.map.as_ptr().addr() + self.start)
     }

@@ -1,7 +1,8 @@
-//! `limits`: how many operations a second this machine allows a filter whose table lies in memory.
+//! `limits`: the highest throughput that this machine allows a filter whose table is in memory.
 //!
-//! An operation reads one or two random cache lines of a table and does nothing with them. `ring` is how many operations ahead the lines are
-//! asked for; 0 leaves it to the processor, which sees as far ahead as its window goes.
+//! An operation reads one or two random cache lines of a table and does nothing with them. `ring`
+//! is how many operations ahead the lines are prefetched. With 0 the processor is on its own and
+//! sees as far ahead as its out-of-order window reaches.
 
 pub(crate) mod memory;
 mod walk;
@@ -15,9 +16,9 @@ use crate::{Failure, machine};
 use memory::Memory;
 pub(crate) use memory::Pages;
 
-/// How many operations ahead lines are asked for.
+/// How many operations ahead lines are prefetched.
 pub(crate) const RINGS: [usize; 6] = [0, 8, 16, 32, 64, 128];
-/// Cache lines an operation.
+/// Cache lines per operation.
 pub(crate) const LINES: [usize; 2] = [1, 2];
 
 /// One measurement.
@@ -32,7 +33,7 @@ pub(crate) struct Limit {
 pub(crate) fn run(args: &LimitsArgs) -> Result<(), Failure> {
     if !args.json {
         println!(
-            "{}\nMillions of operations a second, medians of {}.",
+            "{}\nMillions of operations per second, medians of {}.",
             machine::description(),
             args.reps
         );
@@ -65,7 +66,7 @@ fn print_json(limit: &Limit) {
     println!("{line}");
 }
 
-/// All measurements of one table; none where huge pages cannot be had.
+/// All measurements of one table; none if huge pages are not available.
 pub(crate) fn of_table(
     size: u64,
     pages: Pages,
@@ -77,7 +78,7 @@ pub(crate) fn of_table(
         let huge = memory.huge_bytes();
         eprintln!("table of {}: {} in huge pages", bytes(size), bytes(huge));
         if huge < size {
-            eprintln!("left out: the system gives no huge pages for it");
+            eprintln!("skipped: the system gives no huge pages for it");
             return Ok(Vec::new());
         }
     }
@@ -96,7 +97,7 @@ pub(crate) fn of_table(
     Ok(limits)
 }
 
-/// A line each table and number of lines, a column each ring.
+/// One row per table and number of lines, one column per ring.
 pub(crate) fn table(limits: &[Limit]) -> Table {
     let rings = RINGS.map(|ring| if ring == 0 { "unaided".into() } else { format!("ring {ring}") });
     let mut heading = vec!["table", "pages", "lines"];

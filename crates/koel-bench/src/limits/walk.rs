@@ -1,4 +1,5 @@
-//! Reading random lines, unaided and with a ring of prefetches. The only `unsafe` of the crate.
+//! Reads random cache lines, unaided or with a ring of prefetches. Has the only `unsafe` of the
+//! crate.
 
 use std::hint::black_box;
 
@@ -7,7 +8,8 @@ use testkit::keys::splitmix64;
 
 type Line = [u8; LINE];
 
-/// `operations` times `lines` random lines, asked for `ring` operations ahead. The answer depends on all of them.
+/// Reads `lines` random lines in each of `operations` operations, prefetched `ring` operations
+/// ahead. The result depends on all of them.
 pub(super) fn walk(table: &[Line], lines: usize, ring: usize, operations: u64, seed: u64) -> u64 {
     let table = black_box(table);
     let seed = black_box(seed);
@@ -29,13 +31,14 @@ pub(super) fn walk(table: &[Line], lines: usize, ring: usize, operations: u64, s
     black_box(sum)
 }
 
-/// The lines of an operation: independent of each other, and as cheap as a filter's addresses.
+/// The lines of an operation: independent of each other, and as cheap to compute as a filter's
+/// addresses.
 #[inline(always)]
 fn addresses<const LINES: usize>(operation: u64, count: u64) -> [usize; LINES] {
     let mut hash = splitmix64(operation);
     [(); LINES].map(|()| {
         let (low, line) = hash.carrying_mul(count, 0);
-        // What is left of the fraction is as random as the whole was, to 64 - log2(count) bits.
+        // The remaining fraction is as random as the whole was, to 64 - log2(count) bits.
         hash = low.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         #[expect(clippy::cast_possible_truncation, reason = "below the number of lines")]
         let line = line as usize;
@@ -66,20 +69,21 @@ fn ahead<const LINES: usize, const RING: usize>(table: &[Line], operations: u64,
         next.iter().for_each(|&line| prefetch(&table[line]));
         #[expect(clippy::cast_possible_truncation, reason = "a position in the ring")]
         let at = i as usize % RING;
-        // In the first round of the ring line 0 is read instead.
+        // The first round of the ring reads line 0 instead.
         let due = std::mem::replace(&mut ring[at], next);
         sum = sum.wrapping_add(read(table, due));
     }
     sum
 }
 
-/// Asks for a line and does not wait for it.
+/// Prefetches a line without waiting for it.
 #[inline(always)]
 fn prefetch(line: &Line) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch of any address changes nothing and cannot fault; this one is that of a live reference.
+        // SAFETY: a prefetch of any address changes nothing and cannot fault, and this address is
+        // that of a live reference.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]

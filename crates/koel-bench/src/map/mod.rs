@@ -1,7 +1,9 @@
-//! `map`: the exact map of the library beside hashbrown's, which is also std's.
+//! `map`: the library's exact map compared with hashbrown's, which is also std's.
 //!
-//! Throughput of one thread, and what the cuckoo table is for: the slowest lookups. These are given twice, as buckets (groups, in
-//! hashbrown) that a lookup reads, which are counted, and as nanoseconds of single lookups, which the machine blurs. Both maps with both default hashes.
+//! Measures the throughput of one thread and the tail of lookups, which is the cuckoo table's
+//! strength. The tail is given twice: as buckets (groups, in hashbrown) per lookup, which are
+//! counted, and as nanoseconds of single lookups, which are noisy. Both maps run with both default
+//! hashes.
 
 mod probes;
 mod subject;
@@ -18,7 +20,7 @@ use crate::table::{Table, figure, grouped};
 use crate::{Failure, machine};
 use subject::{Map, SUBJECTS};
 
-/// What is timed. `Grow`: inserts into a map that was made without a capacity.
+/// The operations that are timed. `Grow` inserts into a map made without a capacity.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Insert,
@@ -42,11 +44,11 @@ impl Op {
     }
 }
 
-/// Operations in a sample, at least: small maps are measured over and over.
+/// The least number of operations in a sample: small maps are measured repeatedly.
 const AT_LEAST: usize = 1_000_000;
-/// Single lookups whose times are sorted.
+/// The number of single lookups whose times are sorted.
 const LOOKUPS: usize = 1_000_000;
-/// The shares of lookups that are at most so slow.
+/// The percentiles reported, as shares.
 const SHARES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
 
 /// The keys of a run.
@@ -55,17 +57,17 @@ struct Keys {
     absent: Vec<u64>,
 }
 
-/// What was found out about one map at one size.
+/// The measurements of one map at one size.
 struct Row {
     name: &'static str,
     keys: usize,
-    /// Millions a second, in the order of [`Op::ALL`].
+    /// Millions of operations per second, in the order of [`Op::ALL`].
     mops: [f64; 5],
     bytes_per_key: f64,
     /// Buckets read by lookups of present and of absent keys, sorted.
     hit_probes: Vec<u32>,
     miss_probes: Vec<u32>,
-    /// Nanoseconds of single lookups of present keys at [`SHARES`].
+    /// Nanoseconds of single lookups of present keys, at [`SHARES`].
     latency: [f64; 4],
 }
 
@@ -88,11 +90,11 @@ pub(crate) fn run(args: &MapArgs) -> Result<(), Failure> {
         if args.json {
             rows.iter().for_each(print_json);
         } else {
-            println!("\n{} keys: millions of operations a second\n", grouped(count as u64));
+            println!("\n{} keys: millions of operations per second\n", grouped(count as u64));
             print!("{}", speed(&rows).plain());
-            println!("\nbuckets or groups that a lookup reads, and nanoseconds of single lookups,");
+            println!("\nbuckets or groups read per lookup, and nanoseconds of single lookups,");
             println!(
-                "each begun when the one before was done ({:.0} for the clock alone)\n",
+                "each started after the previous one ended ({:.0} for the clock alone)\n",
                 clock_alone()
             );
             print!("{}", worst(&rows).plain());
@@ -101,7 +103,7 @@ pub(crate) fn run(args: &MapArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Everything about one map.
+/// Measures one map.
 fn measure<M: Map>(name: &'static str, keys: &Keys, repetitions: u32) -> Row {
     let rounds = AT_LEAST.div_ceil(keys.present.len());
     let mut samples = [const { Vec::new() }; 5];
@@ -135,26 +137,27 @@ fn fill<M: Map>(map: &mut M, keys: &[u64]) {
     black_box(keys).iter().for_each(|&key| map.insert(key, !key));
 }
 
-/// CPU time of each operation over all keys.
+/// The CPU time of each operation over all keys.
 fn one_round<M: Map>(keys: &Keys) -> [Duration; 5] {
     let mut map = M::with_capacity(keys.present.len());
     let (insert, ()) = timed(|| fill(&mut map, &keys.present));
     let count =
         |keys: &[u64]| black_box(keys).iter().filter(|&&key| map.get(key).is_some()).count();
     let (hit, found) = timed(|| count(&keys.present));
-    assert_eq!(found, keys.present.len(), "every key that was inserted is there");
+    assert_eq!(found, keys.present.len(), "every inserted key is found");
     let (miss, found) = timed(|| count(&keys.absent));
-    assert_eq!(found, 0, "no other key is");
+    assert_eq!(found, 0, "no absent key is found");
     let (remove, removed) =
         timed(|| black_box(&keys.present).iter().filter(|&&key| map.remove(key)).count());
-    assert_eq!(removed, keys.present.len(), "every key was taken out");
+    assert_eq!(removed, keys.present.len(), "every key was removed");
     drop(map);
     let mut map = M::with_capacity(0);
     let (grow, ()) = timed(|| fill(&mut map, &keys.present));
     [insert, grow, hit, miss, remove]
 }
 
-/// Times of single lookups at [`SHARES`]. Which key comes next depends on the value found, so that no lookup begins before the last one ended.
+/// The times of single lookups at [`SHARES`]. The value found decides which key comes next, so that
+/// no lookup starts before the previous one has finished.
 fn latency<M: Map>(map: &M, keys: &[u64]) -> [f64; 4] {
     let mut at = 0;
     single(|i| {
@@ -168,7 +171,7 @@ fn latency<M: Map>(map: &M, keys: &[u64]) -> [f64; 4] {
     })
 }
 
-/// What the clock says of nothing, in the middle.
+/// The median time of an empty measurement.
 fn clock_alone() -> f64 {
     single(|_| Instant::now().elapsed())[0]
 }
@@ -179,7 +182,7 @@ fn single(mut once: impl FnMut(u64) -> Duration) -> [f64; 4] {
     SHARES.map(|share| at_share(&times, share) as f64)
 }
 
-/// The value that this share of all does not pass.
+/// The value that this share of all samples does not exceed.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
 fn at_share<T: Copy>(sorted: &[T], share: f64) -> T {
     let last = sorted.len() - 1;

@@ -1,9 +1,11 @@
-//! How many groups a lookup in hashbrown's map reads, worked out from outside.
+//! Counts the groups that a lookup in hashbrown's map reads, worked out from outside.
 //!
-//! hashbrown 0.17 keeps its entries in a row, the last one first, so the address of an entry is its index. A lookup begins at the index that is the low
-//! bits of the hash and looks at 16 control bytes at once (8 without SSE2), then 16 further on, then 32, until it finds the key or a group
-//! with an empty place. With the indices of all entries known, every lookup can be walked again without the map. Where the row begins
-//! is not known: it is the place from which the most entries are found in their first group.
+//! hashbrown 0.17 stores its entries in an array in reverse order, so the address of an entry gives
+//! its index. A lookup starts at the index in the low bits of the hash and reads 16 control bytes
+//! at once (8 without SSE2), then 16 further on, then 32, until it finds the key or a group with an
+//! empty slot. Given the indices of all entries, every lookup can be replayed without the map. The
+//! start of the array is unknown: it is taken to be the address for which the most entries are
+//! found in their first group.
 
 use std::hash::BuildHasher;
 use std::ptr;
@@ -12,12 +14,12 @@ use hashbrown::HashMap;
 
 const GROUP: usize = if cfg!(target_feature = "sse2") { 16 } else { 8 };
 
-/// Which places of a table are in use, and by which key.
+/// The occupied slots of a table, each with its key.
 struct Places {
     keys: Vec<Option<u64>>,
 }
 
-/// Groups that a lookup of each key reads.
+/// The number of groups that a lookup of each key reads.
 pub(super) fn of<S: BuildHasher>(map: &HashMap<u64, u64, S>, keys: &[u64]) -> Vec<u32> {
     let places = Places::of(map);
     keys.iter().map(|&key| places.groups(key, map.hasher().hash_one(key))).collect()
@@ -25,7 +27,7 @@ pub(super) fn of<S: BuildHasher>(map: &HashMap<u64, u64, S>, keys: &[u64]) -> Ve
 
 impl Places {
     fn of<S: BuildHasher>(map: &HashMap<u64, u64, S>) -> Self {
-        // An eighth stays empty.
+        // One slot in eight stays empty.
         let places = (map.capacity() * 8 / 7).next_power_of_two();
         let address = |key: &u64| ptr::from_ref(key).addr() / size_of::<(u64, u64)>();
         let last = map.keys().map(address).max().unwrap_or(0);
@@ -37,14 +39,14 @@ impl Places {
             };
             all().take(10_000).filter(first).count()
         };
-        // The first entry may have empty places before it.
+        // Empty slots may precede the first entry.
         let begin = (0..64).max_by_key(in_first_group).unwrap_or(0);
         let mut keys = vec![None; places];
         all().for_each(|(key, index)| keys[(index + begin) & (places - 1)] = Some(key));
         Self { keys }
     }
 
-    /// Groups read until `key` or an empty place is among them.
+    /// The number of groups read until `key` or an empty slot is found.
     fn groups(&self, key: u64, hash: u64) -> u32 {
         let mask = self.keys.len() - 1;
         let mut start = starting_place(hash, self.keys.len());
@@ -55,7 +57,7 @@ impl Places {
             }
             start += GROUP * groups as usize;
         }
-        unreachable!("an eighth of the places is empty");
+        unreachable!("one slot in eight is empty");
     }
 }
 

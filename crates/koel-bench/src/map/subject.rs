@@ -1,4 +1,5 @@
-//! The maps that are measured: Koel's and hashbrown's, each with its own default hash and with the other's.
+//! The maps under measurement: Koel's and hashbrown's, each with its own default hash and with the
+//! other's.
 
 use std::hash::BuildHasher;
 
@@ -15,16 +16,17 @@ pub(super) trait Map {
     fn get(&self, key: u64) -> Option<u64>;
     fn remove(&mut self, key: u64) -> bool;
 
-    /// Memory of the table.
+    /// The memory of the table.
     fn bytes(&self) -> usize;
 
-    /// Buckets or groups that a lookup of each key reads. Nothing has been removed from the map.
+    /// The number of buckets or groups that a lookup of each key reads, in a map from which nothing
+    /// was removed.
     fn probes(&self, keys: &[u64]) -> Vec<u32>;
 }
 
 type Measure = fn(&'static str, &Keys, u32) -> Row;
 
-/// Each with its name: `+` another hash than its own.
+/// Each map with its name: `+` names a hash other than its own.
 pub(super) const SUBJECTS: [(&str, Measure); 4] = [
     ("koel", measure::<CuckooMap<u64, u64>>),
     ("koel+foldhash", measure::<CuckooMap<u64, u64, DefaultHashBuilder>>),
@@ -49,12 +51,12 @@ impl<S: BuildHasher + Default> Map for CuckooMap<u64, u64, S> {
         self.remove(&key).is_some()
     }
 
-    /// A tag, and hash, key and value.
+    /// A tag, a hash, a key and a value.
     fn bytes(&self) -> usize {
         self.slots() * (1 + 3 * size_of::<u64>())
     }
 
-    /// Always both; the overflow would count as one more.
+    /// A lookup always reads both; the overflow would count as one more.
     fn probes(&self, keys: &[u64]) -> Vec<u32> {
         vec![2 + u32::from(self.overflow_len() > 0); keys.len()]
     }

@@ -1,6 +1,8 @@
-//! Counting events by key: the counting filter, whose slots have counts, beside the filter, which has counters for the copies that are in no slot.
+//! Counts events by key: the counting filter, which stores counts in its slots, compared with the
+//! filter, which has counters for the copies that are in no slot.
 //!
-//! The keys follow Zipf's law: the n-th comes with a frequency of 1/n, so most come seldom and a few very often.
+//! The keys follow Zipf's law: the n-th key has a frequency of 1/n, so most are rare and a few are
+//! very frequent.
 
 use std::time::Duration;
 
@@ -10,9 +12,9 @@ use testkit::keys::{hashes, splitmix64};
 use super::Cells;
 use crate::clock::timed;
 
-/// Both err for one absent key in a thousand.
+/// The false-positive rate of both filters.
 const RATE: f64 = 0.001;
-/// What a counter takes in memory. In the filter's file it takes 16.
+/// The bytes of a counter in memory. In the filter's file it takes 16.
 const COUNTER_BYTES: f64 = 25.0;
 
 pub(super) fn measure(events: u64) -> Vec<Cells> {
@@ -22,7 +24,7 @@ pub(super) fn measure(events: u64) -> Vec<Cells> {
     rows
 }
 
-/// So many events of a tenth as many keys, and how many keys there are among them.
+/// This many events of a tenth as many keys, and the number of distinct keys among them.
 fn zipf(events: u64) -> (Vec<u64>, u64) {
     let keys: Vec<_> = hashes(1, (events / 10).max(1)).collect();
     let mut sum = 0.0;
@@ -44,7 +46,7 @@ fn zipf(events: u64) -> (Vec<u64>, u64) {
 }
 
 fn with_filter(stream: &[u64], distinct: u64) -> Cells {
-    let build = || CuckooFilter::builder(distinct, RATE).build().expect("a rate that is usual");
+    let build = || CuckooFilter::builder(distinct, RATE).build().expect("a common rate");
     let (mut filter, mut many) = (build(), build());
     let (one, ()) =
         timed(|| stream.iter().for_each(|&hash| filter.insert_hash(hash).expect("room for all")));
@@ -57,7 +59,7 @@ fn with_filter(stream: &[u64], distinct: u64) -> Cells {
 
 fn with_counts(stream: &[u64], distinct: u64, bits: u32) -> Cells {
     let builder = CountingFilter::builder(distinct, RATE).count_bits(bits);
-    let build = || builder.build().expect("a rate that is usual");
+    let build = || builder.build().expect("a common rate");
     let (mut filter, mut many) = (build(), build());
     let (one, ()) = timed(|| {
         for &hash in stream {
@@ -71,7 +73,7 @@ fn with_counts(stream: &[u64], distinct: u64, bits: u32) -> Cells {
     cells(name, [one, batch], stream.len(), (size, filter.distinct_counters(), distinct))
 }
 
-/// Times of all events one by one and many at once; bytes of the file, counters, and keys.
+/// The times of all events, single and batched; the bytes of the file; counters and keys.
 fn cells(
     name: String,
     times: [Duration; 2],

@@ -1,7 +1,9 @@
-//! `maplet`: keys to small values, in the two shapes that stores ask for: 5-bit ids of the runs of an LSM-tree, and 40-bit locations in a log.
+//! `maplet`: keys with small values, in two shapes that stores need: 5-bit ids of the runs of an
+//! LSM-tree, and 40-bit locations in a log.
 //!
-//! Nanoseconds of CPU an operation, one by one and many at once, in a full maplet; the copy of the whole; wrong values, counted. `counting.rs` counts
-//! events with a counting filter and with the filter's counters.
+//! Measures a full maplet: CPU nanoseconds per operation, single and batched; a copy of the maplet;
+//! the number of wrong values. `counting.rs` counts events with a counting filter and with the
+//! filter's counters.
 
 mod counting;
 
@@ -17,10 +19,10 @@ use crate::clock::{median, timed};
 use crate::table::{Table, figure, grouped};
 use crate::{Failure, machine};
 
-/// Name, error rate and bits of a value.
+/// Name, false-positive rate and bits of a value.
 const SHAPES: [(&str, f64, u32); 2] = [("run id", 0.004, 5), ("location", 1e-5, 40)];
 
-/// What is timed, in the order of [`one_round`].
+/// The operations that are timed, in the order of [`one_round`].
 const OPS: [&str; 9] = [
     "insert",
     "insert many",
@@ -33,7 +35,7 @@ const OPS: [&str; 9] = [
     "copy, GB/s",
 ];
 
-/// What was found out about one shape at one size.
+/// The measurements of one shape at one size.
 struct Row {
     shape: &'static str,
     layout: String,
@@ -41,7 +43,7 @@ struct Row {
     /// In the order of [`OPS`].
     figures: [f64; OPS.len()],
     bits_per_entry: f64,
-    /// Values of an absent key, and of a present one, on average.
+    /// The mean number of values of an absent key and of a present one.
     values: [f64; 2],
 }
 
@@ -56,16 +58,16 @@ pub(crate) fn run(args: &MapletArgs) -> Result<(), Failure> {
         if args.json {
             rows.iter().chain(&counts).for_each(print_json);
         } else {
-            println!("\n{} entries: nanoseconds an operation\n", grouped(keys));
+            println!("\n{} entries: nanoseconds per operation\n", grouped(keys));
             print!("{}", table(&rows).plain());
-            println!("\n{} events, Zipf's law, counted by key\n", grouped(keys));
+            println!("\n{} events by Zipf's law, counted by key\n", grouped(keys));
             print!("{}", table(&counts).plain());
         }
     }
     Ok(())
 }
 
-/// A name, and figures with theirs.
+/// A name, and figures with their names.
 type Cells = (String, Vec<(&'static str, f64)>);
 
 impl Row {
@@ -83,7 +85,7 @@ impl Row {
 fn measure((shape, rate, value_bits): (&'static str, f64, u32), keys: u64, reps: u32) -> Row {
     let present: Vec<_> = hashes(1, keys).collect();
     let absent: Vec<_> = hashes(2, keys).collect();
-    // As `one_round` works them out too.
+    // Computed as in `one_round`.
     let values: Vec<_> = present.iter().map(|hash| hash >> (u64::BITS - value_bits)).collect();
     let empty = Maplet::builder(keys, rate, value_bits).build().expect("a shape that can be built");
     let mut samples = [const { Vec::new() }; OPS.len()];
@@ -128,18 +130,20 @@ fn one_round(empty: &Maplet, present: &[u64], values: &[u64], absent: &[u64]) ->
         timed(|| full.get_many_hashes(black_box(keys), |_, value| last = value.max(last))).0
     };
     let lookups = [one_by_one(absent), many(absent), one_by_one(present), many(present)];
-    // The second of two: the first may wait for memory that the host of a virtual machine has taken back, a GiB in 2.4 s.
+    // Times the second of two copies: the first may wait for memory that the host of a virtual
+    // machine has taken back, at 2.4 s per GiB.
     drop(black_box(full.clone()));
     let (copying, copy) = timed(|| black_box(full.clone()));
     let gigabytes = copy.size_in_bytes() as f64 / copying.as_secs_f64() / 1e9;
     drop(copy);
-    // The value is worked out, not read: a caller has it at hand, and what is timed is the maplet, not a second stream from memory.
+    // The value is computed, not read. A caller has it at hand, and the maplet is timed, not a
+    // second stream from memory.
     let shift = u64::BITS - full.layout().value_bits();
     let (replace, replaced) = timed(|| {
         let keys = black_box(present).iter().map(|&hash| (hash, hash >> shift));
         keys.filter(|&(hash, value)| full.replace_hash(hash, value, value ^ 1)).count()
     });
-    // Where two keys share fingerprint and value, both are replaced, one for the other.
+    // If two keys share fingerprint and value, both are replaced, one for the other.
     assert_eq!(replaced, present.len());
     let back: Vec<_> = values.iter().map(|&value| (value ^ 1, value)).collect();
     let (replace_many, replaced) = timed(|| full.replace_many_hashes(black_box(present), &back));

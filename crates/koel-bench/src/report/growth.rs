@@ -1,4 +1,5 @@
-//! Filters that grow, from a thousand keys on: space, error rate, lookups and inserts by size, pauses and memory.
+//! Growable filters from a thousand keys on: space, false-positive rate, lookups and inserts by
+//! size, pauses and memory.
 
 use std::path::Path;
 
@@ -12,14 +13,14 @@ use crate::subjects::{FIRST, Growing};
 use crate::table::grouped;
 use crate::{Failure, machine};
 
-/// A picture: its file, its title, what its vertical axis is, and what of a filter it shows.
+/// A plot: its file, its title, its vertical axis, and the figure it shows of a filter.
 struct Picture {
     file: &'static str,
     title: &'static str,
     axis: &'static str,
     logarithmic: bool,
     of: fn(&Point) -> Option<f64>,
-    /// Whether the fixed filters are in it, which are full at every size.
+    /// Whether it includes the fixed filters, which are full at every size.
     fixed: bool,
 }
 
@@ -34,7 +35,7 @@ const PICTURES: [Picture; 5] = [
     },
     Picture {
         file: "growth-rate.svg",
-        title: "Growing: error rate, measured",
+        title: "Growing: false-positive rate, measured",
         axis: "percent of absent keys",
         logarithmic: false,
         of: |point| Some(point.fpr * 100.0),
@@ -42,7 +43,7 @@ const PICTURES: [Picture; 5] = [
     },
     Picture {
         file: "growth-lookups.svg",
-        title: "Growing: nanoseconds a lookup of an absent key, one key a call",
+        title: "Growing: nanoseconds per single lookup of an absent key",
         axis: "nanoseconds",
         logarithmic: true,
         of: |point| point.lookups[0],
@@ -50,7 +51,7 @@ const PICTURES: [Picture; 5] = [
     },
     Picture {
         file: "growth-many.svg",
-        title: "Growing: nanoseconds a lookup of an absent key, many keys a call",
+        title: "Growing: nanoseconds per batched lookup of an absent key",
         axis: "nanoseconds",
         logarithmic: true,
         of: |point| point.lookups[2],
@@ -58,7 +59,7 @@ const PICTURES: [Picture; 5] = [
     },
     Picture {
         file: "growth-inserts.svg",
-        title: "Growing: nanoseconds an insert, growth included",
+        title: "Growing: nanoseconds per insert, growth included",
         axis: "nanoseconds",
         logarithmic: true,
         of: |point| Some(point.insert),
@@ -66,20 +67,20 @@ const PICTURES: [Picture; 5] = [
     },
 ];
 
-/// Prints the section of the filters that the arguments ask for.
+/// Prints the section for the filters that the arguments select.
 pub(crate) fn run(args: &GrowthArgs, plots: &Path) -> Result<(), Failure> {
     print!("{}", section(&filters_for(args)?, args.keys, args.fpr, plots)?);
     Ok(())
 }
 
-/// The pictures, and the figures.
+/// The plots and the figures.
 pub(super) fn section(
     filters: &[&Growing],
     keys: u64,
     rate: f64,
     plots: &Path,
 ) -> Result<String, Failure> {
-    eprintln!("filters that grow");
+    eprintln!("growable filters");
     std::fs::create_dir_all(plots)?;
     let (others, filters) =
         filters.iter().copied().partition::<Vec<_>, _>(|filter| filter.inserts_alone);
@@ -87,7 +88,7 @@ pub(super) fn section(
     let grown: Vec<_> = filters.iter().map(measured).collect::<Result<_, Failure>>()?;
     let others = measure_inserts(&others, keys, rate)?;
     let mut text = format!(
-        "## Growing\n\n`koel-bench -- growth --keys {keys} --fpr {rate}`, {}: from {} keys to {}, error rate {rate} asked for. {LEGEND}\n\n{}\n{INSERTS}\n\n{}\n",
+        "## Growing\n\n`koel-bench -- growth --keys {keys} --fpr {rate}`, {}: from {} keys to {}, target false-positive rate {rate}. {LEGEND}\n\n{}\n{INSERTS}\n\n{}\n",
         machine::today(),
         grouped(FIRST),
         grouped(keys),

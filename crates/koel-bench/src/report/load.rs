@@ -1,4 +1,4 @@
-//! Load: what an insert costs as a filter fills up, and what a delete with an insert costs at a steady load.
+//! The cost of an insert as a filter fills up, and of a delete plus an insert at a steady load.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::subject::{Filter, Subject};
 use crate::subjects::chosen;
 use crate::table::{Table, figure, grouped};
 
-/// In the plots; the place in the list chooses the colour.
+/// The filters in the plots; the position in the list chooses the colour.
 const PLOTTED: [&str; 6] = [
     "koel-fast",
     "koel-small",
@@ -22,21 +22,21 @@ const PLOTTED: [&str; 6] = [
     "atomic-cuckoo-filter+mix",
 ];
 const RATE: f64 = 0.002;
-/// Loads up to which inserts are timed together.
+/// The loads up to which inserts are timed together.
 const STEPS: [f64; 14] =
     [0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.88, 0.9, 0.92, 0.93, 0.94, 0.95, 0.96];
-/// Loads at which keys come and go.
+/// The loads at which keys are replaced.
 const STEADY: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94];
-/// Keys deleted, then inserted, at a time.
+/// The number of keys deleted, then inserted, at a time.
 const CHURNED: usize = 64;
 
-/// The number of slots that is this load.
+/// The number of slots that makes up this load.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
 fn share(slots: usize, load: f64) -> usize {
     (slots as f64 * load) as usize
 }
 
-/// Nanoseconds an insert between one load and the next; up to the first refusal.
+/// Nanoseconds per insert between one load and the next, up to the first refusal.
 fn filling(subject: &Subject, keys: usize) -> Vec<(f64, f64)> {
     let mut filter = (subject.build)(keys, RATE);
     let Some(slots) = filter.slots() else { return Vec::new() };
@@ -55,7 +55,7 @@ fn filling(subject: &Subject, keys: usize) -> Vec<(f64, f64)> {
     costs
 }
 
-/// Nanoseconds for a delete and an insert at each load.
+/// Nanoseconds per delete plus insert at each load.
 fn churning(subject: &Subject, keys: usize) -> Vec<(f64, f64)> {
     let at = |load: f64| {
         let mut filter = (subject.build)(keys, RATE);
@@ -73,7 +73,7 @@ fn churning(subject: &Subject, keys: usize) -> Vec<(f64, f64)> {
     STEADY.into_iter().filter_map(at).collect()
 }
 
-/// The oldest keys go, new ones come; how many of these were refused.
+/// Replaces the oldest keys with new ones, and returns how many of these were refused.
 fn churn(filter: &mut dyn Filter, stream: &[u64], held: usize, rounds: usize) -> usize {
     let mut refused = 0;
     for round in 0..rounds {
@@ -84,7 +84,8 @@ fn churn(filter: &mut dyn Filter, stream: &[u64], held: usize, rounds: usize) ->
     refused
 }
 
-/// A line of medians from several repetitions of `curve`. Loads that were not reached every time are left out.
+/// A line of medians over several repetitions of `curve`, without loads that were not reached every
+/// time.
 fn medians(
     subject: &Subject,
     scale: &Scale,
@@ -109,7 +110,7 @@ fn lines(
     PLOTTED.iter().enumerate().map(line).collect()
 }
 
-/// The figures of the lines: a row each, a column each load.
+/// The figures of the lines: one row per line, one column per load.
 fn figures(lines: &[Line], loads: &[f64]) -> String {
     let mut heading = vec!["load".to_string()];
     heading.extend(loads.iter().map(|load| format!("{load}")));
@@ -130,31 +131,31 @@ fn chart(title: &'static str, from: f64, lines: Vec<Line>) -> Chart {
     Chart { title, x: Axis::linear("load: share of slots in use", from, 1.0, 0.05), y, lines }
 }
 
-/// What an insert costs as the filter fills up.
+/// The cost of an insert as the filter fills up.
 pub(super) fn inserts(scale: &Scale, plots: &Path) -> Result<String, Failure> {
     eprintln!("inserts by load");
     let lines = lines(scale, filling)?;
     let figures = figures(&lines, &STEPS);
-    let title = "Nanoseconds an insert, while the load rises to the point's";
+    let title = "Nanoseconds per insert while the load rises to that of the point";
     chart(title, 0.25, lines).save(&plots.join("load.svg"))?;
     Ok(format!(
-        "## Filling up\n\nBuilt for {} keys, error rate {RATE}. Each point: the inserts since the point before. A line ends where an insert \
+        "## Filling up\n\nBuilt for {} keys, target false-positive rate {RATE}. Each point covers the inserts since the previous point. A line ends where an insert \
          is refused, or the filter grows.\n\n{}{figures}\n",
         grouped(scale.one_size as u64),
         picture(plots, "load.svg", title),
     ))
 }
 
-/// What a delete with an insert costs at a steady load.
+/// The cost of a delete plus an insert at a steady load.
 pub(super) fn churn_section(scale: &Scale, plots: &Path) -> Result<String, Failure> {
     eprintln!("churn by load");
     let lines = lines(scale, churning)?;
     let figures = figures(&lines, &STEADY);
-    let title = "Nanoseconds for a delete and an insert, at a steady load";
+    let title = "Nanoseconds per delete plus insert, at a steady load";
     chart(title, 0.45, lines).save(&plots.join("churn.svg"))?;
     Ok(format!(
-        "## Churn\n\nAs many keys come as go, half as many of each as there are slots; the {CHURNED} oldest leave, {CHURNED} new ones \
-         arrive, one call a key. Loads at which a filter refused a key are missing.\n\n{}{figures}\n",
+        "## Churn\n\nDeletes and inserts, half as many of each as there are slots, in single calls: the {CHURNED} oldest keys leave, {CHURNED} new ones \
+         arrive. Loads at which a filter refused a key are missing.\n\n{}{figures}\n",
         picture(plots, "churn.svg", title),
     ))
 }

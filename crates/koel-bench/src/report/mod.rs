@@ -1,7 +1,13 @@
 //! `report`: docs/BENCHMARKS.md and its plots, all from one run.
 //!
-//! `speed.rs` has throughput by table size, beside the machine's limit; `space.rs` bits per key by error rate; `load.rs` what an
-//! insert costs as a filter fills, and what churn costs; `growth.rs` filters that grow; `thresholds.rs` how full the exact map gets. `plot.rs` draws. The numbers stand beside the command, the machine and the day.
+//! * `speed.rs`: throughput by table size, with the machine's limit
+//! * `space.rs`: bits per key by false-positive rate
+//! * `load.rs`: inserts as a filter fills, and churn
+//! * `growth.rs`: growable filters
+//! * `thresholds.rs`: how full the exact map gets
+//! * `plot.rs`: draws
+//!
+//! The figures come with the command, the machine and the date.
 
 pub(crate) mod growth;
 mod load;
@@ -18,22 +24,22 @@ use crate::subjects::GROWING;
 use crate::table::{bytes, grouped};
 use crate::{Failure, machine};
 
-/// How large and how often.
+/// The sizes and repetitions of the measurements.
 pub(crate) struct Scale {
-    /// Sizes of the tables of all filters.
+    /// The numbers of keys in the tables of all filters.
     keys: Vec<usize>,
-    /// Slots of the tables in the plots by size, where they are a power of two.
+    /// The slots of the tables in the plots by size, for filters with a power of two of slots.
     slots: Vec<usize>,
-    /// Sizes of the tables of the machine's limit.
+    /// The table sizes of the machine's limit.
     limits: Vec<u64>,
     limit_operations: u64,
-    /// Keys of the plots by error rate and by load.
+    /// The number of keys of the plots by false-positive rate and by load.
     one_size: usize,
     repetitions: u32,
-    /// Slots of the maps that are filled up, and how many of each.
+    /// The slots of the maps that are filled up, and the number of maps of each size.
     maps: Vec<u64>,
     maps_of_each: u32,
-    /// Keys that filters grow to.
+    /// The number of keys that filters grow to.
     grown: u64,
 }
 
@@ -58,7 +64,7 @@ impl Scale {
             };
         }
         let slots = (15..=30).step_by(2).map(|bits| 1_usize << bits);
-        // Twelve bits a slot.
+        // Twelve bits per slot.
         let fits = |&slots: &usize| slots as u64 * 3 / 2 <= args.max_bytes;
         let limits = (16..=30).step_by(2).map(|bits| 1_u64 << bits);
         Self {
@@ -96,13 +102,13 @@ fn head(args: &ReportArgs) -> String {
     let quick = if args.quick { " --quick" } else { "" };
     format!(
         "# Benchmarks\n\n\
-         Written by one run of this command, on the machine and the day named below; nothing here was copied by hand.\n\n\
+         Written by one run of this command, on the machine and date below; nothing here was copied by hand.\n\n\
          ```sh\ncargo run --release -p koel-bench -- report --max-bytes {}{quick}\n```\n\n\
-         | | |\n|---|---|\n| machine | {} |\n| day | {} |\n| build | release, default target: no `target-cpu=native` |\n\n\
-         One thread's CPU time; the same random 64-bit keys for every filter, hashed by each in its own way (`+mix`: with a cheap hash \
-         instead of the crate's default); the order of the filters changes between repetitions; medians. Other work on the machine moves the \
-         figures of a whole run up and down together: compare ratios. Tables are full where a filter can be: {} keys are 95 % of 2^20 \
-         slots. The stores have a page of their own, STORES.md.\n\n",
+         | | |\n|---|---|\n| machine | {} |\n| date | {} |\n| build | release, default target: no `target-cpu=native` |\n\n\
+         One thread's CPU time; the same random 64-bit keys for every filter, each with its own hash (`+mix`: a cheap hash \
+         instead of the crate's default); the order of the filters changes between repetitions; medians. Other work on the machine moves \
+         all figures of a run together: compare ratios. Filters that can be full are full: {} keys are 95 % of 2^20 \
+         slots. STORES.md covers the stores.\n\n",
         args.max_bytes,
         machine::description(),
         machine::today(),
@@ -110,13 +116,13 @@ fn head(args: &ReportArgs) -> String {
     )
 }
 
-/// A picture in the page.
+/// The Markdown of a plot.
 fn picture(plots: &Path, file: &str, what: &str) -> String {
     let folder = plots.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
     format!("![{what}]({folder}/{file})\n\n")
 }
 
-/// Ticks of an axis of bytes: powers of four from the first size below to the first above.
+/// The ticks of an axis of bytes: powers of four, from the first size below to the first above.
 fn byte_ticks(values: &[f64]) -> Vec<(f64, String)> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(0.0, f64::max);

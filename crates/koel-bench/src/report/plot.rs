@@ -1,7 +1,9 @@
-//! Line charts as SVG: each line has its own colour, marker and dashes, and its name at its end.
+//! Draws line charts as SVG. Each line has its own colour, marker and dashes, and its name at its
+//! end.
 //!
-//! The colours are those of M. Okabe and K. Ito, which people with any colour vision tell apart; markers and dashes do without colour.
-//! Places are worked out here, in pixels, because ticks at powers and names that do not overlap are asked for.
+//! The colours are those of M. Okabe and K. Ito, which are distinguishable with any colour vision;
+//! markers and dashes work without colour. Positions are computed here, in pixels, since ticks at
+//! powers and names that do not overlap need it.
 
 use std::path::Path;
 
@@ -37,7 +39,7 @@ const COLOURS: [RGBColor; 7] = [
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Pixel = (i32, i32);
 
-/// How a line looks.
+/// The look of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     /// A filter: the number chooses colour, marker and dashes. 0 and 1 are drawn thick.
@@ -56,7 +58,7 @@ pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// One axis, with the values that get a tick and a label.
+/// One axis, and the values with a tick and a label.
 pub(super) struct Axis {
     pub(super) title: &'static str,
     pub(super) logarithmic: bool,
@@ -65,7 +67,7 @@ pub(super) struct Axis {
     pub(super) to: f64,
 }
 
-/// A whole picture.
+/// A complete chart.
 pub(super) struct Chart {
     pub(super) title: &'static str,
     pub(super) x: Axis,
@@ -74,7 +76,7 @@ pub(super) struct Chart {
 }
 
 impl Axis {
-    /// Linear, with labels at multiples of `step`.
+    /// A linear axis with labels at multiples of `step`.
     pub(super) fn linear(title: &'static str, from: f64, to: f64, step: f64) -> Self {
         let at = |i: u32| from + f64::from(i) * step;
         let values = (0..200).map(at).take_while(|&value| value <= to + step / 1e6);
@@ -82,7 +84,8 @@ impl Axis {
         Self { title, logarithmic: false, ticks, from, to }
     }
 
-    /// Logarithmic, over at least all `values`, with labels at 1, 2 and 5 times powers of ten.
+    /// A logarithmic axis over at least all `values`, with labels at 1, 2 and 5 times powers of
+    /// ten.
     pub(super) fn decades(title: &'static str, values: impl Iterator<Item = f64>) -> Self {
         let values: Vec<_> = values.filter(|&value| value > 0.0).collect();
         let low = values.iter().copied().fold(f64::INFINITY, f64::min).min(1e9);
@@ -97,19 +100,19 @@ impl Axis {
         Self { title, logarithmic: true, ticks, from, to }
     }
 
-    /// Logarithmic, with labels at these values alone.
+    /// A logarithmic axis with labels at these values only.
     pub(super) fn marked(title: &'static str, ticks: Vec<(f64, String)>) -> Self {
         let from = ticks.iter().map(|tick| tick.0).fold(f64::INFINITY, f64::min);
         let to = ticks.iter().map(|tick| tick.0).fold(0.0, f64::max);
         Self { title, logarithmic: true, ticks, from, to }
     }
 
-    /// Whether a value is between the ends.
+    /// Whether a value is on the axis.
     fn holds(&self, value: f64) -> bool {
         (self.from.min(self.to)..=self.from.max(self.to)).contains(&value)
     }
 
-    /// Where a value lies, 0 to 1.
+    /// The position of a value, from 0 to 1.
     fn place(&self, value: f64) -> f64 {
         let scale = |value: f64| if self.logarithmic { value.max(1e-12).ln() } else { value };
         let (from, to) = (scale(self.from), scale(self.to));
@@ -117,7 +120,7 @@ impl Axis {
     }
 }
 
-/// Without needless zeros.
+/// The number without trailing zeros.
 fn trimmed(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
@@ -129,7 +132,7 @@ fn between(from: i32, to: i32, share: f64) -> i32 {
 }
 
 impl Chart {
-    /// Writes the picture.
+    /// Writes the chart to a file.
     pub(super) fn save(&self, path: &Path) -> Result<(), Failure> {
         let size = (WIDTH.unsigned_abs(), HEIGHT.unsigned_abs());
         let area = SVGBackend::new(path, size).into_drawing_area();
@@ -147,12 +150,12 @@ impl Chart {
         (between(LEFT, RIGHT, self.x.place(x)), between(BOTTOM, TOP, self.y.place(y)))
     }
 
-    /// The points of a line that are in the picture; others are left out, not moved to its edge.
+    /// The points of a line that are inside the chart; others are left out, not moved to its edge.
     fn visible(&self, line: &Line) -> impl Iterator<Item = (f64, f64)> {
         line.points.iter().copied().filter(|&(x, y)| self.x.holds(x) && self.y.holds(y))
     }
 
-    /// Title, grid, ticks and what the axes are.
+    /// Title, grid, ticks and axis labels.
     fn frame(&self, area: &Area<'_>) -> Result<(), Failure> {
         write(area, self.title, (LEFT, 24), 17, &INK, HPos::Left)?;
         for (value, label) in &self.x.ticks {
@@ -187,7 +190,7 @@ impl Chart {
         Ok(())
     }
 
-    /// Each line's name, if it has one, beside its last point, moved up or down where another one is in the way.
+    /// The name of each line, beside its last point and moved up or down to avoid other names.
     fn names(&self, area: &Area<'_>) -> Result<(), Failure> {
         let end = |line: &Line| self.visible(line).last().map(|point| self.pixel(point));
         let named = self.lines.iter().filter(|line| !line.name.is_empty());
@@ -207,7 +210,8 @@ impl Chart {
     }
 }
 
-/// Heights at least a line of text apart, near the wished ones, which ascend, and inside the picture.
+/// Heights at least a line of text apart, close to the wanted ones, which ascend, and inside the
+/// chart.
 fn apart(wished: &[i32]) -> Vec<i32> {
     let mut places = wished.to_vec();
     for i in 1..places.len() {

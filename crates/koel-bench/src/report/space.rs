@@ -1,4 +1,5 @@
-//! Space: bits per key at each error rate, and what a number of keys just above a power of two costs.
+//! Space: bits per key at each false-positive rate, and the cost of a number of keys just above a
+//! power of two.
 
 use std::f64::consts::LOG2_E;
 use std::path::Path;
@@ -14,11 +15,11 @@ use crate::table::{Table, figure, grouped};
 
 const RATES: [f64; 7] = [0.03, 0.01, 0.003, 0.001, 0.000_3, 0.000_1, 0.000_03];
 
-/// The ends of the plot.
+/// The ends of the rate axis.
 const HIGHEST: f64 = 0.05;
 const LOWEST: f64 = 0.000_01;
 
-/// In the plot; the place in the list chooses the colour.
+/// The filters in the plot; the position in the list chooses the colour.
 const PLOTTED: [&str; 7] = [
     "koel-fast",
     "koel-small",
@@ -29,10 +30,10 @@ const PLOTTED: [&str; 7] = [
     "sbbf",
 ];
 
-/// Keys looked up to measure an error rate.
+/// The number of keys looked up to measure a false-positive rate.
 const ABSENT: u64 = 8_000_000;
 
-/// Error rate and bits per key, both measured.
+/// False-positive rate and bits per key, both measured.
 fn measured(subject: &Subject, keys: &[u64], rate: f64, absent: &[u64]) -> (f64, f64) {
     let mut filter = (subject.build)(keys.len(), rate);
     let accepted = filter.insert(keys).max(1);
@@ -42,7 +43,7 @@ fn measured(subject: &Subject, keys: &[u64], rate: f64, absent: &[u64]) -> (f64,
 
 /// The plot, and its figures as a table.
 pub(super) fn by_rate(scale: &Scale, plots: &Path) -> Result<String, Failure> {
-    eprintln!("bits per key by error rate");
+    eprintln!("bits per key by false-positive rate");
     let keys: Vec<_> = hashes(1, scale.one_size as u64).collect();
     let absent: Vec<_> = hashes(2, ABSENT.min(scale.one_size as u64 * 8)).collect();
     let mut lines = Vec::new();
@@ -69,10 +70,10 @@ pub(super) fn by_rate(scale: &Scale, plots: &Path) -> Result<String, Failure> {
     lines.extend(information_limits());
     lines.retain(|line| !line.points.is_empty());
     space_chart(lines).save(&plots.join("space.svg"))?;
-    let what = "Bits per key against the error rate, both measured";
+    let what = "Bits per key by false-positive rate, both measured";
     Ok(format!(
-        "## Space\n\n{} keys. Grey: `log2(1/p)`, which no set that is built once can pass; `log2(1/p) + log2 e` bits, the least for sets \
-         that also forget; and `1.44 log2(1/p)`, the Bloom filter. Points with fewer than 20 errors seen are left out of the plot.\n\n\
+        "## Space\n\n{} keys. Grey: `log2(1/p)`, the least for sets that are built once; `log2(1/p) + log2 e`, the least for sets \
+         with deletes; and `1.44 log2(1/p)`, the Bloom filter. Points with fewer than 20 false positives are left out of the plot.\n\n\
          {}<details><summary>The figures</summary>\n\n{}\n</details>\n\n",
         grouped(scale.one_size as u64),
         picture(plots, "space.svg", what),
@@ -80,7 +81,7 @@ pub(super) fn by_rate(scale: &Scale, plots: &Path) -> Result<String, Failure> {
     ))
 }
 
-/// The least bits per key, at the ends of the plot.
+/// The lower bounds of bits per key, at the ends of the plot.
 fn information_limits() -> Vec<Line> {
     let line = |name: &str, number: usize, bits: fn(f64) -> f64| Line {
         name: name.into(),
@@ -94,20 +95,21 @@ fn information_limits() -> Vec<Line> {
     ]
 }
 
-/// The error rate falls to the right.
+/// The false-positive rate falls to the right.
 fn space_chart(lines: Vec<Line>) -> Chart {
     let label = |rate: f64| (rate, format!("{} %", rate * 100.0));
     let ticks = [HIGHEST, 0.01, 0.001, 0.000_1, LOWEST].map(label).to_vec();
-    let x = Axis { from: HIGHEST, to: LOWEST, ..Axis::marked("error rate, measured", ticks) };
+    let x =
+        Axis { from: HIGHEST, to: LOWEST, ..Axis::marked("false-positive rate, measured", ticks) };
     Chart {
-        title: "Bits per key against the error rate, both measured",
+        title: "Bits per key by false-positive rate, both measured",
         x,
         y: Axis::linear("bits per key", 0.0, 35.0, 5.0),
         lines,
     }
 }
 
-/// Bits per key at three counts, of which one is convenient for a power of two of slots.
+/// Bits per key at three numbers of keys, one of which suits a power of two of slots.
 pub(super) fn by_count(scale: &Scale) -> String {
     let counts = [scale.one_size, scale.one_size / 90 * 91, scale.one_size / 90 * 100];
     let heading = counts.map(|count| format!("{} keys", grouped(count as u64)));
@@ -123,8 +125,8 @@ pub(super) fn by_count(scale: &Scale) -> String {
         table.push(cells);
     }
     format!(
-        "### A few keys more\n\nBits per key, error rate 0.002 asked for. Most tables are a power of two of slots: they double when the \
-         number of keys passes what fits.\n\n{}\n",
+        "### A few keys more\n\nBits per key, target false-positive rate 0.002. Most tables have a power of two of slots: they double when \
+         the keys no longer fit.\n\n{}\n",
         table.markdown()
     )
 }

@@ -1,4 +1,5 @@
-//! Speed: all filters at a few sizes as tables, some filters at many sizes as plots beside the machine's limit.
+//! Speed: all filters at a few sizes as tables, and some filters at many sizes as plots, with the
+//! machine's limit.
 
 use std::path::Path;
 
@@ -11,10 +12,10 @@ use crate::subject::{Op, Subject};
 use crate::subjects::{SUBJECTS, chosen};
 use crate::table::{Table, figure, grouped};
 
-/// The error rate asked for: fingerprints of twelve bits in a cuckoo filter.
+/// The target false-positive rate: fingerprints of twelve bits in a cuckoo filter.
 const RATE: f64 = 0.002;
 
-/// In the plots by size; the place in the list chooses the colour.
+/// The filters in the plots by size; the position in the list chooses the colour.
 const PLOTTED: [&str; 7] = [
     "koel-fast",
     "koel-small",
@@ -32,7 +33,8 @@ pub(super) fn tables(scale: &Scale) -> Result<String, Failure> {
     for &keys in &scale.keys {
         eprintln!("all filters, {} keys", grouped(keys as u64));
         let rows = measure(&subjects, keys, RATE, scale.repetitions, Loads::Measure);
-        page += &format!("### {} keys, error rate {RATE} asked for\n\n", grouped(keys as u64));
+        page +=
+            &format!("### {} keys, target false-positive rate {RATE}\n\n", grouped(keys as u64));
         page += &format!("{}\n{}\n", filters::table(&rows).markdown(), filters::notes(&rows));
     }
     Ok(page)
@@ -42,8 +44,8 @@ pub(super) fn tables(scale: &Scale) -> Result<String, Failure> {
 pub(super) fn by_size(scale: &Scale, plots: &Path) -> Result<String, Failure> {
     let limits = limits_by_size(scale)?;
     let mut page = format!(
-        "## The machine\n\nRandom cache lines, millions of operations a second; \
-        `ring`: lines asked for so many operations ahead.\n\n{}\n",
+        "## The machine\n\nRandom cache lines, millions of operations per second; \
+        `ring`: how many operations ahead lines are prefetched.\n\n{}\n",
         limits::table(&limits).markdown()
     );
     let names = PLOTTED.map(String::from);
@@ -55,12 +57,12 @@ pub(super) fn by_size(scale: &Scale, plots: &Path) -> Result<String, Failure> {
         let repetitions = if slots > 1 << 22 { 1 } else { scale.repetitions };
         rows.extend(measure(&subjects, full(slots), RATE, repetitions, Loads::Skip));
     }
-    page += "## By size of the table\n\nTables in pages of 4 KiB. Grey: what this machine allows two \
-        random lines an operation, the two buckets of a cuckoo filter, with and without prefetching. \
-        Above 4 million keys everything was measured once.\n\n";
+    page += "## By size of the table\n\nTables in pages of 4 KiB. Grey: this machine's limit with two \
+        random lines per operation, as for the two buckets of a cuckoo filter, with and without \
+        prefetching. Above 4 million keys, everything was measured once.\n\n";
     for (op, file, title) in [
-        (Op::Miss, "lookups.svg", "Lookups of absent keys, millions a second"),
-        (Op::Insert, "inserts.svg", "Inserts until full, millions a second"),
+        (Op::Miss, "lookups.svg", "Lookups of absent keys, millions per second"),
+        (Op::Insert, "inserts.svg", "Inserts until full, millions per second"),
     ] {
         chart(op, title, &rows, &limits).save(&plots.join(file))?;
         page += &picture(plots, file, title);
@@ -113,7 +115,7 @@ fn line(op: Op, rows: &[Row], subject: &'static Subject, number: usize) -> Line 
     Line { name: subject.label(), ink, points: of.filter_map(point).collect() }
 }
 
-/// The best of some rings, in small pages, two lines an operation.
+/// The best of some rings, in small pages, with two lines per operation.
 fn limit_line(name: &str, number: usize, limits: &[Limit], wanted: fn(usize) -> bool) -> Line {
     let of = |limit: &&Limit| limit.lines == 2 && limit.pages == Pages::Small && wanted(limit.ring);
     let chosen: Vec<_> = limits.iter().filter(of).collect();
@@ -124,7 +126,7 @@ fn limit_line(name: &str, number: usize, limits: &[Limit], wanted: fn(usize) -> 
     Line { name: name.into(), ink: Ink::Limit(number), points }
 }
 
-/// The figures behind the plots.
+/// The figures of the plots.
 fn by_size_table(rows: &[Row]) -> String {
     let mut table =
         Table::new(&["filter", "keys", "KiB", "insert", "hit", "miss", "mix", "delete"]);

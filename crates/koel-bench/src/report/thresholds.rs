@@ -1,4 +1,5 @@
-//! Thresholds: how full the exact map gets in each shape, by its size, beside what theory gives in the limit of large ones.
+//! Thresholds: how full the exact map gets in each shape, by its size, compared with the
+//! theoretical limit of large tables.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use crate::Failure;
 use crate::table::grouped;
 use crate::thresholds::{SHAPES, Shape, Threshold, measure, table};
 
-/// Sizes, each with what was measured there.
+/// The sizes, each with its measurements.
 type Sizes = [(u64, Vec<Threshold>)];
 
 /// The plot, and its figures as a table.
@@ -18,10 +19,10 @@ pub(super) fn section(scale: &Scale, plots: &Path) -> Result<String, Failure> {
     let sizes: Vec<_> = scale.maps.iter().map(of).collect::<Result<_, Failure>>()?;
     chart(&sizes).save(&plots.join("thresholds.svg"))?;
     let what =
-        "Share of the map's slots left empty at the first failure, by hashes x slots a bucket";
+        "Share of the map's slots left empty at the first failure, by hashes x slots per bucket";
     Ok(format!(
         "## The exact map: how full it gets\n\n`koel-bench -- thresholds`: share of slots in use when the first insert into a `CuckooMap` finds no \
-         room, means of {} tables. Theory is for tables without limit and searches without end; the map looks at 4096 entries and then grows. \
+         slot, means of {} tables. Theory assumes unlimited tables and searches; the map looks at 4096 entries and then grows. \
          Grey in the plot: theory.\n\n{}{}\n",
         scale.maps_of_each,
         picture(plots, "thresholds.svg", what),
@@ -39,7 +40,7 @@ fn chart(sizes: &Sizes) -> Chart {
     let empty = lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
     let ticks = sizes.iter().map(|(slots, _)| (*slots as f64, grouped(*slots))).collect();
     Chart {
-        title: "Share of the map's slots left empty at the first failure, by hashes x slots a bucket",
+        title: "Share of the map's slots left empty at the first failure, by hashes x slots per bucket",
         x: Axis::marked("slots of the table", ticks),
         y: Axis::decades("share of slots left empty", empty),
         lines,

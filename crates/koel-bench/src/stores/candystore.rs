@@ -1,5 +1,7 @@
-//! `candystore` 1.2: an append-only log with a hash table beside it, as Koel's, but the table is a mapped file. A checkpoint (syncs, by a thread of its own)
-//! after every 128 MiB, which is when Koel syncs a segment: by default it makes one after 128 KiB, and loads more slowly. Files of 128 MiB; otherwise as it comes.
+//! `candystore` 1.2: an append-only log with a hash table beside it, as Koel's store, but the table
+//! is a mapped file. It makes a checkpoint (a sync, on its own thread) after every 128 MiB, which
+//! is when Koel syncs a segment. By default it makes one after 128 KiB and loads more slowly. Files
+//! of 128 MiB; other settings are the defaults.
 
 use std::path::Path;
 

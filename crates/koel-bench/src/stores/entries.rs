@@ -1,16 +1,18 @@
-//! Keys and values of the stores: of any number without memory for them, the same in every run.
+//! Keys and values of the stores: any number of them, computed rather than stored, the same in
+//! every run.
 
 use testkit::keys::splitmix64;
 
 /// A key.
 pub(super) type Key = [u8; 16];
 
-/// Places in the pool at which a value begins.
+/// The positions in the pool where a value can begin.
 const STARTS: usize = 1 << 16;
 
-/// Keys by number, and their values.
+/// Keys and values by number.
 pub(super) struct Entries {
-    /// Random bytes; every value is a piece of them. It fits the second cache of any core, so that making a value costs nothing beside storing it.
+    /// Random bytes; every value is a slice of them. They fit the second-level cache of any core,
+    /// so that making a value costs nothing next to storing it.
     pool: Vec<u8>,
     value_bytes: usize,
     pub(super) keys: u64,
@@ -30,7 +32,7 @@ impl Entries {
         &self.pool[start..][..self.value_bytes]
     }
 
-    /// Bytes of all keys and values.
+    /// The bytes of all keys and values.
     pub(super) fn bytes(&self) -> u64 {
         self.keys * (size_of::<Key>() + self.value_bytes) as u64
     }
@@ -48,7 +50,7 @@ impl Entries {
     }
 }
 
-/// Numbers below 2^63 have different keys.
+/// Different numbers below 2^63 have different keys.
 #[inline]
 pub(super) fn key(number: u64) -> Key {
     let mut key = [0; 16];

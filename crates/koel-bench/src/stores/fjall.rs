@@ -1,5 +1,5 @@
-//! `fjall` 3: an LSM-tree. Single inserts into its journal, which it leaves to the system to write; a block cache of 256 MiB, no compression (its feature
-//! `lz4` is off), everything else as it comes.
+//! `fjall` 3: an LSM-tree. Single inserts into its journal, which the system writes out; a block
+//! cache of 256 MiB; no compression (its feature `lz4` is off); other settings are the defaults.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Koel's log store: single puts with `Durability::None`, and so one write to the system each; segments are synced while they fill.
+//! Koel's log store: single puts with `Durability::None`, so one write call each. Segments are
+//! synced while they fill.
 
 use std::path::Path;
 
@@ -8,17 +9,18 @@ use super::entries::Key;
 use super::subject::Store;
 use crate::Failure;
 
-/// As it comes: segments of 128 MiB, and an index that grows with the keys.
+/// Default settings: segments of 128 MiB, and an index that grows with the keys.
 pub(super) fn growing(folder: &Path, _keys: u64) -> Result<LogStore, Failure> {
     Ok(LogStore::open(folder)?)
 }
 
-/// Room for all keys in the index from the start.
+/// Reserves room for all keys in the index from the start.
 pub(super) fn sized(folder: &Path, keys: u64) -> Result<LogStore, Failure> {
     Ok(Options::default().expected_keys(keys).open(folder)?)
 }
 
-/// No segment gets full, and none is synced meanwhile, so that no write waits for a sync: the busiest group tells of the index.
+/// One segment that never fills up, so that no write waits for a sync: the slowest group of writes
+/// then shows the pauses of the index.
 pub(super) fn one_segment(folder: &Path, _keys: u64) -> Result<LogStore, Failure> {
     Ok(Options::default().segment_bytes(16 << 30).sync_behind(u64::MAX).open(folder)?)
 }

@@ -1,4 +1,4 @@
-//! One store from the first put to being opened again.
+//! Measures one store, from the first put to reopening it.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -15,24 +15,25 @@ use crate::limits::memory::{LINE, Memory, Pages};
 use crate::{Failure, machine};
 use testkit::keys::splitmix64;
 
-/// The gets of a kind are made in so many parts; the CPU time of one is the median of them.
+/// The gets of each kind are divided into this many parts; the CPU time of one get is their median.
 const PARTS: u64 = 5;
-/// The CPU time of this thread is read after so many entries: often enough to see a pause of a millisecond, seldom enough to cost nothing.
+/// The CPU time of this thread is read after this many entries: often enough to see a pause of a
+/// millisecond, seldom enough to cost nothing.
 const GROUP: u64 = 64;
-/// What an index may take of a key, in memory: as was wanted of Koel's.
+/// The bytes per key that an index may take in memory: the goal that Koel's was given.
 pub(super) const INDEX_BYTES: u64 = 9;
-/// Values that are compared whole after the store was opened again.
+/// The number of values that are compared in full after the store is reopened.
 const COMPARED: u64 = 10_000;
 
-/// What every store is measured with.
+/// The parameters of every measurement.
 pub(super) struct Plan {
     pub(super) entries: Entries,
     pub(super) queries: u64,
-    /// Where the temporary folders are made.
+    /// The folder in which temporary folders are made.
     pub(super) parent: PathBuf,
 }
 
-/// What was found out about one store. Ratios are to the bytes of keys and values.
+/// The measurements of one store. Ratios are relative to the bytes of keys and values.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) load: Load,
@@ -40,23 +41,24 @@ pub(super) struct Row {
     pub(super) hit: Gets,
     pub(super) miss: Gets,
     pub(super) index_bytes_per_key: Option<f64>,
-    /// Bytes more than before the store was opened.
+    /// Resident bytes in excess of those before the store was opened.
     pub(super) resident_bytes: u64,
     pub(super) close: Duration,
     pub(super) open: Duration,
 }
 
-/// From the first put until everything is durable and the threads of the store rest.
+/// From the first put until everything is durable and the threads of the store are idle.
 pub(super) struct Load {
-    /// Of all threads, microseconds an entry, less [`own`](Self::own).
+    /// CPU time of all threads in microseconds per entry, less [`own`](Self::own).
     pub(super) cpu: f64,
-    /// What making an entry and reading the clock take of that, without a store.
+    /// The share of that for making an entry and reading the clock, measured without a store.
     pub(super) own: f64,
-    /// Entries a second until everything was durable.
+    /// Entries per second until everything was durable.
     pub(super) rate: f64,
-    /// Until the slowest write came back.
+    /// The latency of the slowest write.
     pub(super) longest: Duration,
-    /// The most CPU time that [`GROUP`] entries, or a batch, took of this thread: the work of a sync is in it, waiting for the disk or for a processor is not.
+    /// The highest CPU time of this thread for [`GROUP`] entries, or for a batch. It includes the
+    /// work of a sync, but no wait for the disk or for a processor.
     pub(super) busiest: Duration,
     pub(super) called: f64,
     pub(super) paged: f64,
@@ -64,23 +66,25 @@ pub(super) struct Load {
 
 /// Single gets in random order, in nanoseconds.
 pub(super) struct Gets {
-    /// CPU time of one, on average over a run of them: a processor may begin with the next one while this one waits for the memory.
+    /// CPU time of one get, averaged over a run: the processor may start on the next get while this
+    /// one waits for memory.
     pub(super) cpu: f64,
-    /// Timed singly, less the clock; so is `p99`. The readings keep one get from overlapping with another: this is how long a caller waits.
+    /// The median of gets timed singly, less the clock, as is `p99`. Reading the clock keeps gets
+    /// from overlapping, so this is the latency a caller sees.
     pub(super) half: f64,
     pub(super) p99: f64,
     /// Records read from files.
     pub(super) reads: Option<f64>,
 }
 
-/// What is not a store's in these figures, or cannot be less, in nanoseconds.
+/// Costs that are not the store's, or lower bounds of them, in nanoseconds.
 #[derive(Clone, Copy)]
 pub(super) struct Overhead {
-    /// The clock read twice.
+    /// Two readings of the clock.
     pub(super) clock: f64,
-    /// The making of a key.
+    /// Making a key.
     pub(super) key: f64,
-    /// Two random cache lines of a large index, read at once and timed as single gets are.
+    /// Two random cache lines of a large index, read together and timed as single gets are.
     pub(super) lines: f64,
 }
 
@@ -139,7 +143,8 @@ impl Plan {
         Ok(Load { cpu, own, rate, longest, busiest, called, paged })
     }
 
-    /// Hands all entries to `write`, so many at once: the longest write, and the busiest group of them.
+    /// Passes all entries to `write` in batches of this size. Returns the slowest write and the
+    /// busiest group.
     fn put_all<'a>(
         &'a self,
         at_once: usize,
@@ -170,7 +175,7 @@ impl Plan {
         time.as_secs_f64() * 1e6 / self.entries.keys as f64
     }
 
-    /// Gets of the keys with the numbers that `number` gives, all present or all absent.
+    /// Gets the keys whose numbers `number` yields, all present or all absent.
     fn ask<S: Store>(
         &self,
         store: &S,
@@ -184,7 +189,7 @@ impl Plan {
             }
             Ok(found)
         };
-        // Caches fill first.
+        // Warms the caches first.
         found(0, self.queries)?;
         let reads = store.reads();
         let part = self.queries.div_ceil(PARTS);
@@ -216,22 +221,22 @@ impl Plan {
         Ok(Gets { cpu: median(&cpu), half: at(50), p99: at(99), reads })
     }
 
-    /// Values are whole, and absent keys have none.
+    /// Checks that values are intact and absent keys have none.
     fn compare<S: Store>(&self, store: &S) -> Result<(), Failure> {
         for query in 0..COMPARED {
             let number = self.entries.present(query);
             let same = store.get(&key(number), |value| value == self.entries.value(number))?;
             if same != Some(true) {
-                return Err(format!("entry {number} is wrong after opening: {same:?}").into());
+                return Err(format!("entry {number} is wrong after reopening: {same:?}").into());
             }
             if store.get(&key(self.entries.absent(query)), |_| ())?.is_some() {
-                return Err("an absent key was found after opening".into());
+                return Err("an absent key was found after reopening".into());
             }
         }
         Ok(())
     }
 
-    /// What the same runs cost without a store.
+    /// Measures the same runs without a store.
     pub(super) fn overhead(&self) -> Result<Overhead, Failure> {
         let start = ThreadTime::now();
         for query in 0..self.queries {
@@ -241,7 +246,8 @@ impl Plan {
         Ok(Overhead { clock: clock(), key, lines: self.two_lines()? })
     }
 
-    /// Two random cache lines of a table as large as an index may be, asked for at once and timed singly: p50 less the clock, in nanoseconds.
+    /// Two random cache lines of a table as large as an index may be, prefetched together and timed
+    /// singly: the median less the clock, in nanoseconds.
     fn two_lines(&self) -> Result<f64, Failure> {
         let bytes = (self.entries.keys * INDEX_BYTES).next_multiple_of(LINE as u64);
         let memory = Memory::new(usize::try_from(bytes)?, Pages::Huge)?;
@@ -258,13 +264,13 @@ impl Plan {
     }
 }
 
-/// The clock read twice, in nanoseconds.
+/// Two readings of the clock, in nanoseconds.
 fn clock() -> f64 {
     let times = (0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64);
     median(&times.collect::<Vec<_>>())
 }
 
-/// The value is touched.
+/// Touches the value.
 fn first_byte(value: &[u8]) -> u8 {
     value.first().copied().unwrap_or(0)
 }

@@ -1,15 +1,17 @@
-//! `stores`: Koel's log store beside other stores of the same keys and values, each in a temporary folder, one after the other in one process.
+//! `stores`: Koel's log store compared with other stores, with the same keys and values, each in a
+//! temporary folder, one after the other in one process.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
 //! | `entries.rs` | keys and values |
-//! | `subject.rs` | what is asked of every store |
+//! | `subject.rs` | the trait of every store |
 //! | `koel.rs`, `fjall.rs`, `redb.rs`, `candystore.rs` | the stores, with their settings |
-//! | `measure.rs`, `process.rs` | the measuring |
+//! | `measure.rs`, `process.rs` | the measurement |
 //! | `print.rs` | tables and JSON |
-//! | `overwrites.rs` | Koel's alone: what compaction costs |
+//! | `overwrites.rs` | Koel only: the cost of compaction |
 //!
-//! Everything is in the page cache. To add a store: a file with a type that implements [`Store`](subject::Store), and a line in [`SUBJECTS`].
+//! All data is in the page cache. To add a store, write a file with a type that implements
+//! [`Store`](subject::Store), and add a line to [`SUBJECTS`].
 
 mod candystore;
 mod entries;
@@ -28,10 +30,10 @@ use crate::subject::chosen;
 use entries::Entries;
 use measure::{Plan, Row};
 
-/// The cache of a store that has one of its own.
+/// The cache size of a store that has a cache of its own.
 const CACHE_BYTES: usize = 256 << 20;
 
-/// A store, and how it is set.
+/// A store and its settings.
 struct Subject {
     name: &'static str,
     measure: fn(&Plan, &'static str) -> Result<Row, Failure>,
@@ -42,7 +44,7 @@ static SUBJECTS: &[Subject] = &[
     Subject {
         name: "koel",
         measure: |plan, name| plan.measure(name, koel::growing),
-        note: "as it comes: the index grows; single puts; segments of 128 MiB are synced while they fill",
+        note: "defaults: the index grows; single puts; 128 MiB segments, synced while they fill",
     },
     Subject {
         name: "koel-sized",
@@ -52,12 +54,12 @@ static SUBJECTS: &[Subject] = &[
     Subject {
         name: "koel-one-segment",
         measure: |plan, name| plan.measure(name, koel::one_segment),
-        note: "as koel in one segment: no write waits for a sync, so its busiest 64 tell how long the index stops to grow",
+        note: "as koel, in one segment: no write waits for a sync, so its busiest 64 show how long the index pauses to grow",
     },
     Subject {
         name: "candystore",
         measure: |plan, name| plan.measure(name, candystore::open),
-        note: "single puts; a checkpoint after every 128 MiB; its index is a mapped file",
+        note: "single puts; a checkpoint every 128 MiB; its index is a mapped file",
     },
     Subject {
         name: "fjall",
@@ -67,7 +69,7 @@ static SUBJECTS: &[Subject] = &[
     Subject {
         name: "redb",
         measure: |plan, name| plan.measure(name, redb::open),
-        note: "batches of 1,000, every 200th durable: its longest write is that of a batch; a cache of 256 MiB",
+        note: "batches of 1,000, every 200th durable, so its longest write is a batch; a cache of 256 MiB",
     },
 ];
 

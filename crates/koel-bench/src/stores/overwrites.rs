@@ -1,6 +1,9 @@
-//! `overwrites`: what a log costs whose keys are written again and again: how much of it is dead, and how much compaction in the background writes to keep it so.
+//! `overwrites`: the cost of a log whose keys are overwritten again and again: how much of it is
+//! dead, and how much background compaction writes.
 //!
-//! All keys are put, and then as many overwrites follow as there are keys, round after round. The first three rounds, in which the log becomes what it stays, are not counted. docs/decisions/0009-log-store.md has the figures, and what is possible.
+//! All keys are put once. Rounds follow, each with as many overwrites as there are keys. The first
+//! three rounds, in which the log reaches its steady state, are not counted.
+//! docs/decisions/0009-log-store.md has the figures and the theoretical bounds.
 
 use std::path::Path;
 
@@ -13,14 +16,14 @@ use crate::Failure;
 use crate::args::OverwritesArgs;
 use crate::table::{Table, grouped};
 
-/// Rounds that are not counted.
+/// The number of rounds that are not counted.
 const FIRST: u64 = 3;
-/// How often a round is looked at.
+/// How often the log is sampled in a round.
 const LOOKS: u64 = 100;
-/// One key in so many is overwritten often.
+/// One key in this many is overwritten often.
 const ONE_IN: u64 = 5;
 
-/// Which keys are overwritten: any, and besides so many of a hundred times one of a few.
+/// Which keys are overwritten: any key, and in addition `few` times in a hundred one of a few.
 struct Load {
     name: &'static str,
     few: u64,
@@ -32,13 +35,13 @@ static LOADS: [Load; 3] = [
     Load { name: "a fifth of the keys, by 96 %", few: 95 },
 ];
 
-/// A log that was overwritten, from the first round that counts to the last.
+/// A log under overwrites, from the first counted round to the last.
 struct Row {
     load: &'static str,
-    /// Dead bytes by all bytes of the log, on average and at worst.
+    /// The share of dead bytes in the log: the mean and the maximum.
     dead: f64,
     most_dead: f64,
-    /// Bytes appended, and written by compaction, by those appended.
+    /// The bytes appended, and the bytes that compaction wrote relative to these.
     written: f64,
 }
 
@@ -62,11 +65,11 @@ pub(crate) fn run(args: &OverwritesArgs) -> Result<(), Failure> {
 fn print(rows: &[Row], args: &OverwritesArgs) {
     let (keys, segment) = (grouped(args.keys), grouped(args.segment_bytes));
     println!(
-        "{keys} entries of 16 + {} bytes; {} overwrites of each on average, after {FIRST} that are not counted; segments of {segment} bytes.",
+        "{keys} entries of 16 + {} bytes; {} overwrites of each on average, after {FIRST} rounds that are not counted; segments of {segment} bytes.",
         args.value_bytes, args.rounds
     );
     println!(
-        "dead: share of the log. written x: bytes appended and compacted, by those appended.\n"
+        "dead: share of the log. written x: bytes appended and compacted, relative to those appended.\n"
     );
     let mut table = Table::new(&["overwritten", "dead", "at most", "written x"]);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
@@ -102,7 +105,7 @@ fn measure(
     let dead = dead / (args.rounds * LOOKS) as f64;
     let after = store.stats();
     let written = written(&before, &after);
-    // What compaction has not done costs nothing.
+    // If compaction failed, its cost is missing from the figures.
     if let Some(failure) = after.compaction_failed {
         return Err(failure.into());
     }
@@ -152,7 +155,7 @@ mod tests {
             let few = (0..100_000).filter(|&draw| load.key(draw, 1000).is_multiple_of(ONE_IN));
             few.count() as f64 / 100_000.0
         };
-        // Five standard deviations of a share of 100,000 draws: 0.0063 at most.
+        // Five standard deviations of a share in 100,000 draws: at most 0.0063.
         assert!((share(&LOADS[0]) - 0.2).abs() < 0.0064, "{}", share(&LOADS[0]));
         assert!((share(&LOADS[1]) - 0.8).abs() < 0.0064, "{}", share(&LOADS[1]));
         assert!((share(&LOADS[2]) - 0.96).abs() < 0.0064, "{}", share(&LOADS[2]));

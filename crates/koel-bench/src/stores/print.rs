@@ -1,4 +1,4 @@
-//! The figures of the stores, as tables and as JSON.
+//! Prints the figures of the stores, as tables and as JSON.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::args::StoresArgs;
 use crate::machine;
 use crate::table::{Table, figure, grouped};
 
-/// Everything about one store.
+/// All figures of one store.
 pub(super) fn json(row: &Row, args: &StoresArgs, overhead: Overhead) -> Value {
     let (load, hit, miss) = (&row.load, &row.hit, &row.miss);
     json!({
@@ -24,7 +24,7 @@ pub(super) fn json(row: &Row, args: &StoresArgs, overhead: Overhead) -> Value {
     })
 }
 
-/// The tables, with what is needed to read them.
+/// The tables and their legend.
 pub(super) fn page(
     rows: &[Row],
     subjects: &[&Subject],
@@ -32,20 +32,20 @@ pub(super) fn page(
     Overhead { clock, key, lines }: Overhead,
 ) {
     println!(
-        "{}\n{} entries, keys of 16 bytes, values of {}; everything in the page cache; {} gets of a kind, one thread.\n\
-         The clock, read twice: {clock:.0} ns, taken off p50 and p99. Making a key: {key:.0} ns, in the CPU of gets.\n\
-         Two random cache lines of {INDEX_BYTES} bytes a key, asked for at once, timed as single gets are: p50 {lines:.0} ns.",
+        "{}\n{} entries, keys of 16 bytes, values of {}; all data in the page cache; {} gets of each kind, one thread.\n\
+         The clock, read twice: {clock:.0} ns, subtracted from p50 and p99. Making a key: {key:.0} ns, included in the CPU time of gets.\n\
+         Two random cache lines of a table of {INDEX_BYTES} bytes per key, prefetched together and timed as single gets are: p50 {lines:.0} ns.",
         machine::description(),
         grouped(args.keys),
         grouped(args.value_bytes),
         grouped(args.queries)
     );
     println!(
-        "\nLoading: CPU of all threads, less {:.3} us for making entries and reading the clock; bytes written (in calls, in pages) and on the disk by those of keys and values\n",
+        "\nLoading: CPU time of all threads, less {:.3} us for making entries and reading the clock; bytes written (in calls, in pages) and bytes on disk, relative to those of keys and values\n",
         rows.first().map_or(0.0, |row| row.load.own)
     );
     print!("{}", loading(rows).plain());
-    println!("\nGets, in ns, and records read for one; memory\n");
+    println!("\nGets in ns, and records read per get; memory\n");
     print!("{}", getting(rows).plain());
     println!();
     for subject in subjects {

@@ -1,4 +1,5 @@
-//! What the process has used so far, its threads included, and what a folder takes: as far as /proc tells.
+//! What the process has used so far, all threads included, and the size of a folder on disk, as far
+//! as /proc tells.
 
 use std::fs;
 use std::path::Path;
@@ -9,17 +10,17 @@ use cpu_time::ProcessTime;
 
 use crate::Failure;
 
-/// A store that uses less than a tenth of one core over this time is done with what it does in the background.
+/// A store that uses less than a tenth of a core over this time has finished its background work.
 const LOOK: Duration = Duration::from_millis(250);
-/// Nobody is waited for longer.
+/// The longest wait for a store.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Bytes written so far.
+/// The bytes written so far.
 #[derive(Clone, Copy)]
 pub(super) struct Written {
-    /// Handed to the system in calls.
+    /// Passed to the system in write calls.
     pub(super) calls: u64,
-    /// Of pages that go to the disk, those of mapped files among them.
+    /// In pages written to the disk, including those of mapped files.
     pub(super) pages: u64,
 }
 
@@ -35,13 +36,13 @@ impl Written {
     }
 }
 
-/// The number of a line such as `wchar: 2048`.
+/// The number in a line such as `wchar: 2048`.
 fn number_of(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// Waits until the threads of a store rest.
+/// Waits until the threads of a store are idle.
 pub(super) fn wait_for_rest() {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
@@ -53,7 +54,7 @@ pub(super) fn wait_for_rest() {
     }
 }
 
-/// Bytes on the disk of all files below a folder, holes left out.
+/// The bytes on disk of all files below a folder, without holes.
 #[cfg(unix)]
 pub(super) fn disk_bytes(folder: &Path) -> Result<u64, Failure> {
     use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,6 @@
-//! `redb` 4: a copy-on-write B-tree. Batches of 1,000 without durability and a durable one every 200, since a transaction of one entry would cost it several
-//! pages; a cache of 256 MiB; one read transaction for all gets.
+//! `redb` 4: a copy-on-write B-tree. Batches of 1,000 without durability and every 200th batch
+//! durable, since a transaction of one entry writes several pages; a cache of 256 MiB; one read
+//! transaction for all gets.
 
 use std::cell::{Cell, OnceCell};
 use std::path::Path;
@@ -12,13 +13,13 @@ use super::subject::Store;
 use crate::Failure;
 
 const TABLE: TableDefinition<Key, &[u8]> = TableDefinition::new("entries");
-/// A commit of so many is durable.
+/// One commit in this many is durable.
 const DURABLE_EVERY: u64 = 200;
 
 pub(super) struct Rival {
     database: Database,
     commits: Cell<u64>,
-    /// Made by the first get after the last write.
+    /// Created by the first get after the last write.
     table: OnceCell<ReadOnlyTable<Key, &'static [u8]>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is asked of every store under measurement.
+//! The trait that every store under measurement implements.
 
 use std::path::Path;
 
@@ -7,31 +7,31 @@ use crate::Failure;
 
 /// A store under measurement.
 pub(super) trait Store: Sized {
-    /// How many entries are written at once: 1, but for a store that is meant to be written to in batches.
+    /// The number of entries written at once: 1, unless the store is designed for batches.
     const BATCH: usize = 1;
 
-    /// Adds entries whose keys are new. Not durable: they survive the process, or less.
+    /// Adds entries with new keys. They need not be durable, only readable by this process.
     fn write(&self, entries: &[(Key, &[u8])]) -> Result<(), Failure>;
 
-    /// Makes everything written durable.
+    /// Makes all writes durable.
     fn sync(&self) -> Result<(), Failure>;
 
-    /// Hands the value of a key to `read`, without a copy where the store does without.
+    /// Calls `read` with the value of a key, without a copy if the store can.
     fn get<R>(&self, key: &Key, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Failure>;
 
-    /// Bytes of the index in memory, where the store tells.
+    /// The bytes of the index in memory, if the store tells.
     fn index_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Records read from files so far, where the store tells.
+    /// The number of records read from files so far, if the store tells.
     fn reads(&self) -> Option<u64> {
         None
     }
 
-    /// Ends it properly.
+    /// Closes the store properly.
     fn close(self) -> Result<(), Failure>;
 }
 
-/// Opens the store in a folder, or creates it; for so many keys, if that is of use.
+/// Opens the store in a folder, or creates it. The number of keys is a hint.
 pub(super) type Open<S> = fn(&Path, u64) -> Result<S, Failure>;

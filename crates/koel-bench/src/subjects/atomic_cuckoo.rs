@@ -1,5 +1,6 @@
-//! `atomic-cuckoo-filter` 0.3: 4, 8, 16 or 32-bit fingerprints, lock-free, a power of two of buckets. One thread here. Memory: slots
-//! times fingerprint bits, as its source allocates them.
+//! `atomic-cuckoo-filter` 0.3: 4, 8, 16 or 32-bit fingerprints, lock-free, buckets rounded up to a
+//! power of two. Measured on one thread. Memory: slots times fingerprint bits, as its source
+//! allocates them.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -14,7 +15,9 @@ struct Rival<H: Hasher + Default> {
     fingerprint_bits: usize,
 }
 
-/// The fewest that keep the rate. Of the eight slots that are looked at 95 % are in use at most, each wrong for one fingerprint in 2^bits - 1: 0 is none.
+/// The narrowest fingerprint that meets the rate. A lookup compares eight slots, at most 95 % of
+/// them in use. Each matches an absent key with probability 1 / (2^bits - 1), since fingerprint 0
+/// means an empty slot.
 pub(crate) fn fingerprint_bits(rate: f64) -> usize {
     let right = |bits: &usize| 1.0 - ((*bits as f64).exp2() - 1.0).recip();
     let keeps = |bits: &usize| 1.0 - right(bits).powf(8.0 * 0.95) <= rate;

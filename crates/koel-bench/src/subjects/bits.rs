@@ -1,11 +1,11 @@
-//! Where a key's bits or counters are in a Bloom filter: sizes and probes, for the plain and the counting one.
+//! The cells of a key in a Bloom filter, plain or counting: how many cells and probes, and where.
 //!
-//! Double hashing on one XXH3-64, reduced to any size by a product. Source: A. Kirsch, M. Mitzenmacher, Less Hashing, Same Performance
-//! (ESA 2006).
+//! Double hashing of one XXH3-64, reduced to any size by a multiplication. Source: A. Kirsch, M.
+//! Mitzenmacher, Less Hashing, Same Performance (ESA 2006).
 
 use koel::KeyHasher;
 
-/// Cells and probes for so many keys at this rate.
+/// The number of cells and probes for this many keys at this false-positive rate.
 #[derive(Clone, Copy)]
 pub(super) struct Probes {
     cells: u64,
@@ -20,7 +20,7 @@ pub(super) struct Probes {
 impl Probes {
     pub(super) fn new(keys: usize, rate: f64) -> Self {
         let probes = (-rate.log2()).round().max(1.0);
-        // So many cells that this whole number of probes keeps the rate: (1 - exp(-k n / m))^k = p.
+        // Solves (1 - exp(-k n / m))^k = p for m, with a whole number of probes k.
         let empty = 1.0 - rate.powf(1.0 / probes);
         let cells = (keys as f64 * probes / -empty.ln()).ceil() as u64;
         Self { cells, probes: probes as u32 }
@@ -32,7 +32,7 @@ impl Probes {
         usize::try_from(self.cells).unwrap_or(usize::MAX)
     }
 
-    /// The cells of a key, some perhaps twice.
+    /// The cells of a key. A cell may come up twice.
     #[inline(always)]
     pub(super) fn of(self, key: u64) -> impl Iterator<Item = usize> {
         let hash = KeyHasher::default().hash(&key);

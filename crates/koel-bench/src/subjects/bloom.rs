@@ -1,4 +1,4 @@
-//! A plain Bloom filter: the baseline everybody knows. Memory: its words.
+//! A plain Bloom filter: the baseline that everybody knows. Memory: its words.
 
 use super::bits::Probes;
 use crate::subject::{Filter, tally, until_refused};

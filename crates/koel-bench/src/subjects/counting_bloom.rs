@@ -1,6 +1,7 @@
-//! A counting Bloom filter with 4-bit counters: the oldest filter that forgets. Memory: its words.
+//! A counting Bloom filter with 4-bit counters: the oldest filter with deletes. Memory: its words.
 //!
-//! A counter that reaches 15 stays there. Source: L. Fan, P. Cao, J. Almeida, A. Broder, Summary Cache (IEEE/ACM ToN 2000).
+//! A counter saturates at 15. Source: L. Fan, P. Cao, J. Almeida, A. Broder, Summary Cache
+//! (IEEE/ACM ToN 2000).
 
 use super::bits::Probes;
 use crate::subject::{Filter, tally, until_refused};
@@ -50,7 +51,8 @@ impl Filter for CountingBloom {
             let there = self.contains(key);
             if there {
                 for cell in self.probes.of(key) {
-                    // Zero where a key that was never put in probes the same cell twice.
+                    // May be zero already: a key that was never inserted can probe the same cell
+                    // twice.
                     if (1..STUCK).contains(&self.get(cell)) {
                         self.words[cell / 16] -= 1 << (cell % 16 * 4);
                     }

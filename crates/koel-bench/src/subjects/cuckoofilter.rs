@@ -1,4 +1,5 @@
-//! `cuckoofilter` 0.5: 8-bit fingerprints, a power of two of buckets. Memory as the crate reports it.
+//! `cuckoofilter` 0.5: 8-bit fingerprints, buckets rounded up to a power of two. Memory as the
+//! crate reports it.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -35,7 +36,7 @@ impl<H: Hasher + Default> Filter for Rival<H> {
         self.0.memory_usage()
     }
 
-    /// One byte a slot, besides the struct.
+    /// One byte per slot, plus the struct itself.
     fn slots(&self) -> Option<usize> {
         Some(self.0.memory_usage() - size_of_val(&self.0))
     }

@@ -1,10 +1,13 @@
-//! A d-left counting Bloom filter: four tables, a key goes where its bucket is emptiest, and nothing ever moves. Memory: its cells.
+//! A d-left counting Bloom filter: four tables, each key goes to its emptiest bucket, and no entry
+//! ever moves. Memory: its cells.
 //!
-//! A cell of 16 bits holds a 14-bit remainder and a 2-bit counter that stays at 3; a free cell is 0. Each table has its own permutation of (bucket,
-//! remainder), an odd product, so that keys with one remainder in common do not share all four buckets. Buckets are a power of two; the cells of a bucket are
-//! as many as the average load needs and two to spare.
+//! A 16-bit cell holds a 14-bit remainder and a 2-bit counter that saturates at 3; a free cell
+//! is 0. Each table permutes (bucket, remainder) by its own odd multiplier, so that keys with a
+//! common remainder do not share all four buckets. The number of buckets is a power of two. A
+//! bucket has as many cells as the average load needs, plus two.
 //!
-//! Source: F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G. Varghese, An Improved Construction for Counting Bloom Filters (ESA 2006).
+//! Source: F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G. Varghese, An Improved
+//! Construction for Counting Bloom Filters (ESA 2006).
 
 use koel::KeyHasher;
 
@@ -19,12 +22,12 @@ struct DLeft {
     hasher: KeyHasher,
     bucket_bits: u32,
     cells_a_bucket: usize,
-    /// Table by table, bucket by bucket.
+    /// Ordered by table, then by bucket.
     cells: Vec<u16>,
 }
 
 pub(super) fn build(keys: usize, _rate: f64) -> Box<dyn Filter> {
-    // Four to eight keys a bucket on average.
+    // Four to eight keys per bucket on average.
     let bucket_bits = (keys / (TABLES * 4)).max(1).ilog2();
     let buckets = TABLES << bucket_bits;
     let cells_a_bucket = (keys + 2 * buckets).div_ceil(buckets) + usize::from(bucket_bits > 22);
@@ -33,7 +36,8 @@ pub(super) fn build(keys: usize, _rate: f64) -> Box<dyn Filter> {
 }
 
 impl DLeft {
-    /// For each table the first cell of the key's bucket, and what its cell holds there, above a counter of 0.
+    /// For each table: the first cell of the key's bucket, and the cell value of the key with a
+    /// counter of 0.
     #[inline(always)]
     fn places(&self, key: u64) -> [(usize, u16); TABLES] {
         let bits = self.bucket_bits + REMAINDER_BITS;
@@ -53,7 +57,7 @@ impl DLeft {
         &self.cells[first..first + self.cells_a_bucket]
     }
 
-    /// The cell of a key.
+    /// The cell that holds a key.
     #[inline(always)]
     fn cell(&self, key: u64) -> Option<usize> {
         self.places(key).into_iter().find_map(|(first, remainder)| {
@@ -62,7 +66,8 @@ impl DLeft {
         })
     }
 
-    /// Whether the remainder is in the bucket: all cells looked at, so that there is no branch on the data.
+    /// Whether the remainder is in the bucket. Reads all cells, so that no branch depends on the
+    /// data.
     #[inline(always)]
     fn has(&self, first: usize, remainder: u16) -> bool {
         let is =
@@ -79,7 +84,7 @@ impl DLeft {
         }
         let used =
             |&(first, _): &(usize, u16)| self.bucket(first).iter().filter(|&&c| c > 0).count();
-        // Of equally full buckets the leftmost.
+        // Ties go to the leftmost bucket.
         let places = self.places(key);
         let emptiest = places.iter().min_by_key(|&place| used(place)).copied();
         let Some((first, remainder)) = emptiest else { return false };

@@ -1,8 +1,10 @@
-//! Filters that grow without their keys: Koel, and two rivals.
+//! Growable filters: Koel and its rivals. None needs the original keys to grow.
 //!
-//! Of `Prefer::Fast` only `growable`: its fingerprints have 8, 12, 16, 24 or 32 bits, and at the usual rates `grow_from` gets the same 24.
-//! All start with room for [`FIRST`] keys. Of some only single inserts and memory are told: of those that begin large, whose first growth is that of a large table, and of maplets as the log store has them.
-//! Koel takes keys in slices or one by one, the rivals one by one.
+//! Every filter starts with room for [`FIRST`] keys, unless its name says "begun large".
+//! `Prefer::Fast` is measured with `growable` alone: its fingerprints have 8, 12, 16, 24 or 32
+//! bits, and at the usual rates `grow_from` picks the same 24. Two kinds are measured for single
+//! inserts and memory only: filters that begin large, whose first growth widens a large table, and
+//! the maplets of the log store's index. Koel takes keys in slices or singly, the rivals singly.
 
 use koel::Prefer::{Fast, Small};
 use koel::{Builder, CuckooFilter, Maplet, Prefer};
@@ -12,17 +14,17 @@ use super::koel::{SLICE, tally_slices};
 use super::{qfilter as quotient, scalable_cuckoo};
 use crate::subject::{Filter, tally, until_refused};
 
-/// Keys that every filter has room for at first.
+/// The number of keys that every filter has room for at first.
 pub(crate) const FIRST: u64 = 1000;
 
-/// A filter that grows.
+/// A growable filter.
 pub(crate) struct Growing {
     pub(crate) name: &'static str,
-    /// The empty filter that is to reach so many keys at this error rate.
+    /// Builds the empty filter that will grow to this many keys at this false-positive rate.
     pub(crate) build: fn(u64, f64) -> Box<dyn Filter>,
-    /// What the fixed Koel filter prefers that this one is compared with.
+    /// The preference of the fixed Koel filter that this one is compared with.
     pub(crate) fixed: Option<Prefer>,
-    /// Whether single inserts and memory are all that is told of it.
+    /// Whether only single inserts and memory are measured.
     pub(crate) inserts_alone: bool,
 }
 
@@ -40,7 +42,7 @@ impl Growing {
     }
 }
 
-/// Koel first.
+/// Koel comes first.
 pub(crate) static GROWING: [Growing; 9] = [
     Growing::new("koel-small growable", small, Some(Prefer::Small)),
     Growing::new("koel-small grow_from", small_from, Some(Prefer::Small)),
@@ -59,7 +61,7 @@ pub(crate) static GROWING: [Growing; 9] = [
     Growing::inserts_alone("koel-maplet, 16 of locations", |_, _| Box::new(Locations::new())),
 ];
 
-/// A Koel filter of one size and of at most so many bytes, and how many keys it has room for.
+/// A fixed Koel filter of at most this many bytes, and the number of keys it has room for.
 pub(crate) fn fixed(bytes: usize, rate: f64, prefer: Prefer) -> (Box<dyn Filter>, u64) {
     let builder = |keys| CuckooFilter::builder(keys, rate).prefer(prefer);
     let size = |keys| builder(keys).plan().map_or(usize::MAX, |plan| plan.size_in_bytes);
@@ -108,7 +110,8 @@ fn built(builder: &Builder) -> Box<dyn Filter> {
     Box::new(Either(builder.build().expect("rates and sizes of the bench can be built")))
 }
 
-/// Koel, one key a call or many, as it is asked. A single key goes in by itself, more go in together.
+/// Koel, single or batched, depending on the slice: one key is inserted or looked up by the single
+/// call, more keys by the batched one.
 struct Either(CuckooFilter);
 
 impl Filter for Either {
@@ -138,7 +141,8 @@ impl Filter for Either {
     }
 }
 
-/// The index of the log store (`koel-store`, `log/index.rs`) without its locks: locations of 38 bits in 16 maplets, which begin as small as they can.
+/// The index of the log store (`koel-store`, `log/index.rs`) without its locks: 38-bit locations in
+/// 16 maplets that start as small as possible.
 struct Locations([Maplet; 16]);
 
 impl Locations {
@@ -147,7 +151,7 @@ impl Locations {
         Self(std::array::from_fn(|i| maplet(i).expect("a shape that can be built")))
     }
 
-    /// The one of a key: keys are uniform.
+    /// The shard of a key: keys are uniform.
     fn shard(key: u64) -> usize {
         (key >> 60) as usize
     }

@@ -1,7 +1,8 @@
-//! Koel itself, both preferences: one key a call, many, and all at once.
+//! Koel itself with both preferences: single calls, batches and bulk builds.
 //!
-//! Another mode: a type beside [`Single`] and [`Batch`] that implements `Filter`, and its lines in
-//! [`SUBJECTS`](super::SUBJECTS). Memory is [`CuckooFilter::size_in_bytes`], header included.
+//! To add a mode, write a type beside [`Single`] and [`Batch`] that implements `Filter`, and add
+//! its lines to [`SUBJECTS`](super::SUBJECTS). Memory is [`CuckooFilter::size_in_bytes`], header
+//! included.
 
 use std::hint::black_box;
 
@@ -9,17 +10,17 @@ use koel::{Builder, CuckooFilter, Prefer};
 
 use crate::subject::{Filter, tally, until_refused};
 
-/// One call a key.
+/// One call per key.
 struct Single(CuckooFilter);
 
-/// A slice of keys a call, so many at a time, as a program does that reads its keys from somewhere.
+/// One call per slice of keys, as in a program that reads its keys from somewhere.
 struct Batch(CuckooFilter);
 
-/// All keys in one call, of a filter that is built by it.
+/// One call for all keys, which builds the filter.
 struct Bulk {
     builder: Builder,
     filter: CuckooFilter,
-    /// Slots of the filter that will be built.
+    /// The slots of the filter that will be built.
     slots: Option<usize>,
 }
 
@@ -86,7 +87,7 @@ impl Filter for Single {
     }
 }
 
-/// Asks `answer` for the keys slice by slice; how many yeses it gave.
+/// Calls `answer` slice by slice and counts the keys it reports present.
 #[inline(always)]
 pub(super) fn tally_slices(keys: &[u64], mut answer: impl FnMut(&[u64], &mut [bool])) -> usize {
     let mut answers = [false; SLICE];

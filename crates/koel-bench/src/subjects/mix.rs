@@ -1,7 +1,8 @@
-//! A cheap hasher, for the rivals that take one.
+//! A cheap hasher, for the rivals that accept one.
 //!
-//! Their default is SipHash, which costs more than the filter. With this one nobody can say that they lost by their hash. One folded
-//! 64x64-bit product a word and one at the end; good enough for random keys, not a hash for other use.
+//! Their default is SipHash, which costs more than the filter itself. With this hasher, the
+//! comparison is not decided by the hash. It folds one 64x64-bit product per word and one at the
+//! end: good enough for random keys, not a hash for other uses.
 
 use std::hash::{BuildHasherDefault, Hasher};
 

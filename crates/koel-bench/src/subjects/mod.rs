@@ -1,6 +1,7 @@
-//! Everything that is measured, one file each.
+//! The filters under measurement, one file each.
 //!
-//! To add a filter: a file here with a type that implements [`Filter`](crate::subject::Filter), and a line in [`SUBJECTS`].
+//! To add a filter, write a file here with a type that implements
+//! [`Filter`](crate::subject::Filter), and add a line to [`SUBJECTS`].
 
 mod atomic_cuckoo;
 mod bits;
@@ -24,7 +25,7 @@ pub(crate) use atomic_cuckoo::fingerprint_bits;
 pub(crate) use growing::{FIRST, GROWING, Growing, fixed};
 pub(crate) use mix::Mix;
 
-/// What Koel is compared by: the first of [`SUBJECTS`].
+/// The filter that the others are compared with: the first of [`SUBJECTS`].
 pub(crate) const YARDSTICK: &str = "koel-fast";
 
 const SINGLE: [Option<Mode>; 4] = [Some(Mode::Single); 4];
@@ -35,9 +36,9 @@ const STATIC: [Option<Mode>; 4] = [Some(Mode::Bulk), Some(Mode::Single), Some(Mo
 
 const BULK: [Option<Mode>; 4] = [Some(Mode::Bulk), None, None, None];
 
-const EIGHT_BITS: &str = "8-bit fingerprints whatever the rate asked for";
+const EIGHT_BITS: &str = "8-bit fingerprints, whatever the target rate";
 
-/// The first line is what the others are compared with.
+/// The first line is the one that the others are compared with.
 pub(crate) static SUBJECTS: &[Subject] = &[
     Subject { name: YARDSTICK, modes: SINGLE, build: koel::fast, note: "" },
     Subject { name: YARDSTICK, modes: BATCH, build: koel::fast_batch, note: "" },
@@ -63,25 +64,25 @@ pub(crate) static SUBJECTS: &[Subject] = &[
         name: "scalable_cuckoo_filter",
         modes: SINGLE,
         build: scalable_cuckoo::default,
-        note: "never full: load is where it first grows",
+        note: "never full: load is that of its first growth",
     },
     Subject {
         name: "scalable_cuckoo_filter+mix",
         modes: SINGLE,
         build: scalable_cuckoo::mix,
-        note: "never full: load is where it first grows",
+        note: "never full: load is that of its first growth",
     },
     Subject {
         name: "atomic-cuckoo-filter",
         modes: SINGLE,
         build: atomic_cuckoo::default,
-        note: "the smallest of its 4, 8, 16 and 32 bits that keeps the rate",
+        note: "the smallest of its 4, 8, 16 and 32 bits that meets the rate",
     },
     Subject {
         name: "atomic-cuckoo-filter+mix",
         modes: SINGLE,
         build: atomic_cuckoo::mix,
-        note: "the smallest of its 4, 8, 16 and 32 bits that keeps the rate",
+        note: "the smallest of its 4, 8, 16 and 32 bits that meets the rate",
     },
     Subject {
         name: "qfilter",
@@ -95,30 +96,30 @@ pub(crate) static SUBJECTS: &[Subject] = &[
         name: "sbbf",
         modes: NO_DELETE,
         build: sbbf::build,
-        note: "the crate sbbf-rs-safe, hashed with XXH3; whole bits per key",
+        note: "the crate sbbf-rs-safe, with XXH3; whole bits per key",
     },
     Subject {
         name: "xorf",
         modes: STATIC,
         build: xorf::build,
-        note: "built once from all keys; 8 or 16 bits, whichever is nearer to the rate",
+        note: "built once from all keys; 8 or 16 bits, whichever is closer to the rate",
     },
-    Subject { name: "bloom", modes: NO_DELETE, build: bloom::build, note: "a baseline of ours" },
+    Subject { name: "bloom", modes: NO_DELETE, build: bloom::build, note: "our own baseline" },
     Subject {
         name: "counting-bloom",
         modes: SINGLE,
         build: counting_bloom::build,
-        note: "a baseline of ours, 4-bit counters",
+        note: "our own baseline, 4-bit counters",
     },
     Subject {
         name: "d-left",
         modes: SINGLE,
         build: d_left::build,
-        note: "a baseline of ours, at most 14-bit remainders; load is that of its cells",
+        note: "our own baseline, remainders of at most 14 bits; load counts its cells",
     },
 ];
 
-/// Those with these names; all of them if there is none.
+/// The filters with these names, or all of them if no name is given.
 pub(crate) fn chosen(names: &[String]) -> Result<Vec<&'static Subject>, Failure> {
     subject::chosen(SUBJECTS, |subject| subject.name, names)
 }

@@ -1,5 +1,6 @@
-//! `qfilter` 0.3: a rank-and-select quotient filter, a power of two of slots, at most 95 % full. Copies are kept, as in Koel
-//! (`insert_duplicated`). Memory as the crate reports it.
+//! `qfilter` 0.3: a rank-and-select quotient filter, slots rounded up to a power of two, at most 95
+//! % full. It stores duplicates, as Koel does (`insert_duplicated`). Memory as the crate reports
+//! it.
 
 use qfilter::Filter as Quotient;
 
@@ -28,7 +29,7 @@ impl Filter for Rival {
         self.0.memory_usage()
     }
 
-    /// Its capacity is 95 % of them, and they are a power of two.
+    /// Its capacity is 95 % of its slots, which are a power of two.
     fn slots(&self) -> Option<usize> {
         usize::try_from(self.0.capacity()).ok().map(usize::next_power_of_two)
     }

@@ -1,5 +1,5 @@
-//! `sbbf-rs-safe` 0.3: a split block Bloom filter, one block of 256 bits a key. It takes hashes; they are XXH3-64 here, as in Koel.
-//! Memory: its bytes.
+//! `sbbf-rs-safe` 0.3: a split block Bloom filter, one 256-bit block per key. It takes hashes,
+//! which are XXH3-64 here, as in Koel. Memory: its bytes.
 
 use koel::KeyHasher;
 use sbbf_rs_safe::Filter as Blocks;
@@ -18,7 +18,8 @@ pub(super) fn build(keys: usize, rate: f64) -> Box<dyn Filter> {
     Box::new(Rival { filter: Blocks::new(bits, keys), hasher: KeyHasher::default() })
 }
 
-/// The error rate at so many bits per key: a block has a Poisson number of keys, each sets one bit in each of its eight words of 32.
+/// The false-positive rate at this many bits per key. The number of keys in a block has a Poisson
+/// distribution, and each key sets one bit in each of the block's eight 32-bit words.
 fn expected_rate(bits_per_key: f64) -> f64 {
     let mean = BLOCK_BITS / bits_per_key;
     let mut weight = (-mean).exp();

@@ -1,5 +1,6 @@
-//! `scalable_cuckoo_filter` 0.5: any fingerprint width, a power of two of buckets, and another table beside it when that is full.
-//! Memory as the crate reports it: its tables and the list of items that found no place.
+//! `scalable_cuckoo_filter` 0.5: any fingerprint width, buckets rounded up to a power of two, and
+//! an additional table when that is full. Memory as the crate reports it: its tables and its list
+//! of items that found no slot.
 
 use std::hash::Hasher;
 
@@ -46,12 +47,13 @@ impl<H: Hasher + Clone> Filter for Rival<H> {
         usize::try_from(self.0.bits().div_ceil(8)).unwrap_or(usize::MAX)
     }
 
-    /// The slots of its tables, and a few for items that found no place.
+    /// The slots of its tables, plus a few for items that found none.
     fn slots(&self) -> Option<usize> {
         Some(self.0.capacity())
     }
 
-    /// Grows by at least as many slots as it had; the list of items without a place stays below that.
+    /// It grows by at least as many slots as it had; the list of items without a slot stays
+    /// shorter.
     fn fill(&mut self, keys: &[u64]) -> usize {
         let grown = self.0.capacity() * 3 / 2;
         until_refused(keys, |key| {

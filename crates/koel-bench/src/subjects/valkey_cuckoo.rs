@@ -1,4 +1,5 @@
-//! `valkey-cuckoo` 0.2: a fork of `cuckoofilter` whose `try_add` undoes a failed insert. Memory as the crate reports it.
+//! `valkey-cuckoo` 0.2: a fork of `cuckoofilter` whose `try_add` undoes a failed insert. Memory as
+//! the crate reports it.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -35,7 +36,7 @@ impl<H: Hasher + Default> Filter for Rival<H> {
         self.0.memory_usage()
     }
 
-    /// One byte a slot.
+    /// One byte per slot.
     fn slots(&self) -> Option<usize> {
         Some(self.0.as_bytes().len())
     }

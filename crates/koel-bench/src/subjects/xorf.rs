@@ -1,4 +1,5 @@
-//! `xorf` 0.13: binary fuse filters, built once from all keys. Memory: their fingerprints. `insert` is that one construction.
+//! `xorf` 0.13: binary fuse filters, built once from all keys. Memory: their fingerprints. `insert`
+//! is that one build.
 
 use xorf::{BinaryFuse8, BinaryFuse16, Filter as _};
 

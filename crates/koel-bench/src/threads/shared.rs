@@ -1,4 +1,5 @@
-//! Filters that threads can share, each filled with the keys it is built for and with room for a tenth more.
+//! Filters that threads can share, each filled with the keys it is built for and with room for a
+//! tenth more.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -10,8 +11,8 @@ use koel::{ConcurrentFilter, CuckooFilter, Prefer};
 use crate::subject::{Mode, tally};
 use crate::subjects::{Mix, fingerprint_bits};
 
-/// A filter that answers and, but for the plain one, changes through a shared reference. A slice a call, so that no key pays for a
-/// virtual one.
+/// A filter with lookups and, except for the plain one, changes through a shared reference. Each
+/// call takes a slice, so that no key pays for a virtual call.
 pub(super) trait Shared: Sync {
     fn insert_all(&self, keys: &[u64]);
     fn found(&self, keys: &[u64]) -> usize;
@@ -20,11 +21,11 @@ pub(super) trait Shared: Sync {
 
 pub(super) struct Subject {
     pub(super) name: &'static str,
-    /// One key a call, or a slice.
+    /// Single calls, or batches.
     pub(super) mode: Mode,
     /// Whether it can be changed.
     pub(super) writes: bool,
-    /// Built with these keys in it, for this error rate.
+    /// Builds the filter with these keys in it, for this false-positive rate.
     pub(super) build: fn(&[u64], f64) -> Box<dyn Shared>,
 }
 
@@ -72,14 +73,14 @@ fn concurrent(keys: &[u64], rate: f64) -> ConcurrentFilter {
     builder.build_concurrent().expect("rates and sizes of the bench can be built")
 }
 
-/// A plain filter of the same buckets, filled.
+/// A plain filter with the same buckets, filled.
 fn plain(keys: &[u64], rate: f64) -> CuckooFilter {
     let mut filter = concurrent(keys, rate).into_filter();
     filter.insert_many(keys).expect("room for these and a tenth more");
     filter
 }
 
-/// Slices instead of single keys.
+/// Batched instead of single calls.
 struct Batch<F>(F);
 
 impl Shared for ConcurrentFilter {
@@ -96,7 +97,7 @@ impl Shared for ConcurrentFilter {
     }
 }
 
-/// How many of the answers to up to 4096 keys are yes.
+/// Counts the answers, to up to 4096 keys, that are true.
 fn yeses(keys: &[u64], answer: impl Fn(&[u64], &mut [bool])) -> usize {
     let mut answers = [false; 4096];
     let answers = &mut answers[..keys.len()];
@@ -147,7 +148,7 @@ impl Shared for Batch<CuckooFilter> {
     }
 }
 
-/// The lock is taken for each key, as by threads that come with one key at a time.
+/// The lock is taken for each key, as by threads that handle one key at a time.
 macro_rules! behind_a_lock {
     ($lock:ident, $read:ident, $write:ident) => {
         impl Shared for $lock<CuckooFilter> {
