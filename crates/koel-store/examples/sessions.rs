@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     store.close()?;
 
     let store = open()?;
-    assert!(store.opened().was_closed);
+    assert!(store.open_report().was_closed);
     assert_eq!(store.stats().keys, 25_000);
     assert_eq!(store.get(session(7).0.as_bytes())?, None);
     let (key, value) = session(30_000);

@@ -1,65 +1,67 @@
-//! What can go wrong, as data and as a sentence that says what to do.
+//! The errors of a store: data for programs, and a sentence that says what to do.
 
 use std::fmt;
 use std::io;
 
-use crate::kernel::manifest;
+use crate::kernel::file_names::MANIFEST;
 
-/// Why a store could not do what it was asked. Nothing that was acknowledged is lost by any of these.
+/// Why an operation of a store failed. None of these errors loses acknowledged data.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused a call.
+    /// A system call failed.
     Io {
-        /// What was being done, such as `read` or `sync`.
+        /// The action that failed, such as `read` or `sync`.
         action: &'static str,
-        /// The file, or the folder where it is about names.
+        /// The file, or the folder for actions on names.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// Another process, or another `LogStore` of this one, has the folder open.
+    /// Another process, or another `LogStore` of this one, has the store open.
     Locked,
-    /// Bytes that are not what was written.
+    /// Bytes of a file are not what was written.
     Damaged {
         /// The file.
         file: String,
-        /// Where in it the first record, or part, that is not sound begins.
+        /// The offset of the first unsound record or part.
         offset: u64,
         /// What is wrong there.
         what: &'static str,
     },
-    /// There are segments and no manifest that names them.
+    /// There are segments, but there is no manifest.
     NoManifest,
-    /// The manifest is older than the log: it does not name a segment that was written after it. Nothing was changed or removed.
+    /// The manifest is older than the log: it does not name a segment that was written after it.
+    /// Nothing was changed or removed.
     OldManifest {
         /// The segment.
         file: String,
     },
-    /// A segment that belongs to another store than the manifest does. Nothing was changed or removed.
+    /// A segment and the manifest belong to different stores. Nothing was changed or removed.
     OtherStore {
         /// The segment.
         file: String,
     },
-    /// Written by a later version of the format.
+    /// A file has a later version of the format.
     Newer {
         /// The file.
         file: String,
         /// Its version.
         version: u32,
     },
-    /// A write or a sync failed earlier, so nothing is known of the end of the log: no more writes until the store is opened again.
+    /// An earlier write or sync failed, so the end of the log is not known. The store takes no more
+    /// writes until it is opened again.
     Poisoned {
         /// The failure.
         reason: String,
     },
-    /// The store was opened for reading alone.
+    /// The store was opened read-only.
     ReadOnly,
-    /// A key or a value has more than 4 GiB, 2^32 bytes.
+    /// A key or a value has more than 4 GiB (2^32 bytes).
     TooLong {
         /// `key` or `value`.
         what: &'static str,
-        /// Its bytes.
+        /// Its length in bytes.
         len: u64,
     },
     /// A batch of several records does not fit into one segment.
@@ -67,22 +69,27 @@ pub enum Error {
         /// Bytes of its records.
         bytes: u64,
         /// Bytes that a segment has for records.
-        most: u64,
+        max: u64,
     },
-    /// The reader of a value failed, or ended before its length. Nothing was written.
+    /// The reader of a value failed, or ended early. Nothing was written.
     Source {
-        /// What it said.
+        /// The error of the reader.
         error: io::Error,
     },
-    /// Every location that the index can name is in use.
+    /// The store has as many segments as the index can address.
     Full {
-        /// Segments in use.
+        /// The number of segments.
         segments: u64,
+    },
+    /// There is not enough memory.
+    OutOfMemory {
+        /// The size of the allocation that failed.
+        bytes: u64,
     },
 }
 
 impl Error {
-    /// For `map_err`: a call that failed on a file.
+    /// Returns a function for `map_err`, which adds the action and the file to an I/O error.
     pub(crate) fn io(action: &'static str, file: &str) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Io { action, file: file.to_owned(), error }
     }
@@ -92,80 +99,97 @@ impl Error {
     }
 }
 
-/// Whether the process, or the system, has as many files open as it may: EMFILE, ENFILE.
-fn is_of_open_files(error: &io::Error) -> bool {
-    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
+/// What to do about a manifest that does not fit the other files.
+const RESTORE_MANIFEST: &str = "restore MANIFEST from a backup together with all other files";
+
+/// Returns what to do about an I/O error.
+fn io_advice(error: &io::Error) -> &'static str {
+    // EMFILE and ENFILE: the process or the system has too many files open.
+    if cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24)) {
+        "raise the limit of the process (`ulimit -n`), or lower that of the store \
+         (`Options::max_open_files`)"
+    } else {
+        "check the disk and try again"
+    }
 }
 
-/// How a damaged file is replaced.
-fn from_a_copy(file: &str) -> &'static str {
-    if file == manifest::NAME {
-        "restore it together with all other files of the same copy"
-    } else {
-        "restore the file from a copy"
+impl Error {
+    /// Writes the message of an error about a manifest that is missing or does not fit.
+    fn fmt_manifest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OldManifest { file } => write!(
+                f,
+                "MANIFEST is older than {file}, which continues the log; {RESTORE_MANIFEST}; or move \
+                 {file} out of the folder to go back to the state in MANIFEST"
+            ),
+            Self::OtherStore { file } => write!(
+                f,
+                "MANIFEST and {file} belong to different stores; {RESTORE_MANIFEST}; or move {file} \
+                 out of the folder if it is the wrong one"
+            ),
+            _ => write!(
+                f,
+                "the folder has segments of a store but no MANIFEST; {RESTORE_MANIFEST}, or salvage \
+                 what can be read"
+            ),
+        }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io { action, file, error } if is_of_open_files(error) => write!(
-                f,
-                "cannot {action} {file}: {error}; let the process have more files open (`ulimit -n`), or the store fewer \
-                 (`Options::open_files`)"
-            ),
             Self::Io { action, file, error } => {
-                write!(f, "cannot {action} {file}: {error}; see to the disk and try again")
+                write!(f, "cannot {action} {file}: {error}; {}", io_advice(error))
             }
             Self::Locked => f.write_str(
-                "the store is open elsewhere; close it there, only those that read alone may have it open at the same time",
+                "the store is open elsewhere; close it there, or open it read-only everywhere",
             ),
-            Self::Damaged { file, offset, what } => write!(
-                f,
-                "{file} is damaged at byte {offset}: {what}; {}, or salvage what can be read, and look at the disk",
-                from_a_copy(file)
-            ),
-            Self::NoManifest => f.write_str(
-                "the folder has segments of a store but no MANIFEST; restore it together with all other files of the same copy, or \
-                 salvage what can be read",
-            ),
-            Self::OldManifest { file } => write!(
-                f,
-                "MANIFEST is older than {file}, which it does not name and which goes on behind the end of the log; restore MANIFEST \
-                 together with all other files of the same copy; or take {file} out of the folder, and go back to what MANIFEST knows"
-            ),
-            Self::OtherStore { file } => write!(
-                f,
-                "MANIFEST and {file} belong to two stores; restore MANIFEST together with all other files of the same copy; or take {file} \
-                 out of the folder, if it is the one that does not belong there"
-            ),
+            Self::Damaged { file, offset, what } => {
+                let is_manifest = file == MANIFEST;
+                let advice =
+                    if is_manifest { RESTORE_MANIFEST } else { "restore it from a backup" };
+                write!(
+                    f,
+                    "{file} is damaged at byte {offset}: {what}; {advice}, or salvage what can be \
+                     read, and check the disk"
+                )
+            }
+            Self::NoManifest | Self::OldManifest { .. } | Self::OtherStore { .. } => {
+                self.fmt_manifest(f)
+            }
             Self::Newer { file, version } => write!(
                 f,
-                "{file} is written in format version {version}, which this program does not know; use a newer koel"
+                "{file} has format version {version}, which is too new; use a newer version of koel"
             ),
             Self::Poisoned { reason } => write!(
                 f,
-                "no more writes since an earlier one failed ({reason}); see to the disk, then close and open the store"
+                "the store takes no more writes because an earlier one failed ({reason}); check \
+                 the disk, then close and open the store"
             ),
             Self::ReadOnly => f.write_str(
-                "the store was opened for reading alone; open it without `Options::read_only` to write",
+                "the store was opened read-only; open it without `Options::read_only` to write",
             ),
             Self::TooLong { what, len } => write!(
                 f,
-                "a {what} of {len} bytes is too long, the most is 4294967296 (4 GiB); divide it"
+                "a {what} of {len} bytes is too long; the maximum is 4294967296 (4 GiB); split it"
             ),
-            Self::BatchTooLarge { bytes, most } => write!(
+            Self::BatchTooLarge { bytes, max } => write!(
                 f,
-                "a batch of {bytes} bytes does not fit into a segment, which takes {most}; write smaller batches, or create \
-                 the store with larger segments"
+                "a batch of {bytes} bytes does not fit into a segment, which has room for {max}; \
+                 write smaller batches, or create the store with larger segments"
             ),
             Self::Source { error } => {
                 write!(f, "the value could not be read: {error}; nothing was written")
             }
             Self::Full { segments } => write!(
                 f,
-                "the index can name no more than {segments} segments; compact the store, or create one with larger segments"
+                "the store has {segments} segments, the maximum; compact it, or create one with \
+                 larger segments"
             ),
+            Self::OutOfMemory { bytes } => {
+                write!(f, "cannot allocate {bytes} bytes of memory; free memory and try again")
+            }
         }
     }
 }

@@ -1,15 +1,14 @@
-//! Durable key-value stores that a cuckoo table guides.
+//! Durable key-value stores, indexed by a cuckoo table.
 //!
-//! [`LogStore`] is an append-only log of keys and values of any size, found through a cuckoo table in memory (`koel::Maplet`): one read for a key that is there, none for
-//! one that is not. Its files are described in docs/FORMAT.md, what it was put through in docs/RELIABILITY.md.
+//! [`LogStore`] is an append-only log of keys and values of any size. A cuckoo table in memory
+//! (`koel::Maplet`) finds them: a get of a present key takes one read of a file, one of an absent
+//! key takes none. docs/FORMAT.md describes the files, docs/RELIABILITY.md how the store is tested.
 //!
-//! It is built for targets of 64 bits alone: a value may have 4 GiB, which is one byte more than 32 bits can count.
+//! 64-bit targets only: a value may have 4 GiB, one byte more than 32 bits can count.
 #![forbid(unsafe_code)]
 
 #[cfg(not(target_pointer_width = "64"))]
-compile_error!(
-    "koel-store takes values of 4 GiB, which 32 bits cannot count; build it for a target of 64 bits"
-);
+compile_error!("koel-store needs a 64-bit target, because a value may have 4 GiB");
 
 pub mod content;
 mod error;
@@ -20,6 +19,6 @@ pub use error::Error;
 pub use kernel::disk::DiskFolder;
 pub use kernel::files;
 pub use log::{
-    Batch, Compacted, Damage, Durability, Iter, Keys, LogStore, Opened, Options, Salvaged, Stats,
-    Torn, ValueReader, Verified,
+    Batch, CompactReport, Damage, Durability, Iter, Keys, LogStore, OpenReport, Options,
+    SalvageReport, Stats, TornEnd, ValueReader, VerifyReport,
 };

@@ -242,7 +242,7 @@ fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
     assert!(is_new || read.ok() == found.ok(), "who only reads finds something else");
     let store = store.inspect_err(one_line)?;
     let sound = question(&store, &values);
-    if whole && sound && !is_new && store.opened().torn.is_none() {
+    if whole && sound && !is_new && store.open_report().torn.is_none() {
         let all = Some(in_it(&store));
         assert!(salvaged == all, "what was salvaged of a sound store is not what is in it");
     }

@@ -22,7 +22,7 @@ pub(super) fn sized(folder: &Path, keys: u64) -> Result<LogStore, Failure> {
 /// One segment that never fills up, so that no write waits for a sync: the slowest group of writes
 /// then shows the pauses of the index.
 pub(super) fn one_segment(folder: &Path, _keys: u64) -> Result<LogStore, Failure> {
-    Ok(Options::default().segment_bytes(16 << 30).sync_behind(u64::MAX).open(folder)?)
+    Ok(Options::default().segment_bytes(16 << 30).bytes_per_sync(u64::MAX).open(folder)?)
 }
 
 impl Store for LogStore {

@@ -1,11 +1,15 @@
 //! Cutting a stream into chunks.
 //!
-//! [`Chunking::Fixed`] cuts at every multiple of a size: the fastest, and enough where files grow at the end or change in place.
-//! [`Chunking::ByContent`] cuts where the bytes say so, so that an insertion moves the cuts with it and chunks before and behind it stay
-//! equal; chunks are a quarter to four times as long as their average. Where the cuts lie depends on the bytes alone, never on how many of
-//! them a read returned. Cost: one buffer of 1 MiB or four of the longest chunks, whichever is more.
+//! * [`Chunking::Fixed`] cuts at every multiple of a size. It is the fastest, and enough for files
+//!   that grow at the end or change in place.
+//! * [`Chunking::ByContent`] cuts where the content says, so that an insertion moves the cuts with
+//!   it, and chunks before and after it stay equal. A chunk has 1/4 to 4 times the average length.
 //!
-//! Source: W. Xia et al., The Design of Fast Content-Defined Chunking for Data Deduplication (IEEE TPDS 2020), by the crate `fastcdc`.
+//! The cuts depend on the bytes alone, not on how many of them a read returned. Cost: one buffer of
+//! 1 MiB, or of four chunks of maximum length if that is more.
+//!
+//! Source: W. Xia et al., The Design of Fast Content-Defined Chunking for Data Deduplication (IEEE
+//! TPDS 2020), by the crate `fastcdc`.
 
 use std::io::{self, Read};
 
@@ -16,7 +20,7 @@ use fastcdc::v2020::FastCDC;
 pub enum Chunking {
     /// Chunks of this many bytes, 512 to 16 MiB.
     Fixed(usize),
-    /// Chunks of this many bytes on average, 1 KiB to 4 MiB, cut where the content says.
+    /// Chunks of this many bytes on average, 1 KiB to 4 MiB, cut by content.
     ByContent(usize),
 }
 
@@ -27,7 +31,7 @@ impl Default for Chunking {
 }
 
 impl Chunking {
-    /// Whether the size is within the limits.
+    /// Returns whether the size is within the limits.
     #[must_use]
     pub fn is_valid(self) -> bool {
         match self {
@@ -36,32 +40,34 @@ impl Chunking {
         }
     }
 
-    fn longest(self) -> usize {
+    fn max_len(self) -> usize {
         match self {
             Self::Fixed(size) => size,
             Self::ByContent(average) => bounds(average).2,
         }
     }
 
-    /// Length of the first chunk of `bytes`, which are the longest chunk or all there is.
+    /// Returns the length of the first chunk of `bytes`, which have the maximum length of a chunk,
+    /// or end earlier because the stream does.
     fn cut(self, bytes: &[u8]) -> usize {
         match self {
             Self::Fixed(size) => size.min(bytes.len()),
             Self::ByContent(average) => {
-                let (shortest, average, longest) = bounds(average);
-                FastCDC::new(bytes, shortest, average, longest).cut(0, bytes.len()).1
+                let (min, average, max) = bounds(average);
+                FastCDC::new(bytes, min, average, max).cut(0, bytes.len()).1
             }
         }
     }
 }
 
-/// Shortest, average and longest chunk. The cutter looks at pairs of bytes, so all are even.
+/// Returns the minimum, average and maximum length of a chunk. The cutter reads pairs of bytes, so
+/// all are even.
 fn bounds(average: usize) -> (usize, usize, usize) {
     let average = average & !7;
     (average / 4, average, average * 4)
 }
 
-/// The chunks of a stream, one after the other.
+/// Cuts a stream into chunks.
 #[derive(Debug)]
 pub(super) struct Chunks<R> {
     reader: R,
@@ -75,13 +81,13 @@ pub(super) struct Chunks<R> {
 impl<R: Read> Chunks<R> {
     /// `chunking` must be valid.
     pub(super) fn new(reader: R, chunking: Chunking) -> Self {
-        let room = (1 << 20).max(4 * chunking.longest());
+        let room = (1 << 20).max(4 * chunking.max_len());
         Self { reader, chunking, buffer: vec![0; room], start: 0, end: 0, ended: false }
     }
 
-    /// The next chunk, or nothing at the end. No chunk is empty.
+    /// Returns the next chunk, or `None` at the end. No chunk is empty.
     pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        if self.end - self.start < self.chunking.longest() && !self.ended {
+        if self.end - self.start < self.chunking.max_len() && !self.ended {
             self.fill()?;
         }
         let rest = &self.buffer[self.start..self.end];
@@ -93,7 +99,7 @@ impl<R: Read> Chunks<R> {
         Ok(Some(chunk))
     }
 
-    /// Moves what is left to the front, and reads until the buffer is full or the stream ends.
+    /// Moves the rest to the front, and reads until the buffer is full or the stream ends.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -140,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_chunks_are_full_but_for_the_last() {
+    fn fixed_chunks_are_full_except_for_the_last() {
         let cut = |count| lengths(&noise(count)[..], Chunking::Fixed(4096));
         assert_eq!(cut(0), []);
         assert_eq!(cut(1), [1]);
@@ -151,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_do_not_depend_on_how_the_bytes_arrive() {
+    fn cuts_do_not_depend_on_the_sizes_of_reads() {
         let bytes = noise(3_000_001);
         for chunking in [Chunking::Fixed(5000), Chunking::ByContent(1024), Chunking::default()] {
             let cut = lengths(&bytes[..], chunking);
@@ -176,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_beyond_the_limits_are_not_valid() {
+    fn sizes_outside_the_limits_are_not_valid() {
         for (chunking, valid) in [
             (Chunking::Fixed(511), false),
             (Chunking::Fixed(512), true),

@@ -1,70 +1,83 @@
 //! Dropping chunks that no manifest names.
 //!
-//! Which chunks are named is remembered in a cuckoo filter of 1 in 10^6 false positives: a few bytes for each chunk instead of its hash,
-//! never a named chunk dropped, and about one chunk in a million kept though nothing names it. The hashes are the chunks' own: a BLAKE3 is
-//! as uniform as any hash of it. Cost: the lists of all files and all keys are read once.
+//! A cuckoo filter with a false-positive rate of 1 in 10^6 stores which chunks are named. So a
+//! chunk takes a few bytes instead of its hash. No named chunk is dropped, and about one in a
+//! million unnamed chunks is kept. The filter uses the start of the BLAKE3 hashes, which are
+//! uniform. Cost: the lists of all files and all keys are read once.
 
 use koel::CuckooFilter;
 
+use super::archive::Archive;
+use super::error::ArchiveError;
 use super::manifest::{self, Hash};
-use super::{Archive, ArchiveError};
-use crate::{Compacted, Durability, Error};
+use crate::{CompactReport, Durability, Error};
 
 const FALSE_POSITIVES: f64 = 1e-6;
 
-/// How far a collection is.
+/// The error for more chunks than a filter can hold.
+const INVALID_COUNT: ArchiveError = ArchiveError::Record { what: "the number of chunks" };
+
+/// The progress of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collecting {
-    /// It looks for chunks that no file names.
-    Looking {
+pub enum CollectProgress {
+    /// The keys are searched for chunks that no file names.
+    Searching {
         /// Bytes of the store read so far.
         read: u64,
         /// Bytes of the store.
-        all: u64,
+        total: u64,
     },
-    /// It compacts: a record of so many bytes was copied.
+    /// The store is compacted: a record of this many bytes was copied.
     Copied(u64),
 }
 
-/// What a collection came to.
+/// What a collection did.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Collected {
-    /// Chunks and lists that no file names any more, dropped.
+pub struct CollectReport {
+    /// The number of chunks and lists that were dropped.
     pub dropped: u64,
-    /// What the compaction after it did.
-    pub compacted: Compacted,
+    /// What the compaction after that did.
+    pub compacted: CompactReport,
 }
 
 impl Archive {
-    /// Drops the chunks that no file names, then compacts the store. Imports and exports wait until it is done. `progress` is told of every key and every copy.
+    /// Drops the chunks that no file names, then compacts the store. Imports and exports wait until
+    /// that is done. Calls `progress` for every key and every copied record.
     ///
     /// # Errors
-    /// [`ArchiveError::Broken`] where a list is missing or damaged (nothing is dropped then: what it names is not known), and those of the
-    /// store. Where another record is damaged, all the rest is dropped and compacted as far as it can be.
-    pub fn collect(&self, mut progress: impl FnMut(Collecting)) -> Result<Collected, ArchiveError> {
+    /// * [`ArchiveError::Broken`] if a list is missing or damaged. Nothing is dropped then, since
+    ///   it is not known what the list names.
+    /// * Those of the store. If another record is damaged, everything else is dropped and compacted
+    ///   first.
+    pub fn collect(
+        &self,
+        mut progress: impl FnMut(CollectProgress),
+    ) -> Result<CollectReport, ArchiveError> {
         let _no_import = self.chunks_in_use.write();
         let named = self.named()?;
         let (dropped, damage) = self.drop_others(&named, &mut progress)?;
         self.store.sync()?;
-        let compacted = self.store.compact_and_tell(|bytes| progress(Collecting::Copied(bytes)))?;
-        damage.map_or(Ok(Collected { dropped, compacted }), |damage| Err(damage.into()))
+        let compacted =
+            self.store.compact_with_progress(|bytes| progress(CollectProgress::Copied(bytes)))?;
+        damage.map_or(Ok(CollectReport { dropped, compacted }), |damage| Err(damage.into()))
     }
 
-    /// Drops every chunk and list that is not among `named`: how many, and the first damage among all records.
+    /// Drops every chunk and list that is not in `named`. Returns how many, and the first damage
+    /// that was met.
     fn drop_others(
         &self,
         named: &CuckooFilter,
-        progress: &mut impl FnMut(Collecting),
+        progress: &mut impl FnMut(CollectProgress),
     ) -> Result<(u64, Option<Error>), Error> {
         let (mut dropped, mut damage) = (0, None);
-        // It keeps every segment of its moment, removed or not, so it ends here.
+        // The iterator keeps all its segments, even removed ones, so it ends with this function.
         let mut keys = self.store.keys();
         while let Some(key) = keys.next() {
-            let (read, all) = keys.progress();
-            progress(Collecting::Looking { read, all });
+            let (read, total) = keys.progress();
+            progress(CollectProgress::Searching { read, total });
             match key.and_then(|key| self.drop_unless(named, &key)) {
-                Ok(gone) => dropped += u64::from(gone),
+                Ok(was_dropped) => dropped += u64::from(was_dropped),
                 Err(error @ Error::Damaged { .. }) => damage = damage.or(Some(error)),
                 Err(error) => return Err(error),
             }
@@ -72,38 +85,41 @@ impl Archive {
         Ok((dropped, damage))
     }
 
-    /// Drops the record of a key, if it is a chunk or a list that is not among `named`: whether it was.
+    /// Drops the record of a key, if it is a chunk or a list that is not in `named`. Returns
+    /// whether it did.
     fn drop_unless(&self, named: &CuckooFilter, key: &[u8]) -> Result<bool, Error> {
-        let is_garbage =
-            manifest::content_of(key).is_some_and(|hash| !named.contains_hash(beginning(hash)));
-        Ok(is_garbage && self.store.delete(key, Durability::None)?)
+        let is_unused =
+            manifest::hash_in(key).is_some_and(|hash| !named.contains_hash(start_of(hash)));
+        Ok(is_unused && self.store.delete(key, Durability::None)?)
     }
 
-    /// The chunks and lists of all files.
+    /// Returns the chunks and lists of all files.
     fn named(&self) -> Result<CuckooFilter, ArchiveError> {
-        let mut parts = 0;
+        let mut parts: u64 = 0;
         for file in self.manifests()? {
             let (_, manifest) = file?;
-            parts += manifest.chunks + manifest.lists.len() as u64;
+            parts =
+                manifest.chunks.saturating_add(manifest.lists.len() as u64).saturating_add(parts);
         }
-        let mut named = CuckooFilter::builder(parts.max(1), FALSE_POSITIVES)
-            .build()
-            .map_err(|_| ArchiveError::Record { what: "the number of chunks" })?;
+        // Numbers in manifests do not decide how much memory is taken: there are not more parts
+        // than keys. If a broken file names more, the filter grows.
+        let parts = parts.min(self.store.stats().keys).max(1);
+        let filter = CuckooFilter::builder(parts, FALSE_POSITIVES).grow_from(parts).build();
+        let mut named = filter.map_err(|_| INVALID_COUNT)?;
         for file in self.manifests()? {
             let (name, manifest) = file?;
-            manifest.lists.iter().try_for_each(|hash| note(&mut named, hash))?;
-            self.each_chunk(&name, &manifest, |hash| note(&mut named, hash))?;
+            manifest.lists.iter().try_for_each(|hash| add(&mut named, hash))?;
+            self.each_chunk(&name, &manifest, |hash| add(&mut named, hash))?;
         }
         Ok(named)
     }
 }
 
-fn note(named: &mut CuckooFilter, hash: &Hash) -> Result<(), ArchiveError> {
-    // It was built for all of them, so it takes them; if it did not, nothing must be dropped.
-    let full = |_| ArchiveError::Record { what: "the number of chunks" };
-    named.insert_unique_hash(beginning(hash)).map(drop).map_err(full)
+fn add(named: &mut CuckooFilter, hash: &Hash) -> Result<(), ArchiveError> {
+    // If the filter cannot take a hash, nothing may be dropped.
+    named.insert_unique_hash(start_of(hash)).map(drop).map_err(|_| INVALID_COUNT)
 }
 
-fn beginning(hash: &Hash) -> u64 {
+fn start_of(hash: &Hash) -> u64 {
     hash.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

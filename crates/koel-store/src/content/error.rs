@@ -1,42 +1,44 @@
-//! What can go wrong with an archive.
+//! The errors of an archive.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// Why an archive could not do what it was asked.
+use super::chunks::Chunking;
+
+/// Why an operation of an archive failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// The store below failed.
+    /// The store failed.
     Store(crate::Error),
     /// No file has this name.
     NoSuchName {
-        /// The name asked for.
+        /// The name.
         name: String,
     },
-    /// A name of no bytes, or of more than 4,096.
+    /// A name has no bytes, or more than 4,096.
     BadName {
         /// Bytes of the name.
         bytes: usize,
     },
-    /// A chunk size outside the limits of [`Chunking`](super::Chunking).
-    BadChunking(super::Chunking),
-    /// A file cannot be put together again: a part is not in the store, or is not what was imported.
+    /// A chunk size is outside the limits of [`Chunking`].
+    BadChunking(Chunking),
+    /// A part of a file is missing, or is not what was imported.
     Broken {
         /// The name of the file.
         name: String,
-        /// Which part, and what is wrong with it.
+        /// The part, and what is wrong with it.
         what: String,
     },
-    /// A record that lists names is not one.
+    /// A record is not one of an archive.
     Record {
-        /// Which one.
+        /// What the record should describe.
         what: &'static str,
     },
-    /// What is imported cannot be read.
+    /// The source of an import cannot be read.
     Read(io::Error),
-    /// What is exported cannot be written.
+    /// The target of an export cannot be written.
     Write(io::Error),
 }
 
@@ -45,25 +47,28 @@ impl fmt::Display for ArchiveError {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::NoSuchName { name } => {
-                write!(f, "no file is named `{name}`; list the names to see which there are")
+                write!(f, "no file is named `{name}`; list the names to see which exist")
             }
             Self::BadName { bytes } => {
-                write!(f, "a name of {bytes} bytes; give it 1 to 4096")
+                write!(f, "a name of {bytes} bytes is not allowed; use 1 to 4096")
             }
             Self::BadChunking(chunking) => write!(
                 f,
-                "{chunking:?} is outside the limits; choose 512 B to 16 MiB, by content 1 KiB to 4 MiB"
+                "{chunking:?} is outside the limits; use 512 B to 16 MiB for fixed chunks, 1 KiB to \
+                 4 MiB by content"
             ),
             Self::Broken { name, what } => write!(
                 f,
-                "`{name}` is not what was imported: {what}; verify the store, and import the file again"
+                "`{name}` is not what was imported: {what}; verify the store, and import the file \
+                 again"
             ),
             Self::Record { what } => write!(
                 f,
-                "the record of {what} is not one of an archive; was it written by another program or a later version?"
+                "the record of {what} is not one of an archive; was it written by another program \
+                 or a later version?"
             ),
-            Self::Read(error) => write!(f, "cannot read what is imported: {error}"),
-            Self::Write(error) => write!(f, "cannot write what is exported: {error}"),
+            Self::Read(error) => write!(f, "cannot read the source of the import: {error}"),
+            Self::Write(error) => write!(f, "cannot write the target of the export: {error}"),
         }
     }
 }

@@ -1,42 +1,46 @@
-//! Files into the archive.
+//! Importing files.
 
 use std::io::Read;
 
-use super::chunks::Chunks;
+use super::archive::Archive;
+use super::chunks::{Chunking, Chunks};
+use super::error::ArchiveError;
 use super::manifest::{self, Hash, Manifest};
-use super::{Archive, ArchiveError, Chunking};
 use crate::kernel::record;
 use crate::{Durability, Error};
 
-/// What an import came to.
+/// What an import did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Imported {
-    /// Bytes of the file.
+pub struct ImportReport {
+    /// The length of the file in bytes.
     pub length: u64,
-    /// BLAKE3 of the file.
+    /// The BLAKE3 hash of the file.
     pub hash: [u8; 32],
-    /// Chunks of the file.
+    /// The number of chunks of the file.
     pub chunks: u64,
-    /// Chunks that were not there before, or not as they were written.
+    /// The number of chunks that the store did not have, or had damaged.
     pub new_chunks: u64,
     /// Bytes of those.
     pub new_bytes: u64,
 }
 
 impl Archive {
-    /// Stores what `source` yields under `name`, in place of the file that has it, durably: once this returns, the file survives a crash, and
-    /// until then the old one does. Memory: the buffer of the chunks, and the hashes of the lists (8 KiB for each 4 GiB).
+    /// Stores what `source` yields as the file `name`, replacing any file with that name. When this
+    /// returns, the new file survives a crash; until then the old one does.
+    ///
+    /// Memory: the buffer of the chunks, and the hashes of the lists (8 KiB for each 4 GiB).
     ///
     /// # Errors
-    /// A bad name or chunk size, [`ArchiveError::Read`] of the source, those of the store. The name then stays what it was.
+    /// [`ArchiveError::BadName`], [`ArchiveError::BadChunking`], [`ArchiveError::Read`] from the
+    /// source, and those of the store. The old file then stays.
     pub fn import(
         &self,
         name: &str,
         source: impl Read,
         chunking: Chunking,
-    ) -> Result<Imported, ArchiveError> {
-        if name.is_empty() || name.len() > manifest::LONGEST_NAME {
+    ) -> Result<ImportReport, ArchiveError> {
+        if name.is_empty() || name.len() > manifest::MAX_NAME {
             return Err(ArchiveError::BadName { bytes: name.len() });
         }
         if !chunking.is_valid() {
@@ -46,49 +50,49 @@ impl Archive {
         let mut import = Import::new(self);
         let mut chunks = Chunks::new(source, chunking);
         while let Some(chunk) = chunks.next().map_err(ArchiveError::Read)? {
-            import.chunk(chunk)?;
+            import.add_chunk(chunk)?;
         }
-        import.list()?;
-        let imported = import.imported();
-        self.name(name, &imported, import.lists)?;
-        Ok(imported)
+        import.store_list()?;
+        let report = import.report();
+        self.store_manifest(name, &report, import.lists)?;
+        Ok(report)
     }
 
-    /// Writes the manifest, and gives a new name its number first. A name whose manifest is damaged gets a new number too: the old one leads to a file with
-    /// another number then, and counts for nothing. Where the record of the number is damaged, it is written again.
-    fn name(&self, name: &str, imported: &Imported, lists: Vec<Hash>) -> Result<(), ArchiveError> {
+    /// Writes the manifest, after giving a new name its number.
+    ///
+    /// A name with a damaged manifest gets a new number too. The old one then leads to a file with
+    /// another number and is ignored. A damaged record of a number is written again.
+    fn store_manifest(
+        &self,
+        name: &str,
+        report: &ImportReport,
+        lists: Vec<Hash>,
+    ) -> Result<(), ArchiveError> {
         let _alone = self.naming.lock();
         let number = match self.find(name) {
-            Ok(Some(manifest)) => self.number_again(name, manifest.number)?,
-            Ok(None) | Err(ArchiveError::Store(Error::Damaged { .. })) => self.number(name)?,
+            Ok(Some(manifest)) => self.check_number(name, manifest.number)?,
+            Ok(None) | Err(ArchiveError::Store(Error::Damaged { .. })) => {
+                self.assign_number(name)?
+            }
             Err(error) => return Err(error),
         };
-        let Imported { length, hash, chunks, .. } = *imported;
+        let ImportReport { length, hash, chunks, .. } = *report;
         let manifest = Manifest { number, length, hash, chunks, lists };
         let key = manifest::name_key(name);
         Ok(self.store.put(&key, &manifest.encode(), Durability::Synced)?)
     }
 
-    /// The number of a name, whose record is written again if it is damaged.
-    fn number_again(&self, name: &str, number: u64) -> Result<u64, ArchiveError> {
+    /// Returns the number of a name, after writing its record again if that is damaged.
+    fn check_number(&self, name: &str, number: u64) -> Result<u64, ArchiveError> {
         if let Err(ArchiveError::Store(Error::Damaged { .. })) = self.name_of(number) {
             let key = manifest::number_key(number);
             self.store.put(&key, name.as_bytes(), Durability::None)?;
         }
         Ok(number)
     }
-
-    /// Gives a name the next number.
-    pub(super) fn number(&self, name: &str) -> Result<u64, ArchiveError> {
-        let number = self.next_number()?;
-        let next = (number + 1).to_le_bytes();
-        self.store.put(&manifest::number_key(number), name.as_bytes(), Durability::None)?;
-        self.store.put(manifest::NEXT_NUMBER, &next, Durability::None)?;
-        Ok(number)
-    }
 }
 
-/// An import under way.
+/// An import in progress.
 struct Import<'a> {
     archive: &'a Archive,
     whole: blake3::Hasher,
@@ -96,7 +100,7 @@ struct Import<'a> {
     chunks: u64,
     new_chunks: u64,
     new_bytes: u64,
-    /// Hashes that are in no list yet.
+    /// Hashes of chunks that are not in a list yet.
     hashes: Vec<u8>,
     lists: Vec<Hash>,
 }
@@ -115,7 +119,7 @@ impl<'a> Import<'a> {
         }
     }
 
-    fn chunk(&mut self, chunk: &[u8]) -> Result<(), ArchiveError> {
+    fn add_chunk(&mut self, chunk: &[u8]) -> Result<(), ArchiveError> {
         let bytes = chunk.len() as u64;
         self.whole.update(chunk);
         let hash = *blake3::hash(chunk).as_bytes();
@@ -126,11 +130,11 @@ impl<'a> Import<'a> {
         self.length += bytes;
         self.chunks += 1;
         self.hashes.extend(hash);
-        if self.hashes.len() == manifest::LIST * 32 { self.list() } else { Ok(()) }
+        if self.hashes.len() == manifest::LIST * 32 { self.store_list() } else { Ok(()) }
     }
 
     /// Stores the hashes so far as a list.
-    fn list(&mut self) -> Result<(), ArchiveError> {
+    fn store_list(&mut self) -> Result<(), ArchiveError> {
         if self.hashes.is_empty() {
             return Ok(());
         }
@@ -141,7 +145,8 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Whether the value was new, or not there as it was written.
+    /// Stores a value if the store does not have it, or has it damaged. Returns whether that was
+    /// so.
     fn store_once(&self, key: &[u8], value: &[u8]) -> Result<bool, ArchiveError> {
         let new = !self.is_stored(key, value)?;
         if new {
@@ -150,7 +155,8 @@ impl<'a> Import<'a> {
         Ok(new)
     }
 
-    /// Whether the store has this value under its hash. A look at the record checks all of a value of one block, and nothing but the key of a longer one, which is read for that.
+    /// Returns whether the store has this value under its hash. Looking up the key checks all of a
+    /// value that is not large, but only the key of a large one, so a large one is read.
     fn is_stored(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         let store = &self.archive.store;
         let is_stored = if value.len() <= record::BLOCK {
@@ -164,8 +170,8 @@ impl<'a> Import<'a> {
         }
     }
 
-    fn imported(&self) -> Imported {
-        Imported {
+    fn report(&self) -> ImportReport {
+        ImportReport {
             length: self.length,
             hash: *self.whole.finalize().as_bytes(),
             chunks: self.chunks,

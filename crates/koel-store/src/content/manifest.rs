@@ -1,9 +1,10 @@
-//! What an archive writes into its store: the keys, and the record that says what a file is made of.
+//! The keys of an archive, and the manifest of a file.
 //!
 //! ```text
 //! key                     value
 //! FF 'c' hash             a chunk; the hash is the BLAKE3 of the value
-//! FF 'l' hash             a list: the hashes of up to 1,024 chunks, in order; the hash is the BLAKE3 of the value
+//! FF 'l' hash             a list: the hashes of up to 1,024 chunks, in order;
+//!                         the hash is the BLAKE3 of the value
 //! FF 'n' name             the manifest of a file
 //! FF 'i' number (u64)     the name with this number
 //! FF 't'                  the next number (u64)
@@ -16,25 +17,26 @@
 //!            57  [32]..   hashes of the lists, in order
 //! ```
 //!
-//! All numbers are little-endian. No text in UTF-8 has a byte FF, so keys that are text never meet these. Lists keep the manifest of a very large
-//! file small (8 KiB for 4 GiB in chunks of 16 KiB), and equal parts of files share them. Names are numbered because a log has no order: so
-//! they are listed without a walk over every chunk.
+//! All numbers are little-endian. UTF-8 text has no byte FF, so text keys do not collide with
+//! these. Lists keep the manifest of a very large file small (8 KiB for 4 GiB in chunks of 16 KiB),
+//! and equal parts of files share them. Names are numbered so that they can be listed without a
+//! pass over all keys.
 
-use super::ArchiveError;
+use super::error::ArchiveError;
 
 /// A BLAKE3 hash.
 pub(super) type Hash = [u8; 32];
 
-/// Hashes in a full list.
+/// Number of hashes in a full list.
 pub(super) const LIST: usize = 1024;
 
-/// Bytes of the longest name.
-pub(super) const LONGEST_NAME: usize = 4096;
+/// Maximum length of a name in bytes.
+pub(super) const MAX_NAME: usize = 4096;
 
 /// The first byte of every key of an archive.
 pub(super) const MARK: u8 = 0xff;
 
-/// The key of the next number.
+/// The key of the record with the next number.
 pub(super) const NEXT_NUMBER: &[u8] = &[MARK, b't'];
 
 const VERSION: u8 = 1;
@@ -56,15 +58,15 @@ pub(super) fn number_key(number: u64) -> Vec<u8> {
     key(b'i', &number.to_le_bytes())
 }
 
-/// The hash in the key of a chunk or a list.
-pub(super) fn content_of(key: &[u8]) -> Option<&Hash> {
+/// Returns the hash in the key of a chunk or a list.
+pub(super) fn hash_in(key: &[u8]) -> Option<&Hash> {
     match key {
         [MARK, b'c' | b'l', hash @ ..] => hash.try_into().ok(),
         _ => None,
     }
 }
 
-/// The name in the key of a manifest.
+/// Returns the name in the key of a manifest.
 pub(super) fn name_in(key: &[u8]) -> Option<&str> {
     match key {
         [MARK, b'n', name @ ..] => std::str::from_utf8(name).ok(),
@@ -72,7 +74,7 @@ pub(super) fn name_in(key: &[u8]) -> Option<&str> {
     }
 }
 
-/// The number in the key of a name.
+/// Returns the number in the key of a numbered name.
 pub(super) fn number_in(key: &[u8]) -> Option<u64> {
     match key {
         [MARK, b'i', number @ ..] => number.try_into().ok().map(u64::from_le_bytes),
@@ -84,7 +86,7 @@ fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
     [&[MARK, kind], rest].concat()
 }
 
-/// What a file is made of.
+/// The manifest of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Manifest {
     pub(super) number: u64,
@@ -106,7 +108,7 @@ impl Manifest {
         bytes
     }
 
-    /// Reads a manifest; nothing where the bytes are none, or are of a later version.
+    /// Decodes a manifest. Returns `None` if the bytes are not one, or have a later version.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (head, lists) = bytes.split_at_checked(LISTS_AT)?;
         let (lists, rest) = lists.as_chunks::<32>();
@@ -124,11 +126,13 @@ impl Manifest {
     }
 }
 
-/// The number in the value of [`NEXT_NUMBER`].
-pub(super) fn number_of(value: &[u8]) -> Result<u64, ArchiveError> {
-    let bytes =
-        value.try_into().map_err(|_| ArchiveError::Record { what: "the number of names" })?;
-    Ok(u64::from_le_bytes(bytes))
+/// The error for a record of [`NEXT_NUMBER`] that is not valid.
+pub(super) const INVALID_NEXT_NUMBER: ArchiveError =
+    ArchiveError::Record { what: "the number of names" };
+
+/// Decodes the value of [`NEXT_NUMBER`].
+pub(super) fn decode_next_number(value: &[u8]) -> Result<u64, ArchiveError> {
+    value.try_into().map(u64::from_le_bytes).map_err(|_| INVALID_NEXT_NUMBER)
 }
 
 #[cfg(test)]
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_manifest_are_refused() {
+    fn bytes_that_are_not_a_manifest_are_refused() {
         let bytes = manifest().encode();
         for len in 0..bytes.len() {
             assert_eq!(Manifest::decode(&bytes[..len]), None, "{len}");
@@ -165,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_an_archive_are_no_text_and_only_content_has_a_hash() {
+    fn keys_of_an_archive_are_not_text_and_only_content_has_a_hash() {
         let keys = [chunk_key(&[9; 32]), list_key(&[9; 32]), name_key("c"), number_key(1)];
         assert!(keys.iter().all(|key| std::str::from_utf8(key).is_err()));
-        let contents: Vec<bool> = keys.iter().map(|key| content_of(key).is_some()).collect();
+        let contents: Vec<bool> = keys.iter().map(|key| hash_in(key).is_some()).collect();
         assert_eq!(contents, [true, true, false, false]);
-        assert_eq!(content_of(NEXT_NUMBER), None);
+        assert_eq!(hash_in(NEXT_NUMBER), None);
         let names: Vec<_> = keys.iter().map(|key| name_in(key)).collect();
         assert_eq!(names, [None, None, Some("c"), None]);
         let numbers: Vec<_> = keys.iter().map(|key| number_in(key)).collect();

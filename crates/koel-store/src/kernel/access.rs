@@ -1,12 +1,16 @@
-//! Whole reads and writes over calls that may do a part, the bytes of numbers, and counting.
+//! Whole reads and writes over [`File`] calls that may transfer only a part.
+//!
+//! A `File` may come from the user of the crate, so the counts that it returns are checked.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::bytes::usize_of;
 use super::files::File;
-use super::record::usize_of;
 
-/// Writes all of `bytes` from `offset` on.
+/// Bytes that [`read_whole`] reads at a time.
+const STEP: usize = 1 << 20;
+
+/// Writes all of `bytes` at `offset`.
 pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, offset) {
@@ -22,12 +26,13 @@ pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> i
     Ok(())
 }
 
-/// Reads from `offset` on until `into` is full or the file ends: how many bytes.
+/// Reads at `offset` until `into` is full or the file ends. Returns the number of bytes read.
 pub(crate) fn read_up_to(file: &dyn File, into: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < into.len() {
         match file.read_at(&mut into[filled..], offset + filled as u64) {
             Ok(0) => break,
+            Ok(read) if read > into.len() - filled => return Err(io::ErrorKind::InvalidData.into()),
             Ok(read) => filled += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -36,34 +41,73 @@ pub(crate) fn read_up_to(file: &dyn File, into: &mut [u8], offset: u64) -> io::R
     Ok(filled)
 }
 
-/// The whole file; `None` where it has more than so many bytes, for which no memory is asked.
-pub(crate) fn read_whole(file: &dyn File, most: u64) -> io::Result<Option<Vec<u8>>> {
+/// Reads a whole file of at most `max` bytes.
+///
+/// `accepts` is called after every MiB, and at the end, with all bytes read so far. Reading stops
+/// when it returns false, so a file that is large but wrong, or sparse, takes little memory.
+///
+/// Returns `None` if the file is longer than `max`, or if `accepts` returned false.
+pub(crate) fn read_whole(
+    file: &dyn File,
+    max: u64,
+    mut accepts: impl FnMut(&[u8]) -> bool,
+) -> io::Result<Option<Vec<u8>>> {
     let len = file.len()?;
-    if len > most {
+    if len > max {
         return Ok(None);
     }
-    let mut bytes = vec![0; usize_of(len)];
-    let read = read_up_to(file, &mut bytes, 0)?;
-    bytes.truncate(read);
-    Ok(Some(bytes))
+    let (len, mut bytes) = (usize_of(len), Vec::new());
+    loop {
+        let start = bytes.len();
+        let step = STEP.min(len - start);
+        bytes.try_reserve(step)?;
+        bytes.resize(start + step, 0);
+        let read = read_up_to(file, &mut bytes[start..], start as u64)?;
+        bytes.truncate(start + read);
+        if !accepts(&bytes) {
+            return Ok(None);
+        }
+        if read < step || bytes.len() == len {
+            return Ok(Some(bytes));
+        }
+    }
 }
 
-/// The little-endian number of 8 bytes at `at`; 0 where there are none.
-#[inline]
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let part = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
-    part.map_or(0, |part| u64::from_le_bytes(*part))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The little-endian number of 4 bytes at `at`; 0 where there are none.
-#[inline]
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let part = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
-    part.map_or(0, |part| u32::from_le_bytes(*part))
-}
+    /// Says that it read or wrote one byte more than it was given.
+    #[derive(Debug)]
+    struct Overcounts;
 
-/// Adds to a number that others read, but that only the caller changes now: under a lock, or before anybody else has it. Cheaper than `fetch_add`, of which a put would need several.
-#[inline]
-pub(crate) fn add(number: &AtomicU64, more: u64) {
-    number.store(number.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+    impl File for Overcounts {
+        fn read_at(&self, into: &mut [u8], _: u64) -> io::Result<usize> {
+            Ok(into.len() + 1)
+        }
+
+        fn write_at(&self, bytes: &[u8], _: u64) -> io::Result<usize> {
+            Ok(bytes.len() + 1)
+        }
+
+        fn len(&self) -> io::Result<u64> {
+            Ok(100)
+        }
+
+        fn set_len(&self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_file_that_overcounts_is_an_error() {
+        let invalid = |error: io::Error| error.kind() == io::ErrorKind::InvalidData;
+        assert!(read_up_to(&Overcounts, &mut [0; 8], 0).is_err_and(invalid));
+        assert!(read_whole(&Overcounts, 100, |_| true).is_err_and(invalid));
+        assert!(write_all(&Overcounts, &[0; 8], 0).is_err_and(invalid));
+    }
 }

@@ -1,40 +1,37 @@
-//! The file layer over the file system: a folder of `std::fs`, positions by `pread` and `pwrite`.
+//! The file layer over the file system: `std::fs`, with `pread` and `pwrite` for offsets.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::file_names::{LOCK, MANIFEST};
 use super::files::{File, Folder};
-use super::manifest;
-
-/// The name of the file whose lock is that of the folder. It stays, empty.
-const LOCK: &str = "LOCK";
 
 /// A folder of the file system.
 #[derive(Clone, Debug)]
 pub struct DiskFolder {
     path: PathBuf,
-    /// Files are opened for reading alone.
-    only_read: bool,
+    read_only: bool,
 }
 
 impl DiskFolder {
-    /// The folder at `path`, created with those above it where it does not exist, durably.
+    /// Opens the folder at `path`. If it does not exist, it is created durably, with its parents.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn new(path: &Path) -> io::Result<Self> {
-        if !path.join(manifest::NAME).exists() {
+        if !path.join(MANIFEST).exists() {
             create_folders(&std::path::absolute(path)?, sync_folder)?;
         }
-        Ok(Self { path: path.to_owned(), only_read: false })
+        Ok(Self { path: path.to_owned(), read_only: false })
     }
 
-    /// The folder at `path`, of which nothing will be changed: on a disk that takes no writes, too. Its lock keeps writers out, and no other readers.
+    /// Opens the folder at `path` read-only; the file system may be read-only too. The lock of the
+    /// folder then keeps writers out, but not other readers.
     #[must_use]
-    pub fn only_to_read(path: &Path) -> Self {
-        Self { path: path.to_owned(), only_read: true }
+    pub fn read_only(path: &Path) -> Self {
+        Self { path: path.to_owned(), read_only: true }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -42,8 +39,11 @@ impl DiskFolder {
     }
 }
 
-/// Creates a folder and those above it that are missing, and makes each name durable before there is anything in the folder. So is the name of the lowest one that is there already:
-/// a process may have created it and ended.
+/// Creates a folder and its missing parents. Each name is made durable before anything is put into
+/// that folder.
+///
+/// The name of the lowest existing folder is made durable too: a process may have created it and
+/// crashed.
 fn create_folders(path: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     let missing = path.ancestors().take_while(|folder| !folder.is_dir()).count();
     let folders: Vec<&Path> = path.ancestors().take(missing + 1).collect();
@@ -53,7 +53,7 @@ fn create_folders(path: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) ->
             create_folder(folder)?;
         }
         match folder.parent().map_or(Ok(()), &mut sync) {
-            // Who may not look into a folder has not created this one in it, as a rule.
+            // A process that may not read the parent has most likely not created this folder in it.
             Err(error) if !is_new && error.kind() == io::ErrorKind::PermissionDenied => {}
             synced => synced?,
         }
@@ -61,19 +61,19 @@ fn create_folders(path: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) ->
     Ok(())
 }
 
-/// Creates a folder, unless another process was faster.
+/// Creates a folder, unless another process does so first.
 fn create_folder(path: &Path) -> io::Result<()> {
     fs::create_dir(path).or_else(|error| if path.is_dir() { Ok(()) } else { Err(error) })
 }
 
-/// Makes the names in a folder durable. Windows has no such call, and writes names through.
+/// Makes the names in a folder durable. Windows has no such call and writes names through.
 fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { fs::File::open(path)?.sync_all() } else { Ok(()) }
 }
 
 impl Folder for DiskFolder {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let file = fs::OpenOptions::new().read(true).write(!self.only_read).open(self.at(name))?;
+        let file = fs::OpenOptions::new().read(true).write(!self.read_only).open(self.at(name))?;
         Ok(Arc::new(DiskFile::new(file)))
     }
 
@@ -105,13 +105,13 @@ impl Folder for DiskFolder {
 
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
         let path = self.at(LOCK);
-        if self.only_read {
+        if self.read_only {
             return match fs::File::open(path) {
                 Ok(file) => {
                     file.try_lock_shared()?;
                     Ok(Box::new(file))
                 }
-                // Who opens a store to write creates it.
+                // Only a writer creates the file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(())),
                 Err(error) => Err(error),
             };
@@ -122,20 +122,20 @@ impl Folder for DiskFolder {
     }
 }
 
-/// An open file of the file system. `sync_data` makes the length durable too.
+/// An open file. `sync_data` makes its length durable too.
 #[derive(Debug)]
 struct DiskFile(fs::File);
 
 impl DiskFile {
     fn new(file: fs::File) -> Self {
         #[cfg(target_os = "linux")]
-        // Anybody but its owner is refused, and reads as ever.
+        // Only the owner of the file may do this. For others reads work as before.
         drop(without_access_times(&file));
         Self(file)
     }
 }
 
-/// Has reads of the file not noted in it: to look whether the time of the last one is to be written takes a twentieth of a get.
+/// Turns off access times for the file: checking whether one is due takes 5 % of a get.
 #[cfg(target_os = "linux")]
 fn without_access_times(file: &fs::File) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(file, rustix::fs::OFlags::NOATIME)?)
@@ -179,12 +179,12 @@ impl File for DiskFile {
 mod tests {
     use super::*;
 
-    /// Creates the folder, and says in which folders names were made durable, before that failed if it is to fail.
-    fn synced(path: &Path, most: usize) -> (io::Result<()>, Vec<PathBuf>) {
+    /// Creates the folder with syncs that fail after `max` successes. Returns the synced folders.
+    fn synced(path: &Path, max: usize) -> (io::Result<()>, Vec<PathBuf>) {
         let mut synced = Vec::new();
         let created = create_folders(path, |folder| {
             assert!(folder.is_dir());
-            if synced.len() == most {
+            if synced.len() == max {
                 return Err(io::Error::other("failed"));
             }
             synced.push(folder.to_owned());
@@ -195,7 +195,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_owner_of_a_file_does_not_note_when_it_was_read() -> io::Result<()> {
+    fn access_times_are_off_for_the_owner_of_a_file() -> io::Result<()> {
         let temporary = tempfile::tempdir()?;
         let path = temporary.path().join("a");
         let created = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
@@ -207,13 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn each_folder_above_a_store_is_durable_before_there_is_anything_in_it() -> io::Result<()> {
+    fn each_folder_is_durable_before_anything_is_put_into_it() -> io::Result<()> {
         let temporary = tempfile::tempdir()?;
         let root = temporary.path();
         let above = root.parent().map(Path::to_owned).into_iter();
         let all: Vec<PathBuf> =
             above.chain(["", "a", "a/b", "a/b/c"].map(|name| root.join(name))).collect();
-        // Each time it ends behind a creation, and the next time makes up for that.
+        // Each call fails after it created a folder; the next call makes that folder durable.
         for i in 0..3 {
             let (created, synced) = synced(&all[4], 1);
             assert!(created.is_err());
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_one_that_may_not_be_read_is_no_failure_unless_it_is_new() -> io::Result<()> {
+    fn an_unreadable_parent_is_an_error_only_for_a_new_folder() -> io::Result<()> {
         let temporary = tempfile::tempdir()?;
         let denied = |_: &Path| Err(io::ErrorKind::PermissionDenied.into());
         create_folders(temporary.path(), denied)?;

@@ -1,12 +1,14 @@
-//! The file layer: every byte that a store reads or writes goes through a [`Folder`] and its [`File`]s.
+//! The file layer: a store reads and writes only through a [`Folder`] and its [`File`]s.
 //!
-//! A store lives in one flat folder, so names are plain file names. There are three implementations: the real file system, and in `testkit` a
-//! memory that can crash (what was not synced may be lost, sector by sector, and so may names) and a wrapper whose n-th call
-//! fails. What a store may rely on is what POSIX promises, and no more:
+//! A store is one flat folder, so names are plain file names. There are three implementations: the
+//! file system, and two in `testkit`, namely an in-memory folder that simulates power failures and
+//! a wrapper whose n-th call fails. A store relies on what POSIX promises and on nothing else:
 //!
-//! * bytes are durable once [`File::sync`] has returned, a name (created, renamed or removed) once [`Folder::sync`] has;
-//! * [`Folder::rename`] is atomic: after a crash the target is the old file or the new one;
-//! * a call that fails may have happened in part; after a failed sync nothing is known of the bytes before it.
+//! * Bytes are durable once [`File::sync`] has returned; a created, renamed or removed name is
+//!   durable once [`Folder::sync`] has returned.
+//! * [`Folder::rename`] is atomic: after a crash the target is the old file or the new one.
+//! * A call that fails may have taken effect in part. After a failed sync the bytes before it may
+//!   be lost.
 
 use std::fmt::Debug;
 use std::io;
@@ -14,79 +16,79 @@ use std::sync::Arc;
 
 /// A folder of files.
 pub trait Folder: Debug + Send + Sync {
-    /// Opens a file that exists, for reading and writing.
+    /// Opens an existing file for reading and writing.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] where there is none.
+    /// [`io::ErrorKind::NotFound`] if there is no such file.
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
 
     /// Creates an empty file.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] where there is one.
+    /// [`io::ErrorKind::AlreadyExists`] if the file exists.
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
 
-    /// Gives a file another name, in place of the file that has it.
+    /// Renames a file, replacing any file that has the new name.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
-    /// Takes a file out of the folder. Who has it open goes on reading it.
+    /// Removes a file from the folder. Handles that are open can still read it.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// The names of all files, in any order.
+    /// Returns the names of all files, in any order.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     fn list(&self) -> io::Result<Vec<String>>;
 
     /// Makes all creations, renames and removals so far durable.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     fn sync(&self) -> io::Result<()>;
 
     /// Locks the folder until the guard is dropped or the process ends.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] where another holds the lock.
+    /// [`io::ErrorKind::WouldBlock`] if another holder has the lock.
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>>;
 }
 
-/// An open file. Positions are given with each call, so that threads can share it.
-#[expect(clippy::len_without_is_empty, reason = "nothing asks whether a file is empty")]
+/// An open file. Each call names its offset, so threads can share the file.
+#[expect(clippy::len_without_is_empty, reason = "no caller needs to know if a file is empty")]
 pub trait File: Debug + Send + Sync {
-    /// Reads up to `into.len()` bytes from `offset` on; 0 at the end.
+    /// Reads up to `into.len()` bytes at `offset`. Returns the number of bytes read, 0 at the end.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes some of `bytes` from `offset` on, and says how many.
+    /// Writes some of `bytes` at `offset`. Returns the number of bytes written.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
-    /// Bytes in the file.
+    /// Returns the length of the file in bytes.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     fn len(&self) -> io::Result<u64>;
 
-    /// Cuts the file off, or adds zeros, to make it `len` bytes long.
+    /// Truncates the file to `len` bytes, or extends it with zeros.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Makes all bytes and the length durable.
+    /// Makes the bytes and the length durable.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     fn sync(&self) -> io::Result<()>;
 }

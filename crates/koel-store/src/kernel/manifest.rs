@@ -1,66 +1,64 @@
-//! The manifest: which segments live, in the order of the log, and how long each is. It is replaced as a whole, in one step.
+//! The manifest: which segments are live, in log order, and how long each is. It is replaced as a
+//! whole, in one step.
 //!
 //! ```text
-//! 0        8         12      16     24     32           40         48       56     64      72
-//! +--------+---------+-------+------+------+------------+----------+--------+------+-------+----- - -+----------+
-//! | magic  | version | clean | salt | seed | bytes of a | next     | next   | keys | count | count * | checksum |
-//! |        |         |       |      |      | segment    | sequence | number |      |       | 24      |          |
-//! +--------+---------+-------+------+------+------------+----------+--------+------+-------+----- - -+----------+
+//! 0       8         12      16     24     32       40     48       56     64      72
+//! +-------+---------+-------+------+------+---------+------+--------+------+-------+----+-------+
+//! | magic | version | clean | salt | seed | segment | next | next   | keys | count | .. | check |
+//! |       |         |       |      |      | bytes   | seq. | number |      |       |    | sum   |
+//! +-------+---------+-------+------+------+---------+------+--------+------+-------+----+-------+
 //! each segment: number, end, cleaned
 //! ```
 //!
-//! A new manifest is written under another name, synced, given its name, and the folder synced: after a crash there is the old one or the new one. The file is read only as a whole, and
-//! refused as a whole.
+//! A new manifest is written under another name, synced and renamed, and then the folder is synced.
+//! So a crash leaves the old one or the new one. A manifest is accepted or refused as a whole.
 //!
-//! *end* is exact for every segment but the last of a store that was not closed (`clean` = 0): there it is how far the segment was durable, so whatever is unsound in front of it is damage.
-
-use std::collections::HashSet;
+//! *end* is exact for every segment, except the last one of a store that was not closed (`clean` =
+//! 0). There it is how far the segment was durable, so unsound bytes before it are damage.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::access::{read_whole, u32_at, u64_at, write_all};
+use super::access::{read_whole, write_all};
+use super::bytes::{u32_at, u64_at};
+use super::file_names::{MANIFEST, NEW_MANIFEST};
 use super::files::Folder;
-use super::record::{SEQUENCES, UNIT};
+use super::memory;
+use super::record::{ALIGNMENT, SEQUENCE_LIMIT};
 use super::segment::SIZES;
 use crate::Error;
-
-/// The name of the file.
-pub(crate) const NAME: &str = "MANIFEST";
-/// Its name while it is written.
-pub(crate) const NEW: &str = "MANIFEST.new";
 
 const MAGIC: [u8; 8] = *b"koelman\n";
 const VERSION: u32 = 1;
 const HEADER: usize = 72;
 const ENTRY: usize = 24;
 
-/// A store has no more.
+/// Maximum number of segments in a store.
 pub(crate) const MAX_SEGMENTS: u64 = 1 << 22;
 /// Bytes of the longest manifest.
-const MOST: u64 = HEADER as u64 + MAX_SEGMENTS * ENTRY as u64 + 8;
+const MAX_BYTES: u64 = HEADER as u64 + MAX_SEGMENTS * ENTRY as u64 + 8;
 
-/// What the manifest says.
+/// The contents of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     /// The store was closed: every end is exact, and nothing has been written since.
     pub(crate) clean: bool,
-    /// Goes into every checksum of a segment.
+    /// Part of every checksum in a segment.
     pub(crate) salt: u64,
-    /// Of the hash of keys.
+    /// The seed of the hash of keys.
     pub(crate) seed: u64,
-    /// Bytes of a segment, unless one record alone has more.
+    /// Bytes of a segment, unless it holds a single, longer record.
     pub(crate) segment_bytes: u64,
-    /// Greater than the sequence of every record in a segment whose end is exact.
+    /// Greater than every sequence number in a segment whose end is exact.
     pub(crate) sequence: u64,
-    /// No segment has this number or a greater one.
+    /// Greater than the number of every segment.
     pub(crate) number: u64,
-    /// How many keys there were when this was written: how much room the index is given at once.
+    /// The number of keys when the manifest was written: a hint for sizing the index.
     pub(crate) keys: u64,
-    /// In the order of the log.
+    /// In log order.
     pub(crate) segments: Vec<Entry>,
 }
 
-/// A segment that lives.
+/// A live segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) number: u64,
@@ -68,7 +66,20 @@ pub(crate) struct Entry {
     pub(crate) cleaned: u64,
 }
 
+impl Entry {
+    fn decode(bytes: &[u8]) -> Self {
+        let [number, end, cleaned] = [0, 8, 16].map(|at| u64_at(bytes, at));
+        Self { number, end, cleaned }
+    }
+}
+
 impl Manifest {
+    /// Returns whether the end of the segment at this place in the log is exact: that of every
+    /// segment except the one being written.
+    pub(crate) fn has_exact_end(&self, place: usize) -> bool {
+        self.clean || place + 1 < self.segments.len()
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER + self.segments.len() * ENTRY + 8);
         bytes.extend_from_slice(&MAGIC);
@@ -86,73 +97,85 @@ impl Manifest {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let damaged = |what| Err(Error::damaged(NAME, 0, what));
+        let damaged = |what| Err(Error::damaged(MANIFEST, 0, what));
         let Some(content) = bytes.len().checked_sub(8).filter(|&content| content >= HEADER) else {
             return damaged("it is too short");
         };
-        if bytes[..8] != MAGIC {
-            return damaged("it does not begin as a manifest does");
+        if !has_magic(bytes) {
+            return damaged("it does not start like a manifest");
         }
         if u64_at(bytes, content) != xxh3_64(&bytes[..content]) {
             return damaged("its checksum does not match");
         }
         let version = u32_at(bytes, 8);
         if version > VERSION {
-            return Err(Error::Newer { file: NAME.to_owned(), version });
+            return Err(Error::Newer { file: MANIFEST.to_owned(), version });
         }
         let [salt, seed, segment_bytes, sequence, number, keys, count] =
             [16, 24, 32, 40, 48, 56, 64].map(|at| u64_at(bytes, at));
         let entries = bytes[HEADER..content].chunks_exact(ENTRY);
-        let whole = entries.remainder().is_empty() && entries.len() as u64 == count;
-        let entry = |bytes: &[u8]| {
-            let [number, end, cleaned] = [0, 8, 16].map(|at| u64_at(bytes, at));
-            Entry { number, end, cleaned }
-        };
-        let segments: Vec<Entry> = entries.map(entry).collect();
-        let mut seen = HashSet::new();
-        let is_wrong = |entry: &Entry| {
-            entry.number >= number || entry.end > *SIZES.end() || !seen.insert(entry.number)
-        };
-        if !whole
-            || version == 0
-            || !(1..SEQUENCES).contains(&sequence)
+        if !entries.remainder().is_empty() || entries.len() as u64 != count {
+            return damaged("its length does not match its number of segments");
+        }
+        let mut segments = Vec::new();
+        memory::reserve(&mut segments, entries.len())?;
+        segments.extend(entries.map(Entry::decode));
+        if version == 0
+            || !(1..SEQUENCE_LIMIT).contains(&sequence)
             || !SIZES.contains(&segment_bytes)
-            || !segment_bytes.is_multiple_of(UNIT)
-            || segments.iter().any(is_wrong)
+            || !segment_bytes.is_multiple_of(ALIGNMENT)
+            || !are_valid(&segments, number)?
         {
-            return damaged("no store has such a manifest");
+            return damaged("its fields are out of range");
         }
         let clean = u32_at(bytes, 12) == 1;
         Ok(Self { clean, salt, seed, segment_bytes, sequence, number, keys, segments })
     }
 
-    /// The manifest of the folder; `None` where it has none.
+    /// Reads the manifest of a folder. Returns `None` if there is none.
     pub(crate) fn load(folder: &dyn Folder) -> Result<Option<Self>, Error> {
-        match folder.open(NAME) {
+        match folder.open(MANIFEST) {
             Ok(file) => {
-                let bytes = read_whole(&*file, MOST).map_err(Error::io("read", NAME))?;
-                let bytes = bytes.ok_or_else(|| Error::damaged(NAME, MOST, "it is too long"))?;
-                Self::decode(&bytes).map(Some)
+                let bytes = read_whole(&*file, MAX_BYTES, has_magic);
+                let bytes = bytes.map_err(Error::io("read", MANIFEST))?;
+                let what = "it is too long, or does not start like a manifest";
+                Self::decode(&bytes.ok_or_else(|| Error::damaged(MANIFEST, 0, what))?).map(Some)
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io("open", NAME)(error)),
+            Err(error) => Err(Error::io("open", MANIFEST)(error)),
         }
     }
 
-    /// Makes this the manifest of the folder, durably. After an error it may be or not.
+    /// Makes this the manifest of the folder, durably. After an error it may or may not be.
     pub(crate) fn store(&self, folder: &dyn Folder) -> Result<(), Error> {
-        match folder.remove(NEW) {
+        match folder.remove(NEW_MANIFEST) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", NEW)(error));
+                return Err(Error::io("remove", NEW_MANIFEST)(error));
             }
             _ => {}
         }
-        let file = folder.create(NEW).map_err(Error::io("create", NEW))?;
-        write_all(&*file, &self.encode(), 0).map_err(Error::io("write", NEW))?;
-        file.sync().map_err(Error::io("sync", NEW))?;
-        folder.rename(NEW, NAME).map_err(Error::io("rename", NEW))?;
+        let file = folder.create(NEW_MANIFEST).map_err(Error::io("create", NEW_MANIFEST))?;
+        write_all(&*file, &self.encode(), 0).map_err(Error::io("write", NEW_MANIFEST))?;
+        file.sync().map_err(Error::io("sync", NEW_MANIFEST))?;
+        folder.rename(NEW_MANIFEST, MANIFEST).map_err(Error::io("rename", NEW_MANIFEST))?;
         folder.sync().map_err(Error::io("sync", "the folder"))
     }
+}
+
+/// Returns whether `bytes` start like a manifest, as far as they go.
+fn has_magic(bytes: &[u8]) -> bool {
+    bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
+}
+
+/// Returns whether all segments have different numbers below `next_number`, and none is too long.
+fn are_valid(segments: &[Entry], next_number: u64) -> Result<bool, Error> {
+    let mut numbers = Vec::new();
+    memory::reserve(&mut numbers, segments.len())?;
+    numbers.extend(segments.iter().map(|entry| entry.number));
+    numbers.sort_unstable();
+    let are_different = numbers.windows(2).all(|pair| pair[0] != pair[1]);
+    let is_valid = |entry: &Entry| entry.number < next_number && entry.end <= *SIZES.end();
+    Ok(are_different && segments.iter().all(is_valid))
 }
 
 #[cfg(test)]
@@ -183,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bit_and_no_end_of_a_manifest_can_go_unnoticed() {
+    fn every_flipped_bit_and_every_cut_of_a_manifest_is_noticed() {
         let bytes = some().encode();
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
@@ -197,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_no_store_has_is_refused() {
+    fn a_manifest_with_invalid_fields_is_refused() {
         let twice = [some().segments[0]; 2].to_vec();
         for manifest in [
             Manifest { segments: twice, ..some() },
             Manifest { number: 7, ..some() },
             Manifest { sequence: 0, ..some() },
-            Manifest { sequence: SEQUENCES, ..some() },
+            Manifest { sequence: SEQUENCE_LIMIT, ..some() },
             Manifest { segment_bytes: SIZES.start() - 8, ..some() },
             Manifest { segment_bytes: SIZES.start() + 1, ..some() },
             Manifest { segment_bytes: SIZES.end() + 8, ..some() },
@@ -218,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_of_a_later_version_is_refused_by_name() {
+    fn a_manifest_of_a_later_version_is_refused_with_its_version() {
         let mut bytes = some().encode();
         bytes[8] = 2;
         let content = bytes.len() - 8;
@@ -229,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_is_the_bytes_of_the_format() {
+    fn a_manifest_has_the_bytes_in_the_format_description() {
         let format = include_str!("../../../../docs/FORMAT.md");
         let bytes = Manifest { segments: some().segments[..1].to_vec(), ..some() }.encode();
         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,21 +1,29 @@
-//! What every store stands on: files that can fail, records that tell damage from a torn end, and no write after a failed one.
+//! The base of every store: files that can fail, records that tell damage from a torn end, and no
+//! write after a failed one.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `files.rs` | the file layer as a trait: the only way to a byte |
+//! | `files.rs` | the file layer as a trait: all I/O goes through it |
 //! | `disk.rs` | the file layer over the file system |
-//! | `pool.rs` | a folder of which only so many files are open at once |
-//! | `access.rs` | whole reads and writes over calls that do a part |
-//! | `record.rs` | the one format of a record, and its checksum |
-//! | `scan.rs` | the records of a segment, one after the other |
+//! | `pool.rs` | a folder that keeps a limited number of files open |
+//! | `access.rs` | whole reads and writes over calls that may transfer only a part |
+//! | `file_names.rs` | the names of the files of a store |
+//! | `record.rs` | the format of a record, and its checksum |
 //! | `segment.rs` | one file of records |
-//! | `manifest.rs` | which segments live, switched in one step |
+//! | `scan.rs` | the records of a segment, in order |
+//! | `manifest.rs` | the list of live segments, replaced in one step |
 //! | `poison.rs` | no write after a failed one |
+//! | `bytes.rs`, `memory.rs`, `counter.rs`, `lock.rs` | small helpers |
 
 pub(crate) mod access;
+pub(crate) mod bytes;
+pub(crate) mod counter;
 pub(crate) mod disk;
+pub(crate) mod file_names;
 pub mod files;
+pub(crate) mod lock;
 pub(crate) mod manifest;
+pub(crate) mod memory;
 pub(crate) mod poison;
 pub(crate) mod pool;
 pub(crate) mod record;

@@ -1,31 +1,35 @@
 //! No write after a failed one.
 //!
-//! After a failed append the end of the log is unknown, and after a failed sync so are the bytes before it: the system may have dropped them and will
-//! not say so twice. A store that went on would acknowledge writes behind a hole. So the first failure is kept, and every later write is refused with it; reading goes on.
-//! A write that a panic of the caller's code cuts off is such a failure too. A store that is opened for reading alone refuses writes in the same way from the start.
+//! After a failed append the end of the log is unknown. After a failed sync so are the bytes before
+//! it: the system may have dropped them, and does not report that twice. A store that went on would
+//! acknowledge writes that follow a hole. So the first failure is stored, and every later write is
+//! refused with it; reads go on.
+//!
+//! A write cut off by a panic in the caller's code is a failure too. A read-only store refuses
+//! writes in the same way from the start.
 
 use std::sync::OnceLock;
 
 use crate::Error;
 
-/// Why nothing is written, if so.
+/// Why writes are refused, if they are.
 #[derive(Debug, Default)]
 pub(crate) struct Poison(OnceLock<Reason>);
 
 #[derive(Debug)]
 enum Reason {
-    /// The store was opened for reading alone.
+    /// The store was opened read-only.
     ReadOnly,
     /// The first write that failed, and how.
     Failed(String),
 }
 
-/// A write under way: a failure, if it is dropped before it is [`over`](Self::over).
+/// A write in progress. Dropping it before [`finish`](Self::finish) counts as a failure.
 #[derive(Debug)]
 pub(crate) struct Attempt<'a>(Option<&'a Poison>);
 
 impl Poison {
-    /// That of a store for reading alone.
+    /// Returns the poison of a read-only store.
     pub(crate) fn read_only() -> Self {
         Self(OnceLock::from(Reason::ReadOnly))
     }
@@ -40,7 +44,7 @@ impl Poison {
         }
     }
 
-    /// Whether a write has failed.
+    /// Returns whether a write has failed.
     pub(crate) fn has_failed(&self) -> bool {
         matches!(self.0.get(), Some(Reason::Failed(_)))
     }
@@ -49,8 +53,8 @@ impl Poison {
         matches!(self.0.get(), Some(Reason::ReadOnly))
     }
 
-    /// Keeps an error as the reason, if it is the first, and hands it back.
-    pub(crate) fn by(&self, error: Error) -> Error {
+    /// Stores `error` as the reason, if it is the first one, and returns it.
+    pub(crate) fn set(&self, error: Error) -> Error {
         let reason = match &error {
             Error::Io { action, file, error } => format!("cannot {action} {file}: {error}"),
             other => other.to_string(),
@@ -59,15 +63,15 @@ impl Poison {
         error
     }
 
-    /// For a write that runs code of the caller, which may panic.
+    /// Starts a write that runs code of the caller, which may panic.
     pub(crate) fn attempt(&self) -> Attempt<'_> {
         Attempt(Some(self))
     }
 }
 
 impl Attempt<'_> {
-    /// The write has come to its end, whichever.
-    pub(crate) fn over(mut self) {
+    /// Ends the write, whether it succeeded or returned an error.
+    pub(crate) fn finish(mut self) {
         self.0 = None;
     }
 }

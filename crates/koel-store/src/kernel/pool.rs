@@ -1,85 +1,94 @@
-//! A folder of which only so many files are open at once, so that a store of thousands of segments is no matter of descriptors.
+//! A folder that keeps a limited number of files open, so that a store of thousands of segments
+//! does not run out of file descriptors.
 //!
-//! What was not used for longest is closed, and opened again when it is asked for something. A file with changes that no sync has made durable stays open, since one that is opened anew
-//! might not be told that the system lost them. So does a file that is removed, or whose name another one gets, as long as someone has it: it is opened before that.
-//! There may be more open files than asked for where none can be closed.
+//! Files are closed in second-chance (CLOCK) order, and reopened on the next call. Two kinds of
+//! file stay open:
 //!
-//! Cost: a lock for each call, shared with other calls of the same file; a few microseconds where the file was closed. Locks are taken in this order: the state of a file, `open`, `named`; of another file's state only if it is free.
+//! * A file with unsynced changes: if it were reopened, the system might not report that it lost
+//!   them.
+//! * A file that is removed or replaced while a handle exists: it is opened before that happens.
+//!
+//! So more files than the limit may be open when none of them can be closed.
+//!
+//! Cost: one lock per call, shared with other calls of the same file; a few microseconds if the
+//! file was closed. Lock order: the state of a file, `open`, `handles`. A second file's state is
+//! only locked if that does not block.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use super::files::{File, Folder};
+use super::lock::lock;
 
-/// A folder around another one.
+/// Wraps another folder.
 #[derive(Debug)]
 pub(crate) struct Pool(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     folder: Arc<dyn Folder>,
-    most: usize,
-    /// Files that are open; the first was opened, or spared, longest ago.
-    open: Mutex<VecDeque<Weak<Pooled>>>,
-    /// Files that someone has, open or not.
-    named: Mutex<HashMap<String, Weak<Pooled>>>,
+    max_open: usize,
+    /// Open files. The first one was opened, or given its second chance, longest ago.
+    open: Mutex<VecDeque<Weak<PooledFile>>>,
+    /// All files that have handles, open or not, by name.
+    handles: Mutex<HashMap<String, Weak<PooledFile>>>,
 }
 
-/// A file that is open or will be.
+/// A file, which is opened when it is used.
 #[derive(Debug)]
-struct Pooled {
-    me: Weak<Pooled>,
+struct PooledFile {
+    me: Weak<PooledFile>,
     shared: Arc<Shared>,
     name: String,
     state: RwLock<State>,
-    /// Since it was last spared.
+    /// Used since it was last given its second chance.
     used: AtomicBool,
-    /// Since the last sync.
+    /// Changed since the last sync.
     changed: AtomicBool,
 }
 
 #[derive(Debug)]
 struct State {
     file: Option<Arc<dyn File>>,
-    /// The name does not lead to it any more.
-    stays: bool,
+    /// The name no longer leads to this file, so it cannot be reopened.
+    pinned: bool,
 }
 
 impl Pool {
-    /// The same folder, with at most so many files open.
-    pub(crate) fn new(folder: Arc<dyn Folder>, most: usize) -> Self {
-        let (open, named) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Shared { folder, most, open, named }))
+    /// Wraps `folder` and keeps at most `max_open` files open.
+    pub(crate) fn new(folder: Arc<dyn Folder>, max_open: usize) -> Self {
+        let (open, handles) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Shared { folder, max_open, open, handles }))
     }
 
-    /// Before the name of a file leads nowhere or elsewhere.
-    fn keep_open(&self, name: &str) -> io::Result<()> {
+    /// Opens a file for good, before its name is removed or given to another file.
+    fn pin(&self, name: &str) -> io::Result<()> {
         self.0.find(name).map_or(Ok(()), |file| {
             let mut state = file.state.write().unwrap_or_else(PoisonError::into_inner);
             file.open(&mut state)?;
-            state.stays = true;
+            state.pinned = true;
             Ok(())
         })
     }
 }
 
 impl Shared {
-    fn find(&self, name: &str) -> Option<Arc<Pooled>> {
-        lock(&self.named).get(name).and_then(Weak::upgrade)
+    fn find(&self, name: &str) -> Option<Arc<PooledFile>> {
+        lock(&self.handles).get(name).and_then(Weak::upgrade)
     }
 
-    /// Closes a file if there are too many for one more.
+    /// Closes a file if the limit leaves no room for another.
     fn make_room(&self) {
         let mut open = lock(&self.open);
-        if open.len() < self.most {
+        if open.len() < self.max_open {
             return;
         }
         open.retain(|file| file.strong_count() > 0);
-        // Each is spared once for having been used.
+        // Each used file gets one second chance.
         for _ in 0..2 * open.len() {
-            if open.len() < self.most {
+            if open.len() < self.max_open {
                 return;
             }
             let Some(file) = open.pop_front() else { return };
@@ -89,24 +98,24 @@ impl Shared {
         }
     }
 
-    /// A file that was opened or created just now.
-    fn take_in(self: &Arc<Self>, name: &str, file: Arc<dyn File>) -> Arc<dyn File> {
-        let pooled = Arc::new_cyclic(|me| Pooled {
+    /// Adds a file that was just opened or created.
+    fn add(self: &Arc<Self>, name: &str, file: Arc<dyn File>) -> Arc<dyn File> {
+        let pooled = Arc::new_cyclic(|me| PooledFile {
             me: me.clone(),
             shared: self.clone(),
             name: name.to_owned(),
-            state: RwLock::new(State { file: Some(file), stays: false }),
+            state: RwLock::new(State { file: Some(file), pinned: false }),
             used: AtomicBool::new(true),
             changed: AtomicBool::new(false),
         });
         lock(&self.open).push_back(Arc::downgrade(&pooled));
-        lock(&self.named).insert(name.to_owned(), Arc::downgrade(&pooled));
+        lock(&self.handles).insert(name.to_owned(), Arc::downgrade(&pooled));
         pooled
     }
 }
 
-impl Pooled {
-    /// Calls the file, which is opened if it is closed.
+impl PooledFile {
+    /// Calls `call` with the file, after opening it if it is closed.
     #[inline]
     fn with<R>(&self, call: impl FnOnce(&dyn File) -> io::Result<R>) -> io::Result<R> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +130,7 @@ impl Pooled {
         call(&*self.open(&mut state)?)
     }
 
-    /// Calls the file, which may not be as durable afterwards as it was.
+    /// Calls `call`, which changes the file.
     fn change<R>(&self, call: impl FnOnce(&dyn File) -> io::Result<R>) -> io::Result<R> {
         self.with(|file| {
             let done = call(file);
@@ -142,13 +151,13 @@ impl Pooled {
         Ok(file)
     }
 
-    /// Closes the file, unless it was used, is in use, or has to stay open.
+    /// Closes the file, unless it was used, is in use, or has to stay open. Returns whether it did.
     fn close(&self) -> bool {
         if self.used.swap(false, Ordering::Relaxed) {
             return false;
         }
         let Ok(mut state) = self.state.try_write() else { return false };
-        let may_close = !state.stays && !self.changed.load(Ordering::Relaxed);
+        let may_close = !state.pinned && !self.changed.load(Ordering::Relaxed);
         if may_close {
             state.file = None;
         }
@@ -156,11 +165,11 @@ impl Pooled {
     }
 }
 
-impl Drop for Pooled {
+impl Drop for PooledFile {
     fn drop(&mut self) {
-        let mut named = lock(&self.shared.named);
-        if named.get(&self.name).is_some_and(|file| file.strong_count() == 0) {
-            named.remove(&self.name);
+        let mut handles = lock(&self.shared.handles);
+        if handles.get(&self.name).is_some_and(|file| file.strong_count() == 0) {
+            handles.remove(&self.name);
         }
     }
 }
@@ -171,28 +180,28 @@ impl Folder for Pool {
             return Ok(file);
         }
         self.0.make_room();
-        Ok(self.0.take_in(name, self.0.folder.open(name)?))
+        Ok(self.0.add(name, self.0.folder.open(name)?))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         self.0.make_room();
-        Ok(self.0.take_in(name, self.0.folder.create(name)?))
+        Ok(self.0.add(name, self.0.folder.create(name)?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.keep_open(from)?;
-        self.keep_open(to)?;
+        self.pin(from)?;
+        self.pin(to)?;
         self.0.folder.rename(from, to)?;
-        let mut named = lock(&self.0.named);
-        named.remove(from);
-        named.remove(to);
+        let mut handles = lock(&self.0.handles);
+        handles.remove(from);
+        handles.remove(to);
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.keep_open(name)?;
+        self.pin(name)?;
         self.0.folder.remove(name)?;
-        lock(&self.0.named).remove(name);
+        lock(&self.0.handles).remove(name);
         Ok(())
     }
 
@@ -209,7 +218,7 @@ impl Folder for Pool {
     }
 }
 
-impl File for Pooled {
+impl File for PooledFile {
     #[inline]
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         self.with(|file| file.read_at(into, offset))
@@ -229,13 +238,9 @@ impl File for Pooled {
 
     fn sync(&self) -> io::Result<()> {
         self.with(|file| {
-            // Before: what is written meanwhile may not be in.
+            // Before the sync: it may not include what is written meanwhile.
             self.changed.store(false, Ordering::Relaxed);
             file.sync().inspect_err(|_| self.changed.store(true, Ordering::Relaxed))
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

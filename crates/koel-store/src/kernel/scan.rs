@@ -1,100 +1,109 @@
-//! The records of a segment, one after the other, each checked in full.
+//! The records of a segment in order, each checked in full.
 //!
-//! Reads ahead in pieces of [`AHEAD`] bytes. A length that is damaged cannot ask for more memory than the segment has bytes: no record is believed to end behind the end of
-//! the segment.
+//! Reads ahead [`AHEAD`] bytes at a time. A longer record is checked in constant memory before it
+//! is read, so a damaged length does not decide how much memory is taken.
 
 use std::sync::Arc;
 
-use super::record::{self, Head, Kind, UNIT};
-use super::segment::{FIRST, Segment};
+use super::bytes::{u64_at, usize_of};
+use super::memory;
+use super::record::{self, ALIGNMENT, HEADER, Header, Kind};
+use super::segment::{FIRST_RECORD, Segment};
 use crate::Error;
 
 const AHEAD: usize = 1 << 20;
 
-/// A walk over the records from `at` to `end`.
+/// An iterator over the records from `at` to `end`.
 #[derive(Debug)]
 pub(crate) struct Scan {
     segment: Arc<Segment>,
     at: u64,
     end: u64,
+    /// The sequence number of the last record.
     sequence: u64,
     buffer: Vec<u8>,
     /// Offset of the first byte of the buffer.
     start: u64,
 }
 
-/// A record, with its key, and its value unless that is large.
+/// A record with its key, and with its value unless that is large.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct Record<'a> {
     pub(crate) offset: u64,
-    pub(crate) head: Head,
-    /// The record as it lies in the file, the blocks of a large value excepted.
+    pub(crate) header: Header,
+    /// The bytes of the record in the file, without the blocks of a large value.
     pub(crate) body: &'a [u8],
 }
 
-impl<'a> Found<'a> {
+impl<'a> Record<'a> {
     pub(crate) fn key(&self) -> &'a [u8] {
-        self.head.key(self.body)
+        self.header.key(self.body)
     }
 
-    /// The value; nothing of a large one.
+    /// Returns the value; nothing if it is large.
     pub(crate) fn value(&self) -> &'a [u8] {
-        self.head.value(self.body)
+        self.header.value(self.body)
     }
 }
 
 impl Scan {
-    /// All records in front of `end`.
+    /// Scans all records before `end`.
     pub(crate) fn new(segment: Arc<Segment>, end: u64) -> Self {
-        Self::from(segment, FIRST, end)
+        Self::from(segment, FIRST_RECORD, end)
     }
 
-    /// The records from `at`, where one starts, to `end`; none where that is in front of it.
+    /// Scans the records from `at`, where one starts, to `end`; none if `end` is before `at`.
     pub(crate) fn from(segment: Arc<Segment>, at: u64, end: u64) -> Self {
         Self { segment, at, end: end.max(at), sequence: 0, buffer: Vec::new(), start: at }
     }
 
-    /// Where the next record starts.
+    /// Returns the offset at which the next record starts.
     pub(crate) fn offset(&self) -> u64 {
         self.at
     }
 
-    /// The next record; `None` at the end.
+    /// Returns the next record, or `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where no sound record begins; the walk stays in front of it.
-    pub(crate) fn next(&mut self) -> Result<Option<Found<'_>>, Error> {
+    /// [`Error::Damaged`] if no sound record starts here; the scan does not move then.
+    pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         let offset = self.at;
         if offset == self.end {
             return Ok(None);
         }
         let segment = self.segment.clone();
-        let damaged = |what| segment.damaged(offset, what);
-        if self.end - offset < record::HEAD as u64 {
-            return Err(damaged("too few bytes for a record"));
+        if self.end - offset < HEADER as u64 {
+            return Err(segment.damaged(offset, "too few bytes for a record"));
         }
-        let head = Head::read(self.bytes(offset, record::HEAD)?)
-            .filter(|head| head.size() <= self.end - offset)
-            .filter(|head| head.sequence > self.sequence)
-            .ok_or_else(|| damaged("no record begins here"))?;
-        let body = record::usize_of(head.body());
-        if !record::is_sound(self.bytes(offset, body)?, &segment.place(offset)) {
-            return Err(damaged("the checksum of a record does not match"));
+        let header = self.header_at(offset)?;
+        let header = header.ok_or_else(|| segment.damaged(offset, "no record starts here"))?;
+        let body = usize_of(header.body());
+        if body > AHEAD {
+            segment.check_long_body(offset, &header)?;
         }
-        segment.each_block(offset, &head, |_, _| Ok(()))?;
-        self.at = offset + head.size();
-        self.sequence = head.sequence;
-        let from = record::usize_of(offset - self.start);
-        Ok(Some(Found { offset, head, body: &self.buffer[from..][..body] }))
+        if !record::is_sound(self.bytes(offset, body)?, &segment.position(offset)) {
+            return Err(segment.damaged(offset, "the checksum of a record does not match"));
+        }
+        segment.each_block(offset, &header, |_, _| Ok(()))?;
+        self.at = offset + header.size();
+        self.sequence = header.sequence;
+        let from = usize_of(offset - self.start);
+        Ok(Some(Record { offset, header, body: &self.buffer[from..][..body] }))
     }
 
-    /// Goes on to the next sound record, or to the end, after damage.
+    /// After damage, moves on to the next sound record, or to the end.
     pub(crate) fn resume(&mut self) -> Result<(), Error> {
-        while self.at + UNIT < self.end {
-            self.at += UNIT;
+        while self.at + ALIGNMENT < self.end {
+            self.at += ALIGNMENT;
             let (at, sequence) = (self.at, self.sequence);
-            match self.next() {
-                Ok(_) => {
+            // Most offsets are ruled out by their header, which costs far less than an error.
+            let found = match self.header_at(at) {
+                Ok(None) => continue,
+                Ok(Some(_)) => self.next().map(drop),
+                Err(error) => Err(error),
+            };
+            match found {
+                Ok(()) => {
                     (self.at, self.sequence) = (at, sequence);
                     return Ok(());
                 }
@@ -106,45 +115,60 @@ impl Scan {
         Ok(())
     }
 
-    /// The bytes from `offset` on, which are in the segment.
+    /// Returns the header at `offset`, if a record that starts there would end before the end of
+    /// the scan and come after the last record.
+    fn header_at(&mut self, offset: u64) -> Result<Option<Header>, Error> {
+        let left = self.end - offset;
+        if left < HEADER as u64 {
+            return Ok(None);
+        }
+        let header = Header::read(self.bytes(offset, HEADER)?);
+        let fits = |header: &Header| header.size() <= left && header.sequence > self.sequence;
+        Ok(header.filter(fits))
+    }
+
+    /// Returns `len` bytes at `offset`, which are before the end of the scan.
     fn bytes(&mut self, offset: u64, len: usize) -> Result<&[u8], Error> {
         let inside = offset - self.start;
         if inside + len as u64 > self.buffer.len() as u64 {
-            let kept = record::usize_of(inside).min(self.buffer.len());
-            self.buffer.drain(..kept);
+            let passed = usize_of(inside).min(self.buffer.len());
+            self.buffer.drain(..passed);
             self.start = offset;
-            let have = self.buffer.len();
-            let left = record::usize_of(self.end - offset);
-            self.buffer.resize(len.max(AHEAD).min(left), 0);
-            self.segment.read(&mut self.buffer[have..], offset + have as u64)?;
+            let filled = self.buffer.len();
+            let left = usize_of(self.end - offset);
+            memory::grow_to(&mut self.buffer, len.max(AHEAD).min(left))?;
+            let read = self.segment.read(&mut self.buffer[filled..], offset + filled as u64);
+            read.inspect_err(|_| self.buffer.truncate(filled))?;
         }
-        Ok(&self.buffer[record::usize_of(offset - self.start)..][..len])
+        Ok(&self.buffer[usize_of(offset - self.start)..][..len])
     }
 }
 
-/// The furthest offset that a mark behind `from` says was durable; 0 without one. Looks at every place where a record could start, because what is in front of
-/// a mark may be unreadable.
-pub(crate) fn furthest_mark(segment: &Segment, from: u64, end: u64) -> Result<u64, Error> {
+/// Returns the greatest offset that a mark after `from` says was durable, or 0 if there is no mark.
+///
+/// Looks at every offset where a record could start, because the records before a mark may be
+/// unreadable.
+pub(crate) fn last_durable_offset(segment: &Segment, from: u64, end: u64) -> Result<u64, Error> {
     const MARK: usize = 32;
-    let mut furthest = 0;
-    let mut at = from.next_multiple_of(UNIT);
+    let mut last = 0;
+    let mut at = from.next_multiple_of(ALIGNMENT);
     let mut buffer = vec![0; AHEAD];
     while at + MARK as u64 <= end {
-        let want = record::usize_of(end - at).min(AHEAD);
-        segment.read(&mut buffer[..want], at)?;
-        let starts = (want - MARK) / 8 + 1;
+        let len = usize_of(end - at).min(AHEAD);
+        segment.read(&mut buffer[..len], at)?;
+        let starts = (len - MARK) / 8 + 1;
         for start in (0..starts * 8).step_by(8) {
             let bytes = &buffer[start..start + MARK];
-            let place = segment.place(at + start as u64);
+            let position = segment.position(at + start as u64);
             let is_sound_mark =
-                |head: &Head| head.kind == Kind::Mark && record::is_sound(bytes, &place);
-            if let Some(head) = Head::read(bytes).filter(is_sound_mark) {
-                furthest = furthest.max(super::access::u64_at(head.value(bytes), 0));
+                |header: &Header| header.kind == Kind::Mark && record::is_sound(bytes, &position);
+            if let Some(header) = Header::read(bytes).filter(is_sound_mark) {
+                last = last.max(u64_at(header.value(bytes), 0));
             }
         }
-        at += starts as u64 * UNIT;
+        at += starts as u64 * ALIGNMENT;
     }
-    Ok(furthest)
+    Ok(last)
 }
 
 #[cfg(test)]

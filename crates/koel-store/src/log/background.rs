@@ -1,7 +1,10 @@
 //! The threads of a store.
 //!
-//! * One compacts: it waits until a segment is full, looks whether something is worth it, and does it at a rate that leaves the disk to others.
-//! * One syncs: it waits until much of the active segment is not durable, so that little is left for the put that fills it. It does what [`sync`](Store::sync) does for a caller, so that failures are not its own: they poison the store.
+//! * The compaction thread waits until a segment is full, checks whether compaction is worthwhile,
+//!   and compacts at a limited rate, so that other work gets the disk too.
+//! * The sync thread waits until [`bytes_per_sync`](super::Options::bytes_per_sync) bytes of the
+//!   active segment are not durable, so that little is left for the put that fills the segment. It
+//!   calls [`sync`](Store::sync) as a user would, so a failure poisons the store.
 
 use std::io;
 use std::sync::Arc;
@@ -9,56 +12,61 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::pick::Policy;
-use super::store::{Store, lock};
+use super::store::Store;
+use crate::kernel::lock::lock;
 
-/// Bytes between two looks at the rate.
+/// Bytes copied between two pauses.
 const STEP: u64 = 1 << 20;
-/// The longest time between two looks at the order to stop.
+/// The longest sleep between two checks whether the thread is to stop.
 const SLICE: Duration = Duration::from_millis(100);
-/// Above this share of dead bytes, in percent, the rate has no limit: space matters more then.
-const URGENT: u64 = 28;
+/// If more than this percentage of the log is dead, the rate has no limit: space matters more then.
+const URGENT_PERCENT: u64 = 28;
 
-/// Starts the thread that compacts. It ends when [`Store::filled`] says so.
-pub(super) fn compact(store: Arc<Store>, bytes_per_second: u64) -> io::Result<JoinHandle<()>> {
+/// Starts the compaction thread. [`Store::segment_filled`] wakes and stops it.
+pub(super) fn start_compaction(
+    store: Arc<Store>,
+    bytes_per_second: u64,
+) -> io::Result<JoinHandle<()>> {
     let name = "koel-compaction".to_owned();
-    thread::Builder::new().name(name).spawn(move || run(&store, bytes_per_second))
+    thread::Builder::new().name(name).spawn(move || run_compaction(&store, bytes_per_second))
 }
 
-/// Starts the thread that syncs. It ends when [`Store::unsynced`] says so.
-pub(super) fn sync(store: Arc<Store>) -> io::Result<JoinHandle<()>> {
+/// Starts the sync thread. [`Store::sync_due`] wakes and stops it.
+pub(super) fn start_sync(store: Arc<Store>) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name("koel-sync".to_owned()).spawn(move || {
-        while store.unsynced.wait() {
-            // Who writes next is told.
+        while store.sync_due.wait() {
+            // The next write returns the failure.
             drop(store.sync());
         }
     })
 }
 
-fn run(store: &Store, bytes_per_second: u64) {
-    let mut since = 0;
+fn run_compaction(store: &Store, bytes_per_second: u64) {
+    let mut copied = 0;
     let mut pace = |store: &Store, bytes: u64| {
-        since += bytes;
-        if since >= STEP {
-            rest(store, time_of(since, bytes_per_second));
-            since = 0;
+        copied += bytes;
+        if copied >= STEP {
+            pause(store, duration_of(copied, bytes_per_second));
+            copied = 0;
         }
-        !store.filled.stops()
+        !store.segment_filled.is_stopped()
     };
-    while store.filled.wait() {
-        // A failure changes nothing that was written; it is kept for `stats`, and the next sealed segment is the next chance.
-        let failed = store.compact(Policy::BACKGROUND, &mut pace).err();
-        *lock(&store.compaction_failed) = failed.map(|error| error.to_string());
+    while store.segment_filled.wait() {
+        // A failure loses nothing. It is kept for `stats`, and the next full segment is the next
+        // try.
+        let failure = store.compact(Policy::BACKGROUND, &mut pace).err();
+        *lock(&store.compaction_failure) = failure.map(|error| error.to_string());
     }
 }
 
-/// How long so many bytes take at a rate.
-fn time_of(bytes: u64, per_second: u64) -> Duration {
+/// Returns how long this many bytes take at a rate.
+fn duration_of(bytes: u64, per_second: u64) -> Duration {
     Duration::from_micros(bytes.saturating_mul(1_000_000) / per_second.max(1))
 }
 
-/// Waits, but not where space is short or the thread is to end.
-fn rest(store: &Store, mut time: Duration) {
-    while !time.is_zero() && !store.filled.stops() && !is_urgent(store) {
+/// Sleeps, but not while space is short or the thread is to stop.
+fn pause(store: &Store, mut time: Duration) {
+    while !time.is_zero() && !store.segment_filled.is_stopped() && !is_urgent(store) {
         let slice = time.min(SLICE);
         thread::sleep(slice);
         time -= slice;
@@ -67,5 +75,5 @@ fn rest(store: &Store, mut time: Duration) {
 
 fn is_urgent(store: &Store) -> bool {
     let stats = store.stats();
-    stats.dead_bytes * 100 >= stats.log_bytes * URGENT
+    stats.dead_bytes * 100 >= stats.log_bytes * URGENT_PERCENT
 }

@@ -1,11 +1,14 @@
-//! Writes that take effect together: all of them or, after a crash, none.
+//! Writes that take effect together: after a crash, the store has all of them or none.
 //!
-//! A batch is the records as they will lie in the log, without sequences and checksums; the writer copies and seals them.
+//! A batch holds its records as they will be in the log, without sequence numbers and checksums.
+//! The writer copies and seals them.
 
 use crate::Error;
-use crate::kernel::record::{self, Head};
+use crate::kernel::bytes::usize_of;
+use crate::kernel::memory;
+use crate::kernel::record::{self, Header};
 
-/// A list of writes, in order; the last one of a key counts. Reusable after [`clear`](Self::clear).
+/// A list of writes, in order; the last one of a key wins. Reusable after [`clear`](Self::clear).
 ///
 /// ```
 /// use koel_store::Batch;
@@ -18,18 +21,18 @@ use crate::kernel::record::{self, Head};
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
-    records: Vec<Planned>,
+    records: Vec<Unsealed>,
 }
 
-/// A record of a batch.
+/// An unsealed record of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Planned {
+pub(super) struct Unsealed {
     pub(super) start: usize,
-    pub(super) head: Head,
+    pub(super) header: Header,
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Returns an empty batch.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -38,61 +41,61 @@ impl Batch {
     /// Adds a write of `value` under `key`.
     ///
     /// # Errors
-    /// [`Error::TooLong`] where one of them has more than 4 GiB, 2^32 bytes.
+    /// [`Error::TooLong`] if one of them has more than 4 GiB (2^32 bytes), [`Error::OutOfMemory`].
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<&mut Self, Error> {
-        let head = Head::of_value(length("key", key.len())?, length("value", value.len())?);
-        Ok(self.add(head, key, value))
+        let header = Header::of_value(length("key", key.len())?, length("value", value.len())?);
+        self.add(header, key, value)
     }
 
-    /// Adds a removal of `key`.
+    /// Adds a deletion of `key`.
     ///
     /// # Errors
-    /// [`Error::TooLong`] where it has more than 4 GiB, 2^32 bytes.
+    /// [`Error::TooLong`] if it has more than 4 GiB (2^32 bytes), [`Error::OutOfMemory`].
     pub fn delete(&mut self, key: &[u8]) -> Result<&mut Self, Error> {
-        Ok(self.add(Head::of_tombstone(length("key", key.len())?), key, &[]))
+        self.add(Header::of_tombstone(length("key", key.len())?), key, &[])
     }
 
-    /// Writes in the batch.
+    /// Returns the number of writes in the batch.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the batch has no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Forgets them, and keeps the memory.
+    /// Removes all writes, and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.records.clear();
     }
 
-    /// The records, not sealed.
+    /// Returns the bytes of all records.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    pub(super) fn records(&self) -> &[Planned] {
+    pub(super) fn records(&self) -> &[Unsealed] {
         &self.records
     }
 
-    pub(super) fn key(&self, planned: &Planned) -> &[u8] {
-        planned.head.key(&self.bytes[planned.start..])
+    pub(super) fn key(&self, record: &Unsealed) -> &[u8] {
+        record.header.key(&self.bytes[record.start..])
     }
 
-    fn add(&mut self, head: Head, key: &[u8], value: &[u8]) -> &mut Self {
-        self.records.push(Planned { start: self.bytes.len(), head });
-        self.bytes.reserve(record::usize_of(head.size()));
-        record::append(&mut self.bytes, &head, key, value);
-        self
+    fn add(&mut self, header: Header, key: &[u8], value: &[u8]) -> Result<&mut Self, Error> {
+        memory::reserve(&mut self.bytes, usize_of(header.size()))?;
+        memory::push(&mut self.records, Unsealed { start: self.bytes.len(), header })?;
+        record::append(&mut self.bytes, &header, key, value);
+        Ok(self)
     }
 }
 
-/// The length of a key or a value, if a record can have it.
+/// Returns the length of a key or a value, if a record can have it.
 pub(super) fn length(what: &'static str, len: impl TryInto<u64>) -> Result<u64, Error> {
     let len = len.try_into().unwrap_or(u64::MAX);
-    if len <= record::LONGEST { Ok(len) } else { Err(Error::TooLong { what, len }) }
+    if len <= record::MAX_LEN { Ok(len) } else { Err(Error::TooLong { what, len }) }
 }

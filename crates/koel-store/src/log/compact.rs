@@ -1,101 +1,113 @@
-//! Compaction: segments are written again without what nobody asks for any more, in their own place in the log.
+//! Compaction: segments are rewritten without dead records, at their own place in the log.
 //!
-//! 1. The records of a run of neighbouring sealed segments are read in order; a value is copied if the index has its location (which needs no key), a tombstone unless it has nothing left to hide (`pick.rs`).
-//!    The copies keep their sequences and their order, and go to new segments, which are synced.
-//! 2. The log is synced: a record that was left out is dead because of a later one, and that one may not have been durable.
-//! 3. One manifest names the new segments in the place of the old ones. A crash before it leaves the old ones and nothing else; after it the new ones.
-//! 4. The index is told where each copy is, a few hundred at a time, under the lock of the writer. A record that was overwritten meanwhile is not in the index at its old place: its copy is dead.
-//! 5. The old files are removed. Readers that have them open read on.
+//! 1. The records of a run of neighbouring sealed segments are read in order. A value is copied if
+//!    the index has its location, which needs no key. A tombstone is copied unless it hides nothing
+//!    (`pick.rs`). The copies keep their sequence numbers and their order. They go to new segments,
+//!    which are synced.
+//! 2. The log is synced: a dropped record is dead because of a later one, which may not be durable
+//!    yet.
+//! 3. One manifest names the new segments in place of the old ones. A crash before it leaves the
+//!    old segments, a crash after it the new ones.
+//! 4. The index gets the locations of the copies, a few hundred at a time, under the lock of the
+//!    writer. If a record was overwritten meanwhile, the index has no entry for it and its copy is
+//!    dead.
+//! 5. The old files are removed. Readers that have them open can still read them.
 //!
-//! Since the log stays in the order of its sequences, recovery enters record after record, and the last one of a key counts: a copy of a value can never come behind the tombstone that deleted it.
+//! The log stays in the order of its sequence numbers, so recovery replays it record by record, and
+//! the last record of a key wins: the copy of a value never follows the tombstone that deleted it.
 //!
-//! Memory: for each record that is copied its old location and its note for the hint, 17 bytes mostly. A failure of step 1 is an error and nothing else: the outputs are removed, and writing goes on. One of step 2 or 3 ends all writing, as any failed sync does;
-//! files that the manifest does not name then are removed when the store is opened again. A segment that is found damaged stays as it is until then.
+//! Memory: the old location and the note of each copied record, mostly 17 bytes. If step 1 fails,
+//! the outputs are removed and writes go on. If step 2 or 3 fails, the store takes no more writes,
+//! as after any failed sync; files that the manifest does not name are removed when the store is
+//! next opened. A damaged segment is left as it is until then.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::hint::{self, Note, Notes};
 use super::index::SHARDS;
 use super::pick::{self, Policy};
-use super::store::{Store, lock};
-use super::view::watched;
+use super::store::Store;
+use super::watch;
 use crate::Error;
-use crate::kernel::record::{self, Head, Kind};
-use crate::kernel::scan::{Found, Scan};
-use crate::kernel::segment::{FIRST, Segment};
+use crate::kernel::lock::lock;
+use crate::kernel::record::{self, Header, Kind};
+use crate::kernel::scan::{Record, Scan};
+use crate::kernel::segment::{FIRST_RECORD, Segment};
 
-/// Bytes that are gathered before they are written.
-const GATHER: usize = 1 << 20;
-/// Entries of the index that change under one lock.
-const AT_ONCE: usize = 256;
+/// Bytes that are collected before they are written.
+const WRITE_BYTES: usize = 1 << 20;
+/// Index entries that change under one lock.
+const INDEX_BATCH: usize = 256;
 
 /// What a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Compacted {
-    /// Segments that went.
+pub struct CompactReport {
+    /// The number of segments that were rewritten.
     pub segments: u64,
-    /// Bytes of them.
+    /// Bytes of those.
     pub read: u64,
-    /// Bytes of the segments that took their place.
+    /// Bytes of the segments that replaced them.
     pub written: u64,
 }
 
-/// Neighbouring sealed segments to be written again.
+/// Neighbouring sealed segments to be rewritten.
 struct Run {
     segments: Vec<Arc<Segment>>,
-    /// Tombstones up to here have nothing left to hide.
+    /// Tombstones up to this sequence number hide nothing.
     floor: u64,
-    /// What is dead up to here goes.
+    /// Records that are dead at this sequence number are dropped.
     now: u64,
 }
 
-/// A new segment being filled.
+/// A new segment that is being filled.
 struct Output {
     segment: Arc<Segment>,
     buffer: Vec<u8>,
-    /// Where the buffer begins in the segment.
+    /// Offset of the buffer in the segment.
     at: u64,
     notes: Notes,
     /// The old location of each record.
     moved: Vec<u64>,
 }
 
-/// Told of each record how many bytes were copied, 0 where it does not stay; false ends the compaction.
+/// Called for each record with the bytes that were copied, 0 if it was dropped. Returns false to
+/// stop the compaction.
 pub(super) type Pace<'a> = &'a mut dyn FnMut(&Store, u64) -> bool;
 
 impl Store {
-    /// Compacts as long as the policy finds something worth it, or until `pace` ends it. A damaged segment is left out, and is the error at the end.
-    pub(super) fn compact(&self, policy: Policy, pace: Pace<'_>) -> Result<Compacted, Error> {
+    /// Compacts until the policy finds nothing worthwhile, or `pace` stops it. Damaged segments are
+    /// left out; their damage is the error at the end.
+    pub(super) fn compact(&self, policy: Policy, pace: Pace<'_>) -> Result<CompactReport, Error> {
         let _one_at_a_time = lock(&self.compacting);
-        let mut done = Compacted::default();
+        let mut report = CompactReport::default();
         loop {
             self.poison.check()?;
             let Some(run) = self.next_run(policy) else { break };
             let outputs = match self.copy_or_clean_up(&run, pace) {
                 Ok(Some(outputs)) => outputs,
                 Ok(None) => break,
-                Err(error) if run.remember(&error) => continue,
+                Err(error) if run.exclude_damaged(&error) => continue,
                 Err(error) => return Err(error),
             };
             let written: u64 = outputs.iter().map(|output| output.segment.end()).sum();
-            self.counts.compacted.fetch_add(written, Ordering::Relaxed);
+            self.counts.compacted.add(written);
             let read = run.segments.iter().map(|segment| segment.end()).sum();
-            done.segments += run.segments.len() as u64;
-            done.read += read;
-            done.written += written;
-            self.switch(run.segments, &outputs)?;
+            report.segments += run.segments.len() as u64;
+            report.read += read;
+            report.written += written;
+            self.replace_run(run.segments, &outputs)?;
             if written >= read {
                 break;
             }
         }
         self.shrink_index();
         let damage = self.segments.all().iter().find_map(|segment| segment.damage());
-        damage.map_or(Ok(done), Err)
+        damage.map_or(Ok(report), Err)
     }
 
-    /// Gives back memory of the index, shard by shard: a write waits for one of them at most, and a read for none.
+    /// Frees memory of the index, shard by shard. A write waits for one shard at most, a read for
+    /// none.
     fn shrink_index(&self) {
         for shard in 0..SHARDS {
             let _no_changes = lock(&self.writer);
@@ -103,34 +115,37 @@ impl Store {
         }
     }
 
-    /// The segments to rewrite next, if it is worth it.
+    /// Returns the segments to rewrite next, if that is worthwhile.
     fn next_run(&self, policy: Policy) -> Option<Run> {
         let (order, now) = {
             let writer = lock(&self.writer);
             (self.segments.all(), writer.sequence - 1)
         };
         let sealed = &order[..order.len().saturating_sub(1)];
-        let run = pick::pick(&pick::standings(sealed, now), self.segment_bytes, policy)?;
+        let run = pick::pick(&pick::usages(sealed, now), self.segment_bytes, policy)?;
         let floor = pick::clean_up_to(&sealed[..run.start], now);
         Some(Run { segments: sealed[run].to_vec(), floor, now })
     }
 
-    /// Seals the active segment, so that all of the log can be compacted, if there is anything to gain.
+    /// Seals the active segment if compacting it would gain anything, so that all of the log can be
+    /// compacted.
     pub(super) fn seal_for_compaction(&self) -> Result<(), Error> {
         self.poison.check()?;
         let mut writer = lock(&self.writer);
-        // For few marks it would be a segment more, and none the less.
-        let gain = |active: &Arc<Segment>| {
-            let many_marks = active.marks() * 100 >= active.end() * Policy::THOROUGH.of_one;
+        // For a few marks a new segment is not worthwhile.
+        let has_gain = |active: &Arc<Segment>| {
+            let many_marks =
+                active.marks() * 100 >= active.end() * Policy::THOROUGH.segment_percent;
             active.dead() + active.tombstones() > 0 || many_marks
         };
-        if writer.active.as_ref().is_some_and(gain) {
-            self.begin_segment(&mut writer)?;
+        if writer.active.as_ref().is_some_and(has_gain) {
+            self.start_segment(&mut writer)?;
         }
         Ok(())
     }
 
-    /// Copies what stays of a run into new segments; leaves nothing behind where that fails or is ended.
+    /// Copies the live records of a run into new segments. Removes those if that fails or is
+    /// stopped.
     fn copy_or_clean_up(&self, run: &Run, pace: Pace<'_>) -> Result<Option<Vec<Output>>, Error> {
         let mut outputs = Vec::new();
         let copied = self.copy(run, &mut outputs, pace);
@@ -147,20 +162,22 @@ impl Store {
         copied.map(|_| None)
     }
 
+    /// Copies the live records of a run. Returns false if `pace` stopped that.
     fn copy(&self, run: &Run, outputs: &mut Vec<Output>, pace: Pace<'_>) -> Result<bool, Error> {
         for segment in &run.segments {
             let mut scan = Scan::new(segment.clone(), segment.end());
-            while let Some(found) = scan.next()? {
-                let hash = self.hash(found.key());
-                let location = self.segments.location(segment, found.offset);
-                let stays = match found.head.kind {
+            while let Some(record) = scan.next()? {
+                let hash = self.hash(record.key());
+                let location = self.segments.location(segment, record.offset);
+                let stays = match record.header.kind {
                     Kind::Value | Kind::Large => self.index.contains(hash, location),
-                    Kind::Tombstone => found.head.sequence > run.floor,
+                    Kind::Tombstone => record.header.sequence > run.floor,
                     Kind::Mark => false,
                 };
-                let size = if stays { found.head.size() } else { 0 };
+                let size = if stays { record.header.size() } else { 0 };
                 if stays {
-                    self.output_for(outputs, size)?.take(segment, &found, hash, location)?;
+                    let output = self.output_with_room(outputs, size)?;
+                    output.copy_record(segment, &record, hash, location)?;
                 }
                 if !pace(self, size) {
                     return Ok(false);
@@ -173,8 +190,8 @@ impl Store {
         Ok(true)
     }
 
-    /// The output that has room for a record of so many bytes.
-    fn output_for<'a>(
+    /// Returns an output with room for a record of this size.
+    fn output_with_room<'a>(
         &self,
         outputs: &'a mut Vec<Output>,
         size: u64,
@@ -191,7 +208,7 @@ impl Store {
             };
             self.make_durable(&segment)?;
             let (buffer, notes, moved) = (Vec::new(), Notes::default(), Vec::new());
-            outputs.push(Output { segment, buffer, at: FIRST, notes, moved });
+            outputs.push(Output { segment, buffer, at: FIRST_RECORD, notes, moved });
         }
         let last = outputs.len() - 1;
         Ok(&mut outputs[last])
@@ -204,11 +221,12 @@ impl Store {
         Ok(())
     }
 
-    /// Puts the outputs in the place of a run: in the manifest, in the log, in the index, and then in the folder.
-    fn switch(&self, run: Vec<Arc<Segment>>, outputs: &[Output]) -> Result<(), Error> {
+    /// Replaces a run with the outputs: in the manifest, in the log, in the index, then in the
+    /// folder.
+    fn replace_run(&self, run: Vec<Arc<Segment>>, outputs: &[Output]) -> Result<(), Error> {
         self.sync()?;
         let new: Vec<_> = outputs.iter().map(|output| output.segment.clone()).collect();
-        let _no_new_views = self.moving.write().unwrap_or_else(PoisonError::into_inner);
+        let _no_new_views = self.relocating.write().unwrap_or_else(PoisonError::into_inner);
         {
             let mut writer = lock(&self.writer);
             self.poison.check()?;
@@ -217,21 +235,23 @@ impl Store {
             let first = first.unwrap_or(0);
             order.splice(first..first + run.len(), new.iter().cloned());
             self.announce(&mut writer, &order)?;
-            self.segments.exchange(order, &new);
+            self.segments.replace(order, &new);
         }
         for output in outputs {
-            self.tell_index(output);
+            self.update_index(output);
         }
         self.segments.retire(&run);
-        self.remove_files(run)
+        self.remove_segments(run)
     }
 
-    /// Removes the files of segments that are no part of the log any more: of all of them that can be. What stays goes when the store is opened.
-    fn remove_files(&self, run: Vec<Arc<Segment>>) -> Result<(), Error> {
+    /// Removes the files of segments that have left the log, as many as possible. The others are
+    /// removed when the store is next opened.
+    fn remove_segments(&self, run: Vec<Arc<Segment>>) -> Result<(), Error> {
         let mut removed = Ok(());
         for segment in run {
             let (number, name) = (segment.number, segment.name.clone());
-            // A file that somebody has is kept open, and here nobody else has it as a rule.
+            // The pool would open the file for its handles before it removes it; this is mostly the
+            // last one.
             drop(segment);
             removed = removed.and(self.folder.remove(&name).map_err(Error::io("remove", &name)));
             hint::remove(&*self.folder, number);
@@ -239,9 +259,10 @@ impl Store {
         removed
     }
 
-    fn tell_index(&self, output: &Output) {
+    /// Gives the index the locations of the copies.
+    fn update_index(&self, output: &Output) {
         let mut notes = output.notes.iter();
-        for moved in output.moved.chunks(AT_ONCE) {
+        for moved in output.moved.chunks(INDEX_BATCH) {
             let mut writer = lock(&self.writer);
             for (&old, note) in moved.iter().zip(notes.by_ref()) {
                 if note.is_tombstone() {
@@ -251,7 +272,7 @@ impl Store {
                     output.segment.add_dead(note.size());
                     continue;
                 }
-                watched(&mut writer.watches, old);
+                watch::notify(&mut writer.watches, old);
                 let new = self.segments.location(&output.segment, note.offset());
                 self.index.replace(note.hash, old, new);
             }
@@ -260,11 +281,11 @@ impl Store {
 }
 
 impl Run {
-    /// Whether the error is damage of one of the segments, which is left out from now on.
-    fn remember(&self, error: &Error) -> bool {
+    /// Excludes a segment from compaction if the error is damage of it. Returns whether it is.
+    fn exclude_damaged(&self, error: &Error) -> bool {
         let Error::Damaged { file, offset, what } = error else { return false };
         let damaged = self.segments.iter().find(|segment| segment.name == *file);
-        damaged.map(|segment| segment.remember_damage(*offset, what)).is_some()
+        damaged.map(|segment| segment.set_damage(*offset, what)).is_some()
     }
 }
 
@@ -273,37 +294,34 @@ impl Output {
         self.at + self.buffer.len() as u64
     }
 
-    /// Adds a copy of a record.
-    fn take(
+    /// Appends a copy of a record.
+    fn copy_record(
         &mut self,
         from: &Segment,
-        found: &Found<'_>,
+        record: &Record<'_>,
         hash: u64,
         location: u64,
     ) -> Result<(), Error> {
-        let head = Head { more: false, ..found.head };
+        let header = Header { more: false, ..record.header };
         let offset = self.end();
         let start = self.buffer.len();
-        self.buffer.extend_from_slice(found.body);
-        record::seal(&mut self.buffer[start..], &head, &self.segment.place(offset));
-        from.each_block(found.offset, &head, |stored, _| {
-            record::seal_block(stored, &self.segment.place(self.end()));
+        self.buffer.extend_from_slice(record.body);
+        record::seal(&mut self.buffer[start..], &header, &self.segment.position(offset));
+        from.each_block(record.offset, &header, |stored, _| {
+            record::seal_block(stored, &self.segment.position(self.end()));
             self.buffer.extend_from_slice(stored);
-            self.flush_if_much()
+            self.flush_if_full()
         })?;
-        let note = Note::new(hash, offset, &head);
-        if note.is_tombstone() {
-            self.segment.add_tombstones(note.size());
-        }
+        let note = Note::new(hash, offset, &header);
+        note.count_in(&self.segment);
         self.notes.push(&note);
-        self.segment.add_record(note.size());
         self.moved.push(location);
-        self.segment.saw(head.sequence);
-        self.flush_if_much()
+        self.segment.observe_sequence(header.sequence);
+        self.flush_if_full()
     }
 
-    fn flush_if_much(&mut self) -> Result<(), Error> {
-        if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
+    fn flush_if_full(&mut self) -> Result<(), Error> {
+        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), Error> {

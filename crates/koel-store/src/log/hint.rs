@@ -1,45 +1,53 @@
-//! Hints: what the index needs to know of a segment, so that opening a store does not read the values.
+//! Hints: what the index needs to know of a segment, so that opening a store does not read the
+//! values.
 //!
 //! ```text
-//! 0        8         12   16     24       32        40         48
-//! +--------+---------+----+------+--------+---------+----------+------+------+----- - -+----------+
-//! | magic  | version | 0  | salt | number | covered | sequence | note | note |         | checksum |
-//! +--------+---------+----+------+--------+---------+----------+------+------+----- - -+----------+
-//! note: hash of the key : 64, bytes of the record / 8 << 2 | gap << 1 | tombstone; where there is a gap, its bytes / 8
+//! 0       8         12  16     24       32        40         48
+//! +-------+---------+---+------+--------+---------+----------+------+------+-- -+----------+
+//! | magic | version | 0 | salt | number | covered | sequence | note | note | .. | checksum |
+//! +-------+---------+---+------+--------+---------+----------+------+------+-- -+----------+
+//! note: hash of the key : 64, bytes of the record / 8 << 2 | gap << 1 | tombstone;
+//!       if there is a gap, its bytes / 8
 //! ```
 //!
-//! The numbers behind the hash are in LEB128. A gap lies between the record before and this one, and only marks are in gaps: so most notes take 9 bytes, and no notes can be out of order.
+//! The numbers after the hash are in LEB128. A gap is the bytes between the previous record and
+//! this one; only marks are in gaps. So most notes take 9 bytes, and notes cannot be out of order.
 //!
-//! `covered` is where the records end that the notes are of; what is behind it is scanned. A hint is never needed: one that is missing, damaged or of another segment is as good as none,
-//! so it is written without a sync and its errors are nobody's.
+//! The notes are of all records before `covered`; the rest of the segment is scanned. A hint is an
+//! optimisation: if it is missing, damaged or of another segment, the segment is scanned instead.
+//! So it is written without a sync, and errors in writing it are ignored.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::kernel::access::{read_whole, u32_at, u64_at, write_all};
+use crate::kernel::access::{read_whole, write_all};
+use crate::kernel::bytes::{u32_at, u64_at};
+use crate::kernel::file_names;
 use crate::kernel::files::Folder;
-use crate::kernel::record::{self, Head, Kind, Place, SEQUENCES, UNIT};
-use crate::kernel::segment::{FIRST, Segment};
+use crate::kernel::record::{self, ALIGNMENT, Kind, Position, SEQUENCE_LIMIT};
+use crate::kernel::segment::{FIRST_RECORD, Segment};
 
 const MAGIC: [u8; 8] = *b"koelhnt\n";
 const VERSION: u32 = 1;
 const HEADER: usize = 48;
-/// Bytes of the longest: a hash, and two numbers of at most 35 bits.
-const LONGEST_NOTE: u64 = 18;
-const SUFFIX: &str = ".hint";
+const CHECKSUM: usize = 8;
+/// Bytes of the longest note: a hash, and two numbers of at most 35 bits.
+const MAX_NOTE: usize = 18;
 
 /// One record, as the index sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     pub(super) hash: u64,
+    /// The offset of the record, in units of [`ALIGNMENT`].
     unit: u32,
-    /// Units of the record, times two; plus one for a tombstone.
+    /// The size of the record in the same units, times two; plus one for a tombstone.
     units: u32,
 }
 
-/// The records of a segment in order, as its hint will say it: a put that fills a segment has nothing to encode.
+/// The records of a segment in order, encoded as in its hint, so that the put which fills a segment
+/// has nothing to encode.
 #[derive(Debug)]
 pub(super) struct Notes {
-    /// Room for the header, and the notes.
+    /// Space for the header, then the notes.
     bytes: Vec<u8>,
     /// Where the last record ends.
     end: u64,
@@ -49,37 +57,46 @@ pub(super) struct Notes {
 #[derive(Debug)]
 pub(super) struct Hint {
     pub(super) notes: Notes,
+    /// The notes are of all records before this offset.
     pub(super) covered: u64,
-    /// The greatest of the records that are covered.
+    /// The greatest sequence number of those records.
     pub(super) sequence: u64,
 }
 
 impl Note {
-    pub(super) fn new(hash: u64, offset: u64, head: &Head) -> Self {
-        let units = |bytes: u64| u32::try_from(bytes / UNIT).unwrap_or(u32::MAX);
-        let tombstone = u32::from(head.kind == Kind::Tombstone);
-        Self { hash, unit: units(offset), units: units(head.size()) << 1 | tombstone }
+    pub(super) fn new(hash: u64, offset: u64, header: &record::Header) -> Self {
+        let units = |bytes: u64| u32::try_from(bytes / ALIGNMENT).unwrap_or(u32::MAX);
+        let tombstone = u32::from(header.kind == Kind::Tombstone);
+        Self { hash, unit: units(offset), units: units(header.size()) << 1 | tombstone }
     }
 
     pub(super) fn offset(&self) -> u64 {
-        u64::from(self.unit) * UNIT
+        u64::from(self.unit) * ALIGNMENT
     }
 
     pub(super) fn size(&self) -> u64 {
-        u64::from(self.units >> 1) * UNIT
+        u64::from(self.units >> 1) * ALIGNMENT
     }
 
     pub(super) fn is_tombstone(&self) -> bool {
         self.units & 1 == 1
     }
 
+    /// Adds the record to the figures of its segment.
+    pub(super) fn count_in(&self, segment: &Segment) {
+        segment.add_record(self.size());
+        if self.is_tombstone() {
+            segment.add_tombstones(self.size());
+        }
+    }
+
     fn end(&self) -> u64 {
         self.offset() + self.size()
     }
 
-    /// Adds the note to `bytes`; the record before it ends at `end`.
+    /// Appends the note to `bytes`; the previous record ends at `end`.
     fn append(&self, bytes: &mut Vec<u8>, end: u64) {
-        let gap = self.offset().saturating_sub(end) / UNIT;
+        let gap = self.offset().saturating_sub(end) / ALIGNMENT;
         let [units, tombstone] = [self.units >> 1, self.units & 1].map(u64::from);
         bytes.extend_from_slice(&self.hash.to_le_bytes());
         write_number(bytes, units << 2 | u64::from(gap > 0) << 1 | tombstone);
@@ -88,7 +105,7 @@ impl Note {
         }
     }
 
-    /// Takes a note from the front of `bytes`, if [`append`](Self::append) could have left it there.
+    /// Takes a note from the front of `bytes`, if [`append`](Self::append) could have written it.
     fn take(bytes: &mut &[u8], end: u64) -> Option<Self> {
         let (hash, rest) = bytes.split_first_chunk()?;
         *bytes = rest;
@@ -96,7 +113,7 @@ impl Note {
         let gap = if number & 2 == 0 { 0 } else { take_number(bytes).filter(|&gap| gap > 0)? };
         Some(Self {
             hash: u64::from_le_bytes(*hash),
-            unit: u32::try_from(end / UNIT + gap).ok()?,
+            unit: u32::try_from(end / ALIGNMENT + gap).ok()?,
             units: u32::try_from(number >> 2 << 1 | number & 1).ok()?,
         })
     }
@@ -104,26 +121,26 @@ impl Note {
 
 impl Default for Notes {
     fn default() -> Self {
-        Self { bytes: vec![0; HEADER], end: FIRST }
+        Self { bytes: vec![0; HEADER], end: FIRST_RECORD }
     }
 }
 
 impl Notes {
-    /// Adds the note of a record behind all others.
+    /// Adds the note of a record that follows all others.
     pub(super) fn push(&mut self, note: &Note) {
         note.append(&mut self.bytes, self.end);
         self.end = note.end();
     }
 
-    /// Forgets all notes.
+    /// Removes all notes.
     pub(super) fn clear(&mut self) {
         self.bytes.truncate(HEADER);
-        self.end = FIRST;
+        self.end = FIRST_RECORD;
     }
 
-    /// The notes, in order.
+    /// Returns the notes, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Note> {
-        let (mut rest, mut end) = (&self.bytes[HEADER..], FIRST);
+        let (mut rest, mut end) = (&self.bytes[HEADER..], FIRST_RECORD);
         std::iter::from_fn(move || {
             let note = Note::take(&mut rest, end)?;
             end = note.end();
@@ -131,29 +148,30 @@ impl Notes {
         })
     }
 
-    /// Writes the hint of the segment that the notes are of, if it can be written.
+    /// Writes the hint of the segment that has these notes. Failures are ignored.
     pub(super) fn write(&mut self, folder: &dyn Folder, segment: &Segment) {
         let numbers = [
             u64::from_le_bytes(MAGIC),
             VERSION.into(),
-            segment.place(0).salt,
+            segment.position(0).salt,
             segment.number,
             segment.end(),
-            segment.last(),
+            segment.last_sequence(),
         ];
         self.bytes[..HEADER].copy_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
         let content = self.bytes.len();
         let checksum = xxh3_64(&self.bytes);
         self.bytes.extend_from_slice(&checksum.to_le_bytes());
         remove(folder, segment.number);
-        if let Ok(file) = folder.create(&name_of(segment.number)) {
+        if let Ok(file) = folder.create(&file_names::hint(segment.number)) {
             drop(write_all(&*file, &self.bytes, 0));
         }
         self.bytes.truncate(content);
     }
 }
 
-/// Adds a number in LEB128: seven bits a byte, the lowest ones first; every byte but the last has its highest bit set.
+/// Appends a number in LEB128: seven bits a byte, lowest first. Every byte but the last has its
+/// highest bit set.
 fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number.to_le_bytes()[0] | 0x80);
@@ -177,50 +195,92 @@ fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// The name of the hint of segment `number`.
-fn name_of(number: u64) -> String {
-    format!("{number:016x}{SUFFIX}")
-}
-
-/// The number in the name of a hint.
-pub(super) fn number_in(name: &str) -> Option<u64> {
-    let number = u64::from_str_radix(name.strip_suffix(SUFFIX)?, 16).ok()?;
-    (name_of(number) == name).then_some(number)
-}
-
-/// Takes the hint of a segment away, if there is one and it can be.
+/// Removes the hint of a segment. Failures are ignored.
 pub(super) fn remove(folder: &dyn Folder, number: u64) {
-    drop(folder.remove(&name_of(number)));
+    drop(folder.remove(&file_names::hint(number)));
 }
 
-/// Bytes of the longest hint of a segment of so many bytes: no record is shorter than a head.
-fn most(end: u64) -> u64 {
-    (HEADER + 8) as u64 + end / record::HEAD as u64 * LONGEST_NOTE
+/// Returns the maximum length of the hint of a segment with this end: no record is shorter than the
+/// longest header.
+fn max_len(end: u64) -> u64 {
+    (HEADER + CHECKSUM) as u64 + end / record::HEADER as u64 * MAX_NOTE as u64
 }
 
-/// The hint of the segment that ends at `end`, in which records begin in front of `behind`, if there is a sound one.
-pub(super) fn read(folder: &dyn Folder, end: Place, behind: u64) -> Option<Hint> {
-    let file = folder.open(&name_of(end.segment)).ok()?;
-    let mut bytes = read_whole(&*file, most(end.offset)).ok()??;
-    let content = bytes.len().checked_sub(8).filter(|&content| content >= HEADER)?;
-    let known = bytes[..8] == MAGIC && u32_at(&bytes, 8) == VERSION;
-    if !known || u64_at(&bytes, content) != xxh3_64(&bytes[..content]) {
+/// Reads the hint of the segment that ends at `end` and whose records all start before
+/// `start_limit`. Returns `None` if there is no sound one.
+///
+/// The notes are checked while they are read, so that only notes of possible records take memory.
+pub(super) fn read(folder: &dyn Folder, end: Position, start_limit: u64) -> Option<Hint> {
+    let file = folder.open(&file_names::hint(end.segment)).ok()?;
+    let mut check = None;
+    let accepts = |bytes: &[u8]| {
+        if check.is_none() {
+            check = Check::of_header(bytes, &end, start_limit);
+        }
+        // Before this offset every note is complete.
+        let complete = bytes.len().saturating_sub(MAX_NOTE + CHECKSUM);
+        check.as_mut().is_some_and(|check| check.notes_until(complete, bytes))
+    };
+    let mut bytes = read_whole(&*file, max_len(end.offset), accepts).ok()??;
+    let mut check = check?;
+    let content = bytes.len().checked_sub(CHECKSUM).filter(|&content| content >= HEADER)?;
+    if u64_at(&bytes, content) != xxh3_64(&bytes[..content]) {
         return None;
-    }
-    let [salt, number, covered, sequence] = [16, 24, 32, 40].map(|at| u64_at(&bytes, at));
-    let of_segment = salt == end.salt && number == end.segment;
-    let inside = (FIRST..=end.offset).contains(&covered) && sequence < SEQUENCES;
-    if !of_segment || !inside {
-        return None;
-    }
-    let mut rest = &bytes[HEADER..content];
-    let mut at = FIRST;
-    while !rest.is_empty() {
-        at = Note::take(&mut rest, at).filter(|note| note.offset() < behind)?.end();
     }
     bytes.truncate(content);
-    let notes = Notes { bytes, end: at };
-    (at <= covered).then_some(Hint { notes, covered, sequence })
+    let are_sound = check.notes_until(content, &bytes);
+    let Check { end, covered, sequence, .. } = check;
+    are_sound.then_some(Hint { notes: Notes { bytes, end }, covered, sequence })
+}
+
+/// The check of a hint: its header, and its notes one after the other.
+struct Check {
+    covered: u64,
+    sequence: u64,
+    start_limit: u64,
+    /// The next note.
+    at: usize,
+    /// Where the record of the previous note ends.
+    end: u64,
+}
+
+impl Check {
+    /// Checks the header in `bytes` against the segment. Returns `None` if it does not fit.
+    fn of_header(bytes: &[u8], segment: &Position, start_limit: u64) -> Option<Self> {
+        if bytes.len() < HEADER || bytes[..8] != MAGIC || u32_at(bytes, 8) != VERSION {
+            return None;
+        }
+        let [salt, number, covered, sequence] = [16, 24, 32, 40].map(|at| u64_at(bytes, at));
+        let is_own = salt == segment.salt && number == segment.segment;
+        let is_inside = (FIRST_RECORD..=segment.offset).contains(&covered);
+        let end = FIRST_RECORD;
+        (is_own && is_inside && sequence < SEQUENCE_LIMIT).then_some(Self {
+            covered,
+            sequence,
+            start_limit,
+            at: HEADER,
+            end,
+        })
+    }
+
+    /// Checks the notes that start before `until`: each is of a record that lies before `covered`
+    /// and is not shorter than any record.
+    fn notes_until(&mut self, until: usize, bytes: &[u8]) -> bool {
+        while self.at < until {
+            let mut rest = &bytes[self.at..];
+            let is_possible = |note: &Note| {
+                note.offset() < self.start_limit
+                    && note.end() <= self.covered
+                    && note.size() >= record::HEADER as u64
+            };
+            let Some(note) = Note::take(&mut rest, self.end).filter(is_possible) else {
+                return false;
+            };
+            self.at = bytes.len() - rest.len();
+            self.end = note.end();
+        }
+        true
+    }
 }
 
 #[cfg(test)]
@@ -228,7 +288,7 @@ mod tests {
     use super::*;
     use crate::kernel::disk::DiskFolder;
 
-    /// Behind all records, as most segments have it.
+    /// An offset after all records.
     const END: u64 = 16 << 30;
 
     fn noted(notes: &[Note]) -> Notes {
@@ -238,17 +298,18 @@ mod tests {
     }
 
     #[test]
-    fn notes_that_were_read_go_on_as_those_that_were_made() -> Result<(), Box<dyn std::error::Error>>
-    {
+    fn notes_that_were_read_continue_like_those_that_were_written()
+    -> Result<(), Box<dyn std::error::Error>> {
         let temporary = tempfile::tempdir()?;
         let folder = DiskFolder::new(temporary.path())?;
         let segment = Segment::create(&folder, 1, 2)?;
         segment.set_end(400);
-        let record = |i: u64| Note::new(i, FIRST + 40 * i, &Head::of_value(3, 4));
+        let record = |i: u64| Note::new(i, FIRST_RECORD + 40 * i, &record::Header::of_value(3, 4));
         let mut made = noted(&[record(0), record(1)]);
         made.write(&folder, &segment);
-        let mut read_back = read(&folder, segment.place(segment.end()), END).expect("a hint").notes;
-        // Behind a gap, as a mark leaves one.
+        let mut read_back =
+            read(&folder, segment.position(segment.end()), END).expect("a hint").notes;
+        // After a gap, such as a mark leaves.
         made.push(&record(4));
         read_back.push(&record(4));
         assert!(read_back.iter().eq([0, 1, 4].map(record)));
@@ -260,50 +321,49 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_is_read_as_it_was_written_and_never_otherwise()
-    -> Result<(), Box<dyn std::error::Error>> {
+    fn a_hint_is_read_only_as_it_was_written() -> Result<(), Box<dyn std::error::Error>> {
         let temporary = tempfile::tempdir()?;
         let folder = DiskFolder::new(temporary.path())?;
         let segment = Segment::create(&folder, 1, 2)?;
         const COVERED: u64 = 4_000_488_400;
         segment.set_end(COVERED);
-        segment.saw(9);
-        let value = Note::new(11, 40, &Head::of_value(3, 4_000_000_000));
-        let tombstone = Head::of_tombstone(5);
+        segment.observe_sequence(9);
+        let value = Note::new(11, 40, &record::Header::of_value(3, 4_000_000_000));
+        let tombstone = record::Header::of_tombstone(5);
         let notes = [value, Note::new(12, 4_000_488_360, &tombstone)];
         assert_eq!(
             (value.offset(), value.size(), value.is_tombstone()),
             (40, 4_000_488_320, false)
         );
         assert!(notes[1].is_tombstone());
-        assert!(read(&folder, segment.place(segment.end()), END).is_none());
+        assert!(read(&folder, segment.position(segment.end()), END).is_none());
         noted(&notes).write(&folder, &segment);
-        let hint = read(&folder, segment.place(segment.end()), END).expect("a hint");
+        let hint = read(&folder, segment.position(segment.end()), END).expect("a hint");
         assert_eq!((hint.covered, hint.sequence), (COVERED, 9));
         assert!(hint.notes.iter().eq(notes));
         segment.set_end(COVERED - 1);
         assert!(
-            read(&folder, segment.place(segment.end()), END).is_none(),
+            read(&folder, segment.position(segment.end()), END).is_none(),
             "it covers more than there is"
         );
         segment.set_end(COVERED + 904);
-        assert!(read(&folder, segment.place(segment.end()), END).is_some(), "it covers less");
+        assert!(read(&folder, segment.position(segment.end()), END).is_some(), "it covers less");
         assert!(
-            read(&folder, segment.place(segment.end()), 4_000_488_360).is_none(),
-            "a record begins too far behind"
+            read(&folder, segment.position(segment.end()), 4_000_488_360).is_none(),
+            "a record starts after the limit"
         );
-        let path = temporary.path().join(name_of(2));
+        let path = temporary.path().join(file_names::hint(2));
         let bytes = std::fs::read(&path)?;
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, bytes)?;
-            assert!(read(&folder, segment.place(segment.end()), END).is_none(), "bit {bit}");
+            assert!(read(&folder, segment.position(segment.end()), END).is_none(), "bit {bit}");
         }
         Ok(())
     }
 
-    /// The hint file of these bytes of notes, with a checksum that is right.
+    /// Returns a hint file with these bytes of notes and a matching checksum.
     fn with_notes(notes: &[u8], covered: u64) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         let numbers = [VERSION.into(), 1, 2, covered, 5];
@@ -315,13 +375,13 @@ mod tests {
     }
 
     #[test]
-    fn notes_that_nobody_writes_are_refused_under_a_right_checksum()
+    fn invalid_notes_are_refused_under_a_matching_checksum()
     -> Result<(), Box<dyn std::error::Error>> {
         let temporary = tempfile::tempdir()?;
         let folder = DiskFolder::new(temporary.path())?;
         let segment = Segment::create(&folder, 1, 2)?;
-        segment.set_end(FIRST + 10 * UNIT);
-        let cases: [(&[u8], bool); 13] = [
+        segment.set_end(FIRST_RECORD + 10 * ALIGNMENT);
+        let cases: [(&[u8], bool); 15] = [
             (&[10 << 2], true),
             (&[7 << 2 | 2, 3], true),
             (&[11 << 2], false),
@@ -333,14 +393,20 @@ mod tests {
             (&[10 << 2 | 2], false),
             (&[10 << 2 | 0x80], false),
             (&[10 << 2, 0], false),
+            // A record that is shorter than any.
+            (&[2 << 2], false),
+            (&[0], false),
             (&[0xff, 0xff, 0xff, 0xff, 0x7f], false),
             (&[0x80, 0x80, 0x80, 0x80, 0x80, 1], false),
         ];
         for (numbers, sound) in cases {
             let notes = [&[7; 8], numbers].concat();
-            std::fs::write(temporary.path().join(name_of(2)), with_notes(&notes, segment.end()))?;
+            std::fs::write(
+                temporary.path().join(file_names::hint(2)),
+                with_notes(&notes, segment.end()),
+            )?;
             assert_eq!(
-                read(&folder, segment.place(segment.end()), END).is_some(),
+                read(&folder, segment.position(segment.end()), END).is_some(),
                 sound,
                 "{numbers:02x?}"
             );
@@ -349,15 +415,16 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_is_the_bytes_of_the_format() -> Result<(), Box<dyn std::error::Error>> {
+    fn a_hint_has_the_bytes_in_the_format_description() -> Result<(), Box<dyn std::error::Error>> {
         let temporary = tempfile::tempdir()?;
         let folder = DiskFolder::new(temporary.path())?;
         let segment = Segment::create(&folder, 1, 2)?;
         segment.set_end(128);
-        segment.saw(5);
-        let value = Note::new(11, 40, &Head::of_value(3, 4));
-        noted(&[value, Note::new(12, 104, &Head::of_tombstone(3))]).write(&folder, &segment);
-        let bytes = std::fs::read(temporary.path().join(name_of(2)))?;
+        segment.observe_sequence(5);
+        let value = Note::new(11, 40, &record::Header::of_value(3, 4));
+        noted(&[value, Note::new(12, 104, &record::Header::of_tombstone(3))])
+            .write(&folder, &segment);
+        let bytes = std::fs::read(temporary.path().join(file_names::hint(2)))?;
         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
         let format = include_str!("../../../../docs/FORMAT.md");

@@ -1,4 +1,4 @@
-//! All keys and values of one moment, in the order in which they were written.
+//! Iterators over all keys and values of one moment, in the order in which they were written.
 
 use std::sync::Arc;
 
@@ -6,58 +6,60 @@ use super::read::value_of;
 use super::store::Store;
 use super::view::View;
 use crate::Error;
-use crate::kernel::scan::{Found, Scan};
+use crate::kernel::memory;
+use crate::kernel::scan::{Record, Scan};
 use crate::kernel::segment::Segment;
 
-/// Yields every key with its value, as they were when the iterator was made. Made by [`LogStore::iter`](super::LogStore::iter).
+/// Yields every key with its value, as of the moment when the iterator was made. Returned by
+/// [`LogStore::iter`](super::LogStore::iter).
 #[derive(Debug)]
 pub struct Iter<'a> {
     view: View<'a>,
-    /// How many segments were begun.
-    begun: usize,
+    /// The number of segments that were started.
+    started: usize,
     current: Option<(Arc<Segment>, Scan)>,
-    /// Bytes of the segments that were read to their end.
+    /// Bytes of the segments that were read completely.
     passed: u64,
     /// Bytes of all segments.
-    all: u64,
+    total: u64,
 }
 
 impl<'a> Iter<'a> {
     pub(super) fn new(store: &'a Store) -> Self {
         let view = View::new(store);
-        let all = view.segments.iter().map(|(_, end)| end).sum();
-        Self { view, begun: 0, current: None, passed: 0, all }
+        let total = view.segments.iter().map(|(_, end)| end).sum();
+        Self { view, started: 0, current: None, passed: 0, total }
     }
 
-    /// The next live record, as `take` wants it.
+    /// Returns what `take` makes of the next live record.
     fn step<T>(
         &mut self,
-        take: impl Fn(&Segment, &Found<'_>) -> Result<T, Error>,
+        take: impl Fn(&Segment, &Record<'_>) -> Result<T, Error>,
     ) -> Option<Result<T, Error>> {
         let next = self.advance(take);
         if !matches!(next, Ok(_) | Err(Error::Damaged { .. })) {
             self.current = None;
-            self.begun = self.view.segments.len();
+            self.started = self.view.segments.len();
         }
         next.transpose()
     }
 
     fn advance<T>(
         &mut self,
-        take: impl Fn(&Segment, &Found<'_>) -> Result<T, Error>,
+        take: impl Fn(&Segment, &Record<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         loop {
             let Some((segment, scan)) = &mut self.current else {
-                let Some((segment, end)) = self.view.segments.get(self.begun) else {
+                let Some((segment, end)) = self.view.segments.get(self.started) else {
                     return Ok(None);
                 };
-                self.begun += 1;
+                self.started += 1;
                 self.current = Some((segment.clone(), Scan::new(segment.clone(), *end)));
                 continue;
             };
             match scan.next() {
-                Ok(Some(found)) if self.view.is_live(segment, &found) => {
-                    return take(segment, &found).map(Some);
+                Ok(Some(record)) if self.view.is_live(segment, &record) => {
+                    return take(segment, &record).map(Some);
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => {
@@ -77,13 +79,16 @@ impl<'a> Iter<'a> {
 impl Iterator for Iter<'_> {
     type Item = Result<(Vec<u8>, Vec<u8>), Error>;
 
-    /// Damage is an item, and what lies behind it comes next; after another error there is nothing more.
+    /// Damage is yielded as an error, and the iterator goes on after it. Any other error ends it.
     fn next(&mut self) -> Option<Self::Item> {
-        self.step(|segment, found| Ok((found.key().to_vec(), value_of(segment, found)?)))
+        self.step(|segment, record| {
+            Ok((memory::copy_of(record.key())?, value_of(segment, record)?))
+        })
     }
 }
 
-/// Yields every key, as they were when the iterator was made. Made by [`LogStore::keys`](super::LogStore::keys).
+/// Yields every key, as of the moment when the iterator was made. Returned by
+/// [`LogStore::keys`](super::LogStore::keys).
 #[derive(Debug)]
 pub struct Keys<'a>(Iter<'a>);
 
@@ -92,18 +97,18 @@ impl<'a> Keys<'a> {
         Self(Iter::new(store))
     }
 
-    /// How many bytes of the log were read so far, of how many.
+    /// Returns the bytes of the log read so far, and the bytes in total.
     pub(crate) fn progress(&self) -> (u64, u64) {
-        let begun = self.0.current.as_ref().map_or(0, |(_, scan)| scan.offset());
-        (self.0.passed + begun, self.0.all)
+        let in_current = self.0.current.as_ref().map_or(0, |(_, scan)| scan.offset());
+        (self.0.passed + in_current, self.0.total)
     }
 }
 
 impl Iterator for Keys<'_> {
     type Item = Result<Vec<u8>, Error>;
 
-    /// As that of [`Iter`].
+    /// Damage is yielded as an error, and the iterator goes on after it. Any other error ends it.
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.step(|_, found| Ok(found.key().to_vec()))
+        self.0.step(|_, record| memory::copy_of(record.key()))
     }
 }

@@ -1,25 +1,20 @@
 //! How a store is opened, and how durable a write is.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use super::LogStore;
-use crate::Error;
-use crate::kernel::disk::DiskFolder;
-use crate::kernel::files::Folder;
-use crate::kernel::record::UNIT;
+use crate::kernel::record::ALIGNMENT;
 use crate::kernel::segment::SIZES;
 
 /// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// When the system has it: it survives the end of the process, not that of the machine, until the next sync.
+    /// When the operating system has it. Until the next sync it survives a crash of the process,
+    /// but not one of the machine.
     None,
-    /// When it, and every write before it, is on the disk. Threads that wait at the same time share one sync.
+    /// When it and every earlier write is on disk. Threads that wait at the same time share one
+    /// sync.
     Synced,
 }
 
-/// Settings of a store to be opened.
+/// Settings for opening a store.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -33,8 +28,8 @@ pub enum Durability {
 pub struct Options {
     pub(super) segment_bytes: u64,
     pub(super) expected_keys: u64,
-    pub(super) open_files: usize,
-    pub(super) sync_behind: u64,
+    pub(super) max_open_files: usize,
+    pub(super) bytes_per_sync: u64,
     pub(super) background: bool,
     pub(super) compaction_rate: u64,
     pub(super) seed: Option<u64>,
@@ -46,8 +41,8 @@ impl Default for Options {
         Self {
             segment_bytes: 128 << 20,
             expected_keys: 0,
-            open_files: 128,
-            sync_behind: 8 << 20,
+            max_open_files: 128,
+            bytes_per_sync: 8 << 20,
             background: true,
             compaction_rate: 64 << 20,
             seed: None,
@@ -57,87 +52,84 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Bytes of a segment, 4 KiB to 16 GiB; 128 MiB unless set. It is a property of the store: one that exists keeps what it was created with.
-    /// Each is one file; smaller ones give space back sooner.
+    /// Sets the size of a segment in bytes: 4 KiB to 16 GiB, 128 MiB by default.
+    ///
+    /// Each segment is a file; smaller ones give space back sooner. An existing store keeps the
+    /// size with which it was created.
     #[must_use]
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
-        self.segment_bytes = bytes.clamp(*SIZES.start(), *SIZES.end()).next_multiple_of(UNIT);
+        self.segment_bytes = bytes.clamp(*SIZES.start(), *SIZES.end()).next_multiple_of(ALIGNMENT);
         self
     }
 
-    /// Makes room in the index for so many keys at once; 0 unless set. A store that has more grows.
+    /// Sets the number of keys for which the index makes room when the store is opened; 0 by
+    /// default. The index grows if there are more.
     #[must_use]
     pub fn expected_keys(mut self, keys: u64) -> Self {
         self.expected_keys = keys;
         self
     }
 
-    /// How many files the store has open at most, but for a few at moments; 128 unless set. A read of a segment whose file is closed opens it, which takes a few microseconds: where more than 16 GiB,
-    /// in segments of 128 MiB, are read at random, and the system allows more files (`ulimit -n`), more are faster.
+    /// Sets how many files the store keeps open, 128 by default; it may exceed that briefly.
+    ///
+    /// A read of a segment whose file is closed opens it, which takes a few microseconds. Raise
+    /// this if more than 16 GiB, in segments of 128 MiB, are read at random. The system has a limit
+    /// too (`ulimit -n`).
     #[must_use]
-    pub fn open_files(mut self, files: usize) -> Self {
-        self.open_files = files;
+    pub fn max_open_files(mut self, files: usize) -> Self {
+        self.max_open_files = files;
         self
     }
 
-    /// While a segment fills, a thread of the store syncs it whenever so many bytes are not durable; 8 MiB unless set. So the write that fills it does not wait for a sync of all of it, and a power failure takes little of what was
-    /// not synced. When it does so depends on how the threads run, so the same writes may leave different marks in the log. Where segments have no more bytes than that, there is no such thread.
+    /// Sets how many unsynced bytes of a segment make a thread of the store sync it; 8 MiB by
+    /// default.
+    ///
+    /// So the write that fills a segment does not wait for a sync of all of it, and a power failure
+    /// loses little of what was not synced. When the thread syncs depends on scheduling, so equal
+    /// writes may leave different marks in the log. If segments are not larger than this, there is
+    /// no such thread.
     #[must_use]
-    pub fn sync_behind(mut self, bytes: u64) -> Self {
-        self.sync_behind = bytes;
+    pub fn bytes_per_sync(mut self, bytes: u64) -> Self {
+        self.bytes_per_sync = bytes;
         self
     }
 
-    /// Whether a thread of the store compacts it when that is worth it; true unless set. Without it only [`LogStore::compact`] does.
+    /// Sets whether a thread of the store compacts it when that is worthwhile; true by default. If
+    /// false, only [`LogStore::compact`](super::LogStore::compact) does.
     #[must_use]
     pub fn background_compaction(mut self, on: bool) -> Self {
         self.background = on;
         self
     }
 
-    /// How many bytes per second the thread copies at most, while less than 28 % of the log is dead; 64 MiB unless set. It copies a record, or a MiB of them, and then waits; a call of
-    /// [`LogStore::compact`] waits meanwhile.
+    /// Sets how many bytes per second that thread copies while less than 28 % of the log is dead;
+    /// 64 MiB by default.
+    ///
+    /// It copies a record, or 1 MiB of records, and then waits. Calls of
+    /// [`LogStore::compact`](super::LogStore::compact) wait meanwhile.
     #[must_use]
     pub fn compaction_rate(mut self, bytes_per_second: u64) -> Self {
         self.compaction_rate = bytes_per_second;
         self
     }
 
-    /// The seed of the hash of keys, and of the salt of checksums, of a store that is created; random unless set. For tests that want the same bytes every time.
+    /// Sets the seed of the key hash and the salt of checksums for a new store; random by default.
+    /// For tests that need the same bytes every time.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Opens the store for reading alone: nothing in its folder is changed, which may be on a disk that takes no writes, and every write is [`Error::ReadOnly`]. Several processes may have it open so, as
-    /// long as none writes. What a crash has left behind stays where it is, and counts for nothing. No store is created. Not so unless set.
+    /// Sets whether the store is opened read-only; false by default.
+    ///
+    /// A read-only store changes nothing in its folder, so the file system may be read-only too.
+    /// Every write fails with [`Error::ReadOnly`](crate::Error::ReadOnly). Several processes may
+    /// have a store open if all of them are read-only. What a crash left behind is ignored and
+    /// stays in the folder. The store must exist.
     #[must_use]
     pub fn read_only(mut self, on: bool) -> Self {
         self.read_only = on;
         self
-    }
-
-    /// Opens the store in the folder at `path`, or creates it.
-    ///
-    /// # Errors
-    /// [`Error::Locked`] where it is open already, [`Error::Damaged`] where its files are not as they were written, [`Error::OldManifest`] or [`Error::OtherStore`] where only some of them come from a copy,
-    /// those of the system.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<LogStore, Error> {
-        let path = path.as_ref();
-        let folder = if self.read_only {
-            DiskFolder::only_to_read(path)
-        } else {
-            DiskFolder::new(path).map_err(Error::io("create", &path.display().to_string()))?
-        };
-        self.open_in(Arc::new(folder))
-    }
-
-    /// Opens the store in a folder of any kind.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_in(self, folder: Arc<dyn Folder>) -> Result<LogStore, Error> {
-        LogStore::open_in(folder, &self)
     }
 }

@@ -1,7 +1,8 @@
-//! Reading: from the hash to locations, from a location to a record, and the key decides.
+//! Reading: the index maps a hash to locations, a location leads to a record, and its key decides.
 //!
-//! A hit is one read of a segment as a rule: as many bytes from the location on as hold the whole of most records; a longer one takes a second read. A miss reads nothing, unless the index has
-//! a wrong location for it.
+//! A get of a present key usually takes one read of a segment, long enough for most records; a
+//! longer record takes a second read. A get of an absent key reads nothing, unless the index has a
+//! false candidate for it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,18 +11,20 @@ use super::index::Candidates;
 use super::store::Store;
 use super::value::ValueReader;
 use crate::Error;
-use crate::kernel::record::{self, Kind};
-use crate::kernel::scan::Found;
+use crate::kernel::bytes::usize_of;
+use crate::kernel::memory;
+use crate::kernel::record::Kind;
+use crate::kernel::scan::Record;
 use crate::kernel::segment::Segment;
 
-/// A thread keeps a buffer of at most so many bytes from one read to the next.
-const KEPT: usize = 1 << 20;
+/// Maximum size of the buffer that a thread keeps from one read to the next.
+const MAX_KEPT: usize = 1 << 20;
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A live record.
+/// Where a live record is.
 #[derive(Clone, Debug)]
 pub(super) struct Located {
     pub(super) segment: Arc<Segment>,
@@ -29,38 +32,39 @@ pub(super) struct Located {
     pub(super) size: u64,
 }
 
-/// A record of the key that was asked for.
+/// The live record of the key that was looked up.
 struct Hit<'a> {
     segment: &'a Arc<Segment>,
     location: u64,
-    found: Found<'a>,
+    record: Record<'a>,
 }
 
 impl Store {
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.find(key, self.hash(key), |hit| value_of(hit.segment, &hit.found))
+        self.find(key, self.hash(key), |hit| value_of(hit.segment, &hit.record))
     }
 
     pub(super) fn reader(&self, key: &[u8]) -> Result<Option<ValueReader>, Error> {
-        self.find(key, self.hash(key), |hit| Ok(ValueReader::new(hit.segment, &hit.found)))
+        self.find(key, self.hash(key), |hit| Ok(ValueReader::new(hit.segment, &hit.record)))
     }
 
-    /// Where the live record of a key is.
+    /// Returns where the live record of a key is.
     pub(super) fn locate(&self, key: &[u8], hash: u64) -> Result<Option<Located>, Error> {
         self.find(key, hash, |hit| {
-            let (segment, size) = (hit.segment.clone(), hit.found.head.size());
+            let (segment, size) = (hit.segment.clone(), hit.record.header.size());
             Ok(Located { segment, location: hit.location, size })
         })
     }
 
-    /// The key of the record at an offset.
+    /// Returns the key of the record at an offset.
     pub(super) fn key_at(&self, segment: &Segment, offset: u64) -> Result<Vec<u8>, Error> {
         let mut buffer = Vec::new();
-        let head = segment.record(offset, &mut buffer)?;
-        Ok(head.key(&buffer).to_vec())
+        let header = segment.record(offset, &mut buffer)?;
+        memory::copy_of(header.key(&buffer))
     }
 
-    /// Hands the live record of a key to `take`.
+    /// Passes the live record of a key to `take`. The key is located in the index once, unless a
+    /// segment went away meanwhile.
     #[inline]
     fn find<R>(
         &self,
@@ -78,7 +82,8 @@ impl Store {
         }
     }
 
-    /// Hands the record that has the key to `take`. Not inlined, so that an absent key does not pay for its registers.
+    /// Passes the record that has the key to `take`. Not inlined, so that a lookup of an absent key
+    /// does not save registers for it.
     #[inline(never)]
     fn find_among<R>(
         &self,
@@ -91,7 +96,7 @@ impl Store {
         for location in candidates {
             let Some((segment, offset)) = self.segments.at(location) else { continue };
             self.index.count_read(hash);
-            match compare(&segment, location, offset, key, &take) {
+            match take_if_key_matches(&segment, location, offset, key, &take) {
                 Ok(None) => {}
                 Ok(found) => return Ok(found),
                 Err(error) => failure = failure.or(Some(error)),
@@ -101,8 +106,8 @@ impl Store {
     }
 }
 
-/// Reads the record at an offset, and hands it to `take` if it is that of `key`.
-fn compare<R>(
+/// Reads the record at an offset, and passes it to `take` if it has this key.
+fn take_if_key_matches<R>(
     segment: &Arc<Segment>,
     location: u64,
     offset: u64,
@@ -110,26 +115,26 @@ fn compare<R>(
     take: impl Fn(Hit<'_>) -> Result<R, Error>,
 ) -> Result<Option<R>, Error> {
     BUFFER.with_borrow_mut(|buffer| {
-        let head = segment.record(offset, buffer)?;
-        let has_value = matches!(head.kind, Kind::Value | Kind::Large);
-        let found = if has_value && head.key(buffer) == key {
-            let body = &buffer[..record::usize_of(head.body())];
-            let found = Found { offset, head, body };
-            Some(take(Hit { segment, location, found })?)
+        let header = segment.record(offset, buffer)?;
+        let has_value = matches!(header.kind, Kind::Value | Kind::Large);
+        let found = if has_value && header.key(buffer) == key {
+            let body = &buffer[..usize_of(header.body())];
+            let record = Record { offset, header, body };
+            Some(take(Hit { segment, location, record })?)
         } else {
             None
         };
-        if buffer.len() > KEPT {
+        if buffer.len() > MAX_KEPT {
             *buffer = Vec::new();
         }
         Ok(found)
     })
 }
 
-/// The value of a record, large or not.
-pub(super) fn value_of(segment: &Segment, found: &Found<'_>) -> Result<Vec<u8>, Error> {
-    match found.head.kind {
-        Kind::Large => segment.large_value(found.offset, &found.head),
-        _ => Ok(found.value().to_vec()),
+/// Returns the value of a record, large or not.
+pub(super) fn value_of(segment: &Segment, record: &Record<'_>) -> Result<Vec<u8>, Error> {
+    match record.header.kind {
+        Kind::Large => segment.large_value(record.offset, &record.header),
+        _ => Ok(record.value().to_vec()),
     }
 }

@@ -1,22 +1,21 @@
-//! What a store holds, and what it has cost so far.
+//! Statistics of a store.
 
-use std::sync::atomic::Ordering;
+use super::store::Store;
+use crate::kernel::lock::lock;
 
-use super::store::{Store, lock};
-
-/// Figures of one moment.
+/// Statistics of a store at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Keys with a value.
+    /// The number of keys that have a value.
     pub keys: u64,
-    /// Bytes of the index in memory.
+    /// Bytes of memory that the index takes.
     pub index_bytes: u64,
-    /// Segments.
+    /// The number of segments.
     pub segments: u64,
     /// Bytes of all segments.
     pub log_bytes: u64,
-    /// Bytes of records in them that were overwritten or deleted.
+    /// Bytes of records that were overwritten or deleted.
     pub dead_bytes: u64,
     /// Bytes of tombstones.
     pub tombstone_bytes: u64,
@@ -24,22 +23,19 @@ pub struct Stats {
     pub user_bytes: u64,
     /// Bytes appended to the log for them.
     pub appended_bytes: u64,
-    /// Bytes that compaction wrote since the store was opened.
+    /// Bytes written by compaction since the store was opened.
     pub compacted_bytes: u64,
-    /// Records read from files since the store was opened, to see whether they are those of a key.
+    /// Records read since the store was opened to compare their keys.
     pub reads: u64,
-    /// A write failed, and no more are taken.
+    /// A write failed, and the store takes no more writes.
     pub poisoned: bool,
-    /// Why the last compaction in the background failed, if it did. Nothing is lost by that but space.
+    /// Why the last compaction in the background failed, if it did. No data is lost by that.
     pub compaction_failed: Option<String>,
 }
 
 impl Store {
     pub(super) fn stats(&self) -> Stats {
         let segments = self.segments.all();
-        let counts = [&self.counts.user, &self.counts.appended, &self.counts.compacted];
-        let [user_bytes, appended_bytes, compacted_bytes] =
-            counts.map(|count| count.load(Ordering::Relaxed));
         Stats {
             keys: self.index.len(),
             index_bytes: self.index.bytes(),
@@ -47,12 +43,12 @@ impl Store {
             log_bytes: segments.iter().map(|segment| segment.end()).sum(),
             dead_bytes: segments.iter().map(|segment| segment.dead()).sum(),
             tombstone_bytes: segments.iter().map(|segment| segment.tombstones()).sum(),
-            user_bytes,
-            appended_bytes,
-            compacted_bytes,
+            user_bytes: self.counts.user.get(),
+            appended_bytes: self.counts.appended.get(),
+            compacted_bytes: self.counts.compacted.get(),
             reads: self.index.reads(),
             poisoned: self.poison.has_failed(),
-            compaction_failed: lock(&self.compaction_failed).clone(),
+            compaction_failed: lock(&self.compaction_failure).clone(),
         }
     }
 }

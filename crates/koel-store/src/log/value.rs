@@ -1,58 +1,61 @@
-//! A value as a stream: a large one is read block by block, each block checked before a byte of it is handed out.
+//! A value as a stream. A large one is read block by block, and each block is checked before the
+//! caller gets a byte of it.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 
 use crate::Error;
+use crate::kernel::bytes::usize_of;
 use crate::kernel::record::{self, Kind};
-use crate::kernel::scan::Found;
+use crate::kernel::scan::Record;
 use crate::kernel::segment::Segment;
 
-/// Reads a value, in at most 64 KiB of memory. The value is that of the moment when it was asked for, whatever is written meanwhile.
+/// Reads a value in at most 64 KiB of memory. Later writes do not change what it reads.
 ///
-/// A read of damaged bytes fails with [`io::ErrorKind::InvalidData`] and an [`Error::Damaged`] inside.
+/// A read of damaged bytes fails with [`io::ErrorKind::InvalidData`], which wraps
+/// [`Error::Damaged`].
 #[derive(Debug)]
 pub struct ValueReader {
     segment: Arc<Segment>,
-    /// Where the next block starts.
+    /// Offset of the next block.
     offset: u64,
     len: u64,
-    /// Bytes of the value behind the block in memory.
+    /// Bytes of the value after the block in memory.
     left: usize,
     block: Vec<u8>,
-    /// The part of the block that was not handed out.
+    /// The unread part of the block.
     from: usize,
     to: usize,
 }
 
 impl ValueReader {
-    pub(super) fn new(segment: &Arc<Segment>, found: &Found<'_>) -> Self {
-        let Found { offset, head, .. } = *found;
-        let block = found.value().to_vec();
+    pub(super) fn new(segment: &Arc<Segment>, record: &Record<'_>) -> Self {
+        let Record { offset, header, .. } = *record;
+        let block = record.value().to_vec();
         Self {
             segment: segment.clone(),
-            offset: offset + head.body(),
-            len: head.value_len,
-            left: if head.kind == Kind::Large { record::usize_of(head.value_len) } else { 0 },
+            offset: offset + header.body(),
+            len: header.value_len,
+            left: if header.kind == Kind::Large { usize_of(header.value_len) } else { 0 },
             from: 0,
             to: block.len(),
             block,
         }
     }
 
-    /// Bytes of the whole value.
+    /// Returns the length of the whole value in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether the value has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Makes sure that there are bytes to hand out; false at the end.
+    /// Reads the next block if the present one is used up. Returns false at the end.
     fn fill(&mut self) -> Result<bool, Error> {
         if self.from == self.to && self.left > 0 {
             let block = record::block_size(self.left);

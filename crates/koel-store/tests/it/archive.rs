@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use koel_store::content::{Archive, ArchiveError, Chunking, Collecting};
+use koel_store::content::{Archive, ArchiveError, Chunking, CollectProgress};
 use koel_store::{Error, LogStore, Options};
 use testkit::storage::{MemoryFolder, Random};
 
@@ -187,12 +187,12 @@ fn a_collection_tells_how_far_it_is() {
     let log_bytes = archive.store().stats().log_bytes;
     let (mut before, mut keys, mut copied) = (0, 0, 0);
     let collected = archive.collect(|step| match step {
-        Collecting::Looking { read, all } => {
+        CollectProgress::Searching { read, total: all } => {
             assert!(before < read && read <= all && all == log_bytes && copied == 0);
             before = read;
             keys += 1;
         }
-        Collecting::Copied(bytes) => copied += bytes,
+        CollectProgress::Copied(bytes) => copied += bytes,
     });
     let compacted = collected.unwrap().compacted;
     assert!(before > log_bytes - (1 << 20) && keys > 384, "{before} of {log_bytes}, {keys} keys");

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use koel_store::{Batch, Durability, Error, Options, Torn};
+use koel_store::{Batch, Durability, Error, Options, TornEnd};
 use testkit::storage::{
     Failure, Fault, FaultyFolder, History, MemoryFolder, Program, Random, State,
 };
@@ -102,12 +102,13 @@ impl Crashes {
     }
 
     /// What a store for reading alone finds on a disk, if there is one to be read; it changes nothing.
-    fn read_alone(&self, disk: &MemoryFolder) -> Option<(State, Option<Torn>)> {
+    fn read_alone(&self, disk: &MemoryFolder) -> Option<(State, Option<TornEnd>)> {
         let files = disk.contents();
         files.get("MANIFEST")?;
         let options = self.options.clone().background_compaction(true).read_only(true);
         let store = options.open_in(Arc::new(disk.clone())).unwrap();
-        let found = (read_all(&store, self.program.keys()).unwrap(), store.opened().torn.clone());
+        let found =
+            (read_all(&store, self.program.keys()).unwrap(), store.open_report().torn.clone());
         let mut batch = Batch::new();
         batch.put(b"", b"").unwrap();
         for refused in [
@@ -140,7 +141,10 @@ impl Crashes {
         let state = read_all(&store, self.program.keys());
         let state = state.unwrap_or_else(|error| panic!("{context}: cannot be read: {error}"));
         if let Some(alone) = alone {
-            assert!(alone == (state.clone(), store.opened().torn.clone()), "{context}: read alone");
+            assert!(
+                alone == (state.clone(), store.open_report().torn.clone()),
+                "{context}: read alone"
+            );
         }
         let later = history.later();
         let survived = history.survived(state, 0);
@@ -148,7 +152,7 @@ impl Crashes {
         self.tally.clones += 1;
         self.tally.forgetful += u64::from(survived < later);
         self.tally.lucky += u64::from(survived > 0);
-        self.tally.torn += u64::from(store.opened().torn.is_some());
+        self.tally.torn += u64::from(store.open_report().torn.is_some());
         (disk, history)
     }
 }

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use koel_store::files::Folder;
-use koel_store::{Batch, Durability, Error, LogStore, Options, Torn};
+use koel_store::{Batch, Durability, Error, LogStore, Options, TornEnd};
 use testkit::storage::{History, MemoryFolder, Op, Program, Random, State, Write};
 
 use crate::trial::{Trial, count, first_seed, flip, iterate, report};
@@ -113,7 +113,7 @@ impl Victim {
         if by_iteration != by_key {
             return Outcome::Silent("iteration and get differ".to_owned());
         }
-        let torn = store.opened().torn.as_ref();
+        let torn = store.open_report().torn.as_ref();
         match self.states.clone().survived(by_iteration, 0) {
             Ok(_) if torn.is_some_and(|torn| self.may_be_torn(torn, harm)) => Outcome::Reported,
             Ok(_) if torn.is_none() && !self.closed && harm == Harm::End => Outcome::Older,
@@ -122,7 +122,7 @@ impl Victim {
         }
     }
 
-    fn may_be_torn(&self, torn: &Torn, harm: Harm) -> bool {
+    fn may_be_torn(&self, torn: &TornEnd, harm: Harm) -> bool {
         let behind_the_known = torn.file == self.known.0 && torn.offset >= self.known.1;
         !self.closed && (harm == Harm::End || behind_the_known)
     }

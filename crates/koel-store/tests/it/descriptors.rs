@@ -35,7 +35,7 @@ impl Counting {
     }
 
     fn store(&self) -> LogStore {
-        let options = Options::default().segment_bytes(4096).open_files(OPEN).seed(1);
+        let options = Options::default().segment_bytes(4096).max_open_files(OPEN).seed(1);
         options.background_compaction(false).open_in(Arc::new(self.clone())).unwrap()
     }
 }

@@ -16,7 +16,7 @@ fn a_folder_has_one_store_at_a_time() {
     store.close().unwrap();
     let store = LogStore::open(&path).unwrap();
     assert_eq!(store.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
-    assert!(store.opened().was_closed);
+    assert!(store.open_report().was_closed);
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn every_call_fails_once_in_each_way() {
 fn calls_fail_beside_the_threads_of_a_store() {
     let programs = count(20, 1_000);
     for seed in (first_seed()..).take(usize::try_from(programs).unwrap()) {
-        let options = small(seed).background_compaction(true).sync_behind(1024);
+        let options = small(seed).background_compaction(true).bytes_per_sync(1024);
         let calls = run(seed, &options, None).folder.calls();
         let at = Random::new(seed).next_u64() % calls;
         for failure in [Failure::Eio, Failure::Enospc, Failure::Short] {

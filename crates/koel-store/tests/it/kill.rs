@@ -18,7 +18,7 @@ const FOLDER: &str = "KOEL_KILL_FOLDER";
 const KEYS: u64 = 50;
 
 fn options() -> Options {
-    Options::default().segment_bytes(1 << 16).background_compaction(true).sync_behind(1 << 12)
+    Options::default().segment_bytes(1 << 16).background_compaction(true).bytes_per_sync(1 << 12)
 }
 
 /// What batch `number` does: some keys get its number and a filler, one is deleted.

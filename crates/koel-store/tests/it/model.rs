@@ -13,7 +13,7 @@ const OPERATIONS: u64 = 2_500;
 fn options(seed: u64) -> Options {
     let options = small(seed).expected_keys([0, 100, 10_000][Random::new(seed).below(3)]);
     if seed.is_multiple_of(4) {
-        options.background_compaction(true).sync_behind(2048)
+        options.background_compaction(true).bytes_per_sync(2048)
     } else {
         options
     }

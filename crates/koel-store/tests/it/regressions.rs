@@ -120,7 +120,7 @@ fn a_sequence_that_no_record_can_have_is_refused_in_a_manifest_and_ignored_in_a_
         let refused = changed("MANIFEST", &[(40, sequence)]);
         assert!(matches!(refused, Err(Error::Damaged { .. })), "{sequence}: {refused:?}");
         let store = changed(".hint", &[(40, sequence)]).unwrap();
-        assert_eq!((store.opened().hinted, store.iter().count()), (0, 20));
+        assert_eq!((store.open_report().hinted, store.iter().count()), (0, 20));
     }
 }
 
@@ -141,10 +141,10 @@ fn a_hint_with_notes_outside_of_its_segment_is_ignored() {
     let far = u64::from_le_bytes([4 << 2 | 2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0]);
     for (at, number) in [(last, 5 << 2), (last, 31 << 2), (last, 4 << 2 | 2), (first, far)] {
         let store = changed(".hint", &[(at, number)]).unwrap();
-        assert_eq!((store.opened().hinted, store.iter().count()), (0, 20), "{number:x}");
+        assert_eq!((store.open_report().hinted, store.iter().count()), (0, 20), "{number:x}");
     }
     let as_written = changed(".hint", &[(last, 4 << 2)]).unwrap();
-    assert_eq!((as_written.opened().hinted, as_written.iter().count()), (1, 20));
+    assert_eq!((as_written.open_report().hinted, as_written.iter().count()), (1, 20));
 }
 
 /// The files of a store that has had three segments at least, and its manifest as it was when the first of them was written to, or closed.
@@ -306,7 +306,7 @@ fn a_segment_that_cannot_be_removed_is_an_error_and_goes_with_the_next_opening()
     store.put(b"key", b"value", Durability::Synced).unwrap();
     drop(store);
     let store = open(folder.clone());
-    assert_eq!((store.stats().keys, store.opened().removed.len()), (41, 1));
+    assert_eq!((store.stats().keys, store.open_report().removed.len()), (41, 1));
     assert_eq!(logs(), store.stats().segments);
 }
 
@@ -417,5 +417,5 @@ fn files_of_a_tebibyte_are_refused_or_ignored_before_they_are_read() {
         assert!(matches!(refused, Err(Error::Damaged { .. })), "{suffix} {closed}");
     }
     let store = open(&with_a_tebibyte(".hint", true)).unwrap();
-    assert_eq!((store.opened().hinted, store.stats().keys), (0, 20));
+    assert_eq!((store.open_report().hinted, store.stats().keys), (0, 20));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use koel_store::content::{Archive, Chunking};
-use koel_store::{Durability, Error, LogStore, Options, Salvaged};
+use koel_store::{Durability, Error, LogStore, Options, SalvageReport};
 use testkit::storage::{MemoryFolder, Random, State};
 
 use crate::damage::{Image, Victim, options, victim};
@@ -15,7 +15,7 @@ fn new_store() -> LogStore {
 }
 
 /// What is salvaged of these files, which stay as they are, and what there was to say.
-fn salvage(image: Image) -> (State, Salvaged) {
+fn salvage(image: Image) -> (State, SalvageReport) {
     let (folder, store) = (MemoryFolder::with(image.clone()), new_store());
     let mut seen = (0, 0);
     let salvaged = store.salvage_in(&folder, |read, all| {
@@ -269,9 +269,9 @@ fn files_whose_numbers_are_lost_are_listed_again() {
         if early {
             archive.import("early", &b"early"[..], Chunking::default()).unwrap();
         }
-        assert_eq!(archive.mend().unwrap(), numbers + u64::from(early));
+        assert_eq!(archive.repair().unwrap(), numbers + u64::from(early));
         archive.import("new", &b"new"[..], Chunking::default()).unwrap();
-        assert_eq!(archive.mend().unwrap(), 0);
+        assert_eq!(archive.repair().unwrap(), 0);
         archive.collect(|_| ()).unwrap();
         let verified = archive.verify(|_| ()).unwrap();
         let sound = 7 + u64::from(early);

@@ -12,7 +12,7 @@ const BEHIND: u64 = 1 << 16;
 
 /// A store of one segment, in which so many bytes of values were put.
 fn filled(folder: impl Folder + 'static, values: u64) -> LogStore {
-    let options = Options::default().segment_bytes(1 << 20).sync_behind(BEHIND).seed(1);
+    let options = Options::default().segment_bytes(1 << 20).bytes_per_sync(BEHIND).seed(1);
     let store = options.background_compaction(false).open_in(Arc::new(folder)).unwrap();
     for number in 0..values / 1024 {
         store.put(&number.to_le_bytes(), &[1; 1024], Durability::None).unwrap();

@@ -34,7 +34,7 @@ fn key(thread: usize, slot: u64) -> Vec<u8> {
 }
 
 fn options() -> Options {
-    Options::default().segment_bytes(8192).background_compaction(true).sync_behind(1024)
+    Options::default().segment_bytes(8192).background_compaction(true).bytes_per_sync(1024)
 }
 
 fn write(store: &LogStore, progress: &Progress, thread: usize) {

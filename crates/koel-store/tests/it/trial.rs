@@ -55,7 +55,7 @@ pub(crate) fn small(seed: u64) -> Options {
     let mut random = Random::new(seed);
     let segment = [4096, 8192, 20_000, 65_536][random.below(4)];
     let open_files = [1, 2, 5, 128][random.below(4)];
-    let options = Options::default().seed(seed).segment_bytes(segment).open_files(open_files);
+    let options = Options::default().seed(seed).segment_bytes(segment).max_open_files(open_files);
     options.background_compaction(false)
 }
 

@@ -76,7 +76,7 @@ impl Database {
 
     fn open_with(&self, options: Options, what_was_done: &str) -> Result<LogStore, Failure> {
         let store = options.open(&self.db).map_err(|error| self.failure(error))?;
-        if let Some(torn) = &store.opened().torn {
+        if let Some(torn) = &store.open_report().torn {
             output::print_to_stderr(&format!(
                 "koel: {}: {what_was_done} {} bytes of an interrupted write in {}; no durable data \
                  is lost\n",

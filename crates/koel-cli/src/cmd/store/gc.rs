@@ -1,7 +1,7 @@
 //! `koel store gc`: deletes the chunks of removed files and compacts segments with dead records.
 #![forbid(unsafe_code)]
 
-use koel_store::content::{Archive, ArchiveError, Collected, Collecting};
+use koel_store::content::{Archive, ArchiveError, CollectProgress, CollectReport};
 use serde_json::json;
 
 use super::database::Database;
@@ -49,16 +49,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// Collects garbage, with a progress bar for the scan and one for the compaction.
-fn collect(archive: &Archive, log_bytes: u64) -> Result<Collected, ArchiveError> {
+fn collect(archive: &Archive, log_bytes: u64) -> Result<CollectReport, ArchiveError> {
     let start = |label, total| Progress::start(label, total, Stdout::Silent);
     let (mut progress, mut seen) = (start("scanning chunks", Some(log_bytes)), 0);
     let mut compacting = false;
     archive.collect(|step| match step {
-        Collecting::Looking { read, .. } => {
+        CollectProgress::Searching { read, .. } => {
             progress.advance(read - seen);
             seen = read;
         }
-        Collecting::Copied(bytes) => {
+        CollectProgress::Copied(bytes) => {
             if !compacting {
                 progress = start("compacting", None);
                 compacting = true;

@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
-use koel_store::Salvaged;
-use koel_store::content::{Archive, ArchiveVerified};
+use koel_store::SalvageReport;
+use koel_store::content::{Archive, ArchiveVerifyReport};
 use serde_json::json;
 
 use super::database::Database;
@@ -67,14 +67,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     drop(progress);
     let keys = store.stats().keys;
     let archive = Archive::new(store);
-    archive.mend().map_err(|error| new.archive_failure(error))?;
+    archive.repair().map_err(|error| new.archive_failure(error))?;
     let files = verified_files(&archive, &new)?;
     new.close(archive.into_store())?;
     output::print(&report(&salvaged, keys, &files, args.json))?;
     Ok(Outcome::some_if(salvaged.damages.is_empty() && files.broken.is_empty()))
 }
 
-fn report(salvaged: &Salvaged, keys: u64, files: &ArchiveVerified, json: bool) -> String {
+fn report(salvaged: &SalvageReport, keys: u64, files: &ArchiveVerifyReport, json: bool) -> String {
     if json {
         let damage: Vec<String> = salvaged.damages.iter().map(ToString::to_string).collect();
         return output::json(&json!({

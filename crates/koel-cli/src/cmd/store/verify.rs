@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use koel_store::Damage;
-use koel_store::content::{Archive, ArchiveVerified};
+use koel_store::content::{Archive, ArchiveVerifyReport};
 use serde_json::json;
 
 use super::database::Database;
@@ -71,14 +71,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// Checks all files of the store in `db`.
-pub(super) fn verified_files(archive: &Archive, db: &Database) -> Result<ArchiveVerified, Failure> {
+pub(super) fn verified_files(
+    archive: &Archive,
+    db: &Database,
+) -> Result<ArchiveVerifyReport, Failure> {
     let progress = Progress::start("verifying files", None, Stdout::Silent);
     let files = archive.verify(|count| progress.advance(count));
     files.map_err(|error| db.archive_failure(error))
 }
 
 /// A line for each damaged record and each damaged file.
-pub(super) fn damage_lines(damage: &[Damage], files: &ArchiveVerified) -> String {
+pub(super) fn damage_lines(damage: &[Damage], files: &ArchiveVerifyReport) -> String {
     let files = files.broken.iter().map(|(name, what)| format!("{name}: {what}"));
     let all = damage.iter().map(ToString::to_string).chain(files);
     all.map(|line| format!("DAMAGED  {}\n", output::escape_controls(&line))).collect()

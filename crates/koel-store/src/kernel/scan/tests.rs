@@ -1,37 +1,37 @@
-//! Walks over segments: whole, damaged, and with marks behind damage.
+//! Scans of segments: whole, damaged, and with marks after damage.
 
 use super::*;
 use crate::kernel::disk::DiskFolder;
-use crate::kernel::segment::name_of;
+use crate::kernel::file_names;
 
-/// A segment with records of all sizes, and where each begins.
+/// Returns a segment with records of all sizes, and the offset of each.
 fn segment(folder: &DiskFolder, number: u64) -> Result<(Arc<Segment>, Vec<u64>), Error> {
     let segment = Segment::create(folder, 5, number)?;
-    segment.begin()?;
+    segment.write_header()?;
     let (mut bytes, mut starts) = (Vec::new(), Vec::new());
     for (sequence, len) in (1..).zip([0_usize, 100, 3000, 70_000, 2_000_000, 5, 0]) {
-        let offset = FIRST + bytes.len() as u64;
-        let head = Head { sequence, ..Head::of_value(3, len as u64) };
-        record::append(&mut bytes, &head, b"key", &vec![7; len]);
-        let start = record::usize_of(offset - FIRST);
-        record::seal(&mut bytes[start..], &head, &segment.place(offset));
+        let offset = FIRST_RECORD + bytes.len() as u64;
+        let header = Header { sequence, ..Header::of_value(3, len as u64) };
+        record::append(&mut bytes, &header, b"key", &vec![7; len]);
+        let start = usize_of(offset - FIRST_RECORD);
+        record::seal(&mut bytes[start..], &header, &segment.position(offset));
         starts.push(offset);
     }
-    let mark = FIRST + bytes.len() as u64;
-    record::append_mark(&mut bytes, starts[2], 100, &segment.place(mark));
+    let mark = FIRST_RECORD + bytes.len() as u64;
+    record::append_mark(&mut bytes, starts[2], 100, &segment.position(mark));
     starts.push(mark);
-    segment.write(&bytes, FIRST)?;
-    segment.set_end(FIRST + bytes.len() as u64);
+    segment.write(&bytes, FIRST_RECORD)?;
+    segment.set_end(FIRST_RECORD + bytes.len() as u64);
     Ok((Arc::new(segment), starts))
 }
 
-/// Where the sound records of a segment begin; goes on behind damage.
-fn walk(segment: &Arc<Segment>) -> Result<(Vec<u64>, usize), Error> {
+/// Returns the offsets of the sound records, and how often damage was met.
+fn scan_all(segment: &Arc<Segment>) -> Result<(Vec<u64>, usize), Error> {
     let mut scan = Scan::new(segment.clone(), segment.end());
     let (mut starts, mut damages) = (Vec::new(), 0);
     loop {
         match scan.next() {
-            Ok(Some(found)) => starts.push(found.offset),
+            Ok(Some(record)) => starts.push(record.offset),
             Ok(None) => return Ok((starts, damages)),
             Err(Error::Damaged { .. }) => {
                 damages += 1;
@@ -49,15 +49,15 @@ fn flip(segment: &Segment, offset: u64) -> Result<(), Error> {
 }
 
 #[test]
-fn a_walk_meets_every_record() -> Result<(), Box<dyn std::error::Error>> {
+fn a_scan_returns_every_record() -> Result<(), Box<dyn std::error::Error>> {
     let temporary = tempfile::tempdir()?;
     let (segment, starts) = segment(&DiskFolder::new(temporary.path())?, 1)?;
-    assert_eq!(walk(&segment)?, (starts, 0));
+    assert_eq!(scan_all(&segment)?, (starts, 0));
     Ok(())
 }
 
 #[test]
-fn a_walk_goes_on_behind_a_damaged_record() -> Result<(), Box<dyn std::error::Error>> {
+fn a_scan_goes_on_after_a_damaged_record() -> Result<(), Box<dyn std::error::Error>> {
     let temporary = tempfile::tempdir()?;
     let folder = DiskFolder::new(temporary.path())?;
     for damaged in 0..7 {
@@ -67,21 +67,21 @@ fn a_walk_goes_on_behind_a_damaged_record() -> Result<(), Box<dyn std::error::Er
             flip(&segment, offset)?;
         }
         starts.remove(damaged);
-        assert_eq!(walk(&segment)?, (starts, 1), "record {damaged}");
+        assert_eq!(scan_all(&segment)?, (starts, 1), "record {damaged}");
     }
     Ok(())
 }
 
 #[test]
-fn a_mark_is_found_behind_whatever_is_unreadable() -> Result<(), Box<dyn std::error::Error>> {
+fn a_mark_is_found_after_unreadable_bytes() -> Result<(), Box<dyn std::error::Error>> {
     let temporary = tempfile::tempdir()?;
     let (segment, starts) = segment(&DiskFolder::new(temporary.path())?, 1)?;
-    for from in [FIRST, FIRST + 1, starts[4] + 13, starts[7]] {
-        assert_eq!(furthest_mark(&segment, from, segment.end())?, starts[2], "from {from}");
+    for from in [FIRST_RECORD, FIRST_RECORD + 1, starts[4] + 13, starts[7]] {
+        assert_eq!(last_durable_offset(&segment, from, segment.end())?, starts[2], "from {from}");
     }
-    assert_eq!(furthest_mark(&segment, starts[7] + 1, segment.end())?, 0);
+    assert_eq!(last_durable_offset(&segment, starts[7] + 1, segment.end())?, 0);
     flip(&segment, starts[7])?;
-    assert_eq!(furthest_mark(&segment, FIRST, segment.end())?, 0);
+    assert_eq!(last_durable_offset(&segment, FIRST_RECORD, segment.end())?, 0);
     Ok(())
 }
 
@@ -92,7 +92,10 @@ fn a_segment_of_another_store_or_number_is_refused() -> Result<(), Box<dyn std::
     segment(&folder, 1)?;
     assert!(Segment::open(&folder, 5, 1).is_ok());
     let other = Segment::open(&folder, 6, 1);
-    assert!(matches!(&other, Err(Error::OtherStore { file }) if *file == name_of(1)), "{other:?}");
+    assert!(
+        matches!(&other, Err(Error::OtherStore { file }) if *file == file_names::segment(1)),
+        "{other:?}"
+    );
     let other = Segment::open(&folder, 5, 2);
     assert!(matches!(other, Err(Error::Damaged { offset: 0, .. })), "{other:?}");
     Ok(())

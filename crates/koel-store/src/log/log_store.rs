@@ -1,0 +1,390 @@
+//! The public type of the log store: its lock, its threads, and its methods.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use super::background;
+use super::batch::Batch;
+use super::compact::CompactReport;
+use super::iter::{Iter, Keys};
+use super::options::{Durability, Options};
+use super::pick::Policy;
+use super::salvage::SalvageReport;
+use super::state::OpenReport;
+use super::stats::Stats;
+use super::store::Store;
+use super::value::ValueReader;
+use super::verify::VerifyReport;
+use super::wakeup::Signal;
+use crate::Error;
+use crate::kernel::disk::DiskFolder;
+use crate::kernel::files::Folder;
+use crate::kernel::pool::Pool;
+
+/// A crash-safe key-value store: an append-only log on disk, and an index in memory of about 9
+/// bytes per key.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use koel_store::{Batch, Durability, LogStore};
+///
+/// let store = LogStore::open(folder.path())?;
+/// store.put(b"ada", b"1815", Durability::Synced)?;
+/// assert_eq!(store.get(b"ada")?.as_deref(), Some(&b"1815"[..]));
+///
+/// let mut batch = Batch::new();
+/// batch.put(b"grace", b"1906")?.delete(b"ada")?;
+/// store.write(&batch, Durability::None)?;
+/// assert!(!store.contains(b"ada")?);
+/// store.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Crash safety
+/// After a crash the store has a prefix of its writes, in order, and each batch completely or not
+/// at all. The prefix includes every write up to the last one acknowledged with
+/// [`Durability::Synced`], and up to the last [`sync`](Self::sync).
+///
+/// # Damage
+/// A checksum covers every byte and its position. Damage is an error of `open` or of the read that
+/// meets it, with the file and the offset. It never leads to a wrong value, nor to a key that is
+/// missing without an error. [`open_report`](Self::open_report) tells what a crash tore off.
+///
+/// # Limits
+/// Keys are not ordered, so there are no range queries. Several processes can have a store open
+/// only if all are read-only ([`Options::read_only`]). Keys and values have 0 bytes to 4 GiB.
+///
+/// # Cost
+/// * `get` of a present key: one read of a file. `get` of an absent key: none, except in less than
+///   1 of 100,000 cases.
+/// * `put`: one write, or one for each 256 KiB of a value above 64 KiB. An overwrite also takes a
+///   read.
+/// * All methods take `&self`. Reads never wait for writes; writes wait for each other. Readers may
+///   see a write before it is acknowledged.
+#[derive(Debug)]
+pub struct LogStore {
+    store: Arc<Store>,
+    threads: Vec<JoinHandle<()>>,
+    /// Held until the store is dropped.
+    _lock: FolderLock,
+}
+
+/// The lock of the folder.
+struct FolderLock {
+    _lock: Box<dyn Send + Sync>,
+}
+
+impl std::fmt::Debug for FolderLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FolderLock")
+    }
+}
+
+fn lock_folder(folder: &dyn Folder) -> Result<FolderLock, Error> {
+    let lock = folder.lock().map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => Error::Locked,
+        _ => Error::io("lock", "the folder")(error),
+    })?;
+    Ok(FolderLock { _lock: lock })
+}
+
+impl Options {
+    /// Opens the store in the folder at `path`, or creates it.
+    ///
+    /// # Errors
+    /// * [`Error::Locked`] if the store is open already.
+    /// * [`Error::Damaged`] if its files are not as they were written.
+    /// * [`Error::OldManifest`] or [`Error::OtherStore`] if some of its files come from elsewhere.
+    /// * [`Error::OutOfMemory`] if there is no memory for the index, and I/O errors.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<LogStore, Error> {
+        let path = path.as_ref();
+        let folder = if self.read_only {
+            DiskFolder::read_only(path)
+        } else {
+            DiskFolder::new(path).map_err(Error::io("create", &path.display().to_string()))?
+        };
+        self.open_in(Arc::new(folder))
+    }
+
+    /// Opens the store in a [`Folder`].
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in(self, folder: Arc<dyn Folder>) -> Result<LogStore, Error> {
+        LogStore::open_in(folder, &self)
+    }
+}
+
+impl LogStore {
+    /// Opens the store in the folder at `path` with default [`Options`], or creates it.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Options::default().open(path)
+    }
+
+    fn open_in(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
+        let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.max_open_files));
+        let lock = lock_folder(&*folder)?;
+        let store = Arc::new(Store::open(folder, options)?);
+        let mut opened = Self { store, threads: Vec::new(), _lock: lock };
+        opened.start_threads(options).map_err(Error::io("start a thread for", "the folder"))?;
+        Ok(opened)
+    }
+
+    fn start_threads(&mut self, options: &Options) -> io::Result<()> {
+        let store = &self.store;
+        if options.read_only {
+            return Ok(());
+        }
+        if options.background {
+            let rate = options.compaction_rate;
+            self.threads.push(background::start_compaction(store.clone(), rate)?);
+        }
+        if store.bytes_per_sync < store.segment_bytes {
+            self.threads.push(background::start_sync(store.clone())?);
+        }
+        Ok(())
+    }
+
+    /// Returns the value of `key`. Takes one read of a file if there is one, none if not.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the record is not as it was written, and I/O errors.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.store.get(key)
+    }
+
+    /// Returns the value of `key` as a stream, for values that should not be in memory as a whole.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_reader(&self, key: &[u8]) -> Result<Option<ValueReader>, Error> {
+        self.store.reader(key)
+    }
+
+    /// Returns whether `key` has a value. Like `get` it reads the record, since only the key in
+    /// there is proof.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.store.locate(key, self.store.hash(key))?.is_some())
+    }
+
+    /// Sets the value of `key`.
+    ///
+    /// # Errors
+    /// * [`Error::Poisoned`] after a failed write, [`Error::ReadOnly`], [`Error::TooLong`].
+    /// * [`Error::Damaged`] if the record that it replaces is damaged, and no hint tells whose it
+    ///   was.
+    /// * I/O errors.
+    pub fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
+        self.store.put(key, value, durability)
+    }
+
+    /// Sets the value of `key` to the `len` bytes that `value` yields, in constant memory.
+    ///
+    /// Other writes wait until the value has been read, so buffer a slow source first. If the
+    /// reader panics in the middle of a long value, the store takes no more writes until it is
+    /// opened again, as after a failed write.
+    ///
+    /// # Errors
+    /// [`Error::Source`] if the reader fails or ends early; then nothing was written. Otherwise as
+    /// [`put`](Self::put).
+    pub fn put_reader(
+        &self,
+        key: &[u8],
+        len: u64,
+        mut value: impl Read,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        self.store.write_from(key, len, &mut value, durability)
+    }
+
+    /// Deletes `key`. Returns whether it had a value.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn delete(&self, key: &[u8], durability: Durability) -> Result<bool, Error> {
+        self.store.delete(key, durability)
+    }
+
+    /// Applies a batch. After a crash the store has all of it or nothing.
+    ///
+    /// # Errors
+    /// [`Error::BatchTooLarge`] if several records do not fit into one segment together. Otherwise
+    /// as [`put`](Self::put).
+    pub fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
+        self.store.write(batch, durability)
+    }
+
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after a failed write, unless everything acknowledged is durable already;
+    /// and I/O errors.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.store.sync()
+    }
+
+    /// Returns an iterator over all keys and values of this moment, in the order in which they were
+    /// written.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_> {
+        Iter::new(&self.store)
+    }
+
+    /// Returns an iterator over all keys of this moment, in the order in which they were written.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'_> {
+        Keys::new(&self.store)
+    }
+
+    /// Frees the space of overwritten and deleted records: rewrites every segment of which 5 % or
+    /// more is reclaimable. Also frees memory of the index, if less than half of it is in use.
+    /// Reads and writes go on meanwhile.
+    ///
+    /// # Errors
+    /// * [`Error::Damaged`] if a segment is damaged, after all others were compacted. That segment
+    ///   is left as it is, and is not tried again until the store is opened anew.
+    /// * [`Error::Poisoned`] after a failed write, and I/O errors. A file that could not be removed
+    ///   is removed when the store is next opened.
+    pub fn compact(&self) -> Result<CompactReport, Error> {
+        self.compact_with_progress(|_| ())
+    }
+
+    /// Compacts as [`compact`](Self::compact) does. Calls `copied` with the bytes of each copied
+    /// record.
+    pub(crate) fn compact_with_progress(
+        &self,
+        mut copied: impl FnMut(u64),
+    ) -> Result<CompactReport, Error> {
+        self.store.seal_for_compaction()?;
+        self.store.compact(Policy::THOROUGH, &mut |_, bytes| {
+            if bytes > 0 {
+                copied(bytes);
+            }
+            true
+        })
+    }
+
+    /// Reads and checks everything. O(bytes); reads and writes go on meanwhile. Calls `progress`
+    /// with the bytes read so far and in total.
+    ///
+    /// # Errors
+    /// I/O errors. Damage is not an error but part of the report.
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<VerifyReport, Error> {
+        self.store.verify(progress)
+    }
+
+    /// Copies what can still be read of the damaged store in the folder at `damaged` into this
+    /// store, which should be new. That folder is not changed.
+    ///
+    /// Every sound record is applied again, in log order, and then this store is compacted. The
+    /// report lists what could not be read. Keys whose last value is unreadable are left out and
+    /// counted, if the hint of the segment tells which they are. Without a hint they may have an
+    /// older value, or be back after their deletion.
+    ///
+    /// If the damaged store held an archive, call
+    /// [`Archive::repair`](crate::content::Archive::repair) next. O(bytes). Calls `progress` with
+    /// the bytes read so far and in total.
+    ///
+    /// ```
+    /// # let folders = tempfile::tempdir()?;
+    /// # let (old, new) = (folders.path().join("old"), folders.path().join("new"));
+    /// use koel_store::{Durability, LogStore};
+    ///
+    /// let store = LogStore::open(&old)?;
+    /// store.put(b"ada", b"1815", Durability::Synced)?;
+    /// store.close()?;
+    /// std::fs::remove_file(old.join("MANIFEST"))?;
+    /// assert!(LogStore::open(&old).is_err());
+    ///
+    /// let store = LogStore::open(&new)?;
+    /// let report = store.salvage(&old, |_, _| ())?;
+    /// assert_eq!(report.damages[0].file, "MANIFEST");
+    /// assert_eq!(store.get(b"ada")?.as_deref(), Some(&b"1815"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if the damaged store is open, [`Error::Newer`], those of a write to this
+    /// store, and I/O errors. Damage is not an error but part of the report.
+    pub fn salvage(
+        &self,
+        damaged: impl AsRef<Path>,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<SalvageReport, Error> {
+        self.salvage_in(&DiskFolder::read_only(damaged.as_ref()), progress)
+    }
+
+    /// Salvages the damaged store in a [`Folder`], as [`salvage`](Self::salvage) does.
+    ///
+    /// # Errors
+    /// As [`salvage`](Self::salvage).
+    pub fn salvage_in(
+        &self,
+        damaged: &dyn Folder,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<SalvageReport, Error> {
+        let _lock = lock_folder(damaged)?;
+        self.store.salvage(damaged, progress)
+    }
+
+    /// Returns statistics of this moment. O(segments).
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.store.stats()
+    }
+
+    /// Returns what opening the store found.
+    #[must_use]
+    pub fn open_report(&self) -> &OpenReport {
+        &self.store.open_report
+    }
+
+    /// Makes everything durable, and writes down where every file ends, so that from now on a
+    /// missing end is an error. Dropping the store does the same, and ignores errors.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after a failed write, and I/O errors.
+    pub fn close(mut self) -> Result<(), Error> {
+        self.stop_threads();
+        self.store.close()
+    }
+
+    fn stop_threads(&mut self) {
+        self.store.segment_filled.send(Signal::Stop);
+        self.store.sync_due.send(Signal::Stop);
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+}
+
+impl<'a> IntoIterator for &'a LogStore {
+    type Item = Result<(Vec<u8>, Vec<u8>), Error>;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl Drop for LogStore {
+    fn drop(&mut self) {
+        self.stop_threads();
+        drop(self.store.close());
+    }
+}

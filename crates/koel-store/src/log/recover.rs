@@ -1,0 +1,151 @@
+//! Recovery: the records of all segments are replayed into the index, in log order.
+//!
+//! Bytes that are not sound lead to one of three results:
+//!
+//! 1. **Damage**, an error: in any segment but the last, before the end in the manifest, or before
+//!    an offset that a later mark says was durable. After [`close`](super::LogStore::close) the
+//!    manifest has the end of every segment, so every missing or unsound byte is damage.
+//! 2. **A torn end**, cut off and reported in [`OpenReport::torn`](super::OpenReport::torn):
+//!    unsound bytes, or a batch without its end, after everything that was known to be durable, in
+//!    the last segment of a store that was not closed. Sound records may follow, since a disk
+//!    writes in any order. They were not durable either and are cut off too, so that a prefix of
+//!    the log stays.
+//! 3. **Nothing**, for an unsound hint: the segment is scanned. Nor for a damaged record that a
+//!    sound hint covers: the read of its key is an error, and other keys stay readable.
+//!
+//! The log is in order, whatever compaction did (`compact.rs`): a later record of a key follows an
+//! earlier one. So replaying the records in order gives the state, and deleted keys stay deleted.
+
+use std::sync::Arc;
+
+use super::hint::{self, Note, Notes};
+use super::replay_hints::NotesByShard;
+use super::store::Store;
+use crate::Error;
+use crate::kernel::lock::lock;
+use crate::kernel::manifest::{Entry, Manifest};
+use crate::kernel::memory;
+use crate::kernel::record::Kind;
+use crate::kernel::scan::{Record, Scan, last_durable_offset};
+use crate::kernel::segment::{FIRST_RECORD, Segment};
+
+/// What replaying a segment led to.
+struct Replayed {
+    notes: Notes,
+    /// Where the segment stops being sound, and why, if it does not end with a whole batch.
+    lost: Option<(u64, Error)>,
+}
+
+/// The scan of the part of a segment that no hint covers.
+struct Tail {
+    notes: Notes,
+    /// The records of a batch whose end was not reached yet, with their keys.
+    batch: Vec<(Note, Vec<u8>)>,
+    /// Where the last whole batch ends.
+    whole: u64,
+}
+
+impl Store {
+    /// Replays all segments. Returns the notes for the hint of the last segment, and where its
+    /// records end.
+    pub(super) fn recover(
+        &mut self,
+        manifest: &Manifest,
+        segments: &[Arc<Segment>],
+    ) -> Result<(Notes, u64), Error> {
+        for segment in segments {
+            self.segments.push(segment.clone());
+        }
+        let mut last = (Notes::default(), FIRST_RECORD);
+        let mut by_shard = NotesByShard::default();
+        for (i, (segment, entry)) in segments.iter().zip(&manifest.segments).enumerate() {
+            let Replayed { notes, lost } = self.replay_segment(segment, &mut by_shard)?;
+            let end = match lost {
+                None => segment.end(),
+                Some((offset, _))
+                    if !manifest.has_exact_end(i) && is_torn(segment, entry, offset)? =>
+                {
+                    offset
+                }
+                Some((_, error)) => return Err(error),
+            };
+            last = (notes, end);
+        }
+        Ok(last)
+    }
+
+    /// Replays all whole batches of a segment.
+    fn replay_segment(
+        &mut self,
+        segment: &Arc<Segment>,
+        by_shard: &mut NotesByShard,
+    ) -> Result<Replayed, Error> {
+        let end = segment.end();
+        let (mut notes, mut from) = (Notes::default(), FIRST_RECORD);
+        if let Some(hint) = hint::read(&*self.folder, segment.position(end), self.segment_bytes) {
+            self.replay_hint(segment, &hint.notes, by_shard)?;
+            self.observe_sequence(segment, hint.sequence);
+            self.open_report.hinted += 1;
+            (notes, from) = (hint.notes, hint.covered);
+        }
+        self.open_report.scanned += end - from;
+        let mut scan = Scan::from(segment.clone(), from, end);
+        let mut tail = Tail { notes, batch: Vec::new(), whole: from };
+        let lost = loop {
+            match scan.next() {
+                Ok(Some(record)) => {
+                    let ends_batch = !record.header.more;
+                    self.replay_scanned(segment, &record, &mut tail)?;
+                    if ends_batch {
+                        tail.whole = scan.offset();
+                    }
+                }
+                Ok(None) if tail.batch.is_empty() => break None,
+                Ok(None) => break Some(segment.damaged(tail.whole, "a batch has no end")),
+                Err(error @ Error::Damaged { .. }) => break Some(error),
+                Err(error) => return Err(error),
+            }
+        };
+        Ok(Replayed { notes: tail.notes, lost: lost.map(|error| (tail.whole, error)) })
+    }
+
+    /// Replays a record that was scanned, once its batch is whole.
+    fn replay_scanned(
+        &self,
+        segment: &Arc<Segment>,
+        record: &Record<'_>,
+        tail: &mut Tail,
+    ) -> Result<(), Error> {
+        if record.offset >= self.segment_bytes {
+            let what = "a record starts after the size of a segment";
+            return Err(segment.damaged(record.offset, what));
+        }
+        if record.header.kind != Kind::Mark {
+            let key = record.key();
+            let note = Note::new(self.hash(key), record.offset, &record.header);
+            memory::push(&mut tail.batch, (note, memory::copy_of(key)?))?;
+        }
+        if record.header.more {
+            return Ok(());
+        }
+        self.observe_sequence(segment, record.header.sequence);
+        for (note, key) in tail.batch.drain(..) {
+            note.count_in(segment);
+            self.replay_record(segment, &note, Some(&key))?;
+            tail.notes.push(&note);
+        }
+        Ok(())
+    }
+
+    fn observe_sequence(&self, segment: &Segment, sequence: u64) {
+        segment.observe_sequence(sequence);
+        let mut writer = lock(&self.writer);
+        writer.sequence = writer.sequence.max(sequence + 1);
+    }
+}
+
+/// Returns whether the bytes from `offset` on, in the segment that was being written, were never
+/// known to be durable.
+fn is_torn(segment: &Arc<Segment>, entry: &Entry, offset: u64) -> Result<bool, Error> {
+    Ok(offset >= entry.end.max(last_durable_offset(segment, offset, segment.end())?))
+}

@@ -1,0 +1,62 @@
+//! Durability: group commit, and closing a store.
+//!
+//! A write that must be durable waits for the lock `syncing`. The first holder syncs everything
+//! that any thread has written so far; the others then find their writes durable and leave.
+
+use super::options::Durability;
+use super::state::LogPosition;
+use super::store::Store;
+use crate::Error;
+use crate::kernel::lock::lock;
+
+impl Store {
+    /// Makes everything written so far durable.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        let position = lock(&self.writer).position();
+        self.wait_durable(position, Durability::Synced)
+    }
+
+    /// Returns when everything up to `position` is as durable as asked.
+    pub(super) fn wait_durable(
+        &self,
+        position: LogPosition,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        if durability == Durability::None || *lock(&self.durable) >= position {
+            return Ok(());
+        }
+        let _one_at_a_time = lock(&self.syncing);
+        if *lock(&self.durable) >= position {
+            return Ok(());
+        }
+        self.poison.check()?;
+        let (active, position) = {
+            let writer = lock(&self.writer);
+            (writer.active.clone(), writer.position())
+        };
+        if let Some(active) = active {
+            active.sync().map_err(|error| self.poison.set(error))?;
+            self.set_durable(position);
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable, and writes a manifest with exact ends.
+    pub(super) fn close(&self) -> Result<(), Error> {
+        if self.poison.is_read_only() {
+            return Ok(());
+        }
+        self.poison.check()?;
+        self.sync()?;
+        let mut writer = lock(&self.writer);
+        if !writer.announced {
+            return Ok(());
+        }
+        if let Some(active) = writer.active.clone() {
+            writer.notes.write(&*self.folder, &active);
+        }
+        self.publish(&self.manifest(&writer, &self.segments.all(), true))?;
+        writer.announced = false;
+        Ok(())
+    }
+}

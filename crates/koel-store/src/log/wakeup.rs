@@ -1,0 +1,50 @@
+//! How the threads of a store are told that there is work.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::kernel::lock::lock;
+
+/// Lets a background thread sleep until it gets a [`Signal`].
+#[derive(Debug, Default)]
+pub(super) struct Wakeup {
+    signal: Mutex<Signal>,
+    changed: Condvar,
+}
+
+/// What a background thread is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Signal {
+    #[default]
+    Wait,
+    Work,
+    Stop,
+}
+
+impl Wakeup {
+    /// Sends a signal. Nothing replaces [`Signal::Stop`].
+    pub(super) fn send(&self, signal: Signal) {
+        let mut current = lock(&self.signal);
+        if *current != Signal::Stop {
+            *current = signal;
+        }
+        self.changed.notify_all();
+    }
+
+    /// Waits for a signal. Returns whether it is [`Signal::Work`], not [`Signal::Stop`].
+    pub(super) fn wait(&self) -> bool {
+        let mut current = lock(&self.signal);
+        while *current == Signal::Wait {
+            current = self.changed.wait(current).unwrap_or_else(PoisonError::into_inner);
+        }
+        let has_work = *current == Signal::Work;
+        if has_work {
+            *current = Signal::Wait;
+        }
+        has_work
+    }
+
+    /// Returns whether the thread is to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        *lock(&self.signal) == Signal::Stop
+    }
+}
