@@ -1,0 +1,142 @@
+//! Hints are read as they were written, and invalid ones are refused.
+
+use super::*;
+use crate::kernel::disk::DiskFolder;
+
+/// An offset after all records.
+const END: u64 = 16 << 30;
+
+fn noted(notes: &[Note]) -> Notes {
+    let mut all = Notes::default();
+    notes.iter().for_each(|note| all.push(note));
+    all
+}
+
+#[test]
+fn notes_that_were_read_continue_like_those_that_were_written()
+-> Result<(), Box<dyn std::error::Error>> {
+    let temporary = tempfile::tempdir()?;
+    let folder = DiskFolder::new(temporary.path())?;
+    let segment = Segment::create(&folder, 1, 2)?;
+    segment.set_end(400);
+    let record = |i: u64| Note::new(i, FIRST_RECORD + 40 * i, &record::Header::of_value(3, 4));
+    let mut made = noted(&[record(0), record(1)]);
+    made.write(&folder, &segment);
+    let mut read_back = read(&folder, segment.position(segment.end()), END).expect("a hint").notes;
+    // After a gap, such as a mark leaves.
+    made.push(&record(4));
+    read_back.push(&record(4));
+    assert!(read_back.iter().eq([0, 1, 4].map(record)));
+    assert_eq!((made.bytes.len(), made.end), (read_back.bytes.len(), read_back.end));
+    read_back.clear();
+    read_back.push(&record(2));
+    assert!(read_back.iter().eq([record(2)]));
+    Ok(())
+}
+
+#[test]
+fn a_hint_is_read_only_as_it_was_written() -> Result<(), Box<dyn std::error::Error>> {
+    let temporary = tempfile::tempdir()?;
+    let folder = DiskFolder::new(temporary.path())?;
+    let segment = Segment::create(&folder, 1, 2)?;
+    const COVERED: u64 = 4_000_488_400;
+    segment.set_end(COVERED);
+    segment.observe_sequence(9);
+    let value = Note::new(11, 40, &record::Header::of_value(3, 4_000_000_000));
+    let tombstone = record::Header::of_tombstone(5);
+    let notes = [value, Note::new(12, 4_000_488_360, &tombstone)];
+    assert_eq!((value.offset(), value.size(), value.is_tombstone()), (40, 4_000_488_320, false));
+    assert!(notes[1].is_tombstone());
+    assert!(read(&folder, segment.position(segment.end()), END).is_none());
+    noted(&notes).write(&folder, &segment);
+    let hint = read(&folder, segment.position(segment.end()), END).expect("a hint");
+    assert_eq!((hint.covered, hint.sequence), (COVERED, 9));
+    assert!(hint.notes.iter().eq(notes));
+    segment.set_end(COVERED - 1);
+    assert!(
+        read(&folder, segment.position(segment.end()), END).is_none(),
+        "it covers more than there is"
+    );
+    segment.set_end(COVERED + 904);
+    assert!(read(&folder, segment.position(segment.end()), END).is_some(), "it covers less");
+    assert!(
+        read(&folder, segment.position(segment.end()), 4_000_488_360).is_none(),
+        "a record starts after the limit"
+    );
+    let path = temporary.path().join(file_names::hint(2));
+    let bytes = std::fs::read(&path)?;
+    for bit in 0..bytes.len() * 8 {
+        let mut bytes = bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&path, bytes)?;
+        assert!(read(&folder, segment.position(segment.end()), END).is_none(), "bit {bit}");
+    }
+    Ok(())
+}
+
+/// Returns a hint file with these bytes of notes and a matching checksum.
+fn with_notes(notes: &[u8], covered: u64) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    let numbers = [VERSION.into(), 1, 2, covered, 5];
+    bytes.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
+    bytes.extend_from_slice(notes);
+    let checksum = xxh3_64(&bytes);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn invalid_notes_are_refused_under_a_matching_checksum() -> Result<(), Box<dyn std::error::Error>> {
+    let temporary = tempfile::tempdir()?;
+    let folder = DiskFolder::new(temporary.path())?;
+    let segment = Segment::create(&folder, 1, 2)?;
+    segment.set_end(FIRST_RECORD + 10 * ALIGNMENT);
+    let cases: [(&[u8], bool); 15] = [
+        (&[10 << 2], true),
+        (&[7 << 2 | 2, 3], true),
+        (&[11 << 2], false),
+        (&[8 << 2 | 2, 3], false),
+        (&[7 << 2 | 2, 0x80, 0x80, 0x80, 0x80, 0x10], false),
+        (&[10 << 2 | 0x80, 0], false),
+        (&[7 << 2 | 2, 0x83, 0], false),
+        (&[10 << 2 | 2, 0], false),
+        (&[10 << 2 | 2], false),
+        (&[10 << 2 | 0x80], false),
+        (&[10 << 2, 0], false),
+        // A record that is shorter than any.
+        (&[2 << 2], false),
+        (&[0], false),
+        (&[0xff, 0xff, 0xff, 0xff, 0x7f], false),
+        (&[0x80, 0x80, 0x80, 0x80, 0x80, 1], false),
+    ];
+    for (numbers, sound) in cases {
+        let notes = [&[7; 8], numbers].concat();
+        std::fs::write(
+            temporary.path().join(file_names::hint(2)),
+            with_notes(&notes, segment.end()),
+        )?;
+        assert_eq!(
+            read(&folder, segment.position(segment.end()), END).is_some(),
+            sound,
+            "{numbers:02x?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn a_hint_has_the_bytes_in_the_format_description() -> Result<(), Box<dyn std::error::Error>> {
+    let temporary = tempfile::tempdir()?;
+    let folder = DiskFolder::new(temporary.path())?;
+    let segment = Segment::create(&folder, 1, 2)?;
+    segment.set_end(128);
+    segment.observe_sequence(5);
+    let value = Note::new(11, 40, &record::Header::of_value(3, 4));
+    noted(&[value, Note::new(12, 104, &record::Header::of_tombstone(3))]).write(&folder, &segment);
+    let bytes = std::fs::read(temporary.path().join(file_names::hint(2)))?;
+    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
+    let format = include_str!("../../../../../docs/FORMAT.md");
+    assert!(format.contains(&lines.join("\n")), "{}", lines.join("\n"));
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Bytes of a store do not decide how much memory is taken: sparse files and wrong lengths under
+//! valid checksums. The sizes of reads show how much is taken.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use koel_store::content::{Archive, ArchiveError, Chunking};
+use koel_store::{Batch, DiskFolder, Durability, Error, LogStore, Options};
+use tempfile::TempDir;
+use testkit::storage::FaultyFolder;
+use xxhash_rust::xxh3::xxh3_64;
+
+const SEGMENT: u64 = 16 << 30;
+const SALT: u64 = 7;
+const MIB: usize = 1 << 20;
+
+/// Opens a store. Returns the greatest number of bytes that a read asked for, and the sum of all
+/// reads.
+fn open(path: &Path, options: Options) -> (Result<LogStore, Error>, usize, usize) {
+    let folder = FaultyFolder::new(DiskFolder::new(path).unwrap(), None);
+    folder.record();
+    let store = options.background_compaction(false).open_in(Arc::new(folder.clone()));
+    let reads = folder.trace().into_iter().filter(|call| call.verb == "read");
+    let sizes: Vec<usize> = reads.map(|call| call.bytes).collect();
+    (store, sizes.iter().copied().max().unwrap_or(0), sizes.iter().sum())
+}
+
+/// Appends the checksum of `bytes` and writes a file, which is then extended to `len` with a hole.
+fn write_sparse(path: &Path, mut bytes: Vec<u8>, len: u64) {
+    let checksum = xxh3_64(&bytes);
+    bytes.extend(checksum.to_le_bytes());
+    std::fs::write(path, bytes).unwrap();
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(len).unwrap();
+}
+
+/// The start of a file: magic, version 1, and numbers.
+fn header(magic: &[u8; 8], flags: u32, numbers: &[u64]) -> Vec<u8> {
+    let words = numbers.iter().flat_map(|number| number.to_le_bytes());
+    let mut bytes = magic.to_vec();
+    bytes.extend(1_u32.to_le_bytes().into_iter().chain(flags.to_le_bytes()).chain(words));
+    bytes
+}
+
+/// A closed store of sparse segments, whose manifest says that it has 2^64 - 1 keys.
+fn sparse_store(segments: u64) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut numbers = vec![SALT, 3, SEGMENT, 1 << 40, segments + 1, u64::MAX, segments];
+    for number in 1..=segments {
+        numbers.extend([number, SEGMENT, 0]);
+        let path = folder.path().join(format!("{number:016x}.log"));
+        write_sparse(&path, header(b"koellog\n", 0, &[SALT, number]), SEGMENT);
+    }
+    let manifest = header(b"koelman\n", 1, &numbers);
+    let len = manifest.len() as u64 + 8;
+    write_sparse(&folder.path().join("MANIFEST"), manifest, len);
+    folder
+}
+
+/// The index once made room for all keys in the manifest that sparse segments could hold.
+#[test]
+fn sparse_segments_and_a_large_number_of_keys_are_refused_without_taking_memory() {
+    let folder = sparse_store(100);
+    let (refused, greatest, sum) = open(folder.path(), Options::default());
+    assert!(matches!(refused, Err(Error::Damaged { offset: 40, .. })), "{refused:?}");
+    assert!(greatest <= MIB && sum < 2 * MIB, "{greatest}, {sum} bytes read");
+}
+
+/// A hint was once read as a whole, up to 12 GiB, before any of it was checked.
+#[test]
+fn a_sparse_hint_is_ignored_before_it_is_in_memory() {
+    let folder = sparse_store(1);
+    let numbers = [SALT, 1, SEGMENT, 5];
+    let hint = folder.path().join("0000000000000001.hint");
+    write_sparse(&hint, header(b"koelhnt\n", 0, &numbers), 12 << 30);
+    let (refused, greatest, sum) = open(folder.path(), Options::default());
+    assert!(matches!(refused, Err(Error::Damaged { offset: 40, .. })), "{refused:?}");
+    assert!(greatest <= MIB && sum < 8 * MIB, "{greatest}, {sum} bytes read");
+}
+
+/// The length of a key was once believed before the checksum was known to match.
+#[test]
+fn a_record_with_a_long_key_is_checked_before_it_is_in_memory() {
+    let folder = sparse_store(1);
+    let path = folder.path().join("0000000000000001.log");
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    // A value with wide lengths, sequence number 1, and a key of 200 MiB.
+    let meta = 1_u64 << 8 | 0x40 | 1;
+    std::os::unix::fs::FileExt::write_all_at(&file, &meta.to_le_bytes(), 48).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &(200_u64 << 20).to_le_bytes(), 56).unwrap();
+    let (refused, greatest, sum) = open(folder.path(), Options::default());
+    assert!(matches!(refused, Err(Error::Damaged { offset: 40, .. })), "{refused:?}");
+    assert!(greatest <= MIB && sum > 200 * MIB, "{greatest}, {sum} bytes read");
+}
+
+#[test]
+fn a_damaged_record_with_a_long_key_is_an_error_of_its_get_and_takes_no_memory() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = FaultyFolder::new(DiskFolder::new(temporary.path()).unwrap(), None);
+    let store = Options::default().seed(1).open_in(Arc::new(folder.clone())).unwrap();
+    let key = vec![b'k'; 5 * MIB];
+    store.put(&key, b"value", Durability::Synced).unwrap();
+    assert_eq!(store.get(&key).unwrap().as_deref(), Some(&b"value"[..]));
+    let path = temporary.path().join("0000000000000001.log");
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"K", 4 << 20).unwrap();
+    folder.record();
+    let damaged = store.get(&key);
+    assert!(matches!(damaged, Err(Error::Damaged { offset: 40, .. })), "{damaged:?}");
+    let reads = folder.trace();
+    assert!(reads.iter().all(|call| call.bytes <= MIB), "{reads:?}");
+}
+
+#[test]
+fn more_expected_keys_than_memory_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let (refused, ..) = open(folder.path(), Options::default().expected_keys(u64::MAX));
+    assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
+    assert!(open(folder.path(), Options::default()).0.is_ok());
+}
+
+/// Room that the manifest asks for is made if the hints have as many records.
+#[test]
+fn the_index_makes_room_for_the_keys_in_hints() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Options::default()).0.unwrap();
+    let mut batch = Batch::new();
+    for key in 0..1_000_000_u64 {
+        batch.put(&key.to_le_bytes(), b"").unwrap();
+    }
+    store.write(&batch, Durability::None).unwrap();
+    let grown = store.stats().index_bytes;
+    store.close().unwrap();
+    let sized = open(folder.path(), Options::default().expected_keys(1_000_000)).0.unwrap();
+    let bytes = sized.stats().index_bytes;
+    sized.close().unwrap();
+    assert_ne!(bytes, grown);
+    let reopened = open(folder.path(), Options::default()).0.unwrap();
+    assert_eq!((reopened.stats().index_bytes, reopened.stats().keys), (bytes, 1_000_000));
+}
+
+/// The next number was once increased without a check.
+#[test]
+fn an_archive_without_a_free_number_refuses_new_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = Archive::new(LogStore::open(folder.path()).unwrap());
+    let next = &u64::MAX.to_le_bytes();
+    archive.store().put(&[0xff, b't'], next, Durability::None).unwrap();
+    let refused = archive.import("name", &b"text"[..], Chunking::default());
+    assert!(matches!(refused, Err(ArchiveError::Record { .. })), "{refused:?}");
+}
