@@ -1,4 +1,5 @@
-//! Sessions of a web service: written without waiting, synced now and then, deleted in batches, and all there after a restart.
+//! Sessions of a web service: written without waiting, synced now and then, deleted in batches, and
+//! all there after a restart.
 
 use koel_store::{Batch, Durability, Error, Options};
 

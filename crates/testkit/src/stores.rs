@@ -1,7 +1,10 @@
-//! Stores of unknown bytes: what came out of a fuzzer is a manifest, segments and hints, and every value that a store gives must be in one of them, under a right checksum.
+//! Stores of unknown bytes: what came out of a fuzzer is a manifest, segments and hints, and every
+//! value that a store gives must be in one of them, under a right checksum.
 //!
-//! An input is a list of pieces of files (`files_of`), so that a change of one file leaves the others where they are, and a few bytes stand for a long value. [`seal`] makes
-//! checksums fit again, since behind them little is reached by chance. Both, and the search for values, follow docs/FORMAT.md and nothing of the store.
+//! An input is a list of pieces of files (`files_of`), so that a change of one file leaves the
+//! others where they are, and a few bytes stand for a long value. [`seal`] makes checksums fit
+//! again, since behind them little is reached by chance. Both, and the search for values, follow
+//! docs/FORMAT.md and nothing of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,7 +19,7 @@ use crate::storage::MemoryFolder;
 /// Files by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// Values that a key has had.
+/// Keys with the values that they have had.
 type Values = BTreeSet<(Vec<u8>, Vec<u8>)>;
 
 const FIRST: usize = 40;
@@ -30,8 +33,9 @@ const LOG: u8 = 1;
 const HINT: u8 = 2;
 const FILL: u8 = 3;
 
-/// The files that an input stands for. A piece is a byte, a length of 16 bits, and so many bytes for the end of a file: the manifest, or log or hint 1 to 64. A piece of
-/// equal bytes, eight for each unit of its length, goes to the file of the piece before.
+/// The files that an input stands for. A piece is a byte, a length of 16 bits, and so many bytes
+/// for the end of a file: the manifest, or log or hint 1 to 64. A piece of equal bytes, eight for
+/// each unit of its length, goes to the file of the piece before.
 fn files_of(mut input: &[u8]) -> Files {
     let mut files = Files::new();
     let mut name = "MANIFEST".to_owned();
@@ -91,7 +95,7 @@ fn piece(input: &mut Vec<u8>, first: u8, len: usize, bytes: &[u8]) {
     input.extend(bytes);
 }
 
-/// The number in the name of a log or a hint.
+/// Returns the number in the name of a log or a hint.
 fn number_in(name: &str) -> u64 {
     let digits = name.split('.').next().unwrap_or_default();
     u64::from_str_radix(digits, 16).expect("a name of a file of a store")
@@ -113,7 +117,7 @@ fn set(bytes: &mut [u8], at: usize, number: u64) {
     }
 }
 
-/// The checksum of a body or a block.
+/// Returns the checksum of a body or a block.
 fn checksum(salt: u64, log: u64, at: usize, meta: u64, content: &[u8]) -> u64 {
     let numbers = [xxh3_64(content), meta, log, at as u64];
     let bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
@@ -128,13 +132,14 @@ struct Record {
     key: Range<usize>,
     /// The end of the body.
     body: usize,
-    /// The bytes of a value that are under one checksum with the key, or of each block of a large one.
+    /// The bytes of a value that are under one checksum with the key, or of each block of a large
+    /// one.
     value: Vec<Range<usize>>,
     end: usize,
 }
 
 impl Record {
-    /// The record that begins at `at`, if all of it is there.
+    /// Returns the record that starts at `at`, if it is complete.
     fn at(log: &[u8], at: usize) -> Option<Self> {
         let meta = number::<8>(log, at + 8);
         let len = |number, longest| {
@@ -170,7 +175,7 @@ impl Record {
         is_there.then_some(Self { meta, fits, key, body, value, end })
     }
 
-    /// Every place of a checksum, and what it has to be.
+    /// Returns the offset and the right value of each checksum.
     fn checksums(&self, salt: u64, number: u64, log: &[u8], at: usize) -> Vec<(usize, u64)> {
         let body = checksum(salt, number, at, self.meta, &log[at + 16..self.body]);
         let of_block = |block: &Range<usize>| {
@@ -226,24 +231,25 @@ fn values_in(files: &Files, salt: u64) -> Values {
     values
 }
 
-/// Holds any files to the promise of a store: refused with a reason in one line, or every value in it was written. `whole` says that nothing has made wrong
-/// checksums right; then an accepted store takes writes too, and has them when it is opened again.
+/// Holds any files to the promise of a store: refused with a reason in one line, or every value in
+/// it was written. `whole` says that nothing has made wrong checksums right; then an accepted store
+/// takes writes too, and has them when it is opened again.
 fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
     let mut values = values_in(&files, salt_of(&files));
     let salvaged = salvage(&files);
     let is_new = !files.contains_key("MANIFEST");
     let folder = Arc::new(MemoryFolder::with(files.clone()));
     let read = Options::default().read_only(true).open_in(folder.clone());
-    let read = read.map(|store| in_it(&store)).inspect_err(one_line);
-    assert!(folder.contents() == files, "who only reads has written");
+    let read = read.map(|store| contents_of(&store)).inspect_err(one_line);
+    assert!(folder.contents() == files, "a read-only store has written");
     let open = || Options::default().background_compaction(false).open_in(folder.clone());
     let store = open();
-    let found = store.as_ref().map(in_it);
-    assert!(is_new || read.ok() == found.ok(), "who only reads finds something else");
+    let found = store.as_ref().map(contents_of);
+    assert!(is_new || read.ok() == found.ok(), "a read-only store finds something else");
     let store = store.inspect_err(one_line)?;
-    let sound = question(&store, &values);
+    let sound = read_all_ways(&store, &values);
     if whole && sound && !is_new && store.open_report().torn.is_none() {
-        let all = Some(in_it(&store));
+        let all = Some(contents_of(&store));
         assert!(salvaged == all, "what was salvaged of a sound store is not what is in it");
     }
     let written = (b"a key of the trial".to_vec(), b"a value".to_vec());
@@ -260,11 +266,11 @@ fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
     if let Err(error) = store.compact() {
         one_line(&error);
     }
-    question(&store, &values);
+    read_all_ways(&store, &values);
     let closed = store.close();
     let again = open();
     if let Ok(store) = &again {
-        question(store, &values);
+        read_all_ways(store, &values);
     }
     if whole && put.is_ok() && closed.is_ok() {
         let found = again.and_then(|store| store.get(&written.0));
@@ -273,7 +279,8 @@ fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Salvages any files, which may belong to several stores: every value that comes out was written. What is in the new store, where there was no damage.
+/// Salvages any files, which may belong to several stores: every value that comes out was written.
+/// What is in the new store, where there was no damage.
 fn salvage(files: &Files) -> Option<Values> {
     let logs = files.iter().filter(|(name, _)| name.ends_with(".log"));
     let salts: BTreeSet<u64> =
@@ -284,19 +291,19 @@ fn salvage(files: &Files) -> Option<Values> {
     let damaged = MemoryFolder::with(files.clone());
     let salvaged = store.salvage_in(&damaged, |read, all| assert!(read <= all));
     assert!(damaged.contents() == *files, "the damaged store was changed");
-    assert!(question(&store, &values), "what was salvaged is not sound");
+    assert!(read_all_ways(&store, &values), "what was salvaged is not sound");
     let salvaged = salvaged.inspect_err(one_line).ok()?;
     assert!(salvaged.damages.iter().all(|damage| is_one_line(&damage.to_string())));
-    salvaged.damages.is_empty().then(|| in_it(&store))
+    salvaged.damages.is_empty().then(|| contents_of(&store))
 }
 
-/// All that can be read of a store.
-fn in_it(store: &LogStore) -> Values {
+/// Returns everything that can be read of a store.
+fn contents_of(store: &LogStore) -> Values {
     store.iter().flatten().collect()
 }
 
 /// Asks a store whatever can be asked: whether it is sound.
-fn question(store: &LogStore, values: &Values) -> bool {
+fn read_all_ways(store: &LogStore, values: &Values) -> bool {
     let keys: BTreeSet<&Vec<u8>> = values.iter().map(|(key, _)| key).collect();
     for key in keys {
         match store.get(key) {
@@ -327,19 +334,21 @@ fn one_line(error: &Error) {
     assert!(is_one_line(&error.to_string()), "{error}");
 }
 
-/// Holds the files of a fuzzer's input to the promise of a store, as they are and with checksums that fit: refused with a reason in one line, or every value was written.
+/// Holds the files of a fuzzer's input to the promise of a store, as they are and with checksums
+/// that fit: refused with a reason in one line, or every value was written.
 ///
 /// # Panics
 /// Where the promise is broken.
 pub fn fuzzed_bytes(input: &[u8]) {
     let mut files = files_of(input);
-    // What is wrong is told to nobody.
+    // Only the assertions matter.
     drop(arbitrary_files(files.clone(), true));
     seal(&mut files);
     drop(arbitrary_files(files, false));
 }
 
-/// Stores that fuzzing starts from: closed, or left as by a crash; with hints and without; of one log to three, with batches, tombstones and large values.
+/// Stores that fuzzing starts from: closed, or left as by a crash; with hints and without; of one
+/// log to three, with batches, tombstones and large values.
 ///
 /// # Panics
 /// Where a store does not take its writes.

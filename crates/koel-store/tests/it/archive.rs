@@ -1,4 +1,4 @@
-//! The archive: what comes out is what went in, or nothing.
+//! The archive: a file is exported as it was imported, or not at all.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn a_tree_of_a_thousand_files_comes_back() {
 }
 
 #[test]
-fn equal_chunks_are_stored_once_also_within_a_file() {
+fn equal_chunks_are_stored_once_even_within_a_file() {
     let archive = archive();
     let bytes = Random::new(3).bytes(1 << 20);
     let first = archive.import("a", &bytes[..], Chunking::default()).unwrap();
@@ -98,7 +98,7 @@ fn equal_chunks_are_stored_once_also_within_a_file() {
 }
 
 #[test]
-fn an_insertion_costs_chunks_by_content_little() {
+fn an_insertion_changes_few_chunks_by_content() {
     let archive = archive();
     let bytes = Random::new(4).bytes(2 << 20);
     let changed = [&bytes[..1000], b"inserted", &bytes[1000..]].concat();
@@ -125,7 +125,7 @@ fn a_file_imported_again_replaces_the_old_one_and_a_removed_one_is_gone() {
 }
 
 #[test]
-fn a_collection_drops_what_no_file_names_and_nothing_else() {
+fn a_collection_drops_exactly_the_chunks_that_no_file_names() {
     let folder = MemoryFolder::new();
     let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
     let (shared, gone) = (Random::new(5).bytes(1 << 20), Random::new(6).bytes(4 << 20));
@@ -148,15 +148,15 @@ fn a_collection_drops_what_no_file_names_and_nothing_else() {
     assert!(export(&archive, "goes") == gone);
 }
 
-/// A collection once held on to every segment until it had ended.
+/// A collection once kept every segment open until it ended.
 #[test]
-fn a_collection_needs_no_more_room_than_a_few_segments() {
+fn a_collection_needs_space_for_a_few_segments_only() {
     const SEGMENT: u64 = 1 << 16;
     let disk = Disk::new();
     let options = Options::default().segment_bytes(SEGMENT).background_compaction(false);
     let archive = Archive::new(options.open_in(Arc::new(disk.clone())).unwrap());
     let bytes = Random::new(5).bytes(2 << 20);
-    // The chunks of both lie side by side, so that something stays of each segment.
+    // The chunks of both files alternate, so that each segment has live records.
     let (mut stays, mut goes) = (Vec::new(), Vec::new());
     for (number, pair) in bytes.chunks(8192).enumerate() {
         for (pieces, name) in [(&mut stays, "stays"), (&mut goes, "goes")] {
@@ -178,7 +178,7 @@ fn a_collection_needs_no_more_room_than_a_few_segments() {
 }
 
 #[test]
-fn a_collection_tells_how_far_it_is() {
+fn a_collection_reports_its_progress() {
     let archive = archive();
     let bytes = Random::new(7).bytes(6 << 20);
     archive.import("stays", &bytes[..2 << 20], Chunking::default()).unwrap();
@@ -229,7 +229,7 @@ fn an_import_that_fails_leaves_the_old_file() {
     assert!(matches!(long, Err(ArchiveError::BadName { bytes: 4097 })));
 }
 
-/// A chunk of a file, deleted or changed behind the archive's back.
+/// Returns an archive with a chunk that was deleted or changed directly in the store.
 fn without_a_chunk(replace: Option<&[u8]>) -> (Archive, Vec<u8>) {
     let archive = archive();
     let bytes = Random::new(7).bytes(200_000);
@@ -262,7 +262,7 @@ fn a_wrong_or_missing_chunk_is_never_exported() {
     }
 }
 
-/// A bit of a stored chunk flips, of the block with this number.
+/// Returns an archive with a flipped bit in this block of a stored chunk.
 fn with_a_flipped_bit(chunk: usize, block: usize) -> (Archive, Vec<u8>) {
     let folder = MemoryFolder::new();
     let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
@@ -276,7 +276,7 @@ fn with_a_flipped_bit(chunk: usize, block: usize) -> (Archive, Vec<u8>) {
     (Archive::new(store), bytes)
 }
 
-/// Of a chunk of several blocks nobody looked at more than the first.
+/// Once only the first block of a chunk was checked.
 #[test]
 fn importing_a_file_again_repairs_a_damaged_chunk() {
     for (chunk, block) in [(150_000, 0), (150_000, 1), (150_000, 2), (4096, 0)] {
@@ -290,10 +290,10 @@ fn importing_a_file_again_repairs_a_damaged_chunk() {
     }
 }
 
-/// The name of such a file could be neither imported again nor removed, or was never listed again.
+/// Once such a file could be neither imported again nor removed, or was never listed again.
 #[test]
 fn a_file_whose_own_record_is_damaged_is_imported_again_or_removed() {
-    // The record with the name, and the one with what it is made of.
+    // The record with the name, and the manifest.
     for part in [&b"hurt"[..], b"nhurt"] {
         for imported in [true, false] {
             let folder = MemoryFolder::new();
@@ -322,10 +322,11 @@ fn a_file_whose_own_record_is_damaged_is_imported_again_or_removed() {
     }
 }
 
-/// Nothing was listed, collected or given a new name.
+/// Once nothing was listed, collected or imported under a new name.
 #[test]
-fn an_archive_whose_next_number_is_damaged_goes_on() {
-    // With the names alone, and where the last one cannot be read either: its number may be given again, and leads to no other file.
+fn an_archive_with_a_damaged_next_number_still_works() {
+    // Also if the last name is unreadable: its number may be assigned again, and leads to no other
+    // file.
     for last_hurt in [false, true] {
         let folder = MemoryFolder::new();
         let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
@@ -347,7 +348,7 @@ fn an_archive_whose_next_number_is_damaged_goes_on() {
         archive.import("new", &b"new"[..], Chunking::default()).unwrap();
         assert!(names().eq(sound.iter().copied().chain(["new"])));
         archive.import("last", &b"last"[..], Chunking::default()).unwrap();
-        // The damaged record of the number has a successor now, so nothing is damaged unless it is still on disk.
+        // The damaged record was replaced, so there is damage only while it is still on disk.
         let _damage = archive.collect(|_| ());
         for name in ["first", "second", "last", "new"] {
             assert_eq!(export(&archive, name), name.as_bytes());
@@ -356,9 +357,10 @@ fn an_archive_whose_next_number_is_damaged_goes_on() {
     }
 }
 
-/// Looking for what to drop ended at the damage, and nothing was compacted; later, what lay behind it was not dropped.
+/// Once the search ended at the damage and nothing was compacted; later, chunks after it were not
+/// dropped.
 #[test]
-fn a_collection_gives_room_back_beside_a_damaged_record() {
+fn a_collection_frees_space_despite_a_damaged_record() {
     let folder = MemoryFolder::new();
     let options = || options().segment_bytes(100_000);
     let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
@@ -449,7 +451,7 @@ fn a_file_beyond_four_gibibytes_and_one_of_three_hundred_thousand_chunks_come_ba
     report("large", &format!("{} and {} bytes: equal", middle + 200_001, noise.len()));
 }
 
-/// Whether two streams have the same bytes.
+/// Returns whether two streams have the same bytes.
 fn same(one: &mut dyn Read, other: &mut dyn Read) -> bool {
     let (mut from_one, mut from_other) = (Vec::new(), Vec::new());
     loop {

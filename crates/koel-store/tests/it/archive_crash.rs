@@ -1,7 +1,8 @@
 //! Power failures while files are imported, removed and collected.
 //!
-//! An import and a removal are durable when they return, so after a failure the archive has exactly the files of the model, but for the one under
-//! way, which is as before or as after; and each of them is whole, whatever the collection under way had dropped.
+//! Imports and removals are durable when they return. So after a failure the archive has exactly
+//! the files of the model, except that the interrupted operation may or may not have taken effect.
+//! Each file is complete, whatever an interrupted collection had dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ fn options(seed: u64) -> Options {
     Options::default().segment_bytes(8192).background_compaction(false).seed(seed)
 }
 
-/// Files that have most chunks in common.
+/// Returns a file; files share most of their chunks.
 fn content(random: &mut Random) -> Vec<u8> {
     let mut pieces = Vec::new();
     for _ in 0..random.below(20) {
@@ -31,7 +32,7 @@ fn content(random: &mut Random) -> Vec<u8> {
     [pieces, random.bytes(end)].concat()
 }
 
-/// Does something to the archive, and says what the files are then.
+/// Applies an operation to the archive. Returns the files after it.
 fn step(
     archive: &Archive,
     files: &Files,
@@ -55,7 +56,7 @@ fn step(
     (after, done)
 }
 
-/// All files of an archive, each exported.
+/// Returns all files of an archive, exported.
 fn exported(archive: &Archive) -> Result<Files, ArchiveError> {
     let mut files = Files::new();
     for entry in archive.entries()? {

@@ -1,8 +1,10 @@
-//! Power failures at any call: in the middle of a write, of a compaction, of the recovery from the failure before.
+//! Power failures at any call: during a write, a compaction, or the recovery from an earlier
+//! failure.
 //!
-//! A trial goes on over many failures. After each, what the disk may hold is opened three times, with none, half and all of what was not
-//! synced; each must be a prefix of the history with everything durable in it. The program goes on with one of them, or, as if only the
-//! process had ended, with the disk itself: then what was not durable is still not.
+//! A trial has many failures. After each, three possible states of the disk are opened, with none,
+//! half and all of the unsynced data. Each must be a prefix of the history that includes everything
+//! durable. The program goes on with one of them, or with the disk itself, as if only the process
+//! had ended.
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use testkit::storage::{
 
 use crate::trial::{Trial, count, first_seed, read_all, report, small};
 
-/// Failures before a trial begins anew, so that a store is young in some and old in others.
+/// Failures before a trial starts anew, so that stores of all ages are tested.
 const FAILURES: u64 = 50;
 const KEPT: [u32; 3] = [0, 50, 100];
 
@@ -28,15 +30,15 @@ struct Crashes {
     tally: Tally,
 }
 
-/// What the failures came to: tells a trial that tries something from one that does not.
+/// Counts what the failures did, to show that the trial tests something.
 #[derive(Debug, Default)]
 struct Tally {
     clones: u64,
-    /// Clones without some of the writes that were not durable.
+    /// Clones that lost unsynced writes.
     forgetful: u64,
-    /// Clones with writes that were not durable.
+    /// Clones that kept unsynced writes.
     lucky: u64,
-    /// Clones with an end that opening cut off.
+    /// Clones with a torn end.
     torn: u64,
     /// Failures before the store was open.
     opening: u64,
@@ -62,9 +64,9 @@ impl Crashes {
         Self { seed, options, random, program, disk, history, tally }
     }
 
-    /// Goes on until the power fails, and then with what is left.
+    /// Runs the program until the power fails, and continues with a survivor.
     fn fail(&mut self) {
-        // Mostly soon: the calls of opening are rare among all.
+        // Mostly soon, since few of all calls belong to an opening.
         let limit = if self.random.chance(30) { 30 } else { 400 };
         let at = self.random.below(limit) as u64;
         let fault = Fault { at, lasting: true, failure: Failure::Eio };
@@ -90,7 +92,7 @@ impl Crashes {
         (self.disk, self.history) = std::mem::take(&mut survivors[chosen]);
     }
 
-    /// The power stays on: all that was acknowledged is there, and at most the write under way besides.
+    /// Ends only the process: every acknowledged write is there, and at most one more.
     fn end_process(&mut self) {
         let store = self.options.clone().open_in(Arc::new(self.disk.crash_clone(100, 0)));
         let state = store.and_then(|store| read_all(&store, self.program.keys()));
@@ -101,8 +103,8 @@ impl Crashes {
         }
     }
 
-    /// What a store for reading alone finds on a disk, if there is one to be read; it changes nothing.
-    fn read_alone(&self, disk: &MemoryFolder) -> Option<(State, Option<TornEnd>)> {
+    /// Returns what a read-only store finds on a disk, if it opens. It must change nothing.
+    fn read_only_state(&self, disk: &MemoryFolder) -> Option<(State, Option<TornEnd>)> {
         let files = disk.contents();
         files.get("MANIFEST")?;
         let options = self.options.clone().background_compaction(true).read_only(true);
@@ -123,19 +125,19 @@ impl Crashes {
         store.sync().unwrap();
         assert_eq!(store.verify(|_, _| ()).unwrap().damages, []);
         store.close().unwrap();
-        assert!(disk.contents() == files, "seed {}: who only reads has written", self.seed);
+        assert!(disk.contents() == files, "seed {}: a read-only store has written", self.seed);
         Some(found)
     }
 
-    /// A disk after the failure, and its history.
+    /// Returns a disk after the failure, and its history.
     fn survivor(&mut self, kept: u32) -> (MemoryFolder, History) {
         let clone_seed = self.random.next_u64();
         let disk = self.disk.crash_clone(kept, clone_seed);
         let context = format!("seed {}, {kept} % of the unsynced kept", self.seed);
         let mut history = self.history.clone();
-        // Another copy, so that the next failure may be one of recovery.
+        // Another copy, so that the next failure may hit the recovery.
         let copy = disk.crash_clone(100, 0);
-        let alone = if clone_seed.is_multiple_of(8) { self.read_alone(&copy) } else { None };
+        let alone = if clone_seed.is_multiple_of(8) { self.read_only_state(&copy) } else { None };
         let store = self.options.clone().open_in(Arc::new(copy));
         let store = store.unwrap_or_else(|error| panic!("{context}: does not open: {error}"));
         let state = read_all(&store, self.program.keys());
@@ -158,7 +160,7 @@ impl Crashes {
 }
 
 #[test]
-fn what_survives_a_power_failure_is_a_prefix_with_everything_durable_in_it() {
+fn what_a_power_failure_leaves_is_a_prefix_that_includes_everything_durable() {
     let clones = count(6_000, 200_000);
     let mut total = Tally::default();
     let mut seed = first_seed();

@@ -1,4 +1,5 @@
-//! A store of many segments and few open files: in a folder that counts them, nothing is lost or found twice, whatever is compacted and removed meanwhile.
+//! A store with many segments and few open files, in a folder that counts them: nothing is lost or
+//! found twice, whatever is compacted and removed meanwhile.
 
 use std::io;
 use std::sync::Arc;
@@ -9,11 +10,11 @@ use koel_store::{Durability, Error, LogStore, Options};
 use testkit::storage::MemoryFolder;
 
 const OPEN: usize = 8;
-/// A manifest and a hint being written, and a segment that is written to.
+/// Additional open files: a manifest and a hint being written, and the active segment.
 const BESIDES: usize = 3;
 const KEYS: u32 = 1500;
 
-/// A folder in memory that knows how many of its files are open.
+/// An in-memory folder that counts its open files.
 #[derive(Clone, Debug, Default)]
 struct Counting {
     inner: MemoryFolder,
@@ -136,7 +137,7 @@ fn a_store_of_many_segments_has_few_files_open() {
 }
 
 #[test]
-fn segments_that_are_compacted_away_are_read_to_the_end_by_who_has_them() {
+fn readers_of_compacted_segments_can_read_to_the_end() {
     let folder = Counting::default();
     let store = folder.store();
     write(&store, 0..KEYS, 1);
@@ -161,7 +162,7 @@ fn segments_that_are_compacted_away_are_read_to_the_end_by_who_has_them() {
     assert_eq!(logs as u64, store.stats().segments);
 }
 
-/// A compaction opened each file of its run again to remove it, and kept all of them open.
+/// Once a compaction reopened each file of its run to remove it, and kept all of them open.
 #[test]
 fn a_compaction_of_many_segments_has_few_files_open() {
     let folder = Counting::default();
@@ -195,7 +196,7 @@ fn threads_that_open_and_close_each_others_files_get_what_was_written() {
 
 #[cfg(unix)]
 #[test]
-fn too_many_open_files_are_no_matter_of_the_disk() {
+fn the_error_of_too_many_open_files_names_the_limit() {
     let text = |code| {
         let error = io::Error::from_raw_os_error(code);
         Error::Io { action: "open", file: "1.log".to_owned(), error }.to_string()

@@ -1,4 +1,4 @@
-//! On the real file system: one store at a time, and clear words where there can be none.
+//! On the file system: one writer at a time, and clear errors.
 
 use std::io::{self, Read};
 
@@ -20,12 +20,12 @@ fn a_folder_has_one_store_at_a_time() {
 }
 
 #[test]
-fn several_read_one_store_at_a_time_and_none_beside_a_writer() {
+fn several_readers_or_one_writer_can_have_a_store_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let reader = || Options::default().read_only(true).open(&path);
     assert!(matches!(reader(), Err(Error::Io { .. })));
-    assert!(!path.exists(), "who only reads makes no store");
+    assert!(!path.exists(), "a read-only store is not created");
     let store = LogStore::open(&path).unwrap();
     store.put(b"key", b"value", Durability::None).unwrap();
     assert!(matches!(reader(), Err(Error::Locked)));
@@ -42,7 +42,7 @@ fn several_read_one_store_at_a_time_and_none_beside_a_writer() {
 }
 
 #[test]
-fn a_store_that_cannot_be_is_told_in_a_line() {
+fn a_store_that_cannot_be_opened_is_an_error_of_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "not a folder").unwrap();

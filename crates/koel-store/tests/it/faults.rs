@@ -1,4 +1,5 @@
-//! Every call of a program fails once, in each way: an error, still readable, and a prefix after opening again.
+//! Every call of a program fails once, in each way: the error is returned, the store stays
+//! readable, and it has a prefix of the writes when it is opened again.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ struct Run {
     options: Options,
     folder: FaultyFolder<MemoryFolder>,
     trial: Option<Trial>,
-    /// The operation that failed, and how.
+    /// The operation that failed, and its error.
     failed: Option<(Op, Error)>,
 }
 
@@ -36,7 +37,8 @@ fn run(seed: u64, options: &Options, fault: Option<Fault>) -> Run {
     Run { options, folder, trial: Some(trial), failed: None }
 }
 
-/// What was written is still read after the failure; a store that failed to write or to sync takes no more.
+/// Checks that the store is readable after the failure, and takes no more writes after a failed
+/// write or sync.
 fn check_still_open(trial: &Trial, op: &Op, struck: &str, seed: u64, context: &str) {
     let Some(store) = &trial.store else { return };
     let state = read_all(store, program(seed).keys());
@@ -53,7 +55,7 @@ fn check_still_open(trial: &Trial, op: &Op, struck: &str, seed: u64, context: &s
     }
 }
 
-/// The same folder opens again, and so does what a power failure would leave of it.
+/// Checks that the folder opens again, also after a power failure.
 fn check_reopened(run: Run, seed: u64, context: &str) {
     let Run { options, folder, trial, failed } = run;
     let history = trial.as_ref().map_or_else(History::new, |trial| trial.history.clone());
@@ -93,7 +95,7 @@ fn every_call_fails_once_in_each_way() {
     let seed = first_seed();
     let options = small(seed);
     let calls = run(seed, &options, None).folder.calls();
-    // A slice takes every so many-th call, and ends with the last.
+    // A slice takes calls at equal distances, and the last one.
     let stride = calls.div_ceil(count(150, calls)).max(1);
     let mut faults = 0_u64;
     for at in (0..calls).rev().step_by(usize::try_from(stride).unwrap()) {
@@ -108,9 +110,9 @@ fn every_call_fails_once_in_each_way() {
     );
 }
 
-/// Which call is the n-th depends on the threads here.
+/// Which call is the n-th depends on the threads.
 #[test]
-fn calls_fail_beside_the_threads_of_a_store() {
+fn calls_fail_while_background_threads_run() {
     let programs = count(20, 1_000);
     for seed in (first_seed()..).take(usize::try_from(programs).unwrap()) {
         let options = small(seed).background_compaction(true).bytes_per_sync(1024);
@@ -124,7 +126,7 @@ fn calls_fail_beside_the_threads_of_a_store() {
 }
 
 #[test]
-fn a_disk_that_is_full_and_then_is_not_loses_nothing() {
+fn a_disk_that_is_full_for_a_while_loses_nothing() {
     let disks = count(40, 1_000);
     for seed in (first_seed()..).take(usize::try_from(disks).unwrap()) {
         let options = small(seed);

@@ -1,8 +1,9 @@
-//! A real process on real files, killed at any moment and started again.
+//! A process on the file system, killed at random moments and started again.
 //!
-//! The test runs itself as the child: [`child`] writes batches and prints a line for each once it is acknowledged as durable; the parent reads a
-//! random number of lines and kills it. Batch n puts n under every key of its own and of the batch before, so that what is found tells
-//! exactly which batches are in: all acknowledged ones, at most the one under way besides, none in part.
+//! The test runs itself as the child: [`child`] writes batches and prints a line for each one that
+//! is acknowledged as durable. The parent reads a random number of lines and kills it. Batch n sets
+//! its own keys and those of the batch before to n, so the contents tell exactly which batches the
+//! store has: all acknowledged ones, at most one more, and none in part.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -21,7 +22,7 @@ fn options() -> Options {
     Options::default().segment_bytes(1 << 16).background_compaction(true).bytes_per_sync(1 << 12)
 }
 
-/// What batch `number` does: some keys get its number and a filler, one is deleted.
+/// Returns batch `number`: some keys get its number and a filler, one is deleted.
 fn batch(number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut random = Random::new(number);
     let mut changes: Vec<_> = (0..4)
@@ -45,7 +46,7 @@ fn apply(state: &mut State, number: u64) {
     }
 }
 
-/// The number of the last batch in a store.
+/// Returns the number of the last batch in a store.
 fn last(state: &State) -> u64 {
     state.get(&b"last"[..]).map_or(0, |value| u64::from_le_bytes(value[..8].try_into().unwrap()))
 }
@@ -64,12 +65,12 @@ fn child() {
                 None => changes.delete(&key).unwrap(),
             };
         }
-        // Every third batch is durable with the next one only.
+        // Every third batch becomes durable with the next one.
         let synced = !number.is_multiple_of(3);
         let durability = if synced { Durability::Synced } else { Durability::None };
         store.write(&changes, durability).expect("a healthy store takes a write");
         if synced {
-            // One call, so that a kill leaves no half of a line.
+            // In one call, so that a kill leaves no half line.
             std::io::stdout().write_all(format!("\nack {number}\n").as_bytes()).unwrap();
         }
     }
@@ -91,7 +92,7 @@ fn run_and_kill(folder: &Path, random: &mut Random) -> u64 {
     let mut wanted = random.below(60);
     let mut acknowledged = 0;
     let mut killed = false;
-    // To the end of the pipe: what was printed before the kill counts too.
+    // To the end of the pipe: lines printed before the kill count too.
     for line in lines {
         let line = line.unwrap();
         let Some(number) = line.strip_prefix("ack ") else { continue };
@@ -121,7 +122,7 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
             LogStore::open(folder.path()).unwrap_or_else(|error| panic!("{context}: {error}"));
         let found = iterate(&store).unwrap_or_else(|error| panic!("{context}: {error}"));
         let last = last(&found);
-        // The one under way, and the one before it that waited for it.
+        // The interrupted batch, and the one before it that was to become durable with it.
         assert!(
             last >= acknowledged && last <= acknowledged + 2,
             "{context}: {last}, {acknowledged}"

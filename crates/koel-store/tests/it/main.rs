@@ -1,16 +1,17 @@
-//! What the stores promise, tried: a model, power failures, failing calls, damaged files, killed
-//! processes; and the archive above them.
+//! Trials of the stores: a model, power failures, failing calls, damaged files, killed processes;
+//! and of the archive.
 //!
-//! The trials are as long as `KOEL_RELIABILITY` says: a number, `full` for the runs of
-//! docs/RELIABILITY.md, or nothing for a slice that fits every day. `KOEL_SEED` is the first seed.
-//! `scripts/reliability` runs all of them in full and prints a line for each.
+//! `KOEL_RELIABILITY` sets their length: a number, `full` for the runs of docs/RELIABILITY.md, or
+//! unset for a short slice. `KOEL_SEED` is the first seed. `scripts/reliability` runs all of them
+//! in full and prints a line for each.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
 
 mod archive;
 mod archive_crash;
 mod crash;
 mod damage;
+mod damaged_stores;
 mod descriptors;
 mod disk;
 mod faults;

@@ -1,4 +1,4 @@
-//! Random programs under random options, beside a `BTreeMap`.
+//! Random programs under random options, compared with a `BTreeMap`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::trial::{Trial, count, first_seed, report, small};
 
 const OPERATIONS: u64 = 2_500;
 
-/// As in the crash trials, now and then with a compaction and syncs in the background, and with an index that grows early, late or never.
+/// As in the crash trials, sometimes with background threads, and with an index that grows early,
+/// late or never.
 fn options(seed: u64) -> Options {
     let options = small(seed).expected_keys([0, 100, 10_000][Random::new(seed).below(3)]);
     if seed.is_multiple_of(4) {
@@ -33,7 +34,7 @@ fn run(seed: u64) {
 }
 
 #[test]
-fn a_store_is_a_map() {
+fn a_store_behaves_like_a_map() {
     let operations = count(250_000, 2_000_000);
     let programs = operations.div_ceil(OPERATIONS);
     for seed in (first_seed()..).take(usize::try_from(programs).unwrap()) {

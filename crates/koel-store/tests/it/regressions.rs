@@ -1,4 +1,4 @@
-//! One test for each fault that a random trial found, reduced to its steps.
+//! One test for each fault that was found, reduced to its steps.
 
 use std::sync::Arc;
 
@@ -12,15 +12,16 @@ fn open(folder: impl koel_store::files::Folder + 'static) -> LogStore {
     options.open_in(Arc::new(folder)).unwrap()
 }
 
-/// A process ended between the rename of a manifest and the sync of the folder. What is opened then rests on a name that is not durable.
+/// A process ended between the rename of a manifest and the sync of the folder. The next opening
+/// then depended on a name that was not durable.
 #[test]
-fn a_manifest_that_is_there_but_not_durable_is_made_so_before_anything_rests_on_it() {
+fn a_manifest_is_made_durable_before_anything_depends_on_it() {
     let disk = MemoryFolder::new();
     let store = open(disk.clone());
     store.put(b"old", b"1", Durability::Synced).unwrap();
     store.close().unwrap();
 
-    // How many calls there are up to the sync of the folder, which is the last one before the log is written to.
+    // The number of calls up to the sync of the folder, the last one before the log is written.
     let counting = FaultyFolder::new(disk.crash_clone(100, 0), None);
     counting.record();
     open(counting.clone()).put(b"new", b"2", Durability::None).unwrap();
@@ -41,9 +42,9 @@ fn a_manifest_that_is_there_but_not_durable_is_made_so_before_anything_rests_on_
     assert_eq!(after.get(b"old").unwrap().as_deref(), Some(&b"1"[..]));
 }
 
-/// A power failure during the very first opening left a new manifest that no name leads to.
+/// A power failure during the very first opening left a new manifest under its temporary name.
 #[test]
-fn what_a_crash_of_the_first_opening_left_is_not_in_the_way() {
+fn a_store_opens_after_a_crash_of_its_first_opening() {
     for at in 0..12 {
         for kept in [0, 50, 100] {
             let fault = Fault { at, lasting: true, failure: Failure::Eio };
@@ -56,9 +57,10 @@ fn what_a_crash_of_the_first_opening_left_is_not_in_the_way() {
     }
 }
 
-/// A value that is durable was overwritten by one that is not; a compaction dropped the first, and a power failure took the second.
+/// A durable value was overwritten by one that was not durable. A compaction dropped the first, and
+/// a power failure lost the second.
 #[test]
-fn a_compaction_makes_durable_what_it_drops_values_for() {
+fn a_compaction_makes_later_values_durable_before_it_drops_earlier_ones() {
     let disk = MemoryFolder::new();
     let options = Options::default().segment_bytes(4096).background_compaction(true).seed(1);
     let store = options.open_in(Arc::new(disk.clone())).unwrap();
@@ -75,7 +77,8 @@ fn a_compaction_makes_durable_what_it_drops_values_for() {
     }
 }
 
-/// A closed store of twenty keys, with some fields of 8 bytes changed in the file whose name ends so, and a right checksum.
+/// Opens a closed store of twenty keys after changing fields of 8 bytes in the file with this
+/// suffix, under a matching checksum.
 fn changed(suffix: &str, fields: &[(usize, u64)]) -> Result<LogStore, Error> {
     let folder = MemoryFolder::new();
     let store = open(folder.clone());
@@ -93,9 +96,9 @@ fn changed(suffix: &str, fields: &[(usize, u64)]) -> Result<LogStore, Error> {
     options.open_in(Arc::new(MemoryFolder::with(files)))
 }
 
-/// Found by fuzzing: room in the index for as many keys as the manifest said, 2^64 of them.
+/// Found by fuzzing: the index made room for as many keys as the manifest said, 2^64.
 #[test]
-fn a_manifest_reserves_no_more_memory_than_its_log_has_keys_for() {
+fn a_manifest_reserves_no_more_memory_than_the_log_has_keys_for() {
     let unchanged = changed("MANIFEST", &[]).unwrap().stats().index_bytes;
     for keys in [1 << 40, u64::MAX] {
         let store = changed("MANIFEST", &[(56, keys)]).unwrap();
@@ -104,18 +107,19 @@ fn a_manifest_reserves_no_more_memory_than_its_log_has_keys_for() {
     }
 }
 
-/// Found by reading, beside the fuzz target `store`: a division by the segments that the index can name, 0 of that size.
+/// Found by review: a division by the number of segments that the index can address, 0 at that
+/// size.
 #[test]
-fn a_manifest_with_segments_that_no_store_has_is_refused() {
+fn a_manifest_with_an_invalid_segment_size_is_refused() {
     for bytes in [8, 4088, (16 << 30) + 8, 1 << 63] {
         let refused = changed("MANIFEST", &[(32, bytes)]);
         assert!(matches!(refused, Err(Error::Damaged { .. })), "{bytes}: {refused:?}");
     }
 }
 
-/// Found by reading, beside the fuzz target `store`: the sequence after the greatest number of 64 bits, while a record has 56.
+/// Found by review: an overflow of the sequence number, which has 56 bits in a record.
 #[test]
-fn a_sequence_that_no_record_can_have_is_refused_in_a_manifest_and_ignored_in_a_hint() {
+fn an_invalid_sequence_number_is_refused_in_a_manifest_and_ignored_in_a_hint() {
     for sequence in [1 << 56, u64::MAX] {
         let refused = changed("MANIFEST", &[(40, sequence)]);
         assert!(matches!(refused, Err(Error::Damaged { .. })), "{sequence}: {refused:?}");
@@ -124,18 +128,18 @@ fn a_sequence_that_no_record_can_have_is_refused_in_a_manifest_and_ignored_in_a_
     }
 }
 
-/// The number of a segment would have been that of the next new one.
+/// The next segment would have got the number of an existing one.
 #[test]
-fn a_manifest_whose_numbers_are_not_its_own_is_refused() {
+fn a_manifest_with_an_invalid_next_number_is_refused() {
     for number in [0, 1] {
         let refused = changed("MANIFEST", &[(48, number)]);
         assert!(matches!(refused, Err(Error::Damaged { .. })), "{number}: {refused:?}");
     }
 }
 
-/// Found by reading, beside the fuzz target `store`: a note of a place behind the segment became a location that the index has no bits for.
+/// Found by review: a note of an offset after the segment became a location with too many bits.
 #[test]
-fn a_hint_with_notes_outside_of_its_segment_is_ignored() {
+fn a_hint_with_notes_outside_its_segment_is_ignored() {
     // Each of the twenty notes is a hash and, in one byte, the four units of its record.
     let (first, last) = (48 + 8, 48 + 19 * 9 + 8);
     let far = u64::from_le_bytes([4 << 2 | 2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0]);
@@ -147,7 +151,8 @@ fn a_hint_with_notes_outside_of_its_segment_is_ignored() {
     assert_eq!((as_written.open_report().hinted, as_written.iter().count()), (1, 20));
 }
 
-/// The files of a store that has had three segments at least, and its manifest as it was when the first of them was written to, or closed.
+/// Returns the files of a store with at least three segments, and the same files with an old
+/// manifest.
 fn with_an_older_manifest(closed: bool) -> (Files, Files) {
     let folder = MemoryFolder::new();
     let store = open(folder.clone());
@@ -169,9 +174,9 @@ fn with_an_older_manifest(closed: bool) -> (Files, Files) {
     (files, mixed)
 }
 
-/// What `MANIFEST` did not name was taken for what a crash had left, and removed before anything was checked.
+/// Once files that MANIFEST did not name were removed before anything was checked.
 #[test]
-fn an_older_manifest_is_refused_and_takes_nothing_with_it() {
+fn an_old_manifest_is_refused_and_nothing_is_removed() {
     for closed in [false, true] {
         let (files, mixed) = with_an_older_manifest(closed);
         assert!(files.len() >= 6);
@@ -188,9 +193,10 @@ fn an_older_manifest_is_refused_and_takes_nothing_with_it() {
     }
 }
 
-/// The same, with the end of the last segment that the old manifest names damaged: nothing is cut off either.
+/// The same, with damage at the end of the last segment that the old manifest names: nothing is cut
+/// off.
 #[test]
-fn an_older_manifest_does_not_make_a_torn_end_of_damage() {
+fn an_old_manifest_does_not_turn_damage_into_a_torn_end() {
     let (_, mut mixed) = with_an_older_manifest(false);
     let first = mixed.iter_mut().find(|(name, _)| name.ends_with(".log")).unwrap().1;
     let last = first.len() - 100;
@@ -202,9 +208,9 @@ fn an_older_manifest_does_not_make_a_torn_end_of_damage() {
     assert!(folder.contents() == mixed, "opening changed or removed a file");
 }
 
-/// All of the log in a new segment: only its sequences tell that it is newer.
+/// All of the log is in a new segment: only its sequence numbers tell that it is newer.
 #[test]
-fn the_first_manifest_of_a_store_is_refused_beside_its_log() {
+fn the_first_manifest_of_a_store_is_refused_with_a_later_log() {
     let folder = MemoryFolder::new();
     let store = open(folder.clone());
     let older = folder.contents()["MANIFEST"].clone();
@@ -221,9 +227,9 @@ fn the_first_manifest_of_a_store_is_refused_beside_its_log() {
     assert!(folder.contents() == mixed, "opening changed or removed a file");
 }
 
-/// Nothing of the log was sound for the other store, so all of it was removed.
+/// Once the log was unsound for the other store, so all of it was removed.
 #[test]
-fn the_manifest_of_another_store_is_refused_and_takes_nothing_with_it() {
+fn the_manifest_of_another_store_is_refused_and_nothing_is_removed() {
     let of_seed = |seed: u64, folder: &MemoryFolder| {
         let options = Options::default().segment_bytes(4096).background_compaction(false);
         options.seed(seed).open_in(Arc::new(folder.clone())).unwrap()
@@ -244,7 +250,7 @@ fn the_manifest_of_another_store_is_refused_and_takes_nothing_with_it() {
     assert!(folder.contents() == mixed, "opening changed or removed a file");
 }
 
-/// A store of many segments, the first half of which is dead, and a record of the last one.
+/// Creates a store of many segments: the first half and a record of the last one are dead.
 fn of_dead_segments(disk: &MemoryFolder) {
     let store = open(disk.clone());
     for round in 0..2 {
@@ -256,7 +262,7 @@ fn of_dead_segments(disk: &MemoryFolder) {
     store.close().unwrap();
 }
 
-/// A segment whose header could not be written, or not made durable, stayed until the next opening.
+/// Once a segment whose header could not be written stayed until the next opening.
 #[test]
 fn a_compaction_that_fails_removes_what_it_created() {
     let prepared = MemoryFolder::new();
@@ -272,7 +278,7 @@ fn a_compaction_that_fails_removes_what_it_created() {
         .filter(|(_, call)| call.verb == "create" && call.name.ends_with(".log"))
         .map(|(at, _)| at)
         .collect();
-    // The sealed one and the copies; behind each: its header, its sync, and that of the folder.
+    // The sealed segment and the copies; after each its header, its sync, and that of the folder.
     assert!(created.len() >= 2);
     for at in created.iter().flat_map(|&at| at + 1..at + 4) {
         let folder = fresh(Some(Fault { at, lasting: false, failure: Failure::Eio }));
@@ -283,9 +289,9 @@ fn a_compaction_that_fails_removes_what_it_created() {
     }
 }
 
-/// The space is not given back, and nothing said so.
+/// Once the space was not freed, without an error.
 #[test]
-fn a_segment_that_cannot_be_removed_is_an_error_and_goes_with_the_next_opening() {
+fn a_segment_that_cannot_be_removed_is_an_error_and_is_removed_by_the_next_opening() {
     let prepared = MemoryFolder::new();
     of_dead_segments(&prepared);
     let counting = FaultyFolder::new(prepared.crash_clone(100, 0), None);
@@ -310,7 +316,8 @@ fn a_segment_that_cannot_be_removed_is_an_error_and_goes_with_the_next_opening()
     assert_eq!(logs(), store.stats().segments);
 }
 
-/// The files of a closed store with so many keys, twelve in a segment, changed, and with checksums that are right.
+/// Returns the changed files of a closed store with this many keys, twelve per segment, under
+/// matching checksums.
 fn forged(keys: u8, change: impl FnOnce(&mut Files)) -> Files {
     let folder = MemoryFolder::new();
     let store = open(folder.clone());
@@ -336,9 +343,9 @@ fn refused(files: Files) -> String {
     }
 }
 
-/// Found by reading: the location of such a record is that of another segment, or has more bits than the index keeps.
+/// Found by review: such a record got the location of another segment, or one with too many bits.
 #[test]
-fn a_record_behind_the_size_of_a_segment_is_refused() {
+fn a_record_after_the_size_of_a_segment_is_refused() {
     const FIRST: &str = "0000000000000001";
     for hinted in [true, false] {
         let files = forged(20, |files| {
@@ -347,10 +354,10 @@ fn a_record_behind_the_size_of_a_segment_is_refused() {
         });
         assert_eq!(refused(files), format!("{FIRST}.log"), "{hinted}");
     }
-    // In a store that was not closed it is no torn end either.
+    // In a store that was not closed it is not a torn end either.
     let files = forged(10, |files| {
         set(files, "MANIFEST", 32, 4096);
-        // Not clean, and the salt as it was.
+        // Not clean, with the same salt.
         set(files, "MANIFEST", 12, 1 << 32);
         set(files, "MANIFEST", 72 + 8, 40);
         files.retain(|name, _| !name.ends_with(".hint"));
@@ -358,7 +365,7 @@ fn a_record_behind_the_size_of_a_segment_is_refused() {
     assert_eq!(refused(files), format!("{FIRST}.log"));
 }
 
-/// Found by reading: one of them was not there for who looked for its records.
+/// Found by review: the records of one of them could not be found.
 #[test]
 fn two_segments_in_one_slot_are_refused() {
     const SLOTS: u64 = 1 << 22;
@@ -374,7 +381,7 @@ fn two_segments_in_one_slot_are_refused() {
     assert_eq!(refused(files), "MANIFEST");
 }
 
-/// Found by reading: an end of 2^63 bytes twice is none.
+/// Found by review: two ends of 2^63 bytes overflow their sum.
 #[test]
 fn a_segment_longer_than_any_is_refused_in_a_manifest() {
     for end in [(16 << 30) + 8, 1 << 63] {
@@ -386,7 +393,7 @@ fn a_segment_longer_than_any_is_refused_in_a_manifest() {
     }
 }
 
-/// A closed store on the file system, one file of which is made a tebibyte long, without a byte more.
+/// Returns a store on disk, one file of which was extended to 1 TiB with a hole.
 fn with_a_tebibyte(suffix: &str, closed: bool) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::default().background_compaction(false);
@@ -407,10 +414,10 @@ fn with_a_tebibyte(suffix: &str, closed: bool) -> TempDir {
     copy
 }
 
-/// Found by reading: as much memory as the file said that it has bytes.
+/// Found by review: memory was taken for the length of the file.
 #[cfg(unix)]
 #[test]
-fn files_of_a_tebibyte_are_refused_or_ignored_before_they_are_read() {
+fn files_that_are_too_long_are_refused_or_ignored_before_they_are_read() {
     let open = |folder: &TempDir| Options::default().open(folder.path());
     for (suffix, closed) in [("MANIFEST", true), (".log", true), (".log", false)] {
         let refused = open(&with_a_tebibyte(suffix, closed));

@@ -1,4 +1,5 @@
-//! A disk in memory with room for so many bytes. A file that is removed takes its room until nobody has it open, as the system has it.
+//! An in-memory disk of limited size. A removed file takes space until its last handle is closed,
+//! as in POSIX.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use koel_store::files::{File, Folder};
 
-/// A folder on such a disk. Clones are handles to the same one.
+/// A folder on such a disk. Clones are handles to the same folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
     room: Arc<Room>,
@@ -27,18 +28,18 @@ struct Inode {
 }
 
 impl Disk {
-    /// An empty one with room for everything.
+    /// Returns an empty folder without a limit.
     pub(crate) fn new() -> Self {
         let room = Room { used: AtomicU64::new(0), limit: AtomicU64::new(u64::MAX) };
         Self { room: Arc::new(room), names: Arc::default() }
     }
 
-    /// Bytes of all files that have a name or are open.
+    /// Returns the bytes of all files that have a name or are open.
     pub(crate) fn used(&self) -> u64 {
         self.room.used.load(Ordering::SeqCst)
     }
 
-    /// From now on there is room for no more than so many bytes.
+    /// Limits the bytes of the disk from now on.
     pub(crate) fn limit(&self, bytes: u64) {
         self.room.limit.store(bytes, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Salvage: whatever is damaged, all else is there afterwards, and nothing that never was.
+//! Salvage: whatever is damaged, everything else is recovered, and nothing that was never written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn new_store() -> LogStore {
     options().seed(77).open_in(Arc::new(MemoryFolder::new())).unwrap()
 }
 
-/// What is salvaged of these files, which stay as they are, and what there was to say.
+/// Salvages these files, which must not change. Returns the state and the report.
 fn salvage(image: Image) -> (State, SalvageReport) {
     let (folder, store) = (MemoryFolder::with(image.clone()), new_store());
     let mut seen = (0, 0);
@@ -29,7 +29,7 @@ fn salvage(image: Image) -> (State, SalvageReport) {
     (iterate(&store).unwrap(), salvaged)
 }
 
-/// Damages a file in one of the ways of `damage.rs`: which.
+/// Damages a file in one of the ways of `damage.rs`. Returns its name.
 fn harm(victim: &Victim, random: &mut Random, image: &mut Image) -> String {
     let (name, other) = (victim.file(random), victim.file(random));
     let bytes = image.get_mut(&name).expect("one of the files");
@@ -48,7 +48,7 @@ fn harm(victim: &Victim, random: &mut Random, image: &mut Image) -> String {
 }
 
 #[test]
-fn all_but_the_damaged_records_is_salvaged_and_nothing_that_never_was() {
+fn everything_but_the_damaged_records_is_salvaged() {
     let victims: Vec<Victim> =
         (0..8).map(|number| victim(first_seed() + number, number % 2 == 0)).collect();
     let (mut lost, mut older, mut whole) = (0, 0, 0);
@@ -60,7 +60,7 @@ fn all_but_the_damaged_records_is_salvaged_and_nothing_that_never_was() {
         let name = harm(victim, &mut random, &mut image);
         let context = format!("seed {}, trial {number}: {name}", first_seed());
         let is_cut = image.get(&name).is_some_and(|left| left.len() < victim.image[&name].len());
-        // The log may have ended where it was cut, between two records.
+        // A log that was cut between two records may have ended there.
         let may_be_whole = is_cut && !victim.closed;
         let (state, salvaged) = salvage(image);
         let changed = state.iter().filter(|(key, value)| victim.now.get(*key) != Some(*value));
@@ -70,7 +70,7 @@ fn all_but_the_damaged_records_is_salvaged_and_nothing_that_never_was() {
             assert!(state == victim.now, "{context}: all records are sound, {salvaged:?}");
             whole += 1;
         } else if victim.closed {
-            // A hint tells of each record.
+            // A hint has a note of each record.
             assert!(changed.is_empty(), "{context}: {} are not the last values", changed.len());
             assert_eq!(missing, salvaged.lost, "{context}");
             lost += missing;
@@ -91,7 +91,8 @@ fn all_but_the_damaged_records_is_salvaged_and_nothing_that_never_was() {
     assert!(lost > 0 && whole > 0, "nothing was ever lost");
 }
 
-/// A store of single values, keys 0 to 59 in several segments, some overwritten, some deleted; and what is in it.
+/// Returns a store with keys 0 to 59 in several segments, some overwritten, some deleted; and its
+/// state.
 fn sample() -> (Image, State) {
     let folder = MemoryFolder::new();
     let store = options().seed(3).open_in(Arc::new(folder.clone())).unwrap();
@@ -110,7 +111,7 @@ fn sample() -> (Image, State) {
 }
 
 #[test]
-fn a_store_that_is_sound_is_copied() {
+fn a_sound_store_is_copied() {
     let (image, now) = sample();
     let (state, salvaged) = salvage(image);
     assert!(state == now);
@@ -118,7 +119,7 @@ fn a_store_that_is_sound_is_copied() {
 }
 
 #[test]
-fn segments_are_put_in_order_without_a_manifest_and_beside_a_wrong_one() {
+fn segments_are_ordered_without_a_manifest_and_with_a_wrong_one() {
     let (image, now) = sample();
     let other = victim(first_seed(), true).image;
     let wrong: [Option<Vec<u8>>; 4] = [
@@ -142,7 +143,7 @@ fn segments_are_put_in_order_without_a_manifest_and_beside_a_wrong_one() {
     }
 }
 
-/// The files of a store before and after a compaction in which keys were dropped, and what is in it.
+/// Returns the files of a store before and after a compaction that dropped keys, and its state.
 fn compacted() -> (Image, Image, State) {
     let folder = MemoryFolder::new();
     let store = options().seed(4).open_in(Arc::new(folder.clone())).unwrap();
@@ -158,7 +159,7 @@ fn compacted() -> (Image, Image, State) {
     (before, folder.contents(), now)
 }
 
-/// A manifest from before a compaction names segments that are gone; their records are in others.
+/// A manifest from before a compaction names removed segments; their records are in others.
 #[test]
 fn a_manifest_from_before_a_compaction_hides_nothing() {
     let (mut before, mut after, now) = compacted();
@@ -167,9 +168,9 @@ fn a_manifest_from_before_a_compaction_hides_nothing() {
     assert!(state == now, "{salvaged:?}");
 }
 
-/// A power failure behind a compaction leaves segments that were dropped; of what was deleted they may have all that is left.
+/// A power failure after a compaction may leave replaced segments with records of deleted keys.
 #[test]
-fn segments_that_a_compaction_dropped_bring_nothing_back() {
+fn replaced_segments_bring_no_deleted_key_back() {
     let (before, after, now) = compacted();
     let left: Vec<_> = before.keys().filter(|name| !after.contains_key(*name)).collect();
     assert!(left.iter().any(|name| name.ends_with(".log")));
@@ -183,7 +184,7 @@ fn segments_that_a_compaction_dropped_bring_nothing_back() {
 }
 
 #[test]
-fn a_log_cut_within_its_header_is_as_one_that_is_missing() {
+fn a_log_cut_within_its_header_counts_as_missing() {
     let (mut image, now) = sample();
     let first = image.keys().find(|name| name.ends_with(".log")).unwrap().clone();
     for len in [0, 1, 39, 40, 41] {
@@ -212,7 +213,7 @@ fn a_segment_of_another_store_is_left_out() {
 }
 
 #[test]
-fn files_of_an_archive_come_along_and_the_damaged_one_is_named() {
+fn files_of_an_archive_are_salvaged_and_the_damaged_one_is_named() {
     let folder = MemoryFolder::new();
     let store =
         Options::default().segment_bytes(1 << 20).open_in(Arc::new(folder.clone())).unwrap();
@@ -220,7 +221,7 @@ fn files_of_an_archive_come_along_and_the_damaged_one_is_named() {
     let mut random = Random::new(first_seed());
     let files: BTreeMap<String, Vec<u8>> =
         (0..9).map(|number| (format!("file {number}"), random.bytes(300_000))).collect();
-    // Chunks of which some are in blocks.
+    // Chunks, some of which are large values.
     for (name, bytes) in &files {
         archive.import(name, &bytes[..], Chunking::Fixed(100_000)).unwrap();
     }
@@ -240,9 +241,10 @@ fn files_of_an_archive_come_along_and_the_damaged_one_is_named() {
     }
 }
 
-/// A file without a number would not be listed, and its chunks would be dropped; a number given twice would hide a file.
+/// A file without a number would not be listed, and its chunks would be dropped. A number assigned
+/// twice would hide a file.
 #[test]
-fn files_whose_numbers_are_lost_are_listed_again() {
+fn files_that_lost_their_numbers_are_listed_again() {
     let folder = MemoryFolder::new();
     let open = |folder: &MemoryFolder| options().seed(8).open_in(Arc::new(folder.clone()));
     let archive = Archive::new(open(&folder).unwrap());
@@ -252,7 +254,8 @@ fn files_whose_numbers_are_lost_are_listed_again() {
     }
     archive.into_store().close().unwrap();
     let image = folder.contents();
-    // The last record of the next number, with its key behind the lengths of both; the numbers of files; all of them.
+    // The last record of the next number (its key after both lengths); the numbers of files; all of
+    // them.
     let next: Vec<u8> = [&[2, 0, 8, 0, 0xff, b't'][..], &6_u64.to_le_bytes()].concat();
     let number = |number: u64| [&[0xff, b'i'][..], &number.to_le_bytes()].concat();
     let all = vec![next.clone(), number(0), number(3), number(5)];
@@ -264,7 +267,7 @@ fn files_whose_numbers_are_lost_are_listed_again() {
         assert_eq!(salvaged.lost, lost.len() as u64);
         let archive = Archive::new(store);
         let numbers = lost.iter().filter(|part| part.starts_with(&[0xff])).count() as u64;
-        // Without the next number, one that is in use is given again.
+        // Without the next number, one that is in use would be assigned again.
         let early = lost.len() == 1 && numbers == 0;
         if early {
             archive.import("early", &b"early"[..], Chunking::default()).unwrap();
@@ -283,7 +286,7 @@ fn files_whose_numbers_are_lost_are_listed_again() {
 }
 
 #[test]
-fn a_folder_that_is_open_or_not_there_is_refused_and_one_that_takes_no_writes_is_not() {
+fn a_locked_or_missing_folder_is_refused_and_a_read_only_one_is_not() {
     let temporary = tempfile::tempdir().unwrap();
     let path = temporary.path().join("old");
     let store = LogStore::open(&path).unwrap();

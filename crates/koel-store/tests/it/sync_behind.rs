@@ -1,4 +1,5 @@
-//! The thread that syncs while a segment fills: what nobody asked to be durable is, and a failure of it is the store's.
+//! The thread that syncs a segment while it fills: it makes unsynced writes durable, and its
+//! failures poison the store.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -10,7 +11,7 @@ use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder};
 
 const BEHIND: u64 = 1 << 16;
 
-/// A store of one segment, in which so many bytes of values were put.
+/// Returns a store of one segment with this many bytes of values.
 fn filled(folder: impl Folder + 'static, values: u64) -> LogStore {
     let options = Options::default().segment_bytes(1 << 20).bytes_per_sync(BEHIND).seed(1);
     let store = options.background_compaction(false).open_in(Arc::new(folder)).unwrap();
@@ -29,7 +30,7 @@ fn wait_until(done: impl Fn() -> bool) {
     }
 }
 
-/// Where the log is synced in a program of calls, first of all when it is created.
+/// Returns the numbers of the calls that sync the log; the first one is that of its creation.
 fn syncs_of_the_log(folder: &FaultyFolder<MemoryFolder>) -> Vec<u64> {
     let calls = (0..).zip(folder.trace());
     let syncs = calls.filter(|(_, call)| call.verb == "sync" && call.name.ends_with(".log"));
@@ -37,7 +38,7 @@ fn syncs_of_the_log(folder: &FaultyFolder<MemoryFolder>) -> Vec<u64> {
 }
 
 #[test]
-fn what_nobody_syncs_is_durable_but_for_the_end() {
+fn unsynced_writes_become_durable_except_for_the_last() {
     let folder = MemoryFolder::new();
     let store = filled(folder.clone(), 8 * BEHIND);
     let all = store.stats().keys;
@@ -48,9 +49,9 @@ fn what_nobody_syncs_is_durable_but_for_the_end() {
     store.close().unwrap();
 }
 
-/// The thread is called by the last put, so that its sync is the last call, however slow it is.
+/// The last put wakes the thread, so that its sync is the last call.
 #[test]
-fn a_failed_sync_that_nobody_asked_for_ends_all_writing() {
+fn a_failed_sync_in_the_background_poisons_the_store() {
     const VALUES: u64 = BEHIND - 1024;
     let counting = FaultyFolder::new(MemoryFolder::new(), None);
     counting.record();

@@ -1,8 +1,9 @@
-//! Threads that write, one that iterates, a compaction and syncs in the background, and power failures in the midst of it.
+//! Threads that write, one that iterates, compaction and syncs in the background, and power
+//! failures.
 //!
-//! Each thread counts: its n-th batch puts n under two keys and under one of sixteen, so that any state tells how far the thread was and
-//! whether it is a state that ever was. An iteration must be of one moment, and a crash clone must have what was acknowledged as durable
-//! before it was taken.
+//! The n-th batch of a thread sets two keys and one of sixteen to n. So a state tells how far the
+//! thread was, and whether the state ever existed. An iteration must show one moment. A crash clone
+//! must have every write that was acknowledged as durable before it was taken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +18,7 @@ const SLOTS: u64 = 16;
 const FIRST: u64 = 1000;
 const SECOND: u64 = 1001;
 
-/// How far each thread is.
+/// The progress of each thread.
 #[derive(Debug, Default)]
 struct Progress {
     begun: [AtomicU64; THREADS],
@@ -57,7 +58,7 @@ fn write(store: &LogStore, progress: &Progress, thread: usize) {
     }
 }
 
-/// How far each thread is in a state, which must be one that was.
+/// Returns the progress of each thread in a state, which must have existed.
 fn progress_in(state: &State, context: &str) -> [u64; THREADS] {
     let number = |thread, slot| {
         let value = state.get(&key(thread, slot));
@@ -67,7 +68,7 @@ fn progress_in(state: &State, context: &str) -> [u64; THREADS] {
         let last = number(thread, FIRST);
         assert_eq!(last, number(thread, SECOND), "{context}: half a batch of thread {thread}");
         for slot in 0..SLOTS {
-            // The last number up to `last` that leaves this remainder.
+            // The greatest number up to `last` with this remainder.
             let expected = (last + SLOTS - slot) / SLOTS * SLOTS + slot;
             let expected = expected.saturating_sub(SLOTS);
             assert_eq!(number(thread, slot), expected, "{context}: thread {thread}, slot {slot}");
@@ -99,7 +100,8 @@ fn crash(folder: &MemoryFolder, progress: &Progress, random: &mut Random, what: 
     assert_between(low, progress_in(&state, what), high, what);
 }
 
-/// The lower bound of an iteration is one before what had begun: that write may still be under way.
+/// The lower bound of an iteration is one less than the last started write, which may be in
+/// progress.
 fn iteration(store: &LogStore, progress: &Progress, what: &str) {
     let low = read(&progress.begun).map(|begun| begun.saturating_sub(1));
     let state = iterate(store).unwrap();
@@ -115,7 +117,7 @@ fn run(seed: u64) {
             let (store, progress) = (&store, &progress);
             scope.spawn(move || write(store, progress, thread));
         }
-        // Ends the others also where this one fails.
+        // Stops the others even if this thread fails.
         let stop = Stop(&progress);
         let mut random = Random::new(seed);
         for round in 0..10 {
@@ -141,7 +143,7 @@ impl Drop for Stop<'_> {
 }
 
 #[test]
-fn threads_lose_nothing_and_iterations_are_of_one_moment() {
+fn threads_lose_nothing_and_iterations_show_one_moment() {
     let runs = count(12, 1_000);
     for seed in (first_seed()..).take(usize::try_from(runs).unwrap()) {
         run(seed);

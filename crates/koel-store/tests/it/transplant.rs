@@ -1,8 +1,8 @@
-//! Sound records where they do not belong: a disk that writes to the wrong place, or returns an old sector, keeps every byte of a record and
-//! deceives who checks the bytes alone.
+//! Sound records in the wrong place. A disk that writes to the wrong place or returns an old sector
+//! keeps all bytes of a record, so a checksum of the bytes alone would match.
 //!
-//! All records have one length and every key is written twice, so any record can stand exactly in the place of any other, the old one of a key
-//! in that of the new one first of all.
+//! All records have the same length and every key is written twice. So any record fits in the place
+//! of any other, most of all the old record of a key in the place of the new one.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use testkit::storage::{MemoryFolder, Random, State};
 
 use crate::trial::{count, first_seed, iterate, report};
 
-/// Bytes in front of the key, and of a record with its key of 8 and its value of 32 bytes.
+/// Bytes before the key, and of a record with a key of 8 and a value of 32 bytes.
 const HEAD: usize = 20;
 const RECORD: usize = (HEAD + 8 + 32).next_multiple_of(8);
 const KEYS: usize = 500;
@@ -26,7 +26,7 @@ fn key(number: usize) -> Vec<u8> {
     format!("key{number:05}").into_bytes()
 }
 
-/// The files of a store, and what is in it.
+/// The files of a store, and its state.
 fn store() -> (Image, State) {
     let folder = MemoryFolder::new();
     let store = options().open_in(Arc::new(folder.clone())).unwrap();
@@ -43,7 +43,7 @@ fn store() -> (Image, State) {
     (folder.contents(), state)
 }
 
-/// Where the records of a key are, the older one first.
+/// Returns the offsets of the records of a key, the older one first.
 fn places(image: &Image, number: usize) -> Vec<(String, usize)> {
     let key = key(number);
     let logs = image.iter().filter(|(name, _)| name.ends_with(".log"));
@@ -65,7 +65,7 @@ fn put(image: &mut Image, place: &(String, usize), record: &[u8]) {
     image.get_mut(&place.0).unwrap()[place.1..place.1 + RECORD].copy_from_slice(record);
 }
 
-/// Opens and reads everything; the state must be right if nothing is reported.
+/// Opens and reads everything. The state must be right if nothing is reported.
 #[track_caller]
 fn judge(image: Image, state: &State, what: &str) -> bool {
     let Ok(store) = options().open_in(Arc::new(MemoryFolder::with(image))) else { return true };
@@ -118,7 +118,7 @@ fn records_in_the_place_of_others_are_reported() {
 }
 
 #[test]
-fn logs_of_one_length_in_the_place_of_each_other_are_reported() {
+fn swapped_logs_of_equal_length_are_reported() {
     let (image, state) = store();
     let logs: Vec<&String> = image.keys().filter(|name| name.ends_with(".log")).collect();
     let mut pairs = 0;

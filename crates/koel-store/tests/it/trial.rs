@@ -1,4 +1,4 @@
-//! A store beside the history that it must agree with, and how long a trial is.
+//! A store and the history that it must match, and the length of a trial.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,7 +11,7 @@ use koel_store::files::Folder;
 use koel_store::{Batch, Durability, Error, LogStore, Options};
 use testkit::storage::{History, Op, Program, Random, State, Write};
 
-/// Trials to do: what `KOEL_RELIABILITY` asks for.
+/// Returns the number of trials, from `KOEL_RELIABILITY`.
 pub(crate) fn count(slice: u64, full: u64) -> u64 {
     match env::var("KOEL_RELIABILITY").as_deref() {
         Err(_) | Ok("") => slice,
@@ -20,17 +20,17 @@ pub(crate) fn count(slice: u64, full: u64) -> u64 {
     }
 }
 
-/// The first seed: what `KOEL_SEED` asks for, or 1.
+/// Returns the first seed, from `KOEL_SEED`, or 1.
 pub(crate) fn first_seed() -> u64 {
     env::var("KOEL_SEED").map_or(1, |seed| seed.parse().expect("KOEL_SEED is a number"))
 }
 
-/// The line that `scripts/reliability` looks for.
+/// Prints the line that `scripts/reliability` looks for.
 pub(crate) fn report(name: &str, what: &str) {
     println!("reliability {name}: seed {}, {what}", first_seed());
 }
 
-/// Lets nobody write to the files of a folder, or everybody again who may read them.
+/// Makes a folder and its files read-only, or writable again.
 pub(crate) fn set_read_only(folder: &Path, on: bool) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -40,7 +40,7 @@ pub(crate) fn set_read_only(folder: &Path, on: bool) {
     }
 }
 
-/// Turns a bit over in the first place of the first log that has these bytes.
+/// Flips a bit where these bytes first occur in the first log that has them.
 pub(crate) fn flip(files: &mut BTreeMap<String, Vec<u8>>, part: &[u8]) {
     let mut logs = files.iter_mut().filter(|(name, _)| name.ends_with(".log"));
     let found = logs.find_map(|(_, log)| {
@@ -50,7 +50,7 @@ pub(crate) fn flip(files: &mut BTreeMap<String, Vec<u8>>, part: &[u8]) {
     *found.expect("bytes of a log") ^= 1;
 }
 
-/// Options that reach rare paths: small segments, few open files, nothing in the background.
+/// Options that reach rare paths: small segments, few open files, no background threads.
 pub(crate) fn small(seed: u64) -> Options {
     let mut random = Random::new(seed);
     let segment = [4096, 8192, 20_000, 65_536][random.below(4)];
@@ -59,7 +59,7 @@ pub(crate) fn small(seed: u64) -> Options {
     options.background_compaction(false)
 }
 
-/// A store, the history of its writes, and the program that goes on.
+/// A store, the history of its writes, and the program that runs on it.
 #[derive(Debug)]
 pub(crate) struct Trial {
     pub(crate) store: Option<LogStore>,
@@ -70,7 +70,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Opens the store of a folder that holds what `history` says.
+    /// Opens a store that must have the state of `history`.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
         options: &Options,
@@ -86,7 +86,8 @@ impl Trial {
         self.store.as_ref().expect("an open store")
     }
 
-    /// Does one operation and compares what it says. After an error the write under way is in the history, and may be in the store.
+    /// Runs one operation and compares its result. After an error the interrupted write is in the
+    /// history, and may be in the store.
     pub(crate) fn step(&mut self, op: Op) -> Result<(), Error> {
         match op {
             Op::Write { changes, synced } => self.write(changes, synced),
@@ -147,7 +148,7 @@ impl Trial {
         }
     }
 
-    /// Closes and opens again; nothing is lost, and what was closed is durable.
+    /// Closes and reopens the store: nothing is lost, and everything is durable.
     pub(crate) fn reopen(&mut self) -> Result<(), Error> {
         self.store.take().map_or(Ok(()), LogStore::close)?;
         self.history.synced();
@@ -164,7 +165,7 @@ impl Trial {
         if let Some(mut reader) = self.store().get_reader(key)? {
             let mut bytes = Vec::new();
             assert_eq!(Some(reader.len()), expected.map(|value| value.len() as u64));
-            // The reader says what is wrong as an `io::Error`.
+            // The reader returns an `io::Error`.
             match reader.read_to_end(&mut bytes) {
                 Ok(_) => streamed = Some(bytes),
                 Err(_) => return Ok(()),
@@ -191,7 +192,7 @@ impl Trial {
     }
 }
 
-/// Everything in a store, by iteration.
+/// Returns everything in a store, by iteration.
 #[track_caller]
 pub(crate) fn iterate(store: &LogStore) -> Result<State, Error> {
     let mut state = State::new();
@@ -202,7 +203,7 @@ pub(crate) fn iterate(store: &LogStore) -> Result<State, Error> {
     Ok(state)
 }
 
-/// Everything in a store, by iteration and key by key, which must be the same.
+/// Returns everything in a store, by iteration and by single gets, which must agree.
 pub(crate) fn read_all(store: &LogStore, keys: &[Vec<u8>]) -> Result<State, Error> {
     let state = iterate(store)?;
     for key in keys {

@@ -1,8 +1,8 @@
 //! A folder whose n-th call fails.
 //!
-//! Calls are counted from 0 over the folder and all its files, in the order in which they arrive; [`FaultyFolder::calls`] of a run without a
-//! fault says how many there are to fail. A call that fails may have happened in part, as POSIX has it: an `Eio` write has written half of its
-//! bytes.
+//! Calls are counted from 0 over the folder and all its files, in the order in which they arrive;
+//! [`FaultyFolder::calls`] of a run without a fault says how many there are to fail. A call that
+//! fails may have happened in part, as POSIX has it: an `Eio` write has written half of its bytes.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +12,12 @@ use koel_store::files::{File, Folder};
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The device fails: of the first write that fails half is written, anything else is not done. Lasting, it is the power that fails.
+    /// The device fails: of the first write that fails half is written, anything else is not done.
+    /// Lasting, it is the power that fails.
     Eio,
-    /// The disk is full: what needs room is not done. Reading, cutting off and removing go on.
+    /// The disk is full: calls that need space fail. Reading, truncating and removing work.
     Enospc,
-    /// A read or write stops half way, without an error; other calls are not disturbed.
+    /// A read or write stops half way, without an error; other calls succeed.
     Short,
 }
 
@@ -71,40 +72,40 @@ struct FaultyFile {
 }
 
 impl<F> FaultyFolder<F> {
-    /// Wraps a folder; without a fault it only counts.
+    /// Wraps a folder. Without a fault, calls are only counted.
     pub fn new(inner: F, fault: Option<Fault>) -> Self {
         let counted = Counted { fault, ..Counted::default() };
         Self { inner, counter: Counter(Arc::new(Mutex::new(counted))) }
     }
 
-    /// The folder inside.
+    /// Returns the wrapped folder.
     pub fn inner(&self) -> &F {
         &self.inner
     }
 
-    /// Calls so far.
+    /// Returns the number of calls so far.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.counter.get().calls
     }
 
-    /// The first call that failed.
+    /// Returns the first call that failed.
     #[must_use]
     pub fn struck(&self) -> Option<Call> {
         self.counter.get().struck.clone()
     }
 
-    /// No call fails from now on.
+    /// Makes all calls succeed from now on.
     pub fn heal(&self) {
         self.counter.get().fault = None;
     }
 
-    /// Remembers every call from now on.
+    /// Records every call from now on.
     pub fn record(&self) {
         self.counter.get().trace = Some(Vec::new());
     }
 
-    /// The calls since [`record`](Self::record).
+    /// Returns the calls since [`record`](Self::record).
     #[must_use]
     pub fn trace(&self) -> Vec<Call> {
         self.counter.get().trace.clone().unwrap_or_default()
@@ -139,7 +140,7 @@ impl Counter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call, and says whether and how it fails.
+    /// Counts a call. Returns how it fails, if it does.
     fn count(&self, call: Call) -> Option<Failure> {
         let mut counted = self.get();
         let number = counted.calls;
@@ -158,7 +159,7 @@ impl Counter {
         Some(failure)
     }
 
-    /// Whether only one call failed so far.
+    /// Returns whether only one call failed so far.
     fn first(&self) -> bool {
         self.get().failed == 1
     }

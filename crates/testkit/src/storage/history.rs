@@ -1,9 +1,10 @@
 //! What a store must hold: all writes that were made durable, and of the later ones a prefix.
 //!
-//! [`History`] is told of each write before the store says what came of it, and of each moment up to which everything is durable. After a
-//! crash [`History::survived`] compares the store with every state it may be in: the durable one, that with the first later write, with
-//! the first two, and so on; a batch is one write, so half a batch is none of them. A lost write, a deleted key that is back and a write
-//! that survives one before it all show as a state that never was.
+//! [`History`] is told of each write before the store says what came of it, and of each moment up
+//! to which everything is durable. After a crash [`History::survived`] compares the store with
+//! every state it may be in: the durable one, that with the first later write, with the first two,
+//! and so on; a batch is one write, so half a batch is none of them. A lost write, a deleted key
+//! that is back and a write that survives one before it all show as a state that never was.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -23,41 +24,41 @@ pub struct History {
 }
 
 impl History {
-    /// The history of an empty store.
+    /// Returns the history of an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Notes a write that the store is asked to do.
+    /// Adds a write that the store is about to be asked for.
     pub fn write(&mut self, changes: Write) {
         apply(&mut self.now, &changes);
         self.later.push_back(changes);
     }
 
-    /// All writes so far are durable.
+    /// Notes that all writes so far are durable.
     pub fn synced(&mut self) {
         self.later.clear();
         self.durable.clone_from(&self.now);
     }
 
-    /// The state after all writes.
+    /// Returns the state after all writes.
     #[must_use]
     pub fn now(&self) -> &State {
         &self.now
     }
 
-    /// Writes since the durable ones.
+    /// Returns the number of writes after the durable ones.
     #[must_use]
     pub fn later(&self) -> usize {
         self.later.len()
     }
 
-    /// Takes `found` for the new beginning if it is the state after all durable writes and a prefix of the later ones, of which the first
-    /// `acknowledged` must be in it. Says how many are.
+    /// Takes `found` for the new beginning if it is the state after all durable writes and a prefix
+    /// of the later ones, of which the first `acknowledged` must be in it. Says how many are.
     ///
     /// # Errors
-    /// What is wrong with it, where it is no such state.
+    /// A description of the difference, if it is not such a state.
     pub fn survived(&mut self, found: State, acknowledged: usize) -> Result<usize, String> {
         let count = self.prefix(&found, acknowledged)?;
         *self = Self { durable: found.clone(), later: VecDeque::new(), now: found };
@@ -75,7 +76,7 @@ impl History {
         Ok(count)
     }
 
-    /// How many of the later writes are in `found`.
+    /// Returns how many of the later writes are in `found`.
     fn prefix(&self, found: &State, acknowledged: usize) -> Result<usize, String> {
         let mut state = self.durable.clone();
         let mut count = 0;
@@ -87,7 +88,8 @@ impl History {
         Ok(count)
     }
 
-    /// The keys that are not as they were at any time since all was durable; if there are none, no single moment had them all.
+    /// The keys that are not as they were at any time since all was durable; if there are none, no
+    /// single moment had them all.
     fn complaint(&self, found: &State) -> String {
         let mut possible: BTreeMap<&[u8], Vec<Option<&[u8]>>> = BTreeMap::new();
         for (key, value) in &self.durable {
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_outlives_a_process_is_still_not_durable() {
+    fn what_survives_the_end_of_a_process_is_not_durable_yet() {
         let mut history = history();
         assert_eq!(history.outlived(state(&[("a", "2"), ("b", "2")]), 0), Ok(1));
         assert_eq!((history.now(), history.later()), (&state(&[("a", "2"), ("b", "2")]), 1));
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledged_writes_may_be_asked_for() {
+    fn acknowledged_writes_can_be_required() {
         assert!(history().survived(state(&[("a", "1")]), 1).is_err());
         assert_eq!(history().survived(state(&[("a", "2")]), 2), Ok(2));
     }

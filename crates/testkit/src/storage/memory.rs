@@ -1,14 +1,17 @@
-//! A folder in memory whose power can fail.
+//! An in-memory folder that simulates power failures.
 //!
-//! [`MemoryFolder::crash_clone`] gives what a disk might hold after power loss: another folder, so that no late write of a background thread
-//! can touch it, with everything that was synced, and of the rest what chance keeps:
+//! [`MemoryFolder::crash_clone`] gives what a disk might hold after power loss: another folder, so
+//! that no late write of a background thread can touch it, with everything that was synced, and of
+//! the rest what chance keeps:
 //!
 //! * of the 512-byte sectors written since a file's last sync, each on its own is new or old;
 //! * a file's length is the synced one, the current one, or between;
-//! * each name created, renamed or removed since the folder's last sync is changed or not, on its own; a rename is never half done.
+//! * each name created, renamed or removed since the folder's last sync is changed or not, on its
+//!   own; a rename is never half done.
 //!
-//! That is all that POSIX leaves open, and more than most file systems make use of. Every call excludes a crash clone and the other way
-//! round, so a clone is one moment of the whole folder. Cost of a clone: the bytes of all files.
+//! That is all that POSIX leaves open, and more than most file systems make use of. Every call
+//! excludes a crash clone and the other way round, so a clone is one moment of the whole folder.
+//! Cost of a clone: the bytes of all files.
 //!
 //! Source: the crash clones of Pebble's in-memory file system.
 
@@ -25,7 +28,7 @@ use super::Random;
 
 const SECTOR: usize = 512;
 
-/// A folder in memory. Clones are handles to the same folder.
+/// An in-memory folder. Clones are handles to the same folder.
 #[derive(Clone, Default)]
 pub struct MemoryFolder {
     names: Arc<Mutex<Names>>,
@@ -33,7 +36,7 @@ pub struct MemoryFolder {
     power: Power,
 }
 
-/// Calls hold it shared, a crash clone alone.
+/// Calls read-lock it, a crash clone write-locks it.
 type Power = Arc<RwLock<()>>;
 
 type Tree = BTreeMap<String, Arc<MemoryFile>>;
@@ -67,13 +70,13 @@ struct Data {
 }
 
 impl MemoryFolder {
-    /// An empty folder.
+    /// Returns an empty folder.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A folder that holds these files, all of it durable.
+    /// Returns a folder with these files, all durable.
     #[must_use]
     pub fn with(contents: BTreeMap<String, Vec<u8>>) -> Self {
         let folder = Self::new();
@@ -83,7 +86,7 @@ impl MemoryFolder {
         folder
     }
 
-    /// The bytes of all files as a reader sees them now.
+    /// Returns the bytes of all files as a reader sees them now.
     #[must_use]
     pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
         let _still = self.power.write();
@@ -91,8 +94,9 @@ impl MemoryFolder {
         names.now.iter().map(|(name, file)| (name.clone(), lock(&file.data).now.clone())).collect()
     }
 
-    /// What a disk might hold if the power failed now. Of what was not synced, each sector and each change of a name is kept in
-    /// `unsynced_kept` of 100 cases. Nobody holds the lock of the clone.
+    /// What a disk might hold if the power failed now. Of what was not synced, each sector and each
+    /// change of a name is kept in `unsynced_kept` of 100 cases. Nobody holds the lock of the
+    /// clone.
     #[must_use]
     pub fn crash_clone(&self, unsynced_kept: u32, seed: u64) -> Self {
         let _still = self.power.write();
@@ -296,7 +300,7 @@ impl Data {
     }
 }
 
-/// Copies what there is of the sector in both.
+/// Copies the part of the sector that both have.
 fn copy_sector(from: &[u8], to: &mut [u8], sector: usize) {
     let end = (sector * SECTOR + SECTOR).min(from.len()).min(to.len());
     let start = (sector * SECTOR).min(end);
@@ -307,7 +311,7 @@ fn position(offset: u64) -> io::Result<usize> {
     usize::try_from(offset).map_err(|_| io::ErrorKind::FileTooLarge.into())
 }
 
-/// A test that failed elsewhere is no reason to fail here.
+/// Locks, even if another test panicked while it held the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

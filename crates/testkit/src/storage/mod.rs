@@ -1,10 +1,13 @@
-//! What the tests of stores share: folders that fail, random programs, and the history that says what must survive.
+//! Shared by the tests of stores: folders that fail, random programs, and the history of what must
+//! survive.
 //!
-//! ```text
-//! memory    a folder in memory whose power can fail        faulty   a folder whose n-th call fails
-//! program   random operations, the same for a seed         history  what a store may hold after it opened again
-//! random    the numbers behind all of them
-//! ```
+//! | file | what it is |
+//! |---|---|
+//! | `memory.rs` | an in-memory folder that simulates power failures |
+//! | `faulty.rs` | a folder whose n-th call fails |
+//! | `program.rs` | random operations, the same for a seed |
+//! | `history.rs` | what a store may contain after it was opened again |
+//! | `random.rs` | the random numbers behind all of them |
 
 mod faulty;
 mod history;

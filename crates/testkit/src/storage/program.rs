@@ -1,7 +1,9 @@
-//! Random programs for a store: writes, reads, syncs, compactions and reopenings over a few keys, so that keys meet each other often.
+//! Random programs for a store: writes, reads, syncs, compactions and reopenings over a few keys,
+//! so that keys meet each other often.
 //!
-//! A program is endless and the same for the same seed. Keys are 0 to 40 bytes long; values are mostly short, sometimes of several sectors
-//! and now and then longer than a small segment. A value is random bytes, so no two of eight bytes or more are equal by chance.
+//! A program is endless and the same for the same seed. Keys are 0 to 40 bytes long; values are
+//! mostly short, sometimes of several sectors and now and then longer than a small segment. A value
+//! is random bytes, so no two of eight bytes or more are equal by chance.
 
 use super::{Random, Write};
 
@@ -38,7 +40,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of `seed` over `keys` keys. Few values are longer than 600 bytes, none is longer than `longest`.
+    /// The program of `seed` over `keys` keys. Few values are longer than 600 bytes, none is longer
+    /// than `longest`.
     #[must_use]
     pub fn new(seed: u64, keys: usize, longest: usize) -> Self {
         let mut random = Random::new(seed);

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same for the same seed: SplitMix64, one after the other.
+//! Pseudo-random numbers that are the same for the same seed: SplitMix64.
 
 use crate::keys::splitmix64;
 
@@ -10,29 +10,29 @@ pub struct Random {
 }
 
 impl Random {
-    /// The sequence of `seed`.
+    /// Returns the sequence of `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed: splitmix64(seed), drawn: 0 }
     }
 
-    /// The next number of 64 bits.
+    /// Returns the next number of 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.drawn += 1;
         splitmix64(self.seed.wrapping_add(self.drawn))
     }
 
-    /// The next number below `limit`, which is not 0.
+    /// Returns the next number below `limit`, which is not 0.
     pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next_u64() % limit as u64).expect("below a usize")
     }
 
-    /// True in `percent` of 100 cases.
+    /// Returns true in `percent` of 100 cases.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.next_u64() % 100 < u64::from(percent)
     }
 
-    /// `count` bytes that no one could compress.
+    /// Returns `count` incompressible bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let words = count.div_ceil(8);
         let mut bytes: Vec<u8> = (0..words).flat_map(|_| self.next_u64().to_le_bytes()).collect();
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_seeds_give_equal_numbers_and_chances_are_as_asked() {
+    fn equal_seeds_give_equal_numbers_and_chances_are_right() {
         let draw = |seed| Random::new(seed).bytes(100);
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
