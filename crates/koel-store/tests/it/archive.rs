@@ -4,17 +4,17 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use koel_store::content::{Archive, ArchiveError, Chunking, CollectProgress};
-use koel_store::{Error, LogStore, Options};
+use koel_store::{LogStore, Options};
 use testkit::storage::{MemoryFolder, Random};
 
 use crate::room::Disk;
-use crate::trial::{count, flip, report};
+use crate::trial::{count, report};
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options::default().segment_bytes(1 << 20).background_compaction(false)
 }
 
-fn archive() -> Archive {
+pub(crate) fn archive() -> Archive {
     Archive::new(options().open_in(Arc::new(MemoryFolder::new())).unwrap())
 }
 
@@ -23,7 +23,7 @@ fn reopened(archive: Archive, folder: &MemoryFolder) -> Archive {
     Archive::new(options().open_in(Arc::new(folder.clone())).unwrap())
 }
 
-fn export(archive: &Archive, name: &str) -> Vec<u8> {
+pub(crate) fn export(archive: &Archive, name: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let length = archive.export(name, &mut bytes).unwrap();
     assert_eq!(length, bytes.len() as u64);
@@ -227,159 +227,6 @@ fn an_import_that_fails_leaves_the_old_file() {
     }
     let long = archive.import(&"n".repeat(4097), &b"new"[..], Chunking::default());
     assert!(matches!(long, Err(ArchiveError::BadName { bytes: 4097 })));
-}
-
-/// Returns an archive with a chunk that was deleted or changed directly in the store.
-fn without_a_chunk(replace: Option<&[u8]>) -> (Archive, Vec<u8>) {
-    let archive = archive();
-    let bytes = Random::new(7).bytes(200_000);
-    archive.import("name", &bytes[..], Chunking::default()).unwrap();
-    let hash = *blake3::hash(&bytes[16_384..32_768]).as_bytes();
-    let key = [&[0xff, b'c'], &hash[..]].concat();
-    match replace {
-        None => assert!(archive.store().delete(&key, koel_store::Durability::None).unwrap()),
-        Some(value) => archive.store().put(&key, value, koel_store::Durability::None).unwrap(),
-    }
-    (archive, bytes)
-}
-
-#[test]
-fn a_wrong_or_missing_chunk_is_never_exported() {
-    for replace in [None, Some(&b"wrong"[..]), Some(&[][..])] {
-        let (archive, bytes) = without_a_chunk(replace);
-        let mut out = Vec::new();
-        let error = archive.export("name", &mut out).unwrap_err();
-        assert!(error.to_string().contains("chunk 1 "), "{error}");
-        assert!(out == bytes[..16_384], "what comes before it is right");
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
-        std::fs::write(&path, "as it was").unwrap();
-        assert!(archive.export_file("name", &path).is_err());
-        assert_eq!(std::fs::read(&path).unwrap(), b"as it was");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
-        let verified = archive.verify(|_| ()).unwrap();
-        assert_eq!((verified.sound, &verified.broken[0].0[..]), (0, "name"));
-    }
-}
-
-/// Returns an archive with a flipped bit in this block of a stored chunk.
-fn with_a_flipped_bit(chunk: usize, block: usize) -> (Archive, Vec<u8>) {
-    let folder = MemoryFolder::new();
-    let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
-    let bytes = Random::new(12).bytes(4 * chunk);
-    archive.import("name", &bytes[..], Chunking::Fixed(chunk)).unwrap();
-    archive.into_store().close().unwrap();
-    let mut files = folder.contents();
-    let part = &bytes[chunk + (block << 16) + 100..][..32];
-    flip(&mut files, part);
-    let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
-    (Archive::new(store), bytes)
-}
-
-/// Once only the first block of a chunk was checked.
-#[test]
-fn importing_a_file_again_repairs_a_damaged_chunk() {
-    for (chunk, block) in [(150_000, 0), (150_000, 1), (150_000, 2), (4096, 0)] {
-        let (archive, bytes) = with_a_flipped_bit(chunk, block);
-        assert!(archive.export("name", io::sink()).is_err());
-        let again = archive.import("again", &bytes[..], Chunking::Fixed(chunk)).unwrap();
-        assert_eq!((again.chunks, again.new_chunks, again.new_bytes), (4, 1, chunk as u64));
-        assert!(export(&archive, "again") == bytes && export(&archive, "name") == bytes);
-        let once_more = archive.import("name", &bytes[..], Chunking::Fixed(chunk)).unwrap();
-        assert_eq!(once_more.new_chunks, 0);
-    }
-}
-
-/// Once such a file could be neither imported again nor removed, or was never listed again.
-#[test]
-fn a_file_whose_own_record_is_damaged_is_imported_again_or_removed() {
-    // The record with the name, and the manifest.
-    for part in [&b"hurt"[..], b"nhurt"] {
-        for imported in [true, false] {
-            let folder = MemoryFolder::new();
-            let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
-            for name in ["first", "hurt", "last"] {
-                archive.import(name, &b"bytes"[..], Chunking::default()).unwrap();
-            }
-            archive.into_store().close().unwrap();
-            let mut files = folder.contents();
-            flip(&mut files, part);
-            let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
-            let archive = Archive::new(store);
-            assert_eq!(archive.verify(|_| ()).unwrap().broken.len(), 1);
-            if imported {
-                archive.import("hurt", &b"new bytes"[..], Chunking::default()).unwrap();
-                assert_eq!(export(&archive, "hurt"), b"new bytes");
-            } else {
-                assert!(archive.remove("hurt").unwrap());
-                assert!(!archive.remove("hurt").unwrap());
-            }
-            let names = archive.entries().unwrap().map(|entry| entry.unwrap().name);
-            assert_eq!(names.filter(|name| name == "hurt").count(), usize::from(imported));
-            let verified = archive.verify(|_| ()).unwrap();
-            assert_eq!((verified.sound, verified.broken), (2 + u64::from(imported), vec![]));
-        }
-    }
-}
-
-/// Once nothing was listed, collected or imported under a new name.
-#[test]
-fn an_archive_with_a_damaged_next_number_still_works() {
-    // Also if the last name is unreadable: its number may be assigned again, and leads to no other
-    // file.
-    for last_hurt in [false, true] {
-        let folder = MemoryFolder::new();
-        let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
-        for name in ["first", "second", "last"] {
-            archive.import(name, name.as_bytes(), Chunking::default()).unwrap();
-        }
-        archive.into_store().close().unwrap();
-        let mut files = folder.contents();
-        flip(&mut files, b"\xfft\x03\0\0\0\0\0\0\0");
-        if last_hurt {
-            flip(&mut files, b"\xffnlast");
-            flip(&mut files, b"\xffi\x02\0\0\0\0\0\0\0last");
-        }
-        let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
-        let archive = Archive::new(store);
-        let names = || archive.entries().unwrap().map(|entry| entry.unwrap().name);
-        let sound = if last_hurt { &["first", "second"][..] } else { &["first", "second", "last"] };
-        assert!(names().eq(sound.iter().copied()));
-        archive.import("new", &b"new"[..], Chunking::default()).unwrap();
-        assert!(names().eq(sound.iter().copied().chain(["new"])));
-        archive.import("last", &b"last"[..], Chunking::default()).unwrap();
-        // The damaged record was replaced, so there is damage only while it is still on disk.
-        let _damage = archive.collect(|_| ());
-        for name in ["first", "second", "last", "new"] {
-            assert_eq!(export(&archive, name), name.as_bytes());
-        }
-        assert_eq!(names().count(), 4);
-    }
-}
-
-/// Once the search ended at the damage and nothing was compacted; later, chunks after it were not
-/// dropped.
-#[test]
-fn a_collection_frees_space_despite_a_damaged_record() {
-    let folder = MemoryFolder::new();
-    let options = || options().segment_bytes(100_000);
-    let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
-    let bytes = Random::new(13).bytes(1_100_000);
-    archive.import("goes", &bytes[..1_000_000], Chunking::Fixed(4096)).unwrap();
-    archive.import("stays", &bytes[1_000_000..], Chunking::Fixed(4096)).unwrap();
-    archive.into_store().close().unwrap();
-    for damaged in [10_000, 500_000, 1_090_000] {
-        let mut files = folder.contents();
-        flip(&mut files, &bytes[damaged..][..32]);
-        let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
-        let archive = Archive::new(store);
-        assert!(archive.remove("goes").unwrap());
-        let before = archive.store().stats().log_bytes;
-        let told = archive.collect(|_| ());
-        assert!(matches!(told, Err(ArchiveError::Store(Error::Damaged { .. }))), "{told:?}");
-        let after = archive.store().stats().log_bytes;
-        assert!(after < before / 4, "{after} of {before} with damage at {damaged}");
-    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 mod archive;
 mod archive_crash;
+mod archive_damage;
 mod crash;
 mod damage;
 mod damaged_stores;
