@@ -1,6 +1,6 @@
 //! The log store: keys and values of any size in an append-only log, indexed by a cuckoo table.
 //!
-//! Each file knows only files further down:
+//! Each file imports only files further down:
 //!
 //! | file | what it is |
 //! |---|---|
