@@ -28,6 +28,8 @@ use core::hint::select_unpredictable;
 
 pub(crate) use many::{BLOCK, Column, Places, product};
 
+use crate::wide_product::wide_product;
+
 /// Bits of the fingerprint that choose the alternate bucket.
 pub(crate) const CORE_BITS: u32 = 6;
 /// Values of the core: 1 to 63.
@@ -157,15 +159,15 @@ impl Geometry {
     #[inline(always)]
     pub(crate) fn segment_start(&self, hash: u64) -> u64 {
         // The home bucket of the least hash of the segment. A product takes fewer steps than two shifts by numbers read from memory.
-        (hash & self.segments).carrying_mul(self.buckets, 0).1
+        wide_product(hash & self.segments, self.buckets).1
     }
 
     /// The home bucket by its number in the table, and `core - 1` with the fraction below it.
     #[inline(always)]
     pub(crate) fn home_and_rest(&self, hash: u64) -> (u64, u64) {
-        let (rest, home) = hash.carrying_mul(self.buckets, 0);
+        let (rest, home) = wide_product(hash, self.buckets);
         // Core and fraction at once: the digits of `rest * CORES` after r bits of its fraction.
-        let (_, rest) = rest.carrying_mul(self.fingerprints, 0);
+        let (_, rest) = wide_product(rest, self.fingerprints);
         (home, rest)
     }
 

@@ -30,6 +30,7 @@ mod store;
 mod table;
 mod unchecked;
 mod vector;
+mod wide_product;
 
 pub use builder::{Builder, Plan, Prefer};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]

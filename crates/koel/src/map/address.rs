@@ -17,6 +17,8 @@
 use core::array;
 use core::num::NonZeroU64;
 
+use crate::wide_product::wide_product;
+
 /// The mixed 64-bit hash of a key. It is stored beside the key, so that moving an entry calls no code of the user. Never 0, so that an empty
 /// slot needs no room of its own.
 pub(super) type KeyHash = NonZeroU64;
@@ -45,7 +47,7 @@ pub(super) fn choices<const HASHES: usize>(hash: KeyHash, buckets: u32) -> [u32;
 /// The halves of a product on top of each other.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
-    let (low, high) = a.carrying_mul(b, 0);
+    let (low, high) = wide_product(a, b);
     low ^ high
 }
 
@@ -59,5 +61,5 @@ pub(super) fn tag(hash: KeyHash) -> u8 {
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "less than `count`")]
 fn scale(fraction: u64, count: u32) -> u32 {
-    fraction.carrying_mul(u64::from(count), 0).1 as u32
+    wide_product(fraction, u64::from(count)).1 as u32
 }

@@ -28,6 +28,7 @@ use super::{Addressing, Widening};
 use crate::geometry::{CORE_BITS, CORES, Column, Geometry, Places, low_half, product};
 use crate::layout::{Lanes, Marked, Word};
 use crate::vector::InstructionSet;
+use crate::wide_product::wide_product;
 
 /// The addresses of a table that grows.
 #[derive(Clone, PartialEq, Eq)]
@@ -575,7 +576,7 @@ impl Stretch {
 /// The quotient of numbers of 32 bits, by `u64::MAX` over the divisor: n + 1 over it, less at most 1 over it, is not below the quotient and below the next number.
 #[inline(always)]
 fn quotient(number: u64, reciprocal: u64) -> u64 {
-    let (_, quotient) = (number + 1).carrying_mul(reciprocal, 0);
+    let (_, quotient) = wide_product(number + 1, reciprocal);
     quotient
 }
 
