@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::io;
 
 /// data/README.md describes its origin.
-const LIST: &[u8] = include_bytes!("../../../../../data/disposable-email-domains.txt.zst");
+const LIST: &[u8] = include_bytes!("../../../data/disposable-email-domains.txt.zst");
 
 const CONSONANTS: &[u8; 16] = b"bcdfghjklmnprstv";
 const VOWELS: &[u8; 4] = b"aeio";
