@@ -123,7 +123,12 @@ impl core::error::Error for BuildError {}
 pub enum ImageError {
     /// The bytes do not start as a Koel filter does.
     NotAFilter,
-    /// Written by a later version of the format.
+    /// Written in an earlier version of the format, which this version of the crate does not read.
+    Older {
+        /// The version in the file.
+        version: u16,
+    },
+    /// Written in a later version of the format.
     Newer {
         /// The version in the file.
         version: u16,
@@ -165,9 +170,15 @@ impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAFilter => f.write_str("not a Koel filter; build one with `koel build`"),
+            Self::Older { version } => write!(
+                f,
+                "written in format version {version}, but this koel reads version {VERSION}; \
+                 build the filter again with this koel"
+            ),
             Self::Newer { version } => write!(
                 f,
-                "written in format version {version}, this program reads up to {VERSION}; use a newer koel"
+                "written in format version {version}, but this koel reads version {VERSION}; \
+                 use a newer koel"
             ),
             Self::Length { expected, got } if *got < HEADER_BYTES as u64 || got < expected => {
                 write!(f, "cut short: {got} bytes where {expected} are needed; copy the file again")

@@ -96,8 +96,7 @@ impl Header<'_> {
 
     fn check_constants(&self) -> Result<(), &'static str> {
         require(self.0.starts_with(b"koel\r\n\x1a\n"), "magic")?;
-        let grows = self.number(28, 4) > 0 || self.is_marked();
-        require(self.number(8, 2) == if grows { 2 } else { 1 }, "version")?;
+        require(self.number(8, 2) == 3, "version")?;
         require(self.number(10, 2) == 192, "header length")?;
         require(self.number(12, 1) == 0, "kind")?;
         require(self.number(14, 1) == 4, "slots")?;
@@ -108,7 +107,7 @@ impl Header<'_> {
         let growth = [(24, 1), (32, 8), (40, 8), (120, 8)];
         let is_zero = growth.iter().all(|&(offset, bytes)| self.number(offset, bytes) == 0);
         require(self.is_marked() || is_zero, "growth without marks")?;
-        require(self.0[128..176].iter().all(|&byte| byte == 0), "reserved")
+        require(self.0[128..176].iter().all(|&byte| byte == 0), "room for later versions")
     }
 
     fn check_shape(&self) -> Result<(), &'static str> {

@@ -69,7 +69,7 @@ const UNSAFE_FILES: &[&str] = &[
 /// The one file of `koel` that uses the standard library: its locks, behind the feature `std`.
 const STD_FILE: &str = "crates/koel/src/concurrent/sync.rs";
 
-/// What nothing in `image.rs` may be called: bytes come in and go out as slices.
+/// What nothing in `image/` may be called: bytes come in and go out as slices.
 const IO_WORDS: &[&str] = &["std", "fs", "io", "File", "Read", "Write", "Mmap", "OpenOptions"];
 
 const MAX_LINES: usize = 600;
@@ -359,7 +359,7 @@ fn a_library_file_that_uses_the_standard_library_is_named() {
     assert_silent(STD_FILE, "use std::sync::Mutex;", use_of_the_standard_library);
     assert_silent(path, "/// std::fmt\nuse core::fmt;", use_of_the_standard_library);
     assert_silent("crates/koel-cli/src/main.rs", "use std::fmt;", use_of_the_standard_library);
-    let image = "crates/koel/src/image.rs";
+    let image = "crates/koel/src/image/mod.rs";
     complaint(image, "fn save(file: &mut File) {}", input_or_output_in_the_image);
     assert_silent(image, "struct Reader; struct Writer;", input_or_output_in_the_image);
 }

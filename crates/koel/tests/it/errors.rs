@@ -175,7 +175,8 @@ fn bytes_that_are_not_a_filter_say_what_is_wrong() {
         CuckooFilter::from_bytes(&bytes).unwrap_err()
     };
     assert_says(changed(0, b'K', true), &["not a Koel filter"]);
-    assert_says(changed(8, 3, true), &["version 3", "newer"]);
+    assert_says(changed(8, 2, true), &["version 2", "build the filter again"]);
+    assert_says(changed(8, 4, true), &["version 4", "newer"]);
     assert_says(changed(64, 99, false), &["header", "checksum"]);
     assert_says(changed(200, 99, false), &["body", "checksum"]);
     assert_says(changed(28, 4, true), &["flags", "4"]);

@@ -52,9 +52,10 @@ fn every_flipped_bit_of_a_file_is_found() {
             let error = CuckooFilter::from_bytes(&damaged).unwrap_err();
             let expected = match bit / 8 {
                 0..8 => ImageError::NotAFilter,
-                8..10 if damaged[8..10] != [0, 0] => {
-                    ImageError::Newer { version: u16::from_le_bytes([damaged[8], damaged[9]]) }
-                }
+                8..10 => match u16::from_le_bytes([damaged[8], damaged[9]]) {
+                    version @ ..3 => ImageError::Older { version },
+                    version => ImageError::Newer { version },
+                },
                 8..192 => ImageError::Checksum { part: "header" },
                 _ => ImageError::Checksum { part: "body" },
             };
@@ -270,7 +271,7 @@ fn random_bytes_are_refused() {
     for seed in 0..20_000 {
         let bytes: Vec<u8> = keys::hashes(seed, seed % 80).flat_map(u64::to_le_bytes).collect();
         assert_eq!(arbitrary_bytes(&bytes, 0), Err(ImageError::NotAFilter));
-        let mut named = b"koel\r\n\x1a\n\x01\0".to_vec();
+        let mut named = b"koel\r\n\x1a\n\x03\0".to_vec();
         named.extend(bytes);
         image::reseal(&mut named);
         assert!(arbitrary_bytes(&named, 0).is_err());
@@ -278,12 +279,38 @@ fn random_bytes_are_refused() {
 }
 
 #[test]
-fn a_newer_version_is_called_newer_whatever_else_it_says() {
+fn another_version_is_called_older_or_newer_whatever_else_the_header_says() {
     let mut bytes = samples()[0].to_bytes();
-    for version in 3..=u16::MAX {
+    bytes[10..].fill(0xee);
+    for version in (0..3).chain(4..=u16::MAX) {
         bytes[8..10].copy_from_slice(&version.to_le_bytes());
-        bytes[10..].fill(0xee);
-        assert_eq!(CuckooFilter::from_bytes(&bytes), Err(ImageError::Newer { version }));
+        let expected = match version {
+            ..3 => ImageError::Older { version },
+            _ => ImageError::Newer { version },
+        };
+        assert_eq!(CuckooFilter::from_bytes(&bytes), Err(expected));
+    }
+}
+
+/// Later versions of the program will give these bytes a meaning, so no byte may be ignored today.
+#[test]
+fn bytes_kept_for_later_versions_are_refused_by_name() {
+    let bytes = samples()[0].to_bytes();
+    let fields = [
+        (128..129, "route"),
+        (129..130, "secret kind"),
+        (130..136, "reserved"),
+        (136..152, "line options"),
+        (152..176, "expiry"),
+    ];
+    for (offsets, field) in fields {
+        for offset in offsets {
+            let mut forged = bytes.clone();
+            forged[offset] = 2;
+            image::reseal(&mut forged);
+            let expected = ImageError::Field { field, got: 2 };
+            assert_eq!(CuckooFilter::from_bytes(&forged), Err(expected), "{offset}");
+        }
     }
 }
 

@@ -5,10 +5,13 @@
 //!                         '------------------ body, guarded by its own checksum ------'
 //! ```
 //!
-//! docs/FORMAT.md describes every byte, with test vectors; a test compares its table of fields with [`FIELDS`]. All numbers are
-//! little-endian. Reading never trusts: each field is bounded before it is used in arithmetic.
+//! docs/FORMAT.md describes every byte, with test vectors. `fields.rs` says where each field is.
+//! Reading never trusts: each field is bounded before it is used in arithmetic.
+
+mod fields;
 
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::convert::Infallible;
 
 use crate::body::Body;
@@ -24,93 +27,19 @@ use crate::table::{Stretch, Table, table_bytes};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use self::fields::{
+    BODY_CHECKSUM, CAPACITY, CODEC, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES, FINGERPRINT_BITS,
+    FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, GROWABLE, HASH, HEADER_CHECKSUM, KIND, LEN,
+    LEVEL, MAGIC_FIELD, MARKED, MASS_HIGH, MASS_LOW, OF_GROWTH, RATE, Reader, SEED, SEGMENT_BITS,
+    SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, Writer,
+};
+
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 192;
-/// The format this crate writes, and the newest it reads.
-pub(crate) const VERSION: u16 = 2;
-/// The version of what does not grow: what is marked does, so that the flag alone decides.
-const VERSION_WITHOUT_GROWTH: u16 = 1;
+/// The one version of the format that this crate writes and reads.
+pub(crate) const VERSION: u16 = 3;
 /// The first bytes of every filter. The line ends and the end-of-file mark catch transfers that change text.
 const MAGIC: [u8; 8] = *b"koel\r\n\x1a\n";
-
-/// A field of the header: offset, bytes, name.
-pub(crate) type Field = (usize, usize, &'static str);
-
-const MAGIC_FIELD: Field = (0, 8, "magic");
-const VERSION_FIELD: Field = (8, 2, "version");
-const HEADER_LENGTH: Field = (10, 2, "header length");
-const KIND: Field = (12, 1, "kind");
-const CODEC: Field = (13, 1, "codec");
-const SLOT_COUNT: Field = (14, 1, "slots");
-const FINGERPRINT_BITS: Field = (15, 1, "fingerprint bits");
-const CORE: Field = (16, 1, "core bits");
-const VALUE_BITS: Field = (17, 1, "value bits");
-const SEGMENT_BITS: Field = (18, 1, "segment bits");
-const HASH: Field = (19, 1, "hash");
-const SEGMENT_BUCKETS: Field = (20, 4, "segment buckets");
-const LEVEL: Field = (24, 1, "level");
-const MARKED: Field = (25, 1, "marked");
-const FIRST_BITS: Field = (26, 1, "fraction bits at first");
-const FRACTION_BITS: Field = (27, 1, "fraction bits");
-const FLAGS: Field = (28, 4, "flags");
-const SPLIT: Field = (32, 8, "split buckets");
-const MASS_LOW: Field = (40, 8, "mass, low half");
-const SEED: Field = (48, 16, "seed");
-const CAPACITY: Field = (64, 8, "capacity");
-const RATE: Field = (72, 8, "requested rate");
-const LEN: Field = (80, 8, "keys");
-const ENTRIES: Field = (88, 8, "entries");
-const COUNTERS: Field = (96, 8, "counters");
-const COUNTER_LIMIT: Field = (104, 8, "counter limit");
-const DISTINCT: Field = (112, 8, "distinct entries");
-const MASS_HIGH: Field = (120, 8, "mass, high half");
-const RESERVED: Field = (128, 48, "reserved");
-const BODY_CHECKSUM: Field = (176, 8, "body checksum");
-const HEADER_CHECKSUM: Field = (184, 8, "header checksum");
-
-/// Every field, in order and without gaps.
-#[cfg(test)]
-const FIELDS: [Field; 31] = [
-    MAGIC_FIELD,
-    VERSION_FIELD,
-    HEADER_LENGTH,
-    KIND,
-    CODEC,
-    SLOT_COUNT,
-    FINGERPRINT_BITS,
-    CORE,
-    VALUE_BITS,
-    SEGMENT_BITS,
-    HASH,
-    SEGMENT_BUCKETS,
-    LEVEL,
-    MARKED,
-    FIRST_BITS,
-    FRACTION_BITS,
-    FLAGS,
-    SPLIT,
-    MASS_LOW,
-    SEED,
-    CAPACITY,
-    RATE,
-    LEN,
-    ENTRIES,
-    COUNTERS,
-    COUNTER_LIMIT,
-    DISTINCT,
-    MASS_HIGH,
-    RESERVED,
-    BODY_CHECKSUM,
-    HEADER_CHECKSUM,
-];
-
-/// Fields that have one value.
-const FIXED: [(Field, u64); 3] =
-    [(HEADER_LENGTH, HEADER_BYTES as u64), (SLOT_COUNT, SLOTS as u64), (CORE, CORE_BITS as u64)];
-/// Fields that are zero in a table that has not been marked.
-const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, MASS_LOW, MASS_HIGH];
-/// The flag of what grows when it is full.
-const GROWABLE: u64 = 1;
 
 /// What the bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,10 +111,9 @@ impl Header {
         let layout = self.shape.layout;
         let (hash, seed) = encode_hasher(self.profile.hasher);
         let fraction_bits = u64::from(layout.fraction_bits());
-        let version = if self.profile.growable { VERSION } else { VERSION_WITHOUT_GROWTH };
         let mut bytes = Writer([0; HEADER_BYTES]);
         bytes.raw(MAGIC_FIELD, &MAGIC);
-        bytes.number(VERSION_FIELD, u64::from(version));
+        bytes.number(VERSION_FIELD, VERSION.into());
         for (field, value) in FIXED {
             bytes.number(field, value);
         }
@@ -360,23 +288,19 @@ pub(crate) fn bits_per_key(size_in_bytes: usize, keys: f64) -> f64 {
     size_in_bytes as f64 * 8.0 / keys.max(1.0)
 }
 
-/// Version, header checksum and the fields that must have one value.
+/// Checks the version, the header's checksum and the fields that must have one value.
 fn check_frame(fields: Reader<'_>) -> Result<(), ImageError> {
     let version = u16::from_le_bytes([fields.0[VERSION_FIELD.0], fields.0[VERSION_FIELD.0 + 1]]);
-    if version > VERSION {
-        return Err(ImageError::Newer { version });
+    match version.cmp(&VERSION) {
+        Ordering::Less => return Err(ImageError::Older { version }),
+        Ordering::Greater => return Err(ImageError::Newer { version }),
+        Ordering::Equal => {}
     }
     if fields.number(HEADER_CHECKSUM) != xxh3_64(&fields.0[..HEADER_CHECKSUM.0]) {
         return Err(ImageError::Checksum { part: "header" });
     }
     fields.require(FLAGS, fields.number(FLAGS) <= GROWABLE)?;
-    let grows = fields.number(FLAGS) == GROWABLE;
-    let expected = if grows { VERSION } else { VERSION_WITHOUT_GROWTH };
-    fields.require(VERSION_FIELD, version == expected)?;
-    let reserved = &fields.0[RESERVED.0..RESERVED.0 + RESERVED.1];
-    if let Some(&byte) = reserved.iter().find(|&&byte| byte != 0) {
-        return Err(ImageError::Field { field: RESERVED.2, got: u64::from(byte) });
-    }
+    FOR_LATER.into_iter().try_for_each(|field| fields.require_zero(field))?;
     FIXED
         .into_iter()
         .try_for_each(|(field, value)| fields.require(field, fields.number(field) == value))
@@ -457,7 +381,7 @@ fn encode_hasher(hasher: KeyHasher) -> (u64, [u8; 16]) {
 
 fn decode_hasher(fields: Reader<'_>) -> Result<KeyHasher, ImageError> {
     let mut key = [0; 16];
-    key.copy_from_slice(&fields.0[SEED.0..SEED.0 + SEED.1]);
+    key.copy_from_slice(fields.raw(SEED));
     match fields.number(HASH) {
         0 => match u64::try_from(u128::from_le_bytes(key)) {
             Ok(seed) => Ok(KeyHasher::Xxh3 { seed }),
@@ -465,71 +389,5 @@ fn decode_hasher(fields: Reader<'_>) -> Result<KeyHasher, ImageError> {
         },
         1 => Ok(KeyHasher::Sip13 { key }),
         got => Err(ImageError::Field { field: HASH.2, got }),
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Reader<'a>(&'a [u8; HEADER_BYTES]);
-
-impl Reader<'_> {
-    /// A field of up to 8 bytes.
-    fn number(self, (offset, bytes, _): Field) -> u64 {
-        let mut wide = [0; 8];
-        wide[..bytes].copy_from_slice(&self.0[offset..offset + bytes]);
-        u64::from_le_bytes(wide)
-    }
-
-    /// A field of one byte.
-    fn byte(self, (offset, _, _): Field) -> u32 {
-        u32::from(self.0[offset])
-    }
-
-    fn require(self, field: Field, holds: bool) -> Result<(), ImageError> {
-        if holds { Ok(()) } else { Err(self.refuse(field)) }
-    }
-
-    fn refuse(self, field: Field) -> ImageError {
-        ImageError::Field { field: field.2, got: self.number(field) }
-    }
-}
-
-struct Writer([u8; HEADER_BYTES]);
-
-impl Writer {
-    /// A field of up to 8 bytes.
-    fn number(&mut self, field: Field, value: u64) {
-        self.raw(field, &value.to_le_bytes()[..field.1]);
-    }
-
-    fn raw(&mut self, (offset, bytes, _): Field, content: &[u8]) {
-        self.0[offset..offset + bytes].copy_from_slice(content);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::format;
-    use alloc::vec::Vec;
-
-    #[test]
-    fn the_fields_follow_one_another_and_fill_the_header() {
-        let mut end = 0;
-        for (offset, bytes, name) in FIELDS {
-            assert_eq!(offset, end, "{name}");
-            end = offset + bytes;
-        }
-        assert_eq!(end, HEADER_BYTES);
-    }
-
-    #[test]
-    fn the_format_page_lists_exactly_these_fields() {
-        let page = include_str!("../../../docs/FORMAT.md");
-        let table = page.lines().skip_while(|line| !line.starts_with("| offset"));
-        let rows: Vec<_> = table.skip(2).take_while(|line| line.starts_with('|')).collect();
-        assert_eq!(rows.len(), FIELDS.len());
-        for ((offset, bytes, name), row) in FIELDS.into_iter().zip(rows) {
-            assert!(row.starts_with(&format!("| {offset} | {bytes} | {name} |")), "{row}");
-        }
     }
 }
