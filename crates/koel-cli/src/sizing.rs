@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::ValueEnum;
-use koel::{BuildError, Builder, CuckooFilter, Full, Plan, Prefer};
+use koel::{BuildError, Builder, CuckooFilter, Full, KeyHasher, Plan, Prefer};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
@@ -29,7 +29,8 @@ pub(crate) struct ShapeArgs {
     prefer: Preference,
 
     /// Seed of the hash; only filters with equal seeds can be merged
-    #[arg(long, default_value_t = 0, value_name = "N", display_order = 41)]
+    #[arg(long, value_name = "N", display_order = 41)]
+    #[arg(default_value_t = KeyHasher::DEFAULT_SEED, hide_default_value = true)]
     seed: u64,
 }
 

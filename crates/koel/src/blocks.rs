@@ -8,12 +8,13 @@ use core::convert::Infallible;
 use core::mem;
 use core::ops::Range;
 
+use crate::Key;
 use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Places};
 use crate::prefetch::prefetch_many;
+use crate::route::Route;
 use crate::table::{Addressing, At, Buckets, Plans, Table, Words};
 use crate::vector::InstructionSet;
-use crate::{Key, KeyHasher};
 
 /// From so many keys on a table that grows does so ahead of them. With fewer there is little to gain, and where a stream is cut into slices does not show in the bytes.
 pub(crate) const MANY: usize = 4096;
@@ -204,9 +205,10 @@ pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
     let Ok(()) = in_blocks(&mut table, hashes, work);
 }
 
-/// The hashes of many keys, worked out a block at a time: those of keys that are hashed now, and those that are there already.
+/// The addresses of many keys, worked out a block at a time: from the keys, or as they are stored.
 ///
-/// A trait rather than a closure, since its methods are inlined into vector code however often they are handed on.
+/// A trait rather than a closure, since its methods are inlined into vector code through any number
+/// of calls.
 pub(crate) trait Hashes: Copy {
     /// How many there are.
     fn len(&self) -> usize;
@@ -215,10 +217,10 @@ pub(crate) trait Hashes: Copy {
     fn write(&self, range: Range<usize>, hashes: &mut [u64]);
 }
 
-/// Keys that are hashed as they are asked for.
-pub(crate) struct Hashed<'a, K>(pub(crate) KeyHasher, pub(crate) &'a [K]);
+/// Keys whose addresses are worked out when they are needed.
+pub(crate) struct Hashed<'a, K>(pub(crate) Route, pub(crate) &'a [K]);
 
-/// Not derived: that would ask for keys that can be copied.
+/// Not derived: a derived implementation would require that keys are `Clone`.
 impl<K> Clone for Hashed<'_, K> {
     fn clone(&self) -> Self {
         *self
@@ -236,11 +238,11 @@ impl<K: Key> Hashes for Hashed<'_, K> {
     #[inline(always)]
     fn write(&self, range: Range<usize>, hashes: &mut [u64]) {
         prefetch_many(self.1, range.end, BLOCK);
-        self.0.hash_each(&self.1[range], hashes);
+        self.0.address_each(&self.1[range], hashes);
     }
 }
 
-/// Hashes that are there already.
+/// Addresses as they are stored.
 impl Hashes for &[u64] {
     #[inline(always)]
     fn len(&self) -> usize {

@@ -6,6 +6,7 @@ use crate::growth;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::Layout;
+use crate::route::Route;
 use crate::sizing::{self, Shape};
 use crate::table::table_bytes;
 
@@ -38,7 +39,7 @@ pub struct Builder {
     capacity: u64,
     rate: f64,
     prefer: Prefer,
-    hasher: KeyHasher,
+    route: Route,
     counter_limit: Option<u64>,
     /// The keys that a filter which grows has room for at first.
     grow_from: Option<u64>,
@@ -70,7 +71,7 @@ impl Builder {
             capacity,
             rate,
             prefer: Prefer::default(),
-            hasher: KeyHasher::default(),
+            route: Route::default(),
             counter_limit: None,
             grow_from: None,
             #[cfg(feature = "rayon")]
@@ -85,17 +86,30 @@ impl Builder {
         self
     }
 
-    /// The seed of the default hash, XXH3-64; 0 unless set. Filters can be merged only with equal seeds.
+    /// The seed of the hash function XXH3-64, [`KeyHasher::DEFAULT_SEED`] unless set. Use a seed that
+    /// nothing else uses for the same keys. Only filters with equal seeds can be merged.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.hasher = KeyHasher::Xxh3 { seed };
+        self.route = self.route.with_hasher(KeyHasher::Xxh3 { seed });
         self
     }
 
     /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is stored in the filter's bytes.
     #[must_use]
     pub fn sip_key(mut self, key: [u8; 16]) -> Self {
-        self.hasher = KeyHasher::Sip13 { key };
+        self.route = self.route.with_hasher(KeyHasher::Sip13 { key });
+        self
+    }
+
+    /// Takes [ready hashes](crate::KeyHash) as they are, instead of mixing them.
+    ///
+    /// The caller vouches that all 64 bits of a hash are uniform, and that the hash was used for
+    /// nothing else, such as dividing keys among filters. Otherwise the filter may refuse keys
+    /// before its capacity, and its false-positive rate rises. A ready hash then costs a few
+    /// instructions less, and any other key a few more. The filter's bytes record the choice.
+    #[must_use]
+    pub fn trust_hashes(mut self) -> Self {
+        self.route = self.route.trusting();
         self
     }
 
@@ -159,8 +173,8 @@ impl Builder {
         self.parallel
     }
 
-    pub(crate) fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+    pub(crate) fn route(&self) -> Route {
+        self.route
     }
 
     /// Sizes the filter without allocating it.
@@ -225,7 +239,7 @@ impl Builder {
 
     fn profile(&self) -> Profile {
         Profile {
-            hasher: self.hasher,
+            route: self.route,
             capacity: self.capacity,
             rate: self.rate,
             counter_limit: self.counter_limit.unwrap_or(if self.grow_from.is_some() {

@@ -246,7 +246,9 @@ impl core::error::Error for ConvertError {}
 pub enum MergeError {
     /// The filters do not place keys alike.
     Incompatible {
-        /// What differs: `layout`, `size` or `hash`; or `growth`, where the other filter has grown and this one may not.
+        /// What differs: `layout`, `size`, `hash`, or `route` where only one of them
+        /// [trusts ready hashes](crate::Builder::trust_hashes); or `growth`, where the other filter
+        /// has grown and this one may not.
         field: &'static str,
     },
     /// The union does not fit.
@@ -257,7 +259,7 @@ pub enum MergeError {
 
 impl MergeError {
     /// The refusal of filters that differ, by the first of these fields in which they are not alike.
-    pub(crate) fn unless_alike(fields: [(&'static str, bool); 3]) -> Result<(), Self> {
+    pub(crate) fn unless_alike(fields: [(&'static str, bool); 4]) -> Result<(), Self> {
         let differing = fields.into_iter().find(|(_, alike)| !alike);
         differing.map_or(Ok(()), |(field, _)| Err(Self::Incompatible { field }))
     }

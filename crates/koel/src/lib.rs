@@ -23,6 +23,7 @@ pub mod map;
 mod maplet;
 mod placement;
 mod prefetch;
+mod route;
 #[cfg(feature = "serde")]
 mod serde;
 mod sizing;
@@ -38,7 +39,7 @@ pub use concurrent::ConcurrentFilter;
 pub use error::{BuildError, ConvertError, Full, ImageError, MergeError};
 pub use filter::{Comparison, CuckooFilter, Entry, Estimate, FilterView, Merge};
 pub use hash::KeyHasher;
-pub use key::Key;
+pub use key::{Key, KeyData, KeyHash};
 pub use layout::{Codec, Layout};
 pub use map::CuckooMap;
 pub use maplet::{CountingBuilder, CountingFilter, CountingView};

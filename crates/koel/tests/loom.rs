@@ -11,6 +11,7 @@ use loom::sync::Arc;
 use loom::thread;
 use testkit::image::{self, HEADER_BYTES};
 use testkit::keys;
+use testkit::keys::at;
 use testkit::places::Places;
 
 /// Where the header has the capacity (docs/FORMAT.md).
@@ -50,7 +51,7 @@ fn crowd(buckets: u32, to_home: bool) -> Crowd {
         let places = Places::of(&filter.to_bytes());
         for hash in keys::hashes(seed, 4 * u64::from(buckets) - 1) {
             let before = filter.clone();
-            if filter.insert_hash(hash).is_err() {
+            if filter.insert(&at(hash)).is_err() {
                 break;
             }
             let (was, is) = (slots(&before), slots(&filter));
@@ -120,8 +121,8 @@ fn a_key_is_found_while_it_moves() {
         let Crowd { filter, arriving, moved } = crowd(buckets, to_home);
         model(
             &filter,
-            move |f| f.insert_hash(arriving),
-            move |f| f.contains_hash(moved),
+            move |f| f.insert(&at(arriving)),
+            move |f| f.contains(&at(moved)),
             |_, inserted, found| assert_eq!((inserted, found), (Ok(()), true)),
         );
     }
@@ -130,11 +131,11 @@ fn a_key_is_found_while_it_moves() {
 #[test]
 fn a_key_is_counted_once_while_it_moves() {
     let Crowd { filter, arriving, moved } = crowd(2, true);
-    let insert = move |f: &ConcurrentFilter| f.insert_hash(arriving);
+    let insert = move |f: &ConcurrentFilter| f.insert(&at(arriving));
     model(
         &filter,
         insert,
-        move |f| f.count_hash(moved),
+        move |f| f.count(&at(moved)),
         |_, inserted, count| {
             assert_eq!((inserted, count), (Ok(()), 1));
         },
@@ -145,14 +146,14 @@ fn a_key_is_counted_once_while_it_moves() {
 fn a_key_that_is_removed_while_it_moves_is_gone() {
     let Crowd { filter, arriving, moved } = crowd(2, true);
     let len = filter.len();
-    let insert = move |f: &ConcurrentFilter| f.insert_hash(arriving);
+    let insert = move |f: &ConcurrentFilter| f.insert(&at(arriving));
     model(
         &filter,
         insert,
-        move |f| f.remove_hash(moved),
+        move |f| f.remove(&at(moved)),
         move |filter, inserted, removed| {
             assert_eq!((inserted, removed), (Ok(()), true));
-            assert_eq!((filter.count_hash(moved), filter.count_hash(arriving)), (0, 1));
+            assert_eq!((filter.count(&at(moved)), filter.count(&at(arriving))), (0, 1));
             assert_len(filter, len);
         },
     );
@@ -162,9 +163,9 @@ fn a_key_that_is_removed_while_it_moves_is_gone() {
 fn a_snapshot_has_a_key_that_moves() {
     for to_home in [true, false] {
         let Crowd { filter, arriving, moved } = crowd(2, to_home);
-        let insert = move |f: &ConcurrentFilter| f.insert_hash(arriving);
+        let insert = move |f: &ConcurrentFilter| f.insert(&at(arriving));
         model(&filter, insert, ConcurrentFilter::snapshot, move |_, _, snapshot| {
-            assert_eq!((snapshot.verify(), snapshot.count_hash(moved)), (Ok(()), 1));
+            assert_eq!((snapshot.verify(), snapshot.count(&at(moved))), (Ok(()), 1));
         });
     }
 }
@@ -172,16 +173,16 @@ fn a_snapshot_has_a_key_that_moves() {
 /// A filter of four buckets that holds one key, so often.
 fn copies(hash: u64, copies: u64) -> CuckooFilter {
     let mut filter = empty(4);
-    (0..copies).for_each(|_| filter.insert_hash(hash).unwrap());
+    (0..copies).for_each(|_| filter.insert(&at(hash)).unwrap());
     filter
 }
 
 #[test]
 fn a_key_is_found_while_a_copy_of_it_comes_and_another_goes() {
     let hash = keys::splitmix64(1);
-    let replace = move |f: &ConcurrentFilter| (f.insert_hash(hash), f.remove_hash(hash));
+    let replace = move |f: &ConcurrentFilter| (f.insert(&at(hash)), f.remove(&at(hash)));
     for held in [1, 2] {
-        let ask = move |f: &ConcurrentFilter| f.contains_hash(hash);
+        let ask = move |f: &ConcurrentFilter| f.contains(&at(hash));
         model(&copies(hash, held), replace, ask, move |filter, replaced, found| {
             assert_eq!((replaced, found), ((Ok(()), true), true));
             assert_len(filter, held);
@@ -198,16 +199,16 @@ fn a_key_is_found_while_its_copy_in_the_bucket_read_last_makes_way_for_one_in_th
     let hash = keys::hashes(1, 100).find(apart).unwrap();
     let (home, _) = places.pair(hash);
     for twin in keys::sharing_home(&places, home).take(4) {
-        filter.insert_hash(twin).unwrap();
+        filter.insert(&at(twin)).unwrap();
     }
-    filter.insert_hash(hash).unwrap();
+    filter.insert(&at(hash)).unwrap();
     let come_and_go = move |f: &ConcurrentFilter| {
-        (0..2).all(|_| f.insert_hash(hash).is_ok()) && (0..2).all(|_| f.remove_hash(hash))
+        (0..2).all(|_| f.insert(&at(hash)).is_ok()) && (0..2).all(|_| f.remove(&at(hash)))
     };
     model(
         &filter,
         come_and_go,
-        move |f| f.contains_hash(hash),
+        move |f| f.contains(&at(hash)),
         |_, done, found| {
             assert!(done && found);
         },
@@ -217,12 +218,12 @@ fn a_key_is_found_while_its_copy_in_the_bucket_read_last_makes_way_for_one_in_th
 #[test]
 fn two_that_insert_a_key_leave_two_copies_and_two_that_remove_one_take_one() {
     let hash = keys::splitmix64(1);
-    let insert = move |f: &ConcurrentFilter| f.insert_hash(hash);
+    let insert = move |f: &ConcurrentFilter| f.insert(&at(hash));
     model(&empty(4), insert, insert, move |filter, one, other| {
-        assert_eq!((one, other, filter.count_hash(hash)), (Ok(()), Ok(()), 2));
+        assert_eq!((one, other, filter.count(&at(hash))), (Ok(()), Ok(()), 2));
         assert_len(filter, 2);
     });
-    let remove = move |f: &ConcurrentFilter| f.remove_hash(hash);
+    let remove = move |f: &ConcurrentFilter| f.remove(&at(hash));
     model(&copies(hash, 1), remove, remove, |filter, one, other| {
         assert!(one != other);
         assert_len(filter, 0);
@@ -232,7 +233,7 @@ fn two_that_insert_a_key_leave_two_copies_and_two_that_remove_one_take_one() {
 #[test]
 fn of_two_that_insert_a_new_key_one_is_told_so() {
     let hash = keys::splitmix64(1);
-    let insert = move |f: &ConcurrentFilter| f.insert_unique_hash(hash).unwrap();
+    let insert = move |f: &ConcurrentFilter| f.insert_unique(&at(hash)).unwrap();
     model(&empty(4), insert, insert, |filter, one, other| {
         assert!(one != other);
         assert_len(filter, 1);
@@ -243,11 +244,11 @@ fn of_two_that_insert_a_new_key_one_is_told_so() {
 fn a_copy_that_is_counted_while_another_is_removed_is_not_lost() {
     let hash = keys::splitmix64(1);
     for held in [1, 2, 3] {
-        let insert = move |f: &ConcurrentFilter| f.insert_hash(hash);
-        let remove = move |f: &ConcurrentFilter| f.remove_hash(hash);
+        let insert = move |f: &ConcurrentFilter| f.insert(&at(hash));
+        let remove = move |f: &ConcurrentFilter| f.remove(&at(hash));
         model(&copies(hash, held), insert, remove, move |filter, inserted, removed| {
             assert_eq!((inserted, removed), (Ok(()), true));
-            assert_eq!((filter.count_hash(hash), filter.contains_hash(hash)), (held, true));
+            assert_eq!((filter.count(&at(hash)), filter.contains(&at(hash))), (held, true));
             assert_len(filter, held);
         });
     }
@@ -259,11 +260,11 @@ fn a_copy_that_is_counted_beside_one_that_is_removed_is_not_left_alone() {
     let hash = keys::splitmix64(1);
     let image = copies(hash, 1).to_bytes();
     let filter = crowded(&image);
-    let insert = move |f: &ConcurrentFilter| f.insert_hash(hash);
-    let remove = move |f: &ConcurrentFilter| f.remove_hash(hash);
+    let insert = move |f: &ConcurrentFilter| f.insert(&at(hash));
+    let remove = move |f: &ConcurrentFilter| f.remove(&at(hash));
     model(&filter, insert, remove, move |filter, inserted, removed| {
         assert_eq!((inserted, removed), (Ok(()), true));
-        assert!(filter.contains_hash(hash));
+        assert!(filter.contains(&at(hash)));
         assert_len(filter, 1);
     });
 }
@@ -281,20 +282,20 @@ fn two_keys_that_both_need_room_both_get_it() {
     let Crowd { mut filter, arriving, moved } = crowd(3, true);
     while filter.slots_in_use() > filter.slots() - 3 {
         let held =
-            keys::hashes(0, u64::MAX).find(|&hash| hash != moved && filter.contains_hash(hash));
-        filter.remove_hash(held.unwrap());
+            keys::hashes(0, u64::MAX).find(|&hash| hash != moved && filter.contains(&at(hash)));
+        filter.remove(&at(held.unwrap()));
     }
     let len = filter.len();
     let places = Places::of(&filter.to_bytes());
     let last = keys::sharing_home(&places, places.pair(arriving).0).next().unwrap();
-    let insert = move |f: &ConcurrentFilter| f.insert_hash(arriving);
+    let insert = move |f: &ConcurrentFilter| f.insert(&at(arriving));
     model(
         &filter,
         insert,
-        move |f| f.insert_hash(last),
+        move |f| f.insert(&at(last)),
         move |filter, one, other| {
             assert_eq!((one, other), (Ok(()), Ok(())));
-            assert!(filter.contains_hash(arriving) && filter.contains_hash(last));
+            assert!(filter.contains(&at(arriving)) && filter.contains(&at(last)));
             assert_len(filter, len + 2);
         },
     );
@@ -305,27 +306,27 @@ fn a_key_whose_spare_copy_makes_room_is_found_and_keeps_its_count() {
     // Two buckets of four slots: one key twice, others once, and a new one.
     let spare = keys::splitmix64(1);
     let mut filter = empty(2);
-    (0..2).for_each(|_| filter.insert_hash(spare).unwrap());
+    (0..2).for_each(|_| filter.insert(&at(spare)).unwrap());
     let mut others = keys::hashes(3, 1000);
     while filter.slots_in_use() < filter.slots() {
-        let _full = filter.insert_hash(others.next().unwrap()).is_err();
+        let _full = filter.insert(&at(others.next().unwrap())).is_err();
     }
     let len = filter.len();
     let new = others.find(|&hash| {
         let mut twin = filter.clone();
-        let takes_it = twin.insert_hash(hash).is_ok() && twin.distinct_counters() == 1;
-        takes_it && !filter.contains_hash(hash)
+        let takes_it = twin.insert(&at(hash)).is_ok() && twin.distinct_counters() == 1;
+        takes_it && !filter.contains(&at(hash))
     });
     let new = new.unwrap();
-    let insert = move |f: &ConcurrentFilter| f.insert_hash(new);
-    let ask = move |f: &ConcurrentFilter| (f.contains_hash(spare), f.count_hash(spare));
+    let insert = move |f: &ConcurrentFilter| f.insert(&at(new));
+    let ask = move |f: &ConcurrentFilter| (f.contains(&at(spare)), f.count(&at(spare)));
     model(&filter, insert, ask, move |filter, inserted, answers| {
         assert_eq!((inserted, answers), (Ok(()), (true, 2)));
         assert_len(filter, len + 1);
     });
-    let remove = move |f: &ConcurrentFilter| f.remove_hash(spare);
+    let remove = move |f: &ConcurrentFilter| f.remove(&at(spare));
     model(&filter, insert, remove, move |filter, inserted, removed| {
-        assert_eq!((inserted, removed, filter.count_hash(spare)), (Ok(()), true, 1));
+        assert_eq!((inserted, removed, filter.count(&at(spare))), (Ok(()), true, 1));
         assert_len(filter, len);
     });
 }
@@ -334,9 +335,9 @@ fn a_key_whose_spare_copy_makes_room_is_found_and_keeps_its_count() {
 fn a_slot_that_is_emptied_while_room_is_sought_is_not_counted_as_a_copy() {
     // Three full buckets. Two entries leave the second one, whose empty slots would be a pair with the third, which stays full.
     let mut filter = empty(3);
-    let new = |filter: &CuckooFilter, hash| !filter.contains_hash(hash);
+    let new = |filter: &CuckooFilter, hash| !filter.contains(&at(hash));
     let mut held = keys::hashes(1, 1000).collect::<Vec<u64>>();
-    held.retain(|&hash| new(&filter, hash) && filter.insert_hash(hash).is_ok());
+    held.retain(|&hash| new(&filter, hash) && filter.insert(&at(hash)).is_ok());
     assert_eq!(filter.slots_in_use(), filter.slots());
     let places = Places::of(&filter.to_bytes());
     let lies_in = |hash: u64, slot: u64| {
@@ -349,8 +350,8 @@ fn a_slot_that_is_emptied_while_room_is_sought_is_not_counted_as_a_copy() {
     let len = filter.len();
     model(
         &crowded(&filter.to_bytes()),
-        move |f| f.insert_hash(arriving),
-        move |f| leaving.map(|hash| f.remove_hash(hash)),
+        move |f| f.insert(&at(arriving)),
+        move |f| leaving.map(|hash| f.remove(&at(hash))),
         move |filter, inserted, removed| {
             assert_eq!(removed, [true; 2]);
             assert_eq!(filter.distinct_counters(), 0);

@@ -10,6 +10,7 @@ use std::{env, fs, io};
 
 use koel::{CountingFilter, CuckooFilter, Maplet, Prefer};
 use testkit::cases::Case;
+use testkit::keys::at;
 use testkit::{image, keys, stores};
 
 fn main() -> io::Result<()> {
@@ -59,7 +60,7 @@ fn images() -> Vec<Vec<u8>> {
             // Every third hash is a copy of the one before the last.
             for (i, hash) in keys::hashes(1, filter.slots()).enumerate() {
                 let hash = if i % 3 == 2 { keys::splitmix64(i as u64 % 2) } else { hash };
-                if filter.insert_hash(hash).is_err() || i as u64 == filter.slots() / 3 {
+                if filter.insert(&at(hash)).is_err() || i as u64 == filter.slots() / 3 {
                     images.push(filter.to_bytes());
                 }
             }
@@ -88,7 +89,7 @@ fn grown_images() -> Vec<Vec<u8>> {
                 if i % 10 == 0 {
                     images.push(filter.to_bytes());
                 }
-                filter.insert_hash(hash).expect("it grows");
+                filter.insert(&at(hash)).expect("it grows");
             }
         }
     }
@@ -107,7 +108,7 @@ fn maplets() -> Vec<Vec<u8>> {
                 let mut maplet = Maplet::from_bytes(&image).expect("reshaped maplets are sound");
                 images.push(image);
                 for (i, hash) in keys::hashes(2, 30).enumerate() {
-                    if maplet.insert_hash(hash, i as u64 % 2).is_err() {
+                    if maplet.insert(&at(hash), i as u64 % 2).is_err() {
                         break;
                     }
                     if i % 10 == 7 {
@@ -132,7 +133,7 @@ fn counting() -> Vec<Vec<u8>> {
                 let mut filter = CountingFilter::from_bytes(&image).expect("reshaped, and sound");
                 images.push(image);
                 for (times, hash) in (1..).zip(keys::hashes(2, 30)) {
-                    if filter.add_hash(hash, times).is_err() {
+                    if filter.add(&at(hash), times).is_err() {
                         break;
                     }
                     if times % 10 == 7 {

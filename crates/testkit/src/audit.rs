@@ -107,7 +107,8 @@ impl Header<'_> {
         let growth = [(24, 1), (32, 8), (40, 8), (120, 8)];
         let is_zero = growth.iter().all(|&(offset, bytes)| self.number(offset, bytes) == 0);
         require(self.is_marked() || is_zero, "growth without marks")?;
-        require(self.0[128..176].iter().all(|&byte| byte == 0), "room for later versions")
+        require(self.number(128, 1) <= 1, "route")?;
+        require(self.0[129..176].iter().all(|&byte| byte == 0), "room for later versions")
     }
 
     fn check_shape(&self) -> Result<(), &'static str> {
@@ -222,6 +223,7 @@ fn bits(bytes: &[u8], start: u64, count: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::at;
     use crate::{image, keys};
     use koel::{CuckooFilter, Prefer};
 
@@ -231,10 +233,10 @@ mod tests {
             for exponent in 1..28 {
                 let rate = 0.5_f64.powi(exponent);
                 let mut filter = CuckooFilter::builder(300, rate).prefer(prefer).build().unwrap();
-                keys::hashes(1, 300).for_each(|hash| filter.insert_hash(hash).unwrap());
+                keys::hashes(1, 300).for_each(|hash| filter.insert(&at(hash)).unwrap());
                 let (copies, times) = (keys::hashes(1, 300).step_by(7), 0..5);
                 copies.for_each(|hash| {
-                    times.clone().for_each(|_| filter.insert_hash(hash).unwrap());
+                    times.clone().for_each(|_| filter.insert(&at(hash)).unwrap());
                 });
                 assert_eq!(audit(&filter.to_bytes()), Ok(()));
             }

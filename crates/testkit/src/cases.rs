@@ -132,7 +132,7 @@ impl Setup {
         let uniform = keys::hashes(11, u64::from(KEYS));
         match self.universe {
             Universe::Integers => {
-                (0..KEYS).map(|key| filter.hasher().hash(&u64::from(key))).collect()
+                (0..KEYS).map(|key| keys::address(filter.hasher().hash(&u64::from(key)))).collect()
             }
             Universe::Uniform => uniform.collect(),
             Universe::Crowded => {

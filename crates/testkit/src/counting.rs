@@ -7,6 +7,7 @@ use koel::{CountingFilter, CountingView, Full, ImageError, Merge};
 
 use crate::exercise::is_one_line;
 use crate::keys;
+use crate::keys::{all_at, at};
 
 /// How many hashes are used.
 const HASHES: u64 = 40;
@@ -37,8 +38,8 @@ pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> 
 fn question(view: &CountingView<'_>) {
     let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
     let mut counts = vec![0; hashes.len()];
-    view.count_many_hashes(&hashes, &mut counts);
-    assert!(hashes.iter().zip(counts).all(|(&hash, count)| view.count_hash(hash) == count));
+    view.count_many(&all_at(&hashes), &mut counts);
+    assert!(hashes.iter().zip(counts).all(|(&hash, count)| view.count(&at(hash)) == count));
     view.counts().for_each(drop);
 }
 
@@ -50,20 +51,20 @@ fn exercise(filter: &mut CountingFilter, seed: u64, operations: u32) {
         let times = if choice % 3 == 0 { (choice >> 32) % 1000 } else { 1 };
         let len = filter.len();
         match choice % 8 {
-            0..5 => match filter.add_hash(hash, times) {
+            0..5 => match filter.add(&at(hash), times) {
                 Ok(count) => {
-                    assert!(count >= times && filter.count_hash(hash) == count);
+                    assert!(count >= times && filter.count(&at(hash)) == count);
                     assert_eq!(filter.len(), len + times);
                     *inserted.entry(hash).or_default() += times;
                 }
                 Err(full) => {
                     assert!(is_one_line(&full.to_string()) && filter.len() == len);
-                    assert!(full == Full::Overflow || !filter.contains_hash(hash));
+                    assert!(full == Full::Overflow || !filter.contains(&at(hash)));
                 }
             },
             5 | 6 => {
                 if let Some(count) = inserted.get_mut(&hash).filter(|count| **count > 0) {
-                    assert!(filter.remove_hash(hash), "an inserted key is not found");
+                    assert!(filter.remove(&at(hash)), "an inserted key is not found");
                     assert_eq!(filter.len(), len - 1);
                     *count -= 1;
                 }
@@ -73,17 +74,17 @@ fn exercise(filter: &mut CountingFilter, seed: u64, operations: u32) {
             _ => *filter = CountingFilter::from_bytes(&filter.to_bytes()).expect("its own bytes"),
         }
     }
-    assert!(inserted.iter().all(|(&hash, &count)| filter.count_hash(hash) >= count), "too low");
+    assert!(inserted.iter().all(|(&hash, &count)| filter.count(&at(hash)) >= count), "too low");
     assert_eq!(filter.verify(), Ok(()));
 }
 
 /// The larger of equal counts changes nothing; their sum is at least twice as much, or does not fit.
 fn merge_with_itself(filter: &mut CountingFilter, hash: u64) {
-    let (twin, count) = (filter.clone(), filter.count_hash(hash));
+    let (twin, count) = (filter.clone(), filter.count(&at(hash)));
     let larger = filter.merge(&twin, Merge::Max);
     assert!(larger == Ok(()) && *filter == twin, "the larger of equal counts changed the filter");
     match filter.merge(&twin, Merge::Sum) {
-        Ok(()) => assert!(filter.count_hash(hash) >= count.saturating_mul(2)),
+        Ok(()) => assert!(filter.count(&at(hash)) >= count.saturating_mul(2)),
         Err(_) => assert!(*filter == twin, "a refusal changed the filter"),
     }
     assert_eq!(filter.verify(), Ok(()));

@@ -10,6 +10,7 @@ use koel::{CuckooFilter, FilterView, ImageError, Merge};
 use crate::audit::audit;
 use crate::image::reseal;
 use crate::keys;
+use crate::keys::{all_at, at};
 use crate::places::Places;
 
 /// How many hashes are used.
@@ -63,10 +64,10 @@ fn operations(bytes: &[u8]) -> u32 {
 pub fn question(view: &FilterView<'_>) {
     let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
     let (mut found, mut counts) = (vec![false; hashes.len()], vec![0; hashes.len()]);
-    view.contains_many_hashes(&hashes, &mut found);
-    view.count_many_hashes(&hashes, &mut counts);
+    view.contains_many(&all_at(&hashes), &mut found);
+    view.count_many(&all_at(&hashes), &mut counts);
     for (i, &hash) in hashes.iter().enumerate() {
-        assert_eq!((found[i], counts[i]), (view.contains_hash(hash), view.count_hash(hash)));
+        assert_eq!((found[i], counts[i]), (view.contains(&at(hash)), view.count(&at(hash))));
         assert!(!found[i] || counts[i] > 0);
     }
     assert_eq!(view.occupancy().iter().sum::<u64>(), view.buckets());
@@ -86,7 +87,7 @@ fn exercise(filter: &mut CuckooFilter, seed: u64, operations: u32) {
     for choice in keys::hashes(seed, u64::from(operations)) {
         hands.step(filter, choice);
     }
-    assert!(hands.inserted.iter().all(|&hash| filter.contains_hash(hash)));
+    assert!(hands.inserted.iter().all(|&hash| filter.contains(&at(hash))));
     assert_eq!(filter.verify(), Ok(()));
     let bytes = filter.to_bytes();
     assert!(CuckooFilter::from_bytes(&bytes).as_ref() == Ok(filter), "not read back");
@@ -128,8 +129,8 @@ impl Hands {
     }
 
     fn insert(&mut self, filter: &mut CuckooFilter, hash: u64) {
-        let (before, copies, len) = (filter.to_bytes(), filter.count_hash(hash), filter.len());
-        match filter.insert_hash(hash) {
+        let (before, copies, len) = (filter.to_bytes(), filter.count(&at(hash)), filter.len());
+        match filter.insert(&at(hash)) {
             Ok(()) => {
                 assert_eq!(filter.len(), len + 1);
                 assert!(has_one_more(filter, hash, copies), "not counted");
@@ -137,7 +138,7 @@ impl Hands {
             }
             Err(full) => {
                 assert!(is_one_line(&full.to_string()));
-                assert_eq!((filter.count_hash(hash), filter.len()), (copies, len));
+                assert_eq!((filter.count(&at(hash)), filter.len()), (copies, len));
                 let same = filter.to_bytes() == before || filter.is_growable();
                 assert!(same, "a refusal changed the filter");
             }
@@ -145,8 +146,8 @@ impl Hands {
     }
 
     fn insert_unique(&mut self, filter: &mut CuckooFilter, hash: u64) {
-        let (before, copies) = (filter.to_bytes(), filter.count_hash(hash));
-        match filter.insert_unique_hash(hash) {
+        let (before, copies) = (filter.to_bytes(), filter.count(&at(hash)));
+        match filter.insert_unique(&at(hash)) {
             Ok(true) => {
                 assert!(copies == 0 && has_one_more(filter, hash, 0), "not new");
                 self.inserted.push(hash);
@@ -164,8 +165,8 @@ impl Hands {
             return;
         }
         let hash = self.inserted.swap_remove(index(choice >> 8, self.inserted.len()));
-        let (copies, len) = (filter.count_hash(hash), filter.len());
-        assert!(filter.remove_hash(hash), "an inserted key is not found");
+        let (copies, len) = (filter.count(&at(hash)), filter.len());
+        assert!(filter.remove(&at(hash)), "an inserted key is not found");
         assert!(has_one_less(filter, hash, copies), "not counted");
         assert_eq!(filter.len(), len - 1);
     }
@@ -174,27 +175,27 @@ impl Hands {
 /// Whether a key that was counted `copies` times is counted once more. In a filter that has grown, an entry that made room may have become shorter, and match it
 /// from now on.
 fn has_one_more(filter: &CuckooFilter, hash: u64, copies: u64) -> bool {
-    let count = filter.count_hash(hash);
+    let count = filter.count(&at(hash));
     count == copies.saturating_add(1) || filter.has_grown() && count > copies
 }
 
 /// Whether a key that was counted `copies` times is counted once less. In a filter that has grown, the entries of several keys may come to more than any number says.
 fn has_one_less(filter: &CuckooFilter, hash: u64, copies: u64) -> bool {
-    let count = filter.count_hash(hash);
+    let count = filter.count(&at(hash));
     count == copies - 1 || filter.has_grown() && copies == u64::MAX && count == copies
 }
 
 /// The larger of equal counts changes nothing; their sum is twice as much, or does not fit. In a
 /// filter that has grown a key may match entries that have become shorter, so it may be more.
 fn merge_with_itself(filter: &mut CuckooFilter, hash: u64) {
-    let (twin, copies) = (filter.clone(), filter.count_hash(hash));
+    let (twin, copies) = (filter.clone(), filter.count(&at(hash)));
     let max = filter.merge(&twin, Merge::Max);
     assert!(max == Ok(()) && *filter == twin, "the larger of equal counts changed the filter");
     match filter.merge(&twin, Merge::Sum) {
         Ok(()) if filter.has_grown() => {
-            assert!(filter.count_hash(hash) >= copies.saturating_mul(2));
+            assert!(filter.count(&at(hash)) >= copies.saturating_mul(2));
         }
-        Ok(()) => assert_eq!(filter.count_hash(hash), 2 * copies),
+        Ok(()) => assert_eq!(filter.count(&at(hash)), 2 * copies),
         Err(_) => assert!(*filter == twin, "a refusal changed the filter"),
     }
     *filter = twin;

@@ -7,6 +7,8 @@
 //! Source: G. Steele, D. Lea, C. Flood, Fast Splittable Pseudorandom Number Generators (OOPSLA
 //! 2014).
 
+use koel::KeyHash;
+
 use crate::places::Places;
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -21,6 +23,28 @@ fn mix(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// The address of a ready hash in a filter that mixes hashes: "Route" in docs/FORMAT.md.
+#[must_use]
+pub fn address(hash: KeyHash) -> u64 {
+    mix(hash.get())
+}
+
+/// The ready hash with this address in a filter that mixes hashes.
+#[must_use]
+pub fn at(address: u64) -> KeyHash {
+    // Undoes the steps of `mix`, the last one first.
+    let z = address ^ (address >> 31) ^ (address >> 62);
+    let z = z.wrapping_mul(0x3196_42b2_d24d_8ec3);
+    let z = (z ^ (z >> 27) ^ (z >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
+    KeyHash::new(z ^ (z >> 30) ^ (z >> 60))
+}
+
+/// The ready hashes with these addresses.
+#[must_use]
+pub fn all_at(addresses: &[u64]) -> Vec<KeyHash> {
+    addresses.iter().map(|&address| at(address)).collect()
 }
 
 /// `count` uniform hashes, all different. Equal seeds give equal hashes; a longer run starts as a
@@ -85,6 +109,14 @@ mod tests {
     }
 
     #[test]
+    fn the_hash_at_an_address_has_that_address() {
+        for word in hashes(5, 1000).chain([0, 1, u64::MAX]) {
+            assert_eq!(address(at(word)), word);
+            assert_eq!(at(address(KeyHash::new(word))), KeyHash::new(word));
+        }
+    }
+
+    #[test]
     fn by_chance_half_come_from_either_and_what_is_next_cannot_be_told() {
         let is_first: Vec<bool> =
             by_chance(3, 0..10_000, 10_000..20_000).map(|key| key < 10_000).collect();
@@ -105,10 +137,10 @@ mod tests {
             let places = Places::of(&filter.to_bytes());
             for hash in hashes(1, 100) {
                 filter.clear();
-                filter.insert_hash(hash).unwrap();
+                filter.insert(&at(hash)).unwrap();
                 let twins: BTreeSet<u64> = sharing_entry(&places, hash).collect();
                 assert_eq!(twins.len(), 200);
-                assert!(twins.iter().all(|&twin| filter.count_hash(twin) == 1));
+                assert!(twins.iter().all(|&twin| filter.count(&at(twin)) == 1));
             }
         }
     }
@@ -120,7 +152,7 @@ mod tests {
         for hash in hashes(2, 50).filter(|&hash| places.pair(hash).0 != places.pair(hash).1) {
             filter.clear();
             let accepted =
-                sharing_pair(&places, hash).take_while(|&h| filter.insert_hash(h).is_ok());
+                sharing_pair(&places, hash).take_while(|&h| filter.insert(&at(h)).is_ok());
             assert_eq!(accepted.count(), 8);
         }
     }

@@ -4,6 +4,7 @@
 use koel::{ImageError, Maplet, MapletView};
 
 use crate::exercise::is_one_line;
+use crate::keys::{all_at, at};
 use crate::{counting, keys};
 
 /// How many hashes are used.
@@ -49,11 +50,11 @@ pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> 
 fn question(view: &MapletView<'_>) {
     let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
     let mut found = vec![0; hashes.len()];
-    view.get_many_hashes(&hashes, |i, _| found[i] += 1);
+    view.get_many(&all_at(&hashes), |i, _| found[i] += 1);
     for (&hash, found) in hashes.iter().zip(found) {
-        assert_eq!(view.get_hash(hash).count(), found);
+        assert_eq!(view.get(&at(hash)).count(), found);
         assert!(found <= 8, "{found} values of a key");
-        assert_eq!(view.contains_hash(hash), found > 0);
+        assert_eq!(view.contains(&at(hash)), found > 0);
     }
     assert!(view.entries().count() as u64 <= view.slots());
 }
@@ -67,7 +68,7 @@ fn exercise(maplet: &mut Maplet, seed: u64, operations: u32) {
         let value = (choice >> 32) % 5 * (most / 4);
         let len = maplet.len();
         match choice % 8 {
-            0..5 => match maplet.insert_hash(hash, value) {
+            0..5 => match maplet.insert(&at(hash), value) {
                 Ok(()) => {
                     assert_eq!(maplet.len(), len + 1);
                     inserted.push((hash, value));
@@ -78,12 +79,12 @@ fn exercise(maplet: &mut Maplet, seed: u64, operations: u32) {
                 let index =
                     usize::try_from((choice >> 40) % inserted.len() as u64).expect("an index");
                 let (hash, value) = inserted.swap_remove(index);
-                assert!(maplet.remove_hash(hash, value), "an inserted pair is not found");
+                assert!(maplet.remove(&at(hash), value), "an inserted pair is not found");
                 assert_eq!(maplet.len(), len - 1);
             }
             6 => {
                 if let Some((hash, old)) = inserted.last_mut() {
-                    assert!(maplet.replace_hash(*hash, *old, value));
+                    assert!(maplet.replace(&at(*hash), *old, value));
                     *old = value;
                 }
             }
@@ -92,7 +93,7 @@ fn exercise(maplet: &mut Maplet, seed: u64, operations: u32) {
         }
     }
     for &(hash, value) in &inserted {
-        assert!(maplet.get_hash(hash).any(|found| found == value), "an inserted pair is gone");
+        assert!(maplet.get(&at(hash)).any(|found| found == value), "an inserted pair is gone");
     }
     assert_eq!(maplet.verify(), Ok(()));
 }

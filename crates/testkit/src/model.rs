@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use koel::{CuckooFilter, FilterView, Full, Merge, MergeError};
 
 use crate::cases::{Case, KEYS, KeyNumber, Op, Setup, Universe};
+use crate::keys::{all_at, at};
 use crate::places::{Entry, Places};
 
 /// The copies of each key, under the entry they share.
@@ -117,7 +118,7 @@ impl Model {
                 let numbers: Vec<u64> = keys.iter().map(|&key| u64::from(key)).collect();
                 at_once.insert_many(&numbers)
             }
-            _ => at_once.insert_many_hashes(&self.hashes_of(keys)),
+            _ => at_once.insert_many(&all_at(&self.hashes_of(keys))),
         };
         let one_by_one = keys.iter().try_for_each(|&key| self.insert(key));
         assert_eq!(many, one_by_one);
@@ -134,7 +135,7 @@ impl Model {
                 let numbers: Vec<u64> = present.iter().map(|&key| u64::from(key)).collect();
                 at_once.remove_many(&numbers, &mut removed);
             }
-            _ => at_once.remove_many_hashes(&self.hashes_of(&present), &mut removed),
+            _ => at_once.remove_many(&all_at(&self.hashes_of(&present)), &mut removed),
         }
         present.iter().for_each(|&key| self.remove(key));
         assert!(removed.iter().all(|&removed| removed), "a present key was not removed");
@@ -150,7 +151,7 @@ impl Model {
         let (hash, entry) = self.keys[usize::from(key)];
         let inserted = match self.setup.universe {
             Universe::Integers => self.filter.insert(&u64::from(key)),
-            _ => self.filter.insert_hash(hash),
+            _ => self.filter.insert(&at(hash)),
         };
         match inserted {
             Ok(()) => self.hold(key, 1),
@@ -176,7 +177,7 @@ impl Model {
         let (hash, entry) = self.keys[usize::from(key)];
         let inserted = match self.setup.universe {
             Universe::Integers => self.filter.insert_unique(&u64::from(key)),
-            _ => self.filter.insert_unique_hash(hash),
+            _ => self.filter.insert_unique(&at(hash)),
         };
         match inserted {
             Ok(new) => {
@@ -207,7 +208,7 @@ impl Model {
         let before = (copies == 0).then(|| self.filter.to_bytes());
         let removed = match self.setup.universe {
             Universe::Integers => self.filter.remove(&u64::from(key)),
-            _ => self.filter.remove_hash(hash),
+            _ => self.filter.remove(&at(hash)),
         };
         assert_eq!(removed, copies > 0, "removing key {key}, which has {copies} copies");
         match before {

@@ -26,6 +26,7 @@ const CRATES: &[(&str, &[&str])] = &[
 const FLOORS: &[(&str, &[&str])] = &[
     ("key", &[]),
     ("hash", &["key"]),
+    ("route", &["hash", "key"]),
     ("vector", &[]),
     ("prefetch", &[]),
     ("buffer", &[]),
@@ -47,7 +48,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "wide_product",
         ],
     ),
-    ("blocks", &["buffer", "geometry", "hash", "key", "layout", "prefetch", "table", "vector"]),
+    ("blocks", &["buffer", "geometry", "key", "layout", "prefetch", "route", "table", "vector"]),
     ("counters", &["error"]),
     ("store", &["counters", "buffer"]),
 ];

@@ -8,43 +8,44 @@ mod shared;
 use std::hint::black_box;
 
 use gungraun::{library_benchmark, library_benchmark_group, main};
-use koel::{ConcurrentFilter, CountingFilter, CuckooFilter, Maplet, Prefer};
+use koel::{ConcurrentFilter, CountingFilter, CuckooFilter, KeyHash, Maplet, Prefer};
 use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
 use testkit::keys::hashes;
 
 /// A filter or maplet, and the keys to ask it for.
 struct Case<T> {
     it: T,
-    hashes: Vec<u64>,
+    hashes: Vec<KeyHash>,
     answers: Vec<bool>,
 }
 
 impl<T> Case<T> {
-    fn new(it: T, hashes: Vec<u64>) -> Box<Self> {
+    fn new(it: T, hashes: Vec<KeyHash>) -> Box<Self> {
         let answers = vec![false; hashes.len()];
         Box::new(Self { it, hashes, answers })
     }
 
     /// Counts the hashes that are present, as a loop of lookups does.
     #[inline(always)]
-    fn count(&self, has: impl Fn(&T, u64) -> bool) {
-        black_box(self.hashes.iter().filter(|&&hash| has(&self.it, hash)).count());
+    fn count(&self, has: impl Fn(&T, &KeyHash) -> bool) {
+        black_box(self.hashes.iter().filter(|hash| has(&self.it, hash)).count());
     }
 }
 
 /// The hashes of the present keys.
-fn present() -> Vec<u64> {
-    hashes(PRESENT, CAPACITY).collect()
+fn present() -> Vec<KeyHash> {
+    hashes(PRESENT, CAPACITY).map(KeyHash::new).collect()
 }
 
 /// Hashes of which every second one is present.
-fn mixed() -> Vec<u64> {
-    let pairs = present().into_iter().zip(hashes(ABSENT, KEYS as u64 / 2));
+fn mixed() -> Vec<KeyHash> {
+    let absent = hashes(ABSENT, KEYS as u64 / 2).map(KeyHash::new);
+    let pairs = present().into_iter().zip(absent);
     pairs.flat_map(|(present, absent)| [present, absent]).collect()
 }
 
-fn absent() -> Vec<u64> {
-    hashes(ABSENT, KEYS as u64).collect()
+fn absent() -> Vec<KeyHash> {
+    hashes(ABSENT, KEYS as u64).map(KeyHash::new).collect()
 }
 
 // ---- setups
@@ -56,10 +57,10 @@ fn grown(prefer: Prefer) -> CuckooFilter {
         Prefer::Small => (0.001, "semi-sorted 4x17, marked"),
     };
     let builder = CuckooFilter::builder(CAPACITY, rate).prefer(prefer).grow_from(1000);
-    let mut filter = builder.build().expect("a filter");
+    let mut filter = builder.trust_hashes().build().expect("a filter");
     // Inserts key by key: after a batch, a search would look at a tenth more.
     for hash in present() {
-        filter.insert_hash(hash).expect("it grows");
+        filter.insert(&hash).expect("it grows");
     }
     assert_eq!(filter.layout().to_string(), layout, "the counts are named after this layout");
     filter
@@ -70,7 +71,7 @@ fn grown_mixed(prefer: Prefer) -> Box<Case<CuckooFilter>> {
 }
 
 fn grown_unknown(prefer: Prefer) -> Box<Case<CuckooFilter>> {
-    Case::new(grown(prefer), unknown())
+    Case::new(grown(prefer), unknown().into_iter().map(KeyHash::new).collect())
 }
 
 fn grown_coming(prefer: Prefer) -> Box<Case<CuckooFilter>> {
@@ -83,10 +84,10 @@ fn grown_present(prefer: Prefer) -> Box<Case<CuckooFilter>> {
     Case::new(grown(prefer), last)
 }
 
-fn concurrent(prefer: Prefer, hashes: Vec<u64>) -> Box<Case<ConcurrentFilter>> {
+fn concurrent(prefer: Prefer, hashes: Vec<KeyHash>) -> Box<Case<ConcurrentFilter>> {
     let builder = ConcurrentFilter::builder(CAPACITY, 0.001).prefer(prefer);
-    let filter = builder.build_concurrent().expect("a filter");
-    filter.insert_many_hashes(&present()).expect("room for the capacity");
+    let filter = builder.trust_hashes().build_concurrent().expect("a filter");
+    filter.insert_many(&present()).expect("room for the capacity");
     Case::new(filter, hashes)
 }
 
@@ -95,14 +96,15 @@ fn concurrent_mixed(prefer: Prefer) -> Box<Case<ConcurrentFilter>> {
 }
 
 fn concurrent_unknown(prefer: Prefer) -> Box<Case<ConcurrentFilter>> {
-    concurrent(prefer, unknown())
+    concurrent(prefer, unknown().into_iter().map(KeyHash::new).collect())
 }
 
 /// A full maplet of run ids or of locations.
 fn maplet((rate, bits): (f64, u32)) -> Maplet {
-    let mut maplet = Maplet::builder(CAPACITY, rate, bits).build().expect("a maplet");
+    let mut maplet =
+        Maplet::builder(CAPACITY, rate, bits).trust_hashes().build().expect("a maplet");
     let values: Vec<u64> = (0..CAPACITY).map(|number| number % 16).collect();
-    maplet.insert_many_hashes(&present(), &values).expect("room for the capacity");
+    maplet.insert_many(&present(), &values).expect("room for the capacity");
     maplet
 }
 
@@ -121,8 +123,9 @@ fn maplet_present(shape: (f64, u32)) -> Box<Case<Maplet>> {
 
 /// A filter with every key once, and keys to insert again.
 fn counting() -> Box<Case<CountingFilter>> {
-    let mut filter = CountingFilter::builder(CAPACITY, 0.001).build().expect("a filter");
-    filter.insert_many_hashes(&present()).expect("room for the capacity");
+    let mut filter =
+        CountingFilter::builder(CAPACITY, 0.001).trust_hashes().build().expect("a filter");
+    filter.insert_many(&present()).expect("room for the capacity");
     let mut hashes = present();
     hashes.truncate(KEYS);
     Case::new(filter, hashes)
@@ -134,8 +137,8 @@ fn counting() -> Box<Case<CountingFilter>> {
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn grown_contains(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.it.contains_hash(hash);
+    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.it.contains(hash);
     }
     case
 }
@@ -145,7 +148,7 @@ fn grown_contains(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> 
 #[bench::small(Prefer::Small)]
 fn grown_contains_many(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
     let Case { it, hashes, answers } = &mut *case;
-    it.contains_many_hashes(hashes, answers);
+    it.contains_many(hashes, answers);
     case
 }
 
@@ -153,7 +156,7 @@ fn grown_contains_many(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilt
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn grown_contains_counted(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    case.count(CuckooFilter::contains_hash);
+    case.count(CuckooFilter::contains);
     case
 }
 
@@ -162,8 +165,8 @@ fn grown_contains_counted(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilte
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn grown_insert(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    for &hash in &case.hashes {
-        case.it.insert_hash(hash).expect("it grows");
+    for hash in &case.hashes {
+        case.it.insert(hash).expect("it grows");
     }
     case
 }
@@ -172,8 +175,8 @@ fn grown_insert(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn grown_remove(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.it.remove_hash(hash);
+    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.it.remove(hash);
     }
     case
 }
@@ -182,8 +185,8 @@ fn grown_remove(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn concurrent_contains(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
-    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.it.contains_hash(hash);
+    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.it.contains(hash);
     }
     case
 }
@@ -193,7 +196,7 @@ fn concurrent_contains(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<Concur
 #[bench::small(Prefer::Small)]
 fn concurrent_contains_many(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
     let Case { it, hashes, answers } = &mut *case;
-    it.contains_many_hashes(hashes, answers);
+    it.contains_many(hashes, answers);
     case
 }
 
@@ -201,13 +204,13 @@ fn concurrent_contains_many(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<C
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn concurrent_contains_counted(case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
-    case.count(ConcurrentFilter::contains_hash);
+    case.count(ConcurrentFilter::contains);
     case
 }
 
 fn get_each(case: &mut Case<Maplet>) {
-    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.it.get_hash(hash).any(|value| value > 0);
+    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.it.get(hash).any(|value| value > 0);
     }
 }
 
@@ -232,7 +235,7 @@ fn maplet_get_present(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
 #[bench::location(LOCATION)]
 fn maplet_get_many(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
     let Case { it, hashes, answers } = &mut *case;
-    it.get_many_hashes(hashes, |i, _| answers[i] = true);
+    it.get_many(hashes, |i, _| answers[i] = true);
     case
 }
 
@@ -240,8 +243,8 @@ fn maplet_get_many(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
 #[bench::run(RUN)]
 #[bench::location(LOCATION)]
 fn maplet_replace(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
-    for (number, &hash) in (0..).zip(&case.hashes) {
-        assert!(case.it.replace_hash(hash, number % 16, 16));
+    for (number, hash) in (0..).zip(&case.hashes) {
+        assert!(case.it.replace(hash, number % 16, 16));
     }
     case
 }
@@ -249,8 +252,8 @@ fn maplet_replace(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
 #[library_benchmark]
 #[bench::again(counting())]
 fn counting_insert(mut case: Box<Case<CountingFilter>>) -> Box<Case<CountingFilter>> {
-    for &hash in &case.hashes {
-        case.it.insert_hash(hash).expect("every key is in");
+    for hash in &case.hashes {
+        case.it.insert(hash).expect("every key is in");
     }
     case
 }

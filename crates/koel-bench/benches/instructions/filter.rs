@@ -6,13 +6,13 @@
 //! counts.txt.
 //!
 //! Only the body of each function below is counted, not its setup, nor the drop of what it returns.
-//! Keys are hashed in advance, so that only `hash` counts the hash. The counts depend on the
-//! compiler, which is recorded with them, and hardly on the machine: Valgrind simulates the same
-//! processor everywhere, with AVX2 and without AVX-512. The C library (`memset` and `malloc`)
-//! accounts for at most 5 %, and for 11 % of the few instructions of `open`. Cases are boxed, so
-//! that moving them adds nothing. This program uses the fixed filter only, since the rest of a
-//! program influences what the compiler inlines: together with the other faces, single inserts took
-//! a tenth more.
+//! Keys are ready hashes that the filters trust, so that only `hash` counts the hash. The counts
+//! depend on the compiler, which is recorded with them, and hardly on the machine: Valgrind simulates
+//! the same processor everywhere, with AVX2 and without AVX-512. The C library (`memset` and
+//! `malloc`) accounts for at most 5 %, and for 11 % of the few instructions of `open`. Cases are
+//! boxed, so that moving them adds nothing. This program uses the fixed filter only, since the rest
+//! of a program influences what the compiler inlines: together with the other faces, single inserts
+//! took a tenth more.
 
 #![expect(missing_docs, reason = "the macros of the harness make public items")]
 
@@ -21,19 +21,20 @@ mod shared;
 use std::hint::black_box;
 
 use gungraun::{library_benchmark, library_benchmark_group, main};
-use koel::{CuckooFilter, FilterView, KeyHasher, Prefer};
+use koel::{CuckooFilter, FilterView, KeyHash, KeyHasher, Prefer};
 use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
 use testkit::keys::hashes;
 
 /// A filter, and the keys to ask it for.
 struct Case {
     filter: CuckooFilter,
-    hashes: Vec<u64>,
+    hashes: Vec<KeyHash>,
     answers: Vec<bool>,
 }
 
 impl Case {
     fn new(filter: CuckooFilter, hashes: Vec<u64>) -> Box<Self> {
+        let hashes: Vec<_> = hashes.into_iter().map(KeyHash::new).collect();
         let answers = vec![false; hashes.len()];
         Box::new(Self { filter, hashes, answers })
     }
@@ -46,7 +47,8 @@ fn empty(prefer: Prefer) -> CuckooFilter {
         Prefer::Fast => (0.002, "plain 4x12"),
         Prefer::Small => (0.001, "semi-sorted 4x13"),
     };
-    let filter = CuckooFilter::builder(CAPACITY, rate).prefer(prefer).build().expect("a filter");
+    let builder = CuckooFilter::builder(CAPACITY, rate).prefer(prefer).trust_hashes();
+    let filter = builder.build().expect("a filter");
     assert_eq!(filter.layout().to_string(), layout, "the counts are named after this layout");
     filter
 }
@@ -60,7 +62,8 @@ fn hashes_to(filter: &CuckooFilter, per_cent: u64) -> Vec<u64> {
 fn filled(prefer: Prefer, per_cent: u64) -> (CuckooFilter, Vec<u64>) {
     let mut filter = empty(prefer);
     let hashes = hashes_to(&filter, per_cent);
-    filter.insert_many_hashes(&hashes).expect("room below the design load");
+    let keys: Vec<_> = hashes.iter().copied().map(KeyHash::new).collect();
+    filter.insert_many(&keys).expect("room below the design load");
     (filter, hashes)
 }
 
@@ -115,26 +118,26 @@ fn names() -> Vec<String> {
 /// The bytes of a filter of a thousand keys.
 fn image() -> Box<[u8]> {
     let mut filter = CuckooFilter::with_capacity(1000);
-    filter.insert_many_hashes(&hashes(PRESENT, 1000).collect::<Vec<_>>()).expect("room");
+    filter.insert_many(&hashes(PRESENT, 1000).collect::<Vec<_>>()).expect("room");
     filter.to_bytes().into_boxed_slice()
 }
 
 // ---- benches
 
 fn ask(case: &mut Case) {
-    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.filter.contains_hash(hash);
+    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.filter.contains(hash);
     }
 }
 
 fn add(case: &mut Case) {
-    for &hash in &case.hashes {
-        case.filter.insert_hash(hash).expect("room");
+    for hash in &case.hashes {
+        case.filter.insert(hash).expect("room");
     }
 }
 
 fn add_many(case: &mut Case) {
-    case.filter.insert_many_hashes(&case.hashes).expect("room");
+    case.filter.insert_many(&case.hashes).expect("room");
 }
 
 #[library_benchmark(setup = present)]
@@ -158,7 +161,7 @@ fn contains_miss(mut case: Box<Case>) -> Box<Case> {
 #[bench::small(Prefer::Small)]
 fn contains_many(mut case: Box<Case>) -> Box<Case> {
     let Case { filter, hashes, answers } = &mut *case;
-    filter.contains_many_hashes(hashes, answers);
+    filter.contains_many(hashes, answers);
     case
 }
 
@@ -176,7 +179,7 @@ fn contains_unknown(mut case: Box<Case>) -> Box<Case> {
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn contains_counted(case: Box<Case>) -> Box<Case> {
-    black_box(case.hashes.iter().filter(|&&hash| case.filter.contains_hash(hash)).count());
+    black_box(case.hashes.iter().filter(|hash| case.filter.contains(*hash)).count());
     case
 }
 
@@ -216,8 +219,8 @@ fn fill_many(mut case: Box<Case>) -> Box<Case> {
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn remove(mut case: Box<Case>) -> Box<Case> {
-    for (answer, &hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.filter.remove_hash(hash);
+    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
+        *answer = case.filter.remove(hash);
     }
     case
 }
@@ -227,7 +230,7 @@ fn remove(mut case: Box<Case>) -> Box<Case> {
 #[bench::small(Prefer::Small)]
 fn remove_many(mut case: Box<Case>) -> Box<Case> {
     let Case { filter, hashes, answers } = &mut *case;
-    filter.remove_many_hashes(hashes, answers);
+    filter.remove_many(hashes, answers);
     case
 }
 

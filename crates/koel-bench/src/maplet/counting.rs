@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use koel::{CountingFilter, CuckooFilter};
+use koel::{CountingFilter, CuckooFilter, KeyHash};
 use testkit::keys::{hashes, splitmix64};
 
 use super::Cells;
@@ -25,8 +25,8 @@ pub(super) fn measure(events: u64) -> Vec<Cells> {
 }
 
 /// This many events of a tenth as many keys, and the number of distinct keys among them.
-fn zipf(events: u64) -> (Vec<u64>, u64) {
-    let keys: Vec<_> = hashes(1, (events / 10).max(1)).collect();
+fn zipf(events: u64) -> (Vec<KeyHash>, u64) {
+    let keys: Vec<_> = hashes(1, (events / 10).max(1)).map(KeyHash::new).collect();
     let mut sum = 0.0;
     let sums: Vec<f64> = (1..=keys.len())
         .map(|rank| {
@@ -45,28 +45,29 @@ fn zipf(events: u64) -> (Vec<u64>, u64) {
     (stream, seen.iter().filter(|&&seen| seen).count() as u64)
 }
 
-fn with_filter(stream: &[u64], distinct: u64) -> Cells {
-    let build = || CuckooFilter::builder(distinct, RATE).build().expect("a common rate");
+fn with_filter(stream: &[KeyHash], distinct: u64) -> Cells {
+    let build =
+        || CuckooFilter::builder(distinct, RATE).trust_hashes().build().expect("a common rate");
     let (mut filter, mut many) = (build(), build());
     let (one, ()) =
-        timed(|| stream.iter().for_each(|&hash| filter.insert_hash(hash).expect("room for all")));
-    let (batch, done) = timed(|| many.insert_many_hashes(stream));
+        timed(|| stream.iter().for_each(|hash| filter.insert(hash).expect("room for all")));
+    let (batch, done) = timed(|| many.insert_many(stream));
     done.expect("room for all");
     let size = filter.size_in_bytes();
     let name = format!("filter, {}", filter.layout());
     cells(name, [one, batch], stream.len(), (size, filter.distinct_counters(), distinct))
 }
 
-fn with_counts(stream: &[u64], distinct: u64, bits: u32) -> Cells {
-    let builder = CountingFilter::builder(distinct, RATE).count_bits(bits);
+fn with_counts(stream: &[KeyHash], distinct: u64, bits: u32) -> Cells {
+    let builder = CountingFilter::builder(distinct, RATE).count_bits(bits).trust_hashes();
     let build = || builder.build().expect("a common rate");
     let (mut filter, mut many) = (build(), build());
     let (one, ()) = timed(|| {
-        for &hash in stream {
-            filter.insert_hash(hash).expect("room for all");
+        for hash in stream {
+            filter.insert(hash).expect("room for all");
         }
     });
-    let (batch, done) = timed(|| many.insert_many_hashes(stream));
+    let (batch, done) = timed(|| many.insert_many(stream));
     done.expect("room for all");
     let size = filter.size_in_bytes();
     let name = format!("counting filter, {}", filter.layout());

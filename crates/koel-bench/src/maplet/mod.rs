@@ -10,7 +10,7 @@ mod counting;
 use std::hint::black_box;
 use std::time::Duration;
 
-use koel::Maplet;
+use koel::{KeyHash, Maplet};
 use serde_json::json;
 use testkit::keys::hashes;
 
@@ -83,15 +83,17 @@ impl Row {
 }
 
 fn measure((shape, rate, value_bits): (&'static str, f64, u32), keys: u64, reps: u32) -> Row {
-    let present: Vec<_> = hashes(1, keys).collect();
-    let absent: Vec<_> = hashes(2, keys).collect();
+    let present: Vec<_> = hashes(1, keys).map(KeyHash::new).collect();
+    let absent: Vec<_> = hashes(2, keys).map(KeyHash::new).collect();
     // Computed as in `one_round`.
-    let values: Vec<_> = present.iter().map(|hash| hash >> (u64::BITS - value_bits)).collect();
-    let empty = Maplet::builder(keys, rate, value_bits).build().expect("a shape that can be built");
+    let values: Vec<_> =
+        present.iter().map(|hash| hash.get() >> (u64::BITS - value_bits)).collect();
+    let builder = Maplet::builder(keys, rate, value_bits).trust_hashes();
+    let empty = builder.build().expect("a shape that can be built");
     let mut samples = [const { Vec::new() }; OPS.len()];
     let mut full = empty.clone();
-    full.insert_many_hashes(&present, &values).expect("room for the capacity");
-    let count = |keys: &[u64]| keys.iter().map(|&key| full.get_hash(key).len()).sum::<usize>();
+    full.insert_many(&present, &values).expect("room for the capacity");
+    let count = |keys: &[KeyHash]| keys.iter().map(|key| full.get(key).len()).sum::<usize>();
     let [wrong, right] = [&absent, &present].map(|keys| count(keys) as f64 / keys.len() as f64);
     for _ in 0..reps {
         let round = one_round(&empty, &present, &values, &absent);
@@ -108,26 +110,31 @@ fn measure((shape, rate, value_bits): (&'static str, f64, u32), keys: u64, reps:
 }
 
 /// The figures of [`OPS`].
-fn one_round(empty: &Maplet, present: &[u64], values: &[u64], absent: &[u64]) -> [f64; OPS.len()] {
+fn one_round(
+    empty: &Maplet,
+    present: &[KeyHash],
+    values: &[u64],
+    absent: &[KeyHash],
+) -> [f64; OPS.len()] {
     let each = |time: Duration| time.as_secs_f64() * 1e9 / present.len() as f64;
     let mut singly = empty.clone();
     let (insert, ()) = timed(|| {
-        for (&hash, &value) in black_box(present).iter().zip(values) {
-            singly.insert_hash(hash, value).expect("room for the capacity");
+        for (hash, &value) in black_box(present).iter().zip(values) {
+            singly.insert(hash, value).expect("room for the capacity");
         }
     });
     drop(singly);
     let mut full = empty.clone();
-    let (insert_many, done) = timed(|| full.insert_many_hashes(present, values));
+    let (insert_many, done) = timed(|| full.insert_many(present, values));
     done.expect("room for the capacity");
-    let one_by_one = |keys: &[u64]| {
+    let one_by_one = |keys: &[KeyHash]| {
         let mut last = 0;
-        let each = |&key| full.get_hash(key).for_each(|value| last = value.max(last));
+        let each = |key| full.get(key).for_each(|value| last = value.max(last));
         timed(|| black_box(keys).iter().for_each(each)).0
     };
-    let many = |keys: &[u64]| {
+    let many = |keys: &[KeyHash]| {
         let mut last = 0;
-        timed(|| full.get_many_hashes(black_box(keys), |_, value| last = value.max(last))).0
+        timed(|| full.get_many(black_box(keys), |_, value| last = value.max(last))).0
     };
     let lookups = [one_by_one(absent), many(absent), one_by_one(present), many(present)];
     // Times the second of two copies: the first may wait for memory that the host of a virtual
@@ -140,13 +147,13 @@ fn one_round(empty: &Maplet, present: &[u64], values: &[u64], absent: &[u64]) ->
     // second stream from memory.
     let shift = u64::BITS - full.layout().value_bits();
     let (replace, replaced) = timed(|| {
-        let keys = black_box(present).iter().map(|&hash| (hash, hash >> shift));
-        keys.filter(|&(hash, value)| full.replace_hash(hash, value, value ^ 1)).count()
+        let keys = black_box(present).iter().map(|hash| (hash, hash.get() >> shift));
+        keys.filter(|&(hash, value)| full.replace(hash, value, value ^ 1)).count()
     });
     // If two keys share fingerprint and value, both are replaced, one for the other.
     assert_eq!(replaced, present.len());
     let back: Vec<_> = values.iter().map(|&value| (value ^ 1, value)).collect();
-    let (replace_many, replaced) = timed(|| full.replace_many_hashes(black_box(present), &back));
+    let (replace_many, replaced) = timed(|| full.replace_many(black_box(present), &back));
     assert_eq!(replaced, present.len());
     let [absent, absent_many, present, present_many] = lookups.map(each);
     let [insert, insert_many, replace, replace_many] =

@@ -35,7 +35,7 @@ impl Probes {
     /// The cells of a key. A cell may come up twice.
     #[inline(always)]
     pub(super) fn of(self, key: u64) -> impl Iterator<Item = usize> {
-        let hash = KeyHasher::default().hash(&key);
+        let hash = KeyHasher::default().hash(&key).get();
         let step = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         (0..u64::from(self.probes)).map(move |probe| {
             let mixed = hash.wrapping_add(step.wrapping_mul(probe));

@@ -41,7 +41,7 @@ impl DLeft {
     #[inline(always)]
     fn places(&self, key: u64) -> [(usize, u16); TABLES] {
         let bits = self.bucket_bits + REMAINDER_BITS;
-        let fingerprint = self.hasher.hash(&key) >> (u64::BITS - bits);
+        let fingerprint = self.hasher.hash(&key).get() >> (u64::BITS - bits);
         let mut table = 0;
         ODD.map(|odd| {
             let permuted = fingerprint.wrapping_mul(odd) & !(u64::MAX << bits);

@@ -35,13 +35,13 @@ fn expected_rate(bits_per_key: f64) -> f64 {
 impl Filter for Rival {
     fn insert(&mut self, keys: &[u64]) -> usize {
         until_refused(keys, |key| {
-            self.filter.insert_hash(self.hasher.hash(&key));
+            self.filter.insert_hash(self.hasher.hash(&key).get());
             true
         })
     }
 
     fn find(&self, keys: &[u64]) -> usize {
-        tally(keys, |key| self.filter.contains_hash(self.hasher.hash(&key)))
+        tally(keys, |key| self.filter.contains_hash(self.hasher.hash(&key).get()))
     }
 
     fn bytes(&self) -> usize {

@@ -60,6 +60,7 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "fpr_expected": filter.false_positive_rate(),
         "layout": filter.layout().to_string(),
         "hash": filter.hasher().to_string(),
+        "trusts_hashes": filter.trusts_hashes(),
         "slots": filter.slots(),
         "slots_in_use": filter.slots_in_use(),
         "buckets": filter.buckets(),
@@ -71,6 +72,12 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "intact": occupancy.is_some(),
         "occupancy": occupancy,
     })
+}
+
+/// The hash function, and whether ready hashes are taken as they are.
+fn hash(filter: &FilterView<'_>) -> String {
+    let route = if filter.trusts_hashes() { ", ready hashes trusted" } else { "" };
+    format!("{}{route}", filter.hasher())
 }
 
 fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> String {
@@ -106,7 +113,7 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
             ),
         ),
         ("growable", growth(filter)),
-        ("hash", filter.hasher().to_string()),
+        ("hash", hash(filter)),
         (
             "counters",
             format!(

@@ -20,6 +20,10 @@ use crate::sizing::{self, build_failure};
 /// The load factor of a grown filter is never much lower than this; its mean is 0.92.
 const EMPTIEST_LOAD: f64 = 0.89;
 
+/// Buckets that a filter may have beyond that load, because it grows by whole buckets as soon as an
+/// insert finds no room. They matter in small filters only.
+const SPLIT_AHEAD: f64 = 4.0;
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -116,7 +120,8 @@ fn growable_row(question: Question) -> Row {
         let bucket = f64::from(plan.layout.bucket_bits()) / 8.0;
         let header = plan.size_in_bytes as f64 - plan.buckets as f64 * bucket;
         let grown = keys as f64 / EMPTIEST_LOAD / 4.0 * bucket + header;
-        let memory = (plan.size_in_bytes as u64).max(to_u64(grown.ceil()));
+        let most = grown.max(plan.size_in_bytes as f64) + SPLIT_AHEAD * bucket;
+        let memory = to_u64(most.ceil());
         let bits_per_key = memory as f64 * 8.0 / keys as f64;
         Some((plan.layout, Answer { keys, fpr, memory, bits_per_key }))
     });

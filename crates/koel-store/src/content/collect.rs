@@ -5,7 +5,7 @@
 //! million unnamed chunks is kept. The filter uses the start of the BLAKE3 hashes, which are
 //! uniform. Cost: the lists of all files and all keys are read once.
 
-use koel::CuckooFilter;
+use koel::{CuckooFilter, KeyHash};
 
 use super::archive::Archive;
 use super::error::ArchiveError;
@@ -88,8 +88,7 @@ impl Archive {
     /// Drops the record of a key, if it is a chunk or a list that is not in `named`. Returns
     /// whether it did.
     fn drop_unless(&self, named: &CuckooFilter, key: &[u8]) -> Result<bool, Error> {
-        let is_unused =
-            manifest::hash_in(key).is_some_and(|hash| !named.contains_hash(start_of(hash)));
+        let is_unused = manifest::hash_in(key).is_some_and(|hash| !named.contains(&start_of(hash)));
         Ok(is_unused && self.store.delete(key, Durability::None)?)
     }
 
@@ -117,9 +116,9 @@ impl Archive {
 
 fn add(named: &mut CuckooFilter, hash: &Hash) -> Result<(), ArchiveError> {
     // If the filter cannot take a hash, nothing may be dropped.
-    named.insert_unique_hash(start_of(hash)).map(drop).map_err(|_| INVALID_COUNT)
+    named.insert_unique(&start_of(hash)).map(drop).map_err(|_| INVALID_COUNT)
 }
 
-fn start_of(hash: &Hash) -> u64 {
-    hash.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+fn start_of(hash: &Hash) -> KeyHash {
+    KeyHash::new(hash.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)))
 }

@@ -17,7 +17,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use koel::{Maplet, Values};
+use koel::{KeyHash, Maplet, Values};
 
 use crate::Error;
 
@@ -103,7 +103,7 @@ impl Index {
     #[inline(always)]
     pub(super) fn candidates(&self, hash: u64) -> Option<Candidates> {
         let shard = self.read(hash);
-        let in_maplet = shard.maplet.get_hash(shard_hash(hash));
+        let in_maplet = shard.maplet.get(&shard_hash(hash));
         if shard.overflow.is_empty() {
             let in_overflow = Vec::new().into_iter();
             return (in_maplet.len() > 0).then_some(Candidates { in_maplet, in_overflow });
@@ -119,7 +119,7 @@ impl Index {
     /// Adds an entry.
     pub(super) fn insert(&self, hash: u64, location: u64) {
         let mut shard = self.write(hash);
-        if shard.maplet.insert_hash(shard_hash(hash), location).is_err() {
+        if shard.maplet.insert(&shard_hash(hash), location).is_err() {
             shard.overflow.push((hash, location));
         }
     }
@@ -142,21 +142,21 @@ impl Index {
     /// index already, and returns their numbers. An entry with [`NO_LOCATION`] is only looked up.
     pub(super) fn insert_new(&self, (hashes, locations): (&[u64], &[u64])) -> Vec<usize> {
         let Some(&first) = hashes.first() else { return Vec::new() };
-        let shard_hashes: Vec<u64> = hashes.iter().map(|&hash| shard_hash(hash)).collect();
+        let shard_hashes: Vec<KeyHash> = hashes.iter().map(|&hash| shard_hash(hash)).collect();
         let mut shard = self.write(first);
         let mut known = Vec::new();
         if shard.overflow.is_empty() {
-            shard.maplet.get_many_hashes(&shard_hashes, |i, _| known.push(i));
+            shard.maplet.get_many(&shard_hashes, |i, _| known.push(i));
             known.dedup();
         } else {
             known.extend(0..hashes.len());
         }
         let is_new = |i: &usize| locations[*i] != NO_LOCATION && known.binary_search(i).is_err();
         let new: Vec<usize> = (0..hashes.len()).filter(is_new).collect();
-        let new_hashes: Vec<u64> = new.iter().map(|&i| shard_hashes[i]).collect();
+        let new_hashes: Vec<KeyHash> = new.iter().map(|&i| shard_hashes[i]).collect();
         let new_locations: Vec<u64> = new.iter().map(|&i| locations[i]).collect();
         let before = shard.maplet.len();
-        if shard.maplet.insert_many_hashes(&new_hashes, &new_locations).is_err() {
+        if shard.maplet.insert_many(&new_hashes, &new_locations).is_err() {
             let done = usize::try_from(shard.maplet.len() - before).unwrap_or(usize::MAX);
             drop(shard);
             for &i in &new[done..] {
@@ -169,7 +169,7 @@ impl Index {
     /// Gives an entry another location. Returns false if there is no such entry.
     pub(super) fn replace(&self, hash: u64, old: u64, new: u64) -> bool {
         let mut shard = self.write(hash);
-        if shard.maplet.replace_hash(shard_hash(hash), old, new) {
+        if shard.maplet.replace(&shard_hash(hash), old, new) {
             return true;
         }
         let entry = shard.overflow.iter_mut().find(|entry| **entry == (hash, old));
@@ -179,7 +179,7 @@ impl Index {
     /// Removes an entry. Returns false if there is no such entry.
     pub(super) fn remove(&self, hash: u64, location: u64) -> bool {
         let mut shard = self.write(hash);
-        if shard.maplet.remove_hash(shard_hash(hash), location) {
+        if shard.maplet.remove(&shard_hash(hash), location) {
             return true;
         }
         let at = shard.overflow.iter().position(|entry| *entry == (hash, location));
@@ -265,7 +265,9 @@ impl LockedShard {
 
 /// Returns an empty maplet that starts with room for this many keys, if there is memory for it.
 fn empty_maplet(keys: u64) -> Option<Maplet> {
-    Maplet::builder(SHARD_KEYS, RATE, LOCATION_BITS).grow_from(keys).build().ok()
+    let builder = Maplet::builder(SHARD_KEYS, RATE, LOCATION_BITS).grow_from(keys);
+    // The store has a hash seed of its own, and `shard_hash` mixes.
+    builder.trust_hashes().build().ok()
 }
 
 /// Returns the number of the shard of a hash.
@@ -277,8 +279,8 @@ pub(super) fn shard_of(hash: u64) -> usize {
 /// Returns the hash inside a shard; the mapping is a bijection. All keys of a shard share the bits
 /// that chose it, and a maplet uses both ends of a hash. So those bits are mixed into all others.
 #[inline]
-fn shard_hash(hash: u64) -> u64 {
-    (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+fn shard_hash(hash: u64) -> KeyHash {
+    KeyHash::new((hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 #[cfg(test)]

@@ -21,14 +21,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use koel::KeyHasher;
-
 use super::damage::{Damage, collect_damage};
 use super::hint::{self, Note};
 use super::iter::Keys;
 use super::options::Durability;
 use super::pick::Policy;
-use super::store::{Store, hasher};
+use super::store::{Store, hash};
 use super::value::ValueReader;
 use crate::Error;
 use crate::kernel::file_names::{self, MANIFEST};
@@ -56,7 +54,7 @@ struct DamagedStore<'a> {
     folder: &'a dyn Folder,
     salt: u64,
     /// The hash of keys in hints; unknown without a manifest.
-    hasher: Option<KeyHasher>,
+    seed: Option<u64>,
     /// In log order. Each ends where the manifest says, or where its file does if that is later.
     segments: Vec<Entry>,
 }
@@ -110,8 +108,8 @@ impl Store {
                 Ok(Some(record)) if record.header.kind == Kind::Mark => {}
                 Ok(Some(record)) => {
                     self.apply_again(&segment, &record)?;
-                    if let Some(hasher) = damaged.hasher {
-                        unreadable.remove(&hasher.hash(record.key()));
+                    if let Some(seed) = damaged.seed {
+                        unreadable.remove(&hash(seed, record.key()));
                     }
                     report.records += 1;
                     progress(scan.offset());
@@ -150,12 +148,12 @@ impl Store {
         damaged: &DamagedStore<'_>,
         unreadable: &Unreadable,
     ) -> Result<(), Error> {
-        let Some(hasher) = damaged.hasher.filter(|_| !unreadable.is_empty()) else {
+        let Some(seed) = damaged.seed.filter(|_| !unreadable.is_empty()) else {
             return Ok(());
         };
         for key in Keys::new(self) {
             let key = key?;
-            if unreadable.contains_key(&hasher.hash(&key)) {
+            if unreadable.contains_key(&hash(seed, &key)) {
                 self.delete(&key, Durability::None)?;
             }
         }
@@ -173,10 +171,10 @@ impl<'a> DamagedStore<'a> {
         let manifest = Manifest::load(folder).and_then(|found| found.ok_or_else(missing));
         let manifest = collect_damage(damages, manifest)?;
         let salt = salt_of(folder, &present, manifest.as_ref())?;
-        let mut damaged = Self { folder, salt, hasher: None, segments: Vec::new() };
+        let mut damaged = Self { folder, salt, seed: None, segments: Vec::new() };
         if let Some(manifest) = manifest {
             let is_own = manifest.salt == salt;
-            damaged.hasher = is_own.then(|| hasher(manifest.seed));
+            damaged.seed = is_own.then_some(manifest.seed);
             if is_own && !damaged.is_newer_than(&manifest, &present)? {
                 damaged.segments = manifest.segments;
                 return damaged.with_file_ends();
@@ -270,7 +268,7 @@ impl<'a> DamagedStore<'a> {
     /// Returns the notes in the hint of a segment, none without a sound hint.
     fn notes(&self, entry: &Entry) -> Vec<Note> {
         let end = Position { salt: self.salt, segment: entry.number, offset: entry.end };
-        let hint = self.hasher.and_then(|_| hint::read(self.folder, end, u64::MAX));
+        let hint = self.seed.and_then(|_| hint::read(self.folder, end, u64::MAX));
         hint.map_or_else(Vec::new, |hint| hint.notes.iter().collect())
     }
 }

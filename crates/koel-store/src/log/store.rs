@@ -13,7 +13,7 @@
 
 use std::sync::{Arc, Mutex, RwLock};
 
-use koel::KeyHasher;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::hint_cache::HintCache;
 use super::index::Index;
@@ -55,16 +55,16 @@ pub(super) struct Store {
     pub(super) open_report: OpenReport,
 }
 
-/// Returns the hash of keys for a store with this seed.
+/// Returns the hash of a key in a store with this seed.
 #[inline]
-pub(super) fn hasher(seed: u64) -> KeyHasher {
-    KeyHasher::Xxh3 { seed }
+pub(super) fn hash(seed: u64, key: &[u8]) -> u64 {
+    xxh3_64_with_seed(key, seed)
 }
 
 impl Store {
     #[inline]
     pub(super) fn hash(&self, key: &[u8]) -> u64 {
-        hasher(self.seed).hash(key)
+        hash(self.seed, key)
     }
 
     /// Returns the manifest for this moment and these segments.

@@ -19,16 +19,7 @@ impl ConcurrentFilter {
     /// [`capacity`](Self::capacity) distinct keys are in, unless [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), Full> {
-        self.insert_hash(self.hasher().hash(key))
-    }
-
-    /// [`insert`](Self::insert) for a key hashed beforehand. The 64 bits must be uniform: hash small integers, do not pass them.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert).
-    #[inline]
-    pub fn insert_hash(&self, hash: u64) -> Result<(), Full> {
-        self.add(&self.cells.geometry.locate(hash))
+        self.add(&self.cells.geometry.locate(self.route().address(key)))
     }
 
     /// Adds `key` unless it is there already; true if it was added. Of several threads that do this with one absent key at once,
@@ -41,15 +32,12 @@ impl ConcurrentFilter {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_unique<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Full> {
-        self.insert_unique_hash(self.hasher().hash(key))
+        self.insert_unique_at(self.route().address(key))
     }
 
-    /// [`insert_unique`](Self::insert_unique) for a key hashed beforehand.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert).
-    pub fn insert_unique_hash(&self, hash: u64) -> Result<bool, Full> {
-        let place = self.cells.geometry.locate(hash);
+    /// [`insert_unique`](Self::insert_unique) at the address of a key.
+    fn insert_unique_at(&self, address: u64) -> Result<bool, Full> {
+        let place = self.cells.geometry.locate(address);
         while !self.contains_place(&place) {
             let alone = self.shards.of(place.fingerprint).write();
             match self.put(&place, 0) {
@@ -68,13 +56,7 @@ impl ConcurrentFilter {
     /// many are told true as there were copies.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.remove_hash(self.hasher().hash(key))
-    }
-
-    /// [`remove`](Self::remove) for a key hashed beforehand.
-    #[inline]
-    pub fn remove_hash(&self, hash: u64) -> bool {
-        self.take(&self.cells.geometry.locate(hash))
+        self.take(&self.cells.geometry.locate(self.route().address(key)))
     }
 
     /// Takes out one copy of the entry of `place`: a counted one if there is one, for then there is a copy in the buckets too.

@@ -17,15 +17,7 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn contains_many<K: Key>(&self, keys: &[K], found: &mut [bool]) {
-        self.contains_each(Hashed(*self.hasher(), keys), found);
-    }
-
-    /// [`contains_many`](Self::contains_many) for keys hashed beforehand.
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn contains_many_hashes(&self, hashes: &[u64], found: &mut [bool]) {
-        self.contains_each(hashes, found);
+        self.contains_each(Hashed(*self.route(), keys), found);
     }
 
     /// [`count`](Self::count) for each of `keys`: the answer to `keys[i]` goes to `counts[i]`.
@@ -33,15 +25,7 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
-        self.count_each(Hashed(*self.hasher(), keys), counts);
-    }
-
-    /// [`count_many`](Self::count_many) for keys hashed beforehand.
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn count_many_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        self.count_each(hashes, counts);
+        self.count_each(Hashed(*self.route(), keys), counts);
     }
 
     /// [`insert`](Self::insert) for each of `keys`, in order.
@@ -49,15 +33,7 @@ impl ConcurrentFilter {
     /// # Errors
     /// [`Full`] at the first key that finds no room; those before it are in. Where it must be known which, insert one by one.
     pub fn insert_many<K: Key>(&self, keys: &[K]) -> Result<(), Full> {
-        self.each_place(Hashed(*self.hasher(), keys), |_, place| self.add(place))
-    }
-
-    /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
-    ///
-    /// # Errors
-    /// As [`insert_many`](Self::insert_many).
-    pub fn insert_many_hashes(&self, hashes: &[u64]) -> Result<(), Full> {
-        self.each_place(hashes, |_, place| self.add(place))
+        self.each_place(Hashed(*self.route(), keys), |_, place| self.add(place))
     }
 
     /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes to `removed[i]`.
@@ -65,15 +41,7 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn remove_many<K: Key>(&self, keys: &[K], removed: &mut [bool]) {
-        self.remove_each(Hashed(*self.hasher(), keys), removed);
-    }
-
-    /// [`remove_many`](Self::remove_many) for keys hashed beforehand.
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn remove_many_hashes(&self, hashes: &[u64], removed: &mut [bool]) {
-        self.remove_each(hashes, removed);
+        self.remove_each(Hashed(*self.route(), keys), removed);
     }
 
     fn contains_each(&self, hashes: impl Hashes, found: &mut [bool]) {

@@ -40,6 +40,7 @@ use crate::geometry::Place;
 use crate::hash::KeyHasher;
 use crate::layout::{Layout, SLOTS};
 use crate::placement::Search;
+use crate::route::Route;
 use crate::sizing::{self, Shape};
 use crate::{Builder, Key};
 use cells::Cells;
@@ -124,25 +125,24 @@ impl ConcurrentFilter {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        match self.profile.hasher.usual(key) {
-            Some(hash) => self.contains_hash(hash),
-            None => self.contains_keyed(key),
+        match self.route().xxh3_only(key) {
+            Some(address) => self.contains_at(address),
+            None => self.contains_other(key),
         }
     }
 
-    /// Out of the way of the usual hash, so that no loop over lookups keeps its registers for a call.
+    /// Kept out of line, so that no loop over lookups saves its registers for a call.
     #[cold]
     #[inline(never)]
-    fn contains_keyed<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.profile.hasher.hash(key))
+    fn contains_other<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_at(self.route().address(key))
     }
 
-    /// [`contains`](Self::contains) for a key hashed beforehand: 64 uniform bits, by [`hasher`](Self::hasher) or by a hash of your own.
+    /// [`contains`](Self::contains) at the address of a key.
     #[inline(always)]
-    #[must_use]
     #[expect(unsafe_code, reason = "two checks less, which are a twentieth of a lookup")]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        let place = self.cells.geometry.locate(hash);
+    fn contains_at(&self, address: u64) -> bool {
+        let place = self.cells.geometry.locate(address);
         in_form!(self.cells, packed => {
             // SAFETY: `locate` gives buckets below `geometry.buckets()`, and so many words has the table.
             let both = unsafe { packed.both_unchecked(&place) };
@@ -177,13 +177,7 @@ impl ConcurrentFilter {
     /// the same buckets, with probability [`false_positive_rate`](Self::false_positive_rate). O(log of the number of counters).
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        self.count_hash(self.profile.hasher.hash(key))
-    }
-
-    /// [`count`](Self::count) for a key hashed beforehand.
-    #[must_use]
-    pub fn count_hash(&self, hash: u64) -> u64 {
-        self.count_place(&self.cells.geometry.locate(hash))
+        self.count_place(&self.cells.geometry.locate(self.route().address(key)))
     }
 
     fn count_place(&self, place: &Place) -> u64 {
@@ -269,10 +263,22 @@ impl ConcurrentFilter {
         self.cells.layout
     }
 
-    /// How keys are hashed.
+    /// The function that hashes keys.
     #[must_use]
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.profile.hasher
+    pub fn hasher(&self) -> KeyHasher {
+        self.route().hasher()
+    }
+
+    /// Whether the filter takes ready hashes as they are: see
+    /// [`trust_hashes`](crate::Builder::trust_hashes).
+    #[must_use]
+    pub fn trusts_hashes(&self) -> bool {
+        self.route().trusts_hashes()
+    }
+
+    #[inline(always)]
+    fn route(&self) -> &Route {
+        &self.profile.route
     }
 }
 

@@ -34,15 +34,7 @@ impl Builder {
     /// # Errors
     /// As [`build`](Self::build), and [`BuildError::Full`] where the keys do not fit: not for [`capacity`](CuckooFilter::capacity) distinct keys.
     pub fn build_from<K: Key + Sync>(&self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(Hashed(*self.hasher(), keys))
-    }
-
-    /// [`build_from`](Self::build_from) for keys hashed beforehand.
-    ///
-    /// # Errors
-    /// As [`build_from`](Self::build_from).
-    pub fn build_from_hashes(&self, hashes: &[u64]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(hashes)
+        self.build_with(Hashed(self.route(), keys))
     }
 
     /// Builds by segments, or, where there is only one or where one has no room, in the order of the keys: then it is the error of that order.

@@ -210,7 +210,7 @@ impl<S: Store> CuckooFilter<S> {
     /// ```
     ///
     /// # Errors
-    /// [`MergeError::Incompatible`] where the filters differ in layout, size or hash: their entries say nothing about each other.
+    /// [`MergeError::Incompatible`] where the filters differ in layout, size, hash or route: their entries say nothing about each other.
     pub fn compare<T: Store>(&self, other: &CuckooFilter<T>) -> Result<Comparison, MergeError> {
         self.check_compatible(other)?;
         let (mine, yours) = (&self.tally, &other.tally);

@@ -18,24 +18,21 @@ impl CuckooFilter {
     /// all its answers are the same.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
-        self.insert_hash(self.hasher().hash(key))
+        self.insert_at(self.route().address(key))
     }
 
-    /// [`insert`](Self::insert) for a key hashed beforehand. The 64 bits must be uniform: hash small integers, do not pass them.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert).
+    /// [`insert`](Self::insert) at the address of a key.
     #[inline]
-    pub fn insert_hash(&mut self, hash: u64) -> Result<(), Full> {
+    pub(super) fn insert_at(&mut self, address: u64) -> Result<(), Full> {
         match &mut self.body {
             Body::Built(table) => {
-                let (place, at) = table.at_hash(hash);
+                let (place, at) = table.at_hash(address);
                 match self.tally.add_one(at, place.fingerprint, || place) {
                     Ok(()) => Ok(()),
-                    Err(full) => self.insert_growing(hash, full),
+                    Err(full) => self.insert_growing(address, full),
                 }
             }
-            Body::Grown(grown) => self.tally.insert_grown(grown, hash),
+            Body::Grown(grown) => self.tally.insert_grown(grown, address),
         }
     }
 
@@ -48,24 +45,21 @@ impl CuckooFilter {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full> {
-        self.insert_unique_hash(self.hasher().hash(key))
+        self.insert_unique_at(self.route().address(key))
     }
 
-    /// [`insert_unique`](Self::insert_unique) for a key hashed beforehand.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert).
+    /// [`insert_unique`](Self::insert_unique) at the address of a key.
     #[inline]
-    pub fn insert_unique_hash(&mut self, hash: u64) -> Result<bool, Full> {
+    fn insert_unique_at(&mut self, address: u64) -> Result<bool, Full> {
         match &mut self.body {
             Body::Built(table) => {
-                let (place, at) = table.at_hash(hash);
+                let (place, at) = table.at_hash(address);
                 match self.tally.add_unique(at, place.fingerprint, || place) {
                     Ok(new) => Ok(new),
-                    Err(full) => self.insert_growing(hash, full).map(|()| true),
+                    Err(full) => self.insert_growing(address, full).map(|()| true),
                 }
             }
-            Body::Grown(grown) => self.tally.insert_unique_grown(grown, hash),
+            Body::Grown(grown) => self.tally.insert_unique_grown(grown, address),
         }
     }
 
@@ -82,18 +76,18 @@ impl CuckooFilter {
     /// True does not prove that the key was there: see the type's note on removing absent keys.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.remove_hash(self.hasher().hash(key))
+        self.remove_at(self.route().address(key))
     }
 
-    /// [`remove`](Self::remove) for a key hashed beforehand.
-    pub fn remove_hash(&mut self, hash: u64) -> bool {
+    /// [`remove`](Self::remove) at the address of a key.
+    pub(super) fn remove_at(&mut self, address: u64) -> bool {
         match &mut self.body {
             Body::Built(table) => {
-                let (place, at) = table.at_hash(hash);
+                let (place, at) = table.at_hash(address);
                 let (home, alternate) = place.buckets();
                 self.tally.take_one(at, home.min(alternate), place.fingerprint)
             }
-            Body::Grown(grown) => self.tally.remove_grown(grown, hash),
+            Body::Grown(grown) => self.tally.remove_grown(grown, address),
         }
     }
 

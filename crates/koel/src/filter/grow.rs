@@ -137,7 +137,7 @@ mod tests {
         let mut filter = builder.build().unwrap();
         for key in 0..keys {
             let copies = if key % 50 == 0 { 3 } else { 1 };
-            (0..copies).for_each(|_| filter.insert_hash(hash(key)).unwrap());
+            (0..copies).for_each(|_| filter.insert_at(hash(key)).unwrap());
         }
         filter
     }
@@ -155,21 +155,21 @@ mod tests {
             let (mut key, mut removed, mut steps) = (first, 0, 0);
             while key < first + first / 50 {
                 let (was_midway, before) = (is_midway(&filter), filter.buckets());
-                filter.insert_hash(hash(key)).unwrap();
+                filter.insert_at(hash(key)).unwrap();
                 assert!(filter.buckets() - before <= before / 64, "more than a chunk at once");
                 key += 1;
                 steps += u64::from(is_midway(&filter) || was_midway);
                 if was_midway {
                     // One of the first keys goes for each new one.
-                    assert!(filter.remove_hash(hash(50 * removed + 1)));
+                    assert!(filter.remove_at(hash(50 * removed + 1)));
                     removed += 1;
                     let is_in = |key: &u64| key % 50 != 1 || key / 50 >= removed;
                     let hashes: Vec<_> = (0..key).filter(is_in).map(hash).collect();
                     let mut found = vec![false; hashes.len()];
-                    filter.contains_many_hashes(&hashes, &mut found);
+                    filter.contains_each(&*hashes, &mut found);
                     assert!(found.iter().all(|&found| found));
-                    assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
-                    assert!((0..first).step_by(50).all(|key| filter.count_hash(hash(key)) >= 3));
+                    assert!(hashes.iter().all(|&hash| filter.contains_at(hash)));
+                    assert!((0..first).step_by(50).all(|key| filter.count_at(hash(key)) >= 3));
                     let back = CuckooFilter::from_bytes(&filter.to_bytes()).unwrap();
                     assert!(!is_midway(&back) && back == filter && filter == filter.clone());
                     filter.verify().unwrap();
@@ -193,7 +193,7 @@ mod tests {
             let extra = (0..).map(|i| hash(!i)).take(4000);
             let mut inserted = 0;
             for hash in extra {
-                filter.insert_hash(hash).unwrap();
+                filter.insert_at(hash).unwrap();
                 inserted += 1;
                 if is_midway(&filter) {
                     break;
@@ -203,8 +203,8 @@ mod tests {
             (filter, inserted)
         };
         let all_in = |filter: &CuckooFilter, inserted: u64| {
-            (0..40_000).all(|key| filter.contains_hash(hash(key)))
-                && (0..inserted).all(|i| filter.contains_hash(hash(!i)))
+            (0..40_000).all(|key| filter.contains_at(hash(key)))
+                && (0..inserted).all(|i| filter.contains_at(hash(!i)))
         };
         let (mut filter, inserted) = begun();
         filter.reserve(60_000).unwrap();
@@ -212,7 +212,7 @@ mod tests {
         let ((filter, inserted), (mut union, _)) = (begun(), begun());
         union.merge(&filter, Merge::Sum).unwrap();
         assert!(!is_midway(&union) && all_in(&union, inserted));
-        assert!((0..40_000).all(|key| union.count_hash(hash(key)) >= 2));
+        assert!((0..40_000).all(|key| union.count_at(hash(key)) >= 2));
         let (mut filter, inserted) = begun();
         filter.shrink_to_fit();
         assert!(all_in(&filter, inserted));
@@ -221,6 +221,6 @@ mod tests {
         filter.clear();
         filter.verify().unwrap();
         assert!(!is_midway(&filter));
-        assert!((0..40_000).all(|key| !filter.contains_hash(hash(key))));
+        assert!((0..40_000).all(|key| !filter.contains_at(hash(key))));
     }
 }

@@ -35,15 +35,7 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn contains_many<K: Key>(&self, keys: &[K], found: &mut [bool]) {
-        self.contains_each(Hashed(*self.hasher(), keys), found);
-    }
-
-    /// [`contains_many`](Self::contains_many) for keys hashed beforehand.
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn contains_many_hashes(&self, hashes: &[u64], found: &mut [bool]) {
-        self.contains_each(hashes, found);
+        self.contains_each(Hashed(*self.route(), keys), found);
     }
 
     /// [`count`](Self::count) for each of `keys`: the answer to `keys[i]` goes to `counts[i]`.
@@ -51,18 +43,10 @@ impl<S: Store> CuckooFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
-        self.count_each(Hashed(*self.hasher(), keys), counts);
+        self.count_each(Hashed(*self.route(), keys), counts);
     }
 
-    /// [`count_many`](Self::count_many) for keys hashed beforehand.
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn count_many_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        self.count_each(hashes, counts);
-    }
-
-    fn contains_each(&self, hashes: impl Hashes, found: &mut [bool]) {
+    pub(super) fn contains_each(&self, hashes: impl Hashes, found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each key");
         match &self.body {
             Body::Built(table) => contains_each(table, hashes, found),
@@ -100,16 +84,8 @@ impl CuckooFilter {
     /// # Errors
     /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len) says how many.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), Full> {
-        let hasher = *self.hasher();
-        self.insert_each(Hashed(hasher, keys))
-    }
-
-    /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
-    ///
-    /// # Errors
-    /// As [`insert_many`](Self::insert_many).
-    pub fn insert_many_hashes(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        self.insert_each(hashes)
+        let route = *self.route();
+        self.insert_each(Hashed(route, keys))
     }
 
     /// [`insert_unique`](Self::insert_unique) for each of `keys`, in order: whether `keys[i]` was added goes to `added[i]`.
@@ -124,23 +100,8 @@ impl CuckooFilter {
         keys: &[K],
         added: &mut [bool],
     ) -> Result<(), Full> {
-        let hasher = *self.hasher();
-        self.insert_unique_each(Hashed(hasher, keys), added)
-    }
-
-    /// [`insert_unique_many`](Self::insert_unique_many) for keys hashed beforehand.
-    ///
-    /// # Errors
-    /// As [`insert_unique_many`](Self::insert_unique_many).
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn insert_unique_many_hashes(
-        &mut self,
-        hashes: &[u64],
-        added: &mut [bool],
-    ) -> Result<(), Full> {
-        self.insert_unique_each(hashes, added)
+        let route = *self.route();
+        self.insert_unique_each(Hashed(route, keys), added)
     }
 
     /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes to `removed[i]`.
@@ -148,16 +109,8 @@ impl CuckooFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn remove_many<K: Key>(&mut self, keys: &[K], removed: &mut [bool]) {
-        let hasher = *self.hasher();
-        self.remove_each(Hashed(hasher, keys), removed);
-    }
-
-    /// [`remove_many`](Self::remove_many) for keys hashed beforehand.
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn remove_many_hashes(&mut self, hashes: &[u64], removed: &mut [bool]) {
-        self.remove_each(hashes, removed);
+        let route = *self.route();
+        self.remove_each(Hashed(route, keys), removed);
     }
 
     pub(super) fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), Full> {

@@ -99,6 +99,7 @@ impl<S: Store> CuckooFilter<S> {
             ("layout", self.is_laid_out_like(other)),
             ("size", alike_in_size),
             ("hash", self.hasher() == other.hasher()),
+            ("route", self.trusts_hashes() == other.trusts_hashes()),
         ])
     }
 

@@ -26,6 +26,7 @@ use crate::counters::ReadCounters;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::{Layout, SLOTS};
+use crate::route::Route;
 use crate::sizing::{self, Shape};
 use crate::store::{Borrowed, Owned, Store};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
@@ -82,7 +83,8 @@ pub type FilterView<'a> = CuckooFilter<Borrowed<'a>>;
 /// What a filter was built with, besides its shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Profile {
-    pub(crate) hasher: KeyHasher,
+    /// From keys to addresses.
+    pub(crate) route: Route,
     pub(crate) capacity: u64,
     pub(crate) rate: f64,
     pub(crate) counter_limit: u64,
@@ -147,39 +149,37 @@ impl<S: Store> CuckooFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        match self.tally.profile.hasher.usual(key) {
-            Some(hash) => self.contains_hash(hash),
-            None => self.contains_keyed(key),
+        match self.route().xxh3_only(key) {
+            Some(address) => self.contains_at(address),
+            None => self.contains_other(key),
         }
     }
 
-    /// Out of the way of the usual hash, so that no loop over lookups keeps its registers for a call.
+    /// Kept out of line, so that no loop over lookups saves its registers for a call.
     #[cold]
     #[inline(never)]
-    fn contains_keyed<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.tally.profile.hasher.hash(key))
+    fn contains_other<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_at(self.route().address(key))
     }
 
-    /// [`contains`](Self::contains) for a key hashed beforehand: 64 uniform bits, by [`hasher`](Self::hasher) or by a hash of your own.
+    /// [`contains`](Self::contains) at the address of a key.
     #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.body.contains(hash)
+    fn contains_at(&self, address: u64) -> bool {
+        self.body.contains(address)
     }
 
     /// How often `key` was inserted and not removed. Never too low; too high, by the count of another key with the same fingerprint in
     /// the same buckets, with probability [`false_positive_rate`](Self::false_positive_rate). O(log of the number of counters).
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        self.count_hash(self.tally.profile.hasher.hash(key))
+        self.count_at(self.route().address(key))
     }
 
-    /// [`count`](Self::count) for a key hashed beforehand.
-    #[must_use]
-    pub fn count_hash(&self, hash: u64) -> u64 {
+    /// [`count`](Self::count) at the address of a key.
+    fn count_at(&self, address: u64) -> u64 {
         match &self.body {
-            Body::Built(table) => self.tally.count_place(table, &table.geometry().locate(hash)),
-            Body::Grown(grown) => self.tally.count_grown(grown, &grown.addresses().locate(hash)),
+            Body::Built(table) => self.tally.count_place(table, &table.geometry().locate(address)),
+            Body::Grown(grown) => self.tally.count_grown(grown, &grown.addresses().locate(address)),
         }
     }
 
@@ -300,10 +300,22 @@ impl<S: Store> CuckooFilter<S> {
         self.body.layout()
     }
 
-    /// How keys are hashed.
+    /// The function that hashes keys.
     #[must_use]
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.tally.profile.hasher
+    pub fn hasher(&self) -> KeyHasher {
+        self.route().hasher()
+    }
+
+    /// Whether the filter takes ready hashes as they are: see
+    /// [`trust_hashes`](crate::Builder::trust_hashes).
+    #[must_use]
+    pub fn trusts_hashes(&self) -> bool {
+        self.route().trusts_hashes()
+    }
+
+    #[inline(always)]
+    fn route(&self) -> &Route {
+        &self.tally.profile.route
     }
 
     /// Whether the filter grows when it is full, instead of refusing keys.

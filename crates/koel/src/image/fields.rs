@@ -93,7 +93,7 @@ pub(super) const FIXED: [(Field, u64); 3] =
 /// Fields that are zero in a table that has not been marked.
 pub(super) const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, MASS_LOW, MASS_HIGH];
 /// Fields that later versions of the program will define. A reader refuses any byte but 0.
-pub(super) const FOR_LATER: [Field; 5] = [ROUTE, SECRET_KIND, RESERVED, LINE_OPTIONS, EXPIRY];
+pub(super) const FOR_LATER: [Field; 4] = [SECRET_KIND, RESERVED, LINE_OPTIONS, EXPIRY];
 /// The flag of what grows when it is full.
 pub(super) const GROWABLE: u64 = 1;
 

@@ -22,6 +22,7 @@ use crate::geometry::{CORE_BITS, Geometry};
 use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
+use crate::route::Route;
 use crate::sizing::{self, Shape};
 use crate::table::{Stretch, Table, table_bytes};
 
@@ -30,8 +31,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use self::fields::{
     BODY_CHECKSUM, CAPACITY, CODEC, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES, FINGERPRINT_BITS,
     FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, GROWABLE, HASH, HEADER_CHECKSUM, KIND, LEN,
-    LEVEL, MAGIC_FIELD, MARKED, MASS_HIGH, MASS_LOW, OF_GROWTH, RATE, Reader, SEED, SEGMENT_BITS,
-    SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, Writer,
+    LEVEL, MAGIC_FIELD, MARKED, MASS_HIGH, MASS_LOW, OF_GROWTH, RATE, ROUTE, Reader, SEED,
+    SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, Writer,
 };
 
 /// Bytes of the header.
@@ -109,7 +110,7 @@ impl Growth {
 impl Header {
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let layout = self.shape.layout;
-        let (hash, seed) = encode_hasher(self.profile.hasher);
+        let (hash, seed) = encode_hasher(self.profile.route.hasher());
         let fraction_bits = u64::from(layout.fraction_bits());
         let mut bytes = Writer([0; HEADER_BYTES]);
         bytes.raw(MAGIC_FIELD, &MAGIC);
@@ -138,6 +139,7 @@ impl Header {
             bytes.raw(MASS_HIGH, &mass.to_le_bytes()[8..]);
         }
         bytes.raw(SEED, &seed);
+        bytes.number(ROUTE, self.profile.route.trusts_hashes().into());
         bytes.number(CAPACITY, self.profile.capacity);
         bytes.number(RATE, self.profile.rate.to_bits());
         bytes.number(LEN, self.len);
@@ -172,7 +174,7 @@ impl Header {
             shape,
             growth,
             profile: Profile {
-                hasher: decode_hasher(fields)?,
+                route: decode_route(fields)?,
                 capacity: fields.number(CAPACITY),
                 rate: f64::from_bits(fields.number(RATE)),
                 counter_limit: fields.number(COUNTER_LIMIT),
@@ -377,6 +379,11 @@ fn encode_hasher(hasher: KeyHasher) -> (u64, [u8; 16]) {
         KeyHasher::Xxh3 { seed } => (0, u128::from(seed).to_le_bytes()),
         KeyHasher::Sip13 { key } => (1, key),
     }
+}
+
+fn decode_route(fields: Reader<'_>) -> Result<Route, ImageError> {
+    fields.require(ROUTE, fields.number(ROUTE) <= 1)?;
+    Ok(Route::new(decode_hasher(fields)?, fields.number(ROUTE) == 1))
 }
 
 fn decode_hasher(fields: Reader<'_>) -> Result<KeyHasher, ImageError> {

@@ -4,6 +4,7 @@ use crate::Maplet;
 use crate::error::BuildError;
 use crate::filter::Profile;
 use crate::hash::KeyHasher;
+use crate::route::Route;
 use crate::sizing;
 
 /// A maplet that grows starts with room for so many entries at least. Keys whose two buckets are one can go nowhere else, and the fewer buckets a table began with, the more
@@ -25,27 +26,40 @@ pub struct MapletBuilder {
     capacity: u64,
     rate: f64,
     pub(super) value_bits: u32,
-    hasher: KeyHasher,
+    route: Route,
     /// The entries that a maplet which grows has room for at first.
     grow_from: Option<u64>,
 }
 
 impl MapletBuilder {
     pub(super) fn new(capacity: u64, rate: f64, value_bits: u32) -> Self {
-        Self { capacity, rate, value_bits, hasher: KeyHasher::default(), grow_from: None }
+        Self { capacity, rate, value_bits, route: Route::default(), grow_from: None }
     }
 
-    /// The seed of the default hash, XXH3-64; 0 unless set.
+    /// The seed of the hash function XXH3-64, [`KeyHasher::DEFAULT_SEED`] unless set. Use a seed that
+    /// nothing else uses for the same keys.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.hasher = KeyHasher::Xxh3 { seed };
+        self.route = self.route.with_hasher(KeyHasher::Xxh3 { seed });
         self
     }
 
     /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is stored in the maplet's bytes.
     #[must_use]
     pub fn sip_key(mut self, key: [u8; 16]) -> Self {
-        self.hasher = KeyHasher::Sip13 { key };
+        self.route = self.route.with_hasher(KeyHasher::Sip13 { key });
+        self
+    }
+
+    /// Takes [ready hashes](crate::KeyHash) as they are, instead of mixing them.
+    ///
+    /// The caller vouches that all 64 bits of a hash are uniform, and that the hash was used for
+    /// nothing else, such as dividing keys among filters. Otherwise the maplet may refuse keys
+    /// before its capacity, and its false-positive rate rises. A ready hash then costs a few
+    /// instructions less, and any other key a few more. The maplet's bytes record the choice.
+    #[must_use]
+    pub fn trust_hashes(mut self) -> Self {
+        self.route = self.route.trusting();
         self
     }
 
@@ -85,7 +99,7 @@ impl MapletBuilder {
             }
         };
         let profile = Profile {
-            hasher: self.hasher,
+            route: self.route,
             capacity,
             rate: self.rate,
             counter_limit: 0,

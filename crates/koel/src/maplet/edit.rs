@@ -20,25 +20,19 @@ impl Maplet {
     /// Where the value has more bits than the maplet's values.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), Full> {
-        self.insert_hash(self.hasher().hash(key), value)
+        self.insert_at(self.route().address(key), value)
     }
 
-    /// [`insert`](Self::insert) for a key hashed beforehand. The 64 bits must be uniform: hash small integers, do not pass them.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert).
-    ///
-    /// # Panics
-    /// As [`insert`](Self::insert).
+    /// [`insert`](Self::insert) at the address of a key.
     #[inline]
-    pub fn insert_hash(&mut self, hash: u64, value: u64) -> Result<(), Full> {
+    fn insert_at(&mut self, address: u64, value: u64) -> Result<(), Full> {
         match &mut self.body {
             Body::Built(table) => {
-                let (place, at) = table.at_hash(hash);
+                let (place, at) = table.at_hash(address);
                 self.pairs.add(at, (place.fingerprint, value), || place)
             }
             Body::Grown(grown) => {
-                self.pairs.insert_grown(grown, (hash, value), None, &mut |_, _| {})
+                self.pairs.insert_grown(grown, (address, value), None, &mut |_, _| {})
             }
         }
     }
@@ -49,39 +43,36 @@ impl Maplet {
     /// Where `new` has more bits than the maplet's values.
     #[inline]
     pub fn replace<K: Key + ?Sized>(&mut self, key: &K, old: u64, new: u64) -> bool {
-        self.replace_hash(self.hasher().hash(key), old, new)
+        self.replace_at(self.route().address(key), old, new)
     }
 
-    /// [`replace`](Self::replace) for a key hashed beforehand.
-    ///
-    /// # Panics
-    /// As [`replace`](Self::replace).
+    /// [`replace`](Self::replace) at the address of a key.
     #[inline]
-    pub fn replace_hash(&mut self, hash: u64, old: u64, new: u64) -> bool {
+    fn replace_at(&mut self, address: u64, old: u64, new: u64) -> bool {
         match &mut self.body {
             Body::Built(table) => {
-                let (place, at) = table.at_hash(hash);
+                let (place, at) = table.at_hash(address);
                 exchange(at, place.fingerprint, (old, new))
             }
-            Body::Grown(grown) => grown.replace(hash, old, new),
+            Body::Grown(grown) => grown.replace(address, old, new),
         }
     }
 
     /// Takes out one pair of `key` and `value`; false, and nothing changed, if there is none. O(1).
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
-        self.remove_hash(self.hasher().hash(key), value)
+        self.remove_at(self.route().address(key), value)
     }
 
-    /// [`remove`](Self::remove) for a key hashed beforehand.
+    /// [`remove`](Self::remove) at the address of a key.
     #[inline]
-    pub fn remove_hash(&mut self, hash: u64, value: u64) -> bool {
+    fn remove_at(&mut self, address: u64, value: u64) -> bool {
         match &mut self.body {
             Body::Built(table) => {
-                let (place, at) = table.at_hash(hash);
+                let (place, at) = table.at_hash(address);
                 self.pairs.remove(at, (place.fingerprint, value))
             }
-            Body::Grown(grown) => self.pairs.remove_grown(grown, hash, value),
+            Body::Grown(grown) => self.pairs.remove_grown(grown, address, value),
         }
     }
 

@@ -29,12 +29,7 @@ impl<S: Store> Maplet<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_many<K: Key>(&self, keys: &[K], found: impl FnMut(usize, u64)) {
-        self.get_each(Hashed(*self.hasher(), keys), found);
-    }
-
-    /// [`get_many`](Self::get_many) for keys hashed beforehand.
-    pub fn get_many_hashes(&self, hashes: &[u64], found: impl FnMut(usize, u64)) {
-        self.get_each(hashes, found);
+        self.get_each(Hashed(*self.route(), keys), found);
     }
 
     fn get_each(&self, hashes: impl Hashes, mut found: impl FnMut(usize, u64)) {
@@ -56,19 +51,8 @@ impl Maplet {
     /// # Panics
     /// Where the slices differ in length, or where a value has more bits than the maplet's values.
     pub fn insert_many<K: Key>(&mut self, keys: &[K], values: &[u64]) -> Result<(), Full> {
-        let hasher = *self.hasher();
-        self.insert_each(Hashed(hasher, keys), values)
-    }
-
-    /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
-    ///
-    /// # Errors
-    /// As [`insert_many`](Self::insert_many).
-    ///
-    /// # Panics
-    /// As [`insert_many`](Self::insert_many).
-    pub fn insert_many_hashes(&mut self, hashes: &[u64], values: &[u64]) -> Result<(), Full> {
-        self.insert_each(hashes, values)
+        let route = *self.route();
+        self.insert_each(Hashed(route, keys), values)
     }
 
     /// [`replace`](Self::replace) for each of `keys` with the change of the same index, from a value to a value, in order: how many pairs were changed.
@@ -76,16 +60,8 @@ impl Maplet {
     /// # Panics
     /// Where the slices differ in length, or where a new value has more bits than the maplet's values.
     pub fn replace_many<K: Key>(&mut self, keys: &[K], changes: &[(u64, u64)]) -> usize {
-        let hasher = *self.hasher();
-        self.replace_each(Hashed(hasher, keys), changes)
-    }
-
-    /// [`replace_many`](Self::replace_many) for keys hashed beforehand.
-    ///
-    /// # Panics
-    /// As [`replace_many`](Self::replace_many).
-    pub fn replace_many_hashes(&mut self, hashes: &[u64], changes: &[(u64, u64)]) -> usize {
-        self.replace_each(hashes, changes)
+        let route = *self.route();
+        self.replace_each(Hashed(route, keys), changes)
     }
 
     fn replace_each(&mut self, hashes: impl Hashes, changes: &[(u64, u64)]) -> usize {

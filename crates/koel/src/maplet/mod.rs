@@ -23,6 +23,7 @@ use crate::filter::Profile;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::{Layout, SLOTS};
+use crate::route::Route;
 use crate::sizing::Shape;
 use crate::store::{Borrowed, Owned, Store};
 
@@ -116,20 +117,19 @@ impl<S: Store> Maplet<S> {
     #[inline]
     #[must_use]
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values {
-        self.get_hash(self.hasher().hash(key))
+        self.get_at(self.route().address(key))
     }
 
-    /// [`get`](Self::get) for a key hashed beforehand: 64 uniform bits, by [`hasher`](Self::hasher) or by a hash of your own.
+    /// [`get`](Self::get) at the address of a key.
     #[inline]
-    #[must_use]
-    pub fn get_hash(&self, hash: u64) -> Values {
+    fn get_at(&self, address: u64) -> Values {
         // Most keys that a store asks for are absent: nothing is taken apart for those.
         let found = match &self.body {
             Body::Built(table) => {
-                let (place, is_there) = table.find(hash);
+                let (place, is_there) = table.find(address);
                 is_there.then_some((place.home, place.alternate, place.fingerprint))
             }
-            Body::Grown(grown) => grown.contains(hash).then_some((0, 0, hash)),
+            Body::Grown(grown) => grown.contains(address).then_some((0, 0, address)),
         };
         match found {
             None => Values::none(),
@@ -162,14 +162,7 @@ impl<S: Store> Maplet<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hasher().hash(key))
-    }
-
-    /// [`contains`](Self::contains) for a key hashed beforehand.
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.body.contains(hash)
+        self.body.contains(self.route().address(key))
     }
 
     /// All entries, by bucket. O(buckets).
@@ -225,10 +218,22 @@ impl<S: Store> Maplet<S> {
         self.body.layout()
     }
 
-    /// How keys are hashed.
+    /// The function that hashes keys.
     #[must_use]
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.pairs.profile.hasher
+    pub fn hasher(&self) -> KeyHasher {
+        self.route().hasher()
+    }
+
+    /// Whether the maplet takes ready hashes as they are: see
+    /// [`trust_hashes`](crate::MapletBuilder::trust_hashes).
+    #[must_use]
+    pub fn trusts_hashes(&self) -> bool {
+        self.route().trusts_hashes()
+    }
+
+    #[inline(always)]
+    fn route(&self) -> &Route {
+        &self.pairs.profile.route
     }
 
     /// Bytes of the maplet, in memory and as a file.

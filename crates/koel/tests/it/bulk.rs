@@ -66,9 +66,9 @@ fn keys_that_share_an_entry_are_not_counted_for_want_of_room() {
 fn hashes_may_be_given_instead_of_keys() {
     let keys: Vec<_> = hashes(3, KEYS).collect();
     for builder in builders() {
-        let hasher = *builder.build().unwrap().hasher();
+        let hasher = builder.build().unwrap().hasher();
         let hashed: Vec<_> = keys.iter().map(|key| hasher.hash(key)).collect();
-        let from_hashes = builder.build_from_hashes(&hashed).unwrap();
+        let from_hashes = builder.build_from(&hashed).unwrap();
         assert!(from_hashes == builder.build_from(&keys).unwrap());
     }
 }

@@ -12,6 +12,7 @@ use testkit::keys;
 use testkit::places::{Entry, Places};
 
 use crate::errors::asked_for;
+use testkit::keys::{all_at, at};
 
 const PREFERENCES: [Prefer; 2] = [Prefer::Small, Prefer::Fast];
 /// A rate for each width of the words: 32 and 64 bits.
@@ -75,7 +76,7 @@ mod alone {
         }
 
         fn insert(&mut self, key: u8) -> Result<(), Full> {
-            let inserted = self.filter.insert_hash(self.hashes[usize::from(key)]);
+            let inserted = self.filter.insert(&at(self.hashes[usize::from(key)]));
             match inserted {
                 Ok(()) => self.hold(key),
                 Err(full) => {
@@ -88,7 +89,7 @@ mod alone {
         }
 
         fn insert_unique(&mut self, key: u8) {
-            match self.filter.insert_unique_hash(self.hashes[usize::from(key)]) {
+            match self.filter.insert_unique(&at(self.hashes[usize::from(key)])) {
                 Ok(added) => {
                     assert_eq!(added, self.held(key) == 0);
                     if added {
@@ -103,7 +104,7 @@ mod alone {
         fn remove(&mut self, key: u8) {
             let number = usize::from(key);
             if self.copies[number] > 0 || self.held(key) == 0 {
-                let removed = self.filter.remove_hash(self.hashes[number]);
+                let removed = self.filter.remove(&at(self.hashes[number]));
                 assert_eq!(removed, self.held(key) > 0);
                 if removed {
                     *self.held.entry(self.places.entry(self.hashes[number])).or_default() -= 1;
@@ -137,14 +138,14 @@ mod alone {
             let snapshot = assert_sound(&self.filter);
             assert_eq!(self.filter.len(), self.held.values().sum::<u64>());
             let (mut found, mut counts) = (vec![false; 256], vec![0; 256]);
-            self.filter.contains_many_hashes(&self.hashes, &mut found);
-            self.filter.count_many_hashes(&self.hashes, &mut counts);
+            self.filter.contains_many(&all_at(&self.hashes), &mut found);
+            self.filter.count_many(&all_at(&self.hashes), &mut counts);
             for (key, &hash) in (0..=u8::MAX).zip(&self.hashes) {
                 let held = self.held(key);
-                assert_eq!(self.filter.count_hash(hash), held);
-                assert_eq!(self.filter.contains_hash(hash), held > 0);
+                assert_eq!(self.filter.count(&at(hash)), held);
+                assert_eq!(self.filter.contains(&at(hash)), held > 0);
                 assert_eq!((found[usize::from(key)], counts[usize::from(key)]), (held > 0, held));
-                assert_eq!(snapshot.count_hash(hash), held);
+                assert_eq!(snapshot.count(&at(hash)), held);
             }
         }
     }
@@ -177,9 +178,9 @@ mod alone {
                 for filter in filters(capacity) {
                     let all: Vec<u64> = keys::hashes(capacity, capacity).collect();
                     for _ in 0..times {
-                        filter.insert_many_hashes(&all).unwrap();
+                        filter.insert_many(&all_at(&all)).unwrap();
                     }
-                    assert!(all.iter().all(|&hash| filter.count_hash(hash) >= times));
+                    assert!(all.iter().all(|&hash| filter.count(&at(hash)) >= times));
                     assert_eq!(filter.len(), capacity * times);
                 }
             }
@@ -189,10 +190,10 @@ mod alone {
     #[test]
     fn wrong_yeses_are_as_frequent_as_promised() {
         for filter in filters(100_000) {
-            keys::hashes(1, 100_000).for_each(|hash| filter.insert_hash(hash).unwrap());
+            keys::hashes(1, 100_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
             let rate = assert_sound(&filter).false_positive_rate();
             let asked = 20_000_000;
-            let wrong = keys::hashes(2, asked).filter(|&hash| filter.contains_hash(hash)).count();
+            let wrong = keys::hashes(2, asked).filter(|&hash| filter.contains(&at(hash))).count();
             let expected = asked as f64 * rate;
             assert!((wrong as f64 - expected).abs() < 5.0 * expected.sqrt(), "{filter:?} {wrong}");
             // Some keys share an entry, and count twice here.
@@ -205,14 +206,14 @@ mod alone {
         for prefer in PREFERENCES {
             for rate in [0.03, 0.01, 0.004, 0.001, 0.000_2, 0.000_06, 0.000_01, 1e-7] {
                 let mut filter = CuckooFilter::builder(1000, rate).prefer(prefer).build().unwrap();
-                keys::hashes(5, 1000).for_each(|hash| filter.insert_hash(hash).unwrap());
+                keys::hashes(5, 1000).for_each(|hash| filter.insert(&at(hash)).unwrap());
                 (0..5).for_each(|_| filter.insert("many times").unwrap());
                 let bits = filter.layout().bucket_bits();
                 match ConcurrentFilter::try_from(filter.clone()) {
                     Ok(concurrent) => {
                         assert!(bits <= 64);
                         assert_eq!(concurrent.count("many times"), 5);
-                        assert!(keys::hashes(5, 1000).all(|hash| concurrent.contains_hash(hash)));
+                        assert!(keys::hashes(5, 1000).all(|hash| concurrent.contains(&at(hash))));
                         assert!(assert_sound(&concurrent) == filter);
                         assert!(concurrent.into_filter() == filter);
                     }
@@ -271,13 +272,13 @@ mod alone {
         for filter in filters(500) {
             let all: Vec<u64> = keys::hashes(6, 5000).collect();
             let accepted: Vec<u64> =
-                all.iter().copied().filter(|&hash| filter.insert_hash(hash).is_ok()).collect();
+                all.iter().copied().filter(|&hash| filter.insert(&at(hash)).is_ok()).collect();
             assert!((500..5000).contains(&accepted.len()));
-            assert!(accepted.iter().all(|&hash| filter.contains_hash(hash)));
+            assert!(accepted.iter().all(|&hash| filter.contains(&at(hash))));
             assert!(filter.load_factor() > 0.9);
             assert_sound(&filter);
             let mut removed = vec![false; accepted.len()];
-            filter.remove_many_hashes(&accepted, &mut removed);
+            filter.remove_many(&all_at(&accepted), &mut removed);
             assert!(removed.iter().all(|&removed| removed));
             assert!(filter.is_empty());
         }
@@ -305,11 +306,11 @@ fn threads_that_insert_and_remove_the_same_few_keys_leave_no_copy_too_few_or_too
                 for choice in keys::hashes(round << 8 | thread, 3000) {
                     let key = usize::try_from(choice % 40).unwrap();
                     if choice >> 62 != 0 && held[key] > 0 {
-                        assert!(filter.contains_hash(all[key]) && filter.count_hash(all[key]) > 0);
-                        assert!(filter.remove_hash(all[key]), "a copy of this thread is gone");
+                        assert!(filter.contains(&at(all[key])) && filter.count(&at(all[key])) > 0);
+                        assert!(filter.remove(&at(all[key])), "a copy of this thread is gone");
                         held[key] -= 1;
                     } else {
-                        filter.insert_hash(all[key]).unwrap();
+                        filter.insert(&at(all[key])).unwrap();
                         held[key] += 1;
                     }
                 }
@@ -319,11 +320,11 @@ fn threads_that_insert_and_remove_the_same_few_keys_leave_no_copy_too_few_or_too
             let places = Places::of(&assert_sound(&filter).to_bytes());
             for &hash in &all {
                 let twins = (0..40).filter(|&key| places.entry(all[key]) == places.entry(hash));
-                assert_eq!(filter.count_hash(hash), twins.map(total).sum::<u64>());
+                assert_eq!(filter.count(&at(hash)), twins.map(total).sum::<u64>());
             }
             assert_eq!(filter.len(), (0..40).map(total).sum::<u64>());
             for (key, &hash) in all.iter().enumerate() {
-                assert!((0..total(key)).all(|_| filter.remove_hash(hash)));
+                assert!((0..total(key)).all(|_| filter.remove(&at(hash))));
             }
             assert_eq!(
                 (filter.len(), filter.slots_in_use(), filter.distinct_counters()),
@@ -345,13 +346,13 @@ fn of_threads_that_insert_one_key_as_new_one_is_told_so_and_of_those_that_remove
         for round in 0..20 {
             let all: Vec<u64> = keys::hashes(round, 2000).collect();
             let added = on_threads(3, |_| {
-                let new = |&&hash: &&u64| filter.insert_unique_hash(hash).unwrap();
+                let new = |&&hash: &&u64| filter.insert_unique(&at(hash)).unwrap();
                 all.iter().filter(new).count() as u64
             });
             assert_eq!(added.iter().sum::<u64>(), filter.len());
-            assert!(all.iter().all(|&hash| filter.contains_hash(hash)));
+            assert!(all.iter().all(|&hash| filter.contains(&at(hash))));
             let removed = on_threads(3, |_| {
-                all.iter().filter(|&&hash| filter.remove_hash(hash)).count() as u64
+                all.iter().filter(|&&hash| filter.remove(&at(hash))).count() as u64
             });
             assert_eq!(removed.iter().sum::<u64>(), added.iter().sum::<u64>());
             assert!(filter.is_empty());
@@ -365,7 +366,7 @@ fn misses_under_churn(builder: &Builder, lookups: u64) -> (u64, u64) {
     const LASTING: u64 = 20_000;
     let filter = builder.build_concurrent().unwrap();
     let lasting: Vec<u64> = keys::hashes(8, LASTING).collect();
-    filter.insert_many_hashes(&lasting).unwrap();
+    filter.insert_many(&all_at(&lasting)).unwrap();
     let passing = filter.slots() * 95 / 100 - LASTING;
     let (stop, misses, inserts) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -377,15 +378,15 @@ fn misses_under_churn(builder: &Builder, lookups: u64) -> (u64, u64) {
                 let window = usize::try_from(passing / 2).unwrap();
                 let mut done = 0;
                 for (i, hash) in fresh.enumerate() {
-                    filter.insert_hash(hash).unwrap();
+                    filter.insert(&at(hash)).unwrap();
                     done += 1;
                     if i + 1 >= window {
                         break;
                     }
                 }
                 for (hash, old) in keys::hashes(100 + writer, u64::MAX).skip(window).zip(old) {
-                    assert!(filter.remove_hash(old));
-                    filter.insert_hash(hash).unwrap();
+                    assert!(filter.remove(&at(old)));
+                    filter.insert(&at(hash)).unwrap();
                     done += 1;
                     if stop.load(Ordering::Relaxed) {
                         break;
@@ -396,13 +397,13 @@ fn misses_under_churn(builder: &Builder, lookups: u64) -> (u64, u64) {
         }
         let mut found = vec![false; lasting.len()];
         for round in 0..lookups / (2 * LASTING) {
-            let one_by_one = lasting.iter().filter(|&&hash| !filter.contains_hash(hash)).count();
-            filter.contains_many_hashes(&lasting, &mut found);
+            let one_by_one = lasting.iter().filter(|&&hash| !filter.contains(&at(hash))).count();
+            filter.contains_many(&all_at(&lasting), &mut found);
             let at_once = found.iter().filter(|&&found| !found).count();
             misses.fetch_add((one_by_one + at_once) as u64, Ordering::Relaxed);
             if round % 64 == 0 {
                 let snapshot = filter.snapshot();
-                assert!(lasting.iter().all(|&hash| snapshot.contains_hash(hash)));
+                assert!(lasting.iter().all(|&hash| snapshot.contains(&at(hash))));
             }
         }
         stop.store(true, Ordering::Relaxed);

@@ -7,6 +7,7 @@ mod model;
 
 use koel::{BuildError, CountingFilter, CountingView, Full};
 use testkit::keys;
+use testkit::keys::{all_at, at};
 
 #[test]
 fn what_cannot_be_built_is_refused_with_a_reason() {
@@ -43,14 +44,14 @@ fn every_capacity_fits_whatever_the_counts_and_taking_everything_out_leaves_zero
             let empty = filter.to_bytes();
             let times = |hash: u64| 1 + hash % 3;
             for hash in keys::hashes(capacity, capacity) {
-                assert!(filter.add_hash(hash, times(hash)).unwrap() >= times(hash));
+                assert!(filter.add(&at(hash), times(hash)).unwrap() >= times(hash));
             }
             let sum: u64 = keys::hashes(capacity, capacity).map(times).sum();
             assert_eq!((filter.len(), filter.counts().sum::<u64>()), (sum, sum));
             let estimate = filter.distinct_estimate();
             assert!((estimate / capacity as f64 - 1.0).abs() < 0.01 + 2.0 / capacity as f64);
             for hash in keys::hashes(capacity, capacity) {
-                (0..times(hash)).for_each(|_| assert!(filter.remove_hash(hash)));
+                (0..times(hash)).for_each(|_| assert!(filter.remove(&at(hash))));
             }
             assert!(filter.is_empty() && filter.to_bytes() == empty);
         }
@@ -61,8 +62,8 @@ fn every_capacity_fits_whatever_the_counts_and_taking_everything_out_leaves_zero
 fn wrong_counts_are_as_rare_as_promised() {
     let mut filter = CountingFilter::builder(200_000, 0.002).build().unwrap();
     let present: Vec<u64> = keys::hashes(1, 200_000).collect();
-    filter.insert_many_hashes(&present).unwrap();
-    filter.insert_many_hashes(&present).unwrap();
+    filter.insert_many(&all_at(&present)).unwrap();
+    filter.insert_many(&all_at(&present)).unwrap();
     let rate = filter.false_positive_rate();
     assert!(rate <= 0.002 && rate > 0.002 / 4.5, "{filter:?}");
     let near = |found: usize, of: usize| {
@@ -71,11 +72,11 @@ fn wrong_counts_are_as_rare_as_promised() {
     };
     let absent: Vec<u64> = keys::hashes(2, 4_000_000).collect();
     let mut counts = vec![0; absent.len()];
-    filter.count_many_hashes(&absent, &mut counts);
+    filter.count_many(&all_at(&absent), &mut counts);
     near(counts.iter().filter(|&&count| count > 0).count(), absent.len());
-    assert!(absent.iter().zip(&counts).all(|(&hash, &count)| filter.count_hash(hash) == count));
+    assert!(absent.iter().zip(&counts).all(|(&hash, &count)| filter.count(&at(hash)) == count));
     let mut counts = vec![0; present.len()];
-    filter.count_many_hashes(&present, &mut counts);
+    filter.count_many(&all_at(&present), &mut counts);
     assert!(counts.iter().all(|&count| count >= 2 && count % 2 == 0));
     near(counts.iter().filter(|&&count| count > 2).count(), present.len());
 }
@@ -83,14 +84,14 @@ fn wrong_counts_are_as_rare_as_promised() {
 #[test]
 fn a_full_filter_refuses_a_new_key_and_goes_on_counting_the_others() {
     let mut filter = CountingFilter::builder(50, 0.001).build().unwrap();
-    let refused = keys::hashes(3, 1000).find_map(|hash| filter.insert_hash(hash).err());
+    let refused = keys::hashes(3, 1000).find_map(|hash| filter.insert(&at(hash)).err());
     assert!(matches!(refused, Some(Full::Slots { .. } | Full::Values { .. })), "{refused:?}");
     assert!(filter.len() >= 50);
     let before = filter.to_bytes();
-    assert!(keys::hashes(4, 100).filter(|&hash| filter.insert_hash(hash).is_err()).count() > 90);
+    assert!(keys::hashes(4, 100).filter(|&hash| filter.insert(&at(hash)).is_err()).count() > 90);
     for hash in keys::hashes(3, 50) {
-        assert_eq!(filter.add_hash(hash, 1_000_000).unwrap(), filter.count_hash(hash));
-        assert!(filter.count_hash(hash) > 1_000_000);
+        assert_eq!(filter.add(&at(hash), 1_000_000).unwrap(), filter.count(&at(hash)));
+        assert!(filter.count(&at(hash)) > 1_000_000);
     }
     assert!(filter.to_bytes() != before);
 }

@@ -1,6 +1,7 @@
 //! `==` is what most other tests judge by, so here it is judged itself: two of a kind are equal if their bytes are, and only then.
 
 use koel::{CountingFilter, CuckooFilter, Maplet};
+use testkit::keys::at;
 use testkit::{image, keys};
 
 /// Compares each with each, by `==` and by bytes; no two of them have the same bytes, and each is equal to its copy.
@@ -52,7 +53,7 @@ fn filters_are_equal_if_their_bytes_are() {
 #[test]
 fn filters_that_have_grown_to_different_numbers_of_distinct_entries_differ() {
     let mut filter = CuckooFilter::builder(10_000, 0.001).grow_from(1000).build().unwrap();
-    keys::hashes(1, 500).for_each(|hash| filter.insert_hash(hash).unwrap());
+    keys::hashes(1, 500).for_each(|hash| filter.insert(&at(hash)).unwrap());
     let mut bytes = filter.to_bytes();
     image::set(&mut bytes, 112, 300);
     image::reseal(&mut bytes);

@@ -5,6 +5,7 @@ use koel::{
     BuildError, Builder, CuckooFilter, Full, ImageError, Maplet, Merge, MergeError, Prefer,
 };
 use testkit::exercise::is_one_line;
+use testkit::keys::at;
 use testkit::{image, keys};
 
 #[track_caller]
@@ -83,11 +84,11 @@ fn a_filter_too_precise_to_grow_says_what_would_have_been_to_ask_for() {
 #[test]
 fn a_full_filter_says_what_it_holds_and_why_it_is_full() {
     let mut filter = CuckooFilter::builder(10, 1e-8).counter_limit(0).build().unwrap();
-    let full = keys::hashes(1, 1000).find_map(|hash| filter.insert_hash(hash).err()).unwrap();
+    let full = keys::hashes(1, 1000).find_map(|hash| filter.insert(&at(hash)).err()).unwrap();
     assert_eq!(full, Full::Slots { in_use: filter.slots_in_use(), capacity: 10 });
     assert_says(full, &["full", "10 keys"]);
 
-    let full = filter.insert_hash(keys::hashes(1, 1).next().unwrap()).unwrap_err();
+    let full = filter.insert(&at(keys::hashes(1, 1).next().unwrap())).unwrap_err();
     assert_eq!(full, Full::Counters { limit: 0 });
     assert_says(full, &["counter limit"]);
 }
@@ -98,8 +99,8 @@ fn a_full_filter_and_a_full_maplet_say_so_in_one_sentence_that_is_right_for_both
     let mut maplet = Maplet::builder(10, 0.001, 8).build().unwrap();
     let is_slots = |full: &Full| matches!(full, Full::Slots { .. });
     let hashes = || keys::hashes(1, 1000);
-    let of_filter = hashes().filter_map(|hash| filter.insert_hash(hash).err()).find(is_slots);
-    let of_maplet = hashes().filter_map(|hash| maplet.insert_hash(hash, 1).err()).find(is_slots);
+    let of_filter = hashes().filter_map(|hash| filter.insert(&at(hash)).err()).find(is_slots);
+    let of_maplet = hashes().filter_map(|hash| maplet.insert(&at(hash), 1).err()).find(is_slots);
     let says = |in_use: u64| {
         format!(
             "the table is full: {in_use} entries in one built for 10 keys; build a larger one from the keys"
@@ -156,8 +157,8 @@ fn filters_that_do_not_merge_say_in_what_they_differ() {
     }
     let mut filter = CuckooFilter::builder(1, 0.001).build().unwrap();
     let mut other = filter.clone();
-    keys::hashes(1, 120).for_each(|hash| filter.insert_hash(hash).unwrap());
-    keys::hashes(2, 120).for_each(|hash| other.insert_hash(hash).unwrap());
+    keys::hashes(1, 120).for_each(|hash| filter.insert(&at(hash)).unwrap());
+    keys::hashes(2, 120).for_each(|hash| other.insert(&at(hash)).unwrap());
     let error = filter.merge(&other, Merge::Sum).unwrap_err();
     assert!(matches!(error, MergeError::Full(Full::Slots { .. })));
     assert_says(error, &["union", "full"]);

@@ -5,7 +5,7 @@ mod merge;
 use std::collections::BTreeMap;
 
 use koel::{BuildError, Builder, CuckooFilter, Merge, Prefer};
-use testkit::keys::{self, splitmix64};
+use testkit::keys::{self, all_at, at, splitmix64};
 
 /// The ways to ask for a filter that grows from a thousand keys to `last`, at this rate.
 fn builders(last: u64, rate: f64) -> impl Iterator<Item = Builder> {
@@ -23,7 +23,7 @@ fn in_segments(filter: &CuckooFilter) -> CuckooFilter {
 }
 
 fn insert(filter: &mut CuckooFilter, hashes: impl Iterator<Item = u64>) {
-    filter.insert_many_hashes(&hashes.collect::<Vec<_>>()).unwrap();
+    filter.insert_many(&all_at(&hashes.collect::<Vec<_>>())).unwrap();
 }
 
 /// The share of absent keys that are reported present, and five standard deviations of it.
@@ -31,7 +31,7 @@ fn measured_rate(filter: &CuckooFilter) -> (f64, f64) {
     const QUERIES: u64 = 500_000;
     let absent: Vec<u64> = keys::hashes(99, QUERIES).collect();
     let mut found = vec![false; absent.len()];
-    filter.contains_many_hashes(&absent, &mut found);
+    filter.contains_many(&all_at(&absent), &mut found);
     let wrong = found.iter().filter(|&&found| found).count() as f64 / QUERIES as f64;
     (wrong, 5.0 * (wrong.max(1e-6) / QUERIES as f64).sqrt())
 }
@@ -50,7 +50,7 @@ fn on_the_whole_way_no_key_is_lost_and_rate_and_load_are_kept() {
             for last in steps {
                 insert(&mut filter, keys::hashes(7, last).skip(usize::try_from(next).unwrap()));
                 next = last;
-                assert!(keys::hashes(7, last).all(|hash| filter.contains_hash(hash)), "{filter:?}");
+                assert!(keys::hashes(7, last).all(|hash| filter.contains(&at(hash))), "{filter:?}");
                 let (wrong, error) = measured_rate(&filter);
                 assert!(wrong - error <= 1.35 * rate, "{filter:?}: {wrong}, asked for {rate}");
                 let says = filter.false_positive_rate();
@@ -130,7 +130,7 @@ fn fourteen_doublings_keep_the_rate() {
             assert!((wrong - says).abs() <= error + 0.03 * says, "{wrong}, not {says}");
             assert!(doublings < 3 || filter.load_factor() > 0.85);
         }
-        assert!(keys::hashes(11, filter.len()).all(|hash| filter.contains_hash(hash)));
+        assert!(keys::hashes(11, filter.len()).all(|hash| filter.contains(&at(hash))));
     }
 }
 
@@ -150,18 +150,18 @@ fn filters_of_several_segments_grow_no_faster_than_their_keys() {
         let hashes: Vec<u64> = keys::hashes(3, 3 * KEYS).collect();
         // Inserts one by one, which make no room ahead.
         for (i, &hash) in (1..).zip(&hashes) {
-            filter.insert_hash(hash).unwrap();
+            filter.insert(&at(hash)).unwrap();
             if i > KEYS && i % (KEYS / 50) == 0 {
                 assert!(filter.load_factor() > 0.86, "{filter:?}");
             }
         }
         let mut found = vec![false; hashes.len()];
-        filter.contains_many_hashes(&hashes, &mut found);
+        filter.contains_many(&all_at(&hashes), &mut found);
         assert!(filter.has_grown() && found.iter().all(|&found| found));
-        assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+        assert!(hashes.iter().all(|&hash| filter.contains(&at(hash))));
         filter.verify().unwrap();
         assert_eq!(CuckooFilter::from_bytes(&filter.to_bytes()).as_ref(), Ok(&filter));
-        assert!(hashes.iter().all(|&hash| filter.remove_hash(hash)) && filter.slots_in_use() == 0);
+        assert!(hashes.iter().all(|&hash| filter.remove(&at(hash))) && filter.slots_in_use() == 0);
     }
 }
 
@@ -173,17 +173,17 @@ fn what_is_taken_out_is_gone_and_takes_no_other_key_with_it() {
             insert(&mut filter, keys::hashes(7, 60_000));
             // One half, while new ones make it grow further.
             for (i, hash) in keys::hashes(7, 60_000).enumerate().filter(|(i, _)| i % 2 == 0) {
-                assert!(filter.remove_hash(hash), "{filter:?}");
-                filter.insert_hash(splitmix64(i as u64 + (1 << 40))).unwrap();
+                assert!(filter.remove(&at(hash)), "{filter:?}");
+                filter.insert(&at(splitmix64(i as u64 + (1 << 40)))).unwrap();
             }
             let left = keys::hashes(7, 60_000).enumerate().filter(|(i, _)| i % 2 == 1);
-            assert!(left.clone().all(|(_, hash)| filter.contains_hash(hash)), "{filter:?}");
+            assert!(left.clone().all(|(_, hash)| filter.contains(&at(hash))), "{filter:?}");
             assert_eq!(filter.len(), 60_000);
             filter.verify().unwrap();
             let new = (0..60_000_u64).step_by(2).map(|i| splitmix64(i + (1 << 40)));
             let mut removed = vec![false; 60_000];
             let all: Vec<u64> = left.map(|(_, hash)| hash).chain(new).collect();
-            filter.remove_many_hashes(&all, &mut removed);
+            filter.remove_many(&all_at(&all), &mut removed);
             assert!(removed.iter().all(|&removed| removed), "{filter:?}");
             assert!(filter.is_empty() && filter.distinct_counters() <= filter.slots_in_use());
             filter.verify().unwrap();
@@ -200,7 +200,7 @@ fn a_cleared_filter_is_as_large_as_it_was_and_takes_other_keys() {
         filter.clear();
         assert!(filter.is_empty() && filter.slots_in_use() == 0 && filter.buckets() == buckets);
         assert!(filter.false_positive_rate() == 0.0 && filter.verify() == Ok(()));
-        assert!(!keys::hashes(7, 60_000).any(|hash| filter.contains_hash(hash)));
+        assert!(!keys::hashes(7, 60_000).any(|hash| filter.contains(&at(hash))));
         insert(&mut filter, keys::hashes(8, 60_000));
         assert!(filter.len() == 60_000 && filter.buckets() == buckets, "{filter:?}");
         filter.verify().unwrap();
@@ -214,7 +214,7 @@ fn keys_taken_out_are_no_longer_counted_among_the_different_ones() {
         insert(&mut filter, keys::hashes(7, 40_000));
         insert(&mut filter, keys::hashes(7, 20_000));
         let mut once = keys::hashes(7, 40_000).skip(20_000);
-        assert!(once.all(|hash| filter.remove_hash(hash)));
+        assert!(once.all(|hash| filter.remove(&at(hash))));
         let (left, entries) = (filter.distinct_estimate(), filter.slots_in_use());
         assert!(entries > 25_000 && (left / 20_000.0 - 1.0).abs() < 0.03, "{left}: {filter:?}");
     }
@@ -230,8 +230,8 @@ impl Pair {
     fn check(&self) {
         assert_eq!(self.filter.len(), self.held.values().sum::<u64>());
         for (&hash, &count) in &self.held {
-            assert!(self.filter.count_hash(hash) >= count, "{:?}: {hash:x}", self.filter);
-            assert!(count == 0 || self.filter.contains_hash(hash));
+            assert!(self.filter.count(&at(hash)) >= count, "{:?}: {hash:x}", self.filter);
+            assert!(count == 0 || self.filter.contains(&at(hash)));
         }
         self.filter.verify().unwrap();
         let bytes = self.filter.to_bytes();
@@ -250,12 +250,12 @@ impl Pair {
         let count = self.held.entry(hash).or_default();
         match draw >> 40 & 7 {
             0 | 1 if *count > 0 => {
-                assert!(self.filter.remove_hash(hash));
+                assert!(self.filter.remove(&at(hash)));
                 *count -= 1;
             }
-            2 if *count > 0 => assert!(!self.filter.insert_unique_hash(hash).unwrap()),
+            2 if *count > 0 => assert!(!self.filter.insert_unique(&at(hash)).unwrap()),
             _ => {
-                self.filter.insert_hash(hash).unwrap();
+                self.filter.insert(&at(hash)).unwrap();
                 *count += 1;
             }
         }
@@ -265,7 +265,7 @@ impl Pair {
     fn drain(&mut self) {
         for (&hash, count) in self.held.iter_mut().rev() {
             for _ in 0..*count {
-                assert!(self.filter.remove_hash(hash), "{:?}", self.filter);
+                assert!(self.filter.remove(&at(hash)), "{:?}", self.filter);
             }
             *count = 0;
         }
@@ -300,12 +300,12 @@ fn a_key_inserted_at_every_size_is_removed_as_often() {
         let mut filter = builder.build().unwrap();
         let key = splitmix64(u64::MAX);
         for hash in keys::hashes(3, 100_000) {
-            filter.insert_hash(hash).unwrap();
-            filter.insert_hash(key).unwrap();
+            filter.insert(&at(hash)).unwrap();
+            filter.insert(&at(key)).unwrap();
         }
-        assert!(filter.count_hash(key) >= 100_000);
-        assert!((0..100_000).all(|_| filter.remove_hash(key)));
-        assert!(keys::hashes(3, 100_000).all(|hash| filter.contains_hash(hash)));
+        assert!(filter.count(&at(key)) >= 100_000);
+        assert!((0..100_000).all(|_| filter.remove(&at(key))));
+        assert!(keys::hashes(3, 100_000).all(|hash| filter.contains(&at(hash))));
         filter.verify().unwrap();
     }
 }
@@ -330,13 +330,13 @@ fn copies_of_the_keys_that_it_has_room_for_do_not_make_a_filter_grow() {
         let builder = CuckooFilter::builder(20_000, 0.001).growable().prefer(prefer);
         let mut filter = builder.build().unwrap();
         for key in (0..20_000).flat_map(|key| [key, key, key / 2]) {
-            filter.insert_hash(splitmix64(key)).unwrap();
+            filter.insert(&at(splitmix64(key))).unwrap();
         }
         assert!(!filter.has_grown());
         // A few keys are taken for others, and more fit in.
-        (20_000..22_000).for_each(|key| filter.insert_hash(splitmix64(key)).unwrap());
+        (20_000..22_000).for_each(|key| filter.insert(&at(splitmix64(key))).unwrap());
         assert!(filter.has_grown());
-        assert!((0..10_000).all(|key| filter.count_hash(splitmix64(key)) >= 4));
+        assert!((0..10_000).all(|key| filter.count(&at(splitmix64(key))) >= 4));
     }
 }
 
@@ -346,7 +346,7 @@ fn a_fixed_filter_can_be_let_grow() {
     insert(&mut filter, keys::hashes(1, 5000));
     filter.make_growable().unwrap();
     insert(&mut filter, keys::hashes(1, 50_000).skip(5000));
-    assert!(keys::hashes(1, 50_000).all(|hash| filter.contains_hash(hash)));
+    assert!(keys::hashes(1, 50_000).all(|hash| filter.contains(&at(hash))));
     assert!(measured_rate(&filter).0 < 0.001_35);
 }
 
@@ -374,11 +374,11 @@ fn room_is_made_at_once_and_given_back() {
         insert(&mut filter, keys::hashes(1, 90_000).skip(1000));
         assert_eq!(filter.buckets(), buckets);
         for hash in keys::hashes(1, 90_000).skip(10_000) {
-            assert!(filter.remove_hash(hash));
+            assert!(filter.remove(&at(hash)));
         }
         filter.shrink_to_fit();
         assert!(filter.size_in_bytes() < reserved / 8, "{filter:?}");
-        assert!(keys::hashes(1, 10_000).all(|hash| filter.contains_hash(hash)));
+        assert!(keys::hashes(1, 10_000).all(|hash| filter.contains(&at(hash))));
         filter.verify().unwrap();
         assert!(measured_rate(&filter).0 < 0.001_35);
     }
@@ -399,14 +399,14 @@ fn what_growth_has_put_into_many_buckets_is_moved_to_fewer() {
             union.merge(&filter, counts).unwrap();
             union.verify().unwrap();
             let all = || keys::hashes(1, 3000).chain(keys::hashes(2, 3000));
-            assert!(all().all(|hash| union.contains_hash(hash)), "{union:?}");
-            assert!(counts == Merge::Max || all().all(|hash| union.remove_hash(hash)));
+            assert!(all().all(|hash| union.contains(&at(hash))), "{union:?}");
+            assert!(counts == Merge::Max || all().all(|hash| union.remove(&at(hash))));
         }
         filter.shrink_to_fit();
         filter.verify().unwrap();
         assert!(filter.buckets() * 10 < buckets * 6, "{} of {buckets}", filter.buckets());
-        assert!(keys::hashes(1, 3000).all(|hash| filter.count_hash(hash) > 0));
-        assert!(keys::hashes(1, 3000).all(|hash| filter.remove_hash(hash)));
+        assert!(keys::hashes(1, 3000).all(|hash| filter.count(&at(hash)) > 0));
+        assert!(keys::hashes(1, 3000).all(|hash| filter.remove(&at(hash))));
         assert!(filter.is_empty());
     }
 }
@@ -433,7 +433,7 @@ fn keys_that_growth_does_not_part_share_their_slots() {
         assert!(filter.buckets() <= 2 * buckets && filter.len() == 1516, "{filter:?}");
         filter.verify().unwrap();
         assert_eq!(testkit::audit::audit(&filter.to_bytes()), Ok(()));
-        assert!(alike(16).chain(keys::hashes(1, 1500)).all(|hash| filter.remove_hash(hash)));
+        assert!(alike(16).chain(keys::hashes(1, 1500)).all(|hash| filter.remove(&at(hash))));
     }
 }
 
@@ -445,12 +445,12 @@ fn a_refused_key_leaves_all_answers_as_they_were() {
     insert(&mut filter, keys::hashes(1, 1500));
     let alike = |i: u64| splitmix64(1 << 50) & !0xff | i << 2;
     let mut before = filter.clone();
-    while filter.insert_hash(alike(filter.len() - 1500)).is_ok() {
+    while filter.insert(&at(alike(filter.len() - 1500))).is_ok() {
         before = filter.clone();
     }
     assert!(filter.buckets() > before.buckets() && filter.len() == before.len());
     let asked = keys::hashes(1, 100_000).chain((0..16).map(alike));
-    assert!(asked.into_iter().all(|hash| filter.count_hash(hash) == before.count_hash(hash)));
+    assert!(asked.into_iter().all(|hash| filter.count(&at(hash)) == before.count(&at(hash))));
 }
 
 #[test]
@@ -460,15 +460,15 @@ fn many_keys_at_once_end_in_a_table_of_the_size_that_they_need() {
         for batch in [1, 100, 7000, hashes.len()] {
             let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
             for part in hashes.chunks(batch) {
-                part.iter().for_each(|&hash| one.insert_hash(hash).unwrap());
-                many.insert_many_hashes(part).unwrap();
-                assert!(part.iter().all(|&hash| many.contains_hash(hash)));
+                part.iter().for_each(|&hash| one.insert(&at(hash)).unwrap());
+                many.insert_many(&all_at(part)).unwrap();
+                assert!(part.iter().all(|&hash| many.contains(&at(hash))));
             }
             assert_eq!(many.len(), one.len());
             let (buckets, needed) = (many.buckets() as f64, one.buckets() as f64);
             assert!((0.99..1.02).contains(&(buckets / needed)), "{buckets} for {needed}");
-            assert!(hashes.iter().rev().take(500).all(|&hash| many.count_hash(hash) >= 2));
-            assert!(hashes.iter().all(|&hash| many.remove_hash(hash)));
+            assert!(hashes.iter().rev().take(500).all(|&hash| many.count(&at(hash)) >= 2));
+            assert!(hashes.iter().all(|&hash| many.remove(&at(hash))));
             many.verify().unwrap();
         }
     }
@@ -481,7 +481,7 @@ fn where_few_keys_at_once_are_cut_does_not_show() {
         let hashes: Vec<u64> = keys::hashes(1, 60_000).collect();
         let filters = [1, 63, 1000, 4095].map(|batch| {
             let mut filter = builder.build().unwrap();
-            hashes.chunks(batch).for_each(|part| filter.insert_many_hashes(part).unwrap());
+            hashes.chunks(batch).for_each(|part| filter.insert_many(&all_at(part)).unwrap());
             filter.to_bytes()
         });
         assert!(filters.iter().all(|bytes| *bytes == filters[0]));
@@ -495,7 +495,7 @@ fn copies_make_a_table_a_quarter_too_large_at_most() {
         let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
         insert(&mut one, distinct.iter().copied());
         let copies: Vec<u64> = distinct.iter().cycle().take(400_000).copied().collect();
-        many.insert_many_hashes(&copies).unwrap();
+        many.insert_many(&all_at(&copies)).unwrap();
         // A second copy takes a slot where there is one.
         let entries = many.slots_in_use() as f64 / one.slots_in_use() as f64;
         let buckets = many.buckets() as f64 / one.buckets() as f64;
@@ -510,24 +510,24 @@ fn one_after_the_other_and_many_at_once_make_the_same_bytes() {
         let hashes: Vec<u64> = keys::hashes(1, 20_000).chain(keys::hashes(1, 500)).collect();
         let mut one = builder.build().unwrap();
         for &hash in &hashes {
-            one.insert_hash(hash).unwrap();
+            one.insert(&at(hash)).unwrap();
         }
         let mut many = one.clone();
         let absent: Vec<u64> = keys::hashes(2, 20_000).collect();
         let (mut found, mut counts) = (vec![false; 20_000], vec![0; 20_000]);
-        many.contains_many_hashes(&absent, &mut found);
-        many.count_many_hashes(&absent, &mut counts);
+        many.contains_many(&all_at(&absent), &mut found);
+        many.count_many(&all_at(&absent), &mut counts);
         for (i, &hash) in absent.iter().enumerate() {
-            assert_eq!((found[i], counts[i]), (one.contains_hash(hash), one.count_hash(hash)));
+            assert_eq!((found[i], counts[i]), (one.contains(&at(hash)), one.count(&at(hash))));
         }
         let mut added = vec![false; 20_000];
         let new: Vec<bool> =
-            absent.iter().map(|&hash| one.insert_unique_hash(hash).unwrap()).collect();
-        many.insert_unique_many_hashes(&absent, &mut added).unwrap();
+            absent.iter().map(|&hash| one.insert_unique(&at(hash)).unwrap()).collect();
+        many.insert_unique_many(&all_at(&absent), &mut added).unwrap();
         assert!(added == new && one.to_bytes() == many.to_bytes());
         let mut removed = vec![false; hashes.len()];
-        many.remove_many_hashes(&hashes, &mut removed);
-        assert!(hashes.iter().all(|&hash| one.remove_hash(hash)) && removed.iter().all(|&it| it));
+        many.remove_many(&all_at(&hashes), &mut removed);
+        assert!(hashes.iter().all(|&hash| one.remove(&at(hash))) && removed.iter().all(|&it| it));
         assert!(one.to_bytes() == many.to_bytes());
     }
 }
@@ -539,9 +539,9 @@ fn many_keys_that_are_to_be_in_once_are_told_apart_while_the_filter_starts_to_gr
     let hashes: Vec<u64> =
         keys::hashes(1, 2000).flat_map(|hash| [hash, hash]).chain(keys::hashes(1, 2000)).collect();
     let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
-    let new: Vec<bool> = hashes.iter().map(|&hash| one.insert_unique_hash(hash).unwrap()).collect();
+    let new: Vec<bool> = hashes.iter().map(|&hash| one.insert_unique(&at(hash)).unwrap()).collect();
     let mut added = vec![false; hashes.len()];
-    many.insert_unique_many_hashes(&hashes, &mut added).unwrap();
+    many.insert_unique_many(&all_at(&hashes), &mut added).unwrap();
     assert!(added == new && many.has_grown() && one.to_bytes() == many.to_bytes());
     assert!(added.iter().filter(|&&added| added).count() > 1990);
 }
@@ -554,9 +554,9 @@ fn a_counter_that_growth_leaves_to_two_entries_may_exceed_the_limit() {
     insert(&mut filter, [first].into_iter().cycle().take(5));
     let mut more = keys::hashes(9, 400_000);
     while filter.distinct_counters() < 2 {
-        filter.insert_unique_hash(more.next().expect("a counter in two entries")).unwrap();
+        filter.insert_unique(&at(more.next().expect("a counter in two entries"))).unwrap();
     }
     assert_eq!(filter.verify(), Ok(()));
     assert_eq!(CuckooFilter::from_bytes(&filter.to_bytes()).as_ref(), Ok(&filter));
-    assert!(filter.count_hash(first) >= 5);
+    assert!(filter.count(&at(first)) >= 5);
 }

@@ -1,11 +1,11 @@
 //! Keys and their hashes are one: what takes keys gives the answers, and makes the bytes, that the same call for their hashes does.
 
-use koel::{CountingFilter, CuckooFilter, KeyHasher, Maplet};
+use koel::{CountingFilter, CuckooFilter, KeyHash, KeyHasher, Maplet};
 
 /// Not all of one length, and one of them twice.
 const NAMES: [&str; 6] = ["ada", "grace", "mary", "ada", "", "emmy noether"];
 
-fn hashes(hasher: &KeyHasher) -> [u64; 6] {
+fn hashes(hasher: KeyHasher) -> [KeyHash; 6] {
     NAMES.map(|name| hasher.hash(name))
 }
 
@@ -17,15 +17,15 @@ fn a_filter_takes_keys_as_it_takes_their_hashes() {
         let hashes = hashes(by_keys.hasher());
         let mut added = [[false; 6]; 2];
         by_keys.insert_unique_many(&NAMES, &mut added[0]).unwrap();
-        by_hashes.insert_unique_many_hashes(&hashes, &mut added[1]).unwrap();
+        by_hashes.insert_unique_many(&hashes, &mut added[1]).unwrap();
         assert_eq!(added, [[true, true, true, false, true, true]; 2]);
         for (name, hash) in NAMES.into_iter().zip(hashes) {
-            assert_eq!(by_keys.insert_unique(name), by_hashes.insert_unique_hash(hash));
+            assert_eq!(by_keys.insert_unique(name), by_hashes.insert_unique(&hash));
         }
         assert_eq!(by_keys.insert_unique("emmy"), Ok(true));
-        assert_eq!(by_hashes.insert_unique_hash(by_keys.hasher().hash("emmy")), Ok(true));
+        assert_eq!(by_hashes.insert_unique(&by_keys.hasher().hash("emmy")), Ok(true));
         by_keys.try_extend(NAMES).unwrap();
-        hashes.iter().for_each(|&hash| by_hashes.insert_hash(hash).unwrap());
+        hashes.iter().for_each(|hash| by_hashes.insert(hash).unwrap());
         assert!(by_keys == by_hashes && by_keys.len() == 6 + 6);
     }
 }
@@ -38,13 +38,13 @@ fn a_maplet_takes_keys_as_it_takes_their_hashes() {
         let (mut by_keys, mut by_hashes) = (builder.build().unwrap(), builder.build().unwrap());
         let hashes = hashes(by_keys.hasher());
         by_keys.insert_many(&NAMES, &values).unwrap();
-        by_hashes.insert_many_hashes(&hashes, &values).unwrap();
+        by_hashes.insert_many(&hashes, &values).unwrap();
         assert_eq!(by_keys.replace_many(&NAMES[1..], &changes[1..]), 5);
-        assert_eq!(by_hashes.replace_many_hashes(&hashes[1..], &changes[1..]), 5);
+        assert_eq!(by_hashes.replace_many(&hashes[1..], &changes[1..]), 5);
         assert!(by_keys == by_hashes);
         let mut found = [vec![], vec![]];
         by_keys.get_many(&NAMES, |i, value| found[0].push((i, value)));
-        by_hashes.get_many_hashes(&hashes, |i, value| found[1].push((i, value)));
+        by_hashes.get_many(&hashes, |i, value| found[1].push((i, value)));
         found[0].sort_unstable();
         found[1].sort_unstable();
         assert_eq!(
@@ -62,11 +62,11 @@ fn a_counting_filter_takes_keys_as_it_takes_their_hashes() {
         let (mut by_keys, mut by_hashes) = (builder.build().unwrap(), builder.build().unwrap());
         let hashes = hashes(by_keys.hasher());
         by_keys.insert_many(&NAMES).unwrap();
-        by_hashes.insert_many_hashes(&hashes).unwrap();
+        by_hashes.insert_many(&hashes).unwrap();
         assert!(by_keys == by_hashes);
         let mut counts = [[9; 6]; 2];
         by_keys.count_many(&NAMES, &mut counts[0]);
-        by_hashes.count_many_hashes(&hashes, &mut counts[1]);
+        by_hashes.count_many(&hashes, &mut counts[1]);
         assert_eq!(counts, [[2, 1, 1, 2, 1, 1]; 2]);
         assert!(NAMES.iter().all(|name| by_keys.contains(*name)) && !by_keys.contains("noether"));
     }
@@ -80,10 +80,10 @@ fn a_filter_of_many_threads_takes_keys_as_it_takes_their_hashes() {
         (builder.build_concurrent().unwrap(), builder.build_concurrent().unwrap());
     let hashes = hashes(by_keys.hasher());
     by_keys.insert_many(&NAMES).unwrap();
-    by_hashes.insert_many_hashes(&hashes).unwrap();
+    by_hashes.insert_many(&hashes).unwrap();
     assert_eq!(by_keys.insert_unique("ada"), Ok(false));
     assert_eq!(by_keys.insert_unique("emmy"), Ok(true));
-    assert!(by_hashes.insert_unique_hash(by_keys.hasher().hash("emmy")).unwrap());
+    assert!(by_hashes.insert_unique(&by_keys.hasher().hash("emmy")).unwrap());
     assert!(by_keys.snapshot() == by_hashes.snapshot());
     let (mut found, mut counts, mut removed) = ([false; 6], [9; 6], [false; 6]);
     by_keys.contains_many(&NAMES, &mut found);

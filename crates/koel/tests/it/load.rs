@@ -2,16 +2,17 @@
 
 use koel::{CuckooFilter, Full, Prefer};
 use testkit::keys;
+use testkit::keys::at;
 
 /// Fills a filter for `capacity` keys with so many, and fails with the numbers that make it repeatable.
 fn assert_capacity_fits(capacity: u64, prefer: Prefer, seed: u64) {
     let mut filter = CuckooFilter::builder(capacity, 0.001).prefer(prefer).build().unwrap();
     for (i, hash) in keys::hashes(seed, capacity).enumerate() {
-        let inserted = filter.insert_hash(hash);
+        let inserted = filter.insert(&at(hash));
         assert_eq!(inserted, Ok(()), "key {i} of {capacity}, {prefer:?}, seed {seed}");
     }
     assert_eq!(filter.len(), capacity);
-    assert!(keys::hashes(seed, capacity).all(|hash| filter.contains_hash(hash)));
+    assert!(keys::hashes(seed, capacity).all(|hash| filter.contains(&at(hash))));
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn the_first_failure_at_a_million_slots_is_at_a_load_of_0_972_or_more() {
     for seed in 0..20 {
         let mut filter = CuckooFilter::builder(1_015_000, 0.001).build().unwrap();
         assert!((1 << 20) - filter.slots() < 5_000);
-        let failed = keys::hashes(seed, u64::MAX).find_map(|hash| filter.insert_hash(hash).err());
+        let failed = keys::hashes(seed, u64::MAX).find_map(|hash| filter.insert(&at(hash)).err());
         assert!(matches!(failed, Some(Full::Slots { .. })));
         assert!(filter.load_factor() >= 0.972, "seed {seed}: {}", filter.load_factor());
     }
@@ -61,15 +62,15 @@ fn the_first_failure_at_a_million_slots_is_at_a_load_of_0_972_or_more() {
 fn ten_turnovers_at_a_load_of_0_95_lose_and_refuse_nothing() {
     let mut filter = CuckooFilter::builder(1_000_000, 0.001).build().unwrap();
     let live = filter.slots() * 95 / 100;
-    keys::hashes(8, live).for_each(|hash| filter.insert_hash(hash).unwrap());
+    keys::hashes(8, live).for_each(|hash| filter.insert(&at(hash)).unwrap());
     let (arriving, mut leaving) = (keys::hashes(8, 11 * live), keys::hashes(8, u64::MAX));
     let skip = usize::try_from(live).unwrap();
     for hash in arriving.skip(skip) {
-        assert!(filter.remove_hash(leaving.next().unwrap()));
-        filter.insert_hash(hash).unwrap();
+        assert!(filter.remove(&at(leaving.next().unwrap())));
+        filter.insert(&at(hash)).unwrap();
     }
     assert_eq!(filter.len(), live);
-    assert!(leaving.take(skip).all(|hash| filter.contains_hash(hash)));
+    assert!(leaving.take(skip).all(|hash| filter.contains(&at(hash))));
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn an_insert_that_fails_changes_no_byte_and_loses_no_key() {
         let mut refused = 0;
         for hash in keys::hashes(4, u64::MAX) {
             let before = filter.to_bytes();
-            match filter.insert_hash(hash) {
+            match filter.insert(&at(hash)) {
                 Ok(()) => accepted.push(hash),
                 Err(_) => {
                     refused += 1;
@@ -92,7 +93,7 @@ fn an_insert_that_fails_changes_no_byte_and_loses_no_key() {
             }
         }
         assert!(accepted.len() >= 3000);
-        assert!(accepted.iter().all(|&hash| filter.contains_hash(hash)));
+        assert!(accepted.iter().all(|&hash| filter.contains(&at(hash))));
         filter.verify().unwrap();
     }
 }

@@ -19,6 +19,7 @@ mod map;
 mod maplet;
 mod model;
 mod rates;
+mod route;
 #[cfg(feature = "serde")]
 mod serde;
 mod space;

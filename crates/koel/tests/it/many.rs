@@ -2,6 +2,7 @@
 
 use koel::{CuckooFilter, FilterView, Full, Prefer};
 use testkit::keys;
+use testkit::keys::{all_at, at};
 
 fn filters() -> impl Iterator<Item = CuckooFilter> {
     filters_for(2000)
@@ -36,8 +37,8 @@ fn inserting_many_gives_the_bytes_of_inserting_each() {
             each.clear();
             let mut repeated = hashes(length);
             repeated.extend_from_within(..length / 3);
-            many.insert_many_hashes(&repeated).unwrap();
-            repeated.iter().for_each(|&hash| each.insert_hash(hash).unwrap());
+            many.insert_many(&all_at(&repeated)).unwrap();
+            repeated.iter().for_each(|&hash| each.insert(&at(hash)).unwrap());
             assert_eq!(many, each, "{length} keys");
         }
     }
@@ -47,21 +48,21 @@ fn inserting_many_gives_the_bytes_of_inserting_each() {
 fn asking_many_gives_the_answers_of_asking_each_in_filters_and_views() {
     for mut filter in filters() {
         let all = hashes(4000);
-        filter.insert_many_hashes(&all[..1500]).unwrap();
-        (0..5).for_each(|_| filter.insert_many_hashes(&all[..200]).unwrap());
+        filter.insert_many(&all_at(&all[..1500])).unwrap();
+        (0..5).for_each(|_| filter.insert_many(&all_at(&all[..200])).unwrap());
         let bytes = filter.to_bytes();
         let view = FilterView::open(&bytes).unwrap();
         for length in LENGTHS {
             let asked = &all[1500 - length / 2..][..length];
             let (mut found, mut counts) = (vec![false; length], vec![9; length]);
-            filter.contains_many_hashes(asked, &mut found);
-            filter.count_many_hashes(asked, &mut counts);
+            filter.contains_many(&all_at(asked), &mut found);
+            filter.count_many(&all_at(asked), &mut counts);
             let (mut found_in_view, mut counts_in_view) = (vec![true; length], vec![8; length]);
-            view.contains_many_hashes(asked, &mut found_in_view);
-            view.count_many_hashes(asked, &mut counts_in_view);
+            view.contains_many(&all_at(asked), &mut found_in_view);
+            view.count_many(&all_at(asked), &mut counts_in_view);
             for (i, &hash) in asked.iter().enumerate() {
-                assert_eq!(found[i], filter.contains_hash(hash));
-                assert_eq!(counts[i], filter.count_hash(hash));
+                assert_eq!(found[i], filter.contains(&at(hash)));
+                assert_eq!(counts[i], filter.count(&at(hash)));
             }
             assert_eq!((found, counts), (found_in_view, counts_in_view));
         }
@@ -73,12 +74,12 @@ fn removing_many_takes_out_what_is_there_and_says_so() {
     for mut filter in filters() {
         let empty = filter.to_bytes();
         let all = hashes(1500);
-        filter.insert_many_hashes(&all[..1000]).unwrap();
+        filter.insert_many(&all_at(&all[..1000])).unwrap();
         let mut each = filter.clone();
         let mut removed = vec![false; 1500];
-        filter.remove_many_hashes(&all, &mut removed);
+        filter.remove_many(&all_at(&all), &mut removed);
         assert!(
-            all.iter().zip(&removed).all(|(&hash, &removed)| each.remove_hash(hash) == removed)
+            all.iter().zip(&removed).all(|(&hash, &removed)| each.remove(&at(hash)) == removed)
         );
         assert_eq!(filter, each);
         assert!(filter.to_bytes() == empty);
@@ -91,16 +92,16 @@ fn removing_many_takes_counted_copies_first() {
     for mut filter in filters_for(25_000) {
         let empty = filter.to_bytes();
         let all = hashes(26_000);
-        filter.insert_many_hashes(&all[..18_000]).unwrap();
-        (0..3).for_each(|_| filter.insert_many_hashes(&all[..300]).unwrap());
-        filter.insert_many_hashes(&all[300..900]).unwrap();
-        filter.insert_many_hashes(&all[18_000..25_000]).unwrap();
-        filter.insert_many_hashes(&all[2000..2300]).unwrap();
+        filter.insert_many(&all_at(&all[..18_000])).unwrap();
+        (0..3).for_each(|_| filter.insert_many(&all_at(&all[..300])).unwrap());
+        filter.insert_many(&all_at(&all[300..900])).unwrap();
+        filter.insert_many(&all_at(&all[18_000..25_000])).unwrap();
+        filter.insert_many(&all_at(&all[2000..2300])).unwrap();
         let mut each = filter.clone();
         for asked in [&all[..200], &all[100..26_000], &all[..18_000], &all[..300], &all] {
             let mut removed = vec![false; asked.len()];
-            filter.remove_many_hashes(asked, &mut removed);
-            let expected: Vec<_> = asked.iter().map(|&hash| each.remove_hash(hash)).collect();
+            filter.remove_many(&all_at(asked), &mut removed);
+            let expected: Vec<_> = asked.iter().map(|&hash| each.remove(&at(hash))).collect();
             assert_eq!(removed, expected);
             assert_eq!(filter, each);
         }
@@ -131,8 +132,8 @@ fn keys_of_every_kind_are_hashed_as_one_by_one() {
 fn a_failure_in_the_middle_leaves_what_came_before() {
     let (mut many, mut each) = (CuckooFilter::with_capacity(500), CuckooFilter::with_capacity(500));
     let all = hashes(5000);
-    let failed = many.insert_many_hashes(&all);
-    let one = all.iter().find_map(|&hash| each.insert_hash(hash).err());
+    let failed = many.insert_many(&all_at(&all));
+    let one = all.iter().find_map(|&hash| each.insert(&at(hash)).err());
     assert!(matches!(failed, Err(Full::Slots { .. })));
     assert_eq!(failed.err(), one);
     assert_eq!(many, each);
@@ -153,9 +154,9 @@ fn unique_inserts_of_many_are_those_of_each_in_turn() {
         let (mut many, mut turns) = (builder.build().unwrap(), builder.build().unwrap());
         for part in asked.chunks(611) {
             let mut added = vec![true; part.len()];
-            many.insert_unique_many_hashes(part, &mut added).unwrap();
+            many.insert_unique_many(&all_at(part), &mut added).unwrap();
             let expected: Vec<_> =
-                part.iter().map(|&hash| turns.insert_unique_hash(hash).unwrap()).collect();
+                part.iter().map(|&hash| turns.insert_unique(&at(hash)).unwrap()).collect();
             assert_eq!(added, expected);
         }
         assert!(many == turns);
@@ -169,10 +170,10 @@ fn unique_inserts_of_many_stop_at_the_first_that_finds_no_room() {
     let builder = CuckooFilter::builder(1000, 0.001);
     let (mut many, mut turns) = (builder.build().unwrap(), builder.build().unwrap());
     let mut added = vec![true; all.len()];
-    let full = many.insert_unique_many_hashes(&all, &mut added).unwrap_err();
+    let full = many.insert_unique_many(&all_at(&all), &mut added).unwrap_err();
     let mut expected = Vec::new();
     let refused = loop {
-        match turns.insert_unique_hash(all[expected.len()]) {
+        match turns.insert_unique(&at(all[expected.len()])) {
             Ok(new) => expected.push(new),
             Err(refused) => break refused,
         }

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use koel::{BuildError, Full, Maplet};
 use testkit::keys;
+use testkit::keys::{all_at, at};
 use testkit::places::Places;
 
 /// A maplet of each form of bucket: 64 bits, 128, and 256.
@@ -56,13 +57,13 @@ fn every_capacity_fits_and_taking_everything_out_leaves_zeros() {
             let empty = maplet.to_bytes();
             for hash in keys::hashes(capacity, capacity) {
                 let value = value_of(&maplet, hash);
-                assert_eq!(maplet.insert_hash(hash, value), Ok(()), "{maplet:?}");
+                assert_eq!(maplet.insert(&at(hash), value), Ok(()), "{maplet:?}");
             }
             assert_eq!(maplet.len(), capacity);
             for hash in keys::hashes(capacity, capacity) {
                 let value = value_of(&maplet, hash);
-                assert!(maplet.get_hash(hash).any(|found| found == value), "{maplet:?}");
-                assert!(maplet.remove_hash(hash, value));
+                assert!(maplet.get(&at(hash)).any(|found| found == value), "{maplet:?}");
+                assert!(maplet.remove(&at(hash), value));
             }
             assert!(maplet.to_bytes() == empty);
         }
@@ -75,7 +76,7 @@ fn an_insert_that_fails_changes_nothing() {
         let mut failures = 0;
         for hash in keys::hashes(7, 2 * maplet.slots()) {
             let before = maplet.to_bytes();
-            if let Err(error) = maplet.insert_hash(hash, value_of(&maplet, hash)) {
+            if let Err(error) = maplet.insert(&at(hash), value_of(&maplet, hash)) {
                 assert_eq!(error, Full::Slots { in_use: maplet.len(), capacity: 3000 });
                 assert!(maplet.to_bytes() == before);
                 failures += 1;
@@ -98,16 +99,16 @@ fn a_key_has_room_for_eight_values_and_the_ninth_is_refused() {
             let (home, other) = places.pair(hash);
             let held = if home == other { 4 } else { 8 };
             // The same value again and again where there are only two.
-            (0..held).for_each(|i| maplet.insert_hash(hash, i & 1).unwrap());
+            (0..held).for_each(|i| maplet.insert(&at(hash), i & 1).unwrap());
             let before = maplet.to_bytes();
-            let error = maplet.insert_hash(hash, 1).unwrap_err();
+            let error = maplet.insert(&at(hash), 1).unwrap_err();
             assert_eq!(error, Full::Values { held });
             assert!(error.to_string().contains(&format!("{held} values")));
             assert!(maplet.to_bytes() == before);
-            assert_eq!(maplet.get_hash(hash).len() as u64, held);
-            assert_eq!(maplet.get_hash(hash).sum::<u64>(), held / 2);
-            assert!(maplet.replace_hash(hash, 1, 0));
-            assert_eq!(maplet.get_hash(hash).sum::<u64>(), held / 2 - 1);
+            assert_eq!(maplet.get(&at(hash)).len() as u64, held);
+            assert_eq!(maplet.get(&at(hash)).sum::<u64>(), held / 2);
+            assert!(maplet.replace(&at(hash), 1, 0));
+            assert_eq!(maplet.get(&at(hash)).sum::<u64>(), held / 2 - 1);
         }
     }
 }
@@ -121,7 +122,7 @@ fn several_values_of_every_key_need_more_room() {
             keys::hashes(1, 300_000 / values).map(move |hash| (hash, value)).collect::<Vec<_>>()
         };
         let all = (0..values).flat_map(insert);
-        all.filter(|&(hash, value)| maplet.insert_hash(hash, value).is_err()).count()
+        all.filter(|&(hash, value)| maplet.insert(&at(hash), value).is_err()).count()
     };
     assert_eq!(refused(1, 300_000), 0);
     assert_eq!(refused(2, 330_000), 0);
@@ -174,22 +175,22 @@ fn many_at_once_are_the_same_as_one_by_one() {
             let hashes: Vec<_> = keys::hashes(1, capacity).collect();
             let values: Vec<_> = hashes.iter().map(|&hash| value_of(&many, hash)).collect();
             for (&hash, &value) in hashes.iter().zip(&values) {
-                one_by_one.insert_hash(hash, value).unwrap();
+                one_by_one.insert(&at(hash), value).unwrap();
             }
-            many.insert_many_hashes(&hashes, &values).unwrap();
+            many.insert_many(&all_at(&hashes), &values).unwrap();
             assert!(many == one_by_one && many.to_bytes() == one_by_one.to_bytes());
             let asked: Vec<_> = hashes.into_iter().chain(keys::hashes(2, capacity + 7)).collect();
             let mut found = vec![];
-            many.get_many_hashes(&asked, |i, value| found.push((i, value)));
-            let singly = |(i, &hash)| many.get_hash(hash).map(move |value| (i, value));
+            many.get_many(&all_at(&asked), |i, value| found.push((i, value)));
+            let singly = |(i, &hash)| many.get(&at(hash)).map(move |value| (i, value));
             assert!(asked.iter().enumerate().flat_map(singly).eq(found));
             // Half of the changes are of values that are not there.
             let change = |&hash: &u64| (value_of(&many, hash), value_of(&many, hash >> 1));
             let changes: Vec<_> = asked.iter().map(change).collect();
             let each = asked.iter().zip(&changes);
             let changed =
-                each.filter(|&(&hash, &(old, new))| one_by_one.replace_hash(hash, old, new));
-            assert_eq!(changed.count(), many.replace_many_hashes(&asked, &changes));
+                each.filter(|&(&hash, &(old, new))| one_by_one.replace(&at(hash), old, new));
+            assert_eq!(changed.count(), many.replace_many(&all_at(&asked), &changes));
             assert!(many == one_by_one);
         }
     }
@@ -200,8 +201,8 @@ fn a_full_maplet_stops_insert_many_where_it_stops_insert() {
     for mut one_by_one in of_each_form(500) {
         let mut many = one_by_one.clone();
         let hashes: Vec<_> = keys::hashes(1, 2000).collect();
-        let expected = hashes.iter().try_for_each(|&hash| one_by_one.insert_hash(hash, 1));
-        assert_eq!(many.insert_many_hashes(&hashes, &[1; 2000]), expected);
+        let expected = hashes.iter().try_for_each(|&hash| one_by_one.insert(&at(hash), 1));
+        assert_eq!(many.insert_many(&all_at(&hashes), &[1; 2000]), expected);
         assert!(expected.is_err() && many == one_by_one);
     }
 }
@@ -210,7 +211,7 @@ fn a_full_maplet_stops_insert_many_where_it_stops_insert() {
 fn the_entries_are_what_was_inserted() {
     for mut maplet in of_each_form(1000) {
         let places = Places::of(&maplet.to_bytes());
-        keys::hashes(4, 1000).for_each(|h| maplet.insert_hash(h, value_of(&maplet, h)).unwrap());
+        keys::hashes(4, 1000).for_each(|h| maplet.insert(&at(h), value_of(&maplet, h)).unwrap());
         let mut found: Vec<_> = maplet
             .entries()
             .map(|entry| (places.entry_in(entry.bucket, entry.fingerprint), entry.value))

@@ -2,13 +2,14 @@
 
 use koel::{CuckooFilter, Prefer};
 use testkit::keys;
+use testkit::keys::at;
 use testkit::places::Places;
 
 const QUERIES: u64 = 4_000_000;
 
 /// Wrong answers for keys that were never inserted.
 fn false_positives(filter: &CuckooFilter) -> u64 {
-    keys::hashes(99, QUERIES).filter(|&hash| filter.contains_hash(hash)).count() as u64
+    keys::hashes(99, QUERIES).filter(|&hash| filter.contains(&at(hash))).count() as u64
 }
 
 /// Five standard deviations around what the filter says of itself.
@@ -29,7 +30,7 @@ fn the_measured_rate_is_the_expected_rate_at_every_load_and_layout() {
             let mut filter = CuckooFilter::builder(200_000, rate).prefer(prefer).build().unwrap();
             let mut keys = keys::hashes(1, 200_000);
             for share in [20_000, 80_000, 100_000] {
-                keys.by_ref().take(share).for_each(|hash| filter.insert_hash(hash).unwrap());
+                keys.by_ref().take(share).for_each(|hash| filter.insert(&at(hash)).unwrap());
                 assert_as_expected(&filter);
             }
             assert_eq!(filter.len(), filter.capacity());
@@ -42,7 +43,7 @@ fn the_measured_rate_is_the_expected_rate_at_every_load_and_layout() {
 fn the_rate_holds_in_filters_of_several_segments() {
     let mut filter = CuckooFilter::builder(5_000_000, 0.001).build().unwrap();
     assert!(filter.segments() > 1);
-    keys::hashes(3, 5_000_000).for_each(|hash| filter.insert_hash(hash).unwrap());
+    keys::hashes(3, 5_000_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
     assert_as_expected(&filter);
 }
 
@@ -73,9 +74,9 @@ fn the_rate_holds_for_text_and_integers_under_both_hashes() {
 #[test]
 fn counts_are_too_high_as_seldom_as_the_documentation_says() {
     let mut filter = CuckooFilter::builder(400_000, 0.01).build().unwrap();
-    keys::hashes(5, 400_000).for_each(|hash| filter.insert_hash(hash).unwrap());
+    keys::hashes(5, 400_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
     let wrong =
-        keys::hashes(5, 400_000).filter(|&hash| filter.count_hash(hash) != 1).count() as f64;
+        keys::hashes(5, 400_000).filter(|&hash| filter.count(&at(hash)) != 1).count() as f64;
     let mean = 400_000.0 * filter.false_positive_rate();
     // Wrong counts come in pairs, which doubles their variance.
     let sigma = (2.0 * mean).sqrt();
@@ -85,11 +86,11 @@ fn counts_are_too_high_as_seldom_as_the_documentation_says() {
 #[test]
 fn no_fingerprint_is_wrong_more_often_than_another() {
     let mut filter = CuckooFilter::builder(300_000, 0.03).build().unwrap();
-    keys::hashes(5, 300_000).for_each(|hash| filter.insert_hash(hash).unwrap());
+    keys::hashes(5, 300_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
     let places = Places::of(&filter.to_bytes());
     // By core, the part of the fingerprint on which the alternate bucket depends as well.
     let mut wrong = [0_u32; 64];
-    for hash in keys::hashes(98, QUERIES).filter(|&hash| filter.contains_hash(hash)) {
+    for hash in keys::hashes(98, QUERIES).filter(|&hash| filter.contains(&at(hash))) {
         wrong[usize::try_from(places.fingerprint(hash) >> places.fraction_bits()).unwrap()] += 1;
     }
     assert_eq!(wrong[0], 0);

@@ -6,10 +6,11 @@ use koel::{CountingFilter, CuckooFilter, Maplet};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use testkit::keys;
+use testkit::keys::at;
 
 fn filter() -> CuckooFilter {
     let mut filter = CuckooFilter::builder(100, 0.001).seed(9).build().unwrap();
-    keys::hashes(1, 100).for_each(|hash| filter.insert_hash(hash).unwrap());
+    keys::hashes(1, 100).for_each(|hash| filter.insert(&at(hash)).unwrap());
     (0..9).for_each(|_| filter.insert("again").unwrap());
     filter
 }
@@ -20,7 +21,7 @@ fn maplets() -> [Maplet; 2] {
     [builder.clone(), builder.grow_from(10)].map(|builder| {
         let mut maplet = builder.build().unwrap();
         for (value, hash) in (0..500).zip(keys::hashes(1, 500)) {
-            maplet.insert_hash(hash, value).unwrap();
+            maplet.insert(&at(hash), value).unwrap();
         }
         maplet
     })
@@ -29,7 +30,7 @@ fn maplets() -> [Maplet; 2] {
 fn counting() -> CountingFilter {
     let mut filter = CountingFilter::builder(100, 0.001).seed(9).build().unwrap();
     (1..).zip(keys::hashes(1, 100)).for_each(|(times, hash)| {
-        filter.add_hash(hash, 10 * times).unwrap();
+        filter.add(&at(hash), 10 * times).unwrap();
     });
     filter
 }

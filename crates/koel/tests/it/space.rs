@@ -2,6 +2,7 @@
 
 use koel::{BuildError, CountingFilter, CuckooFilter, Maplet, Prefer};
 use testkit::keys;
+use testkit::keys::at;
 
 /// Rates from 3 % down to 0.006 %, evenly spaced in their logarithm.
 fn rates() -> impl Iterator<Item = f64> {
@@ -36,7 +37,7 @@ fn every_rate_and_capacity_stays_within_the_bound() {
 fn filters_filled_to_their_capacity_stay_within_the_bound_counters_included() {
     for rate in rates().step_by(6) {
         let mut filter = CuckooFilter::builder(100_000, rate).build().unwrap();
-        keys::hashes(1, 100_000).for_each(|hash| filter.insert_hash(hash).unwrap());
+        keys::hashes(1, 100_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
         assert!(filter.bits_per_key() <= bound(rate), "{filter:?} at {rate}");
         assert_eq!(filter.to_bytes().len(), filter.size_in_bytes());
     }
@@ -46,7 +47,7 @@ fn filters_filled_to_their_capacity_stay_within_the_bound_counters_included() {
 fn a_tenth_of_a_percent_costs_at_most_12_4_bits_from_a_million_keys_on() {
     for capacity in [1_000_000, 1_400_000, 10_000_000] {
         let mut filter = CuckooFilter::builder(capacity, 0.001).build().unwrap();
-        keys::hashes(2, capacity).for_each(|hash| filter.insert_hash(hash).unwrap());
+        keys::hashes(2, capacity).for_each(|hash| filter.insert(&at(hash)).unwrap());
         assert!(filter.bits_per_key() <= 12.4, "{filter:?}: {}", filter.bits_per_key());
         assert!(filter.false_positive_rate() <= 0.001);
     }
@@ -82,17 +83,17 @@ fn bits_per_key_count_the_keys_that_are_in_where_the_size_follows_them() {
     for builder in [small, far] {
         let mut filter = builder.build().unwrap();
         for copies in 1..=3 {
-            keys::hashes(1, KEYS).for_each(|hash| filter.insert_hash(hash).unwrap());
+            keys::hashes(1, KEYS).for_each(|hash| filter.insert(&at(hash)).unwrap());
             let bits = bits_each(filter.size_in_bytes(), KEYS);
             let says = filter.bits_per_key();
             assert!((says / bits - 1.0).abs() < 0.05, "{copies} copies: {says}, not {bits}");
         }
     }
     let mut maplet = Maplet::builder(1_000_000_000, 0.001, 20).grow_from(100).build().unwrap();
-    keys::hashes(1, KEYS).for_each(|hash| maplet.insert_hash(hash, 7).unwrap());
+    keys::hashes(1, KEYS).for_each(|hash| maplet.insert(&at(hash), 7).unwrap());
     assert_eq!(maplet.bits_per_entry(), bits_each(maplet.size_in_bytes(), KEYS));
     let mut counts = CountingFilter::builder(1_000_000_000, 0.001).grow_from(100).build().unwrap();
-    keys::hashes(1, KEYS).for_each(|hash| assert!(counts.add_hash(hash, 3).unwrap() >= 3));
+    keys::hashes(1, KEYS).for_each(|hash| assert!(counts.add(&at(hash), 3).unwrap() >= 3));
     let (bits, says) = (bits_each(counts.size_in_bytes(), KEYS), counts.bits_per_key());
     assert!((says / bits - 1.0).abs() < 0.05, "{says}, not {bits}");
 }

@@ -7,6 +7,7 @@ use koel::{FilterView, Full, ImageError};
 use super::Model;
 use crate::audit::audit;
 use crate::cases::{KeyNumber, Universe};
+use crate::keys::{all_at, at};
 
 impl Model {
     /// Compares every answer of the filter with the model's, and verifies its bytes.
@@ -15,10 +16,10 @@ impl Model {
     /// Where they differ.
     pub fn check(&self) {
         self.compare(&Face {
-            contains: &|hash| self.filter.contains_hash(hash),
-            count: &|hash| self.filter.count_hash(hash),
-            contains_many: &|hashes, found| self.filter.contains_many_hashes(hashes, found),
-            count_many: &|hashes, counts| self.filter.count_many_hashes(hashes, counts),
+            contains: &|hash| self.filter.contains(&at(hash)),
+            count: &|hash| self.filter.count(&at(hash)),
+            contains_many: &|hashes, found| self.filter.contains_many(&all_at(hashes), found),
+            count_many: &|hashes, counts| self.filter.count_many(&all_at(hashes), counts),
             len: self.filter.len(),
             occupancy: self.filter.occupancy(),
         });
@@ -31,10 +32,10 @@ impl Model {
         let bytes = self.filter.to_bytes();
         let view = FilterView::open(&bytes).expect("its own bytes open");
         self.compare(&Face {
-            contains: &|hash| view.contains_hash(hash),
-            count: &|hash| view.count_hash(hash),
-            contains_many: &|hashes, found| view.contains_many_hashes(hashes, found),
-            count_many: &|hashes, counts| view.count_many_hashes(hashes, counts),
+            contains: &|hash| view.contains(&at(hash)),
+            count: &|hash| view.count(&at(hash)),
+            contains_many: &|hashes, found| view.contains_many(&all_at(hashes), found),
+            count_many: &|hashes, counts| view.count_many(&all_at(hashes), counts),
             len: view.len(),
             occupancy: view.occupancy(),
         });
@@ -65,8 +66,8 @@ impl Model {
     pub(super) fn check_key(&self, key: KeyNumber) {
         let (hash, entry) = self.keys[usize::from(key)];
         let total = self.total(entry);
-        assert_eq!(self.filter.contains_hash(hash), total > 0, "contains, key {key}");
-        assert_eq!(self.filter.count_hash(hash), total, "count, key {key}");
+        assert_eq!(self.filter.contains(&at(hash)), total > 0, "contains, key {key}");
+        assert_eq!(self.filter.count(&at(hash)), total, "count, key {key}");
         if self.setup.universe == Universe::Integers {
             assert_eq!(self.filter.contains(&u64::from(key)), total > 0, "contains, key {key}");
             assert_eq!(self.filter.count(&u64::from(key)), total, "count, key {key}");

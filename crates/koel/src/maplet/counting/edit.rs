@@ -20,36 +20,24 @@ impl CountingFilter {
         self.add(key, 1)
     }
 
-    /// [`insert`](Self::insert) for a key hashed beforehand. The 64 bits must be uniform: hash small integers, do not pass them.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert).
-    #[inline]
-    pub fn insert_hash(&mut self, hash: u64) -> Result<u64, Full> {
-        self.add_hash(hash, 1)
-    }
-
     /// Counts `key` so many `times` more: its count now. O(1), whatever the number; 0 times changes nothing.
     ///
     /// # Errors
     /// As [`insert`](Self::insert), and [`Full::Overflow`] where all counts would pass 2^64 - 1 together.
     #[inline]
     pub fn add<K: Key + ?Sized>(&mut self, key: &K, times: u64) -> Result<u64, Full> {
-        self.add_hash(self.hasher().hash(key), times)
+        self.add_at(self.route().address(key), times)
     }
 
-    /// [`add`](Self::add) for a key hashed beforehand.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add).
-    pub fn add_hash(&mut self, hash: u64, times: u64) -> Result<u64, Full> {
+    /// [`add`](Self::add) at the address of a key.
+    fn add_at(&mut self, address: u64, times: u64) -> Result<u64, Full> {
         let len = self.tally.len.checked_add(times).ok_or(Full::Overflow)?;
         let count = match &mut self.body {
             Body::Built(table) => {
-                let place = table.geometry().locate(hash);
+                let place = table.geometry().locate(address);
                 self.tally.add_at(table, &place, times)?
             }
-            Body::Grown(grown) => self.tally.add_grown(grown, hash, times)?,
+            Body::Grown(grown) => self.tally.add_grown(grown, address, times)?,
         };
         self.tally.len = len;
         Ok(count)
@@ -60,32 +48,24 @@ impl CountingFilter {
     /// # Errors
     /// [`Full`] at the first key that finds no room; those before it are counted, [`len`](Self::len) says how many.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), Full> {
-        let hasher = *self.hasher();
-        self.insert_each(Hashed(hasher, keys))
-    }
-
-    /// [`insert_many`](Self::insert_many) for keys hashed beforehand.
-    ///
-    /// # Errors
-    /// As [`insert_many`](Self::insert_many).
-    pub fn insert_many_hashes(&mut self, hashes: &[u64]) -> Result<(), Full> {
-        self.insert_each(hashes)
+        let route = *self.route();
+        self.insert_each(Hashed(route, keys))
     }
 
     /// Counts `key` once less; false, and nothing changed, if its count is 0. O(1), or O(log of the number of counters).
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.remove_hash(self.hasher().hash(key))
+        self.remove_at(self.route().address(key))
     }
 
-    /// [`remove`](Self::remove) for a key hashed beforehand.
-    pub fn remove_hash(&mut self, hash: u64) -> bool {
+    /// [`remove`](Self::remove) at the address of a key.
+    fn remove_at(&mut self, address: u64) -> bool {
         let removed = match &mut self.body {
             Body::Built(table) => {
-                let place = table.geometry().locate(hash);
+                let place = table.geometry().locate(address);
                 self.tally.remove_at(table, &place)
             }
-            Body::Grown(grown) => self.tally.remove_grown(grown, hash),
+            Body::Grown(grown) => self.tally.remove_grown(grown, address),
         };
         self.tally.len = self.tally.len.saturating_sub(u64::from(removed));
         removed
@@ -110,6 +90,6 @@ impl CountingFilter {
 
     fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), Full> {
         let prefetch = |filter: &Self, hash| filter.body.prefetch(hash);
-        each_hash(self, prefetch, hashes, 0, |filter, _, hash| filter.insert_hash(hash).map(|_| ()))
+        each_hash(self, prefetch, hashes, 0, |filter, _, hash| filter.add_at(hash, 1).map(|_| ()))
     }
 }

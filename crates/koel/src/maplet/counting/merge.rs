@@ -71,6 +71,7 @@ impl CountingFilter {
             ("layout", self.layout() == other.layout()),
             ("size", self.body.base() == other.body.base()),
             ("hash", self.hasher() == other.hasher()),
+            ("route", self.trusts_hashes() == other.trusts_hashes()),
         ])
     }
 }

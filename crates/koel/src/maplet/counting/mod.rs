@@ -23,6 +23,7 @@ use crate::body::Body;
 use crate::counters::{Identity, RECORD_BYTES, ReadCounters};
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::Layout;
+use crate::route::Route;
 use crate::sizing;
 use crate::store::{Borrowed, Owned, Store};
 use crate::{Key, KeyHasher};
@@ -85,15 +86,14 @@ impl<S: Store> CountingFilter<S> {
     #[inline]
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        self.count_hash(self.hasher().hash(key))
+        self.count_at(self.route().address(key))
     }
 
-    /// [`count`](Self::count) for a key hashed beforehand: 64 uniform bits, by [`hasher`](Self::hasher) or by a hash of your own.
-    #[must_use]
-    pub fn count_hash(&self, hash: u64) -> u64 {
+    /// [`count`](Self::count) at the address of a key.
+    fn count_at(&self, address: u64) -> u64 {
         match &self.body {
-            Body::Built(table) => self.tally.count_place(table, &table.geometry().locate(hash)),
-            Body::Grown(grown) => self.tally.count_grown(grown, &grown.addresses().locate(hash)),
+            Body::Built(table) => self.tally.count_place(table, &table.geometry().locate(address)),
+            Body::Grown(grown) => self.tally.count_grown(grown, &grown.addresses().locate(address)),
         }
     }
 
@@ -102,29 +102,14 @@ impl<S: Store> CountingFilter<S> {
     /// # Panics
     /// Where the slices differ in length.
     pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
-        self.count_each(Hashed(*self.hasher(), keys), counts);
-    }
-
-    /// [`count_many`](Self::count_many) for keys hashed beforehand.
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn count_many_hashes(&self, hashes: &[u64], counts: &mut [u64]) {
-        self.count_each(hashes, counts);
+        self.count_each(Hashed(*self.route(), keys), counts);
     }
 
     /// Whether `key` was inserted and not removed: never wrong if it was, wrong with probability [`false_positive_rate`](Self::false_positive_rate) if not. O(1).
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hasher().hash(key))
-    }
-
-    /// [`contains`](Self::contains) for a key hashed beforehand.
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.body.contains(hash)
+        self.body.contains(self.route().address(key))
     }
 
     /// The counts of all keys, in no particular order; those of keys with one fingerprint are one count. O(buckets).
@@ -198,10 +183,22 @@ impl<S: Store> CountingFilter<S> {
         self.body.layout()
     }
 
-    /// How keys are hashed.
+    /// The function that hashes keys.
     #[must_use]
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.tally.pairs.profile.hasher
+    pub fn hasher(&self) -> KeyHasher {
+        self.route().hasher()
+    }
+
+    /// Whether the filter takes ready hashes as they are: see
+    /// [`trust_hashes`](crate::CountingBuilder::trust_hashes).
+    #[must_use]
+    pub fn trusts_hashes(&self) -> bool {
+        self.route().trusts_hashes()
+    }
+
+    #[inline(always)]
+    fn route(&self) -> &Route {
+        &self.tally.pairs.profile.route
     }
 
     /// Bytes of the filter as a file: header, buckets and counters. In memory a counter takes about 25 bytes instead of 16.
@@ -237,7 +234,7 @@ impl<S: Store> CountingFilter<S> {
     fn count_each(&self, hashes: impl Hashes, counts: &mut [u64]) {
         assert_eq!(hashes.len(), counts.len(), "one answer for each key");
         let count = |filter: &mut &Self, key: usize, hash| {
-            counts[key] = filter.count_hash(hash);
+            counts[key] = filter.count_at(hash);
             Ok::<(), Infallible>(())
         };
         let prefetch = |filter: &&Self, hash| filter.body.prefetch(hash);

@@ -1,6 +1,7 @@
 //! Counting filters that grow: no count is ever too low, whatever is removed, and few are too high.
 
 use koel::{CountingFilter, CountingView};
+use testkit::keys::{all_at, at};
 use testkit::{image, keys};
 
 /// Filters that grow from 40 buckets on, so that most entries have lost all bits of their own: with counts that fit into slots, with some that do not, and with none that does.
@@ -30,18 +31,18 @@ fn no_count_is_too_low_while_keys_come_and_go() {
         let mut len = 0;
         for (number, &hash) in (0..).zip(&hashes) {
             let i = usize::try_from(number).unwrap();
-            assert!(filter.add_hash(hash, times(number)).unwrap() >= times(number));
+            assert!(filter.add(&at(hash), times(number)).unwrap() >= times(number));
             exact[i] = times(number);
             len += times(number);
             // An earlier key comes once more, and another one goes once.
             let again = usize::try_from(keys::splitmix64(number) % (number + 1)).unwrap();
-            assert!(filter.insert_hash(hashes[again]).unwrap() > exact[again]);
+            assert!(filter.insert(&at(hashes[again])).unwrap() > exact[again]);
             exact[again] += 1;
             let gone = usize::try_from(keys::splitmix64(!number) % (number + 1)).unwrap();
             len += 1 - u64::from(exact[gone] > 0);
             if exact[gone] > 0 {
                 exact[gone] -= 1;
-                assert!(filter.remove_hash(hashes[gone]));
+                assert!(filter.remove(&at(hashes[gone])));
             }
             assert_eq!(filter.len(), len);
         }
@@ -49,7 +50,7 @@ fn no_count_is_too_low_while_keys_come_and_go() {
             hashes
                 .iter()
                 .zip(exact)
-                .filter(|&(&hash, &count)| filter.count_hash(hash) < count)
+                .filter(|&(&hash, &count)| filter.count(&at(hash)) < count)
                 .count()
         };
         assert_eq!(low(&filter, &exact), 0, "{filter:?}");
@@ -57,7 +58,7 @@ fn no_count_is_too_low_while_keys_come_and_go() {
         assert!(filter.counts().fold(0, u64::saturating_add) >= len);
         // Half of the keys go, one count after the other; the others stay what they are.
         for (i, &hash) in hashes.iter().enumerate().filter(|(i, _)| i % 2 == 0) {
-            (0..exact[i]).for_each(|_| assert!(filter.remove_hash(hash), "{filter:?}"));
+            (0..exact[i]).for_each(|_| assert!(filter.remove(&at(hash)), "{filter:?}"));
             exact[i] = 0;
         }
         let before = filter.load_factor();
@@ -70,7 +71,7 @@ fn no_count_is_too_low_while_keys_come_and_go() {
         }
         // What is left goes too.
         for (&hash, &count) in hashes.iter().zip(&exact) {
-            (0..count).for_each(|_| assert!(filter.remove_hash(hash), "{filter:?}"));
+            (0..count).for_each(|_| assert!(filter.remove(&at(hash)), "{filter:?}"));
         }
         assert!(filter.is_empty());
     }
@@ -81,15 +82,15 @@ fn no_count_is_too_low_while_keys_come_and_go() {
 fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
     for mut filter in growing() {
         let hashes: Vec<u64> = keys::hashes(1, 60_000).collect();
-        filter.insert_many_hashes(&hashes).unwrap();
+        filter.insert_many(&all_at(&hashes)).unwrap();
         let grown = filter.size_in_bytes();
         let old = 300;
-        assert!(hashes[old..].iter().all(|&hash| filter.remove_hash(hash)), "{filter:?}");
+        assert!(hashes[old..].iter().all(|&hash| filter.remove(&at(hash))), "{filter:?}");
         filter.shrink_to_fit();
         let smaller = filter.size_in_bytes();
         assert!(smaller < grown * 2 / 3, "{smaller} of {grown}: {filter:?}");
         filter.verify().unwrap();
-        assert!(hashes[..old].iter().all(|&hash| filter.remove_hash(hash)), "{filter:?}");
+        assert!(hashes[..old].iter().all(|&hash| filter.remove(&at(hash))), "{filter:?}");
         assert!(filter.is_empty());
     }
 }
@@ -100,15 +101,15 @@ fn a_cleared_filter_is_as_large_as_it_was_and_counts_anew() {
     for mut filter in growing() {
         let hashes: Vec<u64> = keys::hashes(1, 20_000).collect();
         for (i, &hash) in (0..).zip(&hashes) {
-            filter.add_hash(hash, times(i)).unwrap();
+            filter.add(&at(hash), times(i)).unwrap();
         }
         assert!(!filter.is_empty() && filter.load_factor() > 0.8);
         let size = filter.size_in_bytes();
         filter.clear();
         assert!(filter.is_empty() && filter.load_factor() == 0.0 && filter.size_in_bytes() <= size);
         assert_eq!(filter.verify(), Ok(()));
-        assert!(hashes.iter().all(|&hash| filter.count_hash(hash) == 0));
-        filter.insert_many_hashes(&hashes).unwrap();
+        assert!(hashes.iter().all(|&hash| filter.count(&at(hash)) == 0));
+        filter.insert_many(&all_at(&hashes)).unwrap();
         assert_eq!((filter.len(), filter.verify()), (20_000, Ok(())));
     }
 }
@@ -125,18 +126,18 @@ fn wrong_counts_are_as_rare_as_promised_and_right_ones_exact() {
                 std::iter::repeat_n(hash, usize::try_from(times(number).min(300)).unwrap())
             })
             .collect();
-        filter.insert_many_hashes(&stream).unwrap();
+        filter.insert_many(&all_at(&stream)).unwrap();
         assert!(filter.load_factor() > 0.86 && filter.distinct_counters() >= 2000, "{filter:?}");
         let expected = filter.false_positive_rate();
         assert!(expected <= rate * 1.05, "{filter:?}: {expected}");
         let absent: Vec<u64> = keys::hashes(2, 1_000_000).collect();
         let mut counts = vec![0; absent.len()];
-        filter.count_many_hashes(&absent, &mut counts);
+        filter.count_many(&all_at(&absent), &mut counts);
         let wrong = counts.iter().filter(|&&count| count > 0).count() as f64;
         let mean = 1e6 * expected;
         assert!((wrong - mean).abs() < 6.0 * mean.sqrt() + 6.0, "{filter:?}: {wrong}, not {mean}");
         let high = (0..).zip(&present).filter(|&(number, &hash)| {
-            let count = filter.count_hash(hash);
+            let count = filter.count(&at(hash));
             assert!(count >= times(number).min(300));
             count > times(number).min(300)
         });
@@ -151,16 +152,16 @@ fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
     for mut many in growing() {
         let mut one = many.clone();
         let stream: Vec<u64> = keys::hashes(1, 5000).chain(keys::hashes(1, 2000)).collect();
-        many.insert_many_hashes(&stream).unwrap();
+        many.insert_many(&all_at(&stream)).unwrap();
         for &hash in &stream {
-            one.insert_hash(hash).unwrap();
+            one.insert(&at(hash)).unwrap();
         }
         let bytes = many.to_bytes();
         assert!(one == many && one.to_bytes() == bytes);
         assert!(CountingFilter::from_bytes(&bytes).unwrap() == many);
         let view = CountingView::open(&bytes).unwrap();
         assert_eq!(view.verify(), Ok(()));
-        assert!(stream.iter().all(|&hash| view.count_hash(hash) == one.count_hash(hash)));
+        assert!(stream.iter().all(|&hash| view.count(&at(hash)) == one.count(&at(hash))));
         for offset in [24, 32, 40, 88] {
             let mut forged = bytes.clone();
             forged[offset] ^= 1;
@@ -178,6 +179,6 @@ fn a_filter_grown_from_little_has_room_for_every_key() {
     let mut filter = CountingFilter::builder(1000, 0.01).grow_from(0).build().unwrap();
     for i in 0..400_000_u64 {
         let key = FIRST.wrapping_add(i.wrapping_mul(STRIDE));
-        assert!(filter.insert_hash(keys::splitmix64(key)).is_ok(), "key {i}");
+        assert!(filter.insert(&at(keys::splitmix64(key))).is_ok(), "key {i}");
     }
 }

@@ -2,6 +2,7 @@
 
 use koel::{CountingFilter, CountingView, ImageError, Merge, MergeError};
 use testkit::keys;
+use testkit::keys::{all_at, at};
 
 /// How often the key of this number came to the first and to the second filter: most came to one of them, once.
 fn times(number: usize) -> [u64; 2] {
@@ -26,7 +27,7 @@ fn filled_in_order(
     let most = numbers.iter().max().map_or(0, |most| most + 1);
     let hashes: Vec<u64> = keys::hashes(3, most as u64).collect();
     for number in numbers {
-        filter.add_hash(hashes[number], times(number)[which]).unwrap();
+        filter.add(&at(hashes[number]), times(number)[which]).unwrap();
     }
     filter
 }
@@ -48,9 +49,9 @@ fn a_union_counts_as_one_filter_would_have() {
             assert_eq!((sum.len(), sum.verify()), (both.len(), Ok(())));
             assert_eq!((larger.len(), larger.verify()), (larger.counts().sum(), Ok(())));
             for hash in keys::hashes(3, 15_000).chain(keys::hashes(4, 50_000)) {
-                let [ours, theirs] = [&one, &other].map(|filter| filter.count_hash(hash));
-                assert_eq!(sum.count_hash(hash), both.count_hash(hash));
-                assert_eq!(larger.count_hash(hash), ours.max(theirs));
+                let [ours, theirs] = [&one, &other].map(|filter| filter.count(&at(hash)));
+                assert_eq!(sum.count(&at(hash)), both.count(&at(hash)));
+                assert_eq!(larger.count(&at(hash)), ours.max(theirs));
             }
         }
     }
@@ -73,10 +74,10 @@ fn filters_that_grew_apart_count_no_key_less_together() {
                 assert_eq!(union.verify(), Ok(()), "{union:?}");
                 let (mut low, mut high) = (0, 0);
                 for hash in keys::hashes(3, 20_000) {
-                    let [ours, theirs] = filters.each_ref().map(|filter| filter.count_hash(hash));
+                    let [ours, theirs] = filters.each_ref().map(|filter| filter.count(&at(hash)));
                     let least = if counts == Merge::Sum { ours + theirs } else { ours.max(theirs) };
-                    low += usize::from(union.count_hash(hash) < least);
-                    high += usize::from(union.count_hash(hash) > least);
+                    low += usize::from(union.count(&at(hash)) < least);
+                    high += usize::from(union.count(&at(hash)) > least);
                 }
                 assert_eq!(low, 0, "{counts:?} of {filters:?}");
                 // What one filter knows more of a key than the other is forgotten; and an entry in two halves counts twice.
@@ -91,7 +92,7 @@ fn filters_that_grew_apart_count_no_key_less_together() {
                     let came = usize::from(number < sizes[which])
                         + usize::from(number < sizes[which].min(2000));
                     let copies = times(number)[which] * came as u64;
-                    assert!((0..copies).all(|_| sum.remove_hash(hash)), "{sum:?}");
+                    assert!((0..copies).all(|_| sum.remove(&at(hash))), "{sum:?}");
                 }
             }
             assert!(sum.is_empty());
@@ -111,12 +112,12 @@ fn the_larger_of_two_counts_is_not_their_sum_where_filters_know_more_and_less_of
             let mut larger = ours.clone();
             larger.merge(theirs, Merge::Max).unwrap();
             assert_eq!(larger.verify(), Ok(()));
-            let counts = |hash| [ours, theirs].map(|filter| filter.count_hash(hash));
+            let counts = |hash| [ours, theirs].map(|filter| filter.count(&at(hash)));
             let (mut low, mut high) = (0, 0);
             for hash in keys::hashes(3, 20_000) {
                 let most = counts(hash).into_iter().max().unwrap();
-                low += usize::from(larger.count_hash(hash) < most);
-                high += usize::from(larger.count_hash(hash) > most);
+                low += usize::from(larger.count(&at(hash)) < most);
+                high += usize::from(larger.count(&at(hash)) > most);
             }
             // Of the 3333 keys that came to both.
             assert!(low == 0 && high <= 10, "{low} too low and {high} too high: {ours:?}");
@@ -144,7 +145,7 @@ fn what_does_not_fit_together_is_refused_and_changes_nothing() {
     assert_eq!(refused(&mut filter, other), incompatible("size"));
     let [first, second] = [1, 2].map(|seed| {
         let mut filter = before.clone();
-        filter.insert_many_hashes(&keys::hashes(seed, 1000).collect::<Vec<_>>()).unwrap();
+        filter.insert_many(&all_at(&keys::hashes(seed, 1000).collect::<Vec<_>>())).unwrap();
         filter
     });
     let mut full = first.clone();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use koel::{CountingFilter, CountingView, Full, Merge, MergeError};
 use proptest::prelude::*;
 use testkit::image;
-use testkit::keys::{hashes, sharing_entry, sharing_home, sharing_pair};
+use testkit::keys::{at, hashes, sharing_entry, sharing_home, sharing_pair};
 use testkit::places::{Entry, Places};
 
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl Run {
         let entry = self.places.entry(hash);
         let before = self.filter.to_bytes();
         let known = self.counts.get(&entry).copied().unwrap_or(0);
-        match self.filter.add_hash(hash, times) {
+        match self.filter.add(&at(hash), times) {
             Ok(count) => {
                 assert_eq!(count, known + times);
                 if count > 0 {
@@ -107,7 +107,7 @@ impl Run {
     fn remove(&mut self, key: u8) {
         let hash = self.keys[usize::from(key)];
         let entry = self.places.entry(hash);
-        assert_eq!(self.filter.remove_hash(hash), self.counts.contains_key(&entry));
+        assert_eq!(self.filter.remove(&at(hash)), self.counts.contains_key(&entry));
         self.counts.entry(entry).and_modify(|count| *count -= 1);
         self.counts.retain(|_, count| *count > 0);
     }
@@ -118,7 +118,7 @@ impl Run {
         let mut twin = CountingFilter::from_bytes(&empty).unwrap();
         let mut theirs = BTreeMap::new();
         for hash in run.map(|key| self.keys[usize::from(key)]) {
-            if twin.add_hash(hash, times).is_ok_and(|count| count > 0) {
+            if twin.add(&at(hash), times).is_ok_and(|count| count > 0) {
                 *theirs.entry(self.places.entry(hash)).or_insert(0) += times;
             }
         }
@@ -182,9 +182,9 @@ impl Run {
         assert_eq!(view.verify(), Ok(()));
         for &hash in &self.keys {
             let expected = self.counts.get(&self.places.entry(hash)).copied().unwrap_or(0);
-            assert_eq!(self.filter.count_hash(hash), expected);
-            assert_eq!(view.count_hash(hash), expected);
-            assert_eq!(self.filter.contains_hash(hash), expected > 0);
+            assert_eq!(self.filter.count(&at(hash)), expected);
+            assert_eq!(view.count(&at(hash)), expected);
+            assert_eq!(self.filter.contains(&at(hash)), expected > 0);
         }
     }
 }

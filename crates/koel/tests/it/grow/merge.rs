@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use koel::{Builder, CuckooFilter, Merge, MergeError, Prefer};
-use testkit::keys::{self, splitmix64};
+use testkit::keys::{self, at, splitmix64};
 
 use super::{builders, in_segments, insert, measured_rate};
 
@@ -32,7 +32,7 @@ fn what_has_grown_merges_into_a_filter_that_may_grow_and_into_no_other() {
         union.make_growable().unwrap();
         union.merge(&grown, counts).unwrap();
         assert_eq!(union.len(), 3000);
-        assert!(keys::hashes(1, 3000).all(|hash| union.contains_hash(hash)));
+        assert!(keys::hashes(1, 3000).all(|hash| union.contains(&at(hash))));
     }
 }
 
@@ -48,7 +48,7 @@ fn filters_that_have_not_grown_grow_where_their_union_does_not_fit() {
         // Of the larger counts, but for keys of one that the other takes for its own.
         let expected = if counts == Merge::Sum { 3000..=3000 } else { 2890..=2900 };
         assert!(expected.contains(&union.len()), "{union:?}");
-        assert!(keys::hashes(5, 2900).all(|hash| union.contains_hash(hash)));
+        assert!(keys::hashes(5, 2900).all(|hash| union.contains(&at(hash))));
     }
 }
 
@@ -72,8 +72,8 @@ fn filters_of_several_segments_are_merged_and_compared_whether_or_not_they_have_
         assert!(off <= 5.0 * common.standard_error + 1.0, "{common:?}");
         let mut union = one.clone();
         union.merge(other, Merge::Max).unwrap();
-        assert!(keys::hashes(5, 9000).all(|hash| union.contains_hash(hash)));
-        assert_eq!(union.count_hash(often), 5);
+        assert!(keys::hashes(5, 9000).all(|hash| union.contains(&at(hash))));
+        assert_eq!(union.count(&at(often)), 5);
         union.verify().unwrap();
         assert_eq!(testkit::audit::audit(&union.to_bytes()), Ok(()));
     }
@@ -87,9 +87,9 @@ fn counters_of_several_segments_are_kept_when_the_filter_first_grows() {
     insert(&mut filter, often.iter().copied());
     assert!(filter.distinct_counters() == 300 && !filter.has_grown());
     filter.reserve(2000).unwrap();
-    assert!(filter.has_grown() && often.iter().all(|&hash| filter.count_hash(hash) == 4));
+    assert!(filter.has_grown() && often.iter().all(|&hash| filter.count(&at(hash)) == 4));
     assert_eq!(testkit::audit::audit(&filter.to_bytes()), Ok(()));
-    assert!(often.iter().all(|&hash| filter.remove_hash(hash)) && filter.is_empty());
+    assert!(often.iter().all(|&hash| filter.remove(&at(hash))) && filter.is_empty());
     assert_eq!(filter.distinct_counters(), 0);
 }
 
@@ -104,7 +104,7 @@ fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
                 union.merge(&shards[order[1]], Merge::Sum).unwrap();
                 union.merge(&shards[order[2]], Merge::Sum).unwrap();
                 assert_eq!(union.len(), 95_000);
-                assert!(keys::hashes(5, 90_000).all(|hash| union.contains_hash(hash)));
+                assert!(keys::hashes(5, 90_000).all(|hash| union.contains(&at(hash))));
                 let (wrong, error) = measured_rate(&union);
                 // Nobody can tell more of the keys than each filter does: their rates add up.
                 let sum: f64 = shards.iter().map(CuckooFilter::false_positive_rate).sum();
@@ -115,14 +115,14 @@ fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
                 assert!(off.abs() < 0.07 + 2.0 * rate, "{union:?}: {}", union.distinct_estimate());
                 for (i, hash) in keys::hashes(5, 90_000).enumerate() {
                     let copies = if (15_000..20_000).contains(&i) { 2 } else { 1 };
-                    assert!(union.count_hash(hash) >= copies, "{union:?}");
-                    assert!((0..copies).all(|_| union.remove_hash(hash)), "{union:?}");
+                    assert!(union.count(&at(hash)) >= copies, "{union:?}");
+                    assert!((0..copies).all(|_| union.remove(&at(hash))), "{union:?}");
                 }
                 assert!(union.is_empty());
             }
             let mut most = shards[1].clone();
             most.merge(&shards[2], Merge::Max).unwrap();
-            assert!(keys::hashes(5, 90_000).skip(300).all(|hash| most.contains_hash(hash)));
+            assert!(keys::hashes(5, 90_000).skip(300).all(|hash| most.contains(&at(hash))));
             // The common ones are there once, but for those that chance takes for another, and for entries in two halves, which count twice.
             let off = 1.0 - most.len() as f64 / 89_700.0;
             assert!(off.abs() < 0.01 + 1.5 * rate, "{most:?}");
@@ -142,7 +142,7 @@ fn the_larger_count_is_no_smaller_than_either() {
                 let mut most = ours.clone();
                 most.merge(theirs, Merge::Max).unwrap();
                 let short = keys::hashes(5, 40_000).filter(|&hash| {
-                    most.count_hash(hash) < ours.count_hash(hash).max(theirs.count_hash(hash))
+                    most.count(&at(hash)) < ours.count(&at(hash)).max(theirs.count(&at(hash)))
                 });
                 assert_eq!(short.count(), 0, "{most:?} of {ours:?} and {theirs:?}");
             }
@@ -150,7 +150,7 @@ fn the_larger_count_is_no_smaller_than_either() {
             most.merge(&theirs, Merge::Max).unwrap();
             assert_eq!(most.len(), theirs.len());
             for hash in keys::hashes(5, 2000).chain(keys::hashes(5, 40_000)) {
-                assert!(most.remove_hash(hash), "{most:?}");
+                assert!(most.remove(&at(hash)), "{most:?}");
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Maplets that grow: every pair stays, wrong values are as rare as promised, and the bytes are read back.
 
 use koel::{Full, Maplet, MapletView};
+use testkit::keys::{all_at, at};
 use testkit::{image, keys};
 
 /// Maplets of narrow slots, of wide ones, and of slots of 64 bits, that grow from a few entries.
@@ -17,7 +18,7 @@ fn value(maplet: &Maplet, number: u64) -> u64 {
 fn fill(maplet: &mut Maplet, count: u64) -> (Vec<u64>, Vec<u64>) {
     let hashes: Vec<u64> = keys::hashes(1, count).collect();
     let values: Vec<u64> = (0..count).map(|number| value(maplet, number)).collect();
-    maplet.insert_many_hashes(&hashes, &values).unwrap();
+    maplet.insert_many(&all_at(&hashes), &values).unwrap();
     (hashes, values)
 }
 
@@ -28,12 +29,12 @@ fn every_pair_stays_and_wrong_values_are_as_rare_as_promised() {
         assert_eq!(maplet.len(), 150_000);
         assert!(maplet.load_factor() > 0.86, "{maplet:?}");
         for (&hash, &value) in hashes.iter().zip(&values) {
-            assert!(maplet.get_hash(hash).any(|found| found == value), "{maplet:?}");
+            assert!(maplet.get(&at(hash)).any(|found| found == value), "{maplet:?}");
         }
         let absent: Vec<u64> = keys::hashes(2, 1_000_000).collect();
         let mut wrong = 0;
-        maplet.get_many_hashes(&absent, |_, _| wrong += 1);
-        let one_by_one: usize = absent.iter().map(|&hash| maplet.get_hash(hash).count()).sum();
+        maplet.get_many(&all_at(&absent), |_, _| wrong += 1);
+        let one_by_one: usize = absent.iter().map(|&hash| maplet.get(&at(hash)).count()).sum();
         assert_eq!(one_by_one, wrong);
         let (wrong, mean) = (wrong as f64, 1e6 * maplet.false_candidates());
         assert!((wrong - mean).abs() < 6.0 * mean.sqrt() + 6.0, "{maplet:?}: {wrong}, not {mean}");
@@ -49,13 +50,13 @@ fn a_maplet_of_several_segments_grows_no_faster_than_its_pairs() {
     let segments = maplet.to_bytes()[18];
     assert!(segments > 0, "{maplet:?}");
     for (i, hash) in (0..).zip(keys::hashes(1, 5 * FIRST / 2)) {
-        maplet.insert_hash(hash, i).unwrap();
+        maplet.insert(&at(hash), i).unwrap();
         if i > FIRST && i % (FIRST / 20) == 0 {
             assert!(maplet.load_factor() > 0.86, "{maplet:?}");
         }
     }
     for (i, hash) in (0..).zip(keys::hashes(1, 5 * FIRST / 2)) {
-        assert!(maplet.get_hash(hash).any(|value| value == i), "{maplet:?}");
+        assert!(maplet.get(&at(hash)).any(|value| value == i), "{maplet:?}");
     }
     assert_eq!(maplet.verify(), Ok(()));
 }
@@ -67,20 +68,20 @@ fn values_are_replaced_and_pairs_removed_and_no_other_pair_with_them() {
         let new = |number: usize| value(&maplet, 1 << 40 | number as u64);
         let new: Vec<u64> = (0..40_000).map(new).collect();
         let changes: Vec<(u64, u64)> = values.iter().copied().zip(new.iter().copied()).collect();
-        assert_eq!(maplet.replace_many_hashes(&hashes[..20_000], &changes[..20_000]), 20_000);
+        assert_eq!(maplet.replace_many(&all_at(&hashes[..20_000]), &changes[..20_000]), 20_000);
         for i in (0..40_000).step_by(2) {
             let now = if i < 20_000 { new[i] } else { values[i] };
-            assert!(maplet.remove_hash(hashes[i], now), "{maplet:?}");
+            assert!(maplet.remove(&at(hashes[i]), now), "{maplet:?}");
         }
         for i in (1..40_000).step_by(2) {
             let now = if i < 20_000 { new[i] } else { values[i] };
-            assert!(maplet.get_hash(hashes[i]).any(|found| found == now), "{maplet:?}");
+            assert!(maplet.get(&at(hashes[i])).any(|found| found == now), "{maplet:?}");
         }
         assert_eq!(maplet.len(), 20_000);
         maplet.verify().unwrap();
         for i in (1..40_000).step_by(2) {
             let now = if i < 20_000 { new[i] } else { values[i] };
-            assert!(maplet.remove_hash(hashes[i], now), "{maplet:?}");
+            assert!(maplet.remove(&at(hashes[i]), now), "{maplet:?}");
         }
         assert!(maplet.is_empty());
     }
@@ -92,7 +93,7 @@ fn room_is_given_back_and_no_pair_with_it() {
         let (hashes, values) = fill(&mut maplet, 80_000);
         let grown = maplet.slots();
         for i in (0..80_000).filter(|i| i % 8 > 0) {
-            assert!(maplet.remove_hash(hashes[i], values[i]), "{maplet:?}");
+            assert!(maplet.remove(&at(hashes[i]), values[i]), "{maplet:?}");
         }
         maplet.shrink_to_fit();
         assert!(maplet.slots() < grown / 7, "{grown} {maplet:?}");
@@ -100,16 +101,16 @@ fn room_is_given_back_and_no_pair_with_it() {
         assert!(Maplet::from_bytes(&maplet.to_bytes()).unwrap() == maplet);
         assert!(maplet.false_candidates() <= maplet.requested_false_positive_rate());
         for i in (0..80_000).step_by(8) {
-            assert!(maplet.get_hash(hashes[i]).any(|found| found == values[i]), "{maplet:?}");
+            assert!(maplet.get(&at(hashes[i])).any(|found| found == values[i]), "{maplet:?}");
         }
         let smallest = maplet.clone();
         maplet.shrink_to_fit();
         assert!(maplet == smallest);
         // It grows again, and every pair can be taken out.
         for i in (0..80_000).filter(|i| i % 8 > 0) {
-            maplet.insert_hash(hashes[i], values[i]).unwrap();
+            maplet.insert(&at(hashes[i]), values[i]).unwrap();
         }
-        assert!((0..80_000).all(|i| maplet.remove_hash(hashes[i], values[i])), "{maplet:?}");
+        assert!((0..80_000).all(|i| maplet.remove(&at(hashes[i]), values[i])), "{maplet:?}");
         assert!(maplet.is_empty());
     }
 }
@@ -123,14 +124,14 @@ fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
         let mut maplet = Maplet::from_bytes(&image::reshape(&built.to_bytes(), 0, 100)).unwrap();
         let (old, values) = fill(&mut maplet, 300);
         let others: Vec<u64> = keys::hashes(2, 80_000).collect();
-        maplet.insert_many_hashes(&others, &vec![0; others.len()]).unwrap();
+        maplet.insert_many(&all_at(&others), &vec![0; others.len()]).unwrap();
         let grown = maplet.slots();
-        assert!(others.iter().all(|&hash| maplet.remove_hash(hash, 0)), "{maplet:?}");
+        assert!(others.iter().all(|&hash| maplet.remove(&at(hash), 0)), "{maplet:?}");
         maplet.shrink_to_fit();
         assert!(maplet.slots() < grown * 2 / 3, "{grown} {maplet:?}");
         maplet.verify().unwrap();
         let mut pairs = old.iter().zip(values);
-        assert!(pairs.all(|(&hash, value)| maplet.remove_hash(hash, value)), "{maplet:?}");
+        assert!(pairs.all(|(&hash, value)| maplet.remove(&at(hash), value)), "{maplet:?}");
         assert!(maplet.is_empty());
     }
 }
@@ -141,7 +142,7 @@ fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
         let mut one = many.clone();
         let (hashes, values) = fill(&mut many, 5000);
         for (&hash, &value) in hashes.iter().zip(&values) {
-            one.insert_hash(hash, value).unwrap();
+            one.insert(&at(hash), value).unwrap();
         }
         let bytes = many.to_bytes();
         assert!(one == many && one.to_bytes() == bytes);
@@ -150,10 +151,10 @@ fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
         let view = MapletView::open(&bytes).unwrap();
         view.verify().unwrap();
         assert!(
-            hashes.iter().zip(&values).all(|(&hash, &it)| view.get_hash(hash).any(|v| v == it))
+            hashes.iter().zip(&values).all(|(&hash, &it)| view.get(&at(hash)).any(|v| v == it))
         );
         assert_eq!(view.entries().count(), read.entries().count());
-        read.insert_hash(keys::splitmix64(5), 1).unwrap();
+        read.insert(&at(keys::splitmix64(5)), 1).unwrap();
         for offset in [24, 32, 40, 80, 88] {
             let mut forged = bytes.clone();
             forged[offset] ^= 1;
@@ -170,11 +171,11 @@ fn the_ninth_value_of_a_key_is_refused_and_makes_nothing_grow() {
         let (mut held, hash) = (0, keys::splitmix64(77));
         let refused = (0..20).find_map(|_| {
             let before = maplet.to_bytes();
-            let refused = maplet.insert_hash(hash, 1).err();
+            let refused = maplet.insert(&at(hash), 1).err();
             held += usize::from(refused.is_none());
             refused.inspect(|full| assert!(maplet.to_bytes() == before, "{full:?} {maplet:?}"))
         });
         assert!(matches!(refused, Some(Full::Values { held: 8 })), "{refused:?}");
-        assert!(held >= 6 && maplet.get_hash(hash).count() == held, "{held} {maplet:?}");
+        assert!(held >= 6 && maplet.get(&at(hash)).count() == held, "{held} {maplet:?}");
     }
 }

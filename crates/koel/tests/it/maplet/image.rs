@@ -1,6 +1,7 @@
 //! The bytes of a maplet: read as written, and refused or harmless when they are anything else.
 
 use koel::{CuckooFilter, FilterView, ImageError, Maplet};
+use testkit::keys::at;
 use testkit::maplets::arbitrary_bytes;
 use testkit::{image, keys};
 
@@ -11,7 +12,7 @@ fn samples() -> Vec<Maplet> {
         let mut maplet = Maplet::from_bytes(&bytes).unwrap();
         let value = |hash| super::value_of(&small, hash);
         let taken = keys::hashes(1, maplet.slots())
-            .filter(|&hash| maplet.insert_hash(hash, value(hash)).is_ok());
+            .filter(|&hash| maplet.insert(&at(hash), value(hash)).is_ok());
         assert!(taken.count() as u64 >= maplet.slots() / 2);
         maplet
     };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use koel::{Full, Maplet, MapletView};
 use proptest::prelude::*;
 use testkit::image;
-use testkit::keys::{hashes, sharing_entry, sharing_home, sharing_pair};
+use testkit::keys::{at, hashes, sharing_entry, sharing_home, sharing_pair};
 use testkit::places::{Entry, Places};
 
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl Run {
     fn insert(&mut self, key: u8, value: u64) {
         let (hash, value) = (self.key(key), self.value(value));
         let before = self.maplet.to_bytes();
-        match self.maplet.insert_hash(hash, value) {
+        match self.maplet.insert(&at(hash), value) {
             Ok(()) => *self.pairs.entry((self.places.entry(hash), value)).or_default() += 1,
             Err(error) => {
                 assert!(self.maplet.to_bytes() == before);
@@ -126,7 +126,7 @@ impl Run {
     fn remove(&mut self, key: u8, value: u64) {
         let (hash, value) = (self.key(key), self.value(value));
         let expected = self.take(self.places.entry(hash), value);
-        assert_eq!(self.maplet.remove_hash(hash, value), expected);
+        assert_eq!(self.maplet.remove(&at(hash), value), expected);
     }
 
     fn replace(&mut self, key: u8, old: u64, new: u64) {
@@ -136,7 +136,7 @@ impl Run {
         if expected {
             *self.pairs.entry((entry, new)).or_default() += 1;
         }
-        assert_eq!(self.maplet.replace_hash(hash, old, new), expected);
+        assert_eq!(self.maplet.replace(&at(hash), old, new), expected);
     }
 
     fn step(&mut self, op: &Op) {
@@ -173,11 +173,11 @@ impl Run {
             let of_entry = self.pairs.range((entry, 0)..=(entry, u64::MAX));
             let expected: Vec<_> =
                 of_entry.flat_map(|(&(_, value), &n)| (0..n).map(move |_| value)).collect();
-            let mut found: Vec<_> = self.maplet.get_hash(hash).collect();
+            let mut found: Vec<_> = self.maplet.get(&at(hash)).collect();
             found.sort_unstable();
             assert_eq!(found, expected);
-            assert!(view.get_hash(hash).eq(self.maplet.get_hash(hash)));
-            assert_eq!(self.maplet.contains_hash(hash), !expected.is_empty());
+            assert!(view.get(&at(hash)).eq(self.maplet.get(&at(hash))));
+            assert_eq!(self.maplet.contains(&at(hash)), !expected.is_empty());
         }
     }
 }

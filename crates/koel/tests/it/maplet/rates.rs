@@ -2,6 +2,7 @@
 
 use koel::Maplet;
 use testkit::keys;
+use testkit::keys::at;
 
 const QUERIES: u64 = 4_000_000;
 
@@ -17,13 +18,13 @@ fn absent_keys_have_e_values_and_present_keys_one_and_e() {
         let mut maplet = Maplet::builder(400_000, rate, value_bits).build().unwrap();
         for share in [100_000, 400_000] {
             let missing = keys::hashes(1, share).skip(usize::try_from(maplet.len()).unwrap());
-            missing.for_each(|hash| maplet.insert_hash(hash, hash & 7).unwrap());
+            missing.for_each(|hash| maplet.insert(&at(hash), hash & 7).unwrap());
             let expected = maplet.false_candidates();
             assert!(expected <= rate);
             let wrong: usize =
-                keys::hashes(9, QUERIES).map(|hash| maplet.get_hash(hash).len()).sum();
+                keys::hashes(9, QUERIES).map(|hash| maplet.get(&at(hash)).len()).sum();
             assert_near(wrong as u64, QUERIES as f64 * expected, &maplet);
-            let values: usize = keys::hashes(1, share).map(|h| maplet.get_hash(h).len()).sum();
+            let values: usize = keys::hashes(1, share).map(|h| maplet.get(&at(h)).len()).sum();
             // Two keys of one entry are wrong about each other: pairs, which are half as many.
             let pairs = (values as u64 - share) / 2;
             assert_near(pairs, share as f64 * expected / 2.0, &maplet);
@@ -35,9 +36,9 @@ fn absent_keys_have_e_values_and_present_keys_one_and_e() {
 #[test]
 fn a_location_of_40_bits_is_wrong_once_in_100_000_at_most() {
     let mut maplet = Maplet::builder(1_000_000, 1e-5, 40).build().unwrap();
-    keys::hashes(1, 1_000_000).for_each(|hash| maplet.insert_hash(hash, hash >> 24).unwrap());
-    assert!(keys::hashes(1, 1_000_000).all(|hash| maplet.get_hash(hash).any(|v| v == hash >> 24)));
-    let wrong: usize = keys::hashes(2, QUERIES).map(|hash| maplet.get_hash(hash).len()).sum();
+    keys::hashes(1, 1_000_000).for_each(|hash| maplet.insert(&at(hash), hash >> 24).unwrap());
+    assert!(keys::hashes(1, 1_000_000).all(|hash| maplet.get(&at(hash)).any(|v| v == hash >> 24)));
+    let wrong: usize = keys::hashes(2, QUERIES).map(|hash| maplet.get(&at(hash)).len()).sum();
     assert!(maplet.false_candidates() <= 1e-6);
     assert_near(wrong as u64, QUERIES as f64 * maplet.false_candidates(), &maplet);
 }

@@ -1,0 +1,160 @@
+//! Which bytes a key is.
+//!
+//! A filter outlives the program that built it, so a key's bytes may not depend on the machine, the
+//! compiler or the standard library's `Hash`. docs/FORMAT.md repeats the rule for other languages:
+//!
+//! * a byte string is itself, and text is its UTF-8 bytes;
+//! * an integer is its little-endian bytes at its own width, so `1_u32` and `1_u64` are different
+//!   keys;
+//! * nothing adds a length or a terminator.
+//!
+//! A ready hash is a key without bytes: see [`KeyHash`].
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A value with a stable byte encoding, and so a stable hash; or a hash itself.
+///
+/// Implemented for byte strings, text, fixed-width integers, [ready hashes](KeyHash) and references
+/// to them. Implement it for a type of your own by delegating to a key whose meaning never changes:
+///
+/// ```
+/// use koel::{Key, KeyData};
+///
+/// struct Account { id: u64 }
+///
+/// impl Key for Account {
+///     fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+///         self.id.with(read)
+///     }
+/// }
+///
+/// let mut filter = koel::CuckooFilter::with_capacity(100);
+/// filter.insert(&Account { id: 7 })?;
+/// assert!(filter.contains(&7_u64));
+/// # Ok::<(), koel::Full>(())
+/// ```
+pub trait Key {
+    /// Calls `read` with the bytes or the hash of this key.
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R;
+}
+
+/// What a [`Key`] is to a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyData<'a> {
+    /// Bytes, which the filter's hasher hashes.
+    Bytes(&'a [u8]),
+    /// A hash that is ready.
+    Hash(KeyHash),
+}
+
+/// A ready hash, which is a key.
+///
+/// The hash that [`KeyHasher::hash`](crate::KeyHasher::hash) gives for a key finds that key in every
+/// filter with that hasher. Any other 64 bits that tell keys apart will do too: filters mix them,
+/// unless [`trust_hashes`](crate::Builder::trust_hashes) says that it is not necessary.
+///
+/// ```
+/// use koel::{CuckooFilter, KeyHash};
+///
+/// let mut filter = CuckooFilter::with_capacity(1000);
+/// let hashes: Vec<KeyHash> = (0..1000).map(KeyHash::new).collect();
+/// filter.insert_many(&hashes)?;
+/// assert!(filter.contains(&KeyHash::new(999)));
+/// # Ok::<(), koel::Full>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct KeyHash(u64);
+
+impl KeyHash {
+    /// A hash made elsewhere.
+    #[inline]
+    #[must_use]
+    pub const fn new(hash: u64) -> Self {
+        Self(hash)
+    }
+
+    /// The 64 bits.
+    #[inline]
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<u64> for KeyHash {
+    #[inline]
+    fn from(hash: u64) -> Self {
+        Self(hash)
+    }
+}
+
+impl From<KeyHash> for u64 {
+    #[inline]
+    fn from(hash: KeyHash) -> Self {
+        hash.0
+    }
+}
+
+impl Key for KeyHash {
+    #[inline]
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        read(KeyData::Hash(*self))
+    }
+}
+
+impl Key for [u8] {
+    #[inline]
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        read(KeyData::Bytes(self))
+    }
+}
+
+impl<const N: usize> Key for [u8; N] {
+    #[inline]
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        read(KeyData::Bytes(self))
+    }
+}
+
+impl Key for Vec<u8> {
+    #[inline]
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        read(KeyData::Bytes(self))
+    }
+}
+
+impl Key for str {
+    #[inline]
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        read(KeyData::Bytes(self.as_bytes()))
+    }
+}
+
+impl Key for String {
+    #[inline]
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        read(KeyData::Bytes(self.as_bytes()))
+    }
+}
+
+impl<K: Key + ?Sized> Key for &K {
+    #[inline]
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        (**self).with(read)
+    }
+}
+
+macro_rules! integer_keys {
+    ($($integer:ty)*) => {$(
+        impl Key for $integer {
+            #[inline]
+            fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+                read(KeyData::Bytes(&self.to_le_bytes()))
+            }
+        }
+    )*};
+}
+
+integer_keys!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);

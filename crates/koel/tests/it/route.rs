@@ -1,0 +1,182 @@
+//! A filter does not depend on what else its hashes were used for, nor on how skewed they are.
+//!
+//! Each population of hashes must keep the capacity and the false-positive rate that fresh hashes
+//! have, within 3 %: docs/decisions/0010-hash-route.md.
+
+use koel::{CuckooFilter, KeyHash, KeyHasher, Maplet};
+use testkit::keys::{address, hashes};
+
+const KEYS: usize = 20_000;
+const PROBES: usize = 300_000;
+const SEEDS: u8 = 3;
+const RATE: f64 = 0.03;
+
+/// What is measured of one population, as the sum over all seeds.
+#[derive(Debug, Default)]
+struct Figures {
+    /// Keys that a fixed filter, one that grows and a maplet took.
+    taken: [usize; 3],
+    /// Keys in a fixed filter before it refused one.
+    first_refusal: f64,
+    /// Slots of the filter that has grown.
+    slots: f64,
+    /// False positives of the two filters, wrong values of the maplet.
+    wrong: [f64; 3],
+}
+
+/// Measures the population of which `draw(seed)` is an endless sample.
+fn figures<I: Iterator<Item = u64>>(trusts: bool, draw: impl Fn(u64) -> I) -> Figures {
+    let mut figures = Figures::default();
+    for seed in (0..SEEDS).map(u64::from) {
+        let sample: Vec<_> = draw(seed).map(KeyHash::new).take(KEYS + PROBES).collect();
+        assert_eq!(sample.len(), KEYS + PROBES);
+        let (keys, absent) = sample.split_at(KEYS);
+        let fixed = CuckooFilter::builder(KEYS as u64, RATE);
+        let growing = fixed.clone().grow_from(1000);
+        let maplet = Maplet::builder(KEYS as u64, RATE, 5);
+        let (fixed, growing, maplet) = if trusts {
+            (fixed.trust_hashes(), growing.trust_hashes(), maplet.trust_hashes())
+        } else {
+            (fixed, growing, maplet)
+        };
+        for (kind, builder) in [fixed, growing].into_iter().enumerate() {
+            let mut filter = builder.build().unwrap();
+            figures.taken[kind] += keys.iter().filter(|key| filter.insert(*key).is_ok()).count();
+            figures.wrong[kind] += absent.iter().filter(|key| filter.contains(*key)).count() as f64;
+            if filter.is_growable() {
+                figures.slots += filter.slots() as f64;
+            } else {
+                let more = absent.iter().take_while(|key| filter.insert(*key).is_ok()).count();
+                figures.first_refusal += (KEYS + more) as f64;
+            }
+        }
+        let mut maplet = maplet.build().unwrap();
+        figures.taken[2] += keys.iter().filter(|key| maplet.insert(*key, 1).is_ok()).count();
+        figures.wrong[2] += absent.iter().map(|key| maplet.get(key).count()).sum::<usize>() as f64;
+    }
+    figures
+}
+
+/// Whether a population keeps what fresh hashes have, within 3 %.
+fn is_kept(found: &Figures, fresh: &Figures) -> bool {
+    let near = |found: f64, fresh: f64| (found / fresh - 1.0).abs() <= 0.03;
+    found.taken == [KEYS * usize::from(SEEDS); 3]
+        && near(found.first_refusal, fresh.first_refusal)
+        && near(found.slots, fresh.slots)
+        && found.wrong.iter().zip(fresh.wrong).all(|(&found, fresh)| near(found, fresh))
+}
+
+fn fresh() -> Figures {
+    figures(false, |seed| hashes(100 + seed, u64::MAX))
+}
+
+type Division = (&'static str, fn(u64) -> bool);
+
+/// How systems divide keys by a hash, and which part this filter gets.
+const DIVISIONS: [Division; 9] = [
+    ("top bit", |h| h >> 63 == 1),
+    ("top 4 bits", |h| h >> 60 == 5),
+    ("top 8 bits", |h| h >> 56 == 5),
+    ("h % 16", |h| h % 16 == 3),
+    ("h % 1024", |h| h % 1024 == 3),
+    ("h * 10 >> 64", |h| (u128::from(h) * 10) >> 64 == 4),
+    ("h % 7", |h| h % 7 == 2),
+    ("bits 20 to 25", |h| h >> 20 & 63 == 7),
+    ("folded to a byte", |h| (h ^ h >> 32) & 255 == 9),
+];
+
+type Skew = (&'static str, fn(u64) -> u64);
+
+/// Numbers of which only some bits differ, as hashes.
+const SKEWED: [Skew; 6] = [
+    ("i << 44", |i| i << 44),
+    ("multiples of 2^8", |i| i << 8),
+    ("multiples of 2^20", |i| i << 20),
+    ("multiples of 2^32", |i| i << 32),
+    ("sequential", |i| i),
+    ("sequential from the top", |i| !i),
+];
+
+fn divided((_, part): Division) -> impl Fn(u64) -> Box<dyn Iterator<Item = u64>> {
+    move |seed| Box::new(hashes(seed, u64::MAX).filter(move |&hash| part(hash)))
+}
+
+fn skewed(number: fn(u64) -> u64) -> impl Fn(u64) -> Box<dyn Iterator<Item = u64>> {
+    move |seed| Box::new((seed * (KEYS + PROBES) as u64..).map(number))
+}
+
+#[test]
+fn keys_divided_by_their_hash_keep_capacity_and_rate() {
+    let fresh = fresh();
+    for division in DIVISIONS {
+        let found = figures(false, divided(division));
+        assert!(is_kept(&found, &fresh), "{}: {found:?}, not {fresh:?}", division.0);
+    }
+}
+
+#[test]
+fn skewed_hashes_keep_capacity_and_rate() {
+    let fresh = fresh();
+    for (name, number) in SKEWED {
+        let found = figures(false, skewed(number));
+        assert!(is_kept(&found, &fresh), "{name}: {found:?}, not {fresh:?}");
+    }
+}
+
+/// Other systems divide keys by XXH3-64 with seed 0, which is not the hash of any filter by default.
+#[test]
+fn keys_divided_by_xxh3_with_seed_0_keep_capacity_and_rate() {
+    let fresh = fresh();
+    let raw = KeyHasher::Xxh3 { seed: 0 };
+    for division in DIVISIONS.iter().filter(|(name, _)| *name != "h % 1024") {
+        let found = figures(false, |seed| {
+            let keys = (seed << 40..).filter(|key: &u64| division.1(address(raw.hash(key))));
+            keys.map(|key| KeyHasher::default().hash(&key).get())
+        });
+        assert!(is_kept(&found, &fresh), "{}: {found:?}, not {fresh:?}", division.0);
+    }
+}
+
+/// The tests above can fail: without the finalizer, which is how a filter that trusts hashes works,
+/// these populations do not keep what fresh hashes have, which do.
+#[test]
+fn a_filter_that_trusts_hashes_depends_on_them() {
+    let fresh = fresh();
+    assert!(is_kept(&figures(true, |seed| hashes(200 + seed, u64::MAX)), &fresh));
+    for name in ["top bit", "top 4 bits", "top 8 bits", "h % 1024", "h * 10 >> 64"] {
+        let division = *DIVISIONS.iter().find(|division| division.0 == name).unwrap();
+        assert!(!is_kept(&figures(true, divided(division)), &fresh), "{name}");
+    }
+    for (name, number) in SKEWED {
+        assert!(!is_kept(&figures(true, skewed(number)), &fresh), "{name}");
+    }
+}
+
+#[test]
+fn the_hash_of_a_key_finds_it_in_filters_of_every_route() {
+    let fixed = CuckooFilter::builder(1000, 1e-6);
+    for builder in [fixed.clone(), fixed.clone().grow_from(100), fixed.sip_key([7; 16])] {
+        for builder in [builder.clone(), builder.trust_hashes()] {
+            let mut filter = builder.build().unwrap();
+            let hasher = filter.hasher();
+            filter.insert("ada").unwrap();
+            filter.insert(&hasher.hash("grace")).unwrap();
+            assert!(filter.contains(&hasher.hash("ada")) && filter.contains("grace"));
+            assert!(!filter.contains(&hasher.hash("mary")));
+            assert_eq!(filter.hasher().hash(&KeyHash::new(7)), KeyHash::new(7));
+        }
+    }
+}
+
+#[test]
+fn filters_of_different_routes_are_not_merged_and_the_route_is_in_the_bytes() {
+    let builder = CuckooFilter::builder(1000, 0.01);
+    let mut mixes = builder.build().unwrap();
+    let trusts = builder.trust_hashes().build().unwrap();
+    assert!(trusts.trusts_hashes() && !mixes.trusts_hashes());
+    let refused = koel::MergeError::Incompatible { field: "route" };
+    assert_eq!(mixes.merge(&trusts, koel::Merge::Sum), Err(refused));
+    assert_eq!(mixes.compare(&trusts).unwrap_err(), refused);
+    let read = CuckooFilter::from_bytes(&trusts.to_bytes()).unwrap();
+    assert!(read.trusts_hashes() && read == trusts);
+}
