@@ -6,17 +6,35 @@
 //! * a byte string is itself, and text is its UTF-8 bytes;
 //! * an integer is its little-endian bytes at its own width, so `1_u32` and `1_u64` are different
 //!   keys;
-//! * nothing adds a length or a terminator.
+//! * nothing adds a length or a terminator, except in tuples.
 //!
-//! A ready hash is a key without bytes: see [`KeyHash`].
+//! A ready hash is a key without bytes: see [`KeyHash`]. `joined.rs` has keys of several parts,
+//! `library.rs` other types of the standard library, and `paths.rs` names of files.
+
+mod joined;
+mod library;
+#[cfg(feature = "std")]
+mod paths;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// A value with a stable byte encoding, and so a stable hash; or a hash itself.
 ///
-/// Implemented for byte strings, text, fixed-width integers, [ready hashes](KeyHash) and references
-/// to them. Implement it for a type of your own by delegating to a key whose meaning never changes:
+/// Implemented for:
+///
+/// * byte strings, text, characters, `bool`, integers and arrays of integers; `usize` and `isize`
+///   have 64 bits on every machine;
+/// * tuples of up to six keys, which are different keys if any of their elements differ;
+/// * IP and socket addresses; with the feature `std`, paths and names of files; with the feature
+///   `uuid`, UUIDs;
+/// * references to keys, and `Cow`, `Box`, `Rc` and `Arc` of keys;
+/// * [ready hashes](KeyHash).
+///
+/// Floating-point numbers are left out on purpose, since equal ones can have different bytes: use
+/// `to_bits`. docs/FORMAT.md says which bytes each of these keys is.
+///
+/// Implement it for a type of your own by delegating to a key whose meaning never changes:
 ///
 /// ```
 /// use koel::{Key, KeyData};
@@ -34,6 +52,13 @@ use alloc::vec::Vec;
 /// assert!(filter.contains(&7_u64));
 /// # Ok::<(), koel::Full>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a key",
+    label = "has no stable bytes that a filter could hash",
+    note = "use its bytes, its text, an integer or a tuple of these as the key, or implement \
+            `koel::Key` for a type of your own by calling `with` of such a key",
+    note = "floating-point numbers are not keys: use `to_bits`"
+)]
 pub trait Key {
     /// Calls `read` with the bytes or the hash of this key.
     fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R;

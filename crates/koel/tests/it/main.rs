@@ -12,6 +12,7 @@ mod errors;
 mod format;
 mod grow;
 mod image;
+mod key_types;
 mod keys;
 mod load;
 mod many;

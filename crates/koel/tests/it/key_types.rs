@@ -1,0 +1,88 @@
+//! The bytes of each type of key: docs/FORMAT.md against the code.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use koel::{CuckooFilter, Key, KeyData, KeyHash};
+
+const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
+
+/// The bytes of a key, or of its hash, in hexadecimal.
+fn hex<K: Key + ?Sized>(key: &K) -> String {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    key.with(|data| match data {
+        KeyData::Bytes(bytes) => hex(bytes),
+        KeyData::Hash(hash) => format!("hash {:016x}", hash.get()),
+    })
+}
+
+/// Every key of the table, as the page writes it.
+fn keys() -> Vec<(&'static str, String)> {
+    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+    let socket = |text: &str| text.parse::<SocketAddr>().unwrap();
+    vec![
+        ("char U+00E9", hex(&'\u{e9}')),
+        ("true", hex(&true)),
+        ("usize 1", hex(&1_usize)),
+        ("isize -2", hex(&-2_isize)),
+        ("[u16; 3] 1, 2, 258", hex(&[1_u16, 2, 258])),
+        ("[i32; 2] 1, -1", hex(&[1_i32, -1])),
+        ("(\"ab\", \"c\")", hex(&("ab", "c"))),
+        ("(\"a\", \"bc\")", hex(&("a", "bc"))),
+        ("(u32 1,)", hex(&(1_u32,))),
+        ("(u16 1, true, \"\")", hex(&(1_u16, true, ""))),
+        ("((\"a\",), u8 2)", hex(&(("a",), 2_u8))),
+        ("(hash 1, \"a\")", hex(&(KeyHash::new(1), "a"))),
+        ("192.0.2.1", hex(&ip("192.0.2.1"))),
+        ("2001:db8::1", hex(&ip("2001:db8::1"))),
+        ("192.0.2.1:443", hex(&socket("192.0.2.1:443"))),
+        ("[2001:db8::1]:443", hex(&socket("[2001:db8::1]:443"))),
+        ("path a/b.txt", hex(std::path::Path::new("a/b.txt"))),
+    ]
+}
+
+#[test]
+fn the_key_vectors_are_those_of_the_format() {
+    let table = FORMAT.lines().skip_while(|line| !line.starts_with("| key | bytes |"));
+    let rows = table.skip(2).take_while(|line| line.starts_with('|'));
+    let stated: Vec<_> = rows.map(str::to_owned).collect();
+    let found: Vec<_> =
+        keys().into_iter().map(|(key, bytes)| format!("| {key} | {bytes} |")).collect();
+    assert!(stated == found, "{}", found.join("\n"));
+}
+
+#[test]
+fn what_stands_for_a_key_is_that_key() {
+    let key = hex("ada");
+    assert_eq!(hex(&Cow::Borrowed("ada")), key);
+    assert_eq!(hex(&Cow::<str>::Owned("ada".to_owned())), key);
+    assert_eq!(hex(&Box::<str>::from("ada")), key);
+    assert_eq!(hex(&Rc::<str>::from("ada")), key);
+    assert_eq!(hex(&Arc::<[u8]>::from(*b"ada")), key);
+    assert_eq!(hex(std::ffi::OsStr::new("ada")), key);
+    assert_eq!(hex(&std::ffi::OsString::from("ada")), key);
+    assert_eq!(hex(&std::path::PathBuf::from("ada")), key);
+    assert_eq!(hex(&Box::new(KeyHash::new(7))), hex(&KeyHash::new(7)));
+    assert_eq!(hex(&[1_u8, 2]), "0102");
+}
+
+#[cfg(feature = "uuid")]
+#[test]
+fn a_uuid_is_its_sixteen_bytes() {
+    let uuid = uuid::Uuid::from_u128(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+    assert_eq!(hex(&uuid), "00112233445566778899aabbccddeeff");
+}
+
+#[test]
+fn filters_take_every_type_of_key_single_and_batched() {
+    let mut filter = CuckooFilter::builder(1000, 1e-6).build().unwrap();
+    let pairs: Vec<(u32, &str)> = (0..100).map(|number| (number, "user")).collect();
+    filter.insert_many(&pairs).unwrap();
+    assert!(pairs.iter().all(|pair| filter.contains(pair)));
+    assert!(!filter.contains(&(100_u32, "user")) && !filter.contains(&("user", 1_u32)));
+    let address: SocketAddr = "192.0.2.1:443".parse().unwrap();
+    filter.insert(&(address, true, 'x')).unwrap();
+    assert!(filter.remove(&(address, true, "x")));
+}
