@@ -90,7 +90,9 @@ pub(crate) fn in_blocks<B: Buckets, E>(
     Ok(())
 }
 
-/// Hands the places of the keys to `work` one by one and in order: the table, the number of the key, and its place in a block.
+/// Hands the places of the keys to `work` one by one and in order: the table, the number of the key,
+/// and its place in a block.
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 #[inline(always)]
 pub(crate) fn each_place<B: Buckets, E>(
     table: &mut B,

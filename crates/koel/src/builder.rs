@@ -2,7 +2,6 @@
 
 use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Profile};
-use crate::growth;
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
 use crate::layout::Layout;
@@ -226,7 +225,7 @@ impl Builder {
     fn rate_at_capacity(&self, shape: &Shape) -> f64 {
         if shape.layout.marks().is_some() {
             let doublings = sizing::doublings(self.first_keys(), self.capacity);
-            growth::rate_when_full(shape.layout, doublings)
+            sizing::rate_when_full(shape.layout, doublings)
         } else {
             shape.rate_after(self.capacity)
         }

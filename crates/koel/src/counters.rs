@@ -8,6 +8,7 @@
 //! ascending array of 16-byte records, read in place by binary search.
 
 use alloc::collections::BTreeMap;
+use core::iter;
 
 use crate::error::{Full, ImageError, require};
 
@@ -19,6 +20,10 @@ pub(crate) type Identity = u64;
 
 /// Reading counters, in memory or in a file.
 pub trait ReadCounters {
+    /// The same in memory, where they can be changed.
+    type Owned: WriteCounters;
+    /// A copy in memory.
+    fn to_owned_counters(&self) -> Self::Owned;
     /// Copies counted for this identity; 0 without a counter.
     fn get(&self, identity: u64) -> u64;
     /// How many counters there are.
@@ -41,6 +46,74 @@ pub trait ReadCounters {
             last = Some(identity);
         }
         Ok(sum)
+    }
+}
+
+/// Changing counters in memory.
+pub trait WriteCounters: ReadCounters + Clone + Default + PartialEq {
+    /// Whether there can be any.
+    const COUNTS: bool;
+    /// Counts `times` more copies, or changes nothing. Returns the count then. A new counter must be
+    /// one of at most `limit`.
+    ///
+    /// # Errors
+    /// [`Full`] where the counter would be one too many, or its count too large.
+    fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<u64, Full>;
+    /// Counts `times` more copies, without a limit.
+    fn add_all(&mut self, identity: Identity, times: u64);
+    /// Takes the whole counter out: its count, 0 without one.
+    fn remove(&mut self, identity: Identity) -> u64;
+    /// Counts one copy less; false without a counter.
+    fn take(&mut self, identity: Identity) -> bool;
+    /// False where there is no counter of this identity.
+    fn may_have(&self, identity: Identity) -> bool;
+}
+
+/// No counters: those of a maplet.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct NoCounters;
+
+impl ReadCounters for NoCounters {
+    type Owned = Self;
+
+    fn to_owned_counters(&self) -> Self {
+        Self
+    }
+
+    fn get(&self, _: u64) -> u64 {
+        0
+    }
+
+    fn len(&self) -> u64 {
+        0
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        iter::empty()
+    }
+}
+
+impl WriteCounters for NoCounters {
+    const COUNTS: bool = false;
+
+    fn add(&mut self, _: Identity, _: u64, limit: u64) -> Result<u64, Full> {
+        Err(Full::Counters { limit })
+    }
+
+    fn add_all(&mut self, _: Identity, _: u64) {}
+
+    fn remove(&mut self, _: Identity) -> u64 {
+        0
+    }
+
+    #[inline]
+    fn take(&mut self, _: Identity) -> bool {
+        false
+    }
+
+    #[inline]
+    fn may_have(&self, _: Identity) -> bool {
+        false
     }
 }
 
@@ -101,46 +174,6 @@ impl Counters {
         *self = Self::default();
     }
 
-    /// Counts `times` more copies, or changes nothing: what the counter says then. A new counter must be one of at most `limit`.
-    pub(crate) fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<u64, Full> {
-        if let Some(count) = self.counts.get_mut(&identity) {
-            *count = count.checked_add(times).ok_or(Full::Overflow)?;
-            return Ok(*count);
-        }
-        if self.len() >= limit {
-            return Err(Full::Counters { limit });
-        }
-        self.counts.insert(identity, times);
-        self.marks.set(identity);
-        Ok(times)
-    }
-
-    /// Takes the whole counter out: its count, 0 without one.
-    pub(crate) fn remove(&mut self, identity: Identity) -> u64 {
-        self.counts.remove(&identity).unwrap_or(0)
-    }
-
-    /// Counts `times` more copies, without a limit.
-    pub(crate) fn add_all(&mut self, identity: Identity, times: u64) {
-        if times > 0 {
-            let count = self.counts.entry(identity).or_insert(0);
-            *count = count.saturating_add(times);
-            self.marks.set(identity);
-        }
-    }
-
-    /// Counts one copy less; false without a counter.
-    #[inline]
-    pub(crate) fn take(&mut self, identity: Identity) -> bool {
-        self.may_have(identity) && self.take_marked(identity)
-    }
-
-    /// False where there is no counter of this identity.
-    #[inline]
-    pub(crate) fn may_have(&self, identity: Identity) -> bool {
-        !self.counts.is_empty() && self.marks.is_set(identity)
-    }
-
     fn take_marked(&mut self, identity: Identity) -> bool {
         match self.counts.get_mut(&identity) {
             None => return false,
@@ -156,7 +189,52 @@ impl Counters {
     }
 }
 
+impl WriteCounters for Counters {
+    const COUNTS: bool = true;
+
+    fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<u64, Full> {
+        if let Some(count) = self.counts.get_mut(&identity) {
+            *count = count.checked_add(times).ok_or(Full::Overflow)?;
+            return Ok(*count);
+        }
+        if self.len() >= limit {
+            return Err(Full::Counters { limit });
+        }
+        self.counts.insert(identity, times);
+        self.marks.set(identity);
+        Ok(times)
+    }
+
+    fn add_all(&mut self, identity: Identity, times: u64) {
+        if times > 0 {
+            let count = self.counts.entry(identity).or_insert(0);
+            *count = count.saturating_add(times);
+            self.marks.set(identity);
+        }
+    }
+
+    fn remove(&mut self, identity: Identity) -> u64 {
+        self.counts.remove(&identity).unwrap_or(0)
+    }
+
+    #[inline]
+    fn take(&mut self, identity: Identity) -> bool {
+        self.may_have(identity) && self.take_marked(identity)
+    }
+
+    #[inline]
+    fn may_have(&self, identity: Identity) -> bool {
+        !self.counts.is_empty() && self.marks.is_set(identity)
+    }
+}
+
 impl ReadCounters for Counters {
+    type Owned = Self;
+
+    fn to_owned_counters(&self) -> Self {
+        self.clone()
+    }
+
     fn get(&self, identity: u64) -> u64 {
         if self.marks.is_set(identity) {
             self.counts.get(&identity).copied().unwrap_or(0)
@@ -198,6 +276,12 @@ pub(crate) fn encode((identity, count): (u64, u64)) -> [u8; RECORD_BYTES] {
 }
 
 impl ReadCounters for StoredCounters<'_> {
+    type Owned = Counters;
+
+    fn to_owned_counters(&self) -> Counters {
+        Counters::from_iter(self.iter())
+    }
+
     fn get(&self, identity: u64) -> u64 {
         let found = self.records.binary_search_by_key(&identity, |record| decode(record).0);
         found.map_or(0, |index| decode(&self.records[index]).1)

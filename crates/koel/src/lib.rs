@@ -5,7 +5,6 @@
 extern crate alloc;
 
 mod blocks;
-mod body;
 mod buffer;
 mod builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
@@ -14,7 +13,6 @@ mod counters;
 mod error;
 mod filter;
 mod geometry;
-mod growth;
 mod hash;
 mod image;
 mod key;
@@ -27,6 +25,7 @@ mod route;
 #[cfg(feature = "serde")]
 mod serde;
 mod sizing;
+mod state;
 mod store;
 mod table;
 mod unchecked;

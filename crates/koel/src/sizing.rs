@@ -13,9 +13,8 @@ use core::ops::RangeInclusive;
 use crate::builder::Prefer;
 use crate::error::BuildError;
 use crate::geometry::{CORE_BITS, CORES, Geometry, HASH_BITS};
-use crate::growth;
 use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
-use crate::table::table_bytes;
+use crate::table::{FULL_LOAD, table_bytes};
 
 /// Fingerprint widths of a small filter: any. With 33 bits a semi-sorted bucket fills 128.
 const SMALL_WIDTHS: &[u32] = &[
@@ -117,8 +116,38 @@ pub(crate) fn choose_marked(
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
     let layouts = layouts(prefer).map(Layout::with_marks).filter(has_bits_to_lose);
-    let reached = |shape: &Shape| growth::rate_when_full(shape.layout, doublings);
+    let reached = |shape: &Shape| rate_when_full(shape.layout, doublings);
     first_within(layouts, capacity, rate, prefer, reached)
+}
+
+/// Bits that fingerprints get, besides the mark, when a table built without marks first grows. With
+/// them, 20 doublings raise the rate by less than a third (docs/decisions/0008-growth.md).
+const WIDENING: u32 = 6;
+
+/// The layout of a table that has grown, for one built with `layout` and no marks; `None` where
+/// slots have no room for the bits.
+pub(crate) fn marked_layout(layout: Layout) -> Option<Layout> {
+    let bits = layout.fingerprint_bits() + WIDENING + 1;
+    let width = widths(layout.codec()).iter().copied().find(|&width| width >= bits)?;
+    Layout::new(layout.codec(), width, layout.value_bits()).map(Layout::with_marks)
+}
+
+impl Layout {
+    /// Whether a filter of this layout can grow: its slots have the bits that growth needs, or room
+    /// for them. Those of the smallest rates have not.
+    #[must_use]
+    pub fn can_grow(self) -> bool {
+        self.marks().is_some() || marked_layout(self).is_some()
+    }
+}
+
+/// The false-positive rate of a table with marks that is full after so many doublings. The old
+/// entries of each doubling have half the bits of the next: measured as 0.73 of the first rate for
+/// each (docs/decisions/0008-growth.md).
+pub(crate) fn rate_when_full(layout: Layout, doublings: f64) -> f64 {
+    let fingerprints = (CORES << layout.fraction_bits()) as f64;
+    let full = 2.0 * SLOTS as f64 * FULL_LOAD / fingerprints;
+    full * (1.0 + 0.73 * doublings)
 }
 
 /// Whether fingerprints have so many bits that few entries are left without after some doublings.
@@ -136,7 +165,7 @@ fn layouts(prefer: Prefer) -> impl Iterator<Item = Layout> {
 }
 
 /// Fingerprint widths of filters, ascending.
-pub(crate) fn widths(codec: Codec) -> &'static [u32] {
+fn widths(codec: Codec) -> &'static [u32] {
     match codec {
         Codec::SemiSorted => SMALL_WIDTHS,
         Codec::Plain => FAST_WIDTHS,
@@ -168,7 +197,7 @@ pub(crate) fn choose_growing_maplet(
     value_bits: u32,
 ) -> Result<Shape, BuildError> {
     let layouts = maplet_layouts(value_bits)?.map(Layout::with_marks).filter(has_bits_to_lose);
-    let reached = |shape: &Shape| growth::rate_when_full(shape.layout, doublings);
+    let reached = |shape: &Shape| rate_when_full(shape.layout, doublings);
     first_within(layouts, first, rate, Prefer::Fast, reached)
 }
 

@@ -46,9 +46,13 @@ macro_rules! in_any_form {
 mod at;
 mod block;
 mod candidates;
+mod cuckoo;
 mod edit;
 mod fixed;
+mod growing;
 mod grown;
+mod load;
+mod matches;
 mod pair;
 mod plans;
 mod room;
@@ -60,11 +64,13 @@ pub(crate) use block::{Buckets, Words};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use block::{asked_ahead, is_near, test};
 pub(crate) use candidates::Candidates;
+pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, Location, Removed, grows};
 use edit::change_in;
-pub(crate) use grown::Match;
+pub(crate) use growing::Growing;
+pub(crate) use load::{FULL_LOAD, has_room_for};
+pub(crate) use matches::{Match, Prefixes};
 pub(crate) use pair::{Pair, either};
 pub(crate) use plans::Plans;
-pub(crate) use room::EntryTest;
 pub(crate) use stretch::{Prefix, Site, Spot, Stretch};
 pub(crate) use widening::Widening;
 

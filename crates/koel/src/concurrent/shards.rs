@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::sync::{self, AtomicU64, Ordering, ReadGuard, RwLock, WriteGuard};
-use crate::counters::{Counters, Identity, ReadCounters};
+use crate::counters::{Counters, Identity, ReadCounters, WriteCounters};
 use crate::error::Full;
 
 /// A power of two. Loom gets one: more of them would only hide how threads meet.

@@ -9,14 +9,13 @@
 use alloc::{vec, vec::Vec};
 
 use crate::blocks::{Hashed, Hashes};
-use crate::body::Body;
 use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
 use crate::filter::Profile;
 use crate::filter::parts::Parts;
-use crate::filter::tally::Tally;
 use crate::sizing::Shape;
+use crate::state::State;
 use crate::table::Table;
 use crate::{Builder, CuckooFilter, Key};
 
@@ -41,10 +40,11 @@ impl Builder {
     fn build_with(&self, hashes: impl Hashes + Sync) -> Result<CuckooFilter, BuildError> {
         let mut filter = self.build()?;
         if filter.segments() > 1
-            && let Body::Built(table) = &mut filter.body
+            && let Some(table) = filter.body.buckets.fixed_mut()
         {
+            let state = &mut filter.body.state;
             let parts = self.partition(hashes, table.geometry().segment_bits());
-            let filled = parts.map(|parts| self.fill_segments(table, &mut filter.tally, &parts));
+            let filled = parts.map(|parts| self.fill_segments(table, state, &parts));
             if let Some(Ok(())) = filled {
                 return Ok(filter);
             }
@@ -72,17 +72,17 @@ impl Builder {
     fn fill_segments(
         &self,
         table: &mut Table<Buffer>,
-        tally: &mut Tally<Counters>,
+        state: &mut State<Counters>,
         shares: &[Parts],
     ) -> Result<(), Full> {
-        let (shape, profile) = (Shape::of(table.geometry(), table.layout()), tally.profile);
+        let (shape, profile) = (Shape::of(table.geometry(), table.layout()), state.profile);
         let segment_buckets = u64::from(shape.segment_buckets);
         let fill = |scratch: &mut CuckooFilter, (segment, bytes): (usize, &mut [u8])| {
             scratch.clear();
             for parts in shares {
                 parts.insert_into(scratch, segment)?;
             }
-            bytes.copy_from_slice(&scratch.body.bytes()[..bytes.len()]);
+            bytes.copy_from_slice(&scratch.body.buckets.bytes()[..bytes.len()]);
             Ok(Filled::of(scratch, segment as u64 * segment_buckets))
         };
         let scratch = || segment_of(shape, profile);
@@ -96,7 +96,7 @@ impl Builder {
         };
         #[cfg(not(feature = "rayon"))]
         let filled = in_turn(segments, scratch(), fill);
-        tally.take_in(filled?)
+        state.take_in(filled?)
     }
 }
 
@@ -132,15 +132,21 @@ impl Filled {
     fn of(segment: &CuckooFilter, base: u64) -> Self {
         let base = base << segment.layout().fingerprint_bits();
         Self {
-            len: segment.tally.len,
-            entries: segment.tally.entries,
-            spares: segment.tally.spares,
-            counters: segment.tally.counters.iter().map(|(id, count)| (base + id, count)).collect(),
+            len: segment.body.state.len,
+            entries: segment.body.state.entries,
+            spares: segment.body.state.spares,
+            counters: segment
+                .body
+                .state
+                .counters
+                .iter()
+                .map(|(id, count)| (base + id, count))
+                .collect(),
         }
     }
 }
 
-impl Tally<Counters> {
+impl State<Counters> {
     /// Takes over the counts of segments, which are in their places.
     fn take_in(&mut self, filled: Vec<Filled>) -> Result<(), Full> {
         for segment in &filled {

@@ -14,18 +14,16 @@
 //!
 //! Cost: O(buckets) of both filters.
 
-use core::convert::Infallible;
 use core::fmt;
 
-use super::grown::merge::{Lengths, chance};
-use super::tally::Tally;
 use crate::CuckooFilter;
-use crate::body::Body;
 use crate::counters::ReadCounters;
 use crate::error::MergeError;
+use crate::geometry::{CORES, Geometry};
 use crate::sizing;
+use crate::state::{Lengths, Reader, Surplus, reading};
 use crate::store::Store;
-use crate::table::{Stretch, Table};
+use crate::table::{Cuckoo, Prefixes, grows};
 
 /// An entry as it is stored, for all the keys that share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,24 +171,10 @@ impl<S: Store> CuckooFilter<S> {
     /// # Ok::<(), koel::Full>(())
     /// ```
     pub fn entries(&self) -> impl Iterator<Item = Entry> {
-        let built = self.body.built().into_iter().flat_map(|table| {
-            table.distinct_entries().map(|place| {
-                let (home, alternate) = place.buckets();
-                Entry {
-                    bucket: home.min(alternate),
-                    fingerprint: place.fingerprint,
-                    count: self.tally.count_place(table, &place),
-                }
-            })
-        });
-        let grown = self.body.grown().into_iter().flat_map(|grown| {
-            grown.table().distinct_entries().map(|entry| Entry {
-                bucket: entry.bucket,
-                fingerprint: entry.slot,
-                count: self.tally.count_entry(grown, &entry),
-            })
-        });
-        built.chain(grown)
+        let (buckets, state) = (&self.body.buckets, &self.body.state);
+        let fixed = buckets.fixed().map(|table| entries(Reader { table, state }));
+        let growing = buckets.growing().map(|table| entries(Reader { table, state }));
+        fixed.into_iter().flatten().chain(growing.into_iter().flatten())
     }
 
     /// Counts what this filter, the first, and `other`, the second, have in common. Call [`verify`](Self::verify) first on a view that you do not
@@ -213,69 +197,39 @@ impl<S: Store> CuckooFilter<S> {
     /// [`MergeError::Incompatible`] where the filters differ in layout, size, hash or route: their entries say nothing about each other.
     pub fn compare<T: Store>(&self, other: &CuckooFilter<T>) -> Result<Comparison, MergeError> {
         self.check_compatible(other)?;
-        let (mine, yours) = (&self.tally, &other.tally);
-        Ok(match (&self.body, &other.body) {
-            (Body::Built(ours), Body::Built(theirs)) => {
-                let (ours, theirs) = ((mine, ours), (yours, theirs));
-                let surpluses = [surplus_over(ours, theirs), surplus_over(theirs, ours)];
-                Comparison::of(&surpluses, |_| self.possible_entries())
-            }
-            (Body::Grown(grown), _) => self.compare_under(grown.addresses(), other),
-            (_, Body::Grown(grown)) => self.compare_under(grown.addresses(), other),
+        let (ours, theirs) = (&self.body, &other.body);
+        let surpluses = reading!(ours, first => reading!(theirs, second => {
+            [first.surplus_over(second), second.surplus_over(first)]
+        }));
+        Ok(if self.has_grown() || other.has_grown() {
+            let base = ours.buckets.base();
+            Comparison::of(&surpluses, |lengths| 1.0 / chance(base, lengths))
+        } else {
+            Comparison::of(&surpluses, |_| ours.possible_entries())
         })
     }
-
-    /// The same where one of them has grown at least, and both can be seen under these addresses.
-    fn compare_under<T: Store>(&self, addresses: &Stretch, other: &CuckooFilter<T>) -> Comparison {
-        let surpluses =
-            [self.surplus_grown(other, addresses), other.surplus_grown(self, addresses)];
-        Comparison::of(&surpluses, |lengths| 1.0 / chance(addresses, lengths))
-    }
-
-    /// The entries of this filter beside those of `other`, where one of them has grown at least.
-    fn surplus_grown<T: Store>(&self, other: &CuckooFilter<T>, addresses: &Stretch) -> Surplus {
-        let mut found = Surplus::default();
-        let Ok(()) = self.each_prefix(addresses, |prefix, ours| {
-            found.note(ours, other.count_relatives(prefix));
-            found.lengths[prefix.length as usize % 64] += 1;
-            Ok::<(), Infallible>(())
-        });
-        found
-    }
 }
 
-/// The entries of a table as it was built beside those of another one.
-fn surplus_over<C: ReadCounters, D: ReadCounters, A: AsRef<[u8]>, B: AsRef<[u8]>>(
-    (mine, ours): (&Tally<C>, &Table<A>),
-    (yours, theirs): (&Tally<D>, &Table<B>),
-) -> Surplus {
-    let mut found = Surplus::default();
-    for place in ours.distinct_entries() {
-        found.note(mine.count_place(ours, &place), yours.count_place(theirs, &place));
-    }
-    found
+/// The entries of a table, each once: one of one size has them by the smaller number of their two
+/// buckets.
+fn entries<T: Cuckoo, C: ReadCounters>(reader: Reader<'_, T, C>) -> impl Iterator<Item = Entry> {
+    let addresses = reader.table.table().geometry();
+    reader.table.table().distinct_entries().map(move |entry| {
+        let other = if grows::<T>() { entry.bucket } else { addresses.other_base(&entry.prefix) };
+        let bucket = entry.bucket.min(other);
+        Entry { bucket, fingerprint: entry.slot, count: reader.count_of(&entry) }
+    })
 }
 
-/// The entries of one filter beside those of another.
-struct Surplus {
-    distinct: u64,
-    common: u64,
-    surplus: u64,
-    /// How long they are, in a filter that has grown.
-    lengths: Lengths,
-}
-
-impl Default for Surplus {
-    fn default() -> Self {
-        Self { distinct: 0, common: 0, surplus: 0, lengths: [0; 64] }
-    }
-}
-
-impl Surplus {
-    /// An entry, so often in this filter and so often in the other.
-    fn note(&mut self, ours: u64, theirs: u64) {
-        self.distinct += 1;
-        self.common += u64::from(theirs > 0);
-        self.surplus = self.surplus.saturating_add(ours.saturating_sub(theirs));
-    }
+/// Of pairs of entries, one of each filter, the share that may belong to the same key by chance
+/// alone, in tables that were built with these addresses.
+fn chance(base: &Geometry, [ours, theirs]: [&Lengths; 2]) -> f64 {
+    let pairs =
+        |&(a, b): &(usize, usize)| ours[a] as f64 * theirs[b] as f64 / (1_u64 << a.min(b)) as f64;
+    let all = (0..64).flat_map(|a| (0..64).map(move |b| (a, b)));
+    let total = |lengths: &Lengths| lengths.iter().sum::<u64>().max(1) as f64;
+    let matching = all.map(|lengths| pairs(&lengths)).sum::<f64>();
+    // Pairs of base buckets and cores, all equally likely.
+    let places = CORES as f64 * base.buckets() as f64 / 2.0;
+    matching / (total(ours) * total(theirs) * places)
 }

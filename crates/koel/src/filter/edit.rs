@@ -1,10 +1,7 @@
 //! Changing a filter: insert, remove, clear.
-//!
-//! Each walks from the hash to the rules of the table that the filter is in: `built.rs` or `grown/`.
 
-use super::tally::Tally;
-use crate::body::Body;
 use crate::error::Full;
+use crate::state::changing;
 use crate::{CuckooFilter, Key};
 
 impl CuckooFilter {
@@ -24,16 +21,7 @@ impl CuckooFilter {
     /// [`insert`](Self::insert) at the address of a key.
     #[inline]
     pub(super) fn insert_at(&mut self, address: u64) -> Result<(), Full> {
-        match &mut self.body {
-            Body::Built(table) => {
-                let (place, at) = table.at_hash(address);
-                match self.tally.add_one(at, place.fingerprint, || place) {
-                    Ok(()) => Ok(()),
-                    Err(full) => self.insert_growing(address, full),
-                }
-            }
-            Body::Grown(grown) => self.tally.insert_grown(grown, address),
-        }
+        self.body.insert::<false>(address).map(|_| ())
     }
 
     /// Adds `key` unless it is there already; true if it was added.
@@ -51,16 +39,7 @@ impl CuckooFilter {
     /// [`insert_unique`](Self::insert_unique) at the address of a key.
     #[inline]
     fn insert_unique_at(&mut self, address: u64) -> Result<bool, Full> {
-        match &mut self.body {
-            Body::Built(table) => {
-                let (place, at) = table.at_hash(address);
-                match self.tally.add_unique(at, place.fingerprint, || place) {
-                    Ok(new) => Ok(new),
-                    Err(full) => self.insert_growing(address, full).map(|()| true),
-                }
-            }
-            Body::Grown(grown) => self.tally.insert_unique_grown(grown, address),
-        }
+        self.body.insert::<true>(address)
     }
 
     /// Adds every key of `keys`, in order.
@@ -81,19 +60,11 @@ impl CuckooFilter {
 
     /// [`remove`](Self::remove) at the address of a key.
     pub(super) fn remove_at(&mut self, address: u64) -> bool {
-        match &mut self.body {
-            Body::Built(table) => {
-                let (place, at) = table.at_hash(address);
-                let (home, alternate) = place.buckets();
-                self.tally.take_one(at, home.min(alternate), place.fingerprint)
-            }
-            Body::Grown(grown) => self.tally.remove_grown(grown, address),
-        }
+        changing!(self.body, writer => writer.remove(address, 0))
     }
 
     /// Forgets every key. The size stays.
     pub fn clear(&mut self) {
         self.body.clear();
-        self.tally = Tally::none(self.tally.profile);
     }
 }

@@ -1,14 +1,7 @@
 //! Growing and shrinking: when a filter leaves the table it was built with, and how it gives memory back.
 
 use crate::CuckooFilter;
-use crate::body::Body;
-use crate::buffer::Buffer;
-use crate::counters::{Counters, ReadCounters};
 use crate::error::{BuildError, Full};
-use crate::filter::tally::Tally;
-use crate::geometry::CORE_BITS;
-use crate::growth::{self, Grown};
-use crate::layout::Layout;
 use crate::sizing;
 
 impl CuckooFilter {
@@ -23,8 +16,8 @@ impl CuckooFilter {
             let rate = self.requested_false_positive_rate();
             return Err(sizing::too_precise_to_grow(self.layout(), self.capacity(), rate));
         }
-        self.tally.profile.growable = true;
-        self.tally.profile.counter_limit = u64::MAX;
+        self.body.state.profile.growable = true;
+        self.body.state.profile.counter_limit = u64::MAX;
         Ok(())
     }
 
@@ -36,99 +29,26 @@ impl CuckooFilter {
     /// [`Full::Slots`], and then nothing has changed, where the filter is not growable, where addresses of 32 bits have no room for so many buckets, or where the system has no memory for
     /// them.
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
-        let entries = self.slots_in_use().saturating_add(additional);
-        let has_room = match &self.body {
-            Body::Built(_) => entries <= self.capacity(),
-            Body::Grown(grown) => !grown.is_due(entries),
-        };
-        if has_room {
-            return Ok(());
-        }
-        let (base, layout) = (self.body.base(), self.layout_to_grow_in());
-        if !layout.is_some_and(|layout| growth::has_room_for(base, layout, entries)) {
-            return Err(self.tally.out_of_slots());
-        }
-        let (grown, tally) = self.start_to_grow()?;
-        grown.finish_widening();
-        while grown.is_due(entries) {
-            if !tally.split_chunk(grown) {
-                return Err(tally.out_of_slots());
-            }
-        }
-        Ok(())
+        self.body.reserve(additional)
     }
 
     /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
     /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
-        let Body::Grown(grown) = &self.body else { return };
-        let moved = |smaller: &mut _| self.tally.moved(grown, smaller);
-        if let Some((smaller, tally)) = grown.in_fewer_buckets(self.tally.entries, moved) {
-            self.body = Body::Grown(smaller);
-            self.tally = tally;
-        }
-    }
-
-    /// The table that grows. The first time, that is what the one that the filter was built with becomes.
-    pub(super) fn start_to_grow(
-        &mut self,
-    ) -> Result<(&mut Grown<Buffer>, &mut Tally<Counters>), Full> {
-        let layout = self.layout_to_grow_in();
-        let tally = &mut self.tally;
-        let grown = self.body.grown_by(|table| {
-            let grown = layout.and_then(|layout| Grown::begun(table, layout, tally.entries));
-            grown.inspect(|grown| tally.start_to_grow(grown)).ok_or(tally.out_of_slots())
-        })?;
-        Ok((grown, tally))
-    }
-
-    /// The layout that the filter has once it has grown, if it may.
-    fn layout_to_grow_in(&self) -> Option<Layout> {
-        self.marked_layout().filter(|_| self.is_growable())
-    }
-
-    /// Inserts a key for which the table that the filter was built with has no room.
-    #[cold]
-    pub(super) fn insert_growing(&mut self, hash: u64, full: Full) -> Result<(), Full> {
-        if !self.tally.grows_instead(full) {
-            return Err(full);
-        }
-        let (grown, tally) = self.start_to_grow()?;
-        tally.insert_grown(grown, hash)
-    }
-}
-
-impl Tally<Counters> {
-    /// Follows the entries into `grown`, which has them already: the counters get the names that they have there.
-    fn start_to_grow(&mut self, grown: &Grown<Buffer>) {
-        let addresses = grown.addresses();
-        let bits = CORE_BITS + addresses.base().fraction_bits();
-        let named = self.counters.iter().map(|(identity, count)| {
-            let (bucket, fingerprint) = (identity >> bits, identity & !(u64::MAX << bits));
-            (addresses.identity(&addresses.unstretched(bucket, fingerprint)), count)
-        });
-        self.counters = Counters::from_iter(named);
-    }
-
-    /// That of `smaller` with all entries of `grown`, which are moved there; `None` where they do not fit.
-    fn moved(&self, grown: &Grown<Buffer>, smaller: &mut Grown<Buffer>) -> Option<Self> {
-        let mut tally = Self { len: self.len, ..Self::none(self.profile) };
-        let moved = grown.table().distinct_entries().try_for_each(|entry| {
-            tally.add_prefix(smaller, entry.prefix, self.count_entry(grown, &entry))
-        });
-        moved.is_ok().then_some(tally)
+        self.body.shrink_to_fit();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Growing;
     use crate::{Merge, Prefer};
     use alloc::{vec, vec::Vec};
     use testkit::keys::splitmix64 as hash;
 
     fn is_midway(filter: &CuckooFilter) -> bool {
-        filter.body.grown().is_some_and(Grown::is_midway)
+        filter.body.buckets.growing().is_some_and(Growing::is_midway)
     }
 
     /// A filter of `keys` keys, one of 50 of them three times.

@@ -1,14 +1,11 @@
 //! The union of two filters of one shape.
 //!
-//! A slot and its bucket say all that is needed to place the entry in another table of the same geometry: no key is hashed again. The work is
-//! done on a copy, so that a union that does not fit changes nothing. O(buckets), and twice the memory while it runs.
+//! The work is done on a copy (state/merge.rs), so that a union that does not fit changes nothing.
+//! O(buckets), and twice the memory while it runs.
 
 use crate::CuckooFilter;
-use crate::body::Body;
-use crate::buffer::Buffer;
-use crate::error::{Full, MergeError};
+use crate::error::MergeError;
 use crate::store::Store;
-use crate::table::Table;
 
 /// What becomes of the counts of a key that is in both filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,45 +44,11 @@ impl CuckooFilter {
         counts: Merge,
     ) -> Result<(), MergeError> {
         self.check_compatible(other)?;
-        if other.is_unverified() {
+        if other.body.is_unverified() {
             other.verify().map_err(MergeError::Unsound)?;
         }
-        let merged = match (&self.body, &other.body) {
-            (Body::Built(ours), Body::Built(theirs)) => {
-                let as_built = self.merged_as_built(ours, (other, theirs), counts);
-                as_built.or_else(|full| {
-                    if self.tally.grows_instead(full) {
-                        self.merged_growing(other, counts)
-                    } else {
-                        Err(MergeError::Full(full))
-                    }
-                })
-            }
-            _ => self.merged_growing(other, counts),
-        };
-        *self = merged?;
+        self.body = self.body.merged(&other.body, counts)?;
         Ok(())
-    }
-
-    /// The union in a table as it was built.
-    fn merged_as_built<S: Store>(
-        &self,
-        ours: &Table<Buffer>,
-        (other, theirs): (&CuckooFilter<S>, &Table<S::Buckets>),
-        counts: Merge,
-    ) -> Result<Self, Full> {
-        let (mut table, mut tally) = (ours.clone(), self.tally.clone());
-        for place in theirs.distinct_entries() {
-            let wanted = other.tally.count_place(theirs, &place);
-            let missing = match counts {
-                Merge::Sum => wanted,
-                Merge::Max => wanted.saturating_sub(tally.count_place(&table, &place)),
-            };
-            if missing > 0 {
-                tally.add(&mut table, &place, missing)?;
-            }
-        }
-        Ok(Self { body: Body::Built(table), tally, body_checksum: None })
     }
 }
 
@@ -94,7 +57,7 @@ impl<S: Store> CuckooFilter<S> {
         &self,
         other: &CuckooFilter<T>,
     ) -> Result<(), MergeError> {
-        let alike_in_size = self.body.base() == other.body.base();
+        let alike_in_size = self.body.buckets.base() == other.body.buckets.base();
         MergeError::unless_alike([
             ("layout", self.is_laid_out_like(other)),
             ("size", alike_in_size),
@@ -108,7 +71,8 @@ impl<S: Store> CuckooFilter<S> {
         if self.has_grown() == other.has_grown() {
             self.layout() == other.layout()
         } else {
-            self.marked_layout().is_some() && self.marked_layout() == other.marked_layout()
+            self.body.marked_layout().is_some()
+                && self.body.marked_layout() == other.body.marked_layout()
         }
     }
 }

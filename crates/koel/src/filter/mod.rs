@@ -1,42 +1,41 @@
 //! The filter: a multiset of keys that answers "have I seen this key?" with a small, known chance of a wrong yes.
 //!
-//! This file has the type and the questions about single keys and about the whole, for filters and for views of filters alike. `many.rs` asks and changes for
-//! many keys at once, `edit.rs` changes it key by key, `bulk.rs` builds it from all keys, `merge.rs` unites two, `compare.rs` counts what two have in common, `file.rs` turns it
-//! into bytes and back. `tally.rs` has what is counted beside the buckets, `built.rs` the rules of a filter in the table that it was built with, and `grown/` of one in a table that grows, to
-//! which `grow.rs` takes it. Buckets are read and written one floor below, by `table.rs`.
+//! This file has the type and its questions, for filters and views alike. `many.rs` is for many keys
+//! at once, `edit.rs` changes a filter key by key, `bulk.rs` builds it from all keys, `merge.rs` and
+//! `compare.rs` are for two filters, `file.rs` for bytes and `grow.rs` for growth. All of them are
+//! thin: the rules are in `state/`, the buckets in `table/`.
 
-mod built;
 mod bulk;
 mod compare;
 mod edit;
 mod file;
 mod grow;
-mod grown;
 mod many;
 mod merge;
 mod parts;
-mod tally;
 
 use core::fmt;
 
-use crate::body::Body;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::buffer::Buffer;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+use crate::counters::Counters;
 use crate::counters::ReadCounters;
 use crate::hash::KeyHasher;
-use crate::image::{self, HEADER_BYTES};
+use crate::image::{self, Kind};
 use crate::layout::{Layout, SLOTS};
 use crate::route::Route;
 use crate::sizing::{self, Shape};
+use crate::state::{Body, reading};
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+use crate::state::{Buckets, State};
 use crate::store::{Borrowed, Owned, Store};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::table::Table;
-use crate::{Builder, Key, counters};
+use crate::{Builder, Key};
 
 pub use compare::{Comparison, Entry, Estimate};
 pub use merge::Merge;
-
-use self::tally::Tally;
 
 /// A set of keys in a few bits per key, that can also forget: a cuckoo filter.
 ///
@@ -69,10 +68,7 @@ use self::tally::Tally;
 ///
 /// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better Than Bloom (CoNEXT 2014).
 pub struct CuckooFilter<S: Store = Owned> {
-    body: Body<S::Buckets>,
-    tally: Tally<S::Counters>,
-    /// What the bytes said of their body, in a view.
-    body_checksum: Option<u64>,
+    pub(crate) body: Body<S::Buckets, S::Counters>,
 }
 
 /// A filter read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
@@ -109,36 +105,26 @@ impl CuckooFilter {
 
     /// An empty filter; `None` where its bytes could not be addressed.
     pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let (body, tally) = (Body::empty(shape, profile.growable)?, Tally::none(profile));
-        Some(Self { body, tally, body_checksum: None })
+        Body::empty(Kind::Filter, shape, profile).map(|body| Self { body })
     }
 
-    /// The filter with these buckets and counters, whose numbers are found out. O(buckets).
+    /// The filter with these buckets and counters, whose totals are counted. O(buckets).
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
-    pub(crate) fn from_parts(
-        table: Table<Buffer>,
-        counters: counters::Counters,
-        profile: Profile,
-    ) -> Self {
+    pub(crate) fn from_parts(table: Table<Buffer>, counters: Counters, profile: Profile) -> Self {
         let entries: u64 = table.iter().map(|bucket| bucket.entries().count() as u64).sum();
         let counted = counters.iter().map(|(_, count)| count);
-        let tally = Tally {
-            len: counted.fold(entries, u64::saturating_add),
-            entries,
-            spares: entries - table.distinct_entries().count() as u64,
-            counters,
-            ..Tally::none(profile)
-        };
-        Self { body: Body::Built(table), tally, body_checksum: None }
+        let len = counted.fold(entries, u64::saturating_add);
+        let spares = entries - table.distinct_entries().count() as u64;
+        let mut state = State::new(Kind::Filter, profile, counters);
+        (state.len, state.entries, state.spares) = (len, entries, spares);
+        Self { body: Body::new(Buckets::Fixed(table), state) }
     }
 
     /// What [`from_parts`](Self::from_parts) takes; `None` where the filter has grown.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
-    pub(crate) fn into_parts(self) -> Option<(Table<Buffer>, counters::Counters, Profile)> {
-        match self.body {
-            Body::Built(table) => Some((table, self.tally.counters, self.tally.profile)),
-            Body::Grown(_) => None,
-        }
+    pub(crate) fn into_parts(self) -> Option<(Table<Buffer>, Counters, Profile)> {
+        let (state, table) = (self.body.state, self.body.buckets.into_fixed()?);
+        Some((table, state.counters, state.profile))
     }
 }
 
@@ -165,7 +151,7 @@ impl<S: Store> CuckooFilter<S> {
     /// [`contains`](Self::contains) at the address of a key.
     #[inline]
     fn contains_at(&self, address: u64) -> bool {
-        self.body.contains(address)
+        self.body.buckets.contains(address)
     }
 
     /// How often `key` was inserted and not removed. Never too low; too high, by the count of another key with the same fingerprint in
@@ -177,58 +163,55 @@ impl<S: Store> CuckooFilter<S> {
 
     /// [`count`](Self::count) at the address of a key.
     fn count_at(&self, address: u64) -> u64 {
-        match &self.body {
-            Body::Built(table) => self.tally.count_place(table, &table.geometry().locate(address)),
-            Body::Grown(grown) => self.tally.count_grown(grown, &grown.addresses().locate(address)),
-        }
+        reading!(self.body, reader => reader.count_key(address))
     }
 
     /// Keys inserted and not removed, each as often as it was inserted.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.tally.len
+        self.body.state.len
     }
 
     /// Whether nothing is in the set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.tally.len == 0
+        self.body.state.len == 0
     }
 
     /// How many distinct keys the filter was built for: so many always fit, and then the false-positive rate is at most the requested one.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.tally.profile.capacity
+        self.body.state.profile.capacity
     }
 
     /// Buckets of four slots.
     #[must_use]
     pub fn buckets(&self) -> u64 {
-        self.body.buckets()
+        self.body.buckets.count()
     }
 
     /// Parts of equal size of the filter as it was built; until it grows, both buckets of a key are in the same one.
     #[must_use]
     pub fn segments(&self) -> u64 {
-        1 << self.body.base().segment_bits()
+        1 << self.body.buckets.base().segment_bits()
     }
 
     /// Slots of all buckets.
     #[must_use]
     pub fn slots(&self) -> u64 {
-        self.buckets() * SLOTS as u64
+        self.body.slots()
     }
 
     /// Slots that hold an entry.
     #[must_use]
     pub fn slots_in_use(&self) -> u64 {
-        self.tally.entries
+        self.body.state.entries
     }
 
     /// The share of slots in use, 0 to 1.
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        self.tally.entries as f64 / self.slots() as f64
+        self.body.load_factor()
     }
 
     /// How many different keys are in the set: an estimate, from the number `d` of different entries among the `U` that keys can
@@ -237,40 +220,28 @@ impl<S: Store> CuckooFilter<S> {
     /// of their own are there several times; but never above [`len`](Self::len).
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
-        let estimate = sizing::distinct_keys(self.tally.distinct(), self.possible_entries());
-        if self.has_grown() { estimate.min(self.tally.len as f64) } else { estimate }
+        let estimate =
+            sizing::distinct_keys(self.body.state.distinct(), self.body.possible_entries());
+        if self.has_grown() { estimate.min(self.body.state.len as f64) } else { estimate }
     }
 
     /// Probability that an absent key is reported present, as the filter is now: `d / U`, with `d` different entries of the `U` that keys can
     /// have. Copies do not raise it.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        (self.tally.distinct() as f64 / self.possible_entries()).min(1.0)
-    }
-
-    /// The number of entries that keys can have, each as likely as any other; in a filter that has grown, the number that would give the same error rate.
-    fn possible_entries(&self) -> f64 {
-        match &self.body {
-            Body::Built(_) => {
-                sizing::possible_entries(self.layout().fraction_bits(), self.buckets())
-            }
-            Body::Grown(grown) => {
-                self.slots_in_use().max(1) as f64 / grown.matches_of_an_absent_key()
-            }
-        }
+        (self.body.state.distinct() as f64 / self.body.possible_entries()).min(1.0)
     }
 
     /// The rate the filter was built for.
     #[must_use]
     pub fn requested_false_positive_rate(&self) -> f64 {
-        self.tally.profile.rate
+        self.body.state.profile.rate
     }
 
     /// Bytes of the filter as a file: header, buckets and counters. In memory a counter takes about 25 bytes instead of 16.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
-        let counters = usize::try_from(self.tally.counters.len()).unwrap_or(usize::MAX);
-        HEADER_BYTES + self.body.bytes().len() + counters.saturating_mul(counters::RECORD_BYTES)
+        self.body.size_in_bytes()
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the [`capacity`](Self::capacity). In a filter that [has grown](Self::has_grown),
@@ -285,19 +256,19 @@ impl<S: Store> CuckooFilter<S> {
     /// How many keys have a counter for copies beyond those in the buckets.
     #[must_use]
     pub fn distinct_counters(&self) -> u64 {
-        self.tally.counters.len()
+        self.body.state.counters.len()
     }
 
     /// How many keys may have a counter.
     #[must_use]
     pub fn counter_limit(&self) -> u64 {
-        self.tally.profile.counter_limit
+        self.body.state.profile.counter_limit
     }
 
     /// The packing of the buckets.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        self.body.layout()
+        self.body.buckets.layout()
     }
 
     /// The function that hashes keys.
@@ -315,19 +286,19 @@ impl<S: Store> CuckooFilter<S> {
 
     #[inline(always)]
     fn route(&self) -> &Route {
-        &self.tally.profile.route
+        &self.body.state.profile.route
     }
 
     /// Whether the filter grows when it is full, instead of refusing keys.
     #[must_use]
     pub fn is_growable(&self) -> bool {
-        self.tally.profile.growable
+        self.body.state.profile.growable
     }
 
     /// Whether the filter has grown beyond the table it was built with, or was built by [`grow_from`](Builder::grow_from) to grow from the start.
     #[must_use]
     pub fn has_grown(&self) -> bool {
-        self.body.grown().is_some()
+        self.body.buckets.growing().is_some()
     }
 
     /// How many buckets hold 0, 1, 2, 3 and 4 entries. O(buckets).
@@ -335,7 +306,7 @@ impl<S: Store> CuckooFilter<S> {
     pub fn occupancy(&self) -> [u64; SLOTS + 1] {
         let mut buckets = [0; SLOTS + 1];
         for bucket in 0..self.buckets() {
-            buckets[self.body.read(bucket).entries().count()] += 1;
+            buckets[self.body.buckets.read(bucket).entries().count()] += 1;
         }
         buckets
     }
@@ -347,7 +318,7 @@ impl<S: Store> fmt::Debug for CuckooFilter<S> {
         write!(
             f,
             "CuckooFilter({} keys, capacity {}, {}, load {:.3}, {} bytes)",
-            self.tally.len,
+            self.body.state.len,
             self.capacity(),
             self.layout(),
             self.load_factor(),
@@ -358,13 +329,13 @@ impl<S: Store> fmt::Debug for CuckooFilter<S> {
 
 impl Clone for CuckooFilter {
     fn clone(&self) -> Self {
-        Self { body: self.body.clone(), tally: self.tally.clone(), body_checksum: None }
+        Self { body: self.body.clone() }
     }
 }
 
 /// Equal bytes: built alike, and changed alike since.
 impl PartialEq for CuckooFilter {
     fn eq(&self, other: &Self) -> bool {
-        self.body == other.body && self.tally == other.tally
+        self.body == other.body
     }
 }

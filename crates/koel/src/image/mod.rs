@@ -14,17 +14,15 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::convert::Infallible;
 
-use crate::body::Body;
 use crate::counters::{self, RECORD_BYTES, ReadCounters};
 use crate::error::ImageError;
 use crate::filter::Profile;
 use crate::geometry::{CORE_BITS, Geometry};
-use crate::growth::Grown;
 use crate::hash::KeyHasher;
 use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
 use crate::route::Route;
 use crate::sizing::{self, Shape};
-use crate::table::{Stretch, Table, table_bytes};
+use crate::table::{Growing, Prefixes, Stretch, table_bytes};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -96,13 +94,13 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    pub(crate) fn of<B: AsRef<[u8]>>(grown: &Grown<B>) -> Self {
-        let addresses = grown.addresses();
+    pub(crate) fn of<B: AsRef<[u8]>>(growing: &Growing<B>) -> Self {
+        let addresses = growing.addresses();
         Self {
             first_bits: addresses.base().fraction_bits(),
             level: addresses.level(),
             split: addresses.split(),
-            mass: grown.mass(),
+            mass: growing.match_weight(),
         }
     }
 }
@@ -221,28 +219,15 @@ impl Header {
     }
 
     /// The addresses of the table as it was built.
-    fn geometry(&self) -> Geometry {
+    pub(crate) fn geometry(&self) -> Geometry {
         let layout = self.shape.layout;
         let first_bits = self.growth.map_or(layout.fraction_bits(), |growth| growth.first_bits);
         let (segment_bits, buckets) = (self.shape.segment_bits, self.shape.segment_buckets);
         Geometry::new(segment_bits, buckets, first_bits + CORE_BITS)
     }
 
-    /// The buckets in `bytes`.
-    pub(crate) fn body<B: AsRef<[u8]>>(&self, bytes: B) -> Body<B> {
-        let layout = self.shape.layout;
-        match (self.stretch(), self.growth) {
-            (Some(stretch), Some(growth)) => Body::Grown(Grown::new(
-                Table::new(stretch, layout, bytes),
-                growth.mass,
-                self.entries,
-            )),
-            _ => Body::Built(Table::new(self.geometry(), layout, bytes)),
-        }
-    }
-
     /// The addresses of the table as it is now, if its fingerprints are marked.
-    fn stretch(&self) -> Option<Stretch> {
+    pub(crate) fn stretch(&self) -> Option<Stretch> {
         let (growth, marked) = (self.growth?, self.shape.layout.marks()?);
         Some(Stretch::new(self.geometry(), marked, growth.level, growth.split))
     }

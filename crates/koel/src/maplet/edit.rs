@@ -1,11 +1,7 @@
 //! Changing a maplet: insert, replace, remove, clear, shrink.
-//!
-//! Each walks from the hash to the rules of the table that the maplet is in: `built.rs` or `grown.rs`.
 
-use super::built::exchange;
-use super::pairs::Pairs;
-use crate::body::Body;
 use crate::error::Full;
+use crate::state::changing;
 use crate::{Key, Maplet};
 
 impl Maplet {
@@ -26,15 +22,7 @@ impl Maplet {
     /// [`insert`](Self::insert) at the address of a key.
     #[inline]
     fn insert_at(&mut self, address: u64, value: u64) -> Result<(), Full> {
-        match &mut self.body {
-            Body::Built(table) => {
-                let (place, at) = table.at_hash(address);
-                self.pairs.add(at, (place.fingerprint, value), || place)
-            }
-            Body::Grown(grown) => {
-                self.pairs.insert_grown(grown, (address, value), None, &mut |_, _| {})
-            }
-        }
+        changing!(self.body, writer => writer.insert_pair(address, value))
     }
 
     /// Makes one pair of `key` and `old` one of `key` and `new`; false, and nothing changed, if there is none. O(1).
@@ -49,13 +37,7 @@ impl Maplet {
     /// [`replace`](Self::replace) at the address of a key.
     #[inline]
     fn replace_at(&mut self, address: u64, old: u64, new: u64) -> bool {
-        match &mut self.body {
-            Body::Built(table) => {
-                let (place, at) = table.at_hash(address);
-                exchange(at, place.fingerprint, (old, new))
-            }
-            Body::Grown(grown) => grown.replace(address, old, new),
-        }
+        changing!(self.body, writer => writer.replace(address, (old, new)))
     }
 
     /// Takes out one pair of `key` and `value`; false, and nothing changed, if there is none. O(1).
@@ -67,29 +49,17 @@ impl Maplet {
     /// [`remove`](Self::remove) at the address of a key.
     #[inline]
     fn remove_at(&mut self, address: u64, value: u64) -> bool {
-        match &mut self.body {
-            Body::Built(table) => {
-                let (place, at) = table.at_hash(address);
-                self.pairs.remove(at, (place.fingerprint, value))
-            }
-            Body::Grown(grown) => self.pairs.remove_grown(grown, address, value),
-        }
+        changing!(self.body, writer => writer.remove(address, value))
     }
 
     /// Forgets every pair. The size stays.
     pub fn clear(&mut self) {
         self.body.clear();
-        self.pairs = Pairs::none(self.pairs.profile);
     }
 
     /// Gives back the memory that the entries do not need, down to the size that the maplet was built with. Builds the smaller table beside this one, so it takes the
     /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
-        let Body::Grown(grown) = &self.body else { return };
-        let moved = |smaller: &mut _| self.pairs.moved(grown, smaller);
-        if let Some((smaller, pairs)) = grown.in_fewer_buckets(self.pairs.entries, moved) {
-            self.body = Body::Grown(smaller);
-            self.pairs = pairs;
-        }
+        self.body.shrink_to_fit();
     }
 }

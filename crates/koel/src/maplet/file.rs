@@ -5,13 +5,11 @@
 
 use alloc::vec::Vec;
 
-use xxhash_rust::xxh3::xxh3_64;
-
-use super::pairs::Pairs;
-use super::{Maplet, MapletEntry, MapletView, entries};
-use crate::body::Body;
-use crate::error::{ImageError, require};
-use crate::image::{self, Header, Kind};
+use super::{Maplet, MapletView};
+use crate::counters::NoCounters;
+use crate::error::ImageError;
+use crate::image::{self, Kind};
+use crate::state::Body;
 use crate::store::Store;
 
 impl Maplet {
@@ -22,8 +20,7 @@ impl Maplet {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = MapletView::open(bytes)?;
         view.verify()?;
-        let (body, pairs) = (view.body.to_owned_body(false), view.pairs.clone());
-        Ok(Self { body, pairs, body_checksum: None })
+        Ok(Self { body: view.body.to_owned_body() })
     }
 }
 
@@ -33,16 +30,7 @@ impl<'a> MapletView<'a> {
     /// # Errors
     /// [`ImageError`] where the header is not one of a maplet, or where the length does not fit it.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
-        let header = Header::decode(bytes)?.of_kind(Kind::Maplet)?;
-        let limit = header.profile.counter_limit;
-        require("counters", header.counters, header.counters == 0)?;
-        require("counter limit", limit, limit == 0)?;
-        let grows = header.growth.is_some();
-        require("keys", header.len, header.len == header.entries || grows)?;
-        require("keys", header.len, header.len <= header.entries)?;
-        let (table, _) = header.parts(bytes)?;
-        let (body, pairs) = (header.body(table), Pairs::of(&header)?);
-        Ok(Self { body, pairs, body_checksum: Some(header.body_checksum) })
+        Ok(Self { body: Body::open(bytes, Kind::Maplet, |_| NoCounters)? })
     }
 }
 
@@ -57,10 +45,8 @@ impl<S: Store> Maplet<S> {
     ///
     /// # Errors
     /// The first error of `sink`.
-    pub fn write_to<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let header = self.pairs.header(&self.body, Kind::Maplet, xxh3_64(self.body.bytes()));
-        sink(&header.encode())?;
-        sink(self.body.bytes())
+    pub fn write_to<E>(&self, sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.body.write_to(sink)
     }
 
     /// Checks everything that [`MapletView::open`] took on trust: the checksum of the body, that every slot could have been written by this crate, and
@@ -69,31 +55,6 @@ impl<S: Store> Maplet<S> {
     /// # Errors
     /// [`ImageError`] naming the first thing that is wrong.
     pub fn verify(&self) -> Result<(), ImageError> {
-        let stored = self.body_checksum;
-        if stored.is_some_and(|stored| stored != xxh3_64(self.body.bytes())) {
-            return Err(ImageError::Checksum { part: "body" });
-        }
-        self.pairs.verify_slots(&self.body, |_| true)
-    }
-}
-
-impl Pairs {
-    /// Checks that every slot could have been written by this crate and `is_sound`, and that they are as many as the header says.
-    pub(super) fn verify_slots<B: AsRef<[u8]>>(
-        &self,
-        body: &Body<B>,
-        mut is_sound: impl FnMut(MapletEntry) -> bool,
-    ) -> Result<(), ImageError> {
-        let layout = body.layout();
-        let mut found = 0;
-        for entry in entries(body) {
-            let in_width = entry.value >> layout.value_bits() == 0;
-            let is_written = layout.is_fingerprint(entry.fingerprint) && in_width;
-            require("bucket", entry.bucket, is_written && is_sound(entry))?;
-            found += 1;
-        }
-        require("padding", 0, body.is_padded_with_zeros())?;
-        require("mass", 0, body.weighs_what_it_says())?;
-        require("entries", self.entries, self.entries == found)
+        self.body.verify()
     }
 }

@@ -1,20 +1,11 @@
 //! Many keys of a maplet at once, in the blocks of `blocks.rs`: the same answers in the same order, several times as fast.
 
-use core::convert::Infallible;
-
-use super::built::exchange;
-use crate::blocks::{Hashed, Hashes, MANY, each_candidate, each_change, each_hash, each_insert};
-use crate::body::Body;
+use crate::blocks::{Hashed, Hashes, each_candidate};
 use crate::error::Full;
-use crate::geometry::BLOCK;
-use crate::growth::Grown;
-use crate::prefetch::prefetch;
+use crate::state::{Batched, changing, on_table};
 use crate::store::Store;
+use crate::table::Cuckoo;
 use crate::{Key, Maplet};
-
-/// Values and changes are asked for so many keys ahead: a processor that fetches buckets from all over the table does not see by itself that they are read in order
-/// (docs/decisions/0007-maplet.md has the figures).
-const AHEAD: usize = BLOCK;
 
 impl<S: Store> Maplet<S> {
     /// [`get`](Self::get) for each of `keys`: `found(i, value)` is called for every value of `keys[i]`, in the order of the keys. Nothing is called for a key without
@@ -35,10 +26,7 @@ impl<S: Store> Maplet<S> {
     fn get_each(&self, hashes: impl Hashes, mut found: impl FnMut(usize, u64)) {
         let layout = self.layout();
         let value = |i, slot| found(i, layout.value_of(slot));
-        match &self.body {
-            Body::Built(table) => each_candidate(table, hashes, value),
-            Body::Grown(grown) => each_candidate(grown.table(), hashes, value),
-        }
+        on_table!(&self.body.buckets, table => each_candidate(table.table(), hashes, value));
     }
 }
 
@@ -66,45 +54,11 @@ impl Maplet {
 
     fn replace_each(&mut self, hashes: impl Hashes, changes: &[(u64, u64)]) -> usize {
         assert_eq!(hashes.len(), changes.len(), "one change for each key");
-        let mut changed = 0;
-        match &mut self.body {
-            Body::Built(table) => {
-                let Ok(()) = each_change(table, hashes, |at, key, places, i| {
-                    prefetch(changes, key + AHEAD);
-                    let done = exchange(at, places.fingerprints()[i], changes[key]);
-                    changed += usize::from(done);
-                    Ok::<(), Infallible>(())
-                });
-            }
-            Body::Grown(grown) => {
-                let Ok(()) = each_hash(grown, Grown::prefetch, hashes, 0, |grown, key, hash| {
-                    let (old, new) = changes[key];
-                    changed += usize::from(grown.replace(hash, old, new));
-                    Ok::<(), Infallible>(())
-                });
-            }
-        }
-        changed
+        changing!(self.body, writer => Batched::replace_each(writer, hashes, changes))
     }
 
     fn insert_each(&mut self, hashes: impl Hashes, values: &[u64]) -> Result<(), Full> {
         assert_eq!(hashes.len(), values.len(), "one value for each key");
-        let pairs = &mut self.pairs;
-        match &mut self.body {
-            Body::Built(table) => each_insert(table, hashes, |at, key, places, i| {
-                prefetch(values, key + AHEAD);
-                pairs.add(at, (places.fingerprints()[i], values[key]), || places.get(i))
-            }),
-            Body::Grown(grown) => {
-                let ignored = &mut |_: &_, _| {};
-                // Each takes a slot. In a table that is less full it is found sooner.
-                if values.len() >= MANY {
-                    pairs.keep_load(grown, values.len() as u64, ignored);
-                }
-                each_hash(grown, Grown::prefetch, hashes, 0, |grown, key, hash| {
-                    pairs.insert_grown(grown, (hash, values[key]), None, ignored)
-                })
-            }
-        }
+        changing!(self.body, writer => Batched::insert_pairs(writer, hashes, values))
     }
 }

@@ -1,37 +1,34 @@
 //! The maplet: keys to small values, in little more space than the values take.
 //!
-//! A filter whose slots have a value above the fingerprint, over the same geometry, layouts and search (docs/decisions/0007-maplet.md). To everything below, a slot is a
-//! number that moves as a whole, so values need no code of their own there. This file has the type and its questions; `edit.rs` changes it, `many.rs` is for many keys at once,
-//! `file.rs` turns it into bytes and back, `builder.rs` sizes it. `pairs.rs` has what is counted beside the slots, `built.rs` the rules of a maplet in the table that it was built with,
-//! `grown.rs` of one in a table that grows. `counting/` is the filter whose values are counts.
+//! A filter whose slots have a value above the fingerprint, over the same tables and rules
+//! (docs/decisions/0007-maplet.md). To everything below, a slot is a number that moves as a whole.
+//! This file has the type and its questions; `edit.rs` changes it, `many.rs` is for many keys at
+//! once, `file.rs` turns it into bytes and back, `builder.rs` sizes it. `counting/` is the filter
+//! whose values are counts.
 
 mod builder;
-mod built;
 mod counting;
 mod edit;
 mod file;
-mod grown;
 mod many;
-mod pairs;
 mod values;
 
 use core::fmt;
 
 use crate::Key;
-use crate::body::Body;
+use crate::counters::NoCounters;
 use crate::filter::Profile;
 use crate::hash::KeyHasher;
-use crate::image::{self, HEADER_BYTES};
-use crate::layout::{Layout, SLOTS};
+use crate::image::{self, Kind};
+use crate::layout::Layout;
 use crate::route::Route;
 use crate::sizing::Shape;
+use crate::state::{Body, Buckets};
 use crate::store::{Borrowed, Owned, Store};
 
 pub use builder::MapletBuilder;
 pub use counting::{CountingBuilder, CountingFilter, CountingView};
 pub use values::Values;
-
-use self::pairs::Pairs;
 
 /// Keys with small values, in a fingerprint and the value's own bits each: it may answer with a value too many, never with one too few.
 ///
@@ -74,10 +71,7 @@ use self::pairs::Pairs;
 /// # Cost
 /// Every operation reads two buckets. An insert into a maplet nearly full looks at some hundred more, at most 4096.
 pub struct Maplet<S: Store = Owned> {
-    body: Body<S::Buckets>,
-    pairs: Pairs,
-    /// What the bytes said of their body, in a view.
-    body_checksum: Option<u64>,
+    body: Body<S::Buckets, NoCounters>,
 }
 
 /// A maplet read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
@@ -106,8 +100,7 @@ impl Maplet {
 
     /// An empty maplet; `None` where its bytes could not be addressed.
     fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let (body, pairs) = (Body::empty(shape, false)?, Pairs::none(profile));
-        Some(Self { body, pairs, body_checksum: None })
+        Body::empty(Kind::Maplet, shape, profile).map(|body| Self { body })
     }
 }
 
@@ -123,99 +116,70 @@ impl<S: Store> Maplet<S> {
     /// [`get`](Self::get) at the address of a key.
     #[inline]
     fn get_at(&self, address: u64) -> Values {
-        // Most keys that a store asks for are absent: nothing is taken apart for those.
-        let found = match &self.body {
-            Body::Built(table) => {
-                let (place, is_there) = table.find(address);
-                is_there.then_some((place.home, place.alternate, place.fingerprint))
-            }
-            Body::Grown(grown) => grown.contains(address).then_some((0, 0, address)),
-        };
-        match found {
+        match self.body.buckets.find(address) {
             None => Values::none(),
-            Some((home, alternate, key)) => self.values(home, alternate, key),
+            Some(found) => Values::new(self.body.buckets.candidates(found), self.layout()),
         }
-    }
-
-    /// The values of a key that has some: of a fingerprint in two buckets, or of a hash in a table that grows. Not of a place, which would be written to memory for every key.
-    #[inline(never)]
-    fn values(&self, home: u64, alternate: u64, key: u64) -> Values {
-        if let Body::Built(table) = &self.body
-            && let Some(slots) = table.plain_candidates((home, alternate), [key; 2])
-        {
-            return Values::new(slots, self.layout());
-        }
-        self.other_values(home, alternate, key)
-    }
-
-    /// A function of its own, so that the other saves no registers for it.
-    #[inline(never)]
-    fn other_values(&self, home: u64, alternate: u64, key: u64) -> Values {
-        let slots = match &self.body {
-            Body::Built(table) => table.candidates((home, alternate), [key; 2]),
-            Body::Grown(grown) => grown.candidates(key),
-        };
-        Values::new(slots, self.layout())
     }
 
     /// Whether `key` has a value: never wrong if it has, wrong with probability [`false_candidates`](Self::false_candidates) if it has not. O(1).
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.body.contains(self.route().address(key))
+        self.body.buckets.contains(self.route().address(key))
     }
 
     /// All entries, by bucket. O(buckets).
     pub fn entries(&self) -> impl Iterator<Item = MapletEntry> {
-        entries(&self.body)
+        entries(&self.body.buckets)
     }
 
     /// Pairs inserted and not removed.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.pairs.len
+        self.body.state.len
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.pairs.len == 0
+        self.body.state.len == 0
     }
 
     /// How many entries the maplet was built for: so many of distinct keys always fit.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.pairs.profile.capacity
+        self.body.state.profile.capacity
     }
 
     /// Slots of all buckets.
     #[must_use]
     pub fn slots(&self) -> u64 {
-        self.body.buckets() * SLOTS as u64
+        self.body.slots()
     }
 
     /// The share of slots in use, 0 to 1.
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        self.pairs.load_factor(&self.body)
+        self.body.load_factor()
     }
 
     /// How many wrong values [`get`](Self::get) gives for an absent key on average, as the maplet is now; for a present key, as many besides its own.
     #[must_use]
     pub fn false_candidates(&self) -> f64 {
-        self.pairs.false_candidates(&self.body)
+        self.body.false_candidates()
     }
 
     /// The rate the maplet was built for.
     #[must_use]
     pub fn requested_false_positive_rate(&self) -> f64 {
-        self.pairs.profile.rate
+        self.body.state.profile.rate
     }
 
     /// The widths of fingerprint and value.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        self.body.layout()
+        self.body.buckets.layout()
     }
 
     /// The function that hashes keys.
@@ -233,13 +197,13 @@ impl<S: Store> Maplet<S> {
 
     #[inline(always)]
     fn route(&self) -> &Route {
-        &self.pairs.profile.route
+        &self.body.state.profile.route
     }
 
     /// Bytes of the maplet, in memory and as a file.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
-        HEADER_BYTES + self.body.bytes().len()
+        self.body.size_in_bytes()
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each entry of the [`capacity`](Self::capacity). In a maplet that
@@ -247,7 +211,11 @@ impl<S: Store> Maplet<S> {
     /// [`len`](Self::len) pairs that are in now.
     #[must_use]
     pub fn bits_per_entry(&self) -> f64 {
-        let entries = if self.body.grown().is_some() { self.pairs.len } else { self.capacity() };
+        let entries = if self.body.buckets.growing().is_some() {
+            self.body.state.len
+        } else {
+            self.capacity()
+        };
         image::bits_per_key(self.size_in_bytes(), entries as f64)
     }
 }
@@ -258,7 +226,7 @@ impl<S: Store> fmt::Debug for Maplet<S> {
         write!(
             f,
             "Maplet({} entries, capacity {}, {}, load {:.3}, {} bytes)",
-            self.pairs.len,
+            self.body.state.len,
             self.capacity(),
             self.layout(),
             self.load_factor(),
@@ -270,22 +238,23 @@ impl<S: Store> fmt::Debug for Maplet<S> {
 /// A copy of the bytes, at the speed of the memory.
 impl Clone for Maplet {
     fn clone(&self) -> Self {
-        Self { body: self.body.clone(), pairs: self.pairs.clone(), body_checksum: None }
+        Self { body: self.body.clone() }
     }
 }
 
 /// Equal bytes: built alike, and changed alike since.
 impl PartialEq for Maplet {
     fn eq(&self, other: &Self) -> bool {
-        self.body == other.body && self.pairs == other.pairs
+        self.body == other.body
     }
 }
 
 /// All entries, by bucket. O(buckets).
-fn entries<B: AsRef<[u8]>>(body: &Body<B>) -> impl Iterator<Item = MapletEntry> {
-    let layout = body.layout();
-    (0..body.buckets()).flat_map(move |bucket| {
-        body.read(bucket).0.into_iter().filter(|&slot| slot != 0).map(move |slot| MapletEntry {
+fn entries<B: AsRef<[u8]>>(buckets: &Buckets<B>) -> impl Iterator<Item = MapletEntry> {
+    let layout = buckets.layout();
+    (0..buckets.count()).flat_map(move |bucket| {
+        let slots = buckets.read(bucket).0.into_iter().filter(|&slot| slot != 0);
+        slots.map(move |slot| MapletEntry {
             bucket,
             fingerprint: layout.fingerprint_of(slot),
             value: layout.value_of(slot),

@@ -12,7 +12,7 @@ use testkit::keys::splitmix64 as hash;
 use crate::buffer::Buffer;
 use crate::geometry::Geometry;
 use crate::layout::{Codec, Layout};
-use crate::table::{Put, Table, table_bytes};
+use crate::table::{CuckooMut, Put, Table, table_bytes};
 
 fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Buffer> {
     let geometry = Geometry::new(segment_bits, buckets, fingerprint_bits);
@@ -70,7 +70,7 @@ fn assert_is_a_chain(table: &Table<Buffer>, place: &Place, plan: &Plan) {
         match (plan.moves.get(step + 1), plan.end) {
             (Some(&(next, _)), _) | (None, End::Empty(next)) => assert_eq!(other, next),
             (None, End::Spare) => {
-                assert!(table.copies(&table.geometry().place_of(bucket, leaving), leaving) > 1);
+                assert!(table.equals(&table.entry(bucket, leaving)) > 1);
             }
         }
     }
@@ -88,7 +88,7 @@ fn a_plan_is_a_chain_of_the_fewest_moves_or_there_is_no_room_at_all() {
                 continue;
             }
             let fewest = distance_to_room(&table, &place);
-            match table.way_to_room(&mut search, &place, Spares::Keep) {
+            match table.way_to_room(&mut search, &place, Spares::Keep, None) {
                 Some(plan) => {
                     assert_is_a_chain(&table, &place, &plan);
                     assert_eq!(Some(plan.moves.len()), fewest);
@@ -125,7 +125,7 @@ impl Neighbourhood for Decoded<'_> {
     }
 
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {
-        self.0.copies(&self.0.geometry().place_of(bucket, slot), slot) > 1
+        self.0.equals(&self.0.entry(bucket, slot)) > 1
     }
 }
 
@@ -154,7 +154,7 @@ fn a_search_for_one_move_first_finds_what_the_breadth_first_search_does() {
             let looked = search.looked;
             let is_one = plan.as_ref().is_some_and(|plan| plan.moves.len() == 1);
             assert_eq!(first, plan.clone().filter(|_| is_one));
-            assert_eq!(table.way_to_room(&mut search, &place, Spares::Keep), plan);
+            assert_eq!(table.way_to_room(&mut search, &place, Spares::Keep, None), plan);
             assert_eq!(search.looked, looked);
             match &plan {
                 Some(plan) => carry_out(&mut table, plan, place.fingerprint),
@@ -186,9 +186,9 @@ fn a_spare_copy_makes_room_only_when_it_may() {
         table.at(place.buckets()).put(place.fingerprint, 0);
     }
     assert_eq!(entries(&table), 200);
-    assert_eq!(table.way_to_room(&mut search, &place, Spares::Keep), None);
+    assert_eq!(table.way_to_room(&mut search, &place, Spares::Keep, None), None);
     for spares in [Spares::IfNeeded, Spares::AtOnce] {
-        let plan = table.way_to_room(&mut search, &place, spares).unwrap();
+        let plan = table.way_to_room(&mut search, &place, spares, None).unwrap();
         assert_eq!(plan.end, End::Spare);
         assert_is_a_chain(&table, &place, &plan);
     }
@@ -201,7 +201,7 @@ fn no_search_looks_at_more_slots_than_its_budget() {
     for counter in 0..80_000 {
         let place = table.geometry().locate(hash(counter));
         if table.at(place.buckets()).put(place.fingerprint, 0) == Put::Full {
-            let plan = table.way_to_room(&mut search, &place, Spares::Keep);
+            let plan = table.way_to_room(&mut search, &place, Spares::Keep, None);
             assert!(search.looked <= BUDGET);
             plan.inspect(|plan| carry_out(&mut table, plan, place.fingerprint));
         }
@@ -222,7 +222,7 @@ fn cost_of_placement() {
         while (counter as f64) < slots as f64 * load {
             let place = table.geometry().locate(hash(counter));
             if table.at(place.buckets()).put(place.fingerprint, 0) == Put::Full {
-                let plan = table.way_to_room(&mut search, &place, Spares::Keep).unwrap();
+                let plan = table.way_to_room(&mut search, &place, Spares::Keep, None).unwrap();
                 looked += search.looked;
                 moves += plan.moves.len();
                 longest = longest.max(plan.moves.len());

@@ -1,12 +1,16 @@
-//! Questions to a table of one size: where a key may be is what `Geometry` says.
+//! A table of one size: `Geometry` says where a key may live.
 
 use core::marker::PhantomData;
 
 use super::block::is_near;
-use super::{Addressing, Table, byte_index, position};
-use crate::geometry::{Column, Geometry, Place, Places};
+use super::{
+    Addressing, Cuckoo, CuckooMut, EntryTest, Match, Prefix, Prefixes, Put, Removed, Table, Taken,
+    byte_index, position,
+};
+use crate::buffer::Buffer;
+use crate::geometry::{CORE_BITS, Column, Geometry, Place, Places};
 use crate::layout::{Form, Lanes, Quad, Word};
-use crate::placement::{Neighbourhood, Neighbours, Plan, Search, Spares};
+use crate::placement::{End, Neighbourhood, Neighbours, Plan, Search, Spares, Ways};
 use crate::unchecked;
 use crate::vector::InstructionSet;
 
@@ -59,17 +63,6 @@ impl Addressing for Geometry {
 }
 
 impl<B: AsRef<[u8]>> Table<B> {
-    /// Whether either bucket of `place` holds its fingerprint. O(1): two loads, no branch on the data.
-    pub(crate) fn contains(&self, place: &Place) -> bool {
-        in_form!(self, pair_matches_in(place.buckets(), [place.fingerprint; 2]))
-    }
-
-    /// The same for the key with this hash.
-    #[inline(always)]
-    pub(crate) fn contains_hash(&self, hash: u64) -> bool {
-        self.find(hash).1
-    }
-
     /// The place of the key with this hash, and whether either bucket holds its fingerprint. Not an `Option`, for which a caller that only counts gets a branch on the data.
     #[inline(always)]
     #[expect(unsafe_code, reason = "loads without a check")]
@@ -124,11 +117,6 @@ impl<B: AsRef<[u8]>> Table<B> {
         if SORTED { position::<true>(bucket * bits) } else { (byte_index(bucket * (bits / 8)), 0) }
     }
 
-    /// How many entries of the pair of buckets equal `slot`.
-    pub(crate) fn copies(&self, place: &Place, slot: u64) -> u64 {
-        in_form!(self, copies_in(place, slot))
-    }
-
     fn copies_in<W: Word, const SORTED: bool>(&self, place: &Place, slot: u64) -> u64 {
         self.pair::<W, SORTED>(self.bits(place), slot).copies(&self.lanes)
     }
@@ -138,12 +126,6 @@ impl<B: AsRef<[u8]>> Table<B> {
     pub(crate) fn bits(&self, place: &Place) -> [u64; 2] {
         let (home, alternate) = place.buckets();
         [home, alternate].map(|bucket| bucket * self.lanes.bucket_bits())
-    }
-
-    /// Asks the memory for the two buckets of `place`.
-    #[inline]
-    pub(crate) fn prefetch_place(&self, place: &Place) {
-        self.bits(place).iter().for_each(|&bit| self.prefetch(bit));
     }
 
     /// Asks the memory for the buckets that the entries of both buckets of a place could move to, where both are full: that is where a search begins.
@@ -168,16 +150,6 @@ impl<B: AsRef<[u8]>> Table<B> {
         }
     }
 
-    /// The shortest way to room for an entry at `place`, whose buckets are full, or `None` if there is none within the budget.
-    pub(crate) fn way_to_room(
-        &self,
-        search: &mut Search,
-        place: &Place,
-        spares: Spares,
-    ) -> Option<Plan> {
-        in_form!(self, way_to_room_in(search, place, spares))
-    }
-
     #[inline(never)]
     fn way_to_room_in<W: Word, const SORTED: bool>(
         &self,
@@ -198,29 +170,156 @@ impl<B: AsRef<[u8]>> Table<B> {
         let slots = self.slots_in::<W, SORTED>(bucket);
         Neighbours::of(slots, &self.geometry, (base, bucket))
     }
+}
 
-    /// The place of every entry, those stored twice only once. O(buckets).
-    pub(crate) fn distinct_entries(&self) -> impl Iterator<Item = Place> {
-        let segment_buckets = self.geometry.segment_buckets();
-        let segments = (0..self.geometry.buckets()).step_by(segment_buckets as usize);
-        segments.flat_map(move |base| {
-            let buckets = base..base + u64::from(segment_buckets);
-            buckets.flat_map(move |home| self.first_entries(base, home))
-        })
+/// Entries that match a key are equal: all have its fingerprint.
+impl Prefixes for Geometry {
+    type Location = Place;
+    const GROWS: bool = false;
+
+    fn base(&self) -> &Self {
+        self
     }
 
-    /// The entries of a bucket that stand in no slot before, of this bucket or of an earlier one.
-    fn first_entries(&self, base: u64, home: u64) -> impl Iterator<Item = Place> {
-        let bucket = self.read(home).0;
-        (0..bucket.len()).filter_map(move |i| {
-            let slot = bucket[i];
-            let fingerprint = self.layout.fingerprint_of(slot);
-            let alternate = self.geometry.alternate(base, home, fingerprint);
-            let place = Place { base, home, alternate, fingerprint };
-            let earlier = || self.read(alternate).copies(slot) > 0;
-            let repeated = bucket[..i].contains(&slot) || (alternate < home && earlier());
-            (slot != 0 && !repeated).then_some(place)
-        })
+    #[inline(always)]
+    fn locate(&self, hash: u64) -> Place {
+        self.locate(hash)
+    }
+
+    fn location(&self, prefix: Prefix) -> Option<Place> {
+        let bits = self.fraction_bits();
+        let fraction = prefix.string & !(u64::MAX << bits);
+        Some(self.place_of(prefix.base, prefix.core << bits | fraction))
+    }
+
+    #[inline(always)]
+    fn pair(place: &Place) -> (u64, u64) {
+        place.buckets()
+    }
+
+    #[inline(always)]
+    fn fingerprints(&self, place: &Place) -> [u64; 2] {
+        [place.fingerprint; 2]
+    }
+
+    #[inline(always)]
+    fn is_match(_: &Place, _: &Prefix) -> bool {
+        true
+    }
+
+    #[inline]
+    fn prefix(&self, bucket: u64, fingerprint: u64) -> Prefix {
+        let length = self.fraction_bits();
+        let string = fingerprint & !(u64::MAX << length);
+        Prefix { core: fingerprint >> length, base: bucket, string, length }
+    }
+
+    fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)> {
+        Some((self.place_of(bucket, fingerprint).alternate, fingerprint))
+    }
+
+    fn other_base(&self, prefix: &Prefix) -> u64 {
+        self.place_of(prefix.base, prefix.core << self.fraction_bits()).alternate
+    }
+
+    fn bucket_of(&self, base: u64, _: &Prefix) -> Option<u64> {
+        Some(base)
+    }
+
+    fn identity(&self, prefix: &Prefix) -> u64 {
+        let bits = self.fraction_bits();
+        let place = self.place_of(prefix.base, prefix.core << bits | prefix.string);
+        place.identity(bits + CORE_BITS)
+    }
+
+    fn common_identity(&self, place: &Place) -> Option<u64> {
+        Some(place.identity(self.fraction_bits() + CORE_BITS))
+    }
+
+    fn named(&self, identity: u64) -> Option<Prefix> {
+        let bits = self.fraction_bits() + CORE_BITS;
+        let (bucket, fingerprint) = (identity >> bits, identity & !(u64::MAX << bits));
+        if bucket >= self.buckets() || fingerprint == 0 {
+            return None;
+        }
+        let prefix = self.prefix(bucket, fingerprint);
+        (Prefixes::identity(self, &prefix) == identity).then_some(prefix)
+    }
+}
+
+impl<B: AsRef<[u8]>> Cuckoo for Table<B> {
+    type Bytes = B;
+    type Addresses = Geometry;
+
+    #[inline(always)]
+    fn table(&self) -> &Self {
+        self
+    }
+
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        self.find(hash).1
+    }
+}
+
+impl CuckooMut for Table<Buffer> {
+    #[inline(always)]
+    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (Place, Put) {
+        let (place, mut at) = self.at_hash(hash);
+        let slot = at.layout().slot(place.fingerprint, value);
+        (place, at.put(slot, most))
+    }
+
+    fn put(&mut self, place: &Place, value: u64, most: u64) -> Put {
+        let slot = self.layout.slot(place.fingerprint, value);
+        self.at(place.buckets()).put(slot, most)
+    }
+
+    #[inline(always)]
+    fn take_key(&mut self, hash: u64, value: u64, is_counted: impl FnOnce(u64) -> bool) -> Removed {
+        let (place, mut at) = self.at_hash(hash);
+        let layout = at.layout();
+        // Where there is a count, an entry is in the buckets too.
+        if is_counted(place.identity(layout.fingerprint_bits())) {
+            return Removed::Counted;
+        }
+        if value > layout.largest_value() {
+            return Removed::Nothing;
+        }
+        at.take(layout.slot(place.fingerprint, value)).into()
+    }
+
+    #[inline(always)]
+    fn revalue_key(&mut self, hash: u64, old: u64, new: u64) -> bool {
+        let (place, mut at) = self.at_hash(hash);
+        let layout = at.layout();
+        let [old, new] = [old, new].map(|value| layout.slot(place.fingerprint, value));
+        at.exchange(old, new) != Taken::Nothing
+    }
+
+    fn write(&mut self, entry: &Match, slot: u64) {
+        self.replace(entry.bucket, entry.slot, slot);
+    }
+
+    fn way_to_room(
+        &self,
+        search: &mut Search,
+        place: &Place,
+        spares: Spares,
+        _: Option<&EntryTest<'_>>,
+    ) -> Option<Plan> {
+        in_form!(self, way_to_room_in(search, place, spares))
+    }
+
+    fn carry_out(&mut self, plan: &Plan, place: &Place, value: u64) {
+        if let (End::Empty(room), Some(&(_, last))) = (plan.end, plan.moves.last()) {
+            self.replace(room, 0, last);
+        }
+        self.shift(&plan.moves, self.layout.slot(place.fingerprint, value));
+    }
+
+    fn open(&self, place: &Place, bucket: u64, _: Option<&EntryTest<'_>>, ways: &mut Ways) {
+        ways.add(self.neighbours(place.base, bucket));
     }
 }
 

@@ -3,21 +3,12 @@
 //! Entries are marked fingerprints (layout/marked.rs) under the addresses of `Stretch`. The two buckets of a key may stand for different numbers of bits, so a key has a
 //! fingerprint for each.
 
-use core::iter;
-
+use super::Prefixes;
 use super::stretch::{Prefix, Site, Spot, Stretch};
 use super::{Addressing, Put, Table, table_bytes};
 use crate::buffer::Buffer;
 use crate::layout::{Apart, Bucket, Form, Layout, Quad, SLOTS, Word};
 use crate::unchecked;
-
-/// An entry: where it is, what its slot holds, and what it stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Match {
-    pub(crate) bucket: u64,
-    pub(crate) slot: u64,
-    pub(crate) prefix: Prefix,
-}
 
 impl<B: AsRef<[u8]>> Table<B, Stretch> {
     /// Whether either bucket of the key with this hash has an entry that matches it. O(1): two loads, no branch on the data.
@@ -55,95 +46,8 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
 
     /// The longest fingerprint that the prefix of `site` has in each of its buckets.
     #[inline(always)]
-    pub(crate) fn fingerprints(&self, site: &Site) -> [u64; 2] {
+    fn fingerprints(&self, site: &Site) -> [u64; 2] {
         site.spots.map(|spot| self.geometry.fingerprint(&site.prefix, spot))
-    }
-
-    /// The entries that match the prefix of `site`: those that know nothing beyond it, and nothing else of what they know.
-    pub(crate) fn matches(&self, site: &Site) -> impl Iterator<Item = Match> {
-        let [home, other] = site.spots.map(|spot| spot.bucket);
-        let (key, prefixes) = (site.prefix, &self.geometry);
-        // What matches a fingerprint may still know more than the prefix.
-        let mut slots = self.candidates((home, other), self.fingerprints(site));
-        let entries = iter::from_fn(move || slots.next_of_pair()).map(move |(i, slot)| {
-            let bucket = [home, other][i];
-            Match {
-                bucket,
-                slot,
-                prefix: prefixes.prefix(bucket, self.layout.fingerprint_of(slot)),
-            }
-        });
-        entries.filter(move |entry| entry.prefix.is_start_of(&key))
-    }
-
-    /// The entries of a bucket.
-    pub(crate) fn entries_of(&self, bucket: u64) -> impl Iterator<Item = Match> {
-        self.read(bucket).0.into_iter().filter(|&slot| slot != 0).map(move |slot| {
-            let prefix = self.geometry.prefix(bucket, self.layout.fingerprint_of(slot));
-            Match { bucket, slot, prefix }
-        })
-    }
-
-    /// Every entry, but of equal ones in the buckets of a key only the first. O(buckets).
-    pub(crate) fn distinct_entries(&self) -> impl Iterator<Item = Match> {
-        (0..self.geometry.buckets()).flat_map(move |bucket| {
-            let entries = self.entries_of(bucket);
-            entries.enumerate().filter_map(move |(i, entry)| {
-                let mut earlier = self.entries_of(bucket).take(i);
-                let repeated = earlier.any(|other| other.slot == entry.slot)
-                    || self.twin(&entry).is_some_and(|(other, _)| other < bucket);
-                (!repeated).then_some(entry)
-            })
-        })
-    }
-
-    /// The other bucket of an entry, if an equal one is there, and the fingerprint of that one.
-    fn twin(&self, entry: &Match) -> Option<(u64, u64)> {
-        let fingerprint = self.layout.fingerprint_of(entry.slot);
-        let (other, moved) = self.geometry.moved(entry.bucket, fingerprint)?;
-        let equal = self.geometry.prefix(other, moved).length == entry.prefix.length
-            && other != entry.bucket
-            && self.read(other).entries().any(|slot| self.layout.fingerprint_of(slot) == moved);
-        equal.then_some((other, moved))
-    }
-
-    /// How many entries equal this one in its two buckets, itself included.
-    pub(crate) fn equals(&self, entry: &Match) -> u64 {
-        let here = self.read(entry.bucket).copies(entry.slot);
-        let there = self.twin(entry).map_or(0, |(other, moved)| {
-            self.read(other).copies(self.layout.slot(moved, self.layout.value_of(entry.slot)))
-        });
-        here + there
-    }
-
-    /// Hands every entry to `visit` that may belong to a key that `prefix` may belong to: one of the two continues the other. Looks at every bucket that a
-    /// continuation of the prefix may be in.
-    pub(crate) fn each_relative(&self, prefix: Prefix, visit: &mut impl FnMut(Match)) {
-        let other = self.geometry.other_base(&prefix);
-        self.each_relative_at(prefix.base, prefix, visit);
-        if other != prefix.base {
-            self.each_relative_at(other, prefix, visit);
-        }
-    }
-
-    fn each_relative_at(&self, base: u64, prefix: Prefix, visit: &mut impl FnMut(Match)) {
-        let Some(spot) = self.geometry.named_spot(base, &prefix) else {
-            let longer = prefix.continuations();
-            return longer.into_iter().for_each(|it| self.each_relative_at(base, it, visit));
-        };
-        for entry in self.entries_of(spot.bucket) {
-            if entry.prefix.is_start_of(&prefix) || prefix.is_start_of(&entry.prefix) {
-                visit(entry);
-            }
-        }
-    }
-
-    /// Asks the memory for the buckets of `site`.
-    #[inline]
-    pub(crate) fn prefetch_site(&self, site: &Site) {
-        for spot in site.spots {
-            self.prefetch(spot.bucket * self.lanes.bucket_bits());
-        }
     }
 }
 

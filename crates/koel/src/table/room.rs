@@ -1,18 +1,16 @@
 //! Room in a table that grows. Such a table is always nearly full, so three inserts of four search for room.
 //!
-//! The search is that of `placement.rs`; here is what it asks of the table. Entries that are *pinned* may not forget a bit when they move, because a counter goes by their name.
+//! The search is that of `placement.rs`; here is what it asks of the table. Entries that are *pinned*
+//! keep all their bits when they move, because a counter goes by their name.
 
 use super::stretch::Origin;
-use super::{Stretch, Table};
+use super::{EntryTest, Prefixes, Stretch, Table};
 use crate::buffer::Buffer;
 use crate::layout::{Apart, Form, Quad, Word};
 use crate::placement::{End, LOOKAHEAD, LOOKAHEAD_CACHED, Neighbours, Plan, Search, Ways};
 
 /// Tables of at most so many bytes are in a cache that answers soon, even where a program has several of them, as the log store's index. Tests have larger ones too.
 const CACHED: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
-
-/// Whether something holds for the entry in a bucket and slot.
-pub(crate) type EntryTest<'a> = dyn Fn(&Table<Buffer, Stretch>, u64, u64) -> bool + 'a;
 
 impl Table<Buffer, Stretch> {
     /// The shortest way from the full buckets `roots` to an empty slot.
@@ -71,10 +69,11 @@ impl Table<Buffer, Stretch> {
         })
     }
 
-    /// Whether an entry may not go to bucket `target`: it would forget a bit there, and is pinned.
+    /// Whether an entry may not go to bucket `target`: it would lose a bit there, and is pinned.
     fn stays(&self, from: &Origin, slot: u64, target: u64, pinned: &EntryTest<'_>) -> bool {
-        self.geometry.would_forget(from, self.layout.fingerprint_of(slot), target)
-            && pinned(self, from.bucket(), slot)
+        let fingerprint = self.layout.fingerprint_of(slot);
+        let name = || self.geometry.identity(&self.geometry.prefix(from.bucket(), fingerprint));
+        self.geometry.would_forget(from, fingerprint, target) && pinned(slot, name())
     }
 
     /// Adds the slots of a full bucket, each with its other bucket, which the memory is asked for. One that cannot move has its own: its other bucket is unknown, or it would

@@ -24,7 +24,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::{Addressing, Widening};
+use super::{Addressing, Prefixes, Widening};
 use crate::geometry::{CORE_BITS, CORES, Column, Geometry, Places, low_half, product};
 use crate::layout::{Lanes, Marked, Word};
 use crate::vector::InstructionSet;
@@ -236,11 +236,6 @@ impl Stretch {
         }
     }
 
-    /// The table as it was built.
-    pub(crate) fn base(&self) -> &Geometry {
-        &self.base
-    }
-
     /// How many pairs of base buckets and cores there are, all equally likely.
     pub(crate) fn places(&self) -> f64 {
         CORES as f64 * self.base.buckets() as f64 / 2.0
@@ -307,17 +302,6 @@ impl Stretch {
         }
     }
 
-    /// Where the key with this hash may live.
-    #[inline(always)]
-    pub(crate) fn locate(&self, hash: u64) -> Site {
-        // As in `Geometry::locate`: tables that grow mostly began as one segment.
-        if self.base.is_one_segment() {
-            self.located(Segment::ONLY, hash)
-        } else {
-            self.located(self.segment_of_hash(hash), hash)
-        }
-    }
-
     #[inline(always)]
     fn located(&self, segment: Segment, hash: u64) -> Site {
         let (home, rest) = self.base.home_and_rest(hash);
@@ -329,13 +313,6 @@ impl Stretch {
         let spots =
             [self.spot(segment, local, core, string), self.spot(segment, other, core, string)];
         Site { prefix: Prefix { core, base: home, string, length: u64::BITS }, spots }
-    }
-
-    /// The prefix that an entry of the table as it was built stands for, in its bucket `base`.
-    pub(crate) fn unstretched(&self, base: u64, fingerprint: u64) -> Prefix {
-        let length = self.base.fraction_bits();
-        let string = fingerprint & self.fraction;
-        Prefix { core: fingerprint >> length, base, string, length }
     }
 
     /// Puts the buckets that the base buckets of `places` became in their place, and what stands for the keys there, in a table of `ONE` segment or of several.
@@ -403,14 +380,6 @@ impl Stretch {
         Spot { bucket, level: self.level + low_half(is_split) }
     }
 
-    /// The two buckets of a prefix; the same one twice where it is too short to say which its other one is, and `None` where it names neither.
-    pub(crate) fn site(&self, prefix: Prefix) -> Option<Site> {
-        let bases = [prefix.base, self.other_base(&prefix)];
-        let spots = bases.map(|base| self.named_spot(base, &prefix));
-        let spots = [spots[0].or(spots[1])?, spots[1].or(spots[0])?];
-        Some(Site { prefix, spots })
-    }
-
     /// Whether the prefix of a site is too short to say which its other bucket is.
     pub(crate) fn is_short(&self, site: &Site) -> bool {
         site.spots[0] == site.spots[1] && self.other_base(&site.prefix) != site.prefix.base
@@ -421,11 +390,6 @@ impl Stretch {
         let segment = self.segment_of(base);
         let spot = self.spot(segment, base - segment.first, prefix.core, prefix.string);
         (spot.level <= prefix.length).then_some(spot)
-    }
-
-    /// The other base bucket.
-    pub(crate) fn other_base(&self, prefix: &Prefix) -> u64 {
-        self.base.reflected(self.segment_of(prefix.base).first, prefix.base, prefix.core)
     }
 
     /// The segment that a hash is in.
@@ -523,28 +487,11 @@ impl Stretch {
         if self.split < self.base.buckets() { self.base.of_turn(self.split) } else { self.split }
     }
 
-    /// What a fingerprint stands for in its bucket.
-    pub(crate) fn prefix(&self, bucket: u64, fingerprint: u64) -> Prefix {
-        let from = self.origin(bucket);
-        let (bits, known) = self.marked.known(fingerprint);
-        let core = self.marked.core(fingerprint);
-        let string = bits << from.level | from.string(core);
-        Prefix { core, base: from.base(), string, length: from.level + known }
-    }
-
     /// The fingerprint that stands for a prefix in a bucket; it forgets what there is no room for.
     #[inline]
     pub(crate) fn fingerprint(&self, prefix: &Prefix, spot: Spot) -> u64 {
         let known = (prefix.length - spot.level).min(self.most_in(spot.bucket));
         self.marked.fingerprint(prefix.core, prefix.string >> spot.level, known)
-    }
-
-    /// The fingerprint that the prefix of an entry would have in its other bucket, which is that one's; and which bucket that is. `None` where the prefix is too
-    /// short to say.
-    pub(crate) fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)> {
-        let prefix = self.prefix(bucket, fingerprint);
-        let spot = self.named_spot(self.other_base(&prefix), &prefix)?;
-        Some((spot.bucket, self.fingerprint(&prefix, spot)))
     }
 
     /// Which half of a bucket an entry goes to when the bucket is split, and its fingerprint there; `None` for a void one, which goes to both.
@@ -554,22 +501,6 @@ impl Stretch {
         let turned = scatter(from.turn, core) >> from.level & 1;
         let rest = || self.marked.fingerprint(core, bits >> 1, known - 1);
         (known > 0).then(|| ((bits ^ turned) & 1 == 1, rest()))
-    }
-
-    /// The name of an entry that no growth changes: the prefix, its core, and the smaller one of its base buckets.
-    pub(crate) fn identity(&self, prefix: &Prefix) -> u64 {
-        let string = 1 << prefix.length | prefix.string & !(u64::MAX << prefix.length);
-        let base = prefix.base.min(self.other_base(prefix));
-        (string << CORE_BITS | prefix.core) * self.base.buckets() + base
-    }
-
-    /// The prefix of a name; `None` where there is none of that name.
-    pub(crate) fn named(&self, identity: u64) -> Option<Prefix> {
-        let (base, rest) = (identity % self.base.buckets(), identity / self.base.buckets());
-        let (core, marked) = (rest & !(u64::MAX << CORE_BITS), rest >> CORE_BITS);
-        let length = u64::BITS.checked_sub(marked.leading_zeros() + 1)?;
-        let prefix = Prefix { core, base, string: marked ^ 1 << length, length };
-        (core > 0 && self.identity(&prefix) == identity).then_some(prefix)
     }
 }
 
@@ -587,5 +518,6 @@ fn scatter(turn: u64, core: u64) -> u64 {
     product(turn, 0x9e37_79b9).wrapping_add(of_core) >> 16
 }
 
+mod prefixes;
 #[cfg(test)]
 mod tests;

@@ -116,8 +116,8 @@ impl Table<Buffer, Stretch> {
 mod tests {
     use super::*;
     use crate::geometry::{CORES, Geometry};
-    use crate::growth::marked_layout;
     use crate::layout::Codec;
+    use crate::sizing::marked_layout;
     use alloc::vec::Vec;
     use testkit::keys::splitmix64 as hash;
 

@@ -1,11 +1,13 @@
 //! How a counting filter is asked for: capacity, error rate and the width of its counts.
 
 use super::CountingFilter;
-use super::tally::Tally;
 use crate::MapletBuilder;
+use crate::counters::Counters;
 use crate::error::BuildError;
 use crate::filter::Profile;
+use crate::image::Kind;
 use crate::maplet::Maplet;
+use crate::state::{Body, State};
 
 /// Bits of a count in its slot, unless others are asked for: in a stream by Zipf's law 1 key in 280 then has a counter besides.
 const COUNT_BITS: u32 = 8;
@@ -90,8 +92,9 @@ impl CountingBuilder {
     /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, where counts are of no
     /// or of more than 40 bits, or where the system has no memory for the table.
     pub fn build(&self) -> Result<CountingFilter, BuildError> {
-        let Maplet { body, pairs, .. } = self.maplet.build()?;
-        let profile = Profile { counter_limit: u64::MAX, ..pairs.profile };
-        Ok(CountingFilter { body, tally: Tally::none(profile), body_checksum: None })
+        let Body { buckets, state, .. } = self.maplet.build()?.body;
+        let profile = Profile { counter_limit: u64::MAX, ..state.profile };
+        let state = State::new(Kind::Counting, profile, Counters::default());
+        Ok(CountingFilter { body: Body::new(buckets, state) })
     }
 }

@@ -1,13 +1,10 @@
 //! Changing a counting filter: insert, add, remove, clear, shrink.
-//!
-//! Each walks from the hash to the rules of the table that the filter is in: `built.rs` or `grown.rs`.
 
 use super::CountingFilter;
-use super::tally::Tally;
 use crate::Key;
-use crate::blocks::{Hashed, Hashes, each_hash};
-use crate::body::Body;
+use crate::blocks::{Hashed, Hashes};
 use crate::error::Full;
+use crate::state::changing;
 
 impl CountingFilter {
     /// Counts `key` once more: its count now. O(1) for a key that is in; at most 4096 slots are looked at for a new one.
@@ -31,16 +28,7 @@ impl CountingFilter {
 
     /// [`add`](Self::add) at the address of a key.
     fn add_at(&mut self, address: u64, times: u64) -> Result<u64, Full> {
-        let len = self.tally.len.checked_add(times).ok_or(Full::Overflow)?;
-        let count = match &mut self.body {
-            Body::Built(table) => {
-                let place = table.geometry().locate(address);
-                self.tally.add_at(table, &place, times)?
-            }
-            Body::Grown(grown) => self.tally.add_grown(grown, address, times)?,
-        };
-        self.tally.len = len;
-        Ok(count)
+        changing!(self.body, writer => writer.add(address, times))
     }
 
     /// [`insert`](Self::insert) for each of `keys`, in order; about twice as fast in a filter that no cache holds.
@@ -60,36 +48,23 @@ impl CountingFilter {
 
     /// [`remove`](Self::remove) at the address of a key.
     fn remove_at(&mut self, address: u64) -> bool {
-        let removed = match &mut self.body {
-            Body::Built(table) => {
-                let place = table.geometry().locate(address);
-                self.tally.remove_at(table, &place)
-            }
-            Body::Grown(grown) => self.tally.remove_grown(grown, address),
-        };
-        self.tally.len = self.tally.len.saturating_sub(u64::from(removed));
-        removed
+        changing!(self.body, writer => writer.subtract(address))
     }
 
     /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
     /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
-        let Body::Grown(grown) = &self.body else { return };
-        let moved = |smaller: &mut _| self.tally.moved(grown, smaller);
-        if let Some((smaller, tally)) = grown.in_fewer_buckets(self.tally.pairs.entries, moved) {
-            self.body = Body::Grown(smaller);
-            self.tally = tally;
-        }
+        self.body.shrink_to_fit();
     }
 
     /// Forgets every key. The size stays.
     pub fn clear(&mut self) {
         self.body.clear();
-        self.tally = Tally::none(self.tally.pairs.profile);
     }
 
     fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), Full> {
-        let prefetch = |filter: &Self, hash| filter.body.prefetch(hash);
-        each_hash(self, prefetch, hashes, 0, |filter, _, hash| filter.add_at(hash, 1).map(|_| ()))
+        changing!(self.body, writer => {
+            writer.one_by_one(hashes, 0, |writer, _, hash| writer.add(hash, 1).map(|_| ()))
+        })
     }
 }

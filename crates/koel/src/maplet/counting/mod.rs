@@ -4,33 +4,28 @@
 //! entry says besides (`counters.rs`). The invariant: an entry has a counter only where its value is the largest one.
 //!
 //! Beside the copies of a [`CuckooFilter`](crate::CuckooFilter) it takes a sixth of the memory and half of the time where most keys repeat, and more memory where they do not
-//! (docs/decisions/0007-maplet.md has the figures). This file has the type and its questions; `edit.rs` changes it, `merge.rs` unites two, `file.rs` turns it into bytes and back, `builder.rs` sizes it.
-//! `tally.rs` has what is counted beside the slots, `built.rs` the rules of a filter in the table that it was built with, `grown.rs` of one in a table that grows.
+//! (docs/decisions/0007-maplet.md has the figures). This file has the type and its questions;
+//! `edit.rs` changes it, `merge.rs` unites two, `file.rs` is for bytes, `builder.rs` sizes it. The
+//! rules are in `state/count.rs`.
 
 mod builder;
-mod built;
 mod edit;
 mod file;
-mod grown;
 mod merge;
-mod tally;
 
-use core::convert::Infallible;
 use core::fmt;
 
-use crate::blocks::{Hashed, Hashes, each_hash};
-use crate::body::Body;
-use crate::counters::{Identity, RECORD_BYTES, ReadCounters};
-use crate::image::{self, HEADER_BYTES};
+use crate::blocks::{Hashed, Hashes};
+use crate::counters::ReadCounters;
+use crate::image;
 use crate::layout::Layout;
 use crate::route::Route;
 use crate::sizing;
+use crate::state::{Body, reading};
 use crate::store::{Borrowed, Owned, Store};
 use crate::{Key, KeyHasher};
 
 pub use builder::CountingBuilder;
-
-use self::tally::Tally;
 
 /// How often keys came, exactly but for fingerprints that collide: for streams in which some keys come very often.
 ///
@@ -61,10 +56,7 @@ use self::tally::Tally;
 /// Every operation reads two buckets; a key that came more often than its slot can say has a counter besides, in O(log of the number of counters). The
 /// first insert of a key into a filter nearly full looks at some hundred more slots, at most 4096.
 pub struct CountingFilter<S: Store = Owned> {
-    body: Body<S::Buckets>,
-    tally: Tally<S::Counters>,
-    /// What the bytes said of their body, in a view.
-    body_checksum: Option<u64>,
+    body: Body<S::Buckets, S::Counters>,
 }
 
 /// A counting filter read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
@@ -91,10 +83,7 @@ impl<S: Store> CountingFilter<S> {
 
     /// [`count`](Self::count) at the address of a key.
     fn count_at(&self, address: u64) -> u64 {
-        match &self.body {
-            Body::Built(table) => self.tally.count_place(table, &table.geometry().locate(address)),
-            Body::Grown(grown) => self.tally.count_grown(grown, &grown.addresses().locate(address)),
-        }
+        reading!(self.body, reader => reader.count_key(address))
     }
 
     /// [`count`](Self::count) for each of `keys`, about twice as fast in a filter that no cache holds.
@@ -109,23 +98,21 @@ impl<S: Store> CountingFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.body.contains(self.route().address(key))
+        self.body.buckets.contains(self.route().address(key))
     }
 
     /// The counts of all keys, in no particular order; those of keys with one fingerprint are one count. O(buckets).
     pub fn counts(&self) -> impl Iterator<Item = u64> {
-        (0..self.body.buckets()).flat_map(move |bucket| {
-            let slots = self.body.read(bucket).0.into_iter().filter(|&slot| slot != 0);
-            slots.map(move |slot| {
-                self.tally.total(self.layout(), (slot, self.identity(bucket, slot)))
-            })
+        (0..self.body.buckets.count()).flat_map(move |bucket| {
+            let slots = self.body.buckets.read(bucket).0.into_iter().filter(|&slot| slot != 0);
+            slots.map(move |slot| reading!(self.body, reader => reader.count_in(bucket, slot)))
         })
     }
 
     /// Keys inserted and not removed, each as often as it was inserted.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.tally.len
+        self.body.state.len
     }
 
     /// Whether nothing is in.
@@ -137,50 +124,47 @@ impl<S: Store> CountingFilter<S> {
     /// How many different keys are in: an estimate, from the number of entries, as precise as that of [`CuckooFilter`](crate::CuckooFilter::distinct_estimate).
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
-        let entries = self.tally.pairs.entries;
-        match &self.body {
-            Body::Built(table) => {
-                let (bits, buckets) = (table.layout().fraction_bits(), table.geometry().buckets());
-                sizing::distinct_keys(entries, sizing::possible_entries(bits, buckets))
-            }
-            Body::Grown(_) => entries as f64,
+        let entries = self.body.state.entries;
+        if self.body.buckets.growing().is_some() {
+            return entries as f64;
         }
+        sizing::distinct_keys(entries, self.body.possible_entries())
     }
 
     /// How many distinct keys the filter was built for: so many always fit.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.tally.pairs.profile.capacity
+        self.body.state.profile.capacity
     }
 
     /// The share of slots in use, 0 to 1.
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        self.tally.pairs.load_factor(&self.body)
+        self.body.load_factor()
     }
 
     /// Probability that an absent key has a count, as the filter is now; of a present one, that its count is too high.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.tally.pairs.false_candidates(&self.body).min(1.0)
+        self.body.false_candidates().min(1.0)
     }
 
     /// The rate the filter was built for.
     #[must_use]
     pub fn requested_false_positive_rate(&self) -> f64 {
-        self.tally.pairs.profile.rate
+        self.body.state.profile.rate
     }
 
     /// How many keys came more often than a slot can say.
     #[must_use]
     pub fn distinct_counters(&self) -> u64 {
-        self.tally.counters.len()
+        self.body.state.counters.len()
     }
 
     /// The widths of fingerprint and count.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        self.body.layout()
+        self.body.buckets.layout()
     }
 
     /// The function that hashes keys.
@@ -198,47 +182,27 @@ impl<S: Store> CountingFilter<S> {
 
     #[inline(always)]
     fn route(&self) -> &Route {
-        &self.tally.pairs.profile.route
+        &self.body.state.profile.route
     }
 
     /// Bytes of the filter as a file: header, buckets and counters. In memory a counter takes about 25 bytes instead of 16.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
-        let counters = usize::try_from(self.tally.counters.len()).unwrap_or(usize::MAX);
-        HEADER_BYTES + self.body.bytes().len() + counters.saturating_mul(RECORD_BYTES)
+        self.body.size_in_bytes()
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the [`capacity`](Self::capacity); in a filter that [grows](CountingBuilder::grow_from), for each
     /// of the different keys that are in now.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        let grows = self.body.grown().is_some();
+        let grows = self.body.buckets.growing().is_some();
         let keys = if grows { self.distinct_estimate() } else { self.capacity() as f64 };
         image::bits_per_key(self.size_in_bytes(), keys)
     }
 
-    /// The name of the entry in a slot of a bucket.
-    fn identity(&self, bucket: u64, slot: u64) -> Identity {
-        let fingerprint = self.layout().fingerprint_of(slot);
-        match &self.body {
-            Body::Built(table) => {
-                let place = table.geometry().place_of(bucket, fingerprint);
-                place.identity(self.layout().fingerprint_bits())
-            }
-            Body::Grown(grown) => {
-                grown.addresses().identity(&grown.addresses().prefix(bucket, fingerprint))
-            }
-        }
-    }
-
     fn count_each(&self, hashes: impl Hashes, counts: &mut [u64]) {
         assert_eq!(hashes.len(), counts.len(), "one answer for each key");
-        let count = |filter: &mut &Self, key: usize, hash| {
-            counts[key] = filter.count_at(hash);
-            Ok::<(), Infallible>(())
-        };
-        let prefetch = |filter: &&Self, hash| filter.body.prefetch(hash);
-        let Ok(()) = each_hash(&mut &*self, prefetch, hashes, 0, count);
+        reading!(self.body, reader => reader.count_each(hashes, counts));
     }
 }
 
@@ -260,13 +224,13 @@ impl<S: Store> fmt::Debug for CountingFilter<S> {
 
 impl Clone for CountingFilter {
     fn clone(&self) -> Self {
-        Self { body: self.body.clone(), tally: self.tally.clone(), body_checksum: None }
+        Self { body: self.body.clone() }
     }
 }
 
 /// Equal bytes: built alike, and changed alike since.
 impl PartialEq for CountingFilter {
     fn eq(&self, other: &Self) -> bool {
-        self.body == other.body && self.tally == other.tally
+        self.body == other.body
     }
 }

@@ -1,0 +1,195 @@
+//! Buckets and state: what a filter, a maplet and a counting filter are made of, and what a file of
+//! each holds.
+//!
+//! The buckets in memory are the buckets in the file, so writing is a copy and opening a view costs
+//! one look at the header. There are three degrees of trust: [`open`](Body::open) checks the header
+//! and the length, after which no query can read outside the bytes whatever they are;
+//! [`verify`](Body::verify) checks the checksum and every bucket and counter (verify.rs); an owned
+//! body is made of bytes that passed both.
+
+use super::{Buckets, State};
+use crate::buffer::Buffer;
+use crate::counters::{self, ReadCounters, WriteCounters};
+use crate::error::{ImageError, require};
+use crate::filter::Profile;
+use crate::image::{self, Growth, HEADER_BYTES, Header, Kind};
+use crate::layout::SLOTS;
+use crate::sizing::{self, Shape};
+
+/// Buckets and state.
+pub(crate) struct Body<B, C> {
+    pub(crate) buckets: Buckets<B>,
+    pub(crate) state: State<C>,
+    /// What the bytes of a view say of their body.
+    checksum: Option<u64>,
+}
+
+impl<'a, C: ReadCounters> Body<&'a [u8], C> {
+    /// The body in these bytes, where they lie. `counters` reads the counters' records. O(1).
+    ///
+    /// # Errors
+    /// [`ImageError`] where the header is not one of this kind, or where the length does not fit.
+    pub(crate) fn open(
+        bytes: &'a [u8],
+        kind: Kind,
+        counters: impl FnOnce(&'a [u8]) -> C,
+    ) -> Result<Self, ImageError> {
+        let header = Header::decode(bytes)?.of_kind(kind)?;
+        check_kind(&header)?;
+        let (table, records) = header.parts(bytes)?;
+        let spares = if kind == Kind::Filter { header.entries - header.distinct } else { 0 };
+        let state = State::new(kind, header.profile, counters(records));
+        let state = State { len: header.len, entries: header.entries, spares, ..state };
+        let checksum = Some(header.body_checksum);
+        Ok(Self { buckets: Buckets::of(&header, table), state, checksum })
+    }
+}
+
+/// Refuses what no header of its kind says.
+fn check_kind(header: &Header) -> Result<(), ImageError> {
+    let (limit, growable) = (header.profile.counter_limit, header.profile.growable);
+    let grows = header.growth.is_some();
+    match header.kind {
+        Kind::Filter => return Ok(()),
+        Kind::Maplet => {
+            require("counters", header.counters, header.counters == 0)?;
+            require("counter limit", limit, limit == 0)?;
+            require("keys", header.len, header.len == header.entries || grows)?;
+            require("keys", header.len, header.len <= header.entries)?;
+        }
+        Kind::Counting => require("counter limit", limit, limit == u64::MAX)?,
+    }
+    require("distinct entries", header.distinct, header.distinct == 0)?;
+    require("flags", u64::from(growable), growable == grows)
+}
+
+impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
+    pub(crate) fn new(buckets: Buckets<B>, state: State<C>) -> Self {
+        Self { buckets, state, checksum: None }
+    }
+
+    /// A copy in memory of its own.
+    pub(crate) fn to_owned_body(&self) -> Body<Buffer, C::Owned> {
+        let grows = self.state.kind == Kind::Filter && self.state.profile.growable;
+        Body::new(self.buckets.to_owned_buckets(grows), self.state.to_owned_state())
+    }
+
+    /// A copy in which all buckets are wide; `None` where they are already.
+    pub(super) fn widened(&self) -> Option<Body<Buffer, C::Owned>> {
+        let buckets = self.buckets.widened()?;
+        Some(Body::new(buckets, self.state.to_owned_state()))
+    }
+
+    /// Hands the bytes of the file to `sink`, part by part. The buckets are copied only where some
+    /// are still to be widened.
+    pub(crate) fn write_to<E>(
+        &self,
+        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if let Some(whole) = self.widened() {
+            return whole.write_to(sink);
+        }
+        sink(&self.header().encode())?;
+        sink(self.buckets.bytes())?;
+        self.state.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
+    }
+
+    fn header(&self) -> Header {
+        let (state, kind) = (&self.state, self.state.kind);
+        Header {
+            kind,
+            shape: self.buckets.shape(),
+            growth: self.buckets.growing().map(Growth::of),
+            profile: state.profile,
+            len: state.len,
+            entries: state.entries,
+            distinct: if kind == Kind::Filter { state.distinct() } else { 0 },
+            counters: state.counters.len(),
+            body_checksum: self.computed_checksum(),
+        }
+    }
+
+    /// XXH3-64 of buckets and counters as stored.
+    fn computed_checksum(&self) -> u64 {
+        image::body_checksum(self.buckets.bytes(), &self.state.counters)
+    }
+
+    /// Whether the body is what its checksum says, where it has one.
+    pub(super) fn check_checksum(&self) -> Result<(), ImageError> {
+        if self.checksum.is_some_and(|stored| stored != self.computed_checksum()) {
+            return Err(ImageError::Checksum { part: "body" });
+        }
+        Ok(())
+    }
+
+    /// Whether these are bytes that nobody has verified.
+    pub(crate) fn is_unverified(&self) -> bool {
+        self.checksum.is_some()
+    }
+
+    /// Bytes of the file: header, buckets and counters.
+    pub(crate) fn size_in_bytes(&self) -> usize {
+        let counters = usize::try_from(self.state.counters.len()).unwrap_or(usize::MAX);
+        let counters = counters.saturating_mul(counters::RECORD_BYTES);
+        (HEADER_BYTES + self.buckets.bytes().len()).saturating_add(counters)
+    }
+
+    /// Slots of all buckets.
+    pub(crate) fn slots(&self) -> u64 {
+        self.buckets.count() * SLOTS as u64
+    }
+
+    /// The share of slots in use, 0 to 1.
+    pub(crate) fn load_factor(&self) -> f64 {
+        self.state.entries as f64 / self.slots() as f64
+    }
+
+    /// How many entries match an absent key on average, where all are different.
+    pub(crate) fn false_candidates(&self) -> f64 {
+        match self.buckets.growing() {
+            None => self.state.entries as f64 / self.possible_entries(),
+            Some(growing) => growing.matches_of_an_absent_key(),
+        }
+    }
+
+    /// The number of entries that keys can have, each as likely as any other. In a table that has
+    /// grown, the number that would give the same false-positive rate.
+    pub(crate) fn possible_entries(&self) -> f64 {
+        match self.buckets.growing() {
+            None => {
+                let bits = self.buckets.layout().fraction_bits();
+                sizing::possible_entries(bits, self.buckets.count())
+            }
+            Some(growing) => self.state.entries.max(1) as f64 / growing.matches_of_an_absent_key(),
+        }
+    }
+}
+
+impl<C: WriteCounters> Body<Buffer, C> {
+    /// An empty body; `None` where its bytes cannot be addressed or had.
+    pub(crate) fn empty(kind: Kind, shape: Shape, profile: Profile) -> Option<Self> {
+        // A maplet is built in the table in which it grows.
+        let grow = kind == Kind::Filter && profile.growable;
+        let state = State::new(kind, profile, C::default());
+        Some(Self::new(Buckets::empty(shape, grow)?, state))
+    }
+
+    /// Removes everything. The size stays.
+    pub(crate) fn clear(&mut self) {
+        self.buckets.clear();
+        self.state.clear();
+    }
+}
+
+impl<C: WriteCounters> Clone for Body<Buffer, C> {
+    fn clone(&self) -> Self {
+        Self::new(self.buckets.clone(), self.state.clone())
+    }
+}
+
+/// Equal bytes: built alike, and changed alike since.
+impl<C: PartialEq> PartialEq for Body<Buffer, C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.buckets == other.buckets && self.state == other.state
+    }
+}

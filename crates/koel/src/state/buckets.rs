@@ -1,0 +1,235 @@
+//! The buckets of a filter or a maplet: a table of one size, or one that grows.
+//!
+//! Until the first growth they are in a table of one size. From then on they are in a growing one;
+//! from the start, where the filter was built to grow. This is the one place that asks which.
+
+use crate::buffer::Buffer;
+use crate::geometry::Geometry;
+use crate::image::Header;
+use crate::layout::{Bucket, Layout};
+use crate::sizing::Shape;
+use crate::table::{
+    Addressing, Candidates, Cuckoo, CuckooMut, Growing, Prefixes, Table, table_bytes,
+};
+
+/// The buckets.
+#[derive(Clone)]
+pub(crate) enum Buckets<B> {
+    /// As they were built.
+    Fixed(Table<B>),
+    /// As they have grown.
+    Growing(Growing<B>),
+}
+
+/// Evaluates an expression for the table that the buckets are in, whichever it is.
+macro_rules! on_table {
+    ($buckets:expr, $table:ident => $work:expr) => {
+        match $buckets {
+            $crate::state::Buckets::Fixed($table) => $work,
+            $crate::state::Buckets::Growing($table) => $work,
+        }
+    };
+}
+pub(crate) use on_table;
+
+/// Evaluates an expression for a [`Reader`](super::Reader) of a body.
+macro_rules! reading {
+    ($body:expr, $reader:ident => $work:expr) => {
+        $crate::state::on_table!(&$body.buckets, table => {
+            let $reader = $crate::state::Reader { table, state: &$body.state };
+            $work
+        })
+    };
+}
+pub(crate) use reading;
+
+/// Evaluates an expression for a [`Writer`](super::Writer) of a body.
+macro_rules! changing {
+    ($body:expr, $writer:ident => $work:expr) => {
+        $crate::state::on_table!(&mut $body.buckets, table => {
+            let $writer = $crate::state::Writer { table, state: &mut $body.state };
+            $work
+        })
+    };
+}
+pub(crate) use changing;
+
+impl<B: AsRef<[u8]>> Buckets<B> {
+    /// The buckets in `bytes` that a header describes.
+    pub(crate) fn of(header: &Header, bytes: B) -> Self {
+        let layout = header.shape.layout;
+        match (header.stretch(), header.growth) {
+            (Some(addresses), Some(growth)) => {
+                let table = Table::new(addresses, layout, bytes);
+                Self::Growing(Growing::new(table, growth.mass, header.entries))
+            }
+            _ => Self::Fixed(Table::new(header.geometry(), layout, bytes)),
+        }
+    }
+
+    /// The table of one size, if the buckets are in one.
+    pub(crate) fn fixed(&self) -> Option<&Table<B>> {
+        match self {
+            Self::Fixed(table) => Some(table),
+            Self::Growing(_) => None,
+        }
+    }
+
+    /// The growing table, if the buckets are in one.
+    pub(crate) fn growing(&self) -> Option<&Growing<B>> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Growing(growing) => Some(growing),
+        }
+    }
+
+    /// The addresses that they were built with.
+    pub(crate) fn base(&self) -> &Geometry {
+        on_table!(self, table => table.table().geometry().base())
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        on_table!(self, table => table.table().geometry().buckets())
+    }
+
+    /// The packing of the buckets.
+    #[inline]
+    pub(crate) fn layout(&self) -> Layout {
+        on_table!(self, table => table.table().layout())
+    }
+
+    /// The shape that they were built with, in the layout that they have.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape::of(self.base(), self.layout())
+    }
+
+    /// The decoded bucket.
+    pub(crate) fn read(&self, bucket: u64) -> Bucket {
+        on_table!(self, table => table.table().read(bucket))
+    }
+
+    /// The buckets as they are stored.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        on_table!(self, table => table.table().bytes())
+    }
+
+    /// Whether an entry matches the key with this hash.
+    #[inline(always)]
+    pub(crate) fn contains(&self, hash: u64) -> bool {
+        on_table!(self, table => table.contains(hash))
+    }
+
+    /// Where the slots are that match the key with this hash; `None` if none does. Most keys that a
+    /// maplet is asked for are absent, so the slots are decoded in a second step: two buckets and a
+    /// fingerprint, or a hash in a growing table. Not a location, which would be written to memory
+    /// for every key.
+    #[inline(always)]
+    pub(crate) fn find(&self, hash: u64) -> Option<(u64, u64, u64)> {
+        match self {
+            Self::Fixed(table) => {
+                let (place, is_there) = table.find(hash);
+                is_there.then_some((place.home, place.alternate, place.fingerprint))
+            }
+            Self::Growing(growing) => growing.contains(hash).then_some((0, 0, hash)),
+        }
+    }
+
+    /// The slots that [`find`](Self::find) found.
+    #[inline(never)]
+    pub(crate) fn candidates(&self, (home, alternate, key): (u64, u64, u64)) -> Candidates {
+        if let Self::Fixed(table) = self
+            && let Some(slots) = table.plain_candidates((home, alternate), [key; 2])
+        {
+            return slots;
+        }
+        self.other_candidates(home, alternate, key)
+    }
+
+    /// A function of its own, so that the other saves no registers for it.
+    #[inline(never)]
+    fn other_candidates(&self, home: u64, alternate: u64, key: u64) -> Candidates {
+        match self {
+            Self::Fixed(table) => table.candidates((home, alternate), [key; 2]),
+            Self::Growing(growing) => growing.candidates(key),
+        }
+    }
+
+    /// A copy in memory of its own, to grow in if it `grows`.
+    pub(crate) fn to_owned_buckets(&self, grows: bool) -> Buckets<Buffer> {
+        match self {
+            Self::Fixed(table) => Buckets::Fixed(table.to_owned_table(grows)),
+            Self::Growing(growing) => Buckets::Growing(growing.to_owned_table()),
+        }
+    }
+
+    /// A copy in which all buckets are wide; `None` where they are already. Files have no other.
+    pub(crate) fn widened(&self) -> Option<Buckets<Buffer>> {
+        let growing = self.growing().filter(|growing| growing.is_midway())?;
+        let mut whole = growing.to_owned_table();
+        whole.finish_widening();
+        Some(Buckets::Growing(whole))
+    }
+}
+
+/// Equal when all of them are wide.
+impl PartialEq for Buckets<Buffer> {
+    fn eq(&self, other: &Self) -> bool {
+        let whole = [self.widened(), other.widened()];
+        match (whole[0].as_ref().unwrap_or(self), whole[1].as_ref().unwrap_or(other)) {
+            (Self::Fixed(ours), Self::Fixed(theirs)) => ours == theirs,
+            (Self::Growing(ours), Self::Growing(theirs)) => ours == theirs,
+            _ => false,
+        }
+    }
+}
+
+impl Buckets<Buffer> {
+    /// Empty buckets, in memory to grow in if they `grow`; `None` where their bytes cannot be
+    /// addressed or had.
+    pub(crate) fn empty(shape: Shape, grow: bool) -> Option<Self> {
+        let (geometry, layout) = (shape.geometry(), shape.layout);
+        if layout.marks().is_some() {
+            return Growing::empty(geometry, layout).map(Self::Growing);
+        }
+        let bytes = Buffer::zeroed(table_bytes(layout, shape.buckets())?, grow)?;
+        Some(Self::Fixed(Table::new(geometry, layout, bytes)))
+    }
+
+    /// The table of one size, if the buckets are in one.
+    pub(crate) fn fixed_mut(&mut self) -> Option<&mut Table<Buffer>> {
+        match self {
+            Self::Fixed(table) => Some(table),
+            Self::Growing(_) => None,
+        }
+    }
+
+    /// The same by value.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn into_fixed(self) -> Option<Table<Buffer>> {
+        match self {
+            Self::Fixed(table) => Some(table),
+            Self::Growing(_) => None,
+        }
+    }
+
+    /// Moves the buckets to the growing table that `begin` makes of the one of one size, unless
+    /// they are in one already.
+    pub(crate) fn grow<E>(
+        &mut self,
+        begin: impl FnOnce(&mut Table<Buffer>) -> Result<Growing<Buffer>, E>,
+    ) -> Result<&mut Growing<Buffer>, E> {
+        if let Self::Fixed(table) = self {
+            *self = Self::Growing(begin(table)?);
+        }
+        match self {
+            Self::Growing(growing) => Ok(growing),
+            Self::Fixed(_) => unreachable!("they left it above"),
+        }
+    }
+
+    /// Empties every bucket.
+    pub(crate) fn clear(&mut self) {
+        on_table!(self, table => table.clear());
+    }
+}

@@ -1,0 +1,277 @@
+//! The entries of one table for another, which may have grown further, or less.
+//!
+//! A slot and its bucket say all that is needed to place the entry in another table of the same
+//! addresses: no key is hashed again. An entry is the first bits of its keys, and stands for every
+//! key that continues them. Where the other table has grown further, an entry may be too short to
+//! have one bucket there. Then its two continuations are added, which together stand for the same
+//! keys.
+//!
+//! A key of a growing table may have several entries. Where the larger count of two is wanted, what
+//! a key lacks is made up for one entry after the other, from the shortest: what one lacks is not
+//! taken from what was added for another.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::{COPIES_IN_BUCKETS, Reader, State, Writer};
+use crate::counters::{ReadCounters, WriteCounters};
+use crate::error::Full;
+use crate::filter::Merge;
+use crate::image::Kind;
+use crate::table::{Cuckoo, CuckooMut, Location, Match, Prefix, Prefixes, Put, grows};
+
+impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
+    /// Calls `visit` with the prefix of each entry and how often its keys are in, or its value in a
+    /// maplet. Equal copies of a filter come once.
+    fn each_entry(
+        self,
+        mut visit: impl FnMut(Prefix, u64) -> Result<(), Full>,
+    ) -> Result<(), Full> {
+        let table = self.table.table();
+        if self.state.kind == Kind::Filter {
+            let mut entries = table.distinct_entries();
+            return entries.try_for_each(|entry| visit(entry.prefix, self.count_of(&entry)));
+        }
+        // Entries of one name share a counter, which counts once.
+        let mut counted = BTreeSet::new();
+        table.entries().try_for_each(|entry| {
+            let beyond = self.beyond(&entry);
+            let is_first = beyond > 0 && counted.insert(table.name(&entry));
+            let beyond = if is_first { beyond } else { 0 };
+            visit(entry.prefix, self.in_slot(&entry).saturating_add(beyond))
+        })
+    }
+
+    /// How often a key of `prefix` is in at least.
+    fn least_count(self, prefix: Prefix) -> u64 {
+        match self.table.table().geometry().location(prefix) {
+            Some(at) => self.count(&at),
+            None => {
+                let [one, other] = prefix.continuations().map(|longer| self.least_count(longer));
+                one.min(other)
+            }
+        }
+    }
+
+    /// The prefixes of the entries that match all keys of an entry, its own among them, the
+    /// shortest first and each length once. Each with its [`least_count`](Self::least_count).
+    fn shorter_entries(self, prefix: Prefix) -> Vec<(Prefix, u64)> {
+        let table = self.table.table();
+        let Some(at) = table.geometry().location(prefix) else { return Vec::new() };
+        let mut all: Vec<_> = table.matches(&at).map(|entry| entry.prefix).collect();
+        all.sort_by_key(|prefix| prefix.length);
+        all.dedup_by_key(|prefix| prefix.length);
+        all.into_iter().map(|prefix| (prefix, self.least_count(prefix))).collect()
+    }
+}
+
+impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
+    /// Adds the keys of another table. After a failure this one must be dropped.
+    pub(super) fn merge<U: Cuckoo, D: ReadCounters>(
+        mut self,
+        other: Reader<'_, U, D>,
+        counts: Merge,
+    ) -> Result<(), Full> {
+        let (added, shared) = match counts {
+            Merge::Sum => {
+                self.add_all(other)?;
+                (other.state.len, 0)
+            }
+            Merge::Max => self.raise_all(other)?,
+        };
+        let (ours, theirs) = (self.state.len, other.state.len);
+        self.state.len = match self.state.kind {
+            Kind::Filter => {
+                let sum = u128::from(ours) + u128::from(theirs);
+                let len = u64::try_from(sum.saturating_sub(shared)).map_err(|_| Full::Overflow)?;
+                len.max(ours).max(theirs)
+            }
+            Kind::Maplet | Kind::Counting => ours.checked_add(added).ok_or(Full::Overflow)?,
+        };
+        Ok(())
+    }
+
+    /// Adds all entries of another table.
+    fn add_all<U: Cuckoo, D: ReadCounters>(&mut self, other: Reader<'_, U, D>) -> Result<(), Full> {
+        self.make_way_for(other.state.entries);
+        other.each_entry(|prefix, amount| self.add_entry(prefix, amount))
+    }
+
+    /// Adds copies of an entry to a filter, a count to a counting filter, or a value to a maplet.
+    fn add_entry(&mut self, prefix: Prefix, amount: u64) -> Result<(), Full> {
+        match self.state.kind {
+            Kind::Filter => self.add_copies(prefix, amount),
+            Kind::Maplet => self.add_pair(prefix, amount),
+            Kind::Counting => self.add_count(prefix, amount),
+        }
+    }
+
+    /// Adds what is missing for every key to be in as often as in the other table. Returns how much
+    /// was added, and how much of the other table's counts was there before.
+    fn raise_all<U: Cuckoo, D: ReadCounters>(
+        &mut self,
+        other: Reader<'_, U, D>,
+    ) -> Result<(u64, u128), Full> {
+        self.make_way_for(other.state.entries.saturating_sub(self.state.entries));
+        let (mut sum, mut shared) = (0_u64, 0_u128);
+        for entry in other.table.table().distinct_entries() {
+            let mut added = 0_u64;
+            for (prefix, wanted) in other.shorter_entries(entry.prefix) {
+                added = added.saturating_add(self.raise_to(prefix, wanted)?);
+            }
+            sum = sum.saturating_add(added);
+            shared += u128::from(other.count_of(&entry).saturating_sub(added));
+        }
+        Ok((sum, shared))
+    }
+
+    /// Makes room ahead for the entries of a counting filter. They come in the order of their
+    /// buckets, and would fill some of the buckets that growth makes and not others.
+    fn make_way_for(&mut self, entries: u64) {
+        if self.state.kind == Kind::Counting {
+            self.keep_load(entries);
+        }
+    }
+
+    /// Adds what is missing for every key of `prefix` to be in so often: how much that was.
+    fn raise_to(&mut self, prefix: Prefix, wanted: u64) -> Result<u64, Full> {
+        let mut missing = wanted.saturating_sub(self.reader().least_count(prefix));
+        if missing > 0 {
+            missing = missing.saturating_sub(self.shorten_longer(prefix));
+        }
+        self.add_entry(prefix, missing)?;
+        Ok(missing)
+    }
+
+    /// Cuts an entry that continues `prefix`, most likely one of the same key, to that: it stands
+    /// for all keys of the prefix from then on. In a filter an entry without a counter, in a
+    /// counting filter the one with the largest count. Returns its count, 0 if there is none.
+    fn shorten_longer(&mut self, prefix: Prefix) -> u64 {
+        if !grows::<T>() {
+            return 0;
+        }
+        let mut chosen: Option<(u64, Match)> = None;
+        let reader = self.reader();
+        reader.table.table().each_relative(prefix, &mut |entry| {
+            let beyond = reader.beyond(&entry);
+            let count = reader.in_slot(&entry).saturating_add(beyond);
+            let is_better = match reader.state.kind {
+                Kind::Counting => chosen.is_none_or(|(most, _)| count > most),
+                Kind::Filter | Kind::Maplet => beyond == 0,
+            };
+            if is_better && reader.table.may_shorten(&entry, prefix.length) {
+                chosen = Some((count, entry));
+            }
+        });
+        let Some((count, entry)) = chosen else { return 0 };
+        let counted = self.state.counters.remove(self.table.table().name(&entry));
+        let value = self.layout().value_of(entry.slot);
+        self.table.shorten(&entry, prefix.length, value);
+        let shorter = Match { prefix: Prefix { length: prefix.length, ..entry.prefix }, ..entry };
+        self.state.counters.add_all(self.table.table().name(&shorter), counted);
+        count
+    }
+
+    /// Adds so many copies of an entry of another filter, which may make the table grow.
+    fn add_copies(&mut self, prefix: Prefix, times: u64) -> Result<(), Full> {
+        let mut left = times;
+        while left > 0 {
+            let Some(at) = self.location(prefix) else {
+                return self.add_continuations(prefix, left);
+            };
+            let lengths = self.table.table().matches(&at).map(|entry| entry.prefix.length);
+            let equals = lengths.filter(|&length| length == prefix.length).count() as u64;
+            // Those that got a slot may be in a counter again, where both buckets are one.
+            let may_have_slot = equals.max(times - left) < COPIES_IN_BUCKETS;
+            if may_have_slot && self.put_copy(&at, equals > 0) {
+                left -= 1;
+                self.keep_load(0);
+            } else if !may_have_slot || !grows::<T>() && equals > 0 {
+                let name = self.table.table().name_of_longest(&at);
+                return name.map_or(Ok(()), |name| self.state.count_copies(name, left));
+            } else if self.table.is_short(&at) {
+                // Too short to say which its other bucket is: its continuations can.
+                return self.add_continuations(prefix, left);
+            } else if !self.split_for_room() {
+                return Err(self.state.out_of_slots());
+            }
+        }
+        Ok(())
+    }
+
+    fn location(&self, prefix: Prefix) -> Option<Location<T>> {
+        self.table.table().geometry().location(prefix)
+    }
+
+    /// Gives a copy of an entry a slot, the first one or the second; false where it gets none.
+    fn put_copy(&mut self, at: &Location<T>, is_second: bool) -> bool {
+        if is_second && !grows::<T>() {
+            let name = self.table.table().name_of_longest(at);
+            return name.is_some_and(|name| self.put_second(at, name));
+        }
+        let has_room = self.table.put(at, 0, u64::MAX) == Put::Done;
+        self.state.entries += u64::from(has_room);
+        let is_in = has_room || self.make_room_for_new(at);
+        self.state.spares += u64::from(is_in && is_second);
+        is_in
+    }
+
+    /// Adds an entry of another maplet.
+    fn add_pair(&mut self, prefix: Prefix, value: u64) -> Result<(), Full> {
+        loop {
+            let is_in = self.location(prefix).map(|at| self.place(&at, value));
+            match is_in {
+                Some(true) => return Ok(()),
+                Some(false) if self.split_for_room() => {}
+                _ => return Err(self.state.out_of_slots()),
+            }
+        }
+    }
+
+    /// Adds so many times to the entry that this prefix is stored as, which is made if there is
+    /// none.
+    fn add_count(&mut self, prefix: Prefix, times: u64) -> Result<(), Full> {
+        if times == 0 {
+            return Ok(());
+        }
+        let in_slot = times.min(self.layout().largest_value());
+        loop {
+            let Some(at) = self.location(prefix) else {
+                return self.add_continuations(prefix, times);
+            };
+            let longest = self.table.table().longest(&at);
+            if let Some(entry) = longest.filter(|entry| self.table.is_whole(entry, &prefix)) {
+                return self.raise(&entry, times).map(|_| ());
+            }
+            if self.place(&at, in_slot) {
+                self.add_beyond(&at, times - in_slot);
+                self.keep_load(0);
+                return Ok(());
+            }
+            // Too short to say which its other bucket is: its continuations can.
+            if self.table.is_short(&at) {
+                return self.add_continuations(prefix, times);
+            }
+            if !(self.split_for_room() || T::is_alone(&at) && self.share(&at)) {
+                return Err(self.why_full(&at));
+            }
+        }
+    }
+
+    /// Adds so much to both halves of an entry.
+    fn add_continuations(&mut self, prefix: Prefix, amount: u64) -> Result<(), Full> {
+        let mut halves = prefix.continuations().into_iter();
+        halves.try_for_each(|half| self.add_entry(half, amount))
+    }
+}
+
+impl<C: WriteCounters> State<C> {
+    /// The state of `smaller` with all entries of `table`, which are moved there; `None` where they
+    /// do not fit.
+    pub(super) fn moved<T: CuckooMut>(&self, table: &T, smaller: &mut T) -> Option<Self> {
+        let mut state = Self::new(self.kind, self.profile, C::default());
+        let mut writer = Writer { table: smaller, state: &mut state };
+        let moved = writer.add_all(Reader { table, state: self });
+        moved.is_ok().then_some(Self { len: self.len, ..state })
+    }
+}
