@@ -160,14 +160,15 @@ pub(crate) fn each_planned<const TAKES: bool, T, E>(
     in_blocks(table, hashes, |table, ready, coming, start| {
         let mut each = table.at_each(&ready.places);
         each.plan(set, &coming.places, &mut plans);
-        let mut next = start;
-        for i in 0..ready.len {
-            if !(may(target, &ready.places, i) && each.carry_out(i, &plans)) {
-                work(target, next..start + i, Some((each.get(i), &ready.places, i)))?;
-                next = start + i + 1;
-            }
+        let mut next = 0;
+        while next < ready.len {
+            let wanted = |i| may(target, &ready.places, i);
+            let stop = each.carry_out(next..ready.len, &plans, wanted);
+            let rest = (stop < ready.len).then(|| (each.get(stop), &ready.places, stop));
+            work(target, start + next..start + stop, rest)?;
+            next = stop + 1;
         }
-        work(target, next..start + ready.len, None)
+        Ok(())
     })
 }
 

@@ -4,7 +4,7 @@ use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Profile};
 use crate::hash::KeyHasher;
 use crate::image::{self, HEADER_BYTES};
-use crate::layout::Layout;
+use crate::packing::Layout;
 use crate::route::Route;
 use crate::sizing::{self, Shape};
 use crate::table::table_bytes;

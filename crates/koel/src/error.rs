@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::image::{HEADER_BYTES, VERSION};
-use crate::layout::MAX_VALUE_BITS;
+use crate::packing::MAX_VALUE_BITS;
 
 /// An insert that found no room. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

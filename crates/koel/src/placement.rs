@@ -19,7 +19,7 @@ use core::mem;
 use core::ops::Range;
 
 use crate::geometry::{Geometry, Place};
-use crate::layout::SLOTS;
+use crate::packing::SLOTS;
 
 /// Slots whose other bucket is looked at before the search gives up.
 pub(crate) const BUDGET: usize = 4096;

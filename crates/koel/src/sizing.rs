@@ -13,7 +13,7 @@ use core::ops::RangeInclusive;
 use crate::builder::Prefer;
 use crate::error::BuildError;
 use crate::geometry::{CORE_BITS, CORES, Geometry, HASH_BITS};
-use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
+use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
 use crate::table::{FULL_LOAD, table_bytes};
 
 /// Fingerprint widths of a small filter: any. With 33 bits a semi-sorted bucket fills 128.

@@ -1,11 +1,13 @@
 //! Reading and changing eight bytes where it is known that they are there.
 //!
-//! A lookup reads two buckets, and a check of each against the length of the table is a tenth of its instructions. In a table that no cache holds, instructions are time: a processor
-//! looks only so far ahead of a read that waits, and the fewer a lookup takes, the more of them wait together (docs/decisions/0006-speed.md has the figures). Single lookups know their
-//! places to be in the table; a block of them is checked once, by [`Reader`]. Changes are made through `table/at.rs`, which knows the same.
+//! A lookup reads two buckets, and a check of each against the length of the table is a tenth of
+//! its instructions. In a table that no cache holds, instructions are time: a processor looks only
+//! so far ahead of a read that waits, and the fewer a lookup takes, the more of them wait together
+//! (docs/decisions/0006-speed.md has the figures). Single lookups know their places to be in the
+//! table; a block of them is checked once, by [`Reader`]. Changes are made through `table/at.rs`,
+//! which knows the same.
 
 use crate::geometry::Column;
-use crate::layout::LATER;
 use crate::vector::InstructionSet;
 
 /// The eight bytes from `at` on, little-endian.
@@ -21,13 +23,13 @@ pub(crate) unsafe fn read(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word.try_into().expect("a range of 8 bytes"))
 }
 
-/// Turns over the bits of the eight bytes from `at` on, little-endian, that are set in `change`.
+/// Flips the bits of the eight bytes from `at` on, little-endian, that are set in `change`.
 ///
 /// # Safety
 /// `at + 8` is at most the length of `bytes`.
 #[inline(always)]
 #[expect(unsafe_code, reason = "a store without a check")]
-pub(crate) unsafe fn turn(bytes: &mut [u8], at: usize, change: u64) {
+pub(crate) unsafe fn xor_at(bytes: &mut [u8], at: usize, change: u64) {
     // SAFETY: the caller says that eight bytes follow `at`.
     let word = unsafe { read(bytes, at) };
     // SAFETY: as above.
@@ -35,17 +37,17 @@ pub(crate) unsafe fn turn(bytes: &mut [u8], at: usize, change: u64) {
     bytes.copy_from_slice(&(word ^ change).to_le_bytes());
 }
 
-/// Reads at the places of a block, which were checked all at once.
-pub(crate) struct Reader<'a> {
+/// Reads at the places of a block, which were checked all at once, and `LATER` bytes later.
+pub(crate) struct Reader<'a, const LATER: usize> {
     bytes: &'a [u8],
     starts: &'a [Column; 2],
 }
 
-impl<'a> Reader<'a> {
-    /// For what `bytes` have at each of `starts`, and a little later.
+impl<'a, const LATER: usize> Reader<'a, LATER> {
+    /// For what `bytes` have at each of `starts`.
     ///
     /// # Panics
-    /// Where fewer than ten bytes follow one of them.
+    /// Where fewer than `LATER + 8` bytes follow one of them.
     #[inline(always)]
     pub(crate) fn new(bytes: &'a [u8], starts: &'a [Column; 2], set: InstructionSet) -> Self {
         let last = largest(starts, set);
@@ -58,15 +60,16 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     #[expect(unsafe_code, reason = "checked by `new`, once for all of them")]
     pub(crate) fn read(&self, column: usize, i: usize) -> u64 {
-        // SAFETY: `new` has seen that ten bytes follow the largest of `starts`, which nobody has changed since.
+        // SAFETY: `new` has seen that at least eight bytes follow the largest of `starts`, which
+        // are borrowed since.
         unsafe { read(self.bytes, self.start(column, i)) }
     }
 
-    /// The same [`LATER`] bytes later.
+    /// The same `LATER` bytes later.
     #[inline(always)]
     #[expect(unsafe_code, reason = "checked by `new`, once for all of them")]
     pub(crate) fn read_later(&self, column: usize, i: usize) -> u64 {
-        // SAFETY: as in `read`: eight bytes after two of the ten.
+        // SAFETY: as in `read`: eight more bytes follow the first `LATER`.
         unsafe { read(self.bytes, self.start(column, i) + LATER) }
     }
 
@@ -117,7 +120,7 @@ mod tests {
             for odd in 0..2 * BLOCK {
                 let mut starts = [[0; BLOCK]; 2];
                 starts[odd / BLOCK][odd % BLOCK] = 246;
-                let reader = Reader::new(&bytes, &starts, set);
+                let reader = Reader::<2>::new(&bytes, &starts, set);
                 let first = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7]);
                 let last = first + 0xf6f6_f6f6_f6f6_f6f6;
                 assert_eq!(reader.read(odd / BLOCK, odd % BLOCK), last);
@@ -129,7 +132,8 @@ mod tests {
                 for beyond in [247, 1 << 32, u64::MAX] {
                     starts[odd / BLOCK][odd % BLOCK] = beyond;
                     assert!(
-                        catch_unwind(|| Reader::new(&bytes, &starts, set).bytes.len()).is_err()
+                        catch_unwind(|| Reader::<2>::new(&bytes, &starts, set).bytes.len())
+                            .is_err()
                     );
                 }
             }

@@ -32,14 +32,14 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("buffer", &[]),
     ("wide_product", &[]),
     ("geometry", &["vector", "wide_product"]),
-    ("layout", &["geometry"]),
-    ("unchecked", &["geometry", "layout", "vector"]),
-    ("placement", &["geometry", "layout"]),
+    ("unchecked", &["geometry", "vector"]),
+    ("packing", &["geometry", "prefetch", "unchecked", "vector"]),
+    ("placement", &["geometry", "packing"]),
     (
         "table",
         &[
             "geometry",
-            "layout",
+            "packing",
             "placement",
             "prefetch",
             "unchecked",
@@ -48,7 +48,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "wide_product",
         ],
     ),
-    ("blocks", &["buffer", "geometry", "key", "layout", "prefetch", "route", "table", "vector"]),
+    ("blocks", &["buffer", "geometry", "key", "packing", "prefetch", "route", "table", "vector"]),
     ("counters", &["error"]),
     ("store", &["counters", "buffer"]),
 ];
@@ -63,7 +63,6 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/koel/src/prefetch.rs",
     "crates/koel/src/table/at.rs",
     "crates/koel/src/table/fixed.rs",
-    "crates/koel/src/table/grown.rs",
     "crates/koel/src/unchecked.rs",
 ];
 
@@ -339,14 +338,14 @@ fn a_floor_that_imports_a_higher_one_is_named() {
     let exports = exports_of("pub use filter::{CuckooFilter, Merge};");
     let rule = |source: &Source| imports_of_a_higher_floor(source, &exports);
     complaint("crates/koel/src/geometry.rs", "use crate::table::Table;", rule);
-    complaint("crates/koel/src/layout/word.rs", "use super::super::placement::Plan;", rule);
-    complaint("crates/koel/src/layout/mod.rs", "use super::{filter::Profile};", |source| {
+    complaint("crates/koel/src/packing/swar.rs", "use super::super::placement::Plan;", rule);
+    complaint("crates/koel/src/packing/mod.rs", "use super::{filter::Profile};", |source| {
         assert_eq!(depth(&source.path), 1);
         rule(source)
     });
     complaint("crates/koel/src/placement.rs", "use crate::CuckooFilter;", rule);
     complaint("crates/koel/src/table.rs", "fn f() -> crate::Merge { x }", rule);
-    assert_silent("crates/koel/src/layout/word.rs", "use super::SLOTS;", rule);
+    assert_silent("crates/koel/src/packing/swar.rs", "use super::SLOTS;", rule);
     assert_silent("crates/koel/src/filter/mod.rs", "use crate::table::Table;", rule);
     let in_a_test = "#[cfg(test)]\nmod tests { use crate::filter::Profile; }";
     assert_silent("crates/koel/src/geometry.rs", in_a_test, rule);

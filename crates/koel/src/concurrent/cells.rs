@@ -1,14 +1,16 @@
-//! The buckets of a concurrent filter: one atomic word each, so that a bucket changes in one step or not at all.
+//! The buckets of a concurrent filter: one atomic word each, so that a bucket changes in one step
+//! or not at all.
 //!
-//! A bucket of up to 32 bits lies in 32, a wider one in 64. Here is which of the four forms a table has; what happens to single buckets and to the two of a place is in
-//! `packed.rs`; in which order changes have to be made, and who may look when, in `mod.rs`.
+//! A bucket of up to 32 bits lies in 32, a wider one in 64. Here is which of the four forms a table
+//! has; what happens to single buckets and to the two of a place is in `packed.rs`; in which order
+//! changes have to be made, and who may look when, in `mod.rs`.
 
 use super::packed::Packed;
 use super::sync::{AtomicU32, AtomicU64};
 use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
-use crate::layout::{Codec, Layout};
+use crate::packing::{Codec, Layout, Narrow, Plain64, Put, Sorted64, Words, is_near};
 use crate::placement::{Neighbourhood, Neighbours};
-use crate::table::{self, Buckets, Put, Words};
+use crate::table::Buckets;
 use crate::vector::InstructionSet;
 
 /// Buckets and their shape.
@@ -18,19 +20,24 @@ pub(super) struct Cells {
     pub(super) form: Form,
 }
 
-/// How buckets are packed. Of two times two kinds, because of four in one the compiler makes a table of places to jump to, which takes a lookup 4 % longer.
+/// How buckets are packed. Of two times two kinds, because of four in one the compiler makes a
+/// table of places to jump to, which takes a lookup 4 % longer. Each has a tag of its own, as
+/// `AnyPacking` says.
+#[repr(u8)]
 pub(super) enum Form {
-    Plain(Width<false>),
-    Sorted(Width<true>),
+    Plain(Width<Plain64>),
+    Sorted(Width<Sorted64>),
 }
 
 /// Whether they fit into half a word.
-pub(super) enum Width<const SORTED: bool> {
-    Half(Packed<AtomicU32, SORTED>),
-    Whole(Packed<AtomicU64, SORTED>),
+#[repr(u8)]
+pub(super) enum Width<P> {
+    Half(Packed<AtomicU32, P>),
+    Whole(Packed<AtomicU64, P>),
 }
 
-/// What `$work` gives for the words of `$cells`, which it calls `$packed`: the form is asked for once, whatever is done to a place.
+/// What `$work` gives for the words of `$cells`, which it calls `$packed`: the form is asked for
+/// once, whatever is done to a place.
 macro_rules! in_form {
     ($cells:expr, $packed:ident => $work:expr) => {{
         use $crate::concurrent::cells::{Form, Width};
@@ -43,12 +50,12 @@ macro_rules! in_form {
     }};
 }
 
-impl<const SORTED: bool> Width<SORTED> {
-    fn new(layout: Layout, words: impl Iterator<Item = u64>) -> Self {
-        if layout.bucket_bits() <= u32::BITS {
-            Self::Half(Packed::new(layout, words))
+impl<P: Narrow> Width<P> {
+    fn new(packing: P, bucket_bits: u32, words: impl Iterator<Item = u64>) -> Self {
+        if bucket_bits <= u32::BITS {
+            Self::Half(Packed::new(packing, words))
         } else {
-            Self::Whole(Packed::new(layout, words))
+            Self::Whole(Packed::new(packing, words))
         }
     }
 }
@@ -57,9 +64,10 @@ impl Cells {
     /// Buckets of at most 64 bits, each as `word` says.
     pub(super) fn new(geometry: Geometry, layout: Layout, word: impl Fn(u64) -> u64) -> Self {
         let words = (0..geometry.buckets()).map(word);
+        let bits = layout.bucket_bits();
         let form = match layout.codec() {
-            Codec::Plain => Form::Plain(Width::new(layout, words)),
-            Codec::SemiSorted => Form::Sorted(Width::new(layout, words)),
+            Codec::Plain => Form::Plain(Width::new(Plain64::new(layout), bits, words)),
+            Codec::SemiSorted => Form::Sorted(Width::new(Sorted64::new(layout), bits, words)),
         };
         Self { geometry, layout, form }
     }
@@ -142,14 +150,15 @@ impl Neighbourhood for Cells {
     }
 
     fn is_near(&self) -> bool {
-        table::is_near(self.size_in_bytes())
+        is_near(self.size_in_bytes())
     }
 
     fn has_room(&self, bucket: u64) -> bool {
         self.has_room(bucket)
     }
 
-    /// A bucket that was full when the search came to it may have empty slots by now, and those are no copies.
+    /// A bucket that was full when the search came to it may have empty slots by now, and those are
+    /// no copies.
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {
         slot != 0 && self.copies(&self.geometry.place_of(bucket, slot)) > 1
     }
@@ -159,7 +168,8 @@ impl Neighbourhood for Cells {
 mod tests {
     use super::*;
 
-    /// A search that came to a bucket before others emptied two of its slots took one of them for a copy of the other, and counted it.
+    /// A search that came to a bucket before others emptied two of its slots took one of them for a
+    /// copy of the other, and counted it.
     #[test]
     fn an_empty_slot_is_no_spare_copy() {
         for (codec, width) in [(Codec::Plain, 8), (Codec::Plain, 16), (Codec::SemiSorted, 17)] {

@@ -6,7 +6,7 @@ use crate::CuckooFilter;
 use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters};
 use crate::error::ConvertError;
-use crate::layout::Register;
+use crate::packing::low_word;
 use crate::table::{Table, table_bytes};
 
 impl ConcurrentFilter {
@@ -66,7 +66,7 @@ impl TryFrom<CuckooFilter> for ConcurrentFilter {
         if len > u64::MAX - slots {
             return Err(ConvertError::Overflow);
         }
-        let word = |bucket| u64::narrow(table.word(bucket));
+        let word = |bucket| low_word(table.word(bucket));
         let cells = Cells::new(table.geometry().clone(), table.layout(), word);
         Ok(Self::new(cells, entries, &counters, profile))
     }

@@ -38,7 +38,7 @@ use crate::counters::{Counters, Identity, ReadCounters};
 use crate::filter::Profile;
 use crate::geometry::Place;
 use crate::hash::KeyHasher;
-use crate::layout::{Layout, SLOTS};
+use crate::packing::{Layout, Narrow, SLOTS};
 use crate::placement::Search;
 use crate::route::Route;
 use crate::sizing::{self, Shape};
@@ -140,7 +140,7 @@ impl ConcurrentFilter {
 
     /// [`contains`](Self::contains) at the address of a key.
     #[inline(always)]
-    #[expect(unsafe_code, reason = "two checks less, which are a twentieth of a lookup")]
+    #[expect(unsafe_code, reason = "checked, a lookup takes 25 % more instructions (fast layout)")]
     fn contains_at(&self, address: u64) -> bool {
         let place = self.cells.geometry.locate(address);
         in_form!(self.cells, packed => {
@@ -157,9 +157,9 @@ impl ConcurrentFilter {
     /// Whether a key is in its two buckets: the answer of a look while no entry of its shard arrived. A yes would need no look at the arrivals, but that look costs
     /// less than a branch on whether the key is there, and one loop without another way out less than a look again that is called.
     #[inline(always)]
-    fn look<A: Atomic, const SORTED: bool>(
+    fn look<A: Atomic, P: Narrow>(
         &self,
-        packed: &Packed<A, SORTED>,
+        packed: &Packed<A, P>,
         both: [&A; 2],
         fingerprint: u64,
     ) -> bool {

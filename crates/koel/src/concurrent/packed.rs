@@ -1,21 +1,19 @@
-//! Buckets in atomic words of one width and one packing: what is done to a bucket, or to the two of a place.
+//! Buckets in atomic words of one width and one packing: what is done to a bucket, or to the two of
+//! a place.
 //!
-//! A change is computed from the word as it was read and made by one compare-and-swap, which fails if the bucket has changed since, and then everything is computed
-//! anew.
-
-use alloc::boxed::Box;
-use core::slice;
+//! `packing/narrow.rs` computes each change from the words as they were read. One compare-and-swap
+//! makes it, which fails if the bucket has changed since; then everything is computed anew.
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::geometry::{BLOCK, Geometry, Place, Places};
-use crate::layout::{Lanes, Layout, SLOTS};
+use crate::geometry::{BLOCK, Place, Places};
+use crate::packing::{Exact, Narrow, Packing, Put, SLOTS, Words, either, is_near};
 use crate::prefetch::prefetch;
-use crate::table::{self, Pair, Put, Words, either};
 use crate::vector::InstructionSet;
+use alloc::boxed::Box;
 
-/// Words of a table and the masks of its layout.
-pub(super) struct Packed<A, const SORTED: bool> {
-    lanes: Lanes,
+/// The words of a table, and how buckets are packed into them.
+pub(super) struct Packed<A, P> {
+    packing: P,
     words: Box<[A]>,
 }
 
@@ -62,9 +60,9 @@ impl Atomic for AtomicU64 {
     }
 }
 
-impl<A: Atomic, const SORTED: bool> Packed<A, SORTED> {
-    pub(super) fn new(layout: Layout, buckets: impl Iterator<Item = u64>) -> Self {
-        Self { lanes: Lanes::new(layout), words: buckets.map(A::new).collect() }
+impl<A: Atomic, P: Narrow> Packed<A, P> {
+    pub(super) fn new(packing: P, buckets: impl Iterator<Item = u64>) -> Self {
+        Self { packing, words: buckets.map(A::new).collect() }
     }
 
     pub(super) fn size_in_bytes(&self) -> usize {
@@ -72,21 +70,21 @@ impl<A: Atomic, const SORTED: bool> Packed<A, SORTED> {
     }
 
     /// Asks the memory for a bucket.
-    #[inline(always)]
+    #[inline]
     pub(super) fn prefetch(&self, bucket: u64) {
         prefetch(&self.words, index(bucket));
     }
 
     /// The bucket as it is now.
-    #[inline(always)]
+    #[inline]
     pub(super) fn load(&self, bucket: u64) -> u64 {
         self.words[index(bucket)].get()
     }
 
     /// The words of both buckets of `place`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn both(&self, place: &Place) -> [&A; 2] {
-        [place.home, place.alternate].map(|bucket| &self.words[index(bucket)])
+        [&self.words[index(place.home)], &self.words[index(place.alternate)]]
     }
 
     /// [`both`](Self::both) without a look at whether they are in the table.
@@ -94,7 +92,7 @@ impl<A: Atomic, const SORTED: bool> Packed<A, SORTED> {
     /// # Safety
     /// Both buckets are in the table.
     #[inline(always)]
-    #[expect(unsafe_code, reason = "two checks less, which are a twentieth of a lookup")]
+    #[expect(unsafe_code, reason = "checked, a lookup takes 25 % more instructions (fast layout)")]
     pub(super) unsafe fn both_unchecked(&self, place: &Place) -> [&A; 2] {
         [place.home, place.alternate].map(|bucket| {
             debug_assert!(index(bucket) < self.words.len());
@@ -106,11 +104,11 @@ impl<A: Atomic, const SORTED: bool> Packed<A, SORTED> {
     /// Whether either word held the fingerprint when it was read, the first one first.
     #[inline(always)]
     pub(super) fn contains(&self, [home, alternate]: [&A; 2], fingerprint: u64) -> bool {
-        let words = self.lanes.opened::<SORTED>([home.get(), alternate.get()]);
-        self.lanes.pair_has::<SORTED>(words, fingerprint)
+        self.packing.words_match::<Exact>([home.get(), alternate.get()], [fingerprint; 2])
     }
 
-    /// The same for a block of places, while the memory is asked for the buckets of the `coming` block.
+    /// The same for a block of places, while the memory is asked for the buckets of the `coming`
+    /// block.
     #[inline]
     pub(super) fn contains_block(
         &self,
@@ -119,42 +117,37 @@ impl<A: Atomic, const SORTED: bool> Packed<A, SORTED> {
         words: &mut Words,
         found: &mut [bool; BLOCK],
     ) {
-        let coming = table::asked_ahead::<SORTED>(self.size_in_bytes(), coming);
+        let looks_ahead = P::PREFETCHES_NEAR || !is_near(self.size_in_bytes());
         for i in 0..BLOCK {
-            if let Some(coming) = coming {
+            if looks_ahead {
                 let (home, alternate) = coming.buckets(i);
                 self.prefetch(home);
                 self.prefetch(alternate);
             }
             let (home, alternate) = ready.buckets(i);
-            let pair = [self.load(home), self.load(alternate)];
-            words.set::<SORTED>(i, self.lanes.opened::<SORTED>(pair));
+            let (home, alternate) = (self.load(home), self.load(alternate));
+            self.packing.set_column(words, i, [home, alternate]);
         }
         set.run(
             #[inline(always)]
-            || table::test::<Geometry, SORTED>(&self.lanes, ready, slice::from_ref(words), found),
+            || self.packing.match_columns::<Exact>(ready, words, found),
         );
     }
 
     /// How many copies the buckets of `place` held when they were read.
     pub(super) fn copies(&self, place: &Place) -> u64 {
-        self.pair(self.both(place).map(A::get), place).copies(&self.lanes)
-    }
-
-    #[inline(always)]
-    fn pair(&self, words: [u64; 2], place: &Place) -> Pair<u64> {
-        let same = place.home == place.alternate;
-        Pair::new::<SORTED>(&self.lanes, words, same, place.fingerprint)
+        let words = self.both(place).map(A::get);
+        self.packing.words_copies(words, place.home == place.alternate, place.fingerprint)
     }
 
     /// Fills an empty slot of the emptier bucket, where there are at most `most` copies.
     #[inline(always)]
     pub(super) fn put(&self, place: &Place, most: u64) -> Put {
         let both = self.both(place);
-        let (same, entry) = (place.home == place.alternate, (place.fingerprint, most));
+        let same = place.home == place.alternate;
         loop {
             let words = both.map(A::get);
-            match Pair::put::<SORTED>(&self.lanes, words, same, entry) {
+            match self.packing.put_in(words, same, (place.fingerprint, most)) {
                 Err(refused) => return refused,
                 Ok(change) if swap(both, words, change) => return Put::Done,
                 Ok(_) => {}
@@ -162,16 +155,17 @@ impl<A: Atomic, const SORTED: bool> Packed<A, SORTED> {
         }
     }
 
-    /// Empties a slot that holds the fingerprint of `place`; false if neither bucket held it when it was read.
+    /// Empties a slot that holds the fingerprint of `place`; false if neither bucket held it when
+    /// it was read.
     #[inline(always)]
     pub(super) fn take(&self, place: &Place) -> bool {
         let both = self.both(place);
+        let same = place.home == place.alternate;
         loop {
             let words = both.map(A::get);
-            let pair = self.pair(words, place);
-            match pair.exchange::<SORTED>(&self.lanes, place.fingerprint, 0) {
+            match self.packing.exchange_in(words, same, (place.fingerprint, 0)) {
                 None => return false,
-                Some(change) if swap(both, words, change) => return true,
+                Some((chosen, bits, _)) if swap(both, words, (chosen, bits)) => return true,
                 Some(_) => {}
             }
         }
@@ -179,43 +173,37 @@ impl<A: Atomic, const SORTED: bool> Packed<A, SORTED> {
 
     /// Whether a slot of `bucket` is empty.
     pub(super) fn has_room(&self, bucket: u64) -> bool {
-        self.lanes.has_room::<u64, SORTED>(self.load(bucket))
+        self.packing.word_has_room(self.load(bucket))
     }
 
     /// Whether a slot of `bucket` holds `slot`.
     pub(super) fn holds(&self, bucket: u64, slot: u64) -> bool {
-        self.equal(self.load(bucket), slot) != 0
+        self.packing.equal(self.load(bucket), slot) != 0
     }
 
-    /// The lanes of a bucket that hold `slot`.
-    fn equal(&self, word: u64, slot: u64) -> u64 {
-        self.lanes.equal::<u64, SORTED>(word, self.lanes.pattern::<u64, SORTED>(slot))
-    }
-
-    /// Writes `new` over one slot of `bucket` that holds `old`; false, and nothing written, if there is none. 0 is an empty slot.
+    /// Writes `new` over one slot of `bucket` that holds `old`; false, and nothing written, if
+    /// there is none. 0 is an empty slot.
     pub(super) fn replace(&self, bucket: u64, old: u64, new: u64) -> bool {
         let cell = &self.words[index(bucket)];
         loop {
             let word = cell.get();
-            let equal = self.equal(word, old);
-            if equal == 0 {
-                return false;
-            }
-            let change = self.lanes.change::<u64, SORTED>(word, equal, old, new);
-            if cell.swap(word, word ^ change) {
-                return true;
+            match self.packing.word_with(word, old, new) {
+                None => return false,
+                Some(change) if cell.swap(word, word ^ change) => return true,
+                Some(_) => {}
             }
         }
     }
 
     /// The four slots of `bucket`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn slots(&self, bucket: u64) -> [u64; SLOTS] {
-        self.lanes.slots::<u64, SORTED>(self.load(bucket))
+        self.packing.word_slots(self.load(bucket))
     }
 }
 
-/// Changes these bits of the one or the other of two buckets, if it still is as in `words`; whether it was.
+/// Changes these bits of the one or the other of two buckets, if it still is as in `words`; whether
+/// it was.
 #[inline(always)]
 fn swap<A: Atomic>(both: [&A; 2], words: [u64; 2], (chosen, bits): (bool, u64)) -> bool {
     let word = either(chosen, words);

@@ -23,7 +23,7 @@ use crate::counters::Counters;
 use crate::counters::ReadCounters;
 use crate::hash::KeyHasher;
 use crate::image::{self, Kind};
-use crate::layout::{Layout, SLOTS};
+use crate::packing::{Layout, SLOTS};
 use crate::route::Route;
 use crate::sizing::{self, Shape};
 use crate::state::{Body, reading};

@@ -6,7 +6,7 @@
 use super::HEADER_BYTES;
 use crate::error::ImageError;
 use crate::geometry::CORE_BITS;
-use crate::layout::SLOTS;
+use crate::packing::SLOTS;
 
 /// A field of the header: offset, bytes, name.
 pub(crate) type Field = (usize, usize, &'static str);

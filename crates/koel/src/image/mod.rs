@@ -19,7 +19,7 @@ use crate::error::ImageError;
 use crate::filter::Profile;
 use crate::geometry::{CORE_BITS, Geometry};
 use crate::hash::KeyHasher;
-use crate::layout::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
+use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
 use crate::route::Route;
 use crate::sizing::{self, Shape};
 use crate::table::{Growing, Prefixes, Stretch, table_bytes};

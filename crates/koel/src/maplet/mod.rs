@@ -20,7 +20,7 @@ use crate::counters::NoCounters;
 use crate::filter::Profile;
 use crate::hash::KeyHasher;
 use crate::image::{self, Kind};
-use crate::layout::Layout;
+use crate::packing::Layout;
 use crate::route::Route;
 use crate::sizing::Shape;
 use crate::state::{Body, Buckets};

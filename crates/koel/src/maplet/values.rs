@@ -1,6 +1,6 @@
 //! What a lookup in a maplet gives: the values of the slots that match.
 
-use crate::layout::Layout;
+use crate::packing::Layout;
 use crate::table::Candidates;
 
 /// The values that may belong to a key: at most 8, in no particular order.

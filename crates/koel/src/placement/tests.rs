@@ -11,7 +11,7 @@ use testkit::keys::splitmix64 as hash;
 
 use crate::buffer::Buffer;
 use crate::geometry::Geometry;
-use crate::layout::{Codec, Layout};
+use crate::packing::{Codec, Layout};
 use crate::table::{CuckooMut, Put, Table, table_bytes};
 
 fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Buffer> {

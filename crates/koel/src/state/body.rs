@@ -13,7 +13,7 @@ use crate::counters::{self, ReadCounters, WriteCounters};
 use crate::error::{ImageError, require};
 use crate::filter::Profile;
 use crate::image::{self, Growth, HEADER_BYTES, Header, Kind};
-use crate::layout::SLOTS;
+use crate::packing::SLOTS;
 use crate::sizing::{self, Shape};
 
 /// Buckets and state.

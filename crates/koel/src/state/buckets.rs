@@ -6,7 +6,7 @@
 use crate::buffer::Buffer;
 use crate::geometry::Geometry;
 use crate::image::Header;
-use crate::layout::{Bucket, Layout};
+use crate::packing::{Bucket, Layout};
 use crate::sizing::Shape;
 use crate::table::{
     Addressing, Candidates, Cuckoo, CuckooMut, Growing, Prefixes, Table, table_bytes,

@@ -8,7 +8,7 @@ use super::{Reader, State, Writer};
 use crate::counters::{ReadCounters, WriteCounters};
 use crate::error::Full;
 use crate::image::Kind;
-use crate::layout::Layout;
+use crate::packing::Layout;
 use crate::table::{Cuckoo, CuckooMut, Location, Match, Prefixes, grows};
 
 impl<C: ReadCounters> State<C> {

@@ -9,7 +9,7 @@ use crate::counters::{Counters, ReadCounters, WriteCounters};
 use crate::error::{Full, MergeError};
 use crate::filter::Merge;
 use crate::geometry::CORE_BITS;
-use crate::layout::Layout;
+use crate::packing::Layout;
 use crate::sizing;
 use crate::table::{CuckooMut, Growing, Prefixes, has_room_for};
 

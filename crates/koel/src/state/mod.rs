@@ -43,7 +43,7 @@ use crate::counters::{ReadCounters, WriteCounters};
 use crate::error::Full;
 use crate::filter::Profile;
 use crate::image::Kind;
-use crate::layout::Layout;
+use crate::packing::Layout;
 use crate::placement::Search;
 use crate::table::Cuckoo;
 

@@ -6,7 +6,7 @@ use super::Writer;
 use crate::counters::WriteCounters;
 use crate::error::Full;
 use crate::image::Kind;
-use crate::layout::Layout;
+use crate::packing::Layout;
 use crate::placement::Spares;
 use crate::table::{CuckooMut, Location, Put};
 

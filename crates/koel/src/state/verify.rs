@@ -4,7 +4,7 @@ use super::{Body, Reader, reading};
 use crate::counters::ReadCounters;
 use crate::error::{ImageError, require};
 use crate::image::Kind;
-use crate::layout::Bucket;
+use crate::packing::Bucket;
 use crate::table::{Addressing, Cuckoo, Prefixes, grows};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {

@@ -6,7 +6,7 @@
 //! buckets of the key once.
 
 use super::{Match, Prefix, Prefixes, Put, Table, Taken};
-use crate::layout::SLOTS;
+use crate::packing::SLOTS;
 use crate::placement::{Plan, Search, Spares, Ways};
 
 /// Whether something holds for an entry with this slot and this name.

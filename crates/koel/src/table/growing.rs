@@ -11,7 +11,7 @@
 //!
 //! What happens to counters and totals is in `state/`.
 
-use core::iter;
+use core::{iter, mem};
 
 use super::load::{addresses_for, design_limit};
 use super::{
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::buffer::Buffer;
 use crate::geometry::Geometry;
-use crate::layout::{Layout, SLOTS};
+use crate::packing::{Layout, SLOTS};
 use crate::placement::{End, Plan, Search, Spares, Ways};
 
 /// The most buckets that are widened at once: tens of microseconds. Not fewer, since lookups are
@@ -196,8 +196,14 @@ impl Growing<Buffer> {
     /// changed, where there is no memory for that. O(1).
     pub(crate) fn begun(built: &mut Table<Buffer>, layout: Layout, entries: u64) -> Option<Self> {
         let match_weight = u128::from(entries) * weight_of(built.geometry().fraction_bits());
-        let table = Table::to_be_widened(built, layout)?;
-        Some(Self { table, match_weight, limit: entries })
+        let stand_in = Table::stand_in(built.layout())?;
+        match Table::to_be_widened(mem::replace(built, stand_in), layout) {
+            Ok(table) => Some(Self { table, match_weight, limit: entries }),
+            Err(unchanged) => {
+                *built = unchanged;
+                None
+            }
+        }
     }
 
     /// Empties every bucket; the size stays.

@@ -7,7 +7,7 @@
 use super::{Addressing, Stretch, table_bytes};
 use crate::buffer;
 use crate::geometry::Geometry;
-use crate::layout::{Codec, Layout, SLOTS};
+use crate::packing::{Codec, Layout, SLOTS};
 
 /// Entries by slots, in thousandths, at which the next chunk is split, for every tenth of a level:
 /// where a search for room fails, less 18. Measured by growing on failed searches alone.

@@ -173,7 +173,7 @@ impl<B: AsRef<[u8]>, A: Prefixes> Table<B, A> {
     pub(crate) fn prefetch_key(&self, hash: u64) {
         let (home, other) = A::pair(&self.geometry.locate(hash));
         for bucket in [home, other] {
-            self.prefetch(bucket * self.lanes.bucket_bits());
+            self.prefetch(bucket);
         }
     }
 }

@@ -1,25 +1,33 @@
-//! Changes of a block of places at once: which of its two buckets a new entry goes to, or an old one leaves, and which bits of that change, worked out in vector code for all before the first is
+//! Changes of a block of places at once: which of its two buckets a new entry goes to, or an old
+//! one leaves, and which bits of that change. Vector code works it out for all before the first is
 //! written.
 //!
-//! A plan holds only while both buckets are what they were when they were read: another entry of the same block may have changed one of them, or the one that follows it in the same eight bytes.
-//! In a table of m buckets that happens to about 100 of m entries. Where it does not hold, and where nothing is planned, the change is made as if it came alone (`at.rs`). So the bytes are
+//! A plan holds only while both buckets are what they were when they were read: another entry of
+//! the same block may have changed one of them, or the one that follows it in the same eight bytes.
+//! In a table of m buckets that happens to about 100 of m entries. Where it does not hold, and
+//! where nothing is planned, the change is made as if it came alone (`at.rs`). So the bytes are
 //! those of changes made one after the other.
 //!
-//! In a filter for 100,000 keys that is not yet two thirds full, an insert takes 4.8 ns instead of 7.9 in plain buckets and 9.0 instead of 16 in semi-sorted ones, whose codes are then worked out by
-//! arithmetic instead of read from a table (docs/decisions/0006-speed.md).
+//! In a filter for 100,000 keys that is not yet two thirds full, an insert takes 4.8 ns instead of
+//! 7.9 in plain buckets and 9.0 instead of 16 in semi-sorted ones, whose codes are then computed
+//! instead of read from a table (docs/decisions/0006-speed.md).
 
-use super::at::AtEach;
-use super::block::asked_ahead;
+use core::ops::Range;
+
+use super::at::{AtEach, PairBytes};
 use super::{Buckets, Table};
 use crate::buffer::Buffer;
 use crate::geometry::{BLOCK, Column, Places};
-use crate::layout::{Form, Lanes};
+use crate::packing::{AnyPacking, Narrow, Packing, is_near};
+use crate::unchecked::Reader;
 use crate::vector::InstructionSet;
 
-/// What becomes of the buckets of a block of places: where `TAKES`, an entry that is in one of them once is taken out, otherwise a new one is put in where there is room for it.
+/// What becomes of the buckets of a block of places: where `TAKES`, an entry that is in one of them
+/// once is taken out, otherwise a new one is put in where there is room for it.
 #[repr(align(64))]
 pub(crate) struct Plans<const TAKES: bool> {
-    /// Both buckets as they were when they were read, with what follows them, and their nibbles if they are semi-sorted.
+    /// Both buckets as they were when they were read, with what follows them, and their nibbles, of
+    /// semi-sorted ones alone.
     seen: [Column; 2],
     nibbles: [Column; 2],
     /// All ones where the other bucket changes.
@@ -35,33 +43,33 @@ impl<const TAKES: bool> Plans<TAKES> {
     }
 
     #[inline(always)]
-    fn plan<const SORTED: bool>(&mut self, lanes: &Lanes, slots: &Column) {
+    fn carry_out(&self, packing: &impl Narrow, i: usize, mut pair: PairBytes<'_>) -> bool {
+        let [home, other] = pair.words(packing);
+        let holds = home == self.seen[0][i] && other == self.seen[1][i] && self.change[i] != 0;
+        if holds {
+            pair.flip(packing, self.other[i] != 0, self.change[i]);
+        }
+        holds
+    }
+
+    #[inline(always)]
+    fn plan<P: Narrow>(&mut self, packing: &P, slots: &Column) {
         for (i, &slot) in slots.iter().enumerate() {
             let words =
                 [(self.seen[0][i], self.nibbles[0][i]), (self.seen[1][i], self.nibbles[1][i])];
             (self.other[i], self.change[i]) = if TAKES {
-                lanes.only_entry::<SORTED>(words, slot)
+                packing.only_entry(words, slot)
             } else {
-                lanes.new_entry::<SORTED>(words, slot)
+                packing.new_entry(words, slot)
             };
         }
     }
 }
 
-/// Calls a method of [`AtEach`] for the form of its table.
-macro_rules! in_narrow_form {
-    ($each:expr, $method:ident($($argument:expr),*)) => {
-        if $each.table().form() == Form::Plain {
-            $each.$method::<false, TAKES>($($argument),*)
-        } else {
-            $each.$method::<true, TAKES>($($argument),*)
-        }
-    };
-}
-
 /// Tables of fewer bytes are not planned for: too many entries of a block meet there.
 const SMALL: usize = if cfg!(test) { 0 } else { 16 << 10 };
-/// Nor for larger ones than these, of plain buckets and of semi-sorted ones: the memory has nothing to do while a block is changed, and there that costs more than it saves. Bulk builds fill a
+/// Nor for larger ones than these, of plain buckets and of semi-sorted ones. The memory has nothing
+/// to do while a block is changed, and there that costs more than it saves. Bulk builds fill a
 /// segment of about 2 MiB at a time.
 const LARGE_PLAIN: usize = 4 << 20;
 const LARGE_SORTED: usize = 16 << 20;
@@ -69,9 +77,9 @@ const LARGE_SORTED: usize = 16 << 20;
 impl Table<Buffer> {
     /// Whether the changes of its buckets are planned.
     pub(crate) fn has_plans<const TAKES: bool>(&self) -> bool {
-        let most = match self.form() {
-            Form::Plain => LARGE_PLAIN,
-            Form::Sorted if TAKES || self.lanes.core_in_lane() => LARGE_SORTED,
+        let most = match &self.packing {
+            AnyPacking::Plain64(_) => LARGE_PLAIN,
+            AnyPacking::Sorted64(packing) if TAKES || packing.plans_entries() => LARGE_SORTED,
             _ => return false,
         };
         (SMALL..=most).contains(&self.bytes().len())
@@ -79,61 +87,71 @@ impl Table<Buffer> {
 }
 
 impl AtEach<'_, '_> {
-    /// Plans the changes of all places, whose entries are their fingerprints, while the memory is asked for the buckets of the `coming` places.
+    /// Plans the changes of all places, whose entries are their fingerprints, while the memory is
+    /// asked for the buckets of the `coming` places.
     pub(crate) fn plan<const TAKES: bool>(
-        &mut self,
+        &self,
         set: InstructionSet,
         coming: &Places,
         plans: &mut Plans<TAKES>,
     ) {
-        in_narrow_form!(self, plan_in(set, coming, plans));
+        match &self.table().packing {
+            AnyPacking::Plain64(packing) => self.plan_in(packing, set, coming, plans),
+            AnyPacking::Sorted64(packing) => self.plan_in(packing, set, coming, plans),
+            _ => unreachable!("`has_plans` says for which packings there are plans"),
+        }
     }
 
-    fn plan_in<const SORTED: bool, const TAKES: bool>(
-        &mut self,
+    fn plan_in<P: Narrow + Packing, const TAKES: bool>(
+        &self,
+        packing: &P,
         set: InstructionSet,
         coming: &Places,
         plans: &mut Plans<TAKES>,
     ) {
-        let coming = asked_ahead::<SORTED>(self.table().bytes().len(), coming);
+        let (table, places) = (self.table(), self.places());
+        let looks_ahead = P::PREFETCHES_NEAR || !is_near(table.bytes().len());
+        let reader = Reader::<0>::new(table.bytes(), places.bytes(), set);
         for i in 0..BLOCK {
-            if let Some(coming) = coming {
-                self.table().prefetch_both(coming, i);
+            if looks_ahead {
+                table.prefetch_both(coming, i);
             }
-            let [home, other] = self.get(i).words::<u64, SORTED>();
-            let [home, other] = self.table().lanes.opened::<SORTED>([home, other]);
+            let shifts = places.bits(i).map(|start| P::position_at(start).1);
+            let home = packing.open(reader.read(0, i) >> shifts[0]);
+            let other = packing.open(reader.read(1, i) >> shifts[1]);
             (plans.seen[0][i], plans.seen[1][i]) = (home.0, other.0);
-            if SORTED {
+            if P::PREFETCHES_NEAR {
                 (plans.nibbles[0][i], plans.nibbles[1][i]) = (home.1, other.1);
             }
         }
-        let (lanes, places) = (&self.table().lanes, self.places());
         set.run(
             #[inline(always)]
-            || plans.plan::<SORTED>(lanes, places.fingerprints()),
+            || plans.plan(packing, places.fingerprints()),
         );
     }
 
-    /// Makes the change of place `i` as planned; false, and nothing written, where none is, or where one of its buckets is not what it was.
+    /// Makes the changes of these places as planned, in order. Stops at the first that is not
+    /// `wanted`, that is not planned, or of which a bucket is not what it was, and returns which it
+    /// is.
     #[inline(always)]
-    pub(crate) fn carry_out<const TAKES: bool>(&mut self, i: usize, plans: &Plans<TAKES>) -> bool {
-        in_narrow_form!(self, carry_out_in(i, plans))
-    }
-
-    #[inline(always)]
-    fn carry_out_in<const SORTED: bool, const TAKES: bool>(
+    pub(crate) fn carry_out<const TAKES: bool>(
         &mut self,
-        i: usize,
+        mut places: Range<usize>,
         plans: &Plans<TAKES>,
-    ) -> bool {
-        let mut at = self.get(i);
-        let [home, alternate] = at.words::<u64, SORTED>();
-        let holds =
-            home == plans.seen[0][i] && alternate == plans.seen[1][i] && plans.change[i] != 0;
-        if holds {
-            at.turn::<u64, SORTED>(plans.other[i] != 0, plans.change[i]);
-        }
-        holds
+        wanted: impl Fn(usize) -> bool,
+    ) -> usize {
+        let (packing, mut pairs) = self.pairs();
+        let end = places.end;
+        let stop = match packing {
+            AnyPacking::Plain64(packing) => {
+                places.find(|&i| !(wanted(i) && plans.carry_out(packing, i, pairs.get(i))))
+            }
+            AnyPacking::Sorted64(packing) => {
+                places.find(|&i| !(wanted(i) && plans.carry_out(packing, i, pairs.get(i))))
+            }
+            _ => places.next(),
+        };
+        stop.unwrap_or(end)
     }
 }
 
@@ -141,7 +159,7 @@ impl AtEach<'_, '_> {
 mod tests {
     use super::*;
     use crate::geometry::Geometry;
-    use crate::layout::{Codec, Layout};
+    use crate::packing::{Codec, Layout};
     use crate::table::{Put, Taken, table_bytes};
     use crate::vector::each_set;
     use testkit::keys::splitmix64 as hash;
@@ -190,7 +208,7 @@ mod tests {
                     for i in 0..BLOCK {
                         let slot = places.fingerprints()[i];
                         let put = one_by_one.at(places.buckets(i)).put(slot, 0);
-                        if each.carry_out(i, &plans) {
+                        if each.carry_out(i..i + 1, &plans, |_| true) > i {
                             assert_eq!(put, Put::Done);
                             planned += 1;
                         } else {
@@ -230,7 +248,7 @@ mod tests {
                     for i in 0..BLOCK {
                         let slot = places.fingerprints()[i];
                         let taken = one_by_one.at(places.buckets(i)).take(slot);
-                        if each.carry_out(i, &plans) {
+                        if each.carry_out(i..i + 1, &plans, |_| true) > i {
                             assert_eq!(taken, Taken::Last);
                             planned += 1;
                         } else {

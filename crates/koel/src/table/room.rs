@@ -1,4 +1,5 @@
-//! Room in a table that grows. Such a table is always nearly full, so three inserts of four search for room.
+//! Room in a table that grows. Such a table is always nearly full, so three inserts of four search
+//! for room.
 //!
 //! The search is that of `placement.rs`; here is what it asks of the table. Entries that are *pinned*
 //! keep all their bits when they move, because a counter goes by their name.
@@ -6,10 +7,11 @@
 use super::stretch::Origin;
 use super::{EntryTest, Prefixes, Stretch, Table};
 use crate::buffer::Buffer;
-use crate::layout::{Apart, Form, Quad, Word};
+use crate::packing::{Packing, with_packing};
 use crate::placement::{End, LOOKAHEAD, LOOKAHEAD_CACHED, Neighbours, Plan, Search, Ways};
 
-/// Tables of at most so many bytes are in a cache that answers soon, even where a program has several of them, as the log store's index. Tests have larger ones too.
+/// Tables of at most so many bytes are in a cache that answers soon, even where a program has
+/// several of them, as the log store's index. Tests have larger ones too.
 const CACHED: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 impl Table<Buffer, Stretch> {
@@ -20,7 +22,8 @@ impl Table<Buffer, Stretch> {
         roots: [u64; 2],
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<Plan> {
-        // Few entries are pinned, as a rule, so those of the plan are looked at instead of all on the way to it.
+        // Few entries are pinned, as a rule, so those of the plan are looked at instead of all on
+        // the way to it.
         let plan = self.shortest_way(search, roots, None)?;
         match pinned {
             Some(test) if self.forgets_pinned(&plan, test) => {
@@ -37,25 +40,28 @@ impl Table<Buffer, Stretch> {
         roots: [u64; 2],
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<Plan> {
-        if self.bytes().len() <= CACHED {
-            in_any_form!(self, way_in::<LOOKAHEAD_CACHED>(search, roots, pinned))
+        let is_cached = self.bytes().len() <= CACHED;
+        with_packing!(&self.packing, packing => if is_cached {
+            self.way_in::<_, LOOKAHEAD_CACHED>(packing, search, roots, pinned)
         } else {
-            in_any_form!(self, way_in::<LOOKAHEAD>(search, roots, pinned))
-        }
+            self.way_in::<_, LOOKAHEAD>(packing, search, roots, pinned)
+        })
     }
 
-    /// A function for each lookahead, which the compiler knows then: with one that it does not, or both in one function, a search takes a sixth longer.
+    /// A function for each lookahead, which the compiler knows then. With one that it does not
+    /// know, or both in one function, a search takes a sixth longer.
     #[inline(never)]
-    fn way_in<W: Word, const SORTED: bool, const LOOKAHEAD: usize>(
+    fn way_in<P: Packing, const LOOKAHEAD: usize>(
         &self,
+        packing: &P,
         search: &mut Search,
         roots: [u64; 2],
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<Plan> {
         search.shortest::<LOOKAHEAD>(
             roots,
-            |bucket, ways| self.open_in::<W, SORTED>(bucket, pinned, ways),
-            |bucket| self.has_room_in::<W, SORTED>(bucket),
+            |bucket, ways| self.open_in(packing, bucket, pinned, ways),
+            |bucket| self.has_room_in(packing, bucket),
             |_, _| false,
         )
     }
@@ -76,21 +82,23 @@ impl Table<Buffer, Stretch> {
         self.geometry.would_forget(from, fingerprint, target) && pinned(slot, name())
     }
 
-    /// Adds the slots of a full bucket, each with its other bucket, which the memory is asked for. One that cannot move has its own: its other bucket is unknown, or it would
-    /// forget a bit there and is one of those that are `pinned`, if any are.
+    /// Adds the slots of a full bucket, each with its other bucket, which the memory is asked for.
+    /// One that cannot move has its own: its other bucket is unknown, or it would forget a bit
+    /// there and is one of those that are `pinned`, if any are.
     pub(crate) fn open(&self, bucket: u64, pinned: Option<&EntryTest<'_>>, ways: &mut Ways) {
-        in_any_form!(self, open_in(bucket, pinned, ways));
+        with_packing!(&self.packing, packing => self.open_in(packing, bucket, pinned, ways));
     }
 
     #[inline(always)]
-    fn open_in<W: Word, const SORTED: bool>(
+    fn open_in<P: Packing>(
         &self,
+        packing: &P,
         bucket: u64,
         pinned: Option<&EntryTest<'_>>,
         ways: &mut Ways,
     ) {
         let origin = self.geometry.origin(bucket);
-        let slots = self.slots_in::<W, SORTED>(bucket);
+        let slots = self.slots_in(packing, bucket);
         let mut others = slots;
         for other in &mut others {
             *other = self.geometry.other_bucket(&origin, self.layout.fingerprint_of(*other));
@@ -102,7 +110,7 @@ impl Table<Buffer, Stretch> {
         }
         ways.add(Neighbours { slots, others });
         for other in others {
-            self.prefetch(other * self.lanes.bucket_bits());
+            self.prefetch(other);
         }
     }
 }

@@ -1,34 +1,45 @@
 //! Where a key may live in a table that grows: linear hashing under cuckoo hashing.
 //!
 //! ```text
-//!     string    = fraction | hash << r          the bits that a key is told apart by, the first one lowest
-//!     turn      = local << k | segment          base: a bucket of the table as it was built, one of m, here in turn
+//!     string    = fraction | hash << r          what tells keys apart, the first bit lowest
+//!     turn      = local << k | segment          base: one of the m buckets as built, in turn
 //!     world     = string ^ scatter(turn, core)
-//!     number    = turn + m * (world mod 2^level)         where that is below the split: level + 1 instead
+//!     number    = turn + m * (world mod 2^level)      level + 1 where that is below the split
 //!     bucket    = the base itself in the first world, then number
 //! ```
 //!
-//! * The base buckets of all segments are numbered in turn, the first one of each, then the second: so they are split in turn too. Both buckets of a key are in one segment, and
-//!   in a table whose segments were split one after the other, none but the first would have room before the last is split.
-//! * The table grows bucket by bucket: the next number `n` of a level is split in two, `n` and `n + m 2^level`, which is the next one behind the last. So a table grows
-//!   at its end, and nothing else moves: the buckets that it was built with, the first world, stay where they were. When all buckets of a level are split, the next level begins.
-//! * The two base buckets of a key never change: they are those that `Geometry` gave it when the table was built. Its string says which of the buckets that
-//!   each became is meant.
-//! * A bucket not yet split has twice the keys of a split one. `scatter` gives the two buckets of a key different worlds, so that many
-//!   keys have one of each kind, and the search for room evens it out: the load stays between 0.90 and 0.96 all the way. It needs the core: of bases alone the
-//!   differences cancel along every path of moves, and an entry could only reach the buckets of one world, which are few in a table that began small.
-//! * An entry is the first bits of a string: as many as its bucket stands for, and those that it knows beyond. Growth moves bits from the
-//!   second part to the first, so its *length*, the sum, stays the same, and names it whatever the table grows to.
+//! * The base buckets of all segments are numbered in turn, the first one of each, then the second:
+//!   so they are split in turn too. Both buckets of a key are in one segment, and in a table whose
+//!   segments were split one after the other, none but the first would have room before the last is
+//!   split.
+//! * The table grows bucket by bucket: the next number `n` of a level is split in two, `n` and `n +
+//!   m 2^level`, which is the next one behind the last. So a table grows at its end, and nothing
+//!   else moves: the buckets that it was built with, the first world, stay where they were. When
+//!   all buckets of a level are split, the next level begins.
+//! * The two base buckets of a key never change: they are those that `Geometry` gave it when the
+//!   table was built. Its string says which of the buckets that each became is meant.
+//! * A bucket not yet split has twice the keys of a split one. `scatter` gives the two buckets of a
+//!   key different worlds, so that many keys have one of each kind, and the search for room evens
+//!   it out: the load stays between 0.90 and 0.96 all the way. It needs the core: of bases alone
+//!   the differences cancel along every path of moves, and an entry could only reach the buckets of
+//!   one world, which are few in a table that began small.
+//! * An entry is the first bits of a string: as many as its bucket stands for, and those that it
+//!   knows beyond. Growth moves bits from the second part to the first, so its *length*, the sum,
+//!   stays the same, and names it whatever the table grows to.
 //!
-//! Source: W. Litwin, Linear Hashing (VLDB 1980); the balance between split and unsplit buckets is ours (docs/decisions/0008-growth.md).
+//! Source: W. Litwin, Linear Hashing (VLDB 1980); the balance between split and unsplit buckets is
+//! ours (docs/decisions/0008-growth.md).
+
+mod entries;
 
 use core::hint::select_unpredictable;
 
-use super::{Addressing, Prefixes, Widening};
+use super::{Addressing, Prefixes};
 use crate::geometry::{CORE_BITS, CORES, Column, Geometry, Places, low_half, product};
-use crate::layout::{Lanes, Marked, Word};
+use crate::packing::{Marked, Prefixed, Widening};
 use crate::vector::InstructionSet;
 use crate::wide_product::wide_product;
+pub(super) use entries::Origin;
 
 /// The addresses of a table that grows.
 #[derive(Clone, PartialEq, Eq)]
@@ -45,7 +56,8 @@ pub(crate) struct Stretch {
     level_buckets: u64,
     /// The bits of a fingerprint of the table as it was built that are not of its core.
     fraction: u64,
-    /// What bucket numbers are multiplied with instead of dividing them by the buckets of the table as it was built, and by those of a segment of it.
+    /// What bucket numbers are multiplied with instead of dividing them by the buckets of the table
+    /// as it was built, and by those of a segment of it.
     reciprocal: u64,
     segment_reciprocal: u64,
     /// Where buckets still have the slots that the table was built with.
@@ -72,39 +84,6 @@ pub(crate) struct Spot {
     pub(crate) level: u32,
 }
 
-/// Where a bucket comes from: what it says of the entries in it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
-    /// The bucket itself.
-    bucket: u64,
-    /// The segment and the number in it of the base bucket that it was split off, and the number in turn of that one.
-    segment: Segment,
-    local: u64,
-    turn: u64,
-    world: u64,
-    level: u32,
-}
-
-impl Origin {
-    /// The bucket itself.
-    #[inline]
-    pub(crate) fn bucket(&self) -> u64 {
-        self.bucket
-    }
-
-    /// The base bucket that it was split off.
-    #[inline]
-    fn base(&self) -> u64 {
-        self.segment.first + self.local
-    }
-
-    /// The bits of a string that the bucket stands for.
-    #[inline]
-    fn string(&self, core: u64) -> u64 {
-        (self.world ^ scatter(self.turn, core)) & !(u64::MAX << self.level)
-    }
-}
-
 /// The first bits of a string, with what else names an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prefix {
@@ -118,13 +97,15 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// Whether every key of `other`, a prefix with the same base buckets, is one of this prefix too.
+    /// Whether every key of `other`, a prefix with the same base buckets, is one of this prefix
+    /// too.
     #[inline]
     pub(crate) fn is_start_of(&self, other: &Self) -> bool {
         self.in_common(other) == Some(self.length)
     }
 
-    /// How many bits two prefixes with the same base buckets begin alike with; `None` if they are not of one core.
+    /// How many bits two prefixes with the same base buckets begin alike with; `None` if they are
+    /// not of one core.
     #[inline]
     pub(crate) fn in_common(&self, other: &Self) -> Option<u32> {
         let alike = (self.string ^ other.string).trailing_zeros();
@@ -157,14 +138,16 @@ impl Site {
 
 /// An entry matches the keys that it is the first bits of.
 impl Addressing for Stretch {
+    type Matching = Prefixed;
+
     #[inline]
     fn buckets(&self) -> u64 {
         self.level_buckets + self.split
     }
 
     #[inline]
-    fn widening(&self) -> Option<&Widening> {
-        self.widening.as_ref()
+    fn widening(&self) -> Option<Widening> {
+        self.widening
     }
 
     #[inline]
@@ -182,35 +165,6 @@ impl Addressing for Stretch {
         } else {
             self.refine::<false>(set, bucket_bits, places);
         }
-    }
-
-    #[inline(always)]
-    fn keys(places: &Places, i: usize) -> [u64; 2] {
-        let [home, other] = places.keys();
-        [home[i], other[i]]
-    }
-
-    #[inline(always)]
-    fn matching<W: Word, const SORTED: bool>(lanes: &Lanes, word: W, key: u64) -> W {
-        lanes.matching::<W, SORTED>(word, key)
-    }
-
-    #[inline(always)]
-    fn pair_matches<const SORTED: bool>(
-        lanes: &Lanes,
-        words: [(u64, u64); 2],
-        keys: [u64; 2],
-    ) -> bool {
-        lanes.pair_matches::<SORTED>(words, keys)
-    }
-
-    #[inline(always)]
-    fn matching_byte<const SORTED: bool>(
-        lanes: &Lanes,
-        words: [(u64, u64); 2],
-        keys: [u64; 2],
-    ) -> u8 {
-        lanes.matching_byte::<SORTED>(words, keys)
     }
 }
 
@@ -262,7 +216,8 @@ impl Stretch {
         self.widening = widening;
     }
 
-    /// The most bits of a string that an entry can know in a bucket, beyond those that the bucket stands for.
+    /// The most bits of a string that an entry can know in a bucket, beyond those that the bucket
+    /// stands for.
     #[inline]
     fn most_in(&self, bucket: u64) -> u32 {
         match self.widening.and_then(|widening| widening.narrow_at(bucket)) {
@@ -315,7 +270,8 @@ impl Stretch {
         Site { prefix: Prefix { core, base: home, string, length: u64::BITS }, spots }
     }
 
-    /// Puts the buckets that the base buckets of `places` became in their place, and what stands for the keys there, in a table of `ONE` segment or of several.
+    /// Puts the buckets that the base buckets of `places` became in their place, and what stands
+    /// for the keys there, in a table of `ONE` segment or of several.
     #[inline(always)]
     fn refine<const ONE: bool>(&self, set: InstructionSet, bucket_bits: u64, places: &mut Places) {
         let bits = self.base.fraction_bits();
@@ -357,7 +313,8 @@ impl Stretch {
         }
     }
 
-    /// The same in a table of several segments: in one of a single segment, buckets have their numbers in turn.
+    /// The same in a table of several segments: in one of a single segment, buckets have their
+    /// numbers in turn.
     #[inline(always)]
     fn dealt(&self, segment: Segment, local: u64, core: u64, string: u64) -> Spot {
         let spot = self.numbered(self.base.dealt_in(segment.number, local), core, string);
@@ -371,7 +328,8 @@ impl Stretch {
     fn numbered(&self, turn: u64, core: u64, string: u64) -> Spot {
         let world = string ^ scatter(turn, core);
         let buckets = self.base.buckets();
-        // Not a map over both, here and in `located`: that would be a call, and go through the stack.
+        // Not a map over both, here and in `located`: that would be a call, and go through the
+        // stack.
         let number = turn + product(buckets, world & (self.worlds - 1));
         let half = turn + product(buckets, world & (2 * self.worlds - 1));
         // Half of the buckets are split, so a branch would be taken wrongly half of the time.
@@ -411,107 +369,18 @@ impl Stretch {
     fn segment(&self, number: u64) -> Segment {
         Segment { number, first: number * u64::from(self.base.segment_buckets()) }
     }
-
-    /// Where a bucket comes from.
-    #[inline]
-    pub(crate) fn origin(&self, bucket: u64) -> Origin {
-        let world = quotient(bucket, self.reciprocal);
-        let rest = bucket - world * self.base.buckets();
-        if self.base.is_one_segment() {
-            let level = self.level_of_number(bucket);
-            return Origin {
-                bucket,
-                segment: Segment::ONLY,
-                local: rest,
-                turn: rest,
-                world,
-                level,
-            };
-        }
-        // Both are worked out, so that neither waits for the world.
-        let built = self.segment_of(bucket);
-        let (number, local) = self.base.gathered(rest);
-        let is_first = world == 0;
-        let segment = self.segment(select_unpredictable(is_first, built.number, number));
-        let local = select_unpredictable(is_first, bucket - built.first, local);
-        let turn = self.base.dealt_in(segment.number, local);
-        let level = self.level_of_number(turn + (bucket - rest));
-        Origin { bucket, segment, local, turn, world, level }
-    }
-
-    /// The other bucket of a fingerprint; that of `from` itself where the fingerprint does not say which it is. Of what the fingerprint knows only the first bit can matter: buckets
-    /// stand for at most one bit more than others.
-    #[inline(always)]
-    pub(crate) fn other_bucket(&self, from: &Origin, fingerprint: u64) -> u64 {
-        let core = self.marked.core(fingerprint);
-        let first = self.marked.first(fingerprint).wrapping_neg() & 1 << from.level;
-        let string = first | from.string(core);
-        let other = self.base.reflected(0, from.local, core);
-        let spot = self.spot(from.segment, other, core, string);
-        let says = spot.level <= from.level || !self.marked.is_void(fingerprint);
-        if says { spot.bucket } else { from.bucket }
-    }
-
-    /// Whether a fingerprint would forget a bit in `other`, its other bucket.
-    pub(crate) fn would_forget(&self, from: &Origin, fingerprint: u64, other: u64) -> bool {
-        let (_, known) = self.marked.known(fingerprint);
-        from.level + known > self.longest_in(self.spot_of(other))
-    }
-
-    /// A bucket, as a place of entries.
-    #[inline]
-    pub(crate) fn spot_of(&self, bucket: u64) -> Spot {
-        Spot { bucket, level: self.level_of(bucket) }
-    }
-
-    /// How many bits of a string a bucket stands for.
-    #[inline]
-    pub(crate) fn level_of(&self, bucket: u64) -> u32 {
-        if self.base.is_one_segment() {
-            return self.level_of_number(bucket);
-        }
-        let is_first = bucket < self.base.buckets();
-        let segment = self.segment_of(bucket);
-        let turn = self.base.dealt_in(segment.number, bucket - segment.first);
-        self.level_of_number(select_unpredictable(is_first, turn, bucket))
-    }
-
-    #[inline]
-    fn level_of_number(&self, number: u64) -> u32 {
-        let is_split = (number < self.split) | (number >= self.level_buckets());
-        self.level + u32::from(is_split)
-    }
-
-    /// The bucket that is split next.
-    pub(crate) fn next_to_split(&self) -> u64 {
-        if self.split < self.base.buckets() { self.base.of_turn(self.split) } else { self.split }
-    }
-
-    /// The fingerprint that stands for a prefix in a bucket; it forgets what there is no room for.
-    #[inline]
-    pub(crate) fn fingerprint(&self, prefix: &Prefix, spot: Spot) -> u64 {
-        let known = (prefix.length - spot.level).min(self.most_in(spot.bucket));
-        self.marked.fingerprint(prefix.core, prefix.string >> spot.level, known)
-    }
-
-    /// Which half of a bucket an entry goes to when the bucket is split, and its fingerprint there; `None` for a void one, which goes to both.
-    pub(crate) fn half(&self, from: &Origin, fingerprint: u64) -> Option<(bool, u64)> {
-        let (bits, known) = self.marked.known(fingerprint);
-        let core = self.marked.core(fingerprint);
-        let turned = scatter(from.turn, core) >> from.level & 1;
-        let rest = || self.marked.fingerprint(core, bits >> 1, known - 1);
-        (known > 0).then(|| ((bits ^ turned) & 1 == 1, rest()))
-    }
 }
 
-/// The quotient of numbers of 32 bits, by `u64::MAX` over the divisor: n + 1 over it, less at most 1 over it, is not below the quotient and below the next number.
+/// The quotient of numbers of 32 bits, by `u64::MAX` over the divisor: n + 1 over it, less at most
+/// 1 over it, is not below the quotient and below the next number.
 #[inline(always)]
 fn quotient(number: u64, reciprocal: u64) -> u64 {
     let (_, quotient) = wide_product(number + 1, reciprocal);
     quotient
 }
 
-/// Bits that differ from base bucket to base bucket, here by its number in turn, and from core to core, as if drawn by lot: of a sum of products, those that the carries reach.
+/// Bits that differ from base bucket to base bucket, here by its number in turn, and from core to
+/// core, as if drawn by lot: of a sum of products, those that the carries reach.
 #[inline(always)]
 fn scatter(turn: u64, core: u64) -> u64 {
     let of_core = core.wrapping_mul(0x01d8_af3c_6e2f_4d1b);

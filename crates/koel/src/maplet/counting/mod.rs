@@ -18,7 +18,7 @@ use core::fmt;
 use crate::blocks::{Hashed, Hashes};
 use crate::counters::ReadCounters;
 use crate::image;
-use crate::layout::Layout;
+use crate::packing::Layout;
 use crate::route::Route;
 use crate::sizing;
 use crate::state::{Body, reading};

@@ -5,14 +5,17 @@
 //!                         '--- at most all but one bit known ----'
 //! ```
 //!
-//! When a bucket splits, the first bit that its entries know beyond its number says to which half each goes, and is then part of the number: the
-//! entry forgets it. So entries of one bucket know more or fewer bits, the older the fewer. A one above the known bits marks where they end. The first bit of
-//! the string is the lowest one, so that forgetting is a shift. An entry matches a key when the bits that it knows are the key's; one that
-//! knows none is *void*, and matches every key of its bucket and core.
+//! When a bucket splits, the first bit that its entries know beyond its number says to which half
+//! each goes, and is then part of the number: the entry forgets it. So entries of one bucket know
+//! more or fewer bits, the older the fewer. A one above the known bits marks where they end. The
+//! first bit of the string is the lowest one, so that forgetting is a shift. An entry matches a key
+//! when the bits that it knows are the key's; one that knows none is *void*, and matches every key
+//! of its bucket and core.
 //!
-//! The low half of the core is in the low four bits because a semi-sorted bucket keeps those apart, where prefixes could not be compared.
+//! The low half of the core is in the low four bits because a semi-sorted bucket keeps those apart,
+//! where prefixes could not be compared.
 
-use super::sorted::LOW_BITS as LOW_CORE;
+use super::semisort::LOW_BITS as LOW_CORE;
 use crate::geometry::CORE_BITS;
 
 /// The bits of the core below the known bits.
@@ -113,7 +116,8 @@ impl Marked {
         self.core(fingerprint) != 0 && self.field(fingerprint) != 0
     }
 
-    /// The highest bit of the core, the lowest one of its high part, and the lowest of the known bits.
+    /// The highest bit of the core, the lowest one of its high part, and the lowest of the known
+    /// bits.
     pub(super) fn edges(self) -> [u32; 3] {
         let guard = self.most + 1 + LOW_CORE;
         [guard + 1, guard, LOW_CORE]

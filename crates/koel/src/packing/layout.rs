@@ -1,6 +1,7 @@
-//! The slots of one bucket, as bits of a register.
+//! What the bits of a bucket mean: the codec, and the widths of fingerprint and value.
 //!
-//! A bucket has four slots. A slot is a fingerprint, with value bits above it in a maplet; all zeros means empty. Two codecs:
+//! A bucket has four slots. A slot is a fingerprint, with value bits above it in a maplet. All
+//! zeros means empty. Two codecs:
 //!
 //! ```text
 //!     plain          | slot 3 | slot 2 | slot 1 | slot 0 |                   4 * s bits
@@ -8,24 +9,18 @@
 //!                      12        each the slot without its low 4 bits
 //! ```
 //!
-//! A slot with a value that would be wider than 32 bits has 64, the value above the fingerprint and zeros above the value.
+//! A slot with a value that would be wider than 32 bits has 64: the value above the fingerprint,
+//! and zeros above the value.
 //!
-//! Buckets follow one another without gaps. Plain ones are whole bytes; a semi-sorted one may start in the middle of a byte, always on a multiple of 4 bits. Widths are
-//! run-time numbers: one piece of code serves every layout of a codec and a register.
-//!
-//! Tests for "any slot equal to x" work on all four lanes of the word at once (SWAR), without decoding.
-
-mod lanes;
-mod marked;
-mod sorted;
-mod word;
+//! Buckets follow one another without gaps. Plain ones are whole bytes. A semi-sorted one may start
+//! in the middle of a byte, always on a multiple of 4 bits. Widths are run-time numbers: one piece
+//! of code serves every layout of a codec and a register.
 
 use core::fmt;
 
+use super::slot_coding::{Coding, Plain, Sorted};
+use super::{Marked, copies_in};
 use crate::geometry::{CORE_BITS, CORES};
-pub(crate) use lanes::{Form, LATER, Lanes, joined};
-pub(crate) use marked::Marked;
-pub(crate) use word::{Apart, Quad, Register, Word};
 
 /// Slots of a bucket.
 pub(crate) const SLOTS: usize = 4;
@@ -54,13 +49,15 @@ pub struct Layout {
     fingerprint_bits: u32,
     value_bits: u32,
     marked: bool,
-    /// The largest value, and what a value of 1 is in a slot: worked out once, since a shift by a number from memory is three steps.
+    /// The largest value, and what a value of 1 is in a slot. Computed once, since a shift by a
+    /// number from memory is three instructions.
     largest_value: u64,
     value_unit: u64,
 }
 
 impl Layout {
-    /// The layout of these widths, or `None` where a fingerprint would hold too little, a bucket would not fit into a word, or a plain one would not be whole bytes.
+    /// The layout of these widths. `None` where a fingerprint would hold too little, a bucket would
+    /// not fit into a word, or a plain one would not be whole bytes.
     pub(crate) fn new(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Option<Self> {
         let is_wide = fingerprint_bits >= WIDE_SLOT_BITS || value_bits > MAX_VALUE_BITS;
         if fingerprint_bits < CORE_BITS + 2 || is_wide {
@@ -84,7 +81,8 @@ impl Layout {
         Self { codec, fingerprint_bits, value_bits, marked: false, largest_value, value_unit }
     }
 
-    /// The same with fingerprints that say how much of them is known, as a table that grows has them.
+    /// The same with marked fingerprints, which say how many bits they store, as a table that grows
+    /// has them.
     pub(crate) const fn with_marks(self) -> Self {
         Self { marked: true, ..self }
     }
@@ -100,7 +98,8 @@ impl Layout {
         self.codec
     }
 
-    /// Bits of a fingerprint; in a filter that has grown, with the one that marks how many of them are known.
+    /// Bits of a fingerprint; in a filter that has grown, with the one that marks how many of them
+    /// are known.
     #[must_use]
     pub const fn fingerprint_bits(&self) -> u32 {
         self.fingerprint_bits
@@ -136,7 +135,7 @@ impl Layout {
         if self.is_wide() { WIDE_SLOT_BITS } else { self.fingerprint_bits + self.value_bits }
     }
 
-    /// Whether a slot has more bits than a quarter of the widest register. Only values make it so.
+    /// Whether a slot has more bits than a quarter of [`MAX_BUCKET_BITS`]. Only values make it so.
     const fn is_wide(&self) -> bool {
         let bits = self.fingerprint_bits + self.value_bits;
         matches!(self.codec, Codec::Plain) && self.value_bits > 0 && 4 * bits > MAX_BUCKET_BITS
@@ -160,28 +159,22 @@ impl Layout {
         slot & (u64::MAX >> (u64::BITS - self.fingerprint_bits))
     }
 
-    /// The slot of this layout of marked fingerprints that knows what one of `narrow`, which has none, does.
+    /// The slot of this layout of marked fingerprints that stores the bits of one of `narrow`,
+    /// which has none.
     pub(crate) fn marked_slot(&self, narrow: Self, slot: u64) -> u64 {
         let of = |marked: Marked| marked.of_unmarked(slot, narrow.fraction_bits());
         if slot == 0 { 0 } else { self.marks().map_or(slot, of) }
     }
 
-    /// The slot of `narrow`, a layout without marks, that knows as much as there is room for of one of this layout.
+    /// The slot of `narrow`, a layout without marks, that stores as many bits of one of this layout
+    /// as there is room for.
     pub(crate) fn unmarked_slot(&self, narrow: Self, slot: u64) -> u64 {
         let of = |marked: Marked| marked.unmarked(slot, narrow.fraction_bits());
         if slot == 0 { 0 } else { self.marks().map_or(slot, of) }
     }
 
-    /// The layout whose lanes slots of this one are in when they are taken apart: plain ones of 64 bits.
-    const fn apart(self) -> Self {
-        let marked = self.marked;
-        Self {
-            marked,
-            ..Self::of(Codec::Plain, self.fingerprint_bits, WIDE_SLOT_BITS - self.fingerprint_bits)
-        }
-    }
-
-    /// Whether a key may have this fingerprint: there is a core, and a mark where there must be one.
+    /// Whether a key may have this fingerprint: there is a core, and a mark where there must be
+    /// one.
     pub(crate) fn is_fingerprint(&self, fingerprint: u64) -> bool {
         match self.marks() {
             None => fingerprint >> self.fraction_bits() & CORES != 0,
@@ -189,21 +182,20 @@ impl Layout {
         }
     }
 
-    /// The four slots of a bucket that fits into a register.
-    #[inline(always)]
+    /// The four slots of a bucket that fits into 128 bits.
     pub(crate) fn decode(&self, word: u128) -> Bucket {
         Bucket(match self.codec {
-            Codec::Plain => word::lanes(word, self.slot_bits()),
-            Codec::SemiSorted => sorted::decode(word, self.slot_bits()),
+            Codec::Plain => Plain::decode(word, self.slot_bits()),
+            Codec::SemiSorted => Sorted::decode(word, self.slot_bits() - Sorted::CUT),
         })
     }
 
-    /// The word of a bucket. A semi-sorted word depends on which slots there are, not on their order.
-    #[inline(always)]
+    /// The word of a bucket. A semi-sorted word depends on which slots there are, not on their
+    /// order.
     pub(crate) fn encode(&self, bucket: Bucket) -> u128 {
         match self.codec {
-            Codec::Plain => word::join(bucket.0, self.slot_bits()),
-            Codec::SemiSorted => sorted::encode(bucket.0, self.slot_bits()),
+            Codec::Plain => Plain::encode(bucket.0, self.slot_bits()),
+            Codec::SemiSorted => Sorted::encode(bucket.0, self.slot_bits() - Sorted::CUT),
         }
     }
 
@@ -245,7 +237,7 @@ impl Bucket {
     /// How many slots hold exactly `slot`.
     #[inline]
     pub(crate) fn copies(&self, slot: u64) -> u64 {
-        self.0.iter().map(|&held| u64::from(held == slot)).sum()
+        copies_in(self.0, slot)
     }
 
     /// The slots in use.
