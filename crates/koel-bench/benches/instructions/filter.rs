@@ -5,14 +5,14 @@
 //! `scripts/instructions` runs these benches and those of `faces.rs`, and compares them with
 //! counts.txt.
 //!
-//! Only the body of each function below is counted, not its setup, nor the drop of what it returns.
-//! Keys are ready hashes that the filters trust, so that only `hash` counts the hash. The counts
-//! depend on the compiler, which is recorded with them, and hardly on the machine: Valgrind simulates
-//! the same processor everywhere, with AVX2 and without AVX-512. The C library (`memset` and
-//! `malloc`) accounts for at most 5 %, and for 11 % of the few instructions of `open`. Cases are
-//! boxed, so that moving them adds nothing. This program uses the fixed filter only, since the rest
-//! of a program influences what the compiler inlines: together with the other faces, single inserts
-//! took a tenth more.
+//! Only the body of each function below is counted, not its setup, nor the drop of what it
+//! returns. Keys are ready hashes that the filters trust, so that only `hash` counts the hash. The
+//! counts depend on the compiler, which is recorded with them, and hardly on the machine: Valgrind
+//! simulates the same processor everywhere, with AVX2 and without AVX-512. The C library (`memset`
+//! and `malloc`) accounts for at most 5 %, and for 11 % of the few instructions of `open`. Cases
+//! are boxed, so that moving them adds nothing. This program uses the fixed filter only, since the
+//! rest of a program influences what the compiler inlines: together with the other faces, single
+//! inserts took a tenth more.
 
 #![expect(missing_docs, reason = "the macros of the harness make public items")]
 

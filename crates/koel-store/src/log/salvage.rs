@@ -53,7 +53,7 @@ pub struct SalvageReport {
 struct DamagedStore<'a> {
     folder: &'a dyn Folder,
     salt: u64,
-    /// The hash of keys in hints; unknown without a manifest.
+    /// The seed of the hash of keys in hints; unknown without a manifest.
     seed: Option<u64>,
     /// In log order. Each ends where the manifest says, or where its file does if that is later.
     segments: Vec<Entry>,
