@@ -27,12 +27,12 @@ struct Crashes {
     program: Program,
     disk: MemoryFolder,
     history: History,
-    tally: Tally,
+    outcomes: Outcomes,
 }
 
 /// Counts what the failures did, to show that the trial tests something.
 #[derive(Debug, Default)]
-struct Tally {
+struct Outcomes {
     clones: u64,
     /// Clones that lost unsynced writes.
     forgetful: u64,
@@ -44,7 +44,7 @@ struct Tally {
     opening: u64,
 }
 
-impl Tally {
+impl Outcomes {
     fn add(&mut self, other: &Self) {
         self.clones += other.clones;
         self.forgetful += other.forgetful;
@@ -60,8 +60,8 @@ impl Crashes {
         let keys = [1, 8, 40][random.below(3)];
         let program = Program::new(seed, keys, 10_000);
         let (disk, history) = (MemoryFolder::new(), History::new());
-        let (options, tally) = (small(seed), Tally::default());
-        Self { seed, options, random, program, disk, history, tally }
+        let (options, outcomes) = (small(seed), Outcomes::default());
+        Self { seed, options, random, program, disk, history, outcomes }
     }
 
     /// Runs the program until the power fails, and continues with a survivor.
@@ -76,7 +76,7 @@ impl Crashes {
         let opened = Trial::open(Arc::new(folder), &self.options, &self.program, history);
         self.history = match opened {
             Err(_) => {
-                self.tally.opening += 1;
+                self.outcomes.opening += 1;
                 before
             }
             Ok(mut trial) => {
@@ -151,10 +151,10 @@ impl Crashes {
         let later = history.later();
         let survived = history.survived(state, 0);
         let survived = survived.unwrap_or_else(|complaint| panic!("{context}: {complaint}"));
-        self.tally.clones += 1;
-        self.tally.forgetful += u64::from(survived < later);
-        self.tally.lucky += u64::from(survived > 0);
-        self.tally.torn += u64::from(store.open_report().torn.is_some());
+        self.outcomes.clones += 1;
+        self.outcomes.forgetful += u64::from(survived < later);
+        self.outcomes.lucky += u64::from(survived > 0);
+        self.outcomes.torn += u64::from(store.open_report().torn.is_some());
         (disk, history)
     }
 }
@@ -162,16 +162,16 @@ impl Crashes {
 #[test]
 fn what_a_power_failure_leaves_is_a_prefix_that_includes_everything_durable() {
     let clones = count(6_000, 200_000);
-    let mut total = Tally::default();
+    let mut total = Outcomes::default();
     let mut seed = first_seed();
     while total.clones < clones {
         println!("seed {seed}");
         let mut crashes = Crashes::new(seed);
         (0..FAILURES).for_each(|_| crashes.fail());
-        total.add(&crashes.tally);
+        total.add(&crashes.outcomes);
         seed += 1;
     }
-    let Tally { clones, forgetful, lucky, torn, opening } = total;
+    let Outcomes { clones, forgetful, lucky, torn, opening } = total;
     assert!(
         [forgetful, lucky, torn, opening].iter().all(|&rare| rare > clones / 1_000),
         "{total:?}"

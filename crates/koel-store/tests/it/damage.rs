@@ -169,13 +169,13 @@ fn kind(name: &str) -> &str {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct Outcomes {
     reported: u64,
     harmless: u64,
     older: u64,
 }
 
-impl Tally {
+impl Outcomes {
     fn note(&mut self, outcome: Outcome, context: impl Fn() -> String) {
         match outcome {
             Outcome::Reported => self.reported += 1,
@@ -202,7 +202,7 @@ fn damage(
     count: u64,
     harm: impl Fn(&Victim, &mut Random, &mut Image) -> (Harm, String),
 ) {
-    let mut tally = Tally::default();
+    let mut outcomes = Outcomes::default();
     let victims: Vec<Victim> =
         (0..8).map(|number| victim(first_seed() + number, number % 2 == 0)).collect();
     for number in 0..count {
@@ -210,11 +210,11 @@ fn damage(
         let mut random = Random::new(first_seed() + number);
         let mut image = victim.image.clone();
         let (harm, what) = harm(victim, &mut random, &mut image);
-        tally.note(victim.try_judge(image, harm), || {
+        outcomes.note(victim.try_judge(image, harm), || {
             format!("seed {}, trial {number}, closed: {}: {what}", first_seed(), victim.closed)
         });
     }
-    tally.report(name);
+    outcomes.report(name);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_flipped_bit_among_twenty_thousand_entries_is_reported_or_harmless() {
     let (image, known) = (folder.contents(), (String::new(), 0));
     let (ever, states) = (BTreeSet::new(), History::new());
     let victim = Victim { image, keys, now, ever, states, closed: true, known };
-    let mut tally = Tally::default();
+    let mut outcomes = Outcomes::default();
     for trial in 0..count(60, 2_400) {
         let mut image = victim.image.clone();
         let all: usize = image.values().map(Vec::len).sum();
@@ -308,9 +308,9 @@ fn a_flipped_bit_among_twenty_thousand_entries_is_reported_or_harmless() {
         };
         image.get_mut(&name).expect("a file")[at] ^= 1 << random.below(8);
         let outcome = victim.try_judge(image, Harm::Within);
-        tally.note(outcome, || format!("seed {}, byte {at} of {name}", first_seed()));
+        outcomes.note(outcome, || format!("seed {}, byte {at} of {name}", first_seed()));
     }
-    tally.report("probe");
+    outcomes.report("probe");
 }
 
 #[test]
