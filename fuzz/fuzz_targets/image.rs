@@ -1,4 +1,5 @@
-//! Any bytes: refused with a reason, or a sound filter that takes whatever is done to it. As they are, and with checksums that fit.
+//! Any bytes: refused with a reason, or a sound filter that takes whatever is done to it. As they
+//! are, and with checksums that fit.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any bytes as manifest, logs and hints of a store: refused with a reason, or no value but those with a right checksum. As they are, and with checksums that fit.
+//! Any bytes as manifest, logs and hints of a store: refused with a reason, or no value but those
+//! with a right checksum. As they are, and with checksums that fit.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

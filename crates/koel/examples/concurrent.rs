@@ -1,4 +1,5 @@
-//! Several threads share one filter: each link of a crawl is taken by exactly one of them, and a file is written while they run.
+//! Several threads share one filter: each link of a crawl is taken by exactly one of them, and a
+//! file is written while they run.
 
 use koel::{ConcurrentFilter, FilterView, Full};
 

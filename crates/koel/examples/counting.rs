@@ -1,4 +1,5 @@
-//! How often did each address call? A few call all the time, most of them once: counts in slots, and a counter for those that do not fit there.
+//! How often did each address call? A few call all the time, most of them once: counts in slots,
+//! and a counter for those that do not fit there.
 //!
 //! `cargo run -p koel --example counting`
 

@@ -1,4 +1,5 @@
-//! Counts requests by address in a `CuckooMap`, and forgets the quiet ones: every request costs two buckets, also the unluckiest.
+//! Counts requests by address in a `CuckooMap`, and forgets the quiet ones: every request costs two
+//! buckets, also the unluckiest.
 //!
 //! `cargo run -p koel --example map`
 

@@ -1,6 +1,8 @@
-//! Several processes, a file each, one filter: every worker builds a filter of its share of the keys, and the files are merged.
+//! Several processes, a file each, one filter: every worker builds a filter of its share of the
+//! keys, and the files are merged.
 //!
-//! Each filter is built for all the keys, so that the union fits. `cargo run -p koel --example workers`
+//! Each filter is built for all the keys, so that the union fits.
+//! `cargo run -p koel --example workers`
 
 use std::error::Error;
 use std::ops::Range;

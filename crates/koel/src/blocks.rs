@@ -1,8 +1,10 @@
 //! Many keys at once: the walk that filters, maplets and filters of many threads share.
 //!
-//! One key after the other, a lookup waits for two cache misses each time. Here the hashes of a block of 64 keys are turned into places by
-//! vector code and their buckets asked for, while the block *before* it is worked on, whose buckets have arrived by
-//! then. The keys are asked for a block ahead too: read from memory in their turn they took a quarter of a lookup. Two blocks of places on the stack are all the memory it takes.
+//! One key after the other, a lookup waits for two cache misses each time. Here the hashes of a
+//! block of 64 keys are turned into places by vector code and their buckets asked for, while the
+//! block *before* it is worked on, whose buckets have arrived by then. The keys are asked for a
+//! block ahead too: read from memory in their turn they took a quarter of a lookup. Two blocks of
+//! places on the stack are all the memory it takes.
 
 use core::convert::Infallible;
 use core::mem;
@@ -16,13 +18,15 @@ use crate::route::Route;
 use crate::table::{Addressing, At, Buckets, Plans, Table, Words};
 use crate::vector::InstructionSet;
 
-/// From so many keys on a table that grows does so ahead of them. With fewer there is little to gain, and where a stream is cut into slices does not show in the bytes.
+/// From so many keys on a table that grows does so ahead of them. With fewer there is little to
+/// gain, and where a stream is cut into slices does not show in the bytes.
 pub(crate) const MANY: usize = 4096;
 
 /// Keys between a look at whether a key will have to search, and the search.
 const AHEAD: usize = 16;
 
-/// A table of so many bytes is near enough to the processor for its searches not to be prepared. Tests prepare them in small ones.
+/// A table of so many bytes is near enough to the processor for its searches not to be prepared.
+/// Tests prepare them in small ones.
 const CACHED: usize = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
 /// A block of keys: their places, and how many there are.
@@ -65,8 +69,9 @@ impl Block {
     }
 }
 
-/// Hands the places of the keys to `work`, a block at a time and in order: the table, the block, the coming one, and the number of the first key. The
-/// buckets have been asked for; `work` asks for those of the coming block, one place beside each of its own.
+/// Hands the places of the keys to `work`, a block at a time and in order: the table, the block,
+/// the coming one, and the number of the first key. The buckets have been asked for; `work` asks
+/// for those of the coming block, one place beside each of its own.
 pub(crate) fn in_blocks<B: Buckets, E>(
     table: &mut B,
     hashes: impl Hashes,
@@ -90,8 +95,8 @@ pub(crate) fn in_blocks<B: Buckets, E>(
     Ok(())
 }
 
-/// Hands the places of the keys to `work` one by one and in order: the table, the number of the key,
-/// and its place in a block.
+/// Hands the places of the keys to `work` one by one and in order: the table, the number of the
+/// key, and its place in a block.
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 #[inline(always)]
 pub(crate) fn each_place<B: Buckets, E>(
@@ -108,7 +113,8 @@ pub(crate) fn each_place<B: Buckets, E>(
     })
 }
 
-/// Hands the buckets of the keys, which are to be changed, to `work` one by one and in order: with the number of the key, and its place in a block.
+/// Hands the buckets of the keys, which are to be changed, to `work` one by one and in order: with
+/// the number of the key, and its place in a block.
 #[inline(always)]
 pub(crate) fn each_change<E>(
     table: &mut Table<Buffer>,
@@ -125,7 +131,8 @@ pub(crate) fn each_change<E>(
     })
 }
 
-/// [`each_change`] for inserts: where both buckets of a key are full, those that its search will look at first are asked for [`AHEAD`] keys before its turn.
+/// [`each_change`] for inserts: where both buckets of a key are full, those that its search will
+/// look at first are asked for [`AHEAD`] keys before its turn.
 #[inline(always)]
 pub(crate) fn each_insert<E>(
     table: &mut Table<Buffer>,
@@ -147,8 +154,10 @@ pub(crate) fn each_insert<E>(
     })
 }
 
-/// [`each_change`] for a table in which blocks of changes [are planned](Table::has_plans), of entries that are fingerprints, all put in or, where `TAKES`, taken out: those that `may` be as planned,
-/// and whose plan holds. `work` is told the numbers of keys in a row that were, and gets the buckets of the one after them, which was not, if there is one. Both are lent the `target`.
+/// [`each_change`] for a table in which blocks of changes [are planned](Table::has_plans), of
+/// entries that are fingerprints, all put in or, where `TAKES`, taken out: those that `may` be as
+/// planned, and whose plan holds. `work` is told the numbers of keys in a row that were, and gets
+/// the buckets of the one after them, which was not, if there is one. Both are lent the `target`.
 #[inline(always)]
 pub(crate) fn each_planned<const TAKES: bool, T, E>(
     (target, table): (&mut T, &mut Table<Buffer>),
@@ -259,8 +268,9 @@ impl Hashes for &[u64] {
     }
 }
 
-/// Hands the hashes from number `first` on to `work`, one by one and in order, for a table that may grow meanwhile, so that places would not stay what they are. `prefetch` is called
-/// for each a block before.
+/// Hands the hashes from number `first` on to `work`, one by one and in order, for a table that may
+/// grow meanwhile, so that places would not stay what they are. `prefetch` is called for each a
+/// block before.
 pub(crate) fn each_hash<T, E>(
     target: &mut T,
     prefetch: impl Fn(&T, u64),

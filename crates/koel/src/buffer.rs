@@ -1,13 +1,18 @@
 //! The bytes of a filter of its own: zeroed, and in huge pages where that pays.
 //!
-//! A lookup in a large table misses the cache of address translations as well as the cache of data: with pages of 2 MiB instead of 4 KiB it misses
-//! only the second (docs/BENCHMARKS.md, The machine, has the figures). With the feature `huge-pages`, a table of at least
-//! `LARGE` bytes is an anonymous memory map, for which the system is asked for huge pages; Linux aligns maps of that size to them. Where
-//! there are none, or no map can be had, nothing is lost: the bytes are ordinary memory. Where there is no memory for so many bytes, there is no buffer, and whoever asked says so.
+//! A lookup in a large table misses the cache of address translations as well as the cache of data:
+//! with pages of 2 MiB instead of 4 KiB it misses only the second (docs/BENCHMARKS.md, The machine,
+//! has the figures). With the feature `huge-pages`, a table of at least `LARGE` bytes is an
+//! anonymous memory map, for which the system is asked for huge pages; Linux aligns maps of that
+//! size to them. Where there are none, or no map can be had, nothing is lost: the bytes are
+//! ordinary memory. Where there is no memory for so many bytes, there is no buffer, and whoever
+//! asked says so.
 //!
-//! A table that grows has, from `GROWN` bytes on, a map of `RESERVED` times its length: addresses, not memory, since Linux gives a page when it is first touched. So it grows in its place,
-//! and no insert waits for a copy of it. The pages that it grows into are small ones: a huge page is zeroed in one go when it is first touched, and the insert that touched it waited for
-//! 5.5 ms (docs/decisions/0008-growth.md).
+//! A table that grows has, from `GROWN` bytes on, a map of `RESERVED` times its length: addresses,
+//! not memory, since Linux gives a page when it is first touched. So it grows in its place, and no
+//! insert waits for a copy of it. The pages that it grows into are small ones: a huge page is
+//! zeroed in one go when it is first touched, and the insert that touched it waited for 5.5 ms
+//! (docs/decisions/0008-growth.md).
 
 use alloc::vec::Vec;
 use core::{fmt, hint, mem};
@@ -15,17 +20,20 @@ use core::{fmt, hint, mem};
 #[cfg(feature = "huge-pages")]
 use memmap2::{MmapMut, MmapOptions};
 
-/// From here on the system is asked whether there is so much memory before it is taken, since a vector of zeros ends the process where there is not.
+/// From here on the system is asked whether there is so much memory before it is taken, since a
+/// vector of zeros ends the process where there is not.
 const ASKED: usize = 64 << 20;
 /// From here on a table gets a map of its own.
 #[cfg(feature = "huge-pages")]
 const LARGE: usize = 4 << 20;
 #[cfg(feature = "huge-pages")]
 const HUGE_PAGE: usize = 2 << 20;
-/// From here on a table that grows gets a map to grow in: its copy into that takes a tenth of a millisecond.
+/// From here on a table that grows gets a map to grow in: its copy into that takes a tenth of a
+/// millisecond.
 #[cfg(feature = "huge-pages")]
 const GROWN: usize = 256 << 10;
-/// How many times its length such a map has in addresses: once more is it copied, at 256 MiB. Only Linux gives addresses for nothing.
+/// How many times its length such a map has in addresses: once more is it copied, at 256 MiB. Only
+/// Linux gives addresses for nothing.
 #[cfg(feature = "huge-pages")]
 const RESERVED: usize = if cfg!(target_os = "linux") { 1024 } else { 0 };
 
@@ -53,7 +61,8 @@ impl Memory {
 }
 
 impl Buffer {
-    /// So many zeros, in memory that can mostly [`grow`](Self::grow) without a copy if it `grows`; `None` where the memory cannot be had.
+    /// So many zeros, in memory that can mostly [`grow`](Self::grow) without a copy if it `grows`;
+    /// `None` where the memory cannot be had.
     pub(crate) fn zeroed(len: usize, grows: bool) -> Option<Self> {
         if !can_be_had(len) {
             return None;
@@ -62,8 +71,9 @@ impl Buffer {
         Some(map.unwrap_or_else(|| Self(Memory::Heap(alloc::vec![0; len]))))
     }
 
-    /// Adds zeros to make it `len` bytes long; false, and nothing changed, where the memory cannot be had. Ordinary memory gets room for some more, so that it seldom moves; glibc then
-    /// moves pages, not bytes.
+    /// Adds zeros to make it `len` bytes long; false, and nothing changed, where the memory cannot
+    /// be had. Ordinary memory gets room for some more, so that it seldom moves; glibc then moves
+    /// pages, not bytes.
     pub(crate) fn grow(&mut self, len: usize) -> bool {
         match &mut self.0 {
             Memory::Heap(bytes) if len <= bytes.capacity() => {
@@ -114,7 +124,8 @@ impl Buffer {
         Some(Self(Memory::Mapped { map, len }))
     }
 
-    /// So many zeros in a map of their own; `None` where they are few, or the system has none to give.
+    /// So many zeros in a map of their own; `None` where they are few, or the system has none to
+    /// give.
     #[cfg(feature = "huge-pages")]
     fn mapped(len: usize) -> Option<Self> {
         if len < LARGE {
@@ -168,7 +179,8 @@ impl AsRef<[u8]> for Buffer {
         match &self.0 {
             Memory::Heap(bytes) => bytes,
             #[cfg(feature = "huge-pages")]
-            // Not a range that might panic: who asks only where the bytes begin pays nothing for it.
+            // Not a range that might panic: who asks only where the bytes begin pays nothing for
+            // it.
             Memory::Mapped { map, len } => map.get(..*len).unwrap_or(map),
         }
     }

@@ -12,15 +12,19 @@ use crate::table::table_bytes;
 /// What a filter should be good at, where both cannot be had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prefer {
-    /// Fewest bits per key: semi-sorted buckets of any fingerprint width, designed for a load of 0.97.
+    /// Fewest bits per key: semi-sorted buckets of any fingerprint width, designed for a load of
+    /// 0.97.
     #[default]
     Small,
-    /// Fewest instructions: plain buckets of 8, 12, 16, 24 or 32 bits per slot, designed for a load of 0.95.
+    /// Fewest instructions: plain buckets of 8, 12, 16, 24 or 32 bits per slot, designed for a load
+    /// of 0.95.
     Fast,
 }
 
-/// A filter that starts small has room for at least so many keys. The fewer buckets a table begins with, the more keys have one bucket instead of two; where five of them meet in it, the
-/// table is split until that bucket's turn comes. One that began with a hundred keys once grew by 24 % for a single key (docs/decisions/0008-growth.md).
+/// A filter that starts small has room for at least so many keys. The fewer buckets a table begins
+/// with, the more keys have one bucket instead of two; where five of them meet in it, the table is
+/// split until that bucket's turn comes. One that began with a hundred keys once grew by 24 % for a
+/// single key (docs/decisions/0008-growth.md).
 const FIRST_KEYS: u64 = 1000;
 
 /// Settings of a filter to be built. Made by [`CuckooFilter::builder`].
@@ -58,9 +62,11 @@ pub struct Plan {
     pub buckets: u64,
     /// Bytes of the filter, in memory and as a file, as long as no key needs a counter.
     pub size_in_bytes: usize,
-    /// Bits for each key of the capacity, everything included; of a filter that grows to it, for each key that there is room for at first.
+    /// Bits for each key of the capacity, everything included; of a filter that grows to it, for
+    /// each key that there is room for at first.
     pub bits_per_key: f64,
-    /// Expected false-positive rate when the filter holds `capacity` distinct keys, grown to them where it grows: at most the one asked for.
+    /// Expected false-positive rate when the filter holds `capacity` distinct keys, grown to them
+    /// where it grows: at most the one asked for.
     pub false_positive_rate: f64,
 }
 
@@ -85,15 +91,16 @@ impl Builder {
         self
     }
 
-    /// The seed of the hash function XXH3-64, [`KeyHasher::DEFAULT_SEED`] unless set. Use a seed that
-    /// nothing else uses for the same keys. Only filters with equal seeds can be merged.
+    /// The seed of the hash function XXH3-64, [`KeyHasher::DEFAULT_SEED`] unless set. Use a seed
+    /// that nothing else uses for the same keys. Only filters with equal seeds can be merged.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.route = self.route.with_hasher(KeyHasher::Xxh3 { seed });
         self
     }
 
-    /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is stored in the filter's bytes.
+    /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is
+    /// stored in the filter's bytes.
     #[must_use]
     pub fn sip_key(mut self, key: [u8; 16]) -> Self {
         self.route = self.route.with_hasher(KeyHasher::Sip13 { key });
@@ -112,22 +119,30 @@ impl Builder {
         self
     }
 
-    /// At most so many keys may have a counter for the copies beyond those in the buckets, 16 bytes each in a file. Unless set, as
-    /// many as the capacity, and any number in a filter that grows, so that every key may come any number of times. With fewer, repeated keys can fill the filter before the
-    /// capacity of distinct keys is in. Growth may pass the limit: an entry of which no bits are left is split into two, each with the counter.
+    /// At most so many keys may have a counter for the copies beyond those in the buckets, 16 bytes
+    /// each in a file. Unless set, as many as the capacity, and any number in a filter that grows,
+    /// so that every key may come any number of times. With fewer, repeated keys can fill the
+    /// filter before the capacity of distinct keys is in. Growth may pass the limit: an entry of
+    /// which no bits are left is split into two, each with the counter.
     #[must_use]
     pub fn counter_limit(mut self, limit: u64) -> Self {
         self.counter_limit = Some(limit);
         self
     }
 
-    /// Lets the filter grow when it is full, without the keys and as often as need be: in chunks that take less than a millisecond, at a load near 0.92, or 0.90 with [`Prefer::Fast`],
-    /// always with two buckets to read. Until then it is the filter that it would be otherwise, but for a few bits more where it is built for some hundred keys or an error rate above 0.4 %. The
-    /// first growth, which begins with a key beyond the capacity, adds 7 bits to each slot (with [`Prefer::Fast`] 8 or 12, up to the next of its widths): where the table lies, a 16th of it or 1024
-    /// buckets with each insert. Until that is done, or [`reserve`](crate::CuckooFilter::reserve) does the rest, lookups take two to three times as long. With these bits the error rate stays below 1.35 times the one asked for, over twenty doublings and
-    /// more.
+    /// Lets the filter grow when it is full, without the keys and as often as need be: in chunks
+    /// that take less than a millisecond, at a load near 0.92, or 0.90 with [`Prefer::Fast`],
+    /// always with two buckets to read. Until then it is the filter that it would be otherwise, but
+    /// for a few bits more where it is built for some hundred keys or an error rate above 0.4 %.
+    /// The first growth, which begins with a key beyond the capacity, adds 7 bits to each slot
+    /// (with [`Prefer::Fast`] 8 or 12, up to the next of its widths): where the table lies, a 16th
+    /// of it or 1024 buckets with each insert. Until that is done, or
+    /// [`reserve`](crate::CuckooFilter::reserve) does the rest, lookups take two to three times as
+    /// long. With these bits the error rate stays below 1.35 times the one asked for, over twenty
+    /// doublings and more.
     ///
-    /// Where it is known how far the filter will grow, [`grow_from`](Self::grow_from) makes a smaller one.
+    /// Where it is known how far the filter will grow, [`grow_from`](Self::grow_from) makes a
+    /// smaller one.
     ///
     /// ```
     /// let mut filter = koel::CuckooFilter::builder(1000, 0.001).growable().build()?;
@@ -142,8 +157,10 @@ impl Builder {
         self.grow_from(first)
     }
 
-    /// Starts with room for `keys` keys, 1000 at least, and grows to the capacity, and beyond if need be, as [`growable`](Self::growable) says. The error rate is kept up to
-    /// the capacity: fingerprints have from the start the bits that so many doublings need, two or three less than if they got them later.
+    /// Starts with room for `keys` keys, 1000 at least, and grows to the capacity, and beyond if
+    /// need be, as [`growable`](Self::growable) says. The error rate is kept up to the capacity:
+    /// fingerprints have from the start the bits that so many doublings need, two or three less
+    /// than if they got them later.
     ///
     /// ```
     /// // From a thousand keys to any number up to a million, at an error rate of at most 0.1 %.
@@ -158,8 +175,8 @@ impl Builder {
         self
     }
 
-    /// Lets [`build_from`](Self::build_from) work on several segments at once, on the threads of rayon's current pool. The bytes are the
-    /// same.
+    /// Lets [`build_from`](Self::build_from) work on several segments at once, on the threads of
+    /// rayon's current pool. The bytes are the same.
     #[cfg(feature = "rayon")]
     #[must_use]
     pub fn parallel(mut self) -> Self {
@@ -199,22 +216,26 @@ impl Builder {
     /// Builds the empty filter.
     ///
     /// # Errors
-    /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, or where
-    /// the system has no memory for the table.
+    /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash
+    /// allows at this capacity, or where the system has no memory for the table.
     pub fn build(&self) -> Result<CuckooFilter, BuildError> {
         let shape = self.shape()?;
         let filter = CuckooFilter::empty(shape, self.profile());
         filter.ok_or(BuildError::TooLarge { capacity: self.capacity })
     }
 
-    /// Builds the empty filter for many threads. Its fingerprints have 9 or 17 bits with [`Prefer::Small`], 8 or 16 with [`Prefer::Fast`], so
-    /// that a bucket fills an atomic word: the error rate may be far below the one asked for.
+    /// Builds the empty filter for many threads. Its fingerprints have 9 or 17 bits with
+    /// [`Prefer::Small`], 8 or 16 with [`Prefer::Fast`], so that a bucket fills an atomic word: the
+    /// error rate may be far below the one asked for.
     ///
-    /// It does not grow, and has room for the whole capacity from the start. What [`growable`](Self::growable) or [`grow_from`](Self::grow_from) asked for holds for the filter that
-    /// [`into_filter`](crate::ConcurrentFilter::into_filter) or [`snapshot`](crate::ConcurrentFilter::snapshot) gives: that one grows when it is full.
+    /// It does not grow, and has room for the whole capacity from the start. What
+    /// [`growable`](Self::growable) or [`grow_from`](Self::grow_from) asked for holds for the
+    /// filter that [`into_filter`](crate::ConcurrentFilter::into_filter) or
+    /// [`snapshot`](crate::ConcurrentFilter::snapshot) gives: that one grows when it is full.
     ///
     /// # Errors
-    /// [`BuildError`] as of [`build`](Self::build), and at error rates below about 0.006 % (small) and 0.012 % (fast).
+    /// [`BuildError`] as of [`build`](Self::build), and at error rates below about 0.006 % (small)
+    /// and 0.012 % (fast).
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub fn build_concurrent(&self) -> Result<crate::ConcurrentFilter, BuildError> {
         let shape = sizing::choose_atomic(self.capacity, self.rate, self.prefer)?;

@@ -1,11 +1,15 @@
-//! Exact counters for what the buckets do not hold: copies of a key beyond those in its slots, counts too large for a slot of a counting filter.
+//! Exact counters for what the buckets do not hold: copies of a key beyond those in its slots,
+//! counts too large for a slot of a counting filter.
 //!
-//! The name of a counter is the *identity* of the entry it belongs to: the smaller bucket number of its pair and its fingerprint
-//! ([`Place::identity`](crate::geometry::Place::identity)), or in a table that grows a name that growth does not change
-//! ([`Stretch::identity`](crate::table::Stretch::identity)). A counter exists only beside at least one entry of that name in the buckets, so `contains` never looks here.
+//! The name of a counter is the *identity* of the entry it belongs to: the smaller bucket number of
+//! its pair and its fingerprint ([`Place::identity`](crate::geometry::Place::identity)), or in a
+//! table that grows a name that growth does not change
+//! ([`Stretch::identity`](crate::table::Stretch::identity)). A counter exists only beside at least
+//! one entry of that name in the buckets, so `contains` never looks here.
 //!
-//! In memory a B-tree: ordered, so that equal filters have equal bytes, O(log n) a step, about 25 bytes a counter. In a file an
-//! ascending array of 16-byte records, read in place by binary search.
+//! In memory a B-tree: ordered, so that equal filters have equal bytes, O(log n) a step, about 25
+//! bytes a counter. In a file an ascending array of 16-byte records, read in place by binary
+//! search.
 
 use alloc::collections::BTreeMap;
 use core::iter;
@@ -53,8 +57,8 @@ pub trait ReadCounters {
 pub trait WriteCounters: ReadCounters + Clone + Default + PartialEq {
     /// Whether there can be any.
     const COUNTS: bool;
-    /// Counts `times` more copies, or changes nothing. Returns the count then. A new counter must be
-    /// one of at most `limit`.
+    /// Counts `times` more copies, or changes nothing. Returns the count then. A new counter must
+    /// be one of at most `limit`.
     ///
     /// # Errors
     /// [`Full`] where the counter would be one too many, or its count too large.
@@ -124,8 +128,9 @@ pub struct Counters {
     marks: Marks,
 }
 
-/// One bit of 4096 for each identity that got a counter, so that the many without one need no walk down the tree: a removal asks
-/// for its counter each time, and in a large filter a few keys always have one.
+/// One bit of 4096 for each identity that got a counter, so that the many without one need no walk
+/// down the tree: a removal asks for its counter each time, and in a large filter a few keys always
+/// have one.
 #[derive(Clone, Debug)]
 struct Marks([u64; 64]);
 
@@ -259,7 +264,8 @@ pub struct StoredCounters<'a> {
 }
 
 impl<'a> StoredCounters<'a> {
-    /// Counters in these bytes; a rest shorter than a record is ignored, and the caller has seen to it that there is none.
+    /// Counters in these bytes; a rest shorter than a record is ignored, and the caller has seen to
+    /// it that there is none.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { records: bytes.as_chunks().0 }
     }

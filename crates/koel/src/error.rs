@@ -23,7 +23,8 @@ pub enum Full {
     },
     /// A count would pass 2^64 - 1.
     Overflow,
-    /// Both buckets of a key of a maplet are full of entries that can go nowhere else: of its own values, or of keys with the same two buckets.
+    /// Both buckets of a key of a maplet are full of entries that can go nowhere else: of its own
+    /// values, or of keys with the same two buckets.
     Values {
         /// How many there are: 8, or 4 where both buckets of the key are one.
         held: u64,
@@ -73,7 +74,8 @@ pub enum BuildError {
         /// The smallest rate that can be had for this capacity and preference.
         smallest: f64,
     },
-    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address or has memory for.
+    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address or
+    /// has memory for.
     TooLarge {
         /// What was asked for.
         capacity: u64,
@@ -101,7 +103,8 @@ impl fmt::Display for BuildError {
                 f,
                 "a false-positive rate of {rate:e} cannot be built; give one above 0 and below 1, such as 0.001"
             ),
-            // Three digits of a little more: rounded down, they would name a rate that cannot be had either.
+            // Three digits of a little more: rounded down, they would name a rate that cannot be
+            // had either.
             Self::TooPrecise { rate, smallest } => write!(
                 f,
                 "a false-positive rate of {rate:e} cannot be reached at this capacity; ask for {:.2e} or more",
@@ -258,7 +261,8 @@ pub enum MergeError {
 }
 
 impl MergeError {
-    /// The refusal of filters that differ, by the first of these fields in which they are not alike.
+    /// The refusal of filters that differ, by the first of these fields in which they are not
+    /// alike.
     pub(crate) fn unless_alike(fields: [(&'static str, bool); 4]) -> Result<(), Self> {
         let differing = fields.into_iter().find(|(_, alike)| !alike);
         differing.map_or(Ok(()), |(field, _)| Err(Self::Incompatible { field }))

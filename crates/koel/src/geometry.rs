@@ -1,26 +1,31 @@
 //! Hash to buckets: which two buckets a key may live in, and which fingerprint stands for it there.
 //!
-//! The 64-bit hash is read as a fraction in [0, 1) and taken apart digit by digit, each digit the high half of a product whose low
-//! half is the fraction that remains. The digits of a uniform hash are therefore independent:
+//! The 64-bit hash is read as a fraction in [0, 1) and taken apart digit by digit, each digit the
+//! high half of a product whose low half is the fraction that remains. The digits of a uniform hash
+//! are therefore independent:
 //!
 //! ```text
-//!     hash * buckets        ->  bucket = segment * M + local      any number of buckets, no modulus
-//!     rest * 63             ->  core   = 1 ..= 63                  never 0, so 0 can mean "empty slot"
-//!     rest (from its top)   ->  fraction, r bits                   further bits wait there for growth
+//!     hash * buckets      ->  bucket = segment * M + local   any number of buckets, no modulus
+//!     rest * 63           ->  core   = 1 ..= 63              never 0: 0 means "empty slot"
+//!     rest (its top)      ->  fraction, r bits               further bits wait there for growth
 //!
-//!     fingerprint = core << r | fraction                           6 + r bits
-//!     alternate   = (S(core) - local) mod M, same segment          its own inverse
+//!     fingerprint = core << r | fraction                     6 + r bits
+//!     alternate   = (S(core) - local) mod M, same segment    its own inverse
 //! ```
 //!
-//! * There are 2^k segments of M buckets, M any number. The two buckets of a key are in one segment of about 2 MiB, so that they
-//!   share a huge page, and so that a bulk build can work on one segment at a time. With a power of two of segments the bucket's segment is the top k
-//!   bits of the hash.
-//! * The alternate depends on the core alone. When a filter grows, fractions lose bits and cores do not, so no address changes.
-//! * S mixes its argument over the whole segment: 63 offsets in arithmetic progression would keep eviction paths in a small
-//!   neighbourhood (docs/decisions/0001-addressing.md has the figures).
-//! * Every product with fewer than 2^32 buckets splits into 32x32-bit products, so that vector code can repeat it bit for bit.
+//! * There are 2^k segments of M buckets, M any number. The two buckets of a key are in one segment
+//!   of about 2 MiB, so that they share a huge page, and so that a bulk build can work on one
+//!   segment at a time. With a power of two of segments the bucket's segment is the top k bits of
+//!   the hash.
+//! * The alternate depends on the core alone. When a filter grows, fractions lose bits and cores do
+//!   not, so no address changes.
+//! * S mixes its argument over the whole segment: 63 offsets in arithmetic progression would keep
+//!   eviction paths in a small neighbourhood (docs/decisions/0001-addressing.md has the figures).
+//! * Every product with fewer than 2^32 buckets splits into 32x32-bit products, so that vector code
+//!   can repeat it bit for bit.
 //!
-//! A bias of at most 2^-8 per digit is guaranteed by [`HASH_BITS`]. When both buckets are the same one, the pair counts as a single bucket.
+//! A bias of at most 2^-8 per digit is guaranteed by [`HASH_BITS`]. When both buckets are the same
+//! one, the pair counts as a single bucket.
 
 mod many;
 
@@ -36,7 +41,8 @@ pub(crate) const CORE_BITS: u32 = 6;
 pub(crate) const CORES: u64 = (1 << CORE_BITS) - 1;
 /// Values of so many bits.
 const CORE_VALUES: usize = 1 << CORE_BITS;
-/// What bucket number and fingerprint may use of a 64-bit hash: the other 8 bits keep the digits uniform.
+/// What bucket number and fingerprint may use of a 64-bit hash: the other 8 bits keep the digits
+/// uniform.
 pub(crate) const HASH_BITS: u32 = 56;
 
 /// The shape of a table: how a hash falls apart into buckets and fingerprint.
@@ -51,7 +57,8 @@ pub(crate) struct Geometry {
     /// How many fingerprints there are, `CORES << fraction_bits`, and the least of them.
     fingerprints: u64,
     least_fingerprint: u64,
-    /// S(core) for each core; index 0 is unused, and the last one there for an index to be known to be in bounds.
+    /// S(core) for each core; index 0 is unused, and the last one there for an index to be known to
+    /// be in bounds.
     reflections: [u32; CORE_VALUES + 1],
 }
 
@@ -75,7 +82,8 @@ impl Place {
         (self.home, self.alternate)
     }
 
-    /// What names the entry, whichever of its buckets is home: `smaller bucket << fingerprint bits | fingerprint`.
+    /// What names the entry, whichever of its buckets is home:
+    /// `smaller bucket << fingerprint bits | fingerprint`.
     pub(crate) fn identity(&self, fingerprint_bits: u32) -> u64 {
         let (home, alternate) = self.buckets();
         home.min(alternate) << fingerprint_bits | self.fingerprint
@@ -85,8 +93,8 @@ impl Place {
 impl Geometry {
     /// `1 << segment_bits` segments of `segment_buckets` buckets each.
     ///
-    /// The caller has checked that `segment_buckets > 0`, that `fingerprint_bits > CORE_BITS`, and that bucket number and fingerprint fit
-    /// in [`HASH_BITS`].
+    /// The caller has checked that `segment_buckets > 0`, that `fingerprint_bits > CORE_BITS`, and
+    /// that bucket number and fingerprint fit in [`HASH_BITS`].
     pub(crate) fn new(segment_bits: u32, segment_buckets: u32, fingerprint_bits: u32) -> Self {
         let mut reflections = [0; CORE_VALUES + 1];
         for (core, reflection) in (0..).zip(&mut reflections) {
@@ -129,8 +137,10 @@ impl Geometry {
     /// Where a key with this hash may live.
     #[inline]
     pub(crate) fn locate(&self, hash: u64) -> Place {
-        // One segment starts at bucket 0, and a table of up to 2 MiB has no other: the first bucket worked out all the same would be up to a fifth of a lookup. Nothing after this
-        // branch, which is always taken alike, is common to both: a base that may be 0 costs as much as one that is not.
+        // One segment starts at bucket 0, and a table of up to 2 MiB has no other: the first bucket
+        // worked out all the same would be up to a fifth of a lookup. Nothing after this branch,
+        // which is always taken alike, is common to both: a base that may be 0 costs as much as one
+        // that is not.
         if self.is_one_segment() {
             self.located(0, hash)
         } else {
@@ -148,7 +158,8 @@ impl Geometry {
     #[inline(always)]
     fn located(&self, base: u64, hash: u64) -> Place {
         let (home, rest) = self.home_and_rest(hash);
-        // Not by way of the fingerprint: what is one step later there is one step later for the bucket.
+        // Not by way of the fingerprint: what is one step later there is one step later for the
+        // bucket.
         let reflection =
             self.reflections[1 + low_half(rest >> self.fraction_bits) as usize % CORE_VALUES];
         let alternate = self.reflected_by(reflection, base, home);
@@ -158,7 +169,8 @@ impl Geometry {
     /// The first bucket of the segment that a hash is in.
     #[inline(always)]
     pub(crate) fn segment_start(&self, hash: u64) -> u64 {
-        // The home bucket of the least hash of the segment. A product takes fewer steps than two shifts by numbers read from memory.
+        // The home bucket of the least hash of the segment. A product takes fewer steps than two
+        // shifts by numbers read from memory.
         wide_product(hash & self.segments, self.buckets).1
     }
 
@@ -178,7 +190,8 @@ impl Geometry {
         (hash >> 1) >> (63 - self.segment_bits)
     }
 
-    /// The number of a bucket of a segment where those of all segments are counted in turn, as cards are dealt: bucket 0 of each, then bucket 1 of each.
+    /// The number of a bucket of a segment where those of all segments are counted in turn, as
+    /// cards are dealt: bucket 0 of each, then bucket 1 of each.
     #[inline(always)]
     pub(crate) fn dealt_in(&self, segment: u64, local: u64) -> u64 {
         local << self.segment_bits | segment
@@ -201,7 +214,8 @@ impl Geometry {
         self.buckets.max(self.fingerprints) <= u64::from(u32::MAX)
     }
 
-    /// The other bucket of a fingerprint that lies in `bucket`, of the segment that starts at `base`: an involution. What the slot has above the fingerprint is of no account.
+    /// The other bucket of a fingerprint that lies in `bucket`, of the segment that starts at
+    /// `base`: an involution. What the slot has above the fingerprint is of no account.
     #[inline]
     pub(crate) fn alternate(&self, base: u64, bucket: u64, slot: u64) -> u64 {
         self.reflected(base, bucket, slot >> self.fraction_bits)
@@ -359,7 +373,8 @@ mod tests {
         }
     }
 
-    /// The digits once more, the way a vector unit computes them: no product wider than 32 x 32 bits.
+    /// The digits once more, the way a vector unit computes them: no product wider than 32 x 32
+    /// bits.
     #[test]
     fn products_of_32_by_32_bits_give_the_same_addresses() {
         fn digit(fraction: u64, range: u64) -> (u64, u64) {

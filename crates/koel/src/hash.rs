@@ -26,7 +26,8 @@ use crate::{Key, KeyData, KeyHash};
 pub enum KeyHasher {
     /// XXH3-64 with a seed.
     Xxh3 {
-        /// Any value. [`DEFAULT_SEED`](Self::DEFAULT_SEED) unless the builder was given another one.
+        /// Any value. [`DEFAULT_SEED`](Self::DEFAULT_SEED) unless the builder was given another
+        /// one.
         seed: u64,
     },
     /// SipHash-1-3 with a 128-bit key, for keys chosen by an adversary who does not know it.

@@ -1,17 +1,22 @@
-//! Where a new entry goes when all its buckets are full: the only search in this crate, the same for filters, maplets and the map.
+//! Where a new entry goes when all its buckets are full: the only search in this crate, the same
+//! for filters, maplets and the map.
 //!
-//! Every entry has one other bucket, so making room means moving entries along a chain: `x` to the place of `a`, `a` to the
-//! place of `b`, `b` to an empty slot. A breadth-first search finds the shortest such chain *before* anything is written: an
-//! insert that fails has changed nothing, no entry is ever left over, and there is no random number in it, so the same
-//! operations give the same bytes.
+//! Every entry has one other bucket, so making room means moving entries along a chain: `x` to the
+//! place of `a`, `a` to the place of `b`, `b` to an empty slot. A breadth-first search finds the
+//! shortest such chain *before* anything is written: an insert that fails has changed nothing, no
+//! entry is ever left over, and there is no random number in it, so the same operations give the
+//! same bytes.
 //!
-//! * Cost: at most [`BUDGET`] slots looked at; per insert 2 to 3 on average at a load of 0.90, 15 at 0.95, 88 at 0.97, in chains of at most 5
-//!   moves (`cargo test -p koel --lib -- --ignored --nocapture cost_of_placement`).
-//! * Three searches of four in a filter of one size end with one move, so that is looked for first, among the eight entries of both buckets at once.
-//! * The memory is asked for a bucket some [`LOOKAHEAD`] others before it is looked at, so that a search in a table that no cache holds does not wait for
-//!   each: half the time of inserts into a growing filter of 8 million keys (docs/decisions/0008-growth.md).
-//! * A slot is *spare* when the same entry is stored twice in its pair. Instead of moving on, a spare copy can be handed to the counters, so copies
-//!   never take room from distinct keys.
+//! * Cost: at most [`BUDGET`] slots looked at; per insert 2 to 3 on average at a load of 0.90, 15
+//!   at 0.95, 88 at 0.97, in chains of at most 5 moves
+//!   (`cargo test -p koel --lib -- --ignored --nocapture cost_of_placement`).
+//! * Three searches of four in a filter of one size end with one move, so that is looked for first,
+//!   among the eight entries of both buckets at once.
+//! * The memory is asked for a bucket some [`LOOKAHEAD`] others before it is looked at, so that a
+//!   search in a table that no cache holds does not wait for each: half the time of inserts into a
+//!   growing filter of 8 million keys (docs/decisions/0008-growth.md).
+//! * A slot is *spare* when the same entry is stored twice in its pair. Instead of moving on, a
+//!   spare copy can be handed to the counters, so copies never take room from distinct keys.
 //! * The result is a plan. Who carries it out decides what else moves along with each entry.
 
 use alloc::{vec, vec::Vec};
@@ -24,9 +29,11 @@ use crate::packing::SLOTS;
 /// Slots whose other bucket is looked at before the search gives up.
 pub(crate) const BUDGET: usize = 4096;
 
-/// Buckets that a search asks for before the first of them is looked at, so that it does not wait for each.
+/// Buckets that a search asks for before the first of them is looked at, so that it does not wait
+/// for each.
 pub(crate) const LOOKAHEAD: usize = 8;
-/// The same in a table that a cache holds: one that answers soon. Buckets that are opened ahead and not come to are a tenth of a search.
+/// The same in a table that a cache holds: one that answers soon. Buckets that are opened ahead and
+/// not come to are a tenth of a search.
 pub(crate) const LOOKAHEAD_CACHED: usize = 2;
 
 /// Whether a spare copy may be taken out of the table to make room.
@@ -43,7 +50,8 @@ pub(crate) enum Spares {
 /// How to make room: read from the end backwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// Bucket and slot content of each entry that makes way for the one before it. Buckets are all different.
+    /// Bucket and slot content of each entry that makes way for the one before it. Buckets are all
+    /// different.
     pub(crate) moves: Vec<(u64, u64)>,
     /// Where the last entry of the chain goes.
     pub(crate) end: End,
@@ -58,8 +66,9 @@ pub(crate) enum End {
     Spare,
 }
 
-/// The buckets that a search comes to, in the order in which it looks at them: first those it starts from, then of each that it opened those that the entries in it could
-/// move to. In columns: what is written in parts and then read as a whole makes a processor wait for its own writes.
+/// The buckets that a search comes to, in the order in which it looks at them: first those it
+/// starts from, then of each that it opened those that the entries in it could move to. In columns:
+/// what is written in parts and then read as a whole makes a processor wait for its own writes.
 #[derive(Clone, Default)]
 pub(crate) struct Ways {
     /// What would move there.
@@ -164,7 +173,8 @@ impl Search {
         Self { seen: Seen::exact(buckets), ..Self::default() }
     }
 
-    /// The shortest way to room for an entry at `place` of a filter, whose buckets are full, or `None` if there is none within the budget.
+    /// The shortest way to room for an entry at `place` of a filter, whose buckets are full, or
+    /// `None` if there is none within the budget.
     #[inline(always)]
     pub(crate) fn plan(
         &mut self,
@@ -184,15 +194,18 @@ impl Search {
         }
     }
 
-    /// The plan of one move that [`shortest`](Self::shortest) would come to first, if there is one. Three searches of four end here, so all eight entries are looked at at once, without
-    /// a branch on which of them it will be, and nothing is noted down for others. Where there is none the search is where it would be after them.
+    /// The plan of one move that [`shortest`](Self::shortest) would come to first, if there is one.
+    /// Three searches of four end here, so all eight entries are looked at at once, without a
+    /// branch on which of them it will be, and nothing is noted down for others. Where there is
+    /// none the search is where it would be after them.
     #[inline(always)]
     fn one_move(&mut self, table: &impl Neighbourhood, place: &Place) -> Option<Plan> {
         let (home, alternate) = place.buckets();
         // Not a map over both: that would go through the stack.
         let from_home = table.neighbours(place.base, home);
         let from_alternate = table.neighbours(place.base, alternate);
-        // A bit for each, the first one highest: twice as many and one more is an addition with carry.
+        // A bit for each, the first one highest: twice as many and one more is an addition with
+        // carry.
         let others = from_home.others.iter().chain(&from_alternate.others);
         let rooms = others.fold(0, |rooms, &other| 2 * rooms + u8::from(table.has_room(other)));
         if rooms == 0 {
@@ -212,7 +225,8 @@ impl Search {
         Some(Plan { moves, end: End::Empty(from.others[first % SLOTS]) })
     }
 
-    /// The plan of however many moves; without spare copies from where [`one_move`](Self::one_move) left the search. Out of line, so that the search for one move has the registers to itself.
+    /// The plan of however many moves; without spare copies from where [`one_move`](Self::one_move)
+    /// left the search. Out of line, so that the search for one move has the registers to itself.
     #[inline(never)]
     fn many_moves<const LOOKAHEAD: usize>(
         &mut self,
@@ -240,8 +254,10 @@ impl Search {
         self.shortest::<LOOKAHEAD>(roots, open, has_room, is_spare)
     }
 
-    /// The shortest way from the full buckets `roots` to an empty slot, or to one that is spare. `open` adds the entries of a full bucket, each with
-    /// another bucket that it may move to. Which way is found does not depend on `LOOKAHEAD`. Inlined, so that it is compiled for the table of whoever searches.
+    /// The shortest way from the full buckets `roots` to an empty slot, or to one that is spare.
+    /// `open` adds the entries of a full bucket, each with another bucket that it may move to.
+    /// Which way is found does not depend on `LOOKAHEAD`. Inlined, so that it is compiled for the
+    /// table of whoever searches.
     #[inline(always)]
     pub(crate) fn shortest<const LOOKAHEAD: usize>(
         &mut self,
@@ -320,8 +336,9 @@ impl Search {
     }
 }
 
-/// Which buckets a search has been to. In a filter: exact in segments of up to 8192 buckets; in larger ones two buckets may share a bit, and the
-/// later one is then looked at but not passed through. No bucket is ever passed through twice.
+/// Which buckets a search has been to. In a filter: exact in segments of up to 8192 buckets; in
+/// larger ones two buckets may share a bit, and the later one is then looked at but not passed
+/// through. No bucket is ever passed through twice.
 #[derive(Clone, Default)]
 struct Seen(Vec<u64>);
 
@@ -331,7 +348,8 @@ impl Seen {
         Self(vec![0; (buckets as usize).div_ceil(64).next_power_of_two()])
     }
 
-    /// Unmarks `buckets`, among which are all that are marked. Before the first search it takes the memory instead.
+    /// Unmarks `buckets`, among which are all that are marked. Before the first search it takes the
+    /// memory instead.
     fn forget(&mut self, buckets: &[u64]) {
         if self.0.is_empty() {
             self.0.resize(128, 0);

@@ -1,6 +1,7 @@
 //! Asking the memory for bytes that will be needed soon.
 //!
-//! A hint that changes nothing a program can see: any address will do. On processors without the instruction it does nothing.
+//! A hint that changes nothing a program can see: any address will do. On processors without the
+//! instruction it does nothing.
 
 /// Brings the cache line of `items[index]` closer; out of range, some other line or none.
 #[inline(always)]

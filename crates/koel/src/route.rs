@@ -4,8 +4,8 @@
 //! hash may be skewed, or used for something else before, and its address is still mixed. On the
 //! other route, for hashes that the caller vouches for, the hash is the address.
 //!
-//! [`KeyHasher::hash`] is `unfinalize(digest)`. On the default route the address of a key's bytes is
-//! therefore their digest, and mixing costs nothing. docs/decisions/0010-hash-route.md has the
+//! [`KeyHasher::hash`] is `unfinalize(digest)`. On the default route the address of a key's bytes
+//! is therefore their digest, and mixing costs nothing. docs/decisions/0010-hash-route.md has the
 //! figures.
 
 use crate::hash::{finalize, sip13, unfinalize, xxh3};

@@ -1,4 +1,5 @@
-//! `Serialize` and `Deserialize`: a filter, a maplet or a counting filter is its file image, one string of bytes, checked in full when read.
+//! `Serialize` and `Deserialize`: a filter, a maplet or a counting filter is its file image, one
+//! string of bytes, checked in full when read.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -1,12 +1,16 @@
 //! From keys and error rate to buckets and bits.
 //!
-//! * **Error rate.** With N buckets and F fingerprints, a key has one of `U = N F / 2` equally likely entries. A filter with d different
-//!   ones is wrong about an absent key with probability d/U, whatever their copies; after n keys that is `1 - exp(-n/U)` on average.
-//! * **Slots.** Two choices of four-slot buckets first fail near a load of 0.975 (B. Fan et al. 2014; our own figures are in
-//!   docs/decisions/0001-addressing.md). A small filter is designed for 0.97, a fast one for 0.95, where inserts are cheaper.
-//! * **Chance.** Small tables deviate more, so every segment gets slots beyond that; and where there are several segments, each gets its
-//!   share of the keys only on average, so room is kept for five standard deviations.
-//! * **Layout.** The narrowest fingerprint that keeps the rate when the filter is full to its capacity.
+//! * **Error rate.** With N buckets and F fingerprints, a key has one of `U = N F / 2` equally
+//!   likely entries. A filter with d different ones is wrong about an absent key with probability
+//!   d/U, whatever their copies; after n keys that is `1 - exp(-n/U)` on average.
+//! * **Slots.** Two choices of four-slot buckets first fail near a load of 0.975 (B. Fan et al.
+//!   2014; our own figures are in docs/decisions/0001-addressing.md). A small filter is designed
+//!   for 0.97, a fast one for 0.95, where inserts are cheaper.
+//! * **Chance.** Small tables deviate more, so every segment gets slots beyond that; and where
+//!   there are several segments, each gets its share of the keys only on average, so room is kept
+//!   for five standard deviations.
+//! * **Layout.** The narrowest fingerprint that keeps the rate when the filter is full to its
+//!   capacity.
 
 use core::ops::RangeInclusive;
 
@@ -23,14 +27,16 @@ const SMALL_WIDTHS: &[u32] = &[
 ];
 /// Fingerprint widths of a fast filter: those whose buckets seldom cross a cache line.
 const FAST_WIDTHS: &[u32] = &[8, 12, 16, 24, 32];
-/// The fewest fraction bits of what may grow: with fewer, many entries would be left without bits of their own.
+/// The fewest fraction bits of what may grow: with fewer, many entries would be left without bits
+/// of their own.
 const GROWABLE_FRACTION_BITS: u32 = 5;
 /// Fingerprint widths of a maplet.
 const MAPLET_WIDTHS: RangeInclusive<u32> = 8..=32;
 
 /// A segment is at most this large, and more than half of it in filters of more than one.
 const SEGMENT_BYTES: u64 = 2 << 20;
-/// Slots beyond the design load that every segment gets: in a table of a few buckets, five keys whose buckets are one and the same are not rare.
+/// Slots beyond the design load that every segment gets: in a table of a few buckets, five keys
+/// whose buckets are one and the same are not rare.
 const SPARE_SLOTS: f64 = 160.0;
 /// A segment with its share of keys must stay below this load, where inserts begin to fail.
 const FAILING_LOAD: f64 = 0.9745;
@@ -85,8 +91,9 @@ pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, 
     first_within(layouts(prefer), capacity, rate, prefer, reached)
 }
 
-/// The same for a filter that may grow: with enough bits that few entries have none left after some doublings, and no more than can be marked. It errs at most at `rate` when it is full, for
-/// it will be, and keeps the rate that it has then.
+/// The same for a filter that may grow: with enough bits that few entries have none left after some
+/// doublings, and no more than can be marked. It errs at most at `rate` when it is full, for it
+/// will be, and keeps the rate that it has then.
 pub(crate) fn choose_growable(
     capacity: u64,
     rate: f64,
@@ -97,7 +104,8 @@ pub(crate) fn choose_growable(
     first_within(layouts, capacity, rate, prefer, reached)
 }
 
-/// Why a filter of this rate, and of a layout that [cannot grow](Layout::can_grow), does not: the rate, and the smallest of one that can.
+/// Why a filter of this rate, and of a layout that [cannot grow](Layout::can_grow), does not: the
+/// rate, and the smallest of one that can.
 pub(crate) fn too_precise_to_grow(layout: Layout, capacity: u64, rate: f64) -> BuildError {
     let prefer = match layout.codec() {
         Codec::SemiSorted => Prefer::Small,
@@ -109,7 +117,8 @@ pub(crate) fn too_precise_to_grow(layout: Layout, capacity: u64, rate: f64) -> B
     }
 }
 
-/// The smallest shape with marks that takes about `capacity` distinct keys, and errs at most at `rate` after so many doublings.
+/// The smallest shape with marks that takes about `capacity` distinct keys, and errs at most at
+/// `rate` after so many doublings.
 pub(crate) fn choose_marked(
     (capacity, doublings): (u64, f64),
     rate: f64,
@@ -179,7 +188,8 @@ pub(crate) fn choose_atomic(capacity: u64, rate: f64, prefer: Prefer) -> Result<
     first_within(layouts, capacity, rate, prefer, |shape| shape.rate_after(capacity))
 }
 
-/// The shape of a maplet for `capacity` entries of distinct keys, with at most `rate` candidates for an absent key then.
+/// The shape of a maplet for `capacity` entries of distinct keys, with at most `rate` candidates
+/// for an absent key then.
 pub(crate) fn choose_maplet(
     capacity: u64,
     rate: f64,
@@ -190,7 +200,8 @@ pub(crate) fn choose_maplet(
     first_within(layouts, capacity, rate, Prefer::Fast, reached)
 }
 
-/// The same for one that starts with room for about `first` entries, and has at most `rate` candidates after so many doublings.
+/// The same for one that starts with room for about `first` entries, and has at most `rate`
+/// candidates after so many doublings.
 pub(crate) fn choose_growing_maplet(
     (first, doublings): (u64, f64),
     rate: f64,
@@ -201,7 +212,8 @@ pub(crate) fn choose_growing_maplet(
     first_within(layouts, first, rate, Prefer::Fast, reached)
 }
 
-/// The layouts of maplets in the order in which they are tried: the narrowest first, but slots of 64 bits take the widest fingerprint, since one costs no more than another.
+/// The layouts of maplets in the order in which they are tried: the narrowest first, but slots of
+/// 64 bits take the widest fingerprint, since one costs no more than another.
 fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, BuildError> {
     if !(1..=MAX_VALUE_BITS).contains(&value_bits) {
         return Err(BuildError::ValueBits { value_bits });
@@ -213,7 +225,8 @@ fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, Build
     Ok(layouts.filter(move |layout| !is_wide(layout)).chain(wide))
 }
 
-/// The shape for so many keys in the first layout in which it errs at most at `rate`, as `reached` says.
+/// The shape for so many keys in the first layout in which it errs at most at `rate`, as `reached`
+/// says.
 fn first_within(
     layouts: impl Iterator<Item = Layout>,
     keys: u64,
@@ -287,18 +300,21 @@ pub(crate) fn fits_hash(segment_bits: u32, segment_buckets: u32, fingerprint_bit
     bucket_bits + fingerprint_bits <= HASH_BITS
 }
 
-/// Entries that keys can have, each as likely as any other: half as many as there are buckets times fingerprints, because an entry has two buckets.
+/// Entries that keys can have, each as likely as any other: half as many as there are buckets times
+/// fingerprints, because an entry has two buckets.
 pub(crate) fn possible_entries(fraction_bits: u32, buckets: u64) -> f64 {
     (CORES << fraction_bits) as f64 * buckets as f64 / 2.0
 }
 
-/// Probability that an absent key has an entry that one of `keys` keys has: `1 - exp(-keys/possible)`, as a series.
+/// Probability that an absent key has an entry that one of `keys` keys has:
+/// `1 - exp(-keys/possible)`, as a series.
 fn rate_after(keys: u64, possible: f64) -> f64 {
     let x = keys as f64 / possible;
     x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0)))
 }
 
-/// Keys that make `distinct` different entries on average: the inverse, `-possible ln(1 - distinct/possible)`, as a series.
+/// Keys that make `distinct` different entries on average: the inverse,
+/// `-possible ln(1 - distinct/possible)`, as a series.
 pub(crate) fn distinct_keys(distinct: u64, possible: f64) -> f64 {
     let share = distinct as f64 / possible;
     distinct as f64 * (1.0 + share * (1.0 / 2.0 + share * (1.0 / 3.0 + share / 4.0)))
@@ -311,7 +327,8 @@ fn round_up(value: f64) -> u64 {
     if (whole as f64) < value { whole + 1 } else { whole }
 }
 
-/// A square root without the standard library, in whole numbers: of the value rounded up, rounded down.
+/// A square root without the standard library, in whole numbers: of the value rounded up, rounded
+/// down.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of no sign")]
 pub(crate) fn square_root(value: f64) -> f64 {
     let whole = value as u128;
@@ -336,7 +353,8 @@ mod tests {
         }
     }
 
-    /// That of a variance to a millionth of a key, of some hundred million keys: beyond 64 bits it was 0.
+    /// That of a variance to a millionth of a key, of some hundred million keys: beyond 64 bits it
+    /// was 0.
     #[test]
     fn a_square_root_is_one_at_any_size() {
         for root in [1.0, 3e3, 4.2e9, 4.3e9, 1e12, 3e18] {

@@ -1,7 +1,8 @@
 //! Where a filter's bytes live: its own memory, or somebody else's.
 //!
-//! The bytes are the same in either case, and the same as in a file (docs/FORMAT.md), so that a view of a memory-mapped file and an owned
-//! filter share every line of code that reads. Sealed: these two are all there are.
+//! The bytes are the same in either case, and the same as in a file (docs/FORMAT.md), so that a
+//! view of a memory-mapped file and an owned filter share every line of code that reads. Sealed:
+//! these two are all there are.
 
 use crate::buffer::Buffer;
 use crate::counters::{Counters, ReadCounters, StoredCounters};
@@ -14,7 +15,8 @@ pub enum Owned {}
 #[derive(Clone, Copy, Debug)]
 pub struct Borrowed<'a>(core::marker::PhantomData<&'a [u8]>);
 
-/// Where a filter keeps its buckets and its counters. Implemented by [`Owned`] and [`Borrowed`] only.
+/// Where a filter keeps its buckets and its counters. Implemented by [`Owned`] and [`Borrowed`]
+/// only.
 pub trait Store {
     /// The bytes of the buckets.
     type Buckets: AsRef<[u8]>;

@@ -1,8 +1,8 @@
 //! Loops compiled for more than the baseline instruction set, chosen at run time.
 //!
-//! A loop over columns of numbers is written once, in plain Rust without branches. Where it is inlined into a function compiled for
-//! AVX2 or AVX-512, the compiler makes vector code of it; the baseline form is always there, and the tests hold every form to the
-//! one-by-one functions.
+//! A loop over columns of numbers is written once, in plain Rust without branches. Where it is
+//! inlined into a function compiled for AVX2 or AVX-512, the compiler makes vector code of it; the
+//! baseline form is always there, and the tests hold every form to the one-by-one functions.
 
 #[cfg(target_arch = "x86_64")]
 cpufeatures::new!(has_avx2, "avx2");
@@ -41,7 +41,8 @@ impl InstructionSet {
         Self::available().last().unwrap_or(Self(Set::Baseline))
     }
 
-    /// Runs `work` in the form compiled for this set. Marked `#[inline(always)]`, `work` becomes part of that form.
+    /// Runs `work` in the form compiled for this set. Marked `#[inline(always)]`, `work` becomes
+    /// part of that form.
     #[inline]
     #[cfg_attr(
         target_arch = "x86_64",

@@ -1,8 +1,11 @@
-//! The concurrent filter in every order in which two threads can run: loom tries them all, on tables of a few buckets.
+//! The concurrent filter in every order in which two threads can run: loom tries them all, on
+//! tables of a few buckets.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p koel --release --test loom`. Each model is one short story: what two threads do at once, and what must
-//! hold whatever the order; the older values that a weaker processor may read are tried too. The tests have been seen to fail: with the arrival of a move told after the
-//! clear, with any of the orderings relaxed, with moves or removes outside the lock of their shard.
+//! `RUSTFLAGS="--cfg loom" cargo test -p koel --release --test loom`. Each model is one short
+//! story: what two threads do at once, and what must hold whatever the order; the older values that
+//! a weaker processor may read are tried too. The tests have been seen to fail: with the arrival of
+//! a move told after the clear, with any of the orderings relaxed, with moves or removes outside
+//! the lock of their shard.
 #![cfg(loom)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
@@ -42,8 +45,8 @@ struct Crowd {
     moved: u64,
 }
 
-/// The first such crowd of filters filled with ever other keys, in which the moved key leaves its second bucket if `to_home`: the one that a
-/// lookup reads last.
+/// The first such crowd of filters filled with ever other keys, in which the moved key leaves its
+/// second bucket if `to_home`: the one that a lookup reads last.
 fn crowd(buckets: u32, to_home: bool) -> Crowd {
     for seed in 0..10_000 {
         let mut filter = empty(buckets);
@@ -76,8 +79,9 @@ fn crowd(buckets: u32, to_home: bool) -> Crowd {
     panic!("no such crowd");
 }
 
-/// Goes through the orders in which two threads can do `one` and `other` with a filter made of `filter`, and has `check` judge what came
-/// of it. Twice, because loom starts from one thread running to its end and finds where to part from that by what the second one reads.
+/// Goes through the orders in which two threads can do `one` and `other` with a filter made of
+/// `filter`, and has `check` judge what came of it. Twice, because loom starts from one thread
+/// running to its end and finds where to part from that by what the second one reads.
 fn model<A: 'static, B: 'static>(
     filter: &CuckooFilter,
     one: impl Fn(&ConcurrentFilter) -> A + Copy + Send + Sync + 'static,
@@ -192,7 +196,8 @@ fn a_key_is_found_while_a_copy_of_it_comes_and_another_goes() {
 
 #[test]
 fn a_key_is_found_while_its_copy_in_the_bucket_read_last_makes_way_for_one_in_the_first() {
-    // The key is in its second bucket; copies of it come to the first, as long as that is the emptier one.
+    // The key is in its second bucket; copies of it come to the first, as long as that is the
+    // emptier one.
     let mut filter = empty(4);
     let places = Places::of(&filter.to_bytes());
     let apart = |&hash: &u64| places.pair(hash).0 != places.pair(hash).1;
@@ -333,7 +338,8 @@ fn a_key_whose_spare_copy_makes_room_is_found_and_keeps_its_count() {
 
 #[test]
 fn a_slot_that_is_emptied_while_room_is_sought_is_not_counted_as_a_copy() {
-    // Three full buckets. Two entries leave the second one, whose empty slots would be a pair with the third, which stays full.
+    // Three full buckets. Two entries leave the second one, whose empty slots would be a pair with
+    // the third, which stays full.
     let mut filter = empty(3);
     let new = |filter: &CuckooFilter, hash| !filter.contains(&at(hash));
     let mut held = keys::hashes(1, 1000).collect::<Vec<u64>>();

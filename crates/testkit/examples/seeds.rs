@@ -2,8 +2,8 @@
 //! FOLDER/maplet, FOLDER/model and FOLDER/store, `seeds` alone only checks them.
 //!
 //! Small sound filters of every codec and shape, which a fuzzer would not guess, operations that
-//! fill and empty a filter, and small stores. They are made here rather than kept, so that they follow the
-//! format.
+//! fill and empty a filter, and small stores. They are made here rather than kept, so that they
+//! follow the format.
 
 use std::path::Path;
 use std::{env, fs, io};
@@ -121,7 +121,8 @@ fn maplets() -> Vec<Vec<u8>> {
     images
 }
 
-/// Counting filters of one bucket and of three, filling up, with counts that fit into slots and that do not; some grow.
+/// Counting filters of one bucket and of three, filling up, with counts that fit into slots and
+/// that do not; some grow.
 fn counting() -> Vec<Vec<u8>> {
     let mut images = Vec::new();
     for (rate, bits) in [(0.03, 1), (0.001, 3), (0.000_1, 40)] {

@@ -1,5 +1,5 @@
-//! Operations on a counting filter of unknown content, as [`exercise`](crate::exercise) has them for filters:
-//! what it holds nobody knows, but no count falls below what was put in.
+//! Operations on a counting filter of unknown content, as [`exercise`](crate::exercise) has them
+//! for filters: what it holds nobody knows, but no count falls below what was put in.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,8 @@ fn exercise(filter: &mut CountingFilter, seed: u64, operations: u32) {
     assert_eq!(filter.verify(), Ok(()));
 }
 
-/// The larger of equal counts changes nothing; their sum is at least twice as much, or does not fit.
+/// The larger of equal counts changes nothing; their sum is at least twice as much, or does not
+/// fit.
 fn merge_with_itself(filter: &mut CountingFilter, hash: u64) {
     let (twin, count) = (filter.clone(), filter.count(&at(hash)));
     let larger = filter.merge(&twin, Merge::Max);

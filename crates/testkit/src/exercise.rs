@@ -172,14 +172,15 @@ impl Hands {
     }
 }
 
-/// Whether a key that was counted `copies` times is counted once more. In a filter that has grown, an entry that made room may have become shorter, and match it
-/// from now on.
+/// Whether a key that was counted `copies` times is counted once more. In a filter that has grown,
+/// an entry that made room may have become shorter, and match it from now on.
 fn has_one_more(filter: &CuckooFilter, hash: u64, copies: u64) -> bool {
     let count = filter.count(&at(hash));
     count == copies.saturating_add(1) || filter.has_grown() && count > copies
 }
 
-/// Whether a key that was counted `copies` times is counted once less. In a filter that has grown, the entries of several keys may come to more than any number says.
+/// Whether a key that was counted `copies` times is counted once less. In a filter that has grown,
+/// the entries of several keys may come to more than any number says.
 fn has_one_less(filter: &CuckooFilter, hash: u64, copies: u64) -> bool {
     let count = filter.count(&at(hash));
     count == copies - 1 || filter.has_grown() && copies == u64::MAX && count == copies

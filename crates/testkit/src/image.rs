@@ -40,8 +40,8 @@ pub fn set(image: &mut [u8], offset: usize, value: u64) {
     image[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The image of an empty filter or maplet like that of `image`, but of `1 << segment_bits` segments of
-/// `segment_buckets` buckets.
+/// The image of an empty filter or maplet like that of `image`, but of `1 << segment_bits` segments
+/// of `segment_buckets` buckets.
 ///
 /// # Panics
 /// Where `image` is shorter than a header, or where the buckets would not fit into memory.

@@ -1,5 +1,5 @@
-//! Operations on a maplet of unknown content, as [`exercise`](crate::exercise) has them for filters:
-//! what it holds nobody knows, but what is put into it is found until it is taken out.
+//! Operations on a maplet of unknown content, as [`exercise`](crate::exercise) has them for
+//! filters: what it holds nobody knows, but what is put into it is found until it is taken out.
 
 use koel::{ImageError, Maplet, MapletView};
 

@@ -12,28 +12,17 @@ use testkit::workspace::{root, sources};
 const MAX_COLUMNS: usize = 100;
 
 /// Where comments are at most [`MAX_COLUMNS`] wide.
-const NARROW_COMMENTS: &[&str] = &[
-    "crates/koel-bench/",
-    "crates/testkit/src/audit",
-    "crates/testkit/src/cases.rs",
-    "crates/testkit/src/keys.rs",
-    "crates/testkit/src/lib.rs",
-    "crates/testkit/src/model",
-    "crates/testkit/src/places.rs",
-    "crates/testkit/src/source/",
-    "crates/testkit/src/workspace.rs",
-    "crates/testkit/tests/",
-    "scripts/lines",
-];
+const NARROW_COMMENTS: &[&str] = &["crates/", "fuzz/", "scripts/"];
 
 const MAX_PAGE_LINES: usize = 80;
 const MAX_PAGE_COLUMNS: usize = 200;
 
 /// Which decisions fit one screen and a half.
-const SHORT_PAGES: &[&str] = &[];
+const SHORT_PAGES: &[&str] = &["docs/decisions/"];
 
 /// Where no word of [`BANNED`] is in the code.
-const PLAIN_WORDS: &[&str] = &["crates/koel-bench/", "crates/testkit/", "fuzz/"];
+const PLAIN_WORDS: &[&str] =
+    &["crates/koel-bench/", "crates/koel-cli/", "crates/koel-store/", "crates/testkit/", "fuzz/"];
 
 /// The front page of the library's documentation.
 const FRONT_PAGE: &str = "crates/koel/README.md";

@@ -1,4 +1,5 @@
-//! From a plain filter to a concurrent one and back. The buckets are the same; only the gaps between them differ.
+//! From a plain filter to a concurrent one and back. The buckets are the same; only the gaps
+//! between them differ.
 
 use super::ConcurrentFilter;
 use super::cells::Cells;
@@ -10,11 +11,14 @@ use crate::packing::low_word;
 use crate::table::{Table, table_bytes};
 
 impl ConcurrentFilter {
-    /// The filter as it is now, as a plain one: for bytes, views, merges and exact figures. Other threads may go on meanwhile.
+    /// The filter as it is now, as a plain one: for bytes, views, merges and exact figures. Other
+    /// threads may go on meanwhile.
     ///
-    /// Every key is in it as often as it was in the set at one moment while this ran; the moments of different keys may differ. So a key whose insert
-    /// had returned before, and that nobody removed, is in. Removes, counts, repeated inserts and inserts for which entries must make way wait
-    /// until the buckets are copied, at the speed of memory; lookups and other inserts do not. O(buckets), and as much memory again.
+    /// Every key is in it as often as it was in the set at one moment while this ran; the moments
+    /// of different keys may differ. So a key whose insert had returned before, and that nobody
+    /// removed, is in. Removes, counts, repeated inserts and inserts for which entries must make
+    /// way wait until the buckets are copied, at the speed of memory; lookups and other inserts do
+    /// not. O(buckets), and as much memory again.
     ///
     /// ```
     /// let seen = koel::ConcurrentFilter::builder(1000, 0.001).build_concurrent()?;
@@ -50,8 +54,9 @@ impl ConcurrentFilter {
     }
 }
 
-/// Takes filters of any layout whose buckets have at most 64 bits, those of files as well. A bucket of 36 to 60 bits takes a word of 64: the two
-/// layouts of about 0.1 %, plain 4x12 and semi-sorted 4x13, become a third larger. O(buckets).
+/// Takes filters of any layout whose buckets have at most 64 bits, those of files as well. A bucket
+/// of 36 to 60 bits takes a word of 64: the two layouts of about 0.1 %, plain 4x12 and semi-sorted
+/// 4x13, become a third larger. O(buckets).
 impl TryFrom<CuckooFilter> for ConcurrentFilter {
     type Error = ConvertError;
 

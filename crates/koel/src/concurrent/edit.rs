@@ -1,7 +1,8 @@
 //! Changing a concurrent filter: insert, remove, and the moves that make room.
 //!
-//! The walk is that of `filter/edit.rs`, with one difference: nothing stays as it was seen. So a search only *makes* room, and the insert then
-//! tries again from the start, like one that never needed it.
+//! The walk is that of `filter/edit.rs`, with one difference: nothing stays as it was seen. So a
+//! search only *makes* room, and the insert then tries again from the start, like one that never
+//! needed it.
 
 use super::{ConcurrentFilter, packed, sync};
 use crate::Key;
@@ -12,21 +13,23 @@ use crate::placement::{End, Plan, Spares};
 use crate::table::Put;
 
 impl ConcurrentFilter {
-    /// Adds a copy of `key`. O(1); at most 4096 slots are looked at, and again where another thread was faster.
+    /// Adds a copy of `key`. O(1); at most 4096 slots are looked at, and again where another thread
+    /// was faster.
     ///
     /// # Errors
-    /// [`Full`], and then the copy was not added and nothing was lost, though entries may have moved. It does not happen before
-    /// [`capacity`](Self::capacity) distinct keys are in, unless [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat.
+    /// [`Full`], and then the copy was not added and nothing was lost, though entries may have
+    /// moved. It does not happen before [`capacity`](Self::capacity) distinct keys are in, unless
+    /// [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), Full> {
         self.add(&self.cells.geometry.locate(self.route().address(key)))
     }
 
-    /// Adds `key` unless it is there already; true if it was added. Of several threads that do this with one absent key at once,
-    /// one is told true.
+    /// Adds `key` unless it is there already; true if it was added. Of several threads that do this
+    /// with one absent key at once, one is told true.
     ///
-    /// A false positive counts as "there already". So a filter filled this way should not be removed from: the key that was not added, and the one it
-    /// was mistaken for, share one entry.
+    /// A false positive counts as "there already". So a filter filled this way should not be
+    /// removed from: the key that was not added, and the one it was mistaken for, share one entry.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -50,16 +53,19 @@ impl ConcurrentFilter {
         Ok(false)
     }
 
-    /// Takes out one copy of `key`; false, and nothing changed, if no entry answers to it. O(log of the number of counters).
+    /// Takes out one copy of `key`; false, and nothing changed, if no entry answers to it. O(log of
+    /// the number of counters).
     ///
-    /// True does not prove that the key was there: see [`CuckooFilter`](crate::CuckooFilter) on removing absent keys. Of several threads that remove a key, so
-    /// many are told true as there were copies.
+    /// True does not prove that the key was there: see [`CuckooFilter`](crate::CuckooFilter) on
+    /// removing absent keys. Of several threads that remove a key, so many are told true as there
+    /// were copies.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.take(&self.cells.geometry.locate(self.route().address(key)))
     }
 
-    /// Takes out one copy of the entry of `place`: a counted one if there is one, for then there is a copy in the buckets too.
+    /// Takes out one copy of the entry of `place`: a counted one if there is one, for then there is
+    /// a copy in the buckets too.
     pub(super) fn take(&self, place: &Place) -> bool {
         let shard = self.shards.of(place.fingerprint);
         loop {
@@ -101,7 +107,8 @@ impl ConcurrentFilter {
         put
     }
 
-    /// Adds a copy of the entry of `place`, for which [`put`](Self::put) did not find an empty slot or found copies.
+    /// Adds a copy of the entry of `place`, for which [`put`](Self::put) did not find an empty slot
+    /// or found copies.
     #[inline(never)]
     fn add_refused(&self, place: &Place, mut refused: Put) -> Result<(), Full> {
         loop {
@@ -134,12 +141,14 @@ impl ConcurrentFilter {
         self.shards.count(&shard, &mut counters, identity).map(|()| true)
     }
 
-    /// Whether the slots up to the capacity are taken. From there on they are for distinct keys only.
+    /// Whether the slots up to the capacity are taken. From there on they are for distinct keys
+    /// only.
     fn is_crowded(&self) -> bool {
         self.slots_in_use() >= self.capacity()
     }
 
-    /// Empties a slot of a bucket of `place`, where both are full. Another thread may fill it first.
+    /// Empties a slot of a bucket of `place`, where both are full. Another thread may fill it
+    /// first.
     fn make_room(&self, place: &Place) -> Result<(), Full> {
         let segment = place.base / u64::from(self.cells.geometry.segment_buckets());
         let mut search = sync::lock(&self.searches[packed::index(segment) % self.searches.len()]);
@@ -153,7 +162,8 @@ impl ConcurrentFilter {
             } else {
                 Spares::IfNeeded
             };
-            // A copy that is taken out meanwhile is no spare any more, and left a slot that the search may have passed before: it looks again.
+            // A copy that is taken out meanwhile is no spare any more, and left a slot that the
+            // search may have passed before: it looks again.
             let plan = search.plan(&self.cells, place, spares);
             let plan = plan.or_else(|| search.plan(&self.cells, place, Spares::Keep));
             let Some(plan) = plan else {
@@ -166,8 +176,8 @@ impl ConcurrentFilter {
         Ok(())
     }
 
-    /// Makes the moves of `plan`, last one first, up to the first that the table does not allow any more; false if that is the handing over of a
-    /// spare copy to the counters.
+    /// Makes the moves of `plan`, last one first, up to the first that the table does not allow any
+    /// more; false if that is the handing over of a spare copy to the counters.
     fn carry_out(&self, plan: &Plan) -> bool {
         let mut moves = plan.moves.iter().rev();
         let mut room = match plan.end {
@@ -186,7 +196,8 @@ impl ConcurrentFilter {
         true
     }
 
-    /// Moves an entry to its other bucket; false, and nothing changed, if it is gone or there is no room.
+    /// Moves an entry to its other bucket; false, and nothing changed, if it is gone or there is no
+    /// room.
     fn move_entry(&self, from: u64, slot: u64, to: u64) -> bool {
         let shard = self.shards.of(slot);
         let _alone = shard.write();
@@ -200,7 +211,8 @@ impl ConcurrentFilter {
         true
     }
 
-    /// Hands one of two equal entries to the counters; false, and nothing changed, if there are no two any more.
+    /// Hands one of two equal entries to the counters; false, and nothing changed, if there are no
+    /// two any more.
     fn count_spare(&self, bucket: u64, slot: u64) -> bool {
         let shard = self.shards.of(slot);
         let mut counters = shard.write();
@@ -209,7 +221,8 @@ impl ConcurrentFilter {
             && self.cells.holds(bucket, slot)
             && self.shards.count(&shard, &mut counters, self.identity(&place)).is_ok();
         if counted {
-            // On behalf of the other copy, whose insert may not have got so far: this one leaves because that one came.
+            // On behalf of the other copy, whose insert may not have got so far: this one leaves
+            // because that one came.
             shard.arrive();
             self.cells.replace(bucket, slot, 0);
             shard.depart();

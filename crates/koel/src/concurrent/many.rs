@@ -1,4 +1,5 @@
-//! Many keys at once, as in `filter/many.rs`: the blocks are those of `blocks.rs`; here is what a filter of many threads does with each.
+//! Many keys at once, as in `filter/many.rs`: the blocks are those of `blocks.rs`; here is what a
+//! filter of many threads does with each.
 
 use core::convert::Infallible;
 
@@ -31,12 +32,14 @@ impl ConcurrentFilter {
     /// [`insert`](Self::insert) for each of `keys`, in order.
     ///
     /// # Errors
-    /// [`Full`] at the first key that finds no room; those before it are in. Where it must be known which, insert one by one.
+    /// [`Full`] at the first key that finds no room; those before it are in. Where it must be known
+    /// which, insert one by one.
     pub fn insert_many<K: Key>(&self, keys: &[K]) -> Result<(), Full> {
         self.each_place(Hashed(*self.route(), keys), |_, place| self.add(place))
     }
 
-    /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes to `removed[i]`.
+    /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes
+    /// to `removed[i]`.
     ///
     /// # Panics
     /// Where the slices differ in length.

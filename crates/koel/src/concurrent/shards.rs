@@ -1,7 +1,9 @@
-//! What the threads share besides the buckets, divided by fingerprint so that they seldom meet: arrivals, departures, counters.
+//! What the threads share besides the buckets, divided by fingerprint so that they seldom meet:
+//! arrivals, departures, counters.
 //!
-//! A shard's lock guards its counters, and with them the copies of its entries: held shared by whoever takes a copy out, exclusively by
-//! whoever counts a copy or moves an entry. So while a copy is counted, its entry stays; while an entry moves, nobody takes it out twice.
+//! A shard's lock guards its counters, and with them the copies of its entries: held shared by
+//! whoever takes a copy out, exclusively by whoever counts a copy or moves an entry. So while a
+//! copy is counted, its entry stays; while an entry moves, nobody takes it out twice.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,7 +21,8 @@ struct Line<T>(T);
 
 /// A part of the filter: the entries whose fingerprints have the same low bits.
 pub(super) struct Shard<'a> {
-    /// Entries that came to any bucket, by insert or by move. Read by lookups, so nothing else is in its line.
+    /// Entries that came to any bucket, by insert or by move. Read by lookups, so nothing else is
+    /// in its line.
     arrivals: &'a AtomicU64,
     rest: &'a Rest,
 }
@@ -39,14 +42,16 @@ impl<'a> Shard<'a> {
         self.arrivals.load(Ordering::Acquire)
     }
 
-    /// Whether there was no arrival since `before`, as far as it could matter to the buckets read in between.
+    /// Whether there was no arrival since `before`, as far as it could matter to the buckets read
+    /// in between.
     #[inline(always)]
     pub(super) fn is_still(&self, before: u64) -> bool {
         // Not moved up: the reads in between are acquiring ones.
         self.arrivals.load(Ordering::Relaxed) == before
     }
 
-    /// After an entry has been written into a bucket, and before it, or an equal one, leaves another.
+    /// After an entry has been written into a bucket, and before it, or an equal one, leaves
+    /// another.
     #[inline(always)]
     pub(super) fn arrive(&self) {
         self.arrivals.fetch_add(1, Ordering::Release);
@@ -74,8 +79,9 @@ impl<'a> Shard<'a> {
 pub(super) struct Shards {
     arrivals: Box<[Line<AtomicU64>; SHARDS]>,
     rest: Box<[Line<Rest>; SHARDS]>,
-    /// Counters in all shards, and how many there may be. In a box, as all that changes is: so a reference to the filter is one to what does not, and compilers
-    /// keep what a lookup reads of it in registers from one lookup to the next.
+    /// Counters in all shards, and how many there may be. In a box, as all that changes is: so a
+    /// reference to the filter is one to what does not, and compilers keep what a lookup reads of
+    /// it in registers from one lookup to the next.
     counters: Box<AtomicU64>,
     limit: u64,
 }
@@ -122,7 +128,8 @@ impl Shards {
         Arrivals(core::array::from_fn(|shard| self.shard(shard).arrivals()))
     }
 
-    /// Whether no shard had an arrival since: then `before` is what they have before whatever is read next, too.
+    /// Whether no shard had an arrival since: then `before` is what they have before whatever is
+    /// read next, too.
     #[inline(always)]
     pub(super) fn are_still(&self, before: &Arrivals) -> bool {
         self.all().zip(&before.0).all(|(shard, &before)| shard.arrivals() == before)

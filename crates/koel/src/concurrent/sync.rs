@@ -1,7 +1,9 @@
-//! Atomics and locks: the machine's, or those of loom, which tries the orders in which threads may run.
+//! Atomics and locks: the machine's, or those of loom, which tries the orders in which threads may
+//! run.
 //!
-//! Loom stands in under `--cfg loom` alone, for `tests/loom.rs`. The only file of the crate that uses the standard library. A lock whose holder
-//! panicked is taken all the same: what it guards is changed in single steps, each of which leaves it sound.
+//! Loom stands in under `--cfg loom` alone, for `tests/loom.rs`. The only file of the crate that
+//! uses the standard library. A lock whose holder panicked is taken all the same: what it guards is
+//! changed in single steps, each of which leaves it sound.
 
 extern crate std;
 

@@ -1,10 +1,13 @@
-//! A filter from all its keys at once: sorted by segment first, then one segment after the other while the cache holds it.
+//! A filter from all its keys at once: sorted by segment first, then one segment after the other
+//! while the cache holds it.
 //!
-//! Both buckets of a key are in one segment, and the top k bits of its hash say which. So a segment is a small filter of its own: it is filled apart, with the
-//! rest of the hash, and its bytes are copied to their place. Segments know nothing of each other, so they may be filled by several threads, and
-//! the bytes are the same however many there are.
+//! Both buckets of a key are in one segment, and the top k bits of its hash say which. So a segment
+//! is a small filter of its own: it is filled apart, with the rest of the hash, and its bytes are
+//! copied to their place. Segments know nothing of each other, so they may be filled by several
+//! threads, and the bytes are the same however many there are.
 //!
-//! Cost: 8 bytes of memory a key while it runs. In a table that no cache holds, several times as fast as inserts in the order of the keys.
+//! Cost: 8 bytes of memory a key while it runs. In a table that no cache holds, several times as
+//! fast as inserts in the order of the keys.
 
 use alloc::{vec, vec::Vec};
 
@@ -20,7 +23,8 @@ use crate::table::Table;
 use crate::{Builder, CuckooFilter, Key};
 
 impl Builder {
-    /// Builds the filter of `keys`: the same answers as [`build`](Self::build) and [`insert_many`](CuckooFilter::insert_many) give.
+    /// Builds the filter of `keys`: the same answers as [`build`](Self::build) and
+    /// [`insert_many`](CuckooFilter::insert_many) give.
     ///
     /// ```
     /// let keys: Vec<u64> = (0..10_000).collect();
@@ -31,12 +35,14 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// As [`build`](Self::build), and [`BuildError::Full`] where the keys do not fit: not for [`capacity`](CuckooFilter::capacity) distinct keys.
+    /// As [`build`](Self::build), and [`BuildError::Full`] where the keys do not fit: not for
+    /// [`capacity`](CuckooFilter::capacity) distinct keys.
     pub fn build_from<K: Key + Sync>(&self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
         self.build_with(Hashed(self.route(), keys))
     }
 
-    /// Builds by segments, or, where there is only one or where one has no room, in the order of the keys: then it is the error of that order.
+    /// Builds by segments, or, where there is only one or where one has no room, in the order of
+    /// the keys: then it is the error of that order.
     fn build_with(&self, hashes: impl Hashes + Sync) -> Result<CuckooFilter, BuildError> {
         let mut filter = self.build()?;
         if filter.segments() > 1
@@ -54,7 +60,8 @@ impl Builder {
         Ok(filter)
     }
 
-    /// The keys by segment, one share of them after the other; `None` where the memory cannot be had.
+    /// The keys by segment, one share of them after the other; `None` where the memory cannot be
+    /// had.
     fn partition(&self, hashes: impl Hashes + Sync, segment_bits: u32) -> Option<Vec<Parts>> {
         let work = |keys| Parts::of(hashes, keys, segment_bits);
         #[cfg(feature = "rayon")]
@@ -108,9 +115,10 @@ fn in_turn<'a>(
     segments.into_iter().enumerate().map(|segment| fill(&mut scratch, segment)).collect()
 }
 
-/// An empty filter like one segment of another. Its capacity is that of the keys that it may get by chance, five standard deviations beyond its share, as its slots are: with the
-/// share alone every second segment would count its last second copies, and removals from a large filter would walk among a thousand counters. It does not grow: the whole filter
-/// does, where a segment is full.
+/// An empty filter like one segment of another. Its capacity is that of the keys that it may get by
+/// chance, five standard deviations beyond its share, as its slots are: with the share alone every
+/// second segment would count its last second copies, and removals from a large filter would walk
+/// among a thousand counters. It does not grow: the whole filter does, where a segment is full.
 fn segment_of(shape: Shape, profile: Profile) -> CuckooFilter {
     let share = profile.capacity.div_ceil(1 << shape.segment_bits);
     let capacity = share + 5 * share.isqrt();

@@ -1,16 +1,22 @@
 //! What two filters have in common, without their keys.
 //!
-//! Two filters of one shape and hash give equal keys equal entries. So the entries that both hold, and those that only one does, can be counted
-//! exactly; how many *keys* that makes has to be estimated, because different keys share an entry now and then: with `U` possible
-//! entries, `n` keys make `U (1 - exp(-n/U))` different ones on average ([`CuckooFilter::distinct_estimate`] is the inverse). The number of common
-//! keys is what the estimates for both filters exceed that for their union by.
+//! Two filters of one shape and hash give equal keys equal entries. So the entries that both hold,
+//! and those that only one does, can be counted exactly; how many *keys* that makes has to be
+//! estimated, because different keys share an entry now and then: with `U` possible entries, `n`
+//! keys make `U (1 - exp(-n/U))` different ones on average ([`CuckooFilter::distinct_estimate`] is
+//! the inverse). The number of common keys is what the estimates for both filters exceed that for
+//! their union by.
 //!
-//! Errors: let a keys be in the first filter only, b in the second only and c in both. The estimate of c is changed by pairs of keys that share an entry: one key of a and
-//! one of b, or two of c. There are about `a b / U` and `c c / 2 U` such pairs. Their number follows a Poisson distribution, so its
-//! variance is as large, and that is the variance of the estimate. The other estimates follow in the same way.
+//! Errors: let a keys be in the first filter only, b in the second only and c in both. The estimate
+//! of c is changed by pairs of keys that share an entry: one key of a and one of b, or two of c.
+//! There are about `a b / U` and `c c / 2 U` such pairs. Their number follows a Poisson
+//! distribution, so its variance is as large, and that is the variance of the estimate. The other
+//! estimates follow in the same way.
 //!
-//! In filters that have grown, an entry of one counts as common when one of the other continues it or is continued by it. `U` is then worked out backwards, as the number of equally likely
-//! entries with which as many pairs would match by chance: once for an entry of each filter, and once for two entries of either filter, by which its keys are estimated.
+//! In filters that have grown, an entry of one counts as common when one of the other continues it
+//! or is continued by it. `U` is then worked out backwards, as the number of equally likely entries
+//! with which as many pairs would match by chance: once for an entry of each filter, and once for
+//! two entries of either filter, by which its keys are estimated.
 //!
 //! Cost: O(buckets) of both filters.
 
@@ -29,7 +35,8 @@ use crate::table::{Cuckoo, Prefixes, grows};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The bucket with the smaller number of the two that the entry may be in; in a filter that has grown, the one that it is in.
+    /// The bucket with the smaller number of the two that the entry may be in; in a filter that has
+    /// grown, the one that it is in.
     pub bucket: u64,
     /// What is stored of the key; in a filter that has grown, in this bucket.
     pub fingerprint: u64,
@@ -42,7 +49,8 @@ pub struct Entry {
 pub struct Estimate {
     /// The most likely value.
     pub value: f64,
-    /// In two cases of three the truth is not further away than this, in 19 of 20 not further than twice this. In filters that have grown, the value is off by up to a percent of the keys in
+    /// In two cases of three the truth is not further away than this, in 19 of 20 not further than
+    /// twice this. In filters that have grown, the value is off by up to a percent of the keys in
     /// either filter besides.
     pub standard_error: f64,
 }
@@ -64,14 +72,16 @@ pub struct Comparison {
     common: u64,
     /// Copies that the first filter has more of than the second, and the other way round.
     surplus: [u64; 2],
-    /// Entries of which each filter would have as many by as many keys, were each as likely as any other.
+    /// Entries of which each filter would have as many by as many keys, were each as likely as any
+    /// other.
     possible: [f64; 2],
     /// The same for entries that both have by chance.
     across: f64,
 }
 
 impl Comparison {
-    /// What two filters have; `possible` says how many entries could have matched by chance, between entries of such lengths.
+    /// What two filters have; `possible` says how many entries could have matched by chance,
+    /// between entries of such lengths.
     fn of(surpluses: &[Surplus; 2], possible: impl Fn([&Lengths; 2]) -> f64) -> Self {
         let [first, second] = surpluses;
         let lengths = [&first.lengths, &second.lengths];
@@ -128,8 +138,8 @@ impl Comparison {
         Estimate { value: share, standard_error: standard_error / union }
     }
 
-    /// Keys, copies included, that the first filter has more of than the second: what would have to be added to the second. Exact but for keys
-    /// that share an entry.
+    /// Keys, copies included, that the first filter has more of than the second: what would have to
+    /// be added to the second. Exact but for keys that share an entry.
     #[must_use]
     pub fn surplus_first(&self) -> u64 {
         self.surplus[0]
@@ -177,13 +187,14 @@ impl<S: Store> CuckooFilter<S> {
         fixed.into_iter().flatten().chain(growing.into_iter().flatten())
     }
 
-    /// Counts what this filter, the first, and `other`, the second, have in common. Call [`verify`](Self::verify) first on a view that you do not
-    /// trust. O(buckets).
+    /// Counts what this filter, the first, and `other`, the second, have in common. Call
+    /// [`verify`](Self::verify) first on a view that you do not trust. O(buckets).
     ///
     /// ```
     /// use koel::CuckooFilter;
     ///
-    /// let (mut monday, mut tuesday) = (CuckooFilter::with_capacity(9000), CuckooFilter::with_capacity(9000));
+    /// let mut monday = CuckooFilter::with_capacity(9000);
+    /// let mut tuesday = CuckooFilter::with_capacity(9000);
     /// monday.try_extend(0_u64..6000)?;
     /// tuesday.try_extend(3000_u64..9000)?;
     /// let days = monday.compare(&tuesday)?;
@@ -194,7 +205,8 @@ impl<S: Store> CuckooFilter<S> {
     /// ```
     ///
     /// # Errors
-    /// [`MergeError::Incompatible`] where the filters differ in layout, size, hash or route: their entries say nothing about each other.
+    /// [`MergeError::Incompatible`] where the filters differ in layout, size, hash or route: their
+    /// entries say nothing about each other.
     pub fn compare<T: Store>(&self, other: &CuckooFilter<T>) -> Result<Comparison, MergeError> {
         self.check_compatible(other)?;
         let (ours, theirs) = (&self.body, &other.body);

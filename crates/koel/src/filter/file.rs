@@ -28,7 +28,8 @@ impl CuckooFilter {
 }
 
 impl<'a> FilterView<'a> {
-    /// Opens the filter in `bytes` where it lies. O(1): reads the header only; call [`verify`](Self::verify) on bytes you do not trust.
+    /// Opens the filter in `bytes` where it lies. O(1): reads the header only; call
+    /// [`verify`](Self::verify) on bytes you do not trust.
     ///
     /// # Errors
     /// [`ImageError`] where the header is not one, or where the length does not fit it.
@@ -44,7 +45,8 @@ impl<S: Store> CuckooFilter<S> {
         image::collected(self.size_in_bytes(), |sink| self.write_to(sink))
     }
 
-    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets, unless growth has just begun and is in the midst of widening them.
+    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of
+    /// the buckets, unless growth has just begun and is in the midst of widening them.
     ///
     /// # Errors
     /// The first error of `sink`.
@@ -52,8 +54,9 @@ impl<S: Store> CuckooFilter<S> {
         self.body.write_to(sink)
     }
 
-    /// Checks everything that [`FilterView::open`] took on trust: the checksum of the body, that every bucket and counter could have been
-    /// written by this crate, and that they add up to what the header says. O(bytes).
+    /// Checks everything that [`FilterView::open`] took on trust: the checksum of the body, that
+    /// every bucket and counter could have been written by this crate, and that they add up to what
+    /// the header says. O(bytes).
     ///
     /// # Errors
     /// [`ImageError`] naming the first thing that is wrong.

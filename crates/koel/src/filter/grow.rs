@@ -1,16 +1,18 @@
-//! Growing and shrinking: when a filter leaves the table it was built with, and how it gives memory back.
+//! Growing and shrinking: when a filter leaves the table it was built with, and how it gives memory
+//! back.
 
 use crate::CuckooFilter;
 use crate::error::{BuildError, Full};
 use crate::sizing;
 
 impl CuckooFilter {
-    /// Lets the filter grow from now on, whatever it was built as: an [`insert`](Self::insert) that finds it full makes it larger. Any number of keys may then have a counter
-    /// for their copies.
+    /// Lets the filter grow from now on, whatever it was built as: an [`insert`](Self::insert) that
+    /// finds it full makes it larger. Any number of keys may then have a counter for their copies.
     ///
     /// # Errors
-    /// [`BuildError::TooPrecise`] where slots have no room for the bits that growth needs: below an error rate of about one in eight million, with
-    /// [`Prefer::Fast`](crate::Prefer::Fast) one in two million. Nothing has changed then.
+    /// [`BuildError::TooPrecise`] where slots have no room for the bits that growth needs: below an
+    /// error rate of about one in eight million, with [`Prefer::Fast`](crate::Prefer::Fast) one in
+    /// two million. Nothing has changed then.
     pub fn make_growable(&mut self) -> Result<(), BuildError> {
         if !self.layout().can_grow() {
             let rate = self.requested_false_positive_rate();
@@ -21,19 +23,23 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// Makes room for `additional` more distinct keys at once, where the filter is [growable](Self::is_growable) and has not got it; inserts do so by themselves,
-    /// a little at a time. A filter that is always nearly full takes two to four times as long for a new key as one with room, so where many are coming this is worth
-    /// a call: a tenth more than is in, say, each time that much has come.
+    /// Makes room for `additional` more distinct keys at once, where the filter is
+    /// [growable](Self::is_growable) and has not got it; inserts do so by themselves, a little at a
+    /// time. A filter that is always nearly full takes two to four times as long for a new key as
+    /// one with room, so where many are coming this is worth a call: a tenth more than is in, say,
+    /// each time that much has come.
     ///
     /// # Errors
-    /// [`Full::Slots`], and then nothing has changed, where the filter is not growable, where addresses of 32 bits have no room for so many buckets, or where the system has no memory for
+    /// [`Full::Slots`], and then nothing has changed, where the filter is not growable, where
+    /// addresses of 32 bits have no room for so many buckets, or where the system has no memory for
     /// them.
     pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
         self.body.reserve(additional)
     }
 
-    /// Gives back the memory that the entries do not need, down to the size that the filter was built with. Builds the smaller table beside this one, so it takes the
-    /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
+    /// Gives back the memory that the entries do not need, down to the size that the filter was
+    /// built with. Builds the smaller table beside this one, so it takes the memory of both for a
+    /// while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
         self.body.shrink_to_fit();
     }
@@ -95,7 +101,8 @@ mod tests {
                     filter.verify().unwrap();
                 }
                 if was_midway && !is_midway(&filter) {
-                    // It has more entries now than it should, and so has one that is read from a file.
+                    // It has more entries now than it should, and so has one that is read from a
+                    // file.
                     filter = CuckooFilter::from_bytes(&filter.to_bytes()).unwrap();
                 }
             }

@@ -47,21 +47,26 @@ impl<S: Store> CuckooFilter<S> {
 }
 
 impl CuckooFilter {
-    /// [`insert`](Self::insert) for each of `keys`, in order. For 4096 keys and more a filter that grows makes room ahead, for a quarter of its entries at a time. So they take half to two thirds
-    /// of the time of inserts one by one; where they are copies of few, the filter may be a quarter larger afterwards than it need be. With fewer keys, or in a filter that does not grow, all
-    /// bytes are those of inserts one by one.
+    /// [`insert`](Self::insert) for each of `keys`, in order. For 4096 keys and more a filter that
+    /// grows makes room ahead, for a quarter of its entries at a time. So they take half to two
+    /// thirds of the time of inserts one by one; where they are copies of few, the filter may be a
+    /// quarter larger afterwards than it need be. With fewer keys, or in a filter that does not
+    /// grow, all bytes are those of inserts one by one.
     ///
     /// # Errors
-    /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len) says how many.
+    /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len)
+    /// says how many.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), Full> {
         let route = *self.route();
         self.insert_each(Hashed(route, keys))
     }
 
-    /// [`insert_unique`](Self::insert_unique) for each of `keys`, in order: whether `keys[i]` was added goes to `added[i]`.
+    /// [`insert_unique`](Self::insert_unique) for each of `keys`, in order: whether `keys[i]` was
+    /// added goes to `added[i]`.
     ///
     /// # Errors
-    /// [`Full`] at the first key that finds no room; those before it are in, and the answers from it on are false.
+    /// [`Full`] at the first key that finds no room; those before it are in, and the answers from
+    /// it on are false.
     ///
     /// # Panics
     /// Where the slices differ in length.
@@ -74,7 +79,8 @@ impl CuckooFilter {
         self.insert_unique_each(Hashed(route, keys), added)
     }
 
-    /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes to `removed[i]`.
+    /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes
+    /// to `removed[i]`.
     ///
     /// # Panics
     /// Where the slices differ in length.

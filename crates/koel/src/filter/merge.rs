@@ -12,22 +12,26 @@ use crate::store::Store;
 pub enum Merge {
     /// They are added: the union of two multisets of separate events.
     Sum,
-    /// The larger one stays: the union of two sets that may overlap. Where a filter has grown, [`len`](CuckooFilter::len) is then known to some percent. A key of one filter
-    /// that the other takes for one of its own, as it does with the probability of a false positive, is that one from then on: removing either takes the other
-    /// with it.
+    /// The larger one stays: the union of two sets that may overlap. Where a filter has grown,
+    /// [`len`](CuckooFilter::len) is then known to some percent. A key of one filter that the other
+    /// takes for one of its own, as it does with the probability of a false positive, is that one
+    /// from then on: removing either takes the other with it.
     Max,
 }
 
 impl CuckooFilter {
-    /// Adds the keys of `other` to this filter. Membership afterwards is that of the union; `other` may be a view, which is verified first.
+    /// Adds the keys of `other` to this filter. Membership afterwards is that of the union; `other`
+    /// may be a view, which is verified first.
     ///
-    /// A [growable](Self::is_growable) filter grows where the union does not fit, and merges with what has grown differently. The error rate of the union is at most the sum of both: what a filter
-    /// does not know of its keys, a union cannot know either.
+    /// A [growable](Self::is_growable) filter grows where the union does not fit, and merges with
+    /// what has grown differently. The error rate of the union is at most the sum of both: what a
+    /// filter does not know of its keys, a union cannot know either.
     ///
     /// ```
     /// use koel::{CuckooFilter, Merge};
     ///
-    /// let (mut monday, mut tuesday) = (CuckooFilter::with_capacity(100), CuckooFilter::with_capacity(100));
+    /// let mut monday = CuckooFilter::with_capacity(100);
+    /// let mut tuesday = CuckooFilter::with_capacity(100);
     /// monday.try_extend(["ada", "grace"])?;
     /// tuesday.try_extend(["grace", "mary"])?;
     /// monday.merge(&tuesday, Merge::Sum)?;
@@ -36,8 +40,9 @@ impl CuckooFilter {
     /// ```
     ///
     /// # Errors
-    /// [`MergeError`] where the filters differ in layout, hash or the size that they were built with, where the union does not fit and this filter is not
-    /// [growable](Self::is_growable), or would report one absent key in ten, or where a view is not sound; then nothing has changed.
+    /// [`MergeError`] where the filters differ in layout, hash or the size that they were built
+    /// with, where the union does not fit and this filter is not [growable](Self::is_growable), or
+    /// would report one absent key in ten, or where a view is not sound; then nothing has changed.
     pub fn merge<S: Store>(
         &mut self,
         other: &CuckooFilter<S>,
@@ -66,7 +71,8 @@ impl<S: Store> CuckooFilter<S> {
         ])
     }
 
-    /// Whether entries of both filters can be seen under one layout: the one they have, or will have.
+    /// Whether entries of both filters can be seen under one layout: the one they have, or will
+    /// have.
     fn is_laid_out_like<T: Store>(&self, other: &CuckooFilter<T>) -> bool {
         if self.has_grown() == other.has_grown() {
             self.layout() == other.layout()

@@ -1,9 +1,10 @@
-//! The filter: a multiset of keys that answers "have I seen this key?" with a small, known chance of a wrong yes.
+//! The filter: a multiset of keys that answers "have I seen this key?" with a small, known chance
+//! of a wrong yes.
 //!
-//! This file has the type and its questions, for filters and views alike. `many.rs` is for many keys
-//! at once, `edit.rs` changes a filter key by key, `bulk.rs` builds it from all keys, `merge.rs` and
-//! `compare.rs` are for two filters, `file.rs` for bytes and `grow.rs` for growth. All of them are
-//! thin: the rules are in `state/`, the buckets in `table/`.
+//! This file has the type and its questions, for filters and views alike. `many.rs` is for many
+//! keys at once, `edit.rs` changes a filter key by key, `bulk.rs` builds it from all keys,
+//! `merge.rs` and `compare.rs` are for two filters, `file.rs` for bytes and `grow.rs` for growth.
+//! All of them are thin: the rules are in `state/`, the buckets in `table/`.
 
 mod bulk;
 mod compare;
@@ -39,9 +40,10 @@ pub use merge::Merge;
 
 /// A set of keys in a few bits per key, that can also forget: a cuckoo filter.
 ///
-/// [`contains`](Self::contains) never says no for a key that is in the set, and says yes for one that is not with the probability
-/// [`false_positive_rate`](Self::false_positive_rate). A filter built for n keys takes n distinct keys, each any number of
-/// times. An [`insert`](Self::insert) that fails changes nothing, but that a filter which grows may be larger afterwards.
+/// [`contains`](Self::contains) never says no for a key that is in the set, and says yes for one
+/// that is not with the probability [`false_positive_rate`](Self::false_positive_rate). A filter
+/// built for n keys takes n distinct keys, each any number of times. An [`insert`](Self::insert)
+/// that fails changes nothing, but that a filter which grows may be larger afterwards.
 ///
 /// ```
 /// use koel::CuckooFilter;
@@ -55,25 +57,30 @@ pub use merge::Merge;
 /// ```
 ///
 /// # What it does not do
-/// It does not hold the keys, so it cannot list them. And it cannot tell a key from another one with the same fingerprint:
-/// **remove only keys that were inserted**. Removing an absent key removes, with the probability of a false positive, a copy that belongs
-/// to another key. No filter can do better in the space (arXiv 2412.19249).
+/// It does not hold the keys, so it cannot list them. And it cannot tell a key from another one
+/// with the same fingerprint: **remove only keys that were inserted**. Removing an absent key
+/// removes, with the probability of a false positive, a copy that belongs to another key. No filter
+/// can do better in the space (arXiv 2412.19249).
 ///
 /// # Copies
-/// The filter is a multiset: a key inserted twice must be removed twice. At most two copies of a key stay in the buckets, the others in a
-/// counter of 16 bytes, so copies never take room from distinct keys.
+/// The filter is a multiset: a key inserted twice must be removed twice. At most two copies of a
+/// key stay in the buckets, the others in a counter of 16 bytes, so copies never take room from
+/// distinct keys.
 ///
 /// # Cost
-/// Every operation reads two buckets. An insert into a filter nearly full looks at some hundred more, at most 4096.
+/// Every operation reads two buckets. An insert into a filter nearly full looks at some hundred
+/// more, at most 4096.
 ///
-/// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better Than Bloom (CoNEXT 2014).
+/// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better
+/// Than Bloom (CoNEXT 2014).
 pub struct CuckooFilter<S: Store = Owned> {
     pub(crate) body: Body<S::Buckets, S::Counters>,
 }
 
 /// A filter read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
 ///
-/// It answers every question that [`CuckooFilter`] does, and changes nothing. [`FilterView::open`] makes one.
+/// It answers every question that [`CuckooFilter`] does, and changes nothing. [`FilterView::open`]
+/// makes one.
 pub type FilterView<'a> = CuckooFilter<Borrowed<'a>>;
 
 /// What a filter was built with, besides its shape.
@@ -89,7 +96,8 @@ pub(crate) struct Profile {
 }
 
 impl CuckooFilter {
-    /// Settings for a filter of `capacity` distinct keys that errs for at most `false_positive_rate` of the absent keys when it is full.
+    /// Settings for a filter of `capacity` distinct keys that errs for at most
+    /// `false_positive_rate` of the absent keys when it is full.
     pub fn builder(capacity: u64, false_positive_rate: f64) -> Builder {
         Builder::new(capacity, false_positive_rate)
     }
@@ -154,8 +162,9 @@ impl<S: Store> CuckooFilter<S> {
         self.body.buckets.contains(address)
     }
 
-    /// How often `key` was inserted and not removed. Never too low; too high, by the count of another key with the same fingerprint in
-    /// the same buckets, with probability [`false_positive_rate`](Self::false_positive_rate). O(log of the number of counters).
+    /// How often `key` was inserted and not removed. Never too low; too high, by the count of
+    /// another key with the same fingerprint in the same buckets, with probability
+    /// [`false_positive_rate`](Self::false_positive_rate). O(log of the number of counters).
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.count_at(self.route().address(key))
@@ -178,7 +187,8 @@ impl<S: Store> CuckooFilter<S> {
         self.body.state.len == 0
     }
 
-    /// How many distinct keys the filter was built for: so many always fit, and then the false-positive rate is at most the requested one.
+    /// How many distinct keys the filter was built for: so many always fit, and then the
+    /// false-positive rate is at most the requested one.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.body.state.profile.capacity
@@ -190,7 +200,8 @@ impl<S: Store> CuckooFilter<S> {
         self.body.buckets.count()
     }
 
-    /// Parts of equal size of the filter as it was built; until it grows, both buckets of a key are in the same one.
+    /// Parts of equal size of the filter as it was built; until it grows, both buckets of a key are
+    /// in the same one.
     #[must_use]
     pub fn segments(&self) -> u64 {
         1 << self.body.buckets.base().segment_bits()
@@ -214,10 +225,12 @@ impl<S: Store> CuckooFilter<S> {
         self.body.load_factor()
     }
 
-    /// How many different keys are in the set: an estimate, from the number `d` of different entries among the `U` that keys can
-    /// have: half as many as there are buckets times fingerprints. Its standard error is about `d / sqrt(2 U)`: 22 for a million keys at a rate of 0.1 %.
-    /// In a filter that has grown it is too high, by some percent and more at error rates above 1 %, because entries that growth has left without bits
-    /// of their own are there several times; but never above [`len`](Self::len).
+    /// How many different keys are in the set: an estimate, from the number `d` of different
+    /// entries among the `U` that keys can have: half as many as there are buckets times
+    /// fingerprints. Its standard error is about `d / sqrt(2 U)`: 22 for a million keys at a rate
+    /// of 0.1 %. In a filter that has grown it is too high, by some percent and more at error rates
+    /// above 1 %, because entries that growth has left without bits of their own are there several
+    /// times; but never above [`len`](Self::len).
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
         let estimate =
@@ -225,8 +238,8 @@ impl<S: Store> CuckooFilter<S> {
         if self.has_grown() { estimate.min(self.body.state.len as f64) } else { estimate }
     }
 
-    /// Probability that an absent key is reported present, as the filter is now: `d / U`, with `d` different entries of the `U` that keys can
-    /// have. Copies do not raise it.
+    /// Probability that an absent key is reported present, as the filter is now: `d / U`, with `d`
+    /// different entries of the `U` that keys can have. Copies do not raise it.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         (self.body.state.distinct() as f64 / self.body.possible_entries()).min(1.0)
@@ -238,15 +251,18 @@ impl<S: Store> CuckooFilter<S> {
         self.body.state.profile.rate
     }
 
-    /// Bytes of the filter as a file: header, buckets and counters. In memory a counter takes about 25 bytes instead of 16.
+    /// Bytes of the filter as a file: header, buckets and counters. In memory a counter takes about
+    /// 25 bytes instead of 16.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         self.body.size_in_bytes()
     }
 
-    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the [`capacity`](Self::capacity). In a filter that [has grown](Self::has_grown),
-    /// or was built to [grow from few keys](Builder::grow_from), the size follows the keys and the capacity says nothing of it: there, for each
-    /// of the different keys that are in now, as [`distinct_estimate`](Self::distinct_estimate) has them.
+    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the
+    /// [`capacity`](Self::capacity). In a filter that [has grown](Self::has_grown), or was built to
+    /// [grow from few keys](Builder::grow_from), the size follows the keys and the capacity says
+    /// nothing of it: there, for each of the different keys that are in now, as
+    /// [`distinct_estimate`](Self::distinct_estimate) has them.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
         let keys = if self.has_grown() { self.distinct_estimate() } else { self.capacity() as f64 };
@@ -295,7 +311,8 @@ impl<S: Store> CuckooFilter<S> {
         self.body.state.profile.growable
     }
 
-    /// Whether the filter has grown beyond the table it was built with, or was built by [`grow_from`](Builder::grow_from) to grow from the start.
+    /// Whether the filter has grown beyond the table it was built with, or was built by
+    /// [`grow_from`](Builder::grow_from) to grow from the start.
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.body.buckets.growing().is_some()

@@ -1,7 +1,9 @@
 //! Keys by the segment of a table that they belong to: what a bulk build sorts them into.
 //!
-//! All hashes are in one piece of memory, with room for the share of each segment and four standard deviations: large enough that systems give huge pages for it, since much of the
-//! time of a bulk build goes to memory that is touched first. Where keys repeat, a segment may get any number more; those have a list of their own.
+//! All hashes are in one piece of memory, with room for the share of each segment and four standard
+//! deviations: large enough that systems give huge pages for it, since much of the time of a bulk
+//! build goes to memory that is touched first. Where keys repeat, a segment may get any number
+//! more; those have a list of their own.
 
 use alloc::{vec, vec::Vec};
 use core::ops::Range;

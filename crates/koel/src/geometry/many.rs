@@ -1,7 +1,8 @@
 //! The places of a block of hashes at once: the vector form of `locate`.
 //!
-//! The same digits as in `geometry.rs`, written as products of 32 x 32 bits and without branches, so that the compiler turns eight
-//! hashes at a time into vector code (vector.rs). A test holds every form to `locate`.
+//! The same digits as in `geometry.rs`, written as products of 32 x 32 bits and without branches,
+//! so that the compiler turns eight hashes at a time into vector code (vector.rs). A test holds
+//! every form to `locate`.
 
 use super::{CORE_BITS, Geometry, Place};
 use crate::vector::InstructionSet;
@@ -84,8 +85,9 @@ impl Places {
         &self.keys
     }
 
-    /// Puts what `refine` makes of hash, first bucket of the segment, both buckets and fingerprint in the place of each bucket: the bucket that it is now, and what stands for the key there. Both at
-    /// once, since what they have in common is half of the work.
+    /// Puts what `refine` makes of hash, first bucket of the segment, both buckets and fingerprint
+    /// in the place of each bucket: the bucket that it is now, and what stands for the key there.
+    /// Both at once, since what they have in common is half of the work.
     #[inline(always)]
     pub(crate) fn refine(
         &mut self,
@@ -128,7 +130,8 @@ impl Places {
 }
 
 impl Geometry {
-    /// The places of the hashes that `hash` writes, as `locate` gives them, in a table of buckets of so many bits.
+    /// The places of the hashes that `hash` writes, as `locate` gives them, in a table of buckets
+    /// of so many bits.
     #[inline]
     pub(crate) fn locate_many(
         &self,
@@ -192,13 +195,15 @@ impl Geometry {
     }
 }
 
-/// The product of the low halves: masked, so that the compiler knows that there is nothing above, and takes the instruction for it, which processors have for all lanes at once.
+/// The product of the low halves: masked, so that the compiler knows that there is nothing above,
+/// and takes the instruction for it, which processors have for all lanes at once.
 #[inline(always)]
 pub(crate) fn product(one: u64, other: u64) -> u64 {
     (one & LOW) * (other & LOW)
 }
 
-/// `fraction * range` for a range of 32 bits: what is above its 64 bits, and these as a fraction again. A fraction is two halves of 32 bits, the upper one first, with anything above them.
+/// `fraction * range` for a range of 32 bits: what is above its 64 bits, and these as a fraction
+/// again. A fraction is two halves of 32 bits, the upper one first, with anything above them.
 #[inline(always)]
 fn digit([upper, lower]: [u64; 2], range: u64) -> (u64, [u64; 2]) {
     let low = product(lower, range);
@@ -206,7 +211,8 @@ fn digit([upper, lower]: [u64; 2], range: u64) -> (u64, [u64; 2]) {
     (high >> 32, [high, low])
 }
 
-/// `mix` of `geometry.rs` in a 64-bit lane: the core has 6 bits, so the first shift has nothing to do.
+/// `mix` of `geometry.rs` in a 64-bit lane: the core has 6 bits, so the first shift has nothing to
+/// do.
 #[inline(always)]
 fn mix(core: u64) -> u64 {
     const { assert!(CORE_BITS <= 16) };

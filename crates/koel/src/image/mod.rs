@@ -37,7 +37,8 @@ use self::fields::{
 pub(crate) const HEADER_BYTES: usize = 192;
 /// The one version of the format that this crate writes and reads.
 pub(crate) const VERSION: u16 = 3;
-/// The first bytes of every filter. The line ends and the end-of-file mark catch transfers that change text.
+/// The first bytes of every filter. The line ends and the end-of-file mark catch transfers that
+/// change text.
 const MAGIC: [u8; 8] = *b"koel\r\n\x1a\n";
 
 /// What the bytes are.
@@ -232,7 +233,8 @@ impl Header {
         Some(Stretch::new(self.geometry(), marked, growth.level, growth.split))
     }
 
-    /// Bounds what later arithmetic relies on: a table that can have grown so far, a rate that is a probability, counts that do not exceed each other.
+    /// Bounds what later arithmetic relies on: a table that can have grown so far, a rate that is a
+    /// probability, counts that do not exceed each other.
     fn check_counts(&self, fields: Reader<'_>) -> Result<(), ImageError> {
         fields.require(SPLIT, self.stretch().is_none_or(|stretch| stretch.is_sound()))?;
         fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;

@@ -75,9 +75,9 @@ pub enum KeyData<'a> {
 
 /// A ready hash, which is a key.
 ///
-/// The hash that [`KeyHasher::hash`](crate::KeyHasher::hash) gives for a key finds that key in every
-/// filter with that hasher. Any other 64 bits that tell keys apart will do too: filters mix them,
-/// unless [`trust_hashes`](crate::Builder::trust_hashes) says that it is not necessary.
+/// The hash that [`KeyHasher::hash`](crate::KeyHasher::hash) gives for a key finds that key in
+/// every filter with that hasher. Any other 64 bits that tell keys apart will do too: filters mix
+/// them, unless [`trust_hashes`](crate::Builder::trust_hashes) says that it is not necessary.
 ///
 /// ```
 /// use koel::{CuckooFilter, KeyHash};

@@ -1,7 +1,7 @@
 //! Names of files as the system spells them.
 //!
-//! A name that is valid Unicode is its UTF-8 bytes on every platform. Any other name is its bytes on
-//! Unix. On Windows, where such a name has an unpaired surrogate, it is what
+//! A name that is valid Unicode is its UTF-8 bytes on every platform. Any other name is its bytes
+//! on Unix. On Windows, where such a name has an unpaired surrogate, it is what
 //! [`OsStr::as_encoded_bytes`] gives, which another version of Rust may encode otherwise.
 //!
 //! Nothing is normalised: `a/b` and `a//b` are different keys, though they are equal paths.

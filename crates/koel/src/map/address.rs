@@ -6,27 +6,32 @@
 //!     tag      = top 8 bits of hash * odd, or 1 for 0          0 means "empty slot"
 //! ```
 //!
-//! `mix` lets every bit of the hash depend on every bit that the hasher gave, so that one which passes small integers through as they are does
-//! no harm. Choices may coincide; then the entry has fewer.
+//! `mix` lets every bit of the hash depend on every bit that the hasher gave, so that one which
+//! passes small integers through as they are does no harm. Choices may coincide; then the entry has
+//! fewer.
 //!
-//! The number of buckets is folded in, so that no table has the order of another one. A map filled in the order in which another one of the same hash lists its entries would otherwise get
-//! them from its lowest bucket on: full there and empty elsewhere, it would overflow long before it is full.
+//! The number of buckets is folded in, so that no table has the order of another one. A map filled
+//! in the order in which another one of the same hash lists its entries would otherwise get them
+//! from its lowest bucket on: full there and empty elsewhere, it would overflow long before it is
+//! full.
 //!
-//! Equal hashes have equal addresses in a table of any size: no growth separates them (`buckets.rs` says what becomes of them).
+//! Equal hashes have equal addresses in a table of any size: no growth separates them (`buckets.rs`
+//! says what becomes of them).
 
 use core::array;
 use core::num::NonZeroU64;
 
 use crate::wide_product::wide_product;
 
-/// The mixed 64-bit hash of a key. It is stored beside the key, so that moving an entry calls no code of the user. Never 0, so that an empty
-/// slot needs no room of its own.
+/// The mixed 64-bit hash of a key. It is stored beside the key, so that moving an entry calls no
+/// code of the user. Never 0, so that an empty slot needs no room of its own.
 pub(super) type KeyHash = NonZeroU64;
 
 /// 2^64 by the golden ratio: odd, and its multiples lie far apart.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a hasher gave, mixed: the last steps of SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014), which map 64 bits one to one.
+/// What a hasher gave, mixed: the last steps of SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA
+/// 2014), which map 64 bits one to one.
 #[inline]
 pub(super) fn mix(hash: u64) -> KeyHash {
     let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -51,7 +56,8 @@ fn fold(a: u64, b: u64) -> u64 {
     low ^ high
 }
 
-/// What stands for the entry in its bucket's tags. Never 0; two entries have the same one with a probability of 1 in 254.
+/// What stands for the entry in its bucket's tags. Never 0; two entries have the same one with a
+/// probability of 1 in 254.
 #[inline]
 pub(super) fn tag(hash: KeyHash) -> u8 {
     hash.get().wrapping_mul(GOLDEN).to_le_bytes()[7].max(1)

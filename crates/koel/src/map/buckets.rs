@@ -1,20 +1,25 @@
 //! The table of the map: tags, entries, and a list for entries that found no room.
 //!
 //! ```text
-//!     tags    | t t t t | t t t t | ... | t t t t |                 a byte a slot, 0: empty
-//!     stored  | e e e e | e e e e | ... | e e e e | e e ...         Option<{hash, key, value}> a slot, then the overflow
+//!     tags    | t t t t | t t t t | ... | t t t t |          a byte a slot, 0: empty
+//!     stored  | e e e e | e e e e | ... | e e e e | e e ...  Option<{hash, key, value}> a slot,
+//!                                                            then the overflow
 //!               bucket 0  bucket 1        bucket N-1
 //! ```
 //!
-//! * An entry is in one of the [`choices`] of its hash, or in the overflow. Its *position* is its index in `stored`.
-//! * A lookup reads the tags of all its choices, and an entry only where a tag matches. The overflow is looked at when nothing was found
-//!   and it is not empty.
-//! * An entry goes to the overflow only while the map holds less than its capacity; above, the table grows. So below the capacity it never
-//!   grows, and however hashes collide, slots and entries stay in proportion. A removal brings it back where that makes room for it.
-//! * Hashes are stored, so nothing here but the comparison in [`Buckets::find`] calls code of the user: no panic interrupts a move. The
-//!   `NonZero` of the hash makes the `Option` free: for keys and values without a niche the hash costs nothing.
+//! * An entry is in one of the [`choices`] of its hash, or in the overflow. Its *position* is its
+//!   index in `stored`.
+//! * A lookup reads the tags of all its choices, and an entry only where a tag matches. The
+//!   overflow is looked at when nothing was found and it is not empty.
+//! * An entry goes to the overflow only while the map holds less than its capacity; above, the
+//!   table grows. So below the capacity it never grows, and however hashes collide, slots and
+//!   entries stay in proportion. A removal brings it back where that makes room for it.
+//! * Hashes are stored, so nothing here but the comparison in [`Buckets::find`] calls code of the
+//!   user: no panic interrupts a move. The `NonZero` of the hash makes the `Option` free: for keys
+//!   and values without a niche the hash costs nothing.
 //!
-//! Source: A. Kirsch, M. Mitzenmacher, U. Wieder, More Robust Hashing: Cuckoo Hashing with a Stash (ESA 2008), for the overflow.
+//! Source: A. Kirsch, M. Mitzenmacher, U. Wieder, More Robust Hashing: Cuckoo Hashing with a Stash
+//! (ESA 2008), for the overflow.
 
 mod room;
 #[cfg(test)]
@@ -60,7 +65,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Default for Buckets<K, V, HA
 }
 
 impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS> {
-    /// Entries that the table takes without growing, for each 1000 slots: a little below the load where this shape's inserts begin to fail.
+    /// Entries that the table takes without growing, for each 1000 slots: a little below the load
+    /// where this shape's inserts begin to fail.
     const LOAD: usize = match (HASHES, SLOTS) {
         (2, 1) => 400,
         (2, 2) => 850,
@@ -134,8 +140,9 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         self.stored[position].as_mut().expect("the position of an entry")
     }
 
-    /// Where the entry is that has this hash and of whose key `is_key` holds. The tags of all choices are loaded before any is looked at, so that
-    /// the cache misses overlap, and then looked at as one, because which bucket it will be cannot be predicted.
+    /// Where the entry is that has this hash and of whose key `is_key` holds. The tags of all
+    /// choices are loaded before any is looked at, so that the cache misses overlap, and then
+    /// looked at as one, because which bucket it will be cannot be predicted.
     #[inline]
     pub(super) fn find(&self, hash: KeyHash, mut is_key: impl FnMut(&K) -> bool) -> Option<usize> {
         if self.len == 0 {
@@ -179,7 +186,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         removed
     }
 
-    /// Drops all entries and keeps the memory. Should dropping one panic, the table is left empty and without memory.
+    /// Drops all entries and keeps the memory. Should dropping one panic, the table is left empty
+    /// and without memory.
     pub(super) fn clear(&mut self) {
         let mut table = mem::take(self);
         let slots = table.slots();
@@ -191,7 +199,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
     }
 }
 
-/// Room for so many. Where the memory cannot be had this is a panic, which leaves a map as it was; `Vec::with_capacity` would end the process.
+/// Room for so many. Where the memory cannot be had this is a panic, which leaves a map as it was;
+/// `Vec::with_capacity` would end the process.
 fn with_room<T>(count: usize) -> Vec<T> {
     let mut room = Vec::new();
     room.try_reserve_exact(count).expect("memory for a map");

@@ -1,6 +1,7 @@
 //! One key's place in a map, found once and then read, filled or emptied.
 //!
-//! An entry knows its place or its hash, so nothing is looked for twice; a vacant one moves nothing until it is filled.
+//! An entry knows its place or its hash, so nothing is looked for twice; a vacant one moves nothing
+//! until it is filled.
 
 use core::fmt;
 

@@ -1,8 +1,9 @@
 //! The map's default hash: SipHash-1-3 under a 128-bit key, as in std.
 //!
-//! Why this one: the map promises a bounded lookup, and the bound is only as good as the hash. Who can choose keys that share all their
-//! buckets fills the overflow list, which is searched from end to end. A keyed hash takes that away from everyone who does not know the
-//! key; XXH3 would be faster and cannot (see `hash.rs`).
+//! Why this one: the map promises a bounded lookup, and the bound is only as good as the hash. Who
+//! can choose keys that share all their buckets fills the overflow list, which is searched from end
+//! to end. A keyed hash takes that away from everyone who does not know the key; XXH3 would be
+//! faster and cannot (see `hash.rs`).
 //!
 //! Cost: some 7 ns for an integer, less than one of the cache misses of a lookup in a large map.
 
@@ -15,17 +16,20 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// Hashes with SipHash-1-3 under a 128-bit key: the default of [`CuckooMap`](crate::CuckooMap).
 ///
-/// [`SipState::default`] makes its key from addresses in this process, the only thing that differs between runs where there is no
-/// standard library. With address space layout randomisation, the rule on today's systems, nobody outside can easily guess it, and the order of
-/// iteration differs from run to run. Without, as on bare metal, the key is the same in every run, and who knows the program can find
-/// keys that collide. A program with std that must not rely on that takes `std::hash::RandomState` in its place; one with a secret of its
-/// own takes [`SipState::with_key`].
+/// [`SipState::default`] makes its key from addresses in this process, the only thing that differs
+/// between runs where there is no standard library. With address space layout randomisation, the
+/// rule on today's systems, nobody outside can easily guess it, and the order of iteration differs
+/// from run to run. Without, as on bare metal, the key is the same in every run, and who knows the
+/// program can find keys that collide. A program with std that must not rely on that takes
+/// `std::hash::RandomState` in its place; one with a secret of its own takes
+/// [`SipState::with_key`].
 ///
 /// ```
 /// use std::hash::RandomState;
 /// use koel::{CuckooMap, map::SipState};
 ///
-/// let mut reproducible = CuckooMap::<_, _, _>::with_hasher(SipState::with_key(*b"sixteen bytes ok"));
+/// let state = SipState::with_key(*b"sixteen bytes ok");
+/// let mut reproducible = CuckooMap::<_, _, _>::with_hasher(state);
 /// reproducible.insert("ada", 1815);
 /// let mut random = CuckooMap::<&str, u32, RandomState>::default();
 /// random.insert("ada", 1815);
@@ -36,7 +40,8 @@ pub struct SipState {
 }
 
 impl SipState {
-    /// The hash under this key: the same in every run, and on every machine of this byte order and width of `usize`.
+    /// The hash under this key: the same in every run, and on every machine of this byte order and
+    /// width of `usize`.
     #[must_use]
     pub fn with_key(key: [u8; 16]) -> Self {
         Self { start: SipHasher13::new_with_key(&key) }

@@ -1,7 +1,7 @@
 //! Going through a map: by reference, by value, and emptying it.
 //!
-//! All walk over the slots in order, then over the overflow: O(slots), however few are in use. The order is that of the hashes' buckets and
-//! says nothing about the keys.
+//! All walk over the slots in order, then over the overflow: O(slots), however few are in use. The
+//! order is that of the hashes' buckets and says nothing about the keys.
 
 use alloc::vec;
 use core::iter::FusedIterator;
@@ -30,9 +30,11 @@ pub struct IntoIter<K, V> {
     left: usize,
 }
 
-/// The entries of a map that is empty from now on and keeps its memory: [`CuckooMap::drain`] gives it.
+/// The entries of a map that is empty from now on and keeps its memory: [`CuckooMap::drain`] gives
+/// it.
 ///
-/// Entries that were not asked for are dropped with it. Should it be leaked, they and the memory of the map are too.
+/// Entries that were not asked for are dropped with it. Should it be leaked, they and the memory of
+/// the map are too.
 pub struct Drain<'a, K, V, const HASHES: usize = 2, const SLOTS: usize = 4> {
     map: &'a mut Buckets<K, V, HASHES, SLOTS>,
     /// All that was in the map, which has nothing meanwhile.

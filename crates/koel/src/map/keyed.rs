@@ -1,4 +1,5 @@
-//! What a map does with a key: find it, put it in, take it out. Each begins with the hash, and ends in `buckets.rs`.
+//! What a map does with a key: find it, put it in, take it out. Each begins with the hash, and ends
+//! in `buckets.rs`.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -58,10 +59,12 @@ where
         self.find(key).is_some()
     }
 
-    /// Gives `key` this value and returns the one it had. A key that is there already stays, as in std. O(1) on average; O(n) when the map grows.
+    /// Gives `key` this value and returns the one it had. A key that is there already stays, as in
+    /// std. O(1) on average; O(n) when the map grows.
     ///
     /// # Panics
-    /// Where the map would have to grow and cannot: see [`with_capacity`](CuckooMap::with_capacity).
+    /// Where the map would have to grow and cannot: see
+    /// [`with_capacity`](CuckooMap::with_capacity).
     #[inline]
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.entry(key) {

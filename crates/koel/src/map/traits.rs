@@ -1,4 +1,5 @@
-//! What a map can do as every collection can: compare, print, index, be made from entries and take in more.
+//! What a map can do as every collection can: compare, print, index, be made from entries and take
+//! in more.
 
 use core::borrow::Borrow;
 use core::fmt;
@@ -65,7 +66,8 @@ where
     }
 }
 
-/// Room for all is made beforehand where the map is empty, and for half of them where it is not, for they may be there already.
+/// Room for all is made beforehand where the map is empty, and for half of them where it is not,
+/// for they may be there already.
 impl<K, V, S, const HASHES: usize, const SLOTS: usize> Extend<(K, V)>
     for CuckooMap<K, V, S, HASHES, SLOTS>
 where

@@ -7,8 +7,9 @@ use crate::hash::KeyHasher;
 use crate::route::Route;
 use crate::sizing;
 
-/// A maplet that grows starts with room for so many entries at least. Keys whose two buckets are one can go nowhere else, and the fewer buckets a table began with, the more
-/// of them share one: docs/decisions/0008-growth.md, Keys that find no room.
+/// A maplet that grows starts with room for so many entries at least. Keys whose two buckets are
+/// one can go nowhere else, and the fewer buckets a table began with, the more of them share one:
+/// docs/decisions/0008-growth.md, Keys that find no room.
 const FIRST_ENTRIES: u64 = 8192;
 
 /// Settings of a maplet to be built. Made by [`Maplet::builder`].
@@ -36,15 +37,16 @@ impl MapletBuilder {
         Self { capacity, rate, value_bits, route: Route::default(), grow_from: None }
     }
 
-    /// The seed of the hash function XXH3-64, [`KeyHasher::DEFAULT_SEED`] unless set. Use a seed that
-    /// nothing else uses for the same keys.
+    /// The seed of the hash function XXH3-64, [`KeyHasher::DEFAULT_SEED`] unless set. Use a seed
+    /// that nothing else uses for the same keys.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.route = self.route.with_hasher(KeyHasher::Xxh3 { seed });
         self
     }
 
-    /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is stored in the maplet's bytes.
+    /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is
+    /// stored in the maplet's bytes.
     #[must_use]
     pub fn sip_key(mut self, key: [u8; 16]) -> Self {
         self.route = self.route.with_hasher(KeyHasher::Sip13 { key });
@@ -63,12 +65,15 @@ impl MapletBuilder {
         self
     }
 
-    /// Starts with room for about `entries` entries, 8192 at least, and grows to the capacity and beyond, without the keys: in chunks that take less than a millisecond, at a load
-    /// near 0.90, always with two buckets to read. The rate is kept up to the capacity; after that it rises with each doubling by as much as with those before, about
-    /// 0.7 of what it was when the maplet was first full: the eleventh doubling makes it an eleventh larger.
+    /// Starts with room for about `entries` entries, 8192 at least, and grows to the capacity and
+    /// beyond, without the keys: in chunks that take less than a millisecond, at a load near 0.90,
+    /// always with two buckets to read. The rate is kept up to the capacity; after that it rises
+    /// with each doubling by as much as with those before, about 0.7 of what it was when the maplet
+    /// was first full: the eleventh doubling makes it an eleventh larger.
     ///
     /// ```
-    /// let mut places = koel::Maplet::builder(1_000_000_000, 0.000_01, 38).grow_from(1000).build()?;
+    /// let builder = koel::Maplet::builder(1_000_000_000, 0.000_01, 38);
+    /// let mut places = builder.grow_from(1000).build()?;
     /// for number in 0..20_000_u64 {
     ///     places.insert(&number, 8 * number)?;
     /// }
@@ -82,12 +87,14 @@ impl MapletBuilder {
         self
     }
 
-    /// Builds the empty maplet: the narrowest fingerprint that keeps the rate and makes a slot of an even number of bits, up to 32; beyond that a
-    /// slot has 64 bits, and the fingerprint up to 32 of those that the value leaves.
+    /// Builds the empty maplet: the narrowest fingerprint that keeps the rate and makes a slot of
+    /// an even number of bits, up to 32; beyond that a slot has 64 bits, and the fingerprint up to
+    /// 32 of those that the value leaves.
     ///
     /// # Errors
-    /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, where values are of no
-    /// or of more than 40 bits, or where the system has no memory for the table.
+    /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash
+    /// allows at this capacity, where values are of no or of more than 40 bits, or where the system
+    /// has no memory for the table.
     pub fn build(&self) -> Result<Maplet, BuildError> {
         let capacity = self.capacity;
         let shape = match self.grow_from {

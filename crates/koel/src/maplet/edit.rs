@@ -5,12 +5,14 @@ use crate::state::changing;
 use crate::{Key, Maplet};
 
 impl Maplet {
-    /// Adds the pair of `key` and `value`; once more if it is there already. O(1); at most 4096 slots are looked at.
+    /// Adds the pair of `key` and `value`; once more if it is there already. O(1); at most 4096
+    /// slots are looked at.
     ///
     /// # Errors
-    /// [`Full`], and then nothing has changed. It does not happen before [`capacity`](Self::capacity) entries are in, as long as keys are distinct; in a maplet that
-    /// [grows](crate::MapletBuilder::grow_from) not before addresses of 32 bits end, except [`Full::Values`] for a key whose only
-    /// bucket is full of keys like it: one of 120 million.
+    /// [`Full`], and then nothing has changed. It does not happen before
+    /// [`capacity`](Self::capacity) entries are in, as long as keys are distinct; in a maplet that
+    /// [grows](crate::MapletBuilder::grow_from) not before addresses of 32 bits end, except
+    /// [`Full::Values`] for a key whose only bucket is full of keys like it: one of 120 million.
     ///
     /// # Panics
     /// Where the value has more bits than the maplet's values.
@@ -25,7 +27,8 @@ impl Maplet {
         changing!(self.body, writer => writer.insert_pair(address, value))
     }
 
-    /// Makes one pair of `key` and `old` one of `key` and `new`; false, and nothing changed, if there is none. O(1).
+    /// Makes one pair of `key` and `old` one of `key` and `new`; false, and nothing changed, if
+    /// there is none. O(1).
     ///
     /// # Panics
     /// Where `new` has more bits than the maplet's values.
@@ -57,8 +60,9 @@ impl Maplet {
         self.body.clear();
     }
 
-    /// Gives back the memory that the entries do not need, down to the size that the maplet was built with. Builds the smaller table beside this one, so it takes the
-    /// memory of both for a while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
+    /// Gives back the memory that the entries do not need, down to the size that the maplet was
+    /// built with. Builds the smaller table beside this one, so it takes the memory of both for a
+    /// while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
     pub fn shrink_to_fit(&mut self) {
         self.body.shrink_to_fit();
     }

@@ -1,7 +1,9 @@
-//! A maplet as bytes, and bytes as a maplet: the file of a filter, with values in its slots and no counters (docs/FORMAT.md).
+//! A maplet as bytes, and bytes as a maplet: the file of a filter, with values in its slots and no
+//! counters (docs/FORMAT.md).
 //!
-//! The degrees of trust are those of a filter's file: [`MapletView::open`] checks the header and the length, after which no query can leave the bytes;
-//! [`verify`](Maplet::verify) checks the rest; [`Maplet::from_bytes`] does both.
+//! The degrees of trust are those of a filter's file: [`MapletView::open`] checks the header and
+//! the length, after which no query can leave the bytes; [`verify`](Maplet::verify) checks the
+//! rest; [`Maplet::from_bytes`] does both.
 
 use alloc::vec::Vec;
 
@@ -25,7 +27,8 @@ impl Maplet {
 }
 
 impl<'a> MapletView<'a> {
-    /// Opens the maplet in `bytes` where it lies. O(1): reads the header only; call [`verify`](Self::verify) on bytes you do not trust.
+    /// Opens the maplet in `bytes` where it lies. O(1): reads the header only; call
+    /// [`verify`](Self::verify) on bytes you do not trust.
     ///
     /// # Errors
     /// [`ImageError`] where the header is not one of a maplet, or where the length does not fit it.
@@ -41,7 +44,8 @@ impl<S: Store> Maplet<S> {
         image::collected(self.size_in_bytes(), |sink| self.write_to(sink))
     }
 
-    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets.
+    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of
+    /// the buckets.
     ///
     /// # Errors
     /// The first error of `sink`.
@@ -49,8 +53,9 @@ impl<S: Store> Maplet<S> {
         self.body.write_to(sink)
     }
 
-    /// Checks everything that [`MapletView::open`] took on trust: the checksum of the body, that every slot could have been written by this crate, and
-    /// that they are as many as the header says. O(bytes).
+    /// Checks everything that [`MapletView::open`] took on trust: the checksum of the body, that
+    /// every slot could have been written by this crate, and that they are as many as the header
+    /// says. O(bytes).
     ///
     /// # Errors
     /// [`ImageError`] naming the first thing that is wrong.

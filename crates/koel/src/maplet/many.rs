@@ -1,4 +1,5 @@
-//! Many keys of a maplet at once, in the blocks of `blocks.rs`: the same answers in the same order, several times as fast.
+//! Many keys of a maplet at once, in the blocks of `blocks.rs`: the same answers in the same order,
+//! several times as fast.
 
 use crate::blocks::{Hashed, Hashes, each_candidate};
 use crate::error::Full;
@@ -8,8 +9,9 @@ use crate::table::Cuckoo;
 use crate::{Key, Maplet};
 
 impl<S: Store> Maplet<S> {
-    /// [`get`](Self::get) for each of `keys`: `found(i, value)` is called for every value of `keys[i]`, in the order of the keys. Nothing is called for a key without
-    /// values, and no memory is taken.
+    /// [`get`](Self::get) for each of `keys`: `found(i, value)` is called for every value of
+    /// `keys[i]`, in the order of the keys. Nothing is called for a key without values, and no
+    /// memory is taken.
     ///
     /// ```
     /// let mut files = koel::Maplet::builder(1000, 0.001, 8).build()?;
@@ -31,10 +33,12 @@ impl<S: Store> Maplet<S> {
 }
 
 impl Maplet {
-    /// [`insert`](Self::insert) for each of `keys` with the value of the same index, in order. A maplet that grows does so for all of them first, where they are 4096 and more.
+    /// [`insert`](Self::insert) for each of `keys` with the value of the same index, in order. A
+    /// maplet that grows does so for all of them first, where they are 4096 and more.
     ///
     /// # Errors
-    /// [`Full`] at the first pair that finds no room; those before it are in, [`len`](Self::len) says how many.
+    /// [`Full`] at the first pair that finds no room; those before it are in, [`len`](Self::len)
+    /// says how many.
     ///
     /// # Panics
     /// Where the slices differ in length, or where a value has more bits than the maplet's values.
@@ -43,10 +47,12 @@ impl Maplet {
         self.insert_each(Hashed(route, keys), values)
     }
 
-    /// [`replace`](Self::replace) for each of `keys` with the change of the same index, from a value to a value, in order: how many pairs were changed.
+    /// [`replace`](Self::replace) for each of `keys` with the change of the same index, from a
+    /// value to a value, in order: how many pairs were changed.
     ///
     /// # Panics
-    /// Where the slices differ in length, or where a new value has more bits than the maplet's values.
+    /// Where the slices differ in length, or where a new value has more bits than the maplet's
+    /// values.
     pub fn replace_many<K: Key>(&mut self, keys: &[K], changes: &[(u64, u64)]) -> usize {
         let route = *self.route();
         self.replace_each(Hashed(route, keys), changes)

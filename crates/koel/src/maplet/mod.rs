@@ -30,12 +30,14 @@ pub use builder::MapletBuilder;
 pub use counting::{CountingBuilder, CountingFilter, CountingView};
 pub use values::Values;
 
-/// Keys with small values, in a fingerprint and the value's own bits each: it may answer with a value too many, never with one too few.
+/// Keys with small values, in a fingerprint and the value's own bits each: it may answer with a
+/// value too many, never with one too few.
 ///
-/// [`get`](Self::get) gives every value that was inserted for the key, and each entry of *another* key with probability
-/// [`false_candidates`](Self::false_candidates) over the number of entries: so `1 + e` values on average for a key with one, and `e` for an absent one,
-/// with e at most the rate the maplet was built for. It is for values that can be checked where they lead: which of many files has the
-/// key, or at which offset of a log it starts.
+/// [`get`](Self::get) gives every value that was inserted for the key, and each entry of *another*
+/// key with probability [`false_candidates`](Self::false_candidates) over the number of entries: so
+/// `1 + e` values on average for a key with one, and `e` for an absent one, with e at most the rate
+/// the maplet was built for. It is for values that can be checked where they lead: which of many
+/// files has the key, or at which offset of a log it starts.
 ///
 /// ```
 /// use koel::Maplet;
@@ -54,29 +56,37 @@ pub use values::Values;
 /// ```
 ///
 /// # Values
-/// Numbers of 1 to 40 bits; [`Maplet::builder`] is told how many. A slot of fingerprint and value has 10 to 32 bits, an even number, or 64.
+/// Numbers of 1 to 40 bits; [`Maplet::builder`] is told how many. A slot of fingerprint and value
+/// has 10 to 32 bits, an even number, or 64.
 ///
 /// # Copies
-/// A maplet is a multiset of pairs. A key may have several values, and inserting the same pair again makes another entry: insert twice, remove twice. All entries of a key
-/// share two buckets, so there is room for 8 of them and no more: the next one is [`Full`](crate::Full), and nothing has changed. There are no
-/// counters as in a [`CuckooFilter`](crate::CuckooFilter).
+/// A maplet is a multiset of pairs. A key may have several values, and inserting the same pair
+/// again makes another entry: insert twice, remove twice. All entries of a key share two buckets,
+/// so there is room for 8 of them and no more: the next one is [`Full`](crate::Full), and nothing
+/// has changed. There are no counters as in a [`CuckooFilter`](crate::CuckooFilter).
 ///
-/// In a large maplet some keys share both buckets, and the room for 8. Where every key has two values, build for a tenth more: none of 9 million entries was refused then, one in 28 in a maplet built for as many as there
-/// were. Where every key has three, one entry in nine was refused, and with room for half as many again one in 16,000: keep those elsewhere, as the log store does.
+/// In a large maplet some keys share both buckets, and the room for 8. Where every key has two
+/// values, build for a tenth more: none of 9 million entries was refused then, one in 28 in a
+/// maplet built for as many as there were. Where every key has three, one entry in nine was
+/// refused, and with room for half as many again one in 16,000: keep those elsewhere, as the log
+/// store does.
 ///
 /// # What it does not do
-/// It does not hold the keys. **Remove and replace only what was inserted**: the pair of an absent key may be that of another key with the same fingerprint and the same
-/// value, which is rarer than a false positive of a filter by the number of values in use.
+/// It does not hold the keys. **Remove and replace only what was inserted**: the pair of an absent
+/// key may be that of another key with the same fingerprint and the same value, which is rarer than
+/// a false positive of a filter by the number of values in use.
 ///
 /// # Cost
-/// Every operation reads two buckets. An insert into a maplet nearly full looks at some hundred more, at most 4096.
+/// Every operation reads two buckets. An insert into a maplet nearly full looks at some hundred
+/// more, at most 4096.
 pub struct Maplet<S: Store = Owned> {
     body: Body<S::Buckets, NoCounters>,
 }
 
 /// A maplet read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.
 ///
-/// It answers every question that [`Maplet`] does, and changes nothing. [`MapletView::open`] makes one.
+/// It answers every question that [`Maplet`] does, and changes nothing. [`MapletView::open`] makes
+/// one.
 pub type MapletView<'a> = Maplet<Borrowed<'a>>;
 
 /// What a slot in use says: all that is left of a key and its value.
@@ -92,8 +102,9 @@ pub struct MapletEntry {
 }
 
 impl Maplet {
-    /// Settings for a maplet of `capacity` entries of distinct keys and values of `value_bits` bits, 1 to 40. When it is full, [`get`](Self::get) gives at most
-    /// `false_positive_rate` wrong values for an absent key on average.
+    /// Settings for a maplet of `capacity` entries of distinct keys and values of `value_bits`
+    /// bits, 1 to 40. When it is full, [`get`](Self::get) gives at most `false_positive_rate` wrong
+    /// values for an absent key on average.
     pub fn builder(capacity: u64, false_positive_rate: f64, value_bits: u32) -> MapletBuilder {
         MapletBuilder::new(capacity, false_positive_rate, value_bits)
     }
@@ -106,7 +117,8 @@ impl Maplet {
 
 /// Questions, of maplets and views alike.
 impl<S: Store> Maplet<S> {
-    /// Every value that may belong to `key`: those inserted for it, and seldom one of another key. O(1): two buckets read.
+    /// Every value that may belong to `key`: those inserted for it, and seldom one of another key.
+    /// O(1): two buckets read.
     #[inline]
     #[must_use]
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values {
@@ -122,7 +134,8 @@ impl<S: Store> Maplet<S> {
         }
     }
 
-    /// Whether `key` has a value: never wrong if it has, wrong with probability [`false_candidates`](Self::false_candidates) if it has not. O(1).
+    /// Whether `key` has a value: never wrong if it has, wrong with probability
+    /// [`false_candidates`](Self::false_candidates) if it has not. O(1).
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
@@ -164,7 +177,8 @@ impl<S: Store> Maplet<S> {
         self.body.load_factor()
     }
 
-    /// How many wrong values [`get`](Self::get) gives for an absent key on average, as the maplet is now; for a present key, as many besides its own.
+    /// How many wrong values [`get`](Self::get) gives for an absent key on average, as the maplet
+    /// is now; for a present key, as many besides its own.
     #[must_use]
     pub fn false_candidates(&self) -> f64 {
         self.body.false_candidates()
@@ -206,8 +220,9 @@ impl<S: Store> Maplet<S> {
         self.body.size_in_bytes()
     }
 
-    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each entry of the [`capacity`](Self::capacity). In a maplet that
-    /// [grows](MapletBuilder::grow_from), the size follows the entries and the capacity says nothing of it: there, for each of the
+    /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each entry of the
+    /// [`capacity`](Self::capacity). In a maplet that [grows](MapletBuilder::grow_from), the size
+    /// follows the entries and the capacity says nothing of it: there, for each of the
     /// [`len`](Self::len) pairs that are in now.
     #[must_use]
     pub fn bits_per_entry(&self) -> f64 {

@@ -7,7 +7,8 @@ use crate::table::Candidates;
 #[derive(Clone, Debug)]
 pub struct Values {
     slots: Candidates,
-    /// Bits of a slot below the value: all that is asked of the layout, so that the values of an absent key are a constant, which lookups do not write to memory.
+    /// Bits of a slot below the value: all that is asked of the layout, so that the values of an
+    /// absent key are a constant, which lookups do not write to memory.
     fingerprint_bits: u32,
 }
 

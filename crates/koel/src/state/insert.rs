@@ -94,7 +94,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         is_in
     }
 
-    /// Adds a copy beside `copies` that match, in a slot or in a counter. A failure changes nothing.
+    /// Adds a copy beside `copies` that match, in a slot or in a counter. A failure changes
+    /// nothing.
     fn add_copy(&mut self, at: &Location<T>, copies: u64) -> Result<(), Full> {
         let Some(name) = self.table.table().name_of_longest(at) else { return Ok(()) };
         if copies < COPIES_IN_BUCKETS && self.put_second(at, name) {
@@ -164,7 +165,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 }
 
 impl<C: WriteCounters> State<C> {
-    /// Spare copies are taken at once where they are common, for then empty slots are hard to reach.
+    /// Spare copies are taken at once where they are common, for then empty slots are hard to
+    /// reach.
     fn spares_to_take(&self) -> Spares {
         if self.counters.len() >= self.profile.counter_limit {
             Spares::Keep

@@ -10,8 +10,8 @@ use crate::placement::{End, Spares};
 use crate::table::{CuckooMut, EntryTest, Location, Match, Prefix};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
-    /// Moves entries so that the one at `at`, whose buckets are full, gets a slot. Counts it. False,
-    /// and nothing changed, where there is no way.
+    /// Moves entries so that the one at `at`, whose buckets are full, gets a slot. Counts it.
+    /// False, and nothing changed, where there is no way.
     pub(super) fn make_room(&mut self, at: &Location<T>, value: u64, spares: Spares) -> bool {
         let (layout, state) = (self.layout(), &mut *self.state);
         let (kind, counters) = (state.kind, &state.counters);

@@ -49,7 +49,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok(())
     }
 
-    /// Gives an entry a slot in the table as it is; false, and nothing changed, where there is none.
+    /// Gives an entry a slot in the table as it is; false, and nothing changed, where there is
+    /// none.
     pub(super) fn place(&mut self, at: &Location<T>, value: u64) -> bool {
         if self.table.put(at, value, u64::MAX) == Put::Done {
             self.state.entries += 1;

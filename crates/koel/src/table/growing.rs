@@ -192,8 +192,8 @@ impl Growing<Buffer> {
     }
 
     /// What a table of one size becomes that has so many entries and no values: marked, and so able
-    /// to grow. [`split`](CuckooMut::split) widens its buckets, a few at a time. `None`, and nothing
-    /// changed, where there is no memory for that. O(1).
+    /// to grow. [`split`](CuckooMut::split) widens its buckets, a few at a time. `None`, and
+    /// nothing changed, where there is no memory for that. O(1).
     pub(crate) fn begun(built: &mut Table<Buffer>, layout: Layout, entries: u64) -> Option<Self> {
         let match_weight = u128::from(entries) * weight_of(built.geometry().fraction_bits());
         let stand_in = Table::stand_in(built.layout())?;

@@ -45,8 +45,8 @@ pub(crate) trait Prefixes: Addressing {
     /// What a fingerprint stands for in a bucket.
     fn prefix(&self, bucket: u64, fingerprint: u64) -> Prefix;
 
-    /// The other bucket of a fingerprint, and its fingerprint there; `None` where it is too short to
-    /// say.
+    /// The other bucket of a fingerprint, and its fingerprint there; `None` where it is too short
+    /// to say.
     fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)>;
 
     /// The other one of the two buckets that a key of this prefix had in the table as it was built.

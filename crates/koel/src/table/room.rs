@@ -1,8 +1,8 @@
 //! Room in a table that grows. Such a table is always nearly full, so three inserts of four search
 //! for room.
 //!
-//! The search is that of `placement.rs`; here is what it asks of the table. Entries that are *pinned*
-//! keep all their bits when they move, because a counter goes by their name.
+//! The search is that of `placement.rs`; here is what it asks of the table. Entries that are
+//! *pinned* keep all their bits when they move, because a counter goes by their name.
 
 use super::stretch::Origin;
 use super::{EntryTest, Prefixes, Stretch, Table};

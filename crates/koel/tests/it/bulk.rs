@@ -51,7 +51,8 @@ fn keys_that_come_several_times_are_counted() {
     }
 }
 
-/// Keys that share an entry by chance have two slots in either case. Every second segment, the ones with more than their share of the keys, counted the second one.
+/// Keys that share an entry by chance have two slots in either case. Every second segment, the ones
+/// with more than their share of the keys, counted the second one.
 #[test]
 fn keys_that_share_an_entry_are_not_counted_for_want_of_room() {
     let keys: Vec<_> = hashes(6, 8_000_000).collect();

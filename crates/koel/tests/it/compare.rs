@@ -1,4 +1,5 @@
-//! What two filters have in common: exact in entries, estimated in keys, with errors as large as they say.
+//! What two filters have in common: exact in entries, estimated in keys, with errors as large as
+//! they say.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,8 @@ fn deviations(sizes: [u64; 3], truth: f64, of: impl Fn(&Comparison) -> Estimate)
 
 #[test]
 fn estimates_are_right_on_average_and_as_uncertain_as_they_say() {
-    // Where filters are much alike, an error of the union and one of what is common nearly cancel in the index.
+    // Where filters are much alike, an error of the union and one of what is common nearly cancel
+    // in the index.
     for [a, b, c] in [[6000, 9000, 5000], [1000, 500, 18_000]] {
         let whole = (a + b + c) as f64;
         let check = |name: &str, truth: f64, of: fn(&Comparison) -> Estimate| {
@@ -142,7 +144,8 @@ fn shards_merged_in_any_order_answer_like_one_build() {
     }
 }
 
-/// Of filters of very different sizes the larger one was said to have up to 3 % more keys: by the chance that one of its keys is one of the other filter's, not one of its own.
+/// Of filters of very different sizes the larger one was said to have up to 3 % more keys: by the
+/// chance that one of its keys is one of the other filter's, not one of its own.
 #[test]
 fn estimates_between_grown_filters_are_off_by_less_than_a_percent_on_average() {
     const PAIRS: u64 = 20;

@@ -1,4 +1,5 @@
-//! One filter, many threads: no false negative while entries move, every copy accounted for, the same answers as a plain filter's.
+//! One filter, many threads: no false negative while entries move, every copy accounted for, the
+//! same answers as a plain filter's.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -360,8 +361,8 @@ fn of_threads_that_insert_one_key_as_new_one_is_told_so_and_of_those_that_remove
     }
 }
 
-/// Looks keys up that are in all the time, while two threads replace the others at 95 % load; how many lookups missed theirs, and how many
-/// inserts there were.
+/// Looks keys up that are in all the time, while two threads replace the others at 95 % load; how
+/// many lookups missed theirs, and how many inserts there were.
 fn misses_under_churn(builder: &Builder, lookups: u64) -> (u64, u64) {
     const LASTING: u64 = 20_000;
     let filter = builder.build_concurrent().unwrap();
@@ -412,7 +413,8 @@ fn misses_under_churn(builder: &Builder, lookups: u64) -> (u64, u64) {
     (misses.into_inner(), inserts.into_inner())
 }
 
-/// Half a minute on two cores. `cargo test -p koel --test it -- --nocapture a_billion` says how many inserts ran beside the lookups.
+/// Half a minute on two cores. `cargo test -p koel --test it -- --nocapture a_billion` says how
+/// many inserts ran beside the lookups.
 #[test]
 fn no_key_is_missed_in_a_billion_lookups_beside_writers_at_95_percent() {
     let builders: Vec<Builder> = builders(60_000).collect();

@@ -1,10 +1,12 @@
-//! `==` is what most other tests judge by, so here it is judged itself: two of a kind are equal if their bytes are, and only then.
+//! `==` is what most other tests judge by, so here it is judged itself: two of a kind are equal if
+//! their bytes are, and only then.
 
 use koel::{CountingFilter, CuckooFilter, Maplet};
 use testkit::keys::at;
 use testkit::{image, keys};
 
-/// Compares each with each, by `==` and by bytes; no two of them have the same bytes, and each is equal to its copy.
+/// Compares each with each, by `==` and by bytes; no two of them have the same bytes, and each is
+/// equal to its copy.
 #[track_caller]
 fn assert_equal_by_bytes<T: PartialEq + Clone>(all: &[T], bytes: impl Fn(&T) -> Vec<u8>) {
     for (i, one) in all.iter().enumerate() {
@@ -49,7 +51,8 @@ fn filters_are_equal_if_their_bytes_are() {
     assert_equal_by_bytes(&filled.collect::<Vec<_>>(), CuckooFilter::to_bytes);
 }
 
-/// In one that has grown these are kept, not counted: two with the same buckets may say different error rates.
+/// In one that has grown these are kept, not counted: two with the same buckets may say different
+/// error rates.
 #[test]
 fn filters_that_have_grown_to_different_numbers_of_distinct_entries_differ() {
     let mut filter = CuckooFilter::builder(10_000, 0.001).grow_from(1000).build().unwrap();

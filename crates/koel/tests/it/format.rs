@@ -1,4 +1,5 @@
-//! docs/FORMAT.md against the code: its hash vectors and its whole examples. The tables of fields and of places are compared where those live, in `image/fields.rs` and `geometry.rs`.
+//! docs/FORMAT.md against the code: its hash vectors and its whole examples. The tables of fields
+//! and of places are compared where those live, in `image/fields.rs` and `geometry.rs`.
 
 use koel::{CountingFilter, CuckooFilter, FilterView, KeyHash, KeyHasher, Maplet, Prefer};
 use testkit::keys::{address, at};
@@ -139,7 +140,8 @@ fn dump(bytes: &[u8]) -> String {
     lines.map(|(i, line)| format!("{:04x} {}\n", 16 * i, hex(line))).collect()
 }
 
-/// XXH3-64 of the bytes of filters that hold 0 to 999, the multiples of ten three times: layout, keyed or not, digest.
+/// XXH3-64 of the bytes of filters that hold 0 to 999, the multiples of ten three times: layout,
+/// keyed or not, digest.
 const IMAGES: [(Prefer, f64, bool, u64); 9] = [
     (Prefer::Small, 0.03, false, 0xd6db_63cc_3f43_9294),
     (Prefer::Small, 0.01, false, 0x09b3_f564_871d_5680),

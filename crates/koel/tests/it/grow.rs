@@ -1,4 +1,5 @@
-//! Filters that grow: no key is ever lost, the error rate and the load are kept on the way, and what is taken out is gone.
+//! Filters that grow: no key is ever lost, the error rate and the load are kept on the way, and
+//! what is taken out is gone.
 
 mod merge;
 
@@ -72,7 +73,8 @@ fn on_the_whole_way_no_key_is_lost_and_rate_and_load_are_kept() {
     }
 }
 
-/// Tables for few keys have room for many more, so that they may be nearly empty when these are in; not when they grow.
+/// Tables for few keys have room for many more, so that they may be nearly empty when these are in;
+/// not when they grow.
 #[test]
 fn filters_built_for_few_keys_keep_the_rate_too() {
     for capacity in [1, 10, 100, 500, 3000] {
@@ -109,7 +111,8 @@ fn a_reserve_that_cannot_be_had_changes_nothing() {
     }
 }
 
-/// From 81 buckets, a quarter of what a filter for a thousand keys has, and with the narrowest fingerprints that grow.
+/// From 81 buckets, a quarter of what a filter for a thousand keys has, and with the narrowest
+/// fingerprints that grow.
 #[test]
 fn fourteen_doublings_keep_the_rate() {
     const BUCKETS: u32 = 81;
@@ -134,8 +137,9 @@ fn fourteen_doublings_keep_the_rate() {
     }
 }
 
-/// Found by a bench: segments were split one after the other, so that the last one had no room before nearly all were split: a filter of 16 million keys took twice the memory as soon as it grew, or refused
-/// the key.
+/// Found by a bench: segments were split one after the other, so that the last one had no room
+/// before nearly all were split: a filter of 16 million keys took twice the memory as soon as it
+/// grew, or refused the key.
 #[test]
 fn filters_of_several_segments_grow_no_faster_than_their_keys() {
     const KEYS: u64 = 1_000_000;
@@ -384,7 +388,8 @@ fn room_is_made_at_once_and_given_back() {
     }
 }
 
-/// Of a thousand keys growth had made ten thousand entries, whose halves had no room in a table for so few: none of the memory was given back, and a smaller filter refused them.
+/// Of a thousand keys growth had made ten thousand entries, whose halves had no room in a table for
+/// so few: none of the memory was given back, and a smaller filter refused them.
 #[test]
 fn what_growth_has_put_into_many_buckets_is_moved_to_fewer() {
     for rate in [0.05, 0.001] {
@@ -420,7 +425,8 @@ fn a_filter_that_does_not_grow_refuses_room_and_keeps_what_it_has() {
     assert!(filter.to_bytes() == before);
 }
 
-/// Sixteen keys of one pair of buckets that only the 16th doubling would part: the ninth was refused.
+/// Sixteen keys of one pair of buckets that only the 16th doubling would part: the ninth was
+/// refused.
 #[test]
 fn keys_that_growth_does_not_part_share_their_slots() {
     let alike = |n: u64| (0..n).map(|i| splitmix64(1 << 50) & !0xff | i << 2);
@@ -546,7 +552,8 @@ fn many_keys_that_are_to_be_in_once_are_told_apart_while_the_filter_starts_to_gr
     assert!(added.iter().filter(|&&added| added).count() > 1990);
 }
 
-/// Found by fuzzing: a counter in the two halves of a void entry was one more than the limit allows, and the file was refused.
+/// Found by fuzzing: a counter in the two halves of a void entry was one more than the limit
+/// allows, and the file was refused.
 #[test]
 fn a_counter_that_growth_leaves_to_two_entries_may_exceed_the_limit() {
     let mut filter = CuckooFilter::builder(10, 0.3).counter_limit(1).growable().build().unwrap();

@@ -326,7 +326,8 @@ fn what_fuzzing_found_is_not_found_again() {
     }
 }
 
-/// No builder makes plain buckets that are no whole bytes. Read as if they were, those of 36 to 52 bits led behind the table, and those of 60 and 124 gave wrong answers.
+/// No builder makes plain buckets that are no whole bytes. Read as if they were, those of 36 to 52
+/// bits led behind the table, and those of 60 and 124 gave wrong answers.
 #[test]
 fn plain_buckets_that_are_no_whole_bytes_are_refused() {
     let sample = CuckooFilter::builder(5, 0.02).prefer(Prefer::Fast).build().unwrap().to_bytes();
@@ -351,7 +352,8 @@ fn plain_buckets_that_are_no_whole_bytes_are_refused() {
     }
 }
 
-/// Entries of which no bit is known are in both halves of every bucket that is split: in a table full of them an insert would split until no memory is left.
+/// Entries of which no bit is known are in both halves of every bucket that is split: in a table
+/// full of them an insert would split until no memory is left.
 #[test]
 fn a_table_full_of_entries_without_bits_is_not_split_for_ever() {
     const BUCKETS: u64 = 40;
@@ -379,7 +381,9 @@ fn a_table_full_of_entries_without_bits_is_not_split_for_ever() {
     assert!(filter.size_in_bytes() < 10 * before.size_in_bytes());
 }
 
-/// Found by the fuzzer: a sound file of a filter that has grown, with a counter of 2^64 - 3 beside an entry that others match too. The count of their keys is no number of 64 bits: it is the largest, which the check of an insert added one to.
+/// Found by the fuzzer: a sound file of a filter that has grown, with a counter of 2^64 - 3 beside
+/// an entry that others match too. The count of their keys is no number of 64 bits: it is the
+/// largest, which the check of an insert added one to.
 #[test]
 fn a_count_that_no_number_can_say_stays_the_largest() {
     let text = concat!(

@@ -1,4 +1,5 @@
-//! Keys and their hashes are one: what takes keys gives the answers, and makes the bytes, that the same call for their hashes does.
+//! Keys and their hashes are one: what takes keys gives the answers, and makes the bytes, that the
+//! same call for their hashes does.
 
 use koel::{CountingFilter, CuckooFilter, KeyHash, KeyHasher, Maplet};
 

@@ -1,4 +1,5 @@
-//! Many keys at once do what one after the other does: the same answers, the same bytes, the same failure.
+//! Many keys at once do what one after the other does: the same answers, the same bytes, the same
+//! failure.
 
 use koel::{CuckooFilter, FilterView, Full, Prefer};
 use testkit::keys;
@@ -86,7 +87,8 @@ fn removing_many_takes_out_what_is_there_and_says_so() {
     }
 }
 
-/// Filters in which blocks of removals are planned, with entries that are there once and twice, and once or twice and counted: of copies that come to a full filter only one has a slot.
+/// Filters in which blocks of removals are planned, with entries that are there once and twice, and
+/// once or twice and counted: of copies that come to a full filter only one has a slot.
 #[test]
 fn removing_many_takes_counted_copies_first() {
     for mut filter in filters_for(25_000) {

@@ -1,5 +1,5 @@
-//! The map through its public face: `model.rs` against std's, `thresholds.rs` how full it gets, `hostile.rs` with hashers, keys and closures
-//! that do their worst.
+//! The map through its public face: `model.rs` against std's, `thresholds.rs` how full it gets,
+//! `hostile.rs` with hashers, keys and closures that do their worst.
 
 mod hostile;
 mod model;

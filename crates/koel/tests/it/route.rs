@@ -123,7 +123,8 @@ fn skewed_hashes_keep_capacity_and_rate() {
     }
 }
 
-/// Other systems divide keys by XXH3-64 with seed 0, which is not the hash of any filter by default.
+/// Other systems divide keys by XXH3-64 with seed 0, which is not the hash of any filter by
+/// default.
 #[test]
 fn keys_divided_by_xxh3_with_seed_0_keep_capacity_and_rate() {
     let fresh = fresh();

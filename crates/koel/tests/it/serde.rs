@@ -1,4 +1,5 @@
-//! Filters and maplets inside other messages: a string of bytes where the format has one, a list of numbers where not, and refused where damaged.
+//! Filters and maplets inside other messages: a string of bytes where the format has one, a list of
+//! numbers where not, and refused where damaged.
 
 use std::fmt::Debug;
 

@@ -1,10 +1,12 @@
-//! Where a new entry of the map goes: an empty slot, one that moves make empty, the overflow, or a larger table. And the way back from the overflow.
+//! Where a new entry of the map goes: an empty slot, one that moves make empty, the overflow, or a
+//! larger table. And the way back from the overflow.
 //!
-//! The moves are those of `placement.rs`, planned before anything is written. Nothing here calls code of the user: where to an entry may move
-//! follows from its stored hash. So an insert is done or was never begun.
+//! The moves are those of `placement.rs`, planned before anything is written. Nothing here calls
+//! code of the user: where to an entry may move follows from its stored hash. So an insert is done
+//! or was never begun.
 //!
-//! Cost of an insert: O(1) on average; about 4096 possible moves looked at, at most; O(slots) when the table doubles, which
-//! comes to at most two moves an entry over time.
+//! Cost of an insert: O(1) on average; about 4096 possible moves looked at, at most; O(slots) when
+//! the table doubles, which comes to at most two moves an entry over time.
 
 use core::mem;
 
@@ -44,7 +46,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         removed
     }
 
-    /// Brings entries of the overflow back into buckets, the last one first, up to one for which there is no room.
+    /// Brings entries of the overflow back into buckets, the last one first, up to one for which
+    /// there is no room.
     pub(in crate::map) fn settle(&mut self) {
         while self.overflow() > 0
             && let Some(Some(last)) = self.stored.last()
@@ -56,8 +59,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         }
     }
 
-    /// An empty slot for an entry with this hash, after moving others where all its buckets are full; `None`, and nothing moved, where
-    /// no way was found.
+    /// An empty slot for an entry with this hash, after moving others where all its buckets are
+    /// full; `None`, and nothing moved, where no way was found.
     fn make_room(&mut self, hash: KeyHash) -> Option<usize> {
         if self.tags.is_empty() {
             return None;
@@ -127,7 +130,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         twice.max(Self::buckets_for(self.len + 1)).max(FEWEST_SLOTS.div_ceil(SLOTS))
     }
 
-    /// Places all entries anew, by their stored hashes. They are no more than the new capacity, so those that find no room overflow.
+    /// Places all entries anew, by their stored hashes. They are no more than the new capacity, so
+    /// those that find no room overflow.
     fn rebuild(&mut self, buckets: usize) {
         let mut rebuilt = Self::new(buckets);
         for stored in mem::take(&mut self.stored).into_iter().flatten() {

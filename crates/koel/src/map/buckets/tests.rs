@@ -1,4 +1,5 @@
-//! The invariants that no caller can see: every entry in one of its buckets, every tag that of its entry.
+//! The invariants that no caller can see: every entry in one of its buckets, every tag that of its
+//! entry.
 
 extern crate std;
 
@@ -21,7 +22,8 @@ fn find<const HASHES: usize, const SLOTS: usize>(
     table.find(mix(hash), |&key| key == hash)
 }
 
-/// Every lookup then ends after its choices: an entry elsewhere would be in the overflow, and there is none.
+/// Every lookup then ends after its choices: an entry elsewhere would be in the overflow, and there
+/// is none.
 fn assert_invariants<const HASHES: usize, const SLOTS: usize>(table: &Table<HASHES, SLOTS>) {
     let (slots, tags) = (table.slots(), table.tags.as_flattened());
     assert!(table.stored.len() >= slots);

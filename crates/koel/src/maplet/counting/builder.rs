@@ -9,7 +9,8 @@ use crate::image::Kind;
 use crate::maplet::Maplet;
 use crate::state::{Body, State};
 
-/// Bits of a count in its slot, unless others are asked for: in a stream by Zipf's law 1 key in 280 then has a counter besides.
+/// Bits of a count in its slot, unless others are asked for: in a stream by Zipf's law 1 key in 280
+/// then has a counter besides.
 const COUNT_BITS: u32 = 8;
 
 /// Settings of a counting filter to be built. Made by [`CountingFilter::builder`].
@@ -32,7 +33,8 @@ impl CountingBuilder {
         Self { maplet: Maplet::builder(capacity, rate, COUNT_BITS) }
     }
 
-    /// Bits of a count in its slot, 1 to 40; 8 unless set. Keys that come more often have a counter of some 25 bytes besides.
+    /// Bits of a count in its slot, 1 to 40; 8 unless set. Keys that come more often have a counter
+    /// of some 25 bytes besides.
     #[must_use]
     pub fn count_bits(mut self, bits: u32) -> Self {
         self.maplet.value_bits = bits;
@@ -48,7 +50,8 @@ impl CountingBuilder {
         self
     }
 
-    /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is stored in the filter's bytes.
+    /// Hashes with SipHash-1-3 under this secret: for keys that an adversary may choose. The key is
+    /// stored in the filter's bytes.
     #[must_use]
     pub fn sip_key(mut self, key: [u8; 16]) -> Self {
         self.maplet = self.maplet.sip_key(key);
@@ -67,9 +70,11 @@ impl CountingBuilder {
         self
     }
 
-    /// Starts with room for about `keys` distinct keys, 8192 at least, and grows to the capacity and beyond, without the keys: in chunks that take less than a
-    /// millisecond, at a load near 0.90, always with two buckets to read. The error rate is kept up to the capacity; after that it rises with each doubling by as much
-    /// as with those before, about 0.7 of what it was when the filter was first full: the eleventh doubling makes it an eleventh larger.
+    /// Starts with room for about `keys` distinct keys, 8192 at least, and grows to the capacity
+    /// and beyond, without the keys: in chunks that take less than a millisecond, at a load near
+    /// 0.90, always with two buckets to read. The error rate is kept up to the capacity; after that
+    /// it rises with each doubling by as much as with those before, about 0.7 of what it was when
+    /// the filter was first full: the eleventh doubling makes it an eleventh larger.
     ///
     /// ```
     /// let mut visits = koel::CountingFilter::builder(1_000_000, 0.001).grow_from(1000).build()?;
@@ -86,11 +91,13 @@ impl CountingBuilder {
         self
     }
 
-    /// Builds the empty filter: the narrowest fingerprint that keeps the rate and makes a slot of an even number of bits.
+    /// Builds the empty filter: the narrowest fingerprint that keeps the rate and makes a slot of
+    /// an even number of bits.
     ///
     /// # Errors
-    /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, where counts are of no
-    /// or of more than 40 bits, or where the system has no memory for the table.
+    /// [`BuildError`] where the error rate is not between 0 and 1, or is smaller than a 64-bit hash
+    /// allows at this capacity, where counts are of no or of more than 40 bits, or where the system
+    /// has no memory for the table.
     pub fn build(&self) -> Result<CountingFilter, BuildError> {
         let Body { buckets, state, .. } = self.maplet.build()?.body;
         let profile = Profile { counter_limit: u64::MAX, ..state.profile };

@@ -1,7 +1,9 @@
-//! A counting filter as bytes, and bytes as a counting filter: the file of a maplet whose values are counts, and the counters of a filter's file behind it (docs/FORMAT.md).
+//! A counting filter as bytes, and bytes as a counting filter: the file of a maplet whose values
+//! are counts, and the counters of a filter's file behind it (docs/FORMAT.md).
 //!
-//! The degrees of trust are those of a filter's file: [`CountingView::open`] checks the header and the length, after which no query can leave the bytes;
-//! [`verify`](CountingFilter::verify) checks the rest; [`CountingFilter::from_bytes`] does both.
+//! The degrees of trust are those of a filter's file: [`CountingView::open`] checks the header and
+//! the length, after which no query can leave the bytes; [`verify`](CountingFilter::verify) checks
+//! the rest; [`CountingFilter::from_bytes`] does both.
 
 use alloc::vec::Vec;
 
@@ -25,10 +27,12 @@ impl CountingFilter {
 }
 
 impl<'a> CountingView<'a> {
-    /// Opens the counting filter in `bytes` where it lies. O(1): reads the header only; call [`verify`](Self::verify) on bytes you do not trust.
+    /// Opens the counting filter in `bytes` where it lies. O(1): reads the header only; call
+    /// [`verify`](Self::verify) on bytes you do not trust.
     ///
     /// # Errors
-    /// [`ImageError`] where the header is not one of a counting filter, or where the length does not fit it.
+    /// [`ImageError`] where the header is not one of a counting filter, or where the length does
+    /// not fit it.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ImageError> {
         Ok(Self { body: Body::open(bytes, Kind::Counting, StoredCounters::new)? })
     }
@@ -41,7 +45,8 @@ impl<S: Store> CountingFilter<S> {
         image::collected(self.size_in_bytes(), |sink| self.write_to(sink))
     }
 
-    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of the buckets.
+    /// Hands the bytes of [`to_bytes`](Self::to_bytes) to `sink`, part by part, without a copy of
+    /// the buckets.
     ///
     /// # Errors
     /// The first error of `sink`.
@@ -49,8 +54,9 @@ impl<S: Store> CountingFilter<S> {
         self.body.write_to(sink)
     }
 
-    /// Checks everything that [`CountingView::open`] took on trust: the checksum of the body, that every slot and counter could have been written by this
-    /// crate, and that they add up to what the header says. O(bytes).
+    /// Checks everything that [`CountingView::open`] took on trust: the checksum of the body, that
+    /// every slot and counter could have been written by this crate, and that they add up to what
+    /// the header says. O(bytes).
     ///
     /// # Errors
     /// [`ImageError`] naming the first thing that is wrong.

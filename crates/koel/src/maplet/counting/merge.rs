@@ -8,9 +8,11 @@ use crate::error::MergeError;
 use crate::store::Store;
 
 impl CountingFilter {
-    /// Adds the keys of `other` to this filter, each with its count: the sum of both, or the larger one. `other` may be a view, which is verified first. A filter that
-    /// [grows](crate::CountingBuilder::grow_from) grows as need be, and merges with what has grown differently. The error rate of the union is at most the sum of both.
-    /// O(buckets), and twice the memory while it runs.
+    /// Adds the keys of `other` to this filter, each with its count: the sum of both, or the larger
+    /// one. `other` may be a view, which is verified first. A filter that
+    /// [grows](crate::CountingBuilder::grow_from) grows as need be, and merges with what has grown
+    /// differently. The error rate of the union is at most the sum of both. O(buckets), and twice
+    /// the memory while it runs.
     ///
     /// ```
     /// use koel::{CountingFilter, Merge};
@@ -26,8 +28,8 @@ impl CountingFilter {
     /// ```
     ///
     /// # Errors
-    /// [`MergeError`] where the filters differ in layout, hash or the size that they were built with, where the union does not fit, or where a view is not sound; then nothing
-    /// has changed.
+    /// [`MergeError`] where the filters differ in layout, hash or the size that they were built
+    /// with, where the union does not fit, or where a view is not sound; then nothing has changed.
     pub fn merge<S: Store>(
         &mut self,
         other: &CountingFilter<S>,

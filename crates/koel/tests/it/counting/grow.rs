@@ -4,7 +4,8 @@ use koel::{CountingFilter, CountingView};
 use testkit::keys::{all_at, at};
 use testkit::{image, keys};
 
-/// Filters that grow from 40 buckets on, so that most entries have lost all bits of their own: with counts that fit into slots, with some that do not, and with none that does.
+/// Filters that grow from 40 buckets on, so that most entries have lost all bits of their own: with
+/// counts that fit into slots, with some that do not, and with none that does.
 fn growing() -> impl Iterator<Item = CountingFilter> {
     let ways = [(0.05, 1), (0.05, 3), (0.01, 2), (0.001, 8), (0.000_1, 30)];
     ways.into_iter().map(|(rate, bits)| {
@@ -77,7 +78,8 @@ fn no_count_is_too_low_while_keys_come_and_go() {
     }
 }
 
-/// The halves of entries without bits of their own are in many buckets, and would be in two of a table that is too small: such filters stayed as large as they were.
+/// The halves of entries without bits of their own are in many buckets, and would be in two of a
+/// table that is too small: such filters stayed as large as they were.
 #[test]
 fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
     for mut filter in growing() {
@@ -95,7 +97,8 @@ fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
     }
 }
 
-/// A key that has one bucket was refused where that one was full of others that have no other, although growth would have parted them.
+/// A key that has one bucket was refused where that one was full of others that have no other,
+/// although growth would have parted them.
 #[test]
 fn a_cleared_filter_is_as_large_as_it_was_and_counts_anew() {
     for mut filter in growing() {
@@ -141,7 +144,8 @@ fn wrong_counts_are_as_rare_as_promised_and_right_ones_exact() {
             assert!(count >= times(number).min(300));
             count > times(number).min(300)
         });
-        // A key is too high by the keys that came before and after it: at most about twice the rate.
+        // A key is too high by the keys that came before and after it: at most about twice the
+        // rate.
         let high = high.count() as f64 / present.len() as f64;
         assert!(high < 2.0 * expected, "{filter:?}: {high}");
     }
@@ -171,7 +175,8 @@ fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
     }
 }
 
-/// Grown from a thousand keys, a filter refused the 382,110th of these: its only bucket was full of keys like it.
+/// Grown from a thousand keys, a filter refused the 382,110th of these: its only bucket was full of
+/// keys like it.
 #[test]
 fn a_filter_grown_from_little_has_room_for_every_key() {
     const FIRST: u64 = 0x3773_3d00_0000_0000;

@@ -1,4 +1,5 @@
-//! The bytes of a counting filter: read as written, and refused or harmless when they are anything else.
+//! The bytes of a counting filter: read as written, and refused or harmless when they are anything
+//! else.
 
 use koel::{CountingFilter, CuckooFilter, ImageError, Maplet};
 use testkit::counting::arbitrary_bytes;
@@ -75,7 +76,8 @@ fn every_truncation_and_extension_is_refused() {
     }
 }
 
-/// Makes the filter of one key, and of another in another slot, one that nothing would have written.
+/// Makes the filter of one key, and of another in another slot, one that nothing would have
+/// written.
 #[test]
 fn slots_and_counters_that_contradict_each_other_are_refused() {
     let mut filter = CountingFilter::builder(8, 0.000_3).count_bits(3).build().unwrap();

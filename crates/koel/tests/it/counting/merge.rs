@@ -4,7 +4,8 @@ use koel::{CountingFilter, CountingView, ImageError, Merge, MergeError};
 use testkit::keys;
 use testkit::keys::{all_at, at};
 
-/// How often the key of this number came to the first and to the second filter: most came to one of them, once.
+/// How often the key of this number came to the first and to the second filter: most came to one of
+/// them, once.
 fn times(number: usize) -> [u64; 2] {
     match number % 60 {
         0 => [1000, 3],
@@ -80,7 +81,8 @@ fn filters_that_grew_apart_count_no_key_less_together() {
                     high += usize::from(union.count(&at(hash)) > least);
                 }
                 assert_eq!(low, 0, "{counts:?} of {filters:?}");
-                // What one filter knows more of a key than the other is forgotten; and an entry in two halves counts twice.
+                // What one filter knows more of a key than the other is forgotten; and an entry in
+                // two halves counts twice.
                 let wrong = f64::from(u32::try_from(high).unwrap()) / 20_000.0;
                 assert!(wrong < 0.01 + 4.0 * rate, "{counts:?} of {filters:?}: {wrong}");
             }
@@ -100,7 +102,8 @@ fn filters_that_grew_apart_count_no_key_less_together() {
     }
 }
 
-/// What came last to the one came first to the other, so that either has entries which know more of a key than those of the other.
+/// What came last to the one came first to the other, so that either has entries which know more of
+/// a key than those of the other.
 #[test]
 fn the_larger_of_two_counts_is_not_their_sum_where_filters_know_more_and_less_of_a_key() {
     for (rate, bits) in [(0.02, 3), (0.001, 8)] {

@@ -1,4 +1,5 @@
-//! Random operations against the exact counts of entries, as a second implementation of the addressing names them. Counts of few bits, so that most are beyond their slots.
+//! Random operations against the exact counts of entries, as a second implementation of the
+//! addressing names them. Counts of few bits, so that most are beyond their slots.
 
 use std::collections::BTreeMap;
 

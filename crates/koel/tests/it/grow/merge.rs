@@ -110,7 +110,8 @@ fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
                 let sum: f64 = shards.iter().map(CuckooFilter::false_positive_rate).sum();
                 assert!(wrong - error <= 1.05 * sum, "{union:?}: {wrong} of {sum}");
                 assert!(CuckooFilter::from_bytes(&union.to_bytes()).as_ref() == Ok(&union));
-                // Its keys; the 5000 common ones may have entries of two lengths, and some entries are in two halves.
+                // Its keys; the 5000 common ones may have entries of two lengths, and some entries
+                // are in two halves.
                 let off = union.distinct_estimate() / 90_000.0 - 1.0;
                 assert!(off.abs() < 0.07 + 2.0 * rate, "{union:?}: {}", union.distinct_estimate());
                 for (i, hash) in keys::hashes(5, 90_000).enumerate() {
@@ -123,14 +124,16 @@ fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
             let mut most = shards[1].clone();
             most.merge(&shards[2], Merge::Max).unwrap();
             assert!(keys::hashes(5, 90_000).skip(300).all(|hash| most.contains(&at(hash))));
-            // The common ones are there once, but for those that chance takes for another, and for entries in two halves, which count twice.
+            // The common ones are there once, but for those that chance takes for another, and for
+            // entries in two halves, which count twice.
             let off = 1.0 - most.len() as f64 / 89_700.0;
             assert!(off.abs() < 0.01 + 1.5 * rate, "{most:?}");
         }
     }
 }
 
-/// A key that came again after growth has an entry that knows more of it than the first one does: the first one was taken for both.
+/// A key that came again after growth has an entry that knows more of it than the first one does:
+/// the first one was taken for both.
 #[test]
 fn the_larger_count_is_no_smaller_than_either() {
     for rate in [0.05, 0.001] {
@@ -198,7 +201,8 @@ fn a_filter_that_has_grown_and_one_that_has_not_are_compared_both_ways() {
     }
 }
 
-/// Found by fuzzing: splitting a void entry gave its huge count to both halves, and the sum of all counts was one too many for 64 bits.
+/// Found by fuzzing: splitting a void entry gave its huge count to both halves, and the sum of all
+/// counts was one too many for 64 bits.
 #[test]
 fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
     let mut filter = CuckooFilter::builder(2000, 0.05).grow_from(1000).build().unwrap();

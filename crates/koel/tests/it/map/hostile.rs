@@ -1,4 +1,5 @@
-//! What a map must survive: keys that all collide, `Hash`, `Eq`, `Drop` and closures that panic, iterators that are leaked.
+//! What a map must survive: keys that all collide, `Hash`, `Eq`, `Drop` and closures that panic,
+//! iterators that are leaked.
 
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
@@ -41,7 +42,8 @@ fn what_overflowed_comes_back_when_removals_make_room() {
     map.retain(|&key, _| key < 50 + room as u64);
     assert_eq!((map.len(), map.overflow_len()), (room, 0));
     assert_sound(&map);
-    // At its capacity a small map overflows now and then; half full it never does, whatever it went through.
+    // At its capacity a small map overflows now and then; half full it never does, whatever it went
+    // through.
     for seed in 0..100 {
         let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::Uniform);
         map.reserve(150);
@@ -69,7 +71,8 @@ fn keys_that_collide_do_not_stand_in_the_way_of_others() {
     assert_sound(&mixed);
 }
 
-/// The order in which a map lists its entries is that of their buckets. One that takes them in this order has no more of them beside its buckets than any other.
+/// The order in which a map lists its entries is that of their buckets. One that takes them in this
+/// order has no more of them beside its buckets than any other.
 #[test]
 fn a_map_filled_in_the_order_of_another_is_like_any_other() {
     for count in [4000, 7500, 50_000] {
@@ -137,7 +140,8 @@ fn contents<const HASHES: usize, const SLOTS: usize>(
     entries
 }
 
-/// `change`, tried with every fuse until it gets through: a map that it did not get through with is as it was.
+/// `change`, tried with every fuse until it gets through: a map that it did not get through with is
+/// as it was.
 fn assert_all_or_nothing<const HASHES: usize, const SLOTS: usize>(
     map: &mut FusedMap<HASHES, SLOTS>,
     change: impl Fn(&mut FusedMap<HASHES, SLOTS>),

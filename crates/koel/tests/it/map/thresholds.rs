@@ -1,5 +1,5 @@
-//! The load at which the first insert finds no room, beside the thresholds that theory gives: not lower by more than a search that ends after
-//! 4096 entries explains, and not higher.
+//! The load at which the first insert finds no room, beside the thresholds that theory gives: not
+//! lower by more than a search that ends after 4096 entries explains, and not higher.
 
 use koel::CuckooMap;
 use testkit::keys;
@@ -31,7 +31,8 @@ fn load_before_growth<const HASHES: usize, const SLOTS: usize>(
 /// A hasher, and keys for it.
 type Pattern = (Hashing, Box<dyn Iterator<Item = u64>>);
 
-/// Keys that an honest program may have: uniform, in a row, far apart, with only their high bits in use.
+/// Keys that an honest program may have: uniform, in a row, far apart, with only their high bits in
+/// use.
 fn patterns(seed: u64) -> [Pattern; 5] {
     let row = seed << 33;
     [
@@ -53,7 +54,8 @@ fn loads<const HASHES: usize, const SLOTS: usize>() -> Vec<f64> {
     runs.flat_map(of).collect()
 }
 
-/// One slot and two choices: at half the slots on average. Single tables differ, for the window closes only with the cube root of their size.
+/// One slot and two choices: at half the slots on average. Single tables differ, for the window
+/// closes only with the cube root of their size.
 #[test]
 fn two_choices_of_one_slot_fail_near_a_half() {
     let loads = loads::<2, 1>();

@@ -1,4 +1,5 @@
-//! Maplets that grow: every pair stays, wrong values are as rare as promised, and the bytes are read back.
+//! Maplets that grow: every pair stays, wrong values are as rare as promised, and the bytes are
+//! read back.
 
 use koel::{Full, Maplet, MapletView};
 use testkit::keys::{all_at, at};
@@ -115,11 +116,13 @@ fn room_is_given_back_and_no_pair_with_it() {
     }
 }
 
-/// The halves of entries without bits of their own are in many buckets, and would be in two of a table that is too small: such maplets stayed as large as they were.
+/// The halves of entries without bits of their own are in many buckets, and would be in two of a
+/// table that is too small: such maplets stayed as large as they were.
 #[test]
 fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
     for bits in [3, 20, 38] {
-        // From 100 buckets on, and built for a tenth of the keys: the oldest have lost all bits of their own.
+        // From 100 buckets on, and built for a tenth of the keys: the oldest have lost all bits of
+        // their own.
         let built = Maplet::builder(8000, 0.02, bits).grow_from(1).build().unwrap();
         let mut maplet = Maplet::from_bytes(&image::reshape(&built.to_bytes(), 0, 100)).unwrap();
         let (old, values) = fill(&mut maplet, 300);

@@ -91,7 +91,8 @@ fn a_field_that_no_maplet_has_is_named() {
             "{name}: {error}"
         );
     }
-    // A value of 33 bits beside a fingerprint of 31 fills a slot; one beside a fingerprint of 24 leaves bits that must be zero.
+    // A value of 33 bits beside a fingerprint of 31 fills a slot; one beside a fingerprint of 24
+    // leaves bits that must be zero.
     let mut narrow = Maplet::builder(1, 1e-5, 33).build().unwrap().to_bytes();
     narrow[15] = 24;
     narrow[26..28].fill(18);

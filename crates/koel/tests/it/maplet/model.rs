@@ -1,6 +1,8 @@
-//! Random operations against the exact multiset of pairs: an entry, as a second implementation of the addressing names it, and a value.
+//! Random operations against the exact multiset of pairs: an entry, as a second implementation of
+//! the addressing names it, and a value.
 //!
-//! Keys of the same entry are one key to a maplet, so the model says what `get` gives to the last value, wrong ones included.
+//! Keys of the same entry are one key to a maplet, so the model says what `get` gives to the last
+//! value, wrong ones included.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +98,8 @@ impl Run {
         }
     }
 
-    /// Both buckets are full; and of entries that live in no others, if that is what the error says.
+    /// Both buckets are full; and of entries that live in no others, if that is what the error
+    /// says.
     fn assert_full(&self, hash: u64, error: Full) {
         let (home, other) = self.places.pair(hash);
         let here: Vec<_> =
