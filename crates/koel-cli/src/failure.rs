@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use koel::{Full, ImageError, MergeError};
+use koel::{FullError, ImageError, MergeError};
 use koel_store::content::ArchiveError;
 
 use crate::quantity::{counted, grouped};
@@ -53,7 +53,7 @@ pub(crate) enum Failure {
     /// Two filters cannot be merged or compared.
     Merge { path: PathBuf, error: MergeError },
     /// The filter is full and holds `keys`; `remedy` says what was written and what to do.
-    Full { full: Full, keys: u64, remedy: String },
+    Full { full: FullError, keys: u64, remedy: String },
     /// An operation on a store failed; the error says what to do.
     Store { db: PathBuf, error: Box<ArchiveError> },
     /// A promise of a tour does not hold, or `koel store verify` found damage.
@@ -154,16 +154,16 @@ fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt:
 }
 
 /// What is full, without the library's advice to programmers.
-fn full_fact(full: Full, keys: u64) -> String {
+fn full_fact(full: FullError, keys: u64) -> String {
     match full {
-        Full::Slots { capacity, .. } => {
+        FullError::Slots { capacity, .. } => {
             format!(
                 "filter is full after {} (built for {})",
                 counted(keys, "key"),
                 grouped(capacity)
             )
         }
-        Full::Counters { limit } => {
+        FullError::Counters { limit } => {
             format!("all {} counters for repeated keys are in use", grouped(limit))
         }
         other => other.to_string(),

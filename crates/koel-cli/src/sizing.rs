@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::ValueEnum;
-use koel::{BuildError, Builder, CuckooFilter, Full, KeyHasher, Plan, Prefer};
+use koel::{BuildError, Builder, CuckooFilter, FullError, KeyHasher, Plan, Prefer};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
@@ -91,7 +91,11 @@ pub(crate) fn build_failure(error: &BuildError) -> Failure {
 }
 
 /// Inserts every copy of each key, or with `unique` only keys that are not contained yet.
-pub(crate) fn insert(filter: &mut CuckooFilter, keys: &[&[u8]], unique: bool) -> Result<(), Full> {
+pub(crate) fn insert(
+    filter: &mut CuckooFilter,
+    keys: &[&[u8]],
+    unique: bool,
+) -> Result<(), FullError> {
     if unique {
         filter.insert_unique_many(keys, &mut vec![false; keys.len()])
     } else {

@@ -1,14 +1,14 @@
 //! Several threads share one filter: each link of a crawl is taken by exactly one of them, and a
 //! file is written while they run.
 
-use koel::{ConcurrentFilter, FilterView, Full};
+use koel::{ConcurrentFilter, FilterView, FullError};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     const LINKS: u32 = 100_000;
     let seen = ConcurrentFilter::builder(u64::from(LINKS), 0.001).build_concurrent()?;
 
     // Every thread comes across every link; who is told that it is new has to fetch it.
-    let crawl = || -> Result<u32, Full> {
+    let crawl = || -> Result<u32, FullError> {
         let mut fetched = 0;
         for link in 0..LINKS {
             fetched += u32::from(seen.insert_unique(&link)?);
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             std::thread::yield_now();
         }
         let bytes = seen.snapshot().to_bytes();
-        let fetched: Result<u32, Full> =
+        let fetched: Result<u32, FullError> =
             workers.into_iter().map(|worker| worker.join().expect("a worker returns")).sum();
         (fetched, bytes)
     });

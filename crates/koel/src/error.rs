@@ -8,7 +8,7 @@ use crate::packing::MAX_VALUE_BITS;
 /// An insert that found no room. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Full {
+pub enum FullError {
     /// No empty slot can be reached.
     Slots {
         /// Entries in the table.
@@ -31,7 +31,7 @@ pub enum Full {
     },
 }
 
-impl fmt::Display for Full {
+impl fmt::Display for FullError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Slots { in_use, capacity } => write!(
@@ -56,7 +56,7 @@ impl fmt::Display for Full {
     }
 }
 
-impl core::error::Error for Full {}
+impl core::error::Error for FullError {}
 
 /// A filter that cannot be built as asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +81,7 @@ pub enum BuildError {
         capacity: u64,
     },
     /// The keys to build from do not fit.
-    Full(Full),
+    Full(FullError),
     /// No maplet has values of so many bits.
     ValueBits {
         /// What was asked for.
@@ -255,7 +255,7 @@ pub enum MergeError {
         field: &'static str,
     },
     /// The union does not fit.
-    Full(Full),
+    Full(FullError),
     /// The other filter is a view of bytes that are not sound.
     Unsound(ImageError),
 }
@@ -287,8 +287,8 @@ impl fmt::Display for MergeError {
 
 impl core::error::Error for MergeError {}
 
-impl From<Full> for MergeError {
-    fn from(full: Full) -> Self {
+impl From<FullError> for MergeError {
+    fn from(full: FullError) -> Self {
         Self::Full(full)
     }
 }

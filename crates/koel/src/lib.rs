@@ -4,43 +4,32 @@
 
 extern crate alloc;
 
-mod blocks;
-mod buffer;
-mod builder;
+mod address;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod concurrent;
-mod counters;
+mod counting;
 mod error;
 mod filter;
-mod geometry;
-mod hash;
 mod image;
-mod key;
 pub mod map;
 mod maplet;
+mod mem;
 mod packing;
-mod placement;
-mod prefetch;
-mod route;
 #[cfg(feature = "serde")]
 mod serde;
-mod sizing;
 mod state;
-mod store;
 mod table;
-mod unchecked;
-mod vector;
-mod wide_product;
 
-pub use builder::{Builder, Plan, Prefer};
+pub use address::hash::KeyHasher;
+pub use address::key::{Key, KeyData, KeyHash};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use concurrent::ConcurrentFilter;
-pub use error::{BuildError, ConvertError, Full, ImageError, MergeError};
-pub use filter::{Comparison, CuckooFilter, Entry, Estimate, FilterView, Merge};
-pub use hash::KeyHasher;
-pub use key::{Key, KeyData, KeyHash};
+pub use counting::{CountingBuilder, CountingFilter, CountingView};
+pub use error::{BuildError, ConvertError, FullError, ImageError, MergeError};
+pub use filter::{Builder, Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};
+pub use image::shape::Prefer;
 pub use map::CuckooMap;
-pub use maplet::{CountingBuilder, CountingFilter, CountingView};
 pub use maplet::{Maplet, MapletBuilder, MapletEntry, MapletView, Values};
 pub use packing::{Codec, Layout};
-pub use store::{Borrowed, Owned};
+pub use state::Merge;
+pub use state::store::{Borrowed, Owned};

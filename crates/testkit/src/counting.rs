@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use koel::{CountingFilter, CountingView, Full, ImageError, Merge};
+use koel::{CountingFilter, CountingView, FullError, ImageError, Merge};
 
 use crate::exercise::is_one_line;
 use crate::keys;
@@ -59,7 +59,7 @@ fn exercise(filter: &mut CountingFilter, seed: u64, operations: u32) {
                 }
                 Err(full) => {
                     assert!(is_one_line(&full.to_string()) && filter.len() == len);
-                    assert!(full == Full::Overflow || !filter.contains(&at(hash)));
+                    assert!(full == FullError::Overflow || !filter.contains(&at(hash)));
                 }
             },
             5 | 6 => {

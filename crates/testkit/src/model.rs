@@ -14,7 +14,7 @@ mod check;
 
 use std::collections::BTreeMap;
 
-use koel::{CuckooFilter, FilterView, Full, Merge, MergeError};
+use koel::{CuckooFilter, FilterView, FullError, Merge, MergeError};
 
 use crate::cases::{Case, KEYS, KeyNumber, Op, Setup, Universe};
 use crate::keys::{all_at, at};
@@ -146,7 +146,7 @@ impl Model {
         keys.iter().map(|&key| self.keys[usize::from(key)].0).collect()
     }
 
-    fn insert(&mut self, key: KeyNumber) -> Result<(), Full> {
+    fn insert(&mut self, key: KeyNumber) -> Result<(), FullError> {
         let before = self.filter.to_bytes();
         let (hash, entry) = self.keys[usize::from(key)];
         let inserted = match self.setup.universe {
@@ -159,7 +159,7 @@ impl Model {
                 self.check_unchanged(&before);
                 let distinct = self.held.len() as u64 + u64::from(!self.held.contains_key(&entry));
                 self.check_refusal(full, distinct);
-                let slots = matches!(full, Full::Slots { .. });
+                let slots = matches!(full, FullError::Slots { .. });
                 assert_eq!(
                     slots,
                     self.total(entry) == 0,
@@ -191,7 +191,7 @@ impl Model {
             Err(full) => {
                 self.check_unchanged(&before);
                 self.check_refusal(full, self.held.len() as u64 + 1);
-                assert!(matches!(full, Full::Slots { .. }), "{full}");
+                assert!(matches!(full, FullError::Slots { .. }), "{full}");
             }
         }
         self.check_key(key);

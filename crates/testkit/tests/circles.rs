@@ -18,19 +18,20 @@ const CRATES_WITHOUT_CIRCLES: &[&str] =
 type Floors = &'static [&'static [&'static str]];
 
 /// The crates that have floors.
-const CRATES_WITH_FLOORS: &[(&str, Floors)] = &[("koel-store", FLOORS_OF_THE_STORE)];
+const CRATES_WITH_FLOORS: &[(&str, Floors)] =
+    &[("koel", FLOORS_OF_THE_LIBRARY), ("koel-store", FLOORS_OF_THE_STORE)];
 
 const FLOORS_OF_THE_STORE: Floors = &[&["content"], &["log"], &["kernel", "error"]];
 
-/// The seven floors of `koel`: faces, rules, table, slots, addresses, bytes, machine.
+/// The floors of `koel`: faces, rules, bytes, table, slots, addresses, machine.
 const FLOORS_OF_THE_LIBRARY: Floors = &[
     &["filter", "maplet", "counting", "concurrent", "map", "serde"],
     &["state"],
+    &["image", "error"],
     &["table"],
     &["packing"],
     &["address"],
-    &["image"],
-    &["mem", "error"],
+    &["mem"],
 ];
 
 type Files = BTreeMap<String, String>;

@@ -1,13 +1,11 @@
-//! The rules of the house that no compiler checks: who imports whom, and how every source file
-//! looks.
+//! The rules of the house that no compiler checks: which crate imports which, and how every
+//! source file looks. `circles.rs` has the rules within a crate.
 //!
 //! Each rule is a function from the text of files to complaints. It is applied to this workspace,
 //! where there must be none, and to small texts that break it, where there must be one: a rule that
 //! cannot fail protects nothing.
 
-use testkit::source::{
-    code_of, crate_paths, dependencies, exports_of, has_word, is_test, without_tests,
-};
+use testkit::source::{code_of, dependencies, has_word, is_test, without_tests};
 use testkit::workspace;
 
 /// Crates of `crates/` and what they may import of each other. Development dependencies may add
@@ -21,53 +19,22 @@ const CRATES: &[(&str, &[&str])] = &[
     ("fuzz", &["koel", "koel-store", "testkit"]),
 ];
 
-/// The lower floors of `koel` and what they may import of the rest. The floors above them may
-/// import anything.
-const FLOORS: &[(&str, &[&str])] = &[
-    ("key", &[]),
-    ("hash", &["key"]),
-    ("route", &["hash", "key"]),
-    ("vector", &[]),
-    ("prefetch", &[]),
-    ("buffer", &[]),
-    ("wide_product", &[]),
-    ("geometry", &["vector", "wide_product"]),
-    ("unchecked", &["geometry", "vector"]),
-    ("packing", &["geometry", "prefetch", "unchecked", "vector"]),
-    ("placement", &["geometry", "packing"]),
-    (
-        "table",
-        &[
-            "geometry",
-            "packing",
-            "placement",
-            "prefetch",
-            "unchecked",
-            "vector",
-            "buffer",
-            "wide_product",
-        ],
-    ),
-    ("blocks", &["buffer", "geometry", "key", "packing", "prefetch", "route", "table", "vector"]),
-    ("counters", &["error"]),
-    ("store", &["counters", "buffer"]),
-];
-
 /// Files with `unsafe` code.
 const UNSAFE_FILES: &[&str] = &[
     "crates/koel-bench/src/limits/walk.rs",
     "crates/koel-cli/src/filter_file.rs",
     "crates/koel/src/concurrent/mod.rs",
     "crates/koel/src/concurrent/packed.rs",
-    "crates/koel/src/vector.rs",
-    "crates/koel/src/prefetch.rs",
-    "crates/koel/src/table/at.rs",
+    "crates/koel/src/mem/vector.rs",
+    "crates/koel/src/mem/prefetch.rs",
+    "crates/koel/src/table/pair.rs",
     "crates/koel/src/table/fixed.rs",
-    "crates/koel/src/unchecked.rs",
+    "crates/koel/src/mem/unchecked.rs",
 ];
 
 /// The files of `koel` that use the standard library, behind the feature `std`: locks, and paths.
-const STD_FILES: [&str; 2] = ["crates/koel/src/concurrent/sync.rs", "crates/koel/src/key/paths.rs"];
+const STD_FILES: [&str; 2] =
+    ["crates/koel/src/address/key/paths.rs", "crates/koel/src/concurrent/sync.rs"];
 
 /// What nothing in `image/` may be called: bytes come in and go out as slices.
 const IO_WORDS: &[&str] = &["std", "fs", "io", "File", "Read", "Write", "Mmap", "OpenOptions"];
@@ -113,27 +80,6 @@ fn imports_outside_the_table(manifest: &Source) -> Vec<String> {
                 "{}: `{folder}` may not import `{name}` in [{section}]; move the code to a crate \
                  that may, or change CRATES and ARCHITECTURE.md",
                 manifest.path
-            ));
-        }
-    }
-    complaints
-}
-
-/// `exports` are the names that the root of the crate re-exports, each with its module.
-fn imports_of_a_higher_floor(source: &Source, exports: &[(String, String)]) -> Vec<String> {
-    let Some(module) = source.module() else { return Vec::new() };
-    let Some((_, allowed)) = FLOORS.iter().find(|(floor, _)| *floor == module) else {
-        return Vec::new();
-    };
-    let mut complaints = Vec::new();
-    for name in crate_paths(&source.shipped(), depth(&source.path)) {
-        let exported = exports.iter().find(|(export, _)| *export == name);
-        let target = exported.map_or(name.as_str(), |(_, module)| module);
-        if target != module && !allowed.contains(&target) {
-            complaints.push(format!(
-                "{}: floor `{module}` may not import `{name}` of `{target}`; pass what it needs as \
-                 an argument, or move it down",
-                source.path
             ));
         }
     }
@@ -208,12 +154,6 @@ fn complain(found: bool, source: &Source, what: &str) -> Vec<String> {
     if found { vec![format!("{}: {what}", source.path)] } else { Vec::new() }
 }
 
-/// How many times `super` leads from the top of a file of `koel` to the root of the crate.
-fn depth(path: &str) -> usize {
-    let inside = path.trim_start_matches("crates/koel/src/").trim_end_matches("/mod.rs");
-    inside.split('/').count()
-}
-
 // ---- the workspace
 
 /// Every file of the repository whose path `wanted` accepts.
@@ -236,22 +176,6 @@ fn assert_kept(wanted: impl Fn(&str) -> bool, rule: impl Fn(&Source) -> Vec<Stri
 #[test]
 fn each_crate_imports_only_what_the_table_allows() {
     assert_kept(|path| path.ends_with("/Cargo.toml"), imports_outside_the_table);
-}
-
-#[test]
-fn each_floor_of_the_library_imports_only_floors_below_it() {
-    let lib = sources(|path| path == "crates/koel/src/lib.rs");
-    let exports = exports_of(&lib[0].text);
-    assert!(exports.contains(&("CuckooFilter".to_owned(), "filter".to_owned())));
-    assert_kept(is_rust, |source| imports_of_a_higher_floor(source, &exports));
-}
-
-#[test]
-fn every_floor_of_this_test_is_a_module_of_the_library() {
-    let files = sources(is_rust);
-    for (floor, _) in FLOORS {
-        assert!(files.iter().any(|file| file.module() == Some(floor)), "no module `{floor}`");
-    }
 }
 
 #[test]
@@ -331,24 +255,6 @@ fn a_crate_that_imports_a_crate_above_it_is_named() {
     );
     assert_silent("crates/koel-cli/Cargo.toml", "[dependencies]\nkoel = \"1\"\n", rule);
     assert!(complaint("crates/koel-new/Cargo.toml", "", rule).contains("ARCHITECTURE.md"));
-}
-
-#[test]
-fn a_floor_that_imports_a_higher_one_is_named() {
-    let exports = exports_of("pub use filter::{CuckooFilter, Merge};");
-    let rule = |source: &Source| imports_of_a_higher_floor(source, &exports);
-    complaint("crates/koel/src/geometry.rs", "use crate::table::Table;", rule);
-    complaint("crates/koel/src/packing/swar.rs", "use super::super::placement::Plan;", rule);
-    complaint("crates/koel/src/packing/mod.rs", "use super::{filter::Profile};", |source| {
-        assert_eq!(depth(&source.path), 1);
-        rule(source)
-    });
-    complaint("crates/koel/src/placement.rs", "use crate::CuckooFilter;", rule);
-    complaint("crates/koel/src/table.rs", "fn f() -> crate::Merge { x }", rule);
-    assert_silent("crates/koel/src/packing/swar.rs", "use super::SLOTS;", rule);
-    assert_silent("crates/koel/src/filter/mod.rs", "use crate::table::Table;", rule);
-    let in_a_test = "#[cfg(test)]\nmod tests { use crate::filter::Profile; }";
-    assert_silent("crates/koel/src/geometry.rs", in_a_test, rule);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use koel::{CuckooFilter, Full};
+use koel::{CuckooFilter, FullError};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn too_small(args: &Args, full: Full, filter: &CuckooFilter) -> Failure {
+fn too_small(args: &Args, full: FullError, filter: &CuckooFilter) -> Failure {
     let name = args.filter.display();
     let remedy = if filter.layout().can_grow() {
         format!("{name} is unchanged; make it growable with `koel grow {name}`")

@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use koel::{CuckooFilter, Full};
+use koel::{CuckooFilter, FullError};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -95,9 +95,9 @@ fn empty(args: &Args, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
     }
 }
 
-fn too_small(full: Full, filter: &CuckooFilter) -> Failure {
+fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
     let remedy = match full {
-        Full::Counters { .. } => "nothing was written; use --unique or a larger --keys",
+        FullError::Counters { .. } => "nothing was written; use --unique or a larger --keys",
         _ => "nothing was written; use --grow or a larger --keys",
     };
     Failure::Full { full, keys: filter.len(), remedy: remedy.to_owned() }

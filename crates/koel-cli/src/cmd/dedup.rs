@@ -9,7 +9,7 @@
 //! first. Cost: one hash and one insert per line. Memory: the filter.
 #![forbid(unsafe_code)]
 
-use koel::Full;
+use koel::FullError;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn too_small(full: Full, read: u64, printed: u64) -> Failure {
+fn too_small(full: FullError, read: u64, printed: u64) -> Failure {
     let remedy = format!(
         "the first {} were processed; use a larger --keys, or leave it out to let the filter grow",
         quantity::counted(read, "line")

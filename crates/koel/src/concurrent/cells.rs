@@ -7,11 +7,11 @@
 
 use super::packed::Packed;
 use super::sync::{AtomicU32, AtomicU64};
-use crate::geometry::{BLOCK, Column, Geometry, Place, Places};
+use crate::address::geometry::{Geometry, Location, Locations};
+use crate::mem::vector::{BLOCK, Column, InstructionSet};
 use crate::packing::{Codec, Layout, Narrow, Plain64, Put, Sorted64, Words, is_near};
-use crate::placement::{Neighbourhood, Neighbours};
 use crate::table::Buckets;
-use crate::vector::InstructionSet;
+use crate::table::search::{Neighbourhood, Neighbours};
 
 /// Buckets and their shape.
 pub(super) struct Cells {
@@ -83,25 +83,25 @@ impl Cells {
     pub(super) fn contains_block(
         &self,
         set: InstructionSet,
-        places: (&Places, &Places),
+        locations: (&Locations, &Locations),
         words: &mut Words,
         found: &mut [bool; BLOCK],
     ) {
-        in_form!(self, packed => packed.contains_block(set, places, words, found));
+        in_form!(self, packed => packed.contains_block(set, locations, words, found));
     }
 
-    pub(super) fn copies(&self, place: &Place) -> u64 {
-        in_form!(self, packed => packed.copies(place))
-    }
-
-    #[inline(always)]
-    pub(super) fn put(&self, place: &Place, most: u64) -> Put {
-        in_form!(self, packed => packed.put(place, most))
+    pub(super) fn copies(&self, location: &Location) -> u64 {
+        in_form!(self, packed => packed.copies(location))
     }
 
     #[inline(always)]
-    pub(super) fn take(&self, place: &Place) -> bool {
-        in_form!(self, packed => packed.take(place))
+    pub(super) fn put(&self, location: &Location, most: u64) -> Put {
+        in_form!(self, packed => packed.put(location, most))
+    }
+
+    #[inline(always)]
+    pub(super) fn take(&self, location: &Location) -> bool {
+        in_form!(self, packed => packed.take(location))
     }
 
     pub(super) fn has_room(&self, bucket: u64) -> bool {
@@ -123,15 +123,15 @@ impl Buckets for Cells {
         &self,
         set: InstructionSet,
         hash: impl FnOnce(&mut Column),
-        places: &mut Places,
+        locations: &mut Locations,
     ) {
         // Buckets are found by their number: where their bits would be is of no account.
-        self.geometry.locate_many(set, 1, hash, places);
+        self.geometry.locate_many(set, 1, hash, locations);
     }
 
     #[inline(always)]
-    fn prefetch_both(&self, places: &Places, i: usize) {
-        let (home, alternate) = places.buckets(i);
+    fn prefetch_both(&self, locations: &Locations, i: usize) {
+        let (home, alternate) = locations.buckets(i);
         self.prefetch(home);
         self.prefetch(alternate);
     }
@@ -160,7 +160,7 @@ impl Neighbourhood for Cells {
     /// A bucket that was full when the search came to it may have empty slots by now, and those are
     /// no copies.
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {
-        slot != 0 && self.copies(&self.geometry.place_of(bucket, slot)) > 1
+        slot != 0 && self.copies(&self.geometry.location_of(bucket, slot)) > 1
     }
 }
 

@@ -4,10 +4,10 @@
 use super::ConcurrentFilter;
 use super::cells::Cells;
 use crate::CuckooFilter;
-use crate::buffer::Buffer;
-use crate::counters::{Counters, ReadCounters};
 use crate::error::ConvertError;
+use crate::mem::buffer::Buffer;
 use crate::packing::low_word;
+use crate::state::counters::{Counters, ReadCounters};
 use crate::table::{Table, table_bytes};
 
 impl ConcurrentFilter {

@@ -6,22 +6,22 @@
 
 use super::{ConcurrentFilter, packed, sync};
 use crate::Key;
-use crate::counters::ReadCounters;
-use crate::error::Full;
-use crate::geometry::Place;
-use crate::placement::{End, Plan, Spares};
+use crate::address::geometry::Location;
+use crate::error::FullError;
+use crate::state::counters::ReadCounters;
 use crate::table::Put;
+use crate::table::search::{End, EvictionPath, Spares};
 
 impl ConcurrentFilter {
     /// Adds a copy of `key`. O(1); at most 4096 slots are looked at, and again where another thread
     /// was faster.
     ///
     /// # Errors
-    /// [`Full`], and then the copy was not added and nothing was lost, though entries may have
+    /// [`FullError`], and then the copy was not added and nothing was lost, though entries may have
     /// moved. It does not happen before [`capacity`](Self::capacity) distinct keys are in, unless
     /// [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat.
     #[inline]
-    pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), Full> {
+    pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), FullError> {
         self.add(&self.cells.geometry.locate(self.route().address(key)))
     }
 
@@ -34,21 +34,21 @@ impl ConcurrentFilter {
     /// # Errors
     /// As [`insert`](Self::insert).
     #[inline]
-    pub fn insert_unique<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Full> {
+    pub fn insert_unique<K: Key + ?Sized>(&self, key: &K) -> Result<bool, FullError> {
         self.insert_unique_at(self.route().address(key))
     }
 
     /// [`insert_unique`](Self::insert_unique) at the address of a key.
-    fn insert_unique_at(&self, address: u64) -> Result<bool, Full> {
-        let place = self.cells.geometry.locate(address);
-        while !self.contains_place(&place) {
-            let alone = self.shards.of(place.fingerprint).write();
-            match self.put(&place, 0) {
+    fn insert_unique_at(&self, address: u64) -> Result<bool, FullError> {
+        let location = self.cells.geometry.locate(address);
+        while !self.contains_location(&location) {
+            let alone = self.shards.of(location.fingerprint).write();
+            match self.put(&location, 0) {
                 Put::Done => return Ok(true),
                 Put::Repeated(_) => return Ok(false),
                 Put::Full => drop(alone),
             }
-            self.make_room(&place)?;
+            self.make_room(&location)?;
         }
         Ok(false)
     }
@@ -64,21 +64,21 @@ impl ConcurrentFilter {
         self.take(&self.cells.geometry.locate(self.route().address(key)))
     }
 
-    /// Takes out one copy of the entry of `place`: a counted one if there is one, for then there is
-    /// a copy in the buckets too.
-    pub(super) fn take(&self, place: &Place) -> bool {
-        let shard = self.shards.of(place.fingerprint);
+    /// Takes out one copy of the entry of `location`: a counted one if there is one, for then there
+    /// is a copy in the buckets too.
+    pub(super) fn take(&self, location: &Location) -> bool {
+        let shard = self.shards.of(location.fingerprint);
         loop {
             let counters = shard.read();
-            if counters.get(self.identity(place)) > 0 {
+            if counters.get(self.identity(location)) > 0 {
                 drop(counters);
-                if self.shards.discount(&shard, &mut shard.write(), self.identity(place)) {
+                if self.shards.discount(&shard, &mut shard.write(), self.identity(location)) {
                     return true;
                 }
                 continue;
             }
             let before = shard.arrivals();
-            if self.cells.take(place) {
+            if self.cells.take(location) {
                 shard.depart();
                 return true;
             }
@@ -88,55 +88,55 @@ impl ConcurrentFilter {
         }
     }
 
-    /// Adds a copy of the entry of `place`.
+    /// Adds a copy of the entry of `location`.
     #[inline]
-    pub(super) fn add(&self, place: &Place) -> Result<(), Full> {
-        match self.put(place, 0) {
+    pub(super) fn add(&self, location: &Location) -> Result<(), FullError> {
+        match self.put(location, 0) {
             Put::Done => Ok(()),
-            refused => self.add_refused(place, refused),
+            refused => self.add_refused(location, refused),
         }
     }
 
     /// Fills an empty slot, where there are at most `most` copies.
     #[inline(always)]
-    fn put(&self, place: &Place, most: u64) -> Put {
-        let put = self.cells.put(place, most);
+    fn put(&self, location: &Location, most: u64) -> Put {
+        let put = self.cells.put(location, most);
         if put == Put::Done {
-            self.shards.of(place.fingerprint).arrive();
+            self.shards.of(location.fingerprint).arrive();
         }
         put
     }
 
-    /// Adds a copy of the entry of `place`, for which [`put`](Self::put) did not find an empty slot
-    /// or found copies.
+    /// Adds a copy of the entry of `location`, for which [`put`](Self::put) did not find an empty
+    /// slot or found copies.
     #[inline(never)]
-    fn add_refused(&self, place: &Place, mut refused: Put) -> Result<(), Full> {
+    fn add_refused(&self, location: &Location, mut refused: Put) -> Result<(), FullError> {
         loop {
             match refused {
                 Put::Done => return Ok(()),
-                Put::Full => self.make_room(place)?,
-                Put::Repeated(_) if self.add_copy(place)? => return Ok(()),
+                Put::Full => self.make_room(location)?,
+                Put::Repeated(_) if self.add_copy(location)? => return Ok(()),
                 Put::Repeated(_) => {}
             }
-            refused = self.put(place, 0);
+            refused = self.put(location, 0);
         }
     }
 
     /// Adds a copy to those that are there; false, and nothing changed, if there are none any more.
-    fn add_copy(&self, place: &Place) -> Result<bool, Full> {
-        let shard = self.shards.of(place.fingerprint);
+    fn add_copy(&self, location: &Location) -> Result<bool, FullError> {
+        let shard = self.shards.of(location.fingerprint);
         let mut counters = shard.write();
-        let identity = self.identity(place);
+        let identity = self.identity(location);
         // Neither taken out nor moved while the lock is held.
-        if self.cells.copies(place) == 0 {
+        if self.cells.copies(location) == 0 {
             return Ok(false);
         }
         let second = counters.get(identity) == 0 && !self.is_crowded();
-        if second && self.put(place, 1) == Put::Done {
+        if second && self.put(location, 1) == Put::Done {
             return Ok(true);
         }
         if self.len() >= u64::MAX - self.slots() {
-            return Err(Full::Overflow);
+            return Err(FullError::Overflow);
         }
         self.shards.count(&shard, &mut counters, identity).map(|()| true)
     }
@@ -147,13 +147,13 @@ impl ConcurrentFilter {
         self.slots_in_use() >= self.capacity()
     }
 
-    /// Empties a slot of a bucket of `place`, where both are full. Another thread may fill it
+    /// Empties a slot of a bucket of `location`, where both are full. Another thread may fill it
     /// first.
-    fn make_room(&self, place: &Place) -> Result<(), Full> {
-        let segment = place.base / u64::from(self.cells.geometry.segment_buckets());
+    fn make_room(&self, location: &Location) -> Result<(), FullError> {
+        let segment = location.base / u64::from(self.cells.geometry.segment_buckets());
         let mut search = sync::lock(&self.searches[packed::index(segment) % self.searches.len()]);
         let mut may_count = true;
-        let (home, alternate) = place.buckets();
+        let (home, alternate) = location.buckets();
         while ![home, alternate].iter().any(|&bucket| self.cells.has_room(bucket)) {
             let spares = if !may_count || !self.shards.has_counter_left() {
                 Spares::Keep
@@ -164,11 +164,11 @@ impl ConcurrentFilter {
             };
             // A copy that is taken out meanwhile is no spare any more, and left a slot that the
             // search may have passed before: it looks again.
-            let plan = search.plan(&self.cells, place, spares);
-            let plan = plan.or_else(|| search.plan(&self.cells, place, Spares::Keep));
+            let plan = search.plan(&self.cells, location, spares);
+            let plan = plan.or_else(|| search.plan(&self.cells, location, Spares::Keep));
             let Some(plan) = plan else {
                 let (in_use, capacity) = (self.slots_in_use(), self.capacity());
-                return Err(Full::Slots { in_use, capacity });
+                return Err(FullError::Slots { in_use, capacity });
             };
             may_count = self.carry_out(&plan);
             search.recycle(plan);
@@ -178,7 +178,7 @@ impl ConcurrentFilter {
 
     /// Makes the moves of `plan`, last one first, up to the first that the table does not allow any
     /// more; false if that is the handing over of a spare copy to the counters.
-    fn carry_out(&self, plan: &Plan) -> bool {
+    fn carry_out(&self, plan: &EvictionPath) -> bool {
         let mut moves = plan.moves.iter().rev();
         let mut room = match plan.end {
             End::Empty(bucket) => bucket,
@@ -216,10 +216,10 @@ impl ConcurrentFilter {
     fn count_spare(&self, bucket: u64, slot: u64) -> bool {
         let shard = self.shards.of(slot);
         let mut counters = shard.write();
-        let place = self.cells.geometry.place_of(bucket, slot);
-        let counted = self.cells.copies(&place) > 1
+        let location = self.cells.geometry.location_of(bucket, slot);
+        let counted = self.cells.copies(&location) > 1
             && self.cells.holds(bucket, slot)
-            && self.shards.count(&shard, &mut counters, self.identity(&place)).is_ok();
+            && self.shards.count(&shard, &mut counters, self.identity(&location)).is_ok();
         if counted {
             // On behalf of the other copy, whose insert may not have got so far: this one leaves
             // because that one came.

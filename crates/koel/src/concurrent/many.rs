@@ -6,11 +6,11 @@ use core::convert::Infallible;
 use super::ConcurrentFilter;
 use super::shards::Arrivals;
 use crate::Key;
-use crate::blocks::{Block, Hashed, Hashes, each_place, in_blocks};
-use crate::error::Full;
-use crate::geometry::{BLOCK, Place};
+use crate::address::geometry::Location;
+use crate::error::FullError;
+use crate::mem::vector::{BLOCK, InstructionSet};
 use crate::table::Words;
-use crate::vector::InstructionSet;
+use crate::table::blocks::{Block, Hashed, Hashes, each_location, in_blocks};
 
 impl ConcurrentFilter {
     /// [`contains`](Self::contains) for each of `keys`: the answer to `keys[i]` goes to `found[i]`.
@@ -32,10 +32,10 @@ impl ConcurrentFilter {
     /// [`insert`](Self::insert) for each of `keys`, in order.
     ///
     /// # Errors
-    /// [`Full`] at the first key that finds no room; those before it are in. Where it must be known
-    /// which, insert one by one.
-    pub fn insert_many<K: Key>(&self, keys: &[K]) -> Result<(), Full> {
-        self.each_place(Hashed(*self.route(), keys), |_, place| self.add(place))
+    /// [`FullError`] at the first key that finds no room; those before it are in. Where it must be
+    /// known which, insert one by one.
+    pub fn insert_many<K: Key>(&self, keys: &[K]) -> Result<(), FullError> {
+        self.each_location(Hashed(*self.route(), keys), |_, location| self.add(location))
     }
 
     /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes
@@ -54,8 +54,8 @@ impl ConcurrentFilter {
         let mut answers = [false; BLOCK];
         let mut before = self.shards.all_arrivals();
         let work = |_: &mut _, ready: &Block, coming: &Block, start: usize| {
-            let places = (&ready.places, &coming.places);
-            self.cells.contains_block(set, places, &mut words, &mut answers);
+            let locations = (&ready.locations, &coming.locations);
+            self.cells.contains_block(set, locations, &mut words, &mut answers);
             if !self.shards.are_still(&before) {
                 self.ask_again(&before, ready, &mut answers);
                 before = self.shards.all_arrivals();
@@ -70,35 +70,35 @@ impl ConcurrentFilter {
     #[cold]
     fn ask_again(&self, before: &Arrivals, block: &Block, answers: &mut [bool; BLOCK]) {
         for (i, answer) in answers[..block.len].iter_mut().enumerate() {
-            let place = block.places.get(i);
-            if !*answer && !self.shards.is_still(before, place.fingerprint) {
-                *answer = self.contains_place(&place);
+            let location = block.locations.get(i);
+            if !*answer && !self.shards.is_still(before, location.fingerprint) {
+                *answer = self.contains_location(&location);
             }
         }
     }
 
     fn count_each(&self, hashes: impl Hashes, counts: &mut [u64]) {
         assert_eq!(hashes.len(), counts.len(), "one answer for each key");
-        let Ok(()) = self.each_place(hashes, |i, place| {
-            counts[i] = self.count_place(place);
+        let Ok(()) = self.each_location(hashes, |i, location| {
+            counts[i] = self.count_location(location);
             Ok::<(), Infallible>(())
         });
     }
 
     fn remove_each(&self, hashes: impl Hashes, removed: &mut [bool]) {
         assert_eq!(hashes.len(), removed.len(), "one answer for each key");
-        let Ok(()) = self.each_place(hashes, |i, place| {
-            removed[i] = self.take(place);
+        let Ok(()) = self.each_location(hashes, |i, location| {
+            removed[i] = self.take(location);
             Ok::<(), Infallible>(())
         });
     }
 
     /// Hands each place, with the number of its key, to `work`.
-    fn each_place<E>(
+    fn each_location<E>(
         &self,
         hashes: impl Hashes,
-        mut work: impl FnMut(usize, &Place) -> Result<(), E>,
+        mut work: impl FnMut(usize, &Location) -> Result<(), E>,
     ) -> Result<(), E> {
-        each_place(&mut &self.cells, hashes, |_, key, places, i| work(key, &places.get(i)))
+        each_location(&mut &self.cells, hashes, |_, key, locations, i| work(key, &locations.get(i)))
     }
 }

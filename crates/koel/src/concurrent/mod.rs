@@ -40,15 +40,14 @@ mod sync;
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::buffer;
-use crate::counters::{Counters, Identity, ReadCounters};
-use crate::filter::Profile;
-use crate::geometry::Place;
-use crate::hash::KeyHasher;
+use crate::address::geometry::Location;
+use crate::address::hash::KeyHasher;
+use crate::address::route::Route;
+use crate::image::shape::{self, Profile, Shape};
+use crate::mem::buffer;
 use crate::packing::{Layout, Narrow, SLOTS};
-use crate::placement::Search;
-use crate::route::Route;
-use crate::sizing::{self, Shape};
+use crate::state::counters::{Counters, Identity, ReadCounters};
+use crate::table::search::Search;
 use crate::{Builder, Key};
 use cells::Cells;
 use packed::{Atomic, Packed};
@@ -164,17 +163,17 @@ impl ConcurrentFilter {
     #[inline(always)]
     #[expect(unsafe_code, reason = "checked, a lookup takes 25 % more instructions (fast layout)")]
     fn contains_at(&self, address: u64) -> bool {
-        let place = self.cells.geometry.locate(address);
+        let location = self.cells.geometry.locate(address);
         in_form!(self.cells, packed => {
             // SAFETY: `locate` gives buckets below `geometry.buckets()`, and so many words has the
             // table.
-            let both = unsafe { packed.both_unchecked(&place) };
-            self.look(packed, both, place.fingerprint)
+            let both = unsafe { packed.both_unchecked(&location) };
+            self.look(packed, both, location.fingerprint)
         })
     }
 
-    fn contains_place(&self, place: &Place) -> bool {
-        in_form!(self.cells, packed => self.look(packed, packed.both(place), place.fingerprint))
+    fn contains_location(&self, location: &Location) -> bool {
+        in_form!(self.cells, packed => self.look(packed, packed.both(location), location.fingerprint))
     }
 
     /// Whether a key is in its two buckets: the answer of a look while no entry of its shard
@@ -203,24 +202,24 @@ impl ConcurrentFilter {
     /// [`false_positive_rate`](Self::false_positive_rate). O(log of the number of counters).
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        self.count_place(&self.cells.geometry.locate(self.route().address(key)))
+        self.count_location(&self.cells.geometry.locate(self.route().address(key)))
     }
 
-    fn count_place(&self, place: &Place) -> u64 {
-        let shard = self.shards.of(place.fingerprint);
+    fn count_location(&self, location: &Location) -> u64 {
+        let shard = self.shards.of(location.fingerprint);
         let counters = shard.read();
         loop {
             let before = shard.arrivals();
-            let copies = self.cells.copies(place);
+            let copies = self.cells.copies(location);
             if shard.is_still(before) {
-                return copies.saturating_add(counters.get(self.identity(place)));
+                return copies.saturating_add(counters.get(self.identity(location)));
             }
         }
     }
 
-    /// The name of the counter of the entry at `place`.
-    fn identity(&self, place: &Place) -> Identity {
-        place.identity(self.cells.layout.fingerprint_bits())
+    /// The name of the counter of the entry at `location`.
+    fn identity(&self, location: &Location) -> Identity {
+        location.identity(self.cells.layout.fingerprint_bits())
     }
 }
 
@@ -270,7 +269,7 @@ impl ConcurrentFilter {
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         let bits = self.cells.layout.fraction_bits();
-        let possible = sizing::possible_entries(bits, self.cells.geometry.buckets());
+        let possible = shape::possible_entries(bits, self.cells.geometry.buckets());
         self.slots_in_use() as f64 / possible
     }
 

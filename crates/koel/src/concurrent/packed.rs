@@ -5,10 +5,10 @@
 //! makes it, which fails if the bucket has changed since; then everything is computed anew.
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::geometry::{BLOCK, Place, Places};
+use crate::address::geometry::{Location, Locations};
+use crate::mem::prefetch::prefetch;
+use crate::mem::vector::{BLOCK, InstructionSet};
 use crate::packing::{Exact, Narrow, Packing, Put, SLOTS, Words, either, is_near};
-use crate::prefetch::prefetch;
-use crate::vector::InstructionSet;
 use alloc::boxed::Box;
 
 /// The words of a table, and how buckets are packed into them.
@@ -81,10 +81,10 @@ impl<A: Atomic, P: Narrow> Packed<A, P> {
         self.words[index(bucket)].get()
     }
 
-    /// The words of both buckets of `place`.
+    /// The words of both buckets of `location`.
     #[inline]
-    pub(super) fn both(&self, place: &Place) -> [&A; 2] {
-        [&self.words[index(place.home)], &self.words[index(place.alternate)]]
+    pub(super) fn both(&self, location: &Location) -> [&A; 2] {
+        [&self.words[index(location.home)], &self.words[index(location.alternate)]]
     }
 
     /// [`both`](Self::both) without a look at whether they are in the table.
@@ -93,8 +93,8 @@ impl<A: Atomic, P: Narrow> Packed<A, P> {
     /// Both buckets are in the table.
     #[inline(always)]
     #[expect(unsafe_code, reason = "checked, a lookup takes 25 % more instructions (fast layout)")]
-    pub(super) unsafe fn both_unchecked(&self, place: &Place) -> [&A; 2] {
-        [place.home, place.alternate].map(|bucket| {
+    pub(super) unsafe fn both_unchecked(&self, location: &Location) -> [&A; 2] {
+        [location.home, location.alternate].map(|bucket| {
             debug_assert!(index(bucket) < self.words.len());
             // SAFETY: the caller says so.
             unsafe { self.words.get_unchecked(index(bucket)) }
@@ -113,7 +113,7 @@ impl<A: Atomic, P: Narrow> Packed<A, P> {
     pub(super) fn contains_block(
         &self,
         set: InstructionSet,
-        (ready, coming): (&Places, &Places),
+        (ready, coming): (&Locations, &Locations),
         words: &mut Words,
         found: &mut [bool; BLOCK],
     ) {
@@ -134,20 +134,20 @@ impl<A: Atomic, P: Narrow> Packed<A, P> {
         );
     }
 
-    /// How many copies the buckets of `place` held when they were read.
-    pub(super) fn copies(&self, place: &Place) -> u64 {
-        let words = self.both(place).map(A::get);
-        self.packing.words_copies(words, place.home == place.alternate, place.fingerprint)
+    /// How many copies the buckets of `location` held when they were read.
+    pub(super) fn copies(&self, location: &Location) -> u64 {
+        let words = self.both(location).map(A::get);
+        self.packing.words_copies(words, location.home == location.alternate, location.fingerprint)
     }
 
     /// Fills an empty slot of the emptier bucket, where there are at most `most` copies.
     #[inline(always)]
-    pub(super) fn put(&self, place: &Place, most: u64) -> Put {
-        let both = self.both(place);
-        let same = place.home == place.alternate;
+    pub(super) fn put(&self, location: &Location, most: u64) -> Put {
+        let both = self.both(location);
+        let same = location.home == location.alternate;
         loop {
             let words = both.map(A::get);
-            match self.packing.put_in(words, same, (place.fingerprint, most)) {
+            match self.packing.put_in(words, same, (location.fingerprint, most)) {
                 Err(refused) => return refused,
                 Ok(change) if swap(both, words, change) => return Put::Done,
                 Ok(_) => {}
@@ -155,15 +155,15 @@ impl<A: Atomic, P: Narrow> Packed<A, P> {
         }
     }
 
-    /// Empties a slot that holds the fingerprint of `place`; false if neither bucket held it when
-    /// it was read.
+    /// Empties a slot that holds the fingerprint of `location`; false if neither bucket held it
+    /// when it was read.
     #[inline(always)]
-    pub(super) fn take(&self, place: &Place) -> bool {
-        let both = self.both(place);
-        let same = place.home == place.alternate;
+    pub(super) fn take(&self, location: &Location) -> bool {
+        let both = self.both(location);
+        let same = location.home == location.alternate;
         loop {
             let words = both.map(A::get);
-            match self.packing.exchange_in(words, same, (place.fingerprint, 0)) {
+            match self.packing.exchange_in(words, same, (location.fingerprint, 0)) {
                 None => return false,
                 Some((chosen, bits, _)) if swap(both, words, (chosen, bits)) => return true,
                 Some(_) => {}

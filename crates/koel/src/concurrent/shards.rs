@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::sync::{self, AtomicU64, Ordering, ReadGuard, RwLock, WriteGuard};
-use crate::counters::{Counters, Identity, ReadCounters, WriteCounters};
-use crate::error::Full;
+use crate::error::FullError;
+use crate::state::counters::{Counters, Identity, ReadCounters, WriteCounters};
 
 /// A power of two. Loom gets one: more of them would only hide how threads meet.
 pub(super) const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
@@ -172,12 +172,12 @@ impl Shards {
         shard: &Shard,
         guard: &mut Counters,
         identity: Identity,
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         let reserve = |counters| (counters < self.limit).then_some(counters + 1);
         if guard.get(identity) == 0
             && self.counters.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_err()
         {
-            return Err(Full::Counters { limit: self.limit });
+            return Err(FullError::Counters { limit: self.limit });
         }
         guard.add(identity, 1, u64::MAX)?;
         shard.rest.counted.fetch_add(1, Ordering::Relaxed);

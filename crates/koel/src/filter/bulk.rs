@@ -11,15 +11,15 @@
 
 use alloc::{vec, vec::Vec};
 
-use crate::blocks::{Hashed, Hashes};
-use crate::buffer::Buffer;
-use crate::counters::{Counters, ReadCounters};
-use crate::error::{BuildError, Full};
-use crate::filter::Profile;
+use crate::error::{BuildError, FullError};
 use crate::filter::parts::Parts;
-use crate::sizing::Shape;
+use crate::image::shape::Profile;
+use crate::image::shape::Shape;
+use crate::mem::buffer::Buffer;
 use crate::state::State;
+use crate::state::counters::{Counters, ReadCounters};
 use crate::table::Table;
+use crate::table::blocks::{Hashed, Hashes};
 use crate::{Builder, CuckooFilter, Key};
 
 impl Builder {
@@ -68,7 +68,7 @@ impl Builder {
         if self.is_parallel() {
             use rayon::prelude::*;
             let share =
-                hashes.len().div_ceil(rayon::current_num_threads()).max(crate::geometry::BLOCK);
+                hashes.len().div_ceil(rayon::current_num_threads()).max(crate::mem::vector::BLOCK);
             let shares = (0..hashes.len()).into_par_iter().step_by(share);
             return shares.map(|start| work(start..(start + share).min(hashes.len()))).collect();
         }
@@ -81,7 +81,7 @@ impl Builder {
         table: &mut Table<Buffer>,
         state: &mut State<Counters>,
         shares: &[Parts],
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         let (shape, profile) = (Shape::of(table.geometry(), table.layout()), state.profile);
         let segment_buckets = u64::from(shape.segment_buckets);
         let fill = |scratch: &mut CuckooFilter, (segment, bytes): (usize, &mut [u8])| {
@@ -110,8 +110,8 @@ impl Builder {
 fn in_turn<'a>(
     segments: Vec<&'a mut [u8]>,
     mut scratch: CuckooFilter,
-    fill: impl Fn(&mut CuckooFilter, (usize, &'a mut [u8])) -> Result<Filled, Full>,
-) -> Result<Vec<Filled>, Full> {
+    fill: impl Fn(&mut CuckooFilter, (usize, &'a mut [u8])) -> Result<Filled, FullError>,
+) -> Result<Vec<Filled>, FullError> {
     segments.into_iter().enumerate().map(|segment| fill(&mut scratch, segment)).collect()
 }
 
@@ -156,14 +156,14 @@ impl Filled {
 
 impl State<Counters> {
     /// Takes over the counts of segments, which are in their places.
-    fn take_in(&mut self, filled: Vec<Filled>) -> Result<(), Full> {
+    fn take_in(&mut self, filled: Vec<Filled>) -> Result<(), FullError> {
         for segment in &filled {
-            self.len = self.len.checked_add(segment.len).ok_or(Full::Overflow)?;
+            self.len = self.len.checked_add(segment.len).ok_or(FullError::Overflow)?;
             self.entries += segment.entries;
             self.spares += segment.spares;
         }
         self.counters = Counters::from_iter(filled.into_iter().flat_map(|filled| filled.counters));
         let limit = self.profile.counter_limit;
-        if self.counters.len() > limit { Err(Full::Counters { limit }) } else { Ok(()) }
+        if self.counters.len() > limit { Err(FullError::Counters { limit }) } else { Ok(()) }
     }
 }

@@ -23,18 +23,18 @@
 use core::fmt;
 
 use crate::CuckooFilter;
-use crate::counters::ReadCounters;
+use crate::address::geometry::{CORES, Geometry};
 use crate::error::MergeError;
-use crate::geometry::{CORES, Geometry};
-use crate::sizing;
+use crate::image::{shape, sizing};
+use crate::state::counters::ReadCounters;
+use crate::state::store::Store;
 use crate::state::{Lengths, Reader, Surplus, reading};
-use crate::store::Store;
 use crate::table::{Cuckoo, Prefixes, grows};
 
 /// An entry as it is stored, for all the keys that share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Entry {
+pub struct FilterEntry {
     /// The bucket with the smaller number of the two that the entry may be in; in a filter that has
     /// grown, the one that it is in.
     pub bucket: u64,
@@ -154,10 +154,10 @@ impl Comparison {
     /// Keys of the first filter only, of the second only, of both; an estimate below 0 is 0.
     fn parts(&self) -> [f64; 3] {
         let [first, second] = self.distinct;
-        let across = |distinct| sizing::distinct_keys(distinct, self.across);
+        let across = |distinct| shape::distinct_keys(distinct, self.across);
         let common = across(first) + across(second) - across(first + second - self.common);
         let [first, second] =
-            [0, 1].map(|i| sizing::distinct_keys(self.distinct[i], self.possible[i]));
+            [0, 1].map(|i| shape::distinct_keys(self.distinct[i], self.possible[i]));
         [first - common, second - common, common].map(|keys| keys.max(0.0))
     }
 
@@ -178,9 +178,9 @@ impl<S: Store> CuckooFilter<S> {
     /// let mut counts: Vec<u64> = filter.entries().map(|entry| entry.count).collect();
     /// counts.sort();
     /// assert_eq!(counts, [1, 2]);
-    /// # Ok::<(), koel::Full>(())
+    /// # Ok::<(), koel::FullError>(())
     /// ```
-    pub fn entries(&self) -> impl Iterator<Item = Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = FilterEntry> {
         let (buckets, state) = (&self.body.buckets, &self.body.state);
         let fixed = buckets.fixed().map(|table| entries(Reader { table, state }));
         let growing = buckets.growing().map(|table| entries(Reader { table, state }));
@@ -224,12 +224,14 @@ impl<S: Store> CuckooFilter<S> {
 
 /// The entries of a table, each once: one of one size has them by the smaller number of their two
 /// buckets.
-fn entries<T: Cuckoo, C: ReadCounters>(reader: Reader<'_, T, C>) -> impl Iterator<Item = Entry> {
+fn entries<T: Cuckoo, C: ReadCounters>(
+    reader: Reader<'_, T, C>,
+) -> impl Iterator<Item = FilterEntry> {
     let addresses = reader.table.table().geometry();
     reader.table.table().distinct_entries().map(move |entry| {
         let other = if grows::<T>() { entry.bucket } else { addresses.other_base(&entry.prefix) };
         let bucket = entry.bucket.min(other);
-        Entry { bucket, fingerprint: entry.slot, count: reader.count_of(&entry) }
+        FilterEntry { bucket, fingerprint: entry.slot, count: reader.count_of(&entry) }
     })
 }
 
@@ -242,6 +244,6 @@ fn chance(base: &Geometry, [ours, theirs]: [&Lengths; 2]) -> f64 {
     let total = |lengths: &Lengths| lengths.iter().sum::<u64>().max(1) as f64;
     let matching = all.map(|lengths| pairs(&lengths)).sum::<f64>();
     // Pairs of base buckets and cores, all equally likely.
-    let places = CORES as f64 * base.buckets() as f64 / 2.0;
-    matching / (total(ours) * total(theirs) * places)
+    let locations = CORES as f64 * base.buckets() as f64 / 2.0;
+    matching / (total(ours) * total(theirs) * locations)
 }

@@ -1,6 +1,6 @@
 //! Changing a filter: insert, remove, clear.
 
-use crate::error::Full;
+use crate::error::FullError;
 use crate::state::changing;
 use crate::{CuckooFilter, Key};
 
@@ -8,7 +8,7 @@ impl CuckooFilter {
     /// Adds a copy of `key`. O(1); at most 4096 slots are looked at.
     ///
     /// # Errors
-    /// [`Full`], and then nothing has changed. It does not happen before
+    /// [`FullError`], and then nothing has changed. It does not happen before
     /// [`capacity`](Self::capacity) distinct keys are in, unless
     /// [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat. A
     /// [growable](crate::Builder::growable) filter grows instead, as far as addresses of 32 bits
@@ -17,13 +17,13 @@ impl CuckooFilter {
     /// passes. Where that does not make room for the key, the filter may be larger than before, and
     /// all its answers are the same.
     #[inline]
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), FullError> {
         self.insert_at(self.route().address(key))
     }
 
     /// [`insert`](Self::insert) at the address of a key.
     #[inline]
-    pub(super) fn insert_at(&mut self, address: u64) -> Result<(), Full> {
+    pub(super) fn insert_at(&mut self, address: u64) -> Result<(), FullError> {
         self.body.insert::<false>(address).map(|_| ())
     }
 
@@ -35,22 +35,25 @@ impl CuckooFilter {
     /// # Errors
     /// As [`insert`](Self::insert).
     #[inline]
-    pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Full> {
+    pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
         self.insert_unique_at(self.route().address(key))
     }
 
     /// [`insert_unique`](Self::insert_unique) at the address of a key.
     #[inline]
-    fn insert_unique_at(&mut self, address: u64) -> Result<bool, Full> {
+    fn insert_unique_at(&mut self, address: u64) -> Result<bool, FullError> {
         self.body.insert::<true>(address)
     }
 
     /// Adds every key of `keys`, in order.
     ///
     /// # Errors
-    /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len)
-    /// says how many.
-    pub fn try_extend<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> Result<(), Full> {
+    /// [`FullError`] at the first key that finds no room; those before it are in,
+    /// [`len`](Self::len) says how many.
+    pub fn try_extend<K: Key>(
+        &mut self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<(), FullError> {
         keys.into_iter().try_for_each(|key| self.insert(&key))
     }
 

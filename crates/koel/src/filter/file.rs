@@ -8,12 +8,12 @@
 use alloc::vec::Vec;
 
 use crate::CuckooFilter;
-use crate::counters::StoredCounters;
 use crate::error::ImageError;
 use crate::filter::FilterView;
 use crate::image::{self, Kind};
 use crate::state::Body;
-use crate::store::Store;
+use crate::state::counters::StoredCounters;
+use crate::state::store::Store;
 
 impl CuckooFilter {
     /// The filter in `bytes`, which are copied and checked in full. O(bytes).

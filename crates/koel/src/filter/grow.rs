@@ -2,8 +2,8 @@
 //! back.
 
 use crate::CuckooFilter;
-use crate::error::{BuildError, Full};
-use crate::sizing;
+use crate::error::{BuildError, FullError};
+use crate::image::sizing;
 
 impl CuckooFilter {
     /// Lets the filter grow from now on, whatever it was built as: an [`insert`](Self::insert) that
@@ -30,10 +30,10 @@ impl CuckooFilter {
     /// each time that much has come.
     ///
     /// # Errors
-    /// [`Full::Slots`], and then nothing has changed, where the filter is not growable, where
+    /// [`FullError::Slots`], and then nothing has changed, where the filter is not growable, where
     /// addresses of 32 bits have no room for so many buckets, or where the system has no memory for
     /// them.
-    pub fn reserve(&mut self, additional: u64) -> Result<(), Full> {
+    pub fn reserve(&mut self, additional: u64) -> Result<(), FullError> {
         self.body.reserve(additional)
     }
 

@@ -2,11 +2,11 @@
 //!
 //! The walk over blocks of keys is in `blocks.rs`, what happens to each in `state/many.rs`.
 
-use crate::blocks::{Hashed, Hashes, contains_each};
-use crate::error::Full;
+use crate::error::FullError;
+use crate::state::store::Store;
 use crate::state::{Batched, changing, on_table, reading};
-use crate::store::Store;
 use crate::table::Cuckoo;
+use crate::table::blocks::{Hashed, Hashes, contains_each};
 use crate::{CuckooFilter, Key};
 
 impl<S: Store> CuckooFilter<S> {
@@ -18,7 +18,7 @@ impl<S: Store> CuckooFilter<S> {
     /// let mut found = [false; 3];
     /// filter.contains_many(&["ada", "mary", "grace"], &mut found);
     /// assert_eq!(found, [true, false, true]);
-    /// # Ok::<(), koel::Full>(())
+    /// # Ok::<(), koel::FullError>(())
     /// ```
     ///
     /// # Panics
@@ -54,9 +54,9 @@ impl CuckooFilter {
     /// grow, all bytes are those of inserts one by one.
     ///
     /// # Errors
-    /// [`Full`] at the first key that finds no room; those before it are in, [`len`](Self::len)
-    /// says how many.
-    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), Full> {
+    /// [`FullError`] at the first key that finds no room; those before it are in,
+    /// [`len`](Self::len) says how many.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), FullError> {
         let route = *self.route();
         self.insert_each(Hashed(route, keys))
     }
@@ -65,8 +65,8 @@ impl CuckooFilter {
     /// added goes to `added[i]`.
     ///
     /// # Errors
-    /// [`Full`] at the first key that finds no room; those before it are in, and the answers from
-    /// it on are false.
+    /// [`FullError`] at the first key that finds no room; those before it are in, and the answers
+    /// from it on are false.
     ///
     /// # Panics
     /// Where the slices differ in length.
@@ -74,7 +74,7 @@ impl CuckooFilter {
         &mut self,
         keys: &[K],
         added: &mut [bool],
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         let route = *self.route();
         self.insert_unique_each(Hashed(route, keys), added)
     }
@@ -89,11 +89,15 @@ impl CuckooFilter {
         self.remove_each(Hashed(route, keys), removed);
     }
 
-    pub(super) fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), Full> {
+    pub(super) fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), FullError> {
         self.body.insert_each::<false>(hashes, &mut [])
     }
 
-    fn insert_unique_each(&mut self, hashes: impl Hashes, added: &mut [bool]) -> Result<(), Full> {
+    fn insert_unique_each(
+        &mut self,
+        hashes: impl Hashes,
+        added: &mut [bool],
+    ) -> Result<(), FullError> {
         assert_eq!(hashes.len(), added.len(), "one answer for each key");
         added.fill(false);
         self.body.insert_each::<true>(hashes, added)

@@ -3,21 +3,9 @@
 //! The work is done on a copy (state/merge.rs), so that a union that does not fit changes nothing.
 //! O(buckets), and twice the memory while it runs.
 
-use crate::CuckooFilter;
 use crate::error::MergeError;
-use crate::store::Store;
-
-/// What becomes of the counts of a key that is in both filters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merge {
-    /// They are added: the union of two multisets of separate events.
-    Sum,
-    /// The larger one stays: the union of two sets that may overlap. Where a filter has grown,
-    /// [`len`](CuckooFilter::len) is then known to some percent. A key of one filter that the other
-    /// takes for one of its own, as it does with the probability of a false positive, is that one
-    /// from then on: removing either takes the other with it.
-    Max,
-}
+use crate::state::store::Store;
+use crate::{CuckooFilter, Merge};
 
 impl CuckooFilter {
     /// Adds the keys of `other` to this filter. Membership afterwards is that of the union; `other`

@@ -6,6 +6,7 @@
 //! `merge.rs` and `compare.rs` are for two filters, `file.rs` for bytes and `grow.rs` for growth.
 //! All of them are thin: the rules are in `state/`, the buckets in `table/`.
 
+mod builder;
 mod bulk;
 mod compare;
 mod edit;
@@ -17,26 +18,26 @@ mod parts;
 
 use core::fmt;
 
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-use crate::buffer::Buffer;
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-use crate::counters::Counters;
-use crate::counters::ReadCounters;
-use crate::hash::KeyHasher;
+use crate::Key;
+use crate::address::hash::KeyHasher;
+use crate::address::route::Route;
+use crate::image::shape::{self, Profile, Shape};
 use crate::image::{self, Kind};
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+use crate::mem::buffer::Buffer;
 use crate::packing::{Layout, SLOTS};
-use crate::route::Route;
-use crate::sizing::{self, Shape};
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+use crate::state::counters::Counters;
+use crate::state::counters::ReadCounters;
+use crate::state::store::{Borrowed, Owned, Store};
 use crate::state::{Body, reading};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::state::{Buckets, State};
-use crate::store::{Borrowed, Owned, Store};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::table::Table;
-use crate::{Builder, Key};
 
-pub use compare::{Comparison, Entry, Estimate};
-pub use merge::Merge;
+pub use builder::{Builder, Plan};
+pub use compare::{Comparison, Estimate, FilterEntry};
 
 /// A set of keys in a few bits per key, that can also forget: a cuckoo filter.
 ///
@@ -83,34 +84,7 @@ pub struct CuckooFilter<S: Store = Owned> {
 /// makes one.
 pub type FilterView<'a> = CuckooFilter<Borrowed<'a>>;
 
-/// What a filter was built with, besides its shape.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Profile {
-    /// From keys to addresses.
-    pub(crate) route: Route,
-    pub(crate) capacity: u64,
-    pub(crate) rate: f64,
-    pub(crate) counter_limit: u64,
-    /// Whether a filter that is full grows.
-    pub(crate) growable: bool,
-}
-
 impl CuckooFilter {
-    /// Settings for a filter of `capacity` distinct keys that errs for at most
-    /// `false_positive_rate` of the absent keys when it is full.
-    pub fn builder(capacity: u64, false_positive_rate: f64) -> Builder {
-        Builder::new(capacity, false_positive_rate)
-    }
-
-    /// A filter for `capacity` distinct keys with a false-positive rate of 0.1 %.
-    ///
-    /// # Panics
-    /// Where the memory cannot be had, as `Vec::with_capacity` does.
-    #[must_use]
-    pub fn with_capacity(capacity: u64) -> Self {
-        Self::builder(capacity, 0.001).build().expect("capacity overflow")
-    }
-
     /// An empty filter; `None` where its bytes could not be addressed.
     pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
         Body::empty(Kind::Filter, shape, profile).map(|body| Self { body })
@@ -234,7 +208,7 @@ impl<S: Store> CuckooFilter<S> {
     #[must_use]
     pub fn distinct_estimate(&self) -> f64 {
         let estimate =
-            sizing::distinct_keys(self.body.state.distinct(), self.body.possible_entries());
+            shape::distinct_keys(self.body.state.distinct(), self.body.possible_entries());
         if self.has_grown() { estimate.min(self.body.state.len as f64) } else { estimate }
     }
 

@@ -9,12 +9,11 @@ use alloc::{vec, vec::Vec};
 use core::ops::Range;
 
 use crate::CuckooFilter;
-use crate::blocks::Hashes;
-use crate::buffer::Buffer;
-use crate::error::Full;
-use crate::geometry::BLOCK;
-use crate::prefetch::prefetch_many;
-use crate::vector::InstructionSet;
+use crate::error::FullError;
+use crate::mem::buffer::Buffer;
+use crate::mem::prefetch::prefetch_many;
+use crate::mem::vector::{BLOCK, InstructionSet};
+use crate::table::blocks::Hashes;
 
 /// Hashes without the bits that name their segment, in the order of the keys.
 pub(super) struct Parts {
@@ -53,14 +52,14 @@ impl Parts {
     }
 
     fn add(&mut self, hashes: &[u64], segment_bits: u32) {
-        let places = self.bytes.as_mut().as_chunks_mut().0;
+        let locations = self.bytes.as_mut().as_chunks_mut().0;
         for &hash in hashes {
             let segment = hash >> (u64::BITS - segment_bits);
             let segment = usize::try_from(segment).expect("fewer segments than bytes");
             let rest = hash << segment_bits;
             let len = &mut self.lens[segment];
             if *len < self.room {
-                places[segment * self.room + *len] = rest.to_le_bytes();
+                locations[segment * self.room + *len] = rest.to_le_bytes();
                 *len += 1;
             } else {
                 self.beyond[segment].push(rest);
@@ -73,9 +72,9 @@ impl Parts {
         &self,
         filter: &mut CuckooFilter,
         segment: usize,
-    ) -> Result<(), Full> {
-        let places = self.bytes.as_ref().as_chunks().0;
-        filter.insert_each(&places[segment * self.room..][..self.lens[segment]])?;
+    ) -> Result<(), FullError> {
+        let locations = self.bytes.as_ref().as_chunks().0;
+        filter.insert_each(&locations[segment * self.room..][..self.lens[segment]])?;
         filter.insert_each(&*self.beyond[segment])
     }
 }

@@ -1,11 +1,11 @@
 //! The fields of the header: where each is, and how one is read and written.
 //!
-//! docs/FORMAT.md describes every field. A test compares its table with [`FIELDS`], and another
+//! docs/FORMAT.md describes every field. A test compares its table with `FIELDS`, and another
 //! checks that the fields fill the header without gaps. All numbers are little-endian.
 
-use super::HEADER_BYTES;
+use super::format::HEADER_BYTES;
+use crate::address::geometry::CORE_BITS;
 use crate::error::ImageError;
-use crate::geometry::CORE_BITS;
 use crate::packing::SLOTS;
 
 /// A field of the header: offset, bytes, name.

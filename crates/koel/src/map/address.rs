@@ -21,7 +21,7 @@
 use core::array;
 use core::num::NonZeroU64;
 
-use crate::wide_product::wide_product;
+use crate::address::wide_product::wide_product;
 
 /// The mixed 64-bit hash of a key. It is stored beside the key, so that moving an entry calls no
 /// code of the user. Never 0, so that an empty slot needs no room of its own.

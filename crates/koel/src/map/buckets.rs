@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::address::{KeyHash, choices, tag};
-use crate::placement::Search;
+use crate::table::search::Search;
 
 /// An entry, with the hash of its key.
 #[derive(Clone)]

@@ -1,11 +1,11 @@
 //! How a maplet is asked for: capacity, error rate and the width of its values.
 
 use crate::Maplet;
+use crate::address::hash::KeyHasher;
+use crate::address::route::Route;
 use crate::error::BuildError;
-use crate::filter::Profile;
-use crate::hash::KeyHasher;
-use crate::route::Route;
-use crate::sizing;
+use crate::image::shape::Profile;
+use crate::image::sizing;
 
 /// A maplet that grows starts with room for so many entries at least. Keys whose two buckets are
 /// one can go nowhere else, and the fewer buckets a table began with, the more of them share one:
@@ -26,7 +26,7 @@ const FIRST_ENTRIES: u64 = 8192;
 pub struct MapletBuilder {
     capacity: u64,
     rate: f64,
-    pub(super) value_bits: u32,
+    pub(crate) value_bits: u32,
     route: Route,
     /// The entries that a maplet which grows has room for at first.
     grow_from: Option<u64>,

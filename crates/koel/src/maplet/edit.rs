@@ -1,6 +1,6 @@
 //! Changing a maplet: insert, replace, remove, clear, shrink.
 
-use crate::error::Full;
+use crate::error::FullError;
 use crate::state::changing;
 use crate::{Key, Maplet};
 
@@ -9,21 +9,22 @@ impl Maplet {
     /// slots are looked at.
     ///
     /// # Errors
-    /// [`Full`], and then nothing has changed. It does not happen before
+    /// [`FullError`], and then nothing has changed. It does not happen before
     /// [`capacity`](Self::capacity) entries are in, as long as keys are distinct; in a maplet that
     /// [grows](crate::MapletBuilder::grow_from) not before addresses of 32 bits end, except
-    /// [`Full::Values`] for a key whose only bucket is full of keys like it: one of 120 million.
+    /// [`FullError::Values`] for a key whose only bucket is full of keys like it: one of 120
+    /// million.
     ///
     /// # Panics
     /// Where the value has more bits than the maplet's values.
     #[inline]
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), Full> {
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), FullError> {
         self.insert_at(self.route().address(key), value)
     }
 
     /// [`insert`](Self::insert) at the address of a key.
     #[inline]
-    fn insert_at(&mut self, address: u64, value: u64) -> Result<(), Full> {
+    fn insert_at(&mut self, address: u64, value: u64) -> Result<(), FullError> {
         changing!(self.body, writer => writer.insert_pair(address, value))
     }
 

@@ -8,11 +8,11 @@
 use alloc::vec::Vec;
 
 use super::{Maplet, MapletView};
-use crate::counters::NoCounters;
 use crate::error::ImageError;
 use crate::image::{self, Kind};
 use crate::state::Body;
-use crate::store::Store;
+use crate::state::counters::NoCounters;
+use crate::state::store::Store;
 
 impl Maplet {
     /// The maplet in `bytes`, which are copied and checked in full. O(bytes).

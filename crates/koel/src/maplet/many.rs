@@ -1,11 +1,11 @@
 //! Many keys of a maplet at once, in the blocks of `blocks.rs`: the same answers in the same order,
 //! several times as fast.
 
-use crate::blocks::{Hashed, Hashes, each_candidate};
-use crate::error::Full;
+use crate::error::FullError;
+use crate::state::store::Store;
 use crate::state::{Batched, changing, on_table};
-use crate::store::Store;
 use crate::table::Cuckoo;
+use crate::table::blocks::{Hashed, Hashes, each_candidate};
 use crate::{Key, Maplet};
 
 impl<S: Store> Maplet<S> {
@@ -37,12 +37,12 @@ impl Maplet {
     /// maplet that grows does so for all of them first, where they are 4096 and more.
     ///
     /// # Errors
-    /// [`Full`] at the first pair that finds no room; those before it are in, [`len`](Self::len)
-    /// says how many.
+    /// [`FullError`] at the first pair that finds no room; those before it are in,
+    /// [`len`](Self::len) says how many.
     ///
     /// # Panics
     /// Where the slices differ in length, or where a value has more bits than the maplet's values.
-    pub fn insert_many<K: Key>(&mut self, keys: &[K], values: &[u64]) -> Result<(), Full> {
+    pub fn insert_many<K: Key>(&mut self, keys: &[K], values: &[u64]) -> Result<(), FullError> {
         let route = *self.route();
         self.insert_each(Hashed(route, keys), values)
     }
@@ -63,7 +63,7 @@ impl Maplet {
         changing!(self.body, writer => Batched::replace_each(writer, hashes, changes))
     }
 
-    fn insert_each(&mut self, hashes: impl Hashes, values: &[u64]) -> Result<(), Full> {
+    fn insert_each(&mut self, hashes: impl Hashes, values: &[u64]) -> Result<(), FullError> {
         assert_eq!(hashes.len(), values.len(), "one value for each key");
         changing!(self.body, writer => Batched::insert_pairs(writer, hashes, values))
     }

@@ -7,7 +7,6 @@
 //! whose values are counts.
 
 mod builder;
-mod counting;
 mod edit;
 mod file;
 mod many;
@@ -16,18 +15,17 @@ mod values;
 use core::fmt;
 
 use crate::Key;
-use crate::counters::NoCounters;
-use crate::filter::Profile;
-use crate::hash::KeyHasher;
+use crate::address::hash::KeyHasher;
+use crate::address::route::Route;
+use crate::image::shape::Profile;
+use crate::image::shape::Shape;
 use crate::image::{self, Kind};
 use crate::packing::Layout;
-use crate::route::Route;
-use crate::sizing::Shape;
+use crate::state::counters::NoCounters;
+use crate::state::store::{Borrowed, Owned, Store};
 use crate::state::{Body, Buckets};
-use crate::store::{Borrowed, Owned, Store};
 
 pub use builder::MapletBuilder;
-pub use counting::{CountingBuilder, CountingFilter, CountingView};
 pub use values::Values;
 
 /// Keys with small values, in a fingerprint and the value's own bits each: it may answer with a
@@ -62,8 +60,8 @@ pub use values::Values;
 /// # Copies
 /// A maplet is a multiset of pairs. A key may have several values, and inserting the same pair
 /// again makes another entry: insert twice, remove twice. All entries of a key share two buckets,
-/// so there is room for 8 of them and no more: the next one is [`Full`](crate::Full), and nothing
-/// has changed. There are no counters as in a [`CuckooFilter`](crate::CuckooFilter).
+/// so there is room for 8 of them and no more: the next one is [`FullError`](crate::FullError), and
+/// nothing has changed. There are no counters as in a [`CuckooFilter`](crate::CuckooFilter).
 ///
 /// In a large maplet some keys share both buckets, and the room for 8. Where every key has two
 /// values, build for a tenth more: none of 9 million entries was refused then, one in 28 in a
@@ -80,7 +78,7 @@ pub use values::Values;
 /// Every operation reads two buckets. An insert into a maplet nearly full looks at some hundred
 /// more, at most 4096.
 pub struct Maplet<S: Store = Owned> {
-    body: Body<S::Buckets, NoCounters>,
+    pub(crate) body: Body<S::Buckets, NoCounters>,
 }
 
 /// A maplet read where its bytes lie, of any alignment: a memory-mapped file, a part of a message.

@@ -4,9 +4,9 @@ use super::slot_coding::Coding;
 use super::sorted_wide::joined;
 use super::swar::{Lanes, Opened};
 use super::{Matching, Packing, byte_index};
-use crate::geometry::{BLOCK, Column, Places};
-use crate::prefetch::prefetch;
-use crate::vector::InstructionSet;
+use crate::address::geometry::Locations;
+use crate::mem::prefetch::prefetch;
+use crate::mem::vector::{BLOCK, Column, InstructionSet};
 
 /// From a table of so many bytes a processor fetches as fast as the loads of a block follow each
 /// other. Tests have larger ones too.
@@ -25,9 +25,9 @@ pub(crate) struct Batch<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) reach: usize,
     /// The keys, whose buckets the memory was asked for.
-    pub(crate) ready: &'a Places,
+    pub(crate) ready: &'a Locations,
     /// The keys whose buckets the memory is asked for meanwhile.
-    pub(crate) coming: &'a Places,
+    pub(crate) coming: &'a Locations,
 }
 
 impl Batch<'_> {
@@ -90,9 +90,9 @@ impl Words {
 /// Shifts what was loaded from the byte that holds bit `offset` of each bucket, so that it begins
 /// with that bit.
 #[inline(always)]
-pub(super) fn align(places: &Places, offset: u64, words: &mut Words) {
+pub(super) fn align(locations: &Locations, offset: u64, words: &mut Words) {
     for i in 0..BLOCK {
-        let [home, other] = places.bits(i);
+        let [home, other] = locations.bits(i);
         words.home[i] >>= (home + offset) % 8;
         words.other[i] >>= (other + offset) % 8;
     }
@@ -100,9 +100,9 @@ pub(super) fn align(places: &Places, offset: u64, words: &mut Words) {
 
 /// Makes one word of two reads of each bucket, `words` and `later`.
 #[inline(always)]
-pub(super) fn join(places: &Places, words: &mut Words, later: &Words) {
+pub(super) fn join(locations: &Locations, words: &mut Words, later: &Words) {
     for i in 0..BLOCK {
-        let [home, other] = places.bits(i);
+        let [home, other] = locations.bits(i);
         words.home[i] = joined([words.home[i], later.home[i]], home % 8);
         words.other[i] = joined([words.other[i], later.other[i]], other % 8);
     }
@@ -112,11 +112,11 @@ pub(super) fn join(places: &Places, words: &mut Words, later: &Words) {
 #[inline(always)]
 pub(super) fn match_words<M: Matching, C: Coding>(
     lanes: &Lanes,
-    places: &Places,
+    locations: &Locations,
     words: &[Words],
     found: &mut [bool; BLOCK],
 ) {
-    let keys = M::keys(places);
+    let keys = M::keys(locations);
     // Answers as bytes first: these are narrowed by one instruction, where bools would be exchanged
     // with a mask register.
     let mut bytes = [0_u8; BLOCK];

@@ -15,7 +15,7 @@ use super::bytes::{bit_in_byte, byte_index, read, store};
 use super::slot_coding::Coding;
 use super::swar::{Lanes, Opened};
 use super::{Layout, Matching, Packing, SLOTS};
-use crate::geometry::BLOCK;
+use crate::mem::vector::BLOCK;
 
 /// So many bytes from the start of a bucket are in the table: it has more than 8 itself, and 16 of
 /// padding follow the last one.

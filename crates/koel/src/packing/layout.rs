@@ -20,7 +20,7 @@ use core::fmt;
 
 use super::slot_coding::{Coding, Plain, Sorted};
 use super::{Marked, copies_in};
-use crate::geometry::{CORE_BITS, CORES};
+use crate::address::geometry::{CORE_BITS, CORES};
 
 /// Slots of a bucket.
 pub(crate) const SLOTS: usize = 4;

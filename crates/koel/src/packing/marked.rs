@@ -16,7 +16,7 @@
 //! where prefixes could not be compared.
 
 use super::semisort::LOW_BITS as LOW_CORE;
-use crate::geometry::CORE_BITS;
+use crate::address::geometry::CORE_BITS;
 
 /// The bits of the core below the known bits.
 const LOW_CORE_MASK: u64 = (1 << LOW_CORE) - 1;
@@ -127,7 +127,7 @@ impl Marked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::CORES;
+    use crate::address::geometry::CORES;
 
     #[test]
     fn a_fingerprint_gives_back_what_it_was_made_of() {

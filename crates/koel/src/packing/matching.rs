@@ -5,7 +5,8 @@ use wide::u64x2;
 
 use super::slot_coding::Coding;
 use super::swar::{Lanes, Opened, Pattern, Register, pair};
-use crate::geometry::{Column, Places};
+use crate::address::geometry::Locations;
+use crate::mem::vector::Column;
 
 /// How lanes are compared with a key.
 pub(crate) trait Matching {
@@ -16,7 +17,7 @@ pub(crate) trait Matching {
     fn tops<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R;
 
     /// What entries in the one and the other bucket of each place are compared with.
-    fn keys(places: &Places) -> [&Column; 2];
+    fn keys(locations: &Locations) -> [&Column; 2];
 }
 
 /// The fingerprint in the lane is the key's.
@@ -35,8 +36,8 @@ impl Matching for Exact {
 
     /// A fingerprint is the same in both buckets.
     #[inline]
-    fn keys(places: &Places) -> [&Column; 2] {
-        [places.fingerprints(); 2]
+    fn keys(locations: &Locations) -> [&Column; 2] {
+        [locations.fingerprints(); 2]
     }
 }
 
@@ -56,8 +57,8 @@ impl Matching for Prefixed {
     }
 
     #[inline]
-    fn keys(places: &Places) -> [&Column; 2] {
-        let [home, other] = places.keys();
+    fn keys(locations: &Locations) -> [&Column; 2] {
+        let [home, other] = locations.keys();
         [home, other]
     }
 }

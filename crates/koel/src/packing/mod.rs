@@ -33,7 +33,8 @@ mod sorted_wide;
 mod swar;
 mod unpacked;
 
-use crate::geometry::{BLOCK, Places};
+use crate::address::geometry::Locations;
+use crate::mem::vector::BLOCK;
 pub(crate) use block::{Batch, Words, is_near};
 pub(crate) use bytes::{bit_in_byte, byte_index, load, store};
 pub(crate) use candidates::Candidates;
@@ -91,8 +92,8 @@ pub(crate) trait Packing {
 
     /// Where the buckets of place `i` of a block start.
     #[inline]
-    fn starts(places: &Places, i: usize) -> [u64; 2] {
-        places.bits(i)
+    fn starts(locations: &Locations, i: usize) -> [u64; 2] {
+        locations.bits(i)
     }
 
     /// The four slots.

@@ -17,8 +17,9 @@ use super::bytes::{byte_index, read, store, xor_at};
 use super::slot_coding::Coding;
 use super::swar::{Lanes, Opened, Pattern, pair};
 use super::{Candidates, Matching, Packing, Put, SLOTS, Taken};
-use crate::geometry::{BLOCK, Places};
-use crate::unchecked::Reader;
+use crate::address::geometry::Locations;
+use crate::mem::unchecked::Reader;
+use crate::mem::vector::BLOCK;
 
 /// The packing of buckets of at most 64 bits.
 pub(crate) trait Narrow {
@@ -222,11 +223,11 @@ pub(crate) trait Narrow {
     #[inline(always)]
     fn match_columns<M: Matching>(
         &self,
-        places: &Places,
+        locations: &Locations,
         words: &Words,
         found: &mut [bool; BLOCK],
     ) {
-        match_words::<M, Self::Coding>(self.lanes(), places, slice::from_ref(words), found);
+        match_words::<M, Self::Coding>(self.lanes(), locations, slice::from_ref(words), found);
     }
 }
 

@@ -18,7 +18,7 @@
 use super::SLOTS;
 use super::slot_coding::{Coding, Plain};
 use super::swar::{low_ones, low_word};
-use crate::geometry::{low_half, product};
+use crate::address::geometry::{low_half, product};
 
 /// Bits of a slot that are stored in the code.
 pub(super) const LOW_BITS: u32 = 4;

@@ -7,7 +7,7 @@ use super::bytes::{byte_index, read};
 use super::slot_coding::Plain;
 use super::swar::{Lanes, Opened, Pattern, Register};
 use super::{Layout, Matching, Packing, SLOTS};
-use crate::geometry::low_half;
+use crate::address::geometry::low_half;
 
 /// Plain slots of 64 bits.
 #[derive(Clone, Copy)]

@@ -10,8 +10,8 @@ use super::semisort::{self, Open};
 use super::slot_coding::{Coding, Sorted};
 use super::swar::{Lanes, Opened, lowest};
 use super::{Layout, Matching, Packing, SLOTS};
-use crate::geometry::BLOCK;
-use crate::unchecked::Reader;
+use crate::mem::unchecked::Reader;
+use crate::mem::vector::BLOCK;
 
 /// How many bytes the second read of a bucket is after the first. It has the code, and what the
 /// first may lack of the lanes.

@@ -16,7 +16,7 @@ use wide::u64x2;
 use super::Layout;
 use super::prefix::Prefixes;
 use super::slot_coding::Coding;
-use crate::geometry::CORE_BITS;
+use crate::address::geometry::CORE_BITS;
 
 /// The lower two of four nibbles, in each of two registers.
 const LOW_PAIR: u128 = 0xff | 0xff << u64::BITS;

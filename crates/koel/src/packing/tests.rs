@@ -2,7 +2,7 @@
 
 use super::layout::MAX_BUCKET_BITS;
 use super::*;
-use crate::geometry::CORE_BITS;
+use crate::address::geometry::CORE_BITS;
 use alloc::vec::Vec;
 use testkit::keys::splitmix64 as hash;
 

@@ -5,7 +5,7 @@
 //! room for. Lookups take two to three times as long meanwhile.
 
 use super::{Bucket, Layout, Matching, Packing, SLOTS, Slots64, load, store};
-use crate::geometry::Places;
+use crate::address::geometry::Locations;
 
 /// How far the widening of a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +56,8 @@ impl Packing for Unpacked {
     }
 
     #[inline]
-    fn starts(places: &Places, i: usize) -> [u64; 2] {
-        places.buckets(i).into()
+    fn starts(locations: &Locations, i: usize) -> [u64; 2] {
+        locations.buckets(i).into()
     }
 
     #[cold]

@@ -7,14 +7,15 @@
 //! [`verify`](Body::verify) checks the checksum and every bucket and counter (verify.rs); an owned
 //! body is made of bytes that passed both.
 
+use xxhash_rust::xxh3::Xxh3;
+
 use super::{Buckets, State};
-use crate::buffer::Buffer;
-use crate::counters::{self, ReadCounters, WriteCounters};
 use crate::error::{ImageError, require};
-use crate::filter::Profile;
+use crate::image::shape::{self, Profile, Shape};
 use crate::image::{self, Growth, HEADER_BYTES, Header, Kind};
+use crate::mem::buffer::Buffer;
 use crate::packing::SLOTS;
-use crate::sizing::{self, Shape};
+use crate::state::counters::{self, ReadCounters, WriteCounters};
 
 /// Buckets and state.
 pub(crate) struct Body<B, C> {
@@ -111,7 +112,10 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
 
     /// XXH3-64 of buckets and counters as stored.
     fn computed_checksum(&self) -> u64 {
-        image::body_checksum(self.buckets.bytes(), &self.state.counters)
+        let mut checksum = Xxh3::new();
+        checksum.update(self.buckets.bytes());
+        self.state.counters.iter().for_each(|counter| checksum.update(&counters::encode(counter)));
+        checksum.digest()
     }
 
     /// Whether the body is what its checksum says, where it has one.
@@ -130,7 +134,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// Bytes of the file: header, buckets and counters.
     pub(crate) fn size_in_bytes(&self) -> usize {
         let counters = usize::try_from(self.state.counters.len()).unwrap_or(usize::MAX);
-        let counters = counters.saturating_mul(counters::RECORD_BYTES);
+        let counters = counters.saturating_mul(image::RECORD_BYTES);
         (HEADER_BYTES + self.buckets.bytes().len()).saturating_add(counters)
     }
 
@@ -158,7 +162,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         match self.buckets.growing() {
             None => {
                 let bits = self.buckets.layout().fraction_bits();
-                sizing::possible_entries(bits, self.buckets.count())
+                shape::possible_entries(bits, self.buckets.count())
             }
             Some(growing) => self.state.entries.max(1) as f64 / growing.matches_of_an_absent_key(),
         }

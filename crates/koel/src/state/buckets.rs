@@ -3,11 +3,11 @@
 //! Until the first growth they are in a table of one size. From then on they are in a growing one;
 //! from the start, where the filter was built to grow. This is the one place that asks which.
 
-use crate::buffer::Buffer;
-use crate::geometry::Geometry;
+use crate::address::geometry::Geometry;
 use crate::image::Header;
+use crate::image::shape::Shape;
+use crate::mem::buffer::Buffer;
 use crate::packing::{Bucket, Layout};
-use crate::sizing::Shape;
 use crate::table::{
     Addressing, Candidates, Cuckoo, CuckooMut, Growing, Prefixes, Table, table_bytes,
 };
@@ -61,7 +61,7 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         match (header.stretch(), header.growth) {
             (Some(addresses), Some(growth)) => {
                 let table = Table::new(addresses, layout, bytes);
-                Self::Growing(Growing::new(table, growth.mass, header.entries))
+                Self::Growing(Growing::new(table, growth.match_weight, header.entries))
             }
             _ => Self::Fixed(Table::new(header.geometry(), layout, bytes)),
         }
@@ -128,8 +128,8 @@ impl<B: AsRef<[u8]>> Buckets<B> {
     pub(crate) fn find(&self, hash: u64) -> Option<(u64, u64, u64)> {
         match self {
             Self::Fixed(table) => {
-                let (place, is_there) = table.find(hash);
-                is_there.then_some((place.home, place.alternate, place.fingerprint))
+                let (location, is_there) = table.find(hash);
+                is_there.then_some((location.home, location.alternate, location.fingerprint))
             }
             Self::Growing(growing) => growing.contains(hash).then_some((0, 0, hash)),
         }

@@ -5,11 +5,11 @@
 //! takes from that first.
 
 use super::{Reader, State, Writer};
-use crate::counters::{ReadCounters, WriteCounters};
-use crate::error::Full;
+use crate::error::FullError;
 use crate::image::Kind;
 use crate::packing::Layout;
-use crate::table::{Cuckoo, CuckooMut, Location, Match, Prefixes, grows};
+use crate::state::counters::{ReadCounters, WriteCounters};
+use crate::table::{Cuckoo, CuckooMut, LocationOf, Match, Prefixes, grows};
 
 impl<C: ReadCounters> State<C> {
     /// What a slot counts.
@@ -26,7 +26,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     }
 
     /// The sum over all entries that match. Those of one length have one name, and share a counter.
-    pub(crate) fn count(self, at: &Location<T>) -> u64 {
+    pub(crate) fn count(self, at: &LocationOf<T>) -> u64 {
         let (mut seen, mut sum) = (0_u64, 0_u64);
         for entry in self.table.table().matches(at) {
             let beyond = self.beyond(&entry);
@@ -77,8 +77,8 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Counts a key so many `times` more in a counting filter: its count then.
-    pub(crate) fn add(mut self, hash: u64, times: u64) -> Result<u64, Full> {
-        let len = self.state.len.checked_add(times).ok_or(Full::Overflow)?;
+    pub(crate) fn add(mut self, hash: u64, times: u64) -> Result<u64, FullError> {
+        let len = self.state.len.checked_add(times).ok_or(FullError::Overflow)?;
         let at = self.table.table().geometry().locate(hash);
         let count = match self.table.table().longest(&at) {
             Some(entry) => self.raise(&entry, times)?,
@@ -90,7 +90,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Makes an entry for a key that has none: its count.
-    fn begin(&mut self, at: Location<T>, times: u64) -> Result<u64, Full> {
+    fn begin(&mut self, at: LocationOf<T>, times: u64) -> Result<u64, FullError> {
         if times > 0 {
             let in_slot = times.min(self.layout().largest_value());
             self.insert_value(at, in_slot)?;
@@ -100,7 +100,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Counts what the slot of a new entry cannot.
-    pub(super) fn add_beyond(&mut self, at: &Location<T>, beyond: u64) {
+    pub(super) fn add_beyond(&mut self, at: &LocationOf<T>, beyond: u64) {
         if beyond > 0
             && let Some(name) = self.table.table().name_of_longest(at)
         {
@@ -109,7 +109,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Counts an entry so many `times` more: its count then.
-    pub(super) fn raise(&mut self, entry: &Match, times: u64) -> Result<u64, Full> {
+    pub(super) fn raise(&mut self, entry: &Match, times: u64) -> Result<u64, FullError> {
         let layout = self.layout();
         let count = layout.value_of(entry.slot);
         let in_slot = count.saturating_add(times).min(layout.largest_value());

@@ -2,15 +2,15 @@
 
 use core::ops::Range;
 
+use super::Merge;
 use super::{Batched, Body, Buckets, State, Writer, changing, reading};
-use crate::blocks::Hashes;
-use crate::buffer::Buffer;
-use crate::counters::{Counters, ReadCounters, WriteCounters};
-use crate::error::{Full, MergeError};
-use crate::filter::Merge;
-use crate::geometry::CORE_BITS;
+use crate::address::geometry::CORE_BITS;
+use crate::error::{FullError, MergeError};
+use crate::image::sizing;
+use crate::mem::buffer::Buffer;
 use crate::packing::Layout;
-use crate::sizing;
+use crate::state::counters::{Counters, ReadCounters, WriteCounters};
+use crate::table::blocks::Hashes;
 use crate::table::{CuckooMut, Growing, Prefixes, has_room_for};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
@@ -25,7 +25,7 @@ impl Body<Buffer, Counters> {
     /// Adds a copy of a key; where `UNIQUE`, unless an entry matches it. True if it was added. The
     /// filter grows where it may and is full.
     #[inline]
-    pub(crate) fn insert<const UNIQUE: bool>(&mut self, hash: u64) -> Result<bool, Full> {
+    pub(crate) fn insert<const UNIQUE: bool>(&mut self, hash: u64) -> Result<bool, FullError> {
         match changing!(self, writer => writer.insert::<UNIQUE>(hash)) {
             Ok(added) => Ok(added),
             Err(full) => self.insert_growing(hash, full),
@@ -35,7 +35,7 @@ impl Body<Buffer, Counters> {
     /// Inserts a key for which a table of one size has no room.
     #[cold]
     #[inline(never)]
-    fn insert_growing(&mut self, hash: u64, full: Full) -> Result<bool, Full> {
+    fn insert_growing(&mut self, hash: u64, full: FullError) -> Result<bool, FullError> {
         if !self.grows_instead(full) {
             return Err(full);
         }
@@ -48,7 +48,7 @@ impl Body<Buffer, Counters> {
         &mut self,
         hashes: impl Hashes,
         added: &mut [bool],
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         let (before, mut done) = (self.state.len, 0);
         loop {
             let first = done;
@@ -74,13 +74,13 @@ impl Body<Buffer, Counters> {
     }
 
     /// Whether the filter grows instead of returning this error.
-    fn grows_instead(&self, full: Full) -> bool {
+    fn grows_instead(&self, full: FullError) -> bool {
         self.buckets.fixed().is_some() && self.state.grows_instead(full)
     }
 
     /// The growing table. The first time, that is what the one of one size becomes, and the
     /// counters get the names that their entries have there.
-    fn start_to_grow(&mut self) -> Result<Writer<'_, Growing<Buffer>, Counters>, Full> {
+    fn start_to_grow(&mut self) -> Result<Writer<'_, Growing<Buffer>, Counters>, FullError> {
         let layout = self.layout_to_grow_in();
         let state = &mut self.state;
         let table = self.buckets.grow(|table| {
@@ -96,7 +96,7 @@ impl Body<Buffer, Counters> {
     }
 
     /// Makes room for `additional` more distinct keys at once.
-    pub(crate) fn reserve(&mut self, additional: u64) -> Result<(), Full> {
+    pub(crate) fn reserve(&mut self, additional: u64) -> Result<(), FullError> {
         let entries = self.state.entries.saturating_add(additional);
         let has_room = match self.buckets.growing() {
             None => entries <= self.state.profile.capacity,
@@ -145,7 +145,7 @@ impl Body<Buffer, Counters> {
             match self.merged_with_room(other, counts, room) {
                 // The halves of void entries, which growth has spread over many buckets, are all in
                 // two of a table that is too small.
-                Err(Full::Slots { .. }) if room < other.slots() => {
+                Err(FullError::Slots { .. }) if room < other.slots() => {
                     room = room.saturating_mul(2).max(1);
                 }
                 merged => return Ok(merged?),
@@ -159,7 +159,7 @@ impl Body<Buffer, Counters> {
         other: &Body<B, D>,
         counts: Merge,
         room: u64,
-    ) -> Result<Self, Full> {
+    ) -> Result<Self, FullError> {
         let mut union = self.clone();
         // Entries come in the order of their buckets, and would fill some of the buckets that
         // growth makes and not others.
@@ -176,7 +176,7 @@ impl<C: WriteCounters> Body<Buffer, C> {
         &mut self,
         other: &Body<B, D>,
         counts: Merge,
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         changing!(self, writer => reading!(other, reader => writer.merge(reader, counts)))
     }
 

@@ -4,18 +4,18 @@
 //! buckets. The rest is out of line: copies of keys that are in, and buckets that are full.
 
 use super::{COPIES_IN_BUCKETS, State, Writer};
-use crate::counters::WriteCounters;
-use crate::error::Full;
-use crate::placement::Spares;
-use crate::table::{CuckooMut, Location, Put, Removed, grows};
+use crate::error::FullError;
+use crate::state::counters::WriteCounters;
+use crate::table::search::Spares;
+use crate::table::{CuckooMut, LocationOf, Put, Removed, grows};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Adds a copy of a key; where `UNIQUE`, unless an entry matches it. True if it was added.
     #[inline(always)]
-    pub(crate) fn insert<const UNIQUE: bool>(mut self, hash: u64) -> Result<bool, Full> {
+    pub(crate) fn insert<const UNIQUE: bool>(mut self, hash: u64) -> Result<bool, FullError> {
         if self.state.len == u64::MAX {
             let is_there = UNIQUE && self.table.contains(hash);
-            return if is_there { Ok(false) } else { Err(Full::Overflow) };
+            return if is_there { Ok(false) } else { Err(FullError::Overflow) };
         }
         match self.table.put_key(hash, 0, 0) {
             (_, Put::Done) => {
@@ -42,9 +42,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     #[inline(never)]
     pub(super) fn insert_refused(
         mut self,
-        mut at: Location<T>,
+        mut at: LocationOf<T>,
         mut refused: Put,
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         while refused == Put::Full && !self.find_room(&at)? {
             at = self.table.relocate(&at);
             refused = self.table.put(&at, 0, 0);
@@ -61,7 +61,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Gives a new entry a slot although its buckets are full. False where the table has grown
     /// instead, so that there may be an empty slot.
-    fn find_room(&mut self, at: &Location<T>) -> Result<bool, Full> {
+    fn find_room(&mut self, at: &LocationOf<T>) -> Result<bool, FullError> {
         if self.make_room_for_new(at) {
             return Ok(true);
         }
@@ -77,7 +77,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Finds a slot for a new entry whose buckets are full. It may be the slot of a spare copy. A
     /// filter that grows is not filled to the last slot before: it begins to grow while there is
     /// room for the keys that come until its buckets are wide.
-    pub(super) fn make_room_for_new(&mut self, at: &Location<T>) -> bool {
+    pub(super) fn make_room_for_new(&mut self, at: &LocationOf<T>) -> bool {
         let is_due = self.state.distinct() >= self.state.profile.capacity;
         if !grows::<T>() && self.state.profile.growable && is_due {
             return false;
@@ -88,7 +88,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Makes two entries one, and gives a new entry the slot of the other.
-    fn share_slot(&mut self, at: &Location<T>) -> bool {
+    fn share_slot(&mut self, at: &LocationOf<T>) -> bool {
         let is_in = self.share(at) && self.table.put(at, 0, u64::MAX) == Put::Done;
         self.state.entries += u64::from(is_in);
         is_in
@@ -96,7 +96,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Adds a copy beside `copies` that match, in a slot or in a counter. A failure changes
     /// nothing.
-    fn add_copy(&mut self, at: &Location<T>, copies: u64) -> Result<(), Full> {
+    fn add_copy(&mut self, at: &LocationOf<T>, copies: u64) -> Result<(), FullError> {
         let Some(name) = self.table.table().name_of_longest(at) else { return Ok(()) };
         if copies < COPIES_IN_BUCKETS && self.put_second(at, name) {
             self.keep_load(0);
@@ -107,7 +107,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Gives an entry its second slot while there is plenty; false, and nothing changed, where the
     /// copy should be counted instead.
-    pub(super) fn put_second(&mut self, at: &Location<T>, name: u64) -> bool {
+    pub(super) fn put_second(&mut self, at: &LocationOf<T>, name: u64) -> bool {
         let is_crowded = !grows::<T>() && self.state.is_crowded();
         if is_crowded || self.state.counters.get(name) > 0 {
             return false;

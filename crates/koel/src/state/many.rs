@@ -9,13 +9,14 @@ use core::ops::Range;
 
 use super::value::{check_value, in_width};
 use super::{Reader, State, Writer};
-use crate::blocks::{Hashes, MANY, each_change, each_hash, each_insert, each_planned};
-use crate::buffer::Buffer;
-use crate::counters::{ReadCounters, WriteCounters};
-use crate::error::Full;
-use crate::geometry::{BLOCK, Places};
-use crate::prefetch::prefetch;
-use crate::table::{At, Cuckoo, CuckooMut, Growing, Put, Removed, Table, Taken};
+use crate::address::geometry::Locations;
+use crate::error::FullError;
+use crate::mem::buffer::Buffer;
+use crate::mem::prefetch::prefetch;
+use crate::mem::vector::BLOCK;
+use crate::state::counters::{ReadCounters, WriteCounters};
+use crate::table::blocks::{Hashes, MANY, each_change, each_hash, each_insert, each_planned};
+use crate::table::{BucketPairMut, Cuckoo, CuckooMut, Growing, Put, Removed, Table, Taken};
 
 /// Values and changes are prefetched so many keys ahead: a processor that fetches buckets from all
 /// over the table does not see by itself that they are read in order
@@ -57,7 +58,7 @@ pub(crate) trait Batched: CuckooMut + Sized {
         hashes: impl Hashes,
         first: usize,
         mut note: impl FnMut(Range<usize>, bool),
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         let len = hashes.len();
         let mut ahead = if UNIQUE || len < MANY { len } else { first };
         writer.one_by_one(hashes, first, |mut writer, key, hash| {
@@ -86,7 +87,7 @@ pub(crate) trait Batched: CuckooMut + Sized {
         mut writer: Writer<'_, Self, C>,
         hashes: impl Hashes,
         values: &[u64],
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         // Each takes a slot. In a table that is less full it is found sooner.
         if values.len() >= MANY {
             writer.keep_load(values.len() as u64);
@@ -117,7 +118,7 @@ impl Batched for Table<Buffer> {
         hashes: impl Hashes,
         first: usize,
         mut note: impl FnMut(Range<usize>, bool),
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         let Writer { table, state } = writer;
         if state.len.checked_add(hashes.len() as u64).is_none() {
             // Each is looked at whether it can be counted.
@@ -127,19 +128,19 @@ impl Batched for Table<Buffer> {
             });
         }
         if !table.has_plans::<false>() {
-            return each_insert(table, hashes, |at, key, places, i| {
-                note(key..key + 1, state.insert_at::<UNIQUE>(at, places, i)?);
+            return each_insert(table, hashes, |at, key, locations, i| {
+                note(key..key + 1, state.insert_at::<UNIQUE>(at, locations, i)?);
                 Ok(())
             });
         }
-        let any = |_: &State<C>, _: &Places, _| true;
+        let any = |_: &State<C>, _: &Locations, _| true;
         each_planned::<false, _, _>((state, table), hashes, any, |state, keys, other| {
             state.len += keys.len() as u64;
             state.entries += keys.len() as u64;
             let key = keys.end;
             note(keys, true);
-            if let Some((at, places, i)) = other {
-                note(key..key + 1, state.insert_at::<UNIQUE>(at, places, i)?);
+            if let Some((at, locations, i)) = other {
+                note(key..key + 1, state.insert_at::<UNIQUE>(at, locations, i)?);
             }
             Ok(())
         })
@@ -151,19 +152,19 @@ impl Batched for Table<Buffer> {
         removed: &mut [bool],
     ) {
         let bits = table.layout().fingerprint_bits();
-        let remove_at = |state: &mut State<C>, at: At<'_>, places: &Places, i| {
-            state.remove_at(at, places.identity(i, bits), places.fingerprints()[i])
+        let remove_at = |state: &mut State<C>, at: BucketPairMut<'_>, locations: &Locations, i| {
+            state.remove_at(at, locations.identity(i, bits), locations.fingerprints()[i])
         };
         if !table.has_plans::<true>() {
-            let Ok(()) = each_change(table, hashes, |at, key, places, i| {
-                removed[key] = remove_at(state, at, places, i);
+            let Ok(()) = each_change(table, hashes, |at, key, locations, i| {
+                removed[key] = remove_at(state, at, locations, i);
                 Ok::<(), Infallible>(())
             });
             return;
         }
         // A counted copy goes first.
-        let is_not_counted = |state: &State<C>, places: &Places, i| {
-            !state.counters.may_have(places.identity(i, bits))
+        let is_not_counted = |state: &State<C>, locations: &Locations, i| {
+            !state.counters.may_have(locations.identity(i, bits))
         };
         let target = (state, table);
         let Ok(()) =
@@ -172,8 +173,8 @@ impl Batched for Table<Buffer> {
                 state.entries -= keys.len() as u64;
                 let key = keys.end;
                 removed[keys].fill(true);
-                if let Some((at, places, i)) = other {
-                    removed[key] = remove_at(state, at, places, i);
+                if let Some((at, locations, i)) = other {
+                    removed[key] = remove_at(state, at, locations, i);
                 }
                 Ok::<(), Infallible>(())
             });
@@ -183,15 +184,15 @@ impl Batched for Table<Buffer> {
         Writer { table, state }: Writer<'_, Self, C>,
         hashes: impl Hashes,
         values: &[u64],
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         let layout = table.layout();
-        each_insert(table, hashes, |mut at, key, places, i| {
+        each_insert(table, hashes, |mut at, key, locations, i| {
             prefetch(values, key + AHEAD);
             let value = values[key];
             check_value(layout, value);
-            if at.put(layout.slot(places.fingerprints()[i], value), u64::MAX) != Put::Done {
+            if at.put(layout.slot(locations.fingerprints()[i], value), u64::MAX) != Put::Done {
                 let writer = Writer { table: at.into_table(), state };
-                return writer.insert_refused_pair(places.get(i), value);
+                return writer.insert_refused_pair(locations.get(i), value);
             }
             state.len += 1;
             state.entries += 1;
@@ -205,11 +206,11 @@ impl Batched for Table<Buffer> {
         changes: &[(u64, u64)],
     ) -> usize {
         let (layout, mut changed) = (table.layout(), 0);
-        let Ok(()) = each_change(table, hashes, |mut at, key, places, i| {
+        let Ok(()) = each_change(table, hashes, |mut at, key, locations, i| {
             prefetch(changes, key + AHEAD);
             let (old, new) = changes[key];
             if in_width(layout, (old, new)) {
-                let slot = |value| layout.slot(places.fingerprints()[i], value);
+                let slot = |value| layout.slot(locations.fingerprints()[i], value);
                 changed += usize::from(at.exchange(slot(old), slot(new)) != Taken::Nothing);
             }
             Ok::<(), Infallible>(())
@@ -225,11 +226,11 @@ impl<C: WriteCounters> State<C> {
     #[inline(always)]
     fn insert_at<const UNIQUE: bool>(
         &mut self,
-        mut at: At<'_>,
-        places: &Places,
+        mut at: BucketPairMut<'_>,
+        locations: &Locations,
         i: usize,
-    ) -> Result<bool, Full> {
-        match at.put(places.fingerprints()[i], 0) {
+    ) -> Result<bool, FullError> {
+        match at.put(locations.fingerprints()[i], 0) {
             Put::Done => {
                 self.len += 1;
                 self.entries += 1;
@@ -238,14 +239,14 @@ impl<C: WriteCounters> State<C> {
             Put::Repeated(_) if UNIQUE => Ok(false),
             refused => {
                 let writer = Writer { table: at.into_table(), state: self };
-                writer.insert_refused(places.get(i), refused).map(|()| true)
+                writer.insert_refused(locations.get(i), refused).map(|()| true)
             }
         }
     }
 
     /// Takes out one copy of an entry of this name.
     #[inline(always)]
-    fn remove_at(&mut self, mut at: At<'_>, name: u64, fingerprint: u64) -> bool {
+    fn remove_at(&mut self, mut at: BucketPairMut<'_>, name: u64, fingerprint: u64) -> bool {
         let removed =
             if self.counters.take(name) { Removed::Counted } else { at.take(fingerprint).into() };
         Writer { table: at.into_table(), state: self }.note_removed(removed)

@@ -14,19 +14,30 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::{COPIES_IN_BUCKETS, Reader, State, Writer};
-use crate::counters::{ReadCounters, WriteCounters};
-use crate::error::Full;
-use crate::filter::Merge;
+use crate::error::FullError;
 use crate::image::Kind;
-use crate::table::{Cuckoo, CuckooMut, Location, Match, Prefix, Prefixes, Put, grows};
+use crate::state::counters::{ReadCounters, WriteCounters};
+use crate::table::{Cuckoo, CuckooMut, LocationOf, Match, Prefix, Prefixes, Put, grows};
+
+/// What becomes of the counts of a key that is in both filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// They are added: the union of two multisets of separate events.
+    Sum,
+    /// The larger one stays: the union of two sets that may overlap. Where a filter has grown,
+    /// [`len`](crate::CuckooFilter::len) is then known to some percent. A key of one filter that
+    /// the other takes for one of its own, as it does with the probability of a false positive, is
+    /// that one from then on: removing either takes the other with it.
+    Max,
+}
 
 impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     /// Calls `visit` with the prefix of each entry and how often its keys are in, or its value in a
     /// maplet. Equal copies of a filter come once.
     fn each_entry(
         self,
-        mut visit: impl FnMut(Prefix, u64) -> Result<(), Full>,
-    ) -> Result<(), Full> {
+        mut visit: impl FnMut(Prefix, u64) -> Result<(), FullError>,
+    ) -> Result<(), FullError> {
         let table = self.table.table();
         if self.state.kind == Kind::Filter {
             let mut entries = table.distinct_entries();
@@ -71,7 +82,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         mut self,
         other: Reader<'_, U, D>,
         counts: Merge,
-    ) -> Result<(), Full> {
+    ) -> Result<(), FullError> {
         let (added, shared) = match counts {
             Merge::Sum => {
                 self.add_all(other)?;
@@ -83,22 +94,26 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         self.state.len = match self.state.kind {
             Kind::Filter => {
                 let sum = u128::from(ours) + u128::from(theirs);
-                let len = u64::try_from(sum.saturating_sub(shared)).map_err(|_| Full::Overflow)?;
+                let len =
+                    u64::try_from(sum.saturating_sub(shared)).map_err(|_| FullError::Overflow)?;
                 len.max(ours).max(theirs)
             }
-            Kind::Maplet | Kind::Counting => ours.checked_add(added).ok_or(Full::Overflow)?,
+            Kind::Maplet | Kind::Counting => ours.checked_add(added).ok_or(FullError::Overflow)?,
         };
         Ok(())
     }
 
     /// Adds all entries of another table.
-    fn add_all<U: Cuckoo, D: ReadCounters>(&mut self, other: Reader<'_, U, D>) -> Result<(), Full> {
+    fn add_all<U: Cuckoo, D: ReadCounters>(
+        &mut self,
+        other: Reader<'_, U, D>,
+    ) -> Result<(), FullError> {
         self.make_way_for(other.state.entries);
         other.each_entry(|prefix, amount| self.add_entry(prefix, amount))
     }
 
     /// Adds copies of an entry to a filter, a count to a counting filter, or a value to a maplet.
-    fn add_entry(&mut self, prefix: Prefix, amount: u64) -> Result<(), Full> {
+    fn add_entry(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
         match self.state.kind {
             Kind::Filter => self.add_copies(prefix, amount),
             Kind::Maplet => self.add_pair(prefix, amount),
@@ -111,7 +126,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     fn raise_all<U: Cuckoo, D: ReadCounters>(
         &mut self,
         other: Reader<'_, U, D>,
-    ) -> Result<(u64, u128), Full> {
+    ) -> Result<(u64, u128), FullError> {
         self.make_way_for(other.state.entries.saturating_sub(self.state.entries));
         let (mut sum, mut shared) = (0_u64, 0_u128);
         for entry in other.table.table().distinct_entries() {
@@ -134,7 +149,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Adds what is missing for every key of `prefix` to be in so often: how much that was.
-    fn raise_to(&mut self, prefix: Prefix, wanted: u64) -> Result<u64, Full> {
+    fn raise_to(&mut self, prefix: Prefix, wanted: u64) -> Result<u64, FullError> {
         let mut missing = wanted.saturating_sub(self.reader().least_count(prefix));
         if missing > 0 {
             missing = missing.saturating_sub(self.shorten_longer(prefix));
@@ -173,7 +188,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Adds so many copies of an entry of another filter, which may make the table grow.
-    fn add_copies(&mut self, prefix: Prefix, times: u64) -> Result<(), Full> {
+    fn add_copies(&mut self, prefix: Prefix, times: u64) -> Result<(), FullError> {
         let mut left = times;
         while left > 0 {
             let Some(at) = self.location(prefix) else {
@@ -199,12 +214,12 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok(())
     }
 
-    fn location(&self, prefix: Prefix) -> Option<Location<T>> {
+    fn location(&self, prefix: Prefix) -> Option<LocationOf<T>> {
         self.table.table().geometry().location(prefix)
     }
 
     /// Gives a copy of an entry a slot, the first one or the second; false where it gets none.
-    fn put_copy(&mut self, at: &Location<T>, is_second: bool) -> bool {
+    fn put_copy(&mut self, at: &LocationOf<T>, is_second: bool) -> bool {
         if is_second && !grows::<T>() {
             let name = self.table.table().name_of_longest(at);
             return name.is_some_and(|name| self.put_second(at, name));
@@ -217,9 +232,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Adds an entry of another maplet.
-    fn add_pair(&mut self, prefix: Prefix, value: u64) -> Result<(), Full> {
+    fn add_pair(&mut self, prefix: Prefix, value: u64) -> Result<(), FullError> {
         loop {
-            let is_in = self.location(prefix).map(|at| self.place(&at, value));
+            let is_in = self.location(prefix).map(|at| self.put_value(&at, value));
             match is_in {
                 Some(true) => return Ok(()),
                 Some(false) if self.split_for_room() => {}
@@ -230,7 +245,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Adds so many times to the entry that this prefix is stored as, which is made if there is
     /// none.
-    fn add_count(&mut self, prefix: Prefix, times: u64) -> Result<(), Full> {
+    fn add_count(&mut self, prefix: Prefix, times: u64) -> Result<(), FullError> {
         if times == 0 {
             return Ok(());
         }
@@ -243,7 +258,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             if let Some(entry) = longest.filter(|entry| self.table.is_whole(entry, &prefix)) {
                 return self.raise(&entry, times).map(|_| ());
             }
-            if self.place(&at, in_slot) {
+            if self.put_value(&at, in_slot) {
                 self.add_beyond(&at, times - in_slot);
                 self.keep_load(0);
                 return Ok(());
@@ -259,7 +274,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Adds so much to both halves of an entry.
-    fn add_continuations(&mut self, prefix: Prefix, amount: u64) -> Result<(), Full> {
+    fn add_continuations(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
         let mut halves = prefix.continuations().into_iter();
         halves.try_for_each(|half| self.add_entry(half, amount))
     }

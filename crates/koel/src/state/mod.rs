@@ -8,7 +8,7 @@
 //!     Writer    the same to be changed: the rules for changes
 //! ```
 //!
-//! The rules are written once, for every table that is [`Cuckoo`](crate::table::Cuckoo):
+//! The rules are written once, for every table that is [`Cuckoo`]:
 //!
 //! * A key is in the set if an entry matches it. Its count is what all matches say, with their
 //!   counters.
@@ -25,27 +25,30 @@
 mod body;
 mod buckets;
 mod count;
+pub(crate) mod counters;
 mod grow;
 mod insert;
 mod many;
 mod merge;
 mod relate;
 mod room;
+pub(crate) mod store;
 mod value;
 mod verify;
 
 pub(crate) use body::Body;
 pub(crate) use buckets::{Buckets, changing, on_table, reading};
 pub(crate) use many::Batched;
+pub use merge::Merge;
 pub(crate) use relate::{Lengths, Surplus};
 
-use crate::counters::{ReadCounters, WriteCounters};
-use crate::error::Full;
-use crate::filter::Profile;
+use crate::error::FullError;
 use crate::image::Kind;
+use crate::image::shape::Profile;
 use crate::packing::Layout;
-use crate::placement::Search;
+use crate::state::counters::{ReadCounters, WriteCounters};
 use crate::table::Cuckoo;
+use crate::table::search::Search;
 
 /// Copies of an entry that may stay in the buckets. Two rather than one, because now and then two
 /// *keys* share a fingerprint: with one, each such pair would need a counter.
@@ -86,13 +89,13 @@ impl<C: ReadCounters> State<C> {
         self.entries - self.spares
     }
 
-    fn out_of_slots(&self) -> Full {
-        Full::Slots { in_use: self.entries, capacity: self.profile.capacity }
+    fn out_of_slots(&self) -> FullError {
+        FullError::Slots { in_use: self.entries, capacity: self.profile.capacity }
     }
 
     /// Whether the filter grows instead of returning this error.
-    fn grows_instead(&self, full: Full) -> bool {
-        self.profile.growable && matches!(full, Full::Slots { .. })
+    fn grows_instead(&self, full: FullError) -> bool {
+        self.profile.growable && matches!(full, FullError::Slots { .. })
     }
 }
 
@@ -141,7 +144,7 @@ impl<C: WriteCounters> State<C> {
     }
 
     /// Counts so many copies more of the entry of this name.
-    fn count_copies(&mut self, name: u64, copies: u64) -> Result<(), Full> {
+    fn count_copies(&mut self, name: u64, copies: u64) -> Result<(), FullError> {
         self.counters.add(name, copies, self.profile.counter_limit).map(|_| ())
     }
 }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::Reader;
-use crate::counters::ReadCounters;
+use crate::state::counters::ReadCounters;
 use crate::table::{Cuckoo, Prefix};
 
 /// How many entries of each length a filter has.

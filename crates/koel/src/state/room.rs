@@ -2,17 +2,17 @@
 //! entries one.
 
 use super::Writer;
-use crate::counters::WriteCounters;
-use crate::error::Full;
-use crate::geometry::BLOCK;
+use crate::error::FullError;
 use crate::image::Kind;
-use crate::placement::{End, Spares};
-use crate::table::{CuckooMut, EntryTest, Location, Match, Prefix};
+use crate::mem::vector::BLOCK;
+use crate::state::counters::WriteCounters;
+use crate::table::search::{End, Spares};
+use crate::table::{CuckooMut, EntryTest, LocationOf, Match, Prefix};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Moves entries so that the one at `at`, whose buckets are full, gets a slot. Counts it.
     /// False, and nothing changed, where there is no way.
-    pub(super) fn make_room(&mut self, at: &Location<T>, value: u64, spares: Spares) -> bool {
+    pub(super) fn make_room(&mut self, at: &LocationOf<T>, value: u64, spares: Spares) -> bool {
         let (layout, state) = (self.layout(), &mut *self.state);
         let (kind, counters) = (state.kind, &state.counters);
         // An entry with a counter keeps its bits, for the counter goes by its name.
@@ -47,12 +47,12 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Why an entry whose buckets are full finds no room: because no entry in them has another
     /// bucket to go to, or because the search found none.
-    pub(super) fn why_full(&self, at: &Location<T>) -> Full {
+    pub(super) fn why_full(&self, at: &LocationOf<T>) -> FullError {
         let layout = self.layout();
         let is_pinned = |slot: u64, _| layout.value_of(slot) == layout.largest_value();
         let pinned = (self.state.counters.len() > 0).then_some(&is_pinned as &EntryTest<'_>);
         let held = self.table.held_fast(at, pinned);
-        held.map_or_else(|| self.state.out_of_slots(), |held| Full::Values { held })
+        held.map_or_else(|| self.state.out_of_slots(), |held| FullError::Values { held })
     }
 
     /// Splits chunks until the load is what it should be with so many `more` entries.
@@ -91,7 +91,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Makes two entries of one core, in a bucket of `at`, into what they have in common, with the
     /// sum of their counts. False, and nothing changed, if there are no two.
-    pub(super) fn share(&mut self, at: &Location<T>) -> bool {
+    pub(super) fn share(&mut self, at: &LocationOf<T>) -> bool {
         if self.state.counters.len() >= self.state.profile.counter_limit {
             return false;
         }

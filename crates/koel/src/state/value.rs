@@ -3,17 +3,17 @@
 //! In a counting filter the value is the count of a new key.
 
 use super::Writer;
-use crate::counters::WriteCounters;
-use crate::error::Full;
+use crate::error::FullError;
 use crate::image::Kind;
 use crate::packing::Layout;
-use crate::placement::Spares;
-use crate::table::{CuckooMut, Location, Put};
+use crate::state::counters::WriteCounters;
+use crate::table::search::Spares;
+use crate::table::{CuckooMut, LocationOf, Put};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Adds a pair to a maplet.
     #[inline(always)]
-    pub(crate) fn insert_pair(mut self, hash: u64, value: u64) -> Result<(), Full> {
+    pub(crate) fn insert_pair(mut self, hash: u64, value: u64) -> Result<(), FullError> {
         check_value(self.layout(), value);
         let (at, put) = self.table.put_key(hash, value, u64::MAX);
         if put != Put::Done {
@@ -25,7 +25,11 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Adds a pair whose buckets are full.
     #[inline(never)]
-    pub(super) fn insert_refused_pair(mut self, at: Location<T>, value: u64) -> Result<(), Full> {
+    pub(super) fn insert_refused_pair(
+        mut self,
+        at: LocationOf<T>,
+        value: u64,
+    ) -> Result<(), FullError> {
         self.find_slot(at, value)?;
         self.keep_load(0);
         self.state.len += 1;
@@ -39,7 +43,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Adds an entry with a value, and keeps the load.
-    pub(super) fn insert_value(&mut self, at: Location<T>, value: u64) -> Result<(), Full> {
+    pub(super) fn insert_value(&mut self, at: LocationOf<T>, value: u64) -> Result<(), FullError> {
         if self.table.put(&at, value, u64::MAX) == Put::Done {
             self.state.entries += 1;
         } else {
@@ -51,7 +55,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Gives an entry a slot in the table as it is; false, and nothing changed, where there is
     /// none.
-    pub(super) fn place(&mut self, at: &Location<T>, value: u64) -> bool {
+    pub(super) fn put_value(&mut self, at: &LocationOf<T>, value: u64) -> bool {
         if self.table.put(at, value, u64::MAX) == Put::Done {
             self.state.entries += 1;
             return true;
@@ -60,22 +64,22 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Gives an entry a slot whose buckets are full: in the table as it is, or once it has grown.
-    fn find_slot(&mut self, mut at: Location<T>, value: u64) -> Result<(), Full> {
+    fn find_slot(&mut self, mut at: LocationOf<T>, value: u64) -> Result<(), FullError> {
         let mut is_in = self.make_room(&at, value, Spares::Keep);
         while !is_in {
             self.grow_for(&at)?;
             at = self.table.relocate(&at);
-            is_in = self.place(&at, value);
+            is_in = self.put_value(&at, value);
         }
         Ok(())
     }
 
     /// Splits the next chunk of buckets because no room was found at `at`; why there is none where
     /// that would not help. In a counting filter two entries may become one instead.
-    fn grow_for(&mut self, at: &Location<T>) -> Result<(), Full> {
+    fn grow_for(&mut self, at: &LocationOf<T>) -> Result<(), FullError> {
         let full = self.why_full(at);
         // Values of the key itself would be together in any table.
-        let is_hopeless = matches!(full, Full::Values { .. });
+        let is_hopeless = matches!(full, FullError::Values { .. });
         let counts = self.state.kind == Kind::Counting;
         let done = !is_hopeless && self.split_for_room()
             || counts && T::is_alone(at) && self.share(at)

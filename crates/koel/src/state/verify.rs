@@ -1,10 +1,10 @@
 //! Whether bytes of unknown origin could have been written by this crate.
 
 use super::{Body, Reader, reading};
-use crate::counters::ReadCounters;
 use crate::error::{ImageError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
+use crate::state::counters::ReadCounters;
 use crate::table::{Addressing, Cuckoo, Prefixes, grows};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {

@@ -7,7 +7,7 @@
 
 use super::{Match, Prefix, Prefixes, Put, Table, Taken};
 use crate::packing::SLOTS;
-use crate::placement::{Plan, Search, Spares, Ways};
+use crate::table::search::{EvictionPath, Frontier, Search, Spares};
 
 /// Whether something holds for an entry with this slot and this name.
 pub(crate) type EntryTest<'a> = dyn Fn(u64, u64) -> bool + 'a;
@@ -49,7 +49,7 @@ pub(crate) trait Cuckoo {
 }
 
 /// Where a key of a table may live.
-pub(crate) type Location<T> = <<T as Cuckoo>::Addresses as Prefixes>::Location;
+pub(crate) type LocationOf<T> = <<T as Cuckoo>::Addresses as Prefixes>::Location;
 
 /// Whether a table grows.
 pub(crate) const fn grows<T: Cuckoo>() -> bool {
@@ -61,10 +61,10 @@ pub(crate) const fn grows<T: Cuckoo>() -> bool {
 pub(crate) trait CuckooMut: Cuckoo {
     /// Adds the entry of the key with this hash to an empty slot, where at most `most` entries
     /// match the key. Returns where the key may live, too.
-    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (Location<Self>, Put);
+    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (LocationOf<Self>, Put);
 
     /// The same at a location.
-    fn put(&mut self, at: &Location<Self>, value: u64, most: u64) -> Put;
+    fn put(&mut self, at: &LocationOf<Self>, value: u64, most: u64) -> Put;
 
     /// Takes out the longest entry with this value that matches the key, unless `is_counted`
     /// takes one from the counter of this name.
@@ -82,28 +82,28 @@ pub(crate) trait CuckooMut: Cuckoo {
     fn way_to_room(
         &self,
         search: &mut Search,
-        at: &Location<Self>,
+        at: &LocationOf<Self>,
         spares: Spares,
         pinned: Option<&EntryTest<'_>>,
-    ) -> Option<Plan>;
+    ) -> Option<EvictionPath>;
 
     /// Makes the moves of a plan, the last one first, so that no entry is ever in no bucket. Adds
     /// an entry where the first one was.
-    fn carry_out(&mut self, plan: &Plan, at: &Location<Self>, value: u64);
+    fn carry_out(&mut self, plan: &EvictionPath, at: &LocationOf<Self>, value: u64);
 
     /// Adds the buckets that the entries of a full bucket of a location could move to.
     fn open(
         &self,
-        at: &Location<Self>,
+        at: &LocationOf<Self>,
         bucket: u64,
         pinned: Option<&EntryTest<'_>>,
-        ways: &mut Ways,
+        ways: &mut Frontier,
     );
 
     /// Slots of the full buckets of a location, where no entry in them has another bucket to go to.
-    fn held_fast(&self, at: &Location<Self>, pinned: Option<&EntryTest<'_>>) -> Option<u64> {
+    fn held_fast(&self, at: &LocationOf<Self>, pinned: Option<&EntryTest<'_>>) -> Option<u64> {
         let (home, other) = Self::Addresses::pair(at);
-        let mut ways = Ways::default();
+        let mut ways = Frontier::default();
         self.open(at, home, pinned, &mut ways);
         self.open(at, other, pinned, &mut ways);
         let buckets = if home == other { 1 } else { 2 };
@@ -112,7 +112,7 @@ pub(crate) trait CuckooMut: Cuckoo {
     }
 
     /// The same location after the table has grown.
-    fn relocate(&self, at: &Location<Self>) -> Location<Self> {
+    fn relocate(&self, at: &LocationOf<Self>) -> LocationOf<Self> {
         *at
     }
 
@@ -144,12 +144,12 @@ pub(crate) trait CuckooMut: Cuckoo {
     }
 
     /// Whether both buckets of a location are one, in a table that grows.
-    fn is_alone(_at: &Location<Self>) -> bool {
+    fn is_alone(_at: &LocationOf<Self>) -> bool {
         false
     }
 
     /// Whether a prefix is too short to say which its other bucket is.
-    fn is_short(&self, _at: &Location<Self>) -> bool {
+    fn is_short(&self, _at: &LocationOf<Self>) -> bool {
         false
     }
 
@@ -159,7 +159,7 @@ pub(crate) trait CuckooMut: Cuckoo {
     }
 
     /// The two entries in a bucket of a location that have most bits in common, and how many bits.
-    fn closest(&self, _at: &Location<Self>) -> Option<(Match, Match, u32)> {
+    fn closest(&self, _at: &LocationOf<Self>) -> Option<(Match, Match, u32)> {
         None
     }
 

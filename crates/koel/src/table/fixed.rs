@@ -3,12 +3,14 @@
 use super::{
     Addressing, Cuckoo, CuckooMut, EntryTest, Match, Prefix, Prefixes, Put, Removed, Table, Taken,
 };
-use crate::buffer::Buffer;
-use crate::geometry::{CORE_BITS, Column, Geometry, Place, Places};
+use crate::address::geometry::{CORE_BITS, Geometry, Location, Locations};
+use crate::mem::buffer::Buffer;
+use crate::mem::unchecked;
+use crate::mem::vector::{Column, InstructionSet};
 use crate::packing::{AnyPacking, Exact, Narrow, Packing, is_near, with_packing};
-use crate::placement::{End, Neighbourhood, Neighbours, Plan, Search, Spares, Ways};
-use crate::unchecked;
-use crate::vector::InstructionSet;
+use crate::table::search::{
+    End, EvictionPath, Frontier, Neighbourhood, Neighbours, Search, Spares,
+};
 
 /// An entry matches the key whose fingerprint it is.
 impl Addressing for Geometry {
@@ -25,9 +27,9 @@ impl Addressing for Geometry {
         set: InstructionSet,
         bucket_bits: u64,
         hash: impl FnOnce(&mut Column),
-        places: &mut Places,
+        locations: &mut Locations,
     ) {
-        self.locate_many(set, bucket_bits, hash, places);
+        self.locate_many(set, bucket_bits, hash, locations);
     }
 }
 
@@ -37,27 +39,27 @@ impl<B: AsRef<[u8]>> Table<B> {
     /// count.
     #[inline(always)]
     #[expect(unsafe_code, reason = "loads without a check")]
-    pub(crate) fn find(&self, hash: u64) -> (Place, bool) {
-        let place = self.geometry.locate(hash);
+    pub(crate) fn find(&self, hash: u64) -> (Location, bool) {
+        let location = self.geometry.locate(hash);
         let is_there = match &self.packing {
             // SAFETY: `locate` gives buckets below `geometry.buckets()`.
-            AnyPacking::Plain64(packing) => unsafe { self.contains_unchecked(packing, &place) },
+            AnyPacking::Plain64(packing) => unsafe { self.contains_unchecked(packing, &location) },
             // SAFETY: as above.
-            AnyPacking::Sorted64(packing) => unsafe { self.contains_unchecked(packing, &place) },
+            AnyPacking::Sorted64(packing) => unsafe { self.contains_unchecked(packing, &location) },
             AnyPacking::Slots64(_) => {
-                self.contains_slots64(place.home, place.alternate, place.fingerprint)
+                self.contains_slots64(location.home, location.alternate, location.fingerprint)
             }
-            _ => self.contains_wide(place.home, place.alternate, place.fingerprint),
+            _ => self.contains_wide(location.home, location.alternate, location.fingerprint),
         };
-        (place, is_there)
+        (location, is_there)
     }
 
     /// Cold, so that callers save no register for it where buckets have at most 64 bits.
     #[cold]
     #[inline(never)]
     fn contains_wide(&self, home: u64, alternate: u64, fingerprint: u64) -> bool {
-        let place = Place { base: 0, home, alternate, fingerprint };
-        with_packing!(&self.packing, packing => self.contains_in(packing, &place))
+        let location = Location { base: 0, home, alternate, fingerprint };
+        with_packing!(&self.packing, packing => self.contains_in(packing, &location))
     }
 
     /// The same for slots of 64 bits, which need fewer registers than the other packings.
@@ -65,13 +67,13 @@ impl<B: AsRef<[u8]>> Table<B> {
     #[inline(never)]
     fn contains_slots64(&self, home: u64, alternate: u64, fingerprint: u64) -> bool {
         let AnyPacking::Slots64(packing) = &self.packing else { return false };
-        self.contains_in(packing, &Place { base: 0, home, alternate, fingerprint })
+        self.contains_in(packing, &Location { base: 0, home, alternate, fingerprint })
     }
 
     #[inline]
-    fn contains_in<P: Packing>(&self, packing: &P, place: &Place) -> bool {
-        let starts = self.starts(packing, place.buckets());
-        packing.matches::<Exact>(self.bytes(), starts, [place.fingerprint; 2])
+    fn contains_in<P: Packing>(&self, packing: &P, location: &Location) -> bool {
+        let starts = self.starts(packing, location.buckets());
+        packing.matches::<Exact>(self.bytes(), starts, [location.fingerprint; 2])
     }
 
     /// # Safety
@@ -81,39 +83,39 @@ impl<B: AsRef<[u8]>> Table<B> {
         unsafe_code,
         reason = "loads without a check: 51 to 43 ns a lookup in a large table (decision 0006)"
     )]
-    unsafe fn contains_unchecked<P: Narrow>(&self, packing: &P, place: &Place) -> bool {
+    unsafe fn contains_unchecked<P: Narrow>(&self, packing: &P, location: &Location) -> bool {
         let load = |bucket: u64| {
             let (byte, shift) = P::position(bucket, self.bucket_bits);
             // SAFETY: the caller says that the bucket is in the table, and `bytes` has all buckets
             // with 16 bytes behind them.
             unsafe { unchecked::read(self.bytes.as_ref(), byte) >> shift }
         };
-        let words = [load(place.home), load(place.alternate)];
-        packing.words_match::<Exact>(words, [place.fingerprint; 2])
+        let words = [load(location.home), load(location.alternate)];
+        packing.words_match::<Exact>(words, [location.fingerprint; 2])
     }
 
     #[inline]
-    fn copies_in<P: Packing>(&self, packing: &P, place: &Place, slot: u64) -> u64 {
-        packing.copies(self.bytes(), self.starts(packing, place.buckets()), slot)
+    fn copies_in<P: Packing>(&self, packing: &P, location: &Location, slot: u64) -> u64 {
+        packing.copies(self.bytes(), self.starts(packing, location.buckets()), slot)
     }
 
     /// Asks the memory for the buckets that the entries of both buckets of a place could move to,
     /// where both are full: that is where a search begins.
     #[inline(always)]
-    pub(crate) fn prefetch_ways(&self, places: &Places, i: usize) {
+    pub(crate) fn prefetch_frontier(&self, locations: &Locations, i: usize) {
         let has_room = with_packing!(&self.packing, packing => {
-            let [home, other] = places.bits(i);
+            let [home, other] = locations.bits(i);
             packing.has_room(self.bytes(), home) | packing.has_room(self.bytes(), other)
         });
         if !has_room {
-            self.prefetch_others(&places.get(i));
+            self.prefetch_others(&locations.get(i));
         }
     }
 
     #[inline(never)]
-    fn prefetch_others(&self, place: &Place) {
-        for bucket in [place.home, place.alternate] {
-            let others = self.neighbours(place.base, bucket).others;
+    fn prefetch_others(&self, location: &Location) {
+        for bucket in [location.home, location.alternate] {
+            let others = self.neighbours(location.base, bucket).others;
             others.iter().for_each(|&other| self.prefetch(other));
         }
     }
@@ -123,10 +125,10 @@ impl<B: AsRef<[u8]>> Table<B> {
         &self,
         packing: &P,
         search: &mut Search,
-        place: &Place,
+        location: &Location,
         spares: Spares,
-    ) -> Option<Plan> {
-        search.plan(&Packed { table: self, packing }, place, spares)
+    ) -> Option<EvictionPath> {
+        search.plan(&Packed { table: self, packing }, location, spares)
     }
 
     /// The slots of a full bucket, which is in the segment that starts at `base`, each with its
@@ -140,7 +142,7 @@ impl<B: AsRef<[u8]>> Table<B> {
 
 /// Entries that match a key are equal: all have its fingerprint.
 impl Prefixes for Geometry {
-    type Location = Place;
+    type Location = Location;
     const GROWS: bool = false;
 
     fn base(&self) -> &Self {
@@ -148,28 +150,28 @@ impl Prefixes for Geometry {
     }
 
     #[inline(always)]
-    fn locate(&self, hash: u64) -> Place {
+    fn locate(&self, hash: u64) -> Location {
         self.locate(hash)
     }
 
-    fn location(&self, prefix: Prefix) -> Option<Place> {
+    fn location(&self, prefix: Prefix) -> Option<Location> {
         let bits = self.fraction_bits();
         let fraction = prefix.string & !(u64::MAX << bits);
-        Some(self.place_of(prefix.base, prefix.core << bits | fraction))
+        Some(self.location_of(prefix.base, prefix.core << bits | fraction))
     }
 
     #[inline(always)]
-    fn pair(place: &Place) -> (u64, u64) {
-        place.buckets()
+    fn pair(location: &Location) -> (u64, u64) {
+        location.buckets()
     }
 
     #[inline(always)]
-    fn fingerprints(&self, place: &Place) -> [u64; 2] {
-        [place.fingerprint; 2]
+    fn fingerprints(&self, location: &Location) -> [u64; 2] {
+        [location.fingerprint; 2]
     }
 
     #[inline(always)]
-    fn is_match(_: &Place, _: &Prefix) -> bool {
+    fn is_match(_: &Location, _: &Prefix) -> bool {
         true
     }
 
@@ -181,11 +183,11 @@ impl Prefixes for Geometry {
     }
 
     fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)> {
-        Some((self.place_of(bucket, fingerprint).alternate, fingerprint))
+        Some((self.location_of(bucket, fingerprint).alternate, fingerprint))
     }
 
     fn other_base(&self, prefix: &Prefix) -> u64 {
-        self.place_of(prefix.base, prefix.core << self.fraction_bits()).alternate
+        self.location_of(prefix.base, prefix.core << self.fraction_bits()).alternate
     }
 
     fn bucket_of(&self, base: u64, _: &Prefix) -> Option<u64> {
@@ -194,12 +196,12 @@ impl Prefixes for Geometry {
 
     fn identity(&self, prefix: &Prefix) -> u64 {
         let bits = self.fraction_bits();
-        let place = self.place_of(prefix.base, prefix.core << bits | prefix.string);
-        place.identity(bits + CORE_BITS)
+        let location = self.location_of(prefix.base, prefix.core << bits | prefix.string);
+        location.identity(bits + CORE_BITS)
     }
 
-    fn common_identity(&self, place: &Place) -> Option<u64> {
-        Some(place.identity(self.fraction_bits() + CORE_BITS))
+    fn common_identity(&self, location: &Location) -> Option<u64> {
+        Some(location.identity(self.fraction_bits() + CORE_BITS))
     }
 
     fn named(&self, identity: u64) -> Option<Prefix> {
@@ -230,36 +232,36 @@ impl<B: AsRef<[u8]>> Cuckoo for Table<B> {
 
 impl CuckooMut for Table<Buffer> {
     #[inline(always)]
-    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (Place, Put) {
-        let (place, mut at) = self.at_hash(hash);
-        let slot = at.layout().slot(place.fingerprint, value);
-        (place, at.put(slot, most))
+    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (Location, Put) {
+        let (location, mut at) = self.at_hash(hash);
+        let slot = at.layout().slot(location.fingerprint, value);
+        (location, at.put(slot, most))
     }
 
-    fn put(&mut self, place: &Place, value: u64, most: u64) -> Put {
-        let slot = self.layout.slot(place.fingerprint, value);
-        self.at(place.buckets()).put(slot, most)
+    fn put(&mut self, location: &Location, value: u64, most: u64) -> Put {
+        let slot = self.layout.slot(location.fingerprint, value);
+        self.at(location.buckets()).put(slot, most)
     }
 
     #[inline(always)]
     fn take_key(&mut self, hash: u64, value: u64, is_counted: impl FnOnce(u64) -> bool) -> Removed {
-        let (place, mut at) = self.at_hash(hash);
+        let (location, mut at) = self.at_hash(hash);
         let layout = at.layout();
         // Where there is a count, an entry is in the buckets too.
-        if is_counted(place.identity(layout.fingerprint_bits())) {
+        if is_counted(location.identity(layout.fingerprint_bits())) {
             return Removed::Counted;
         }
         if value > layout.largest_value() {
             return Removed::Nothing;
         }
-        at.take(layout.slot(place.fingerprint, value)).into()
+        at.take(layout.slot(location.fingerprint, value)).into()
     }
 
     #[inline(always)]
     fn revalue_key(&mut self, hash: u64, old: u64, new: u64) -> bool {
-        let (place, mut at) = self.at_hash(hash);
+        let (location, mut at) = self.at_hash(hash);
         let layout = at.layout();
-        let [old, new] = [old, new].map(|value| layout.slot(place.fingerprint, value));
+        let [old, new] = [old, new].map(|value| layout.slot(location.fingerprint, value));
         at.exchange(old, new) != Taken::Nothing
     }
 
@@ -270,22 +272,28 @@ impl CuckooMut for Table<Buffer> {
     fn way_to_room(
         &self,
         search: &mut Search,
-        place: &Place,
+        location: &Location,
         spares: Spares,
         _: Option<&EntryTest<'_>>,
-    ) -> Option<Plan> {
-        with_packing!(&self.packing, packing => self.way_in(packing, search, place, spares))
+    ) -> Option<EvictionPath> {
+        with_packing!(&self.packing, packing => self.way_in(packing, search, location, spares))
     }
 
-    fn carry_out(&mut self, plan: &Plan, place: &Place, value: u64) {
+    fn carry_out(&mut self, plan: &EvictionPath, location: &Location, value: u64) {
         if let (End::Empty(room), Some(&(_, last))) = (plan.end, plan.moves.last()) {
             self.replace(room, 0, last);
         }
-        self.shift(&plan.moves, self.layout.slot(place.fingerprint, value));
+        self.shift(&plan.moves, self.layout.slot(location.fingerprint, value));
     }
 
-    fn open(&self, place: &Place, bucket: u64, _: Option<&EntryTest<'_>>, ways: &mut Ways) {
-        ways.add(self.neighbours(place.base, bucket));
+    fn open(
+        &self,
+        location: &Location,
+        bucket: u64,
+        _: Option<&EntryTest<'_>>,
+        ways: &mut Frontier,
+    ) {
+        ways.add(self.neighbours(location.base, bucket));
     }
 }
 
@@ -319,7 +327,7 @@ impl<B: AsRef<[u8]>, P: Packing> Neighbourhood for Packed<'_, B, P> {
 
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {
         let fingerprint = self.table.layout.fingerprint_of(slot);
-        let place = self.table.geometry.place_of(bucket, fingerprint);
-        self.table.copies_in(self.packing, &place, slot) > 1
+        let location = self.table.geometry.location_of(bucket, fingerprint);
+        self.table.copies_in(self.packing, &location, slot) > 1
     }
 }

@@ -15,13 +15,13 @@ use core::{iter, mem};
 
 use super::load::{addresses_for, design_limit};
 use super::{
-    Addressing, Candidates, Cuckoo, CuckooMut, EntryTest, Match, Prefix, Prefixes, Put, Removed,
-    Site, Spot, Stretch, Table,
+    Addressing, Candidates, Cuckoo, CuckooMut, EntryTest, GrowingLocation, LeveledBucket,
+    LinearHashing, Match, Prefix, Prefixes, Put, Removed, Table,
 };
-use crate::buffer::Buffer;
-use crate::geometry::Geometry;
+use crate::address::geometry::Geometry;
+use crate::mem::buffer::Buffer;
 use crate::packing::{Layout, SLOTS};
-use crate::placement::{End, Plan, Search, Spares, Ways};
+use crate::table::search::{End, EvictionPath, Frontier, Search, Spares};
 
 /// The most buckets that are widened at once: tens of microseconds. Not fewer, since lookups are
 /// slow until the last bucket is wide.
@@ -40,7 +40,7 @@ const HOPELESS_LOAD: f64 = 0.5;
 /// A table that grows, and what is known about it without reading it.
 #[derive(Clone)]
 pub(crate) struct Growing<B> {
-    table: Table<B, Stretch>,
+    table: Table<B, LinearHashing>,
     /// The sum of 2^-length of all entries, in units of 2^-64.
     match_weight: u128,
     /// Entries beyond which the next chunk is split.
@@ -61,7 +61,7 @@ fn weight_of(length: u32) -> u128 {
 
 impl<B: AsRef<[u8]>> Growing<B> {
     /// A table, the match weight of its entries, and their number.
-    pub(crate) fn new(table: Table<B, Stretch>, match_weight: u128, entries: u64) -> Self {
+    pub(crate) fn new(table: Table<B, LinearHashing>, match_weight: u128, entries: u64) -> Self {
         let mut growing = Self { table, match_weight, limit: 0 };
         growing.limit = growing.design_limit().max(entries);
         growing
@@ -80,7 +80,7 @@ impl<B: AsRef<[u8]>> Growing<B> {
     }
 
     #[inline]
-    pub(crate) fn addresses(&self) -> &Stretch {
+    pub(crate) fn addresses(&self) -> &LinearHashing {
         self.table.geometry()
     }
 
@@ -97,13 +97,13 @@ impl<B: AsRef<[u8]>> Growing<B> {
     /// Entries that match an absent key on average: each does if the key has its core, one of its
     /// two base buckets and its bits.
     pub(crate) fn matches_of_an_absent_key(&self) -> f64 {
-        self.match_weight as f64 / weight_of(0) as f64 / self.addresses().places()
+        self.match_weight as f64 / weight_of(0) as f64 / self.addresses().locations()
     }
 
     /// The slots that match the key with this hash.
     pub(crate) fn candidates(&self, hash: u64) -> Candidates {
-        let site = self.addresses().locate(hash);
-        self.table.candidates(site.buckets(), self.table.keys(&site))
+        let location = self.addresses().locate(hash);
+        self.table.candidates(location.buckets(), self.table.keys(&location))
     }
 
     /// The smallest table of the same kind that takes all entries as `move_to` moves them into an
@@ -147,8 +147,8 @@ impl<B: AsRef<[u8]>> Growing<B> {
     #[inline]
     fn longest_with(&self, hash: u64, value: u64) -> Option<(Match, u64)> {
         let (layout, mut matches) = (self.table.layout(), 0);
-        let site = self.addresses().locate(hash);
-        let entries = self.table.matches(&site);
+        let location = self.addresses().locate(hash);
+        let entries = self.table.matches(&location);
         let with_value = entries.filter(|entry| layout.value_of(entry.slot) == value);
         let longest = with_value.inspect(|_| matches += 1).max_by_key(|entry| entry.prefix.length);
         longest.map(|entry| (entry, matches))
@@ -166,10 +166,10 @@ impl<B: AsRef<[u8]>> Growing<B> {
 
 impl<B: AsRef<[u8]>> Cuckoo for Growing<B> {
     type Bytes = B;
-    type Addresses = Stretch;
+    type Addresses = LinearHashing;
 
     #[inline(always)]
-    fn table(&self) -> &Table<B, Stretch> {
+    fn table(&self) -> &Table<B, LinearHashing> {
         &self.table
     }
 
@@ -184,7 +184,7 @@ impl Growing<Buffer> {
     /// An empty table with the addresses of `base`; `None` where its bytes cannot be addressed or
     /// had.
     pub(crate) fn empty(base: Geometry, layout: Layout) -> Option<Self> {
-        let addresses = Stretch::new(base, layout.marks()?, 0, 0);
+        let addresses = LinearHashing::new(base, layout.marks()?, 0, 0);
         if !addresses.is_sound() {
             return None;
         }
@@ -221,18 +221,18 @@ impl Growing<Buffer> {
         prefix
     }
 
-    fn add_weight(&mut self, prefix: &Prefix, spot: Spot) {
-        let length = self.addresses().longest_in(spot).min(prefix.length);
+    fn add_weight(&mut self, prefix: &Prefix, leveled: LeveledBucket) {
+        let length = self.addresses().longest_in(leveled).min(prefix.length);
         self.match_weight += weight_of(length);
     }
 
     /// Writes as much of a prefix as there is room for over a slot of one of its buckets. The slot
     /// is empty, or its weight was subtracted.
     fn occupy(&mut self, (bucket, old): (u64, u64), prefix: &Prefix, value: u64) {
-        let spot = self.addresses().spot_of(bucket);
-        let fingerprint = self.addresses().fingerprint(prefix, spot);
+        let leveled = self.addresses().leveled_bucket(bucket);
+        let fingerprint = self.addresses().fingerprint(prefix, leveled);
         self.table.replace(bucket, old, self.table.layout().slot(fingerprint, value));
-        self.add_weight(prefix, spot);
+        self.add_weight(prefix, leveled);
     }
 
     /// Sets the limit after a step of growth: to the design limit, or to one entry more where there
@@ -247,16 +247,16 @@ impl Growing<Buffer> {
 impl CuckooMut for Growing<Buffer> {
     /// Not inlined, so that inserts into tables of one size save no register for it.
     #[inline(never)]
-    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (Site, Put) {
-        let site = self.addresses().locate(hash);
-        (site, self.put(&site, value, most))
+    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (GrowingLocation, Put) {
+        let location = self.addresses().locate(hash);
+        (location, self.put(&location, value, most))
     }
 
     #[inline]
-    fn put(&mut self, site: &Site, value: u64, most: u64) -> Put {
-        match self.table.put_at(site, value, most) {
-            Ok(spot) => {
-                self.add_weight(&site.prefix, spot);
+    fn put(&mut self, location: &GrowingLocation, value: u64, most: u64) -> Put {
+        match self.table.put_at(location, value, most) {
+            Ok(leveled) => {
+                self.add_weight(&location.prefix, leveled);
                 Put::Done
             }
             Err(refused) => refused,
@@ -294,14 +294,18 @@ impl CuckooMut for Growing<Buffer> {
     fn way_to_room(
         &self,
         search: &mut Search,
-        site: &Site,
+        location: &GrowingLocation,
         _: Spares,
         pinned: Option<&EntryTest<'_>>,
-    ) -> Option<Plan> {
-        self.table.way_to_room(search, site.spots.map(|spot| spot.bucket), pinned)
+    ) -> Option<EvictionPath> {
+        self.table.way_to_room(
+            search,
+            location.leveled_buckets.map(|leveled| leveled.bucket),
+            pinned,
+        )
     }
 
-    fn carry_out(&mut self, plan: &Plan, site: &Site, value: u64) {
+    fn carry_out(&mut self, plan: &EvictionPath, location: &GrowingLocation, value: u64) {
         let End::Empty(room) = plan.end else { return };
         let mut free = (room, 0);
         for &from in plan.moves.iter().rev() {
@@ -309,15 +313,21 @@ impl CuckooMut for Growing<Buffer> {
             self.occupy(free, &prefix, self.table.layout().value_of(from.1));
             free = from;
         }
-        self.occupy(free, &site.prefix, value);
+        self.occupy(free, &location.prefix, value);
     }
 
-    fn open(&self, _: &Site, bucket: u64, pinned: Option<&EntryTest<'_>>, ways: &mut Ways) {
+    fn open(
+        &self,
+        _: &GrowingLocation,
+        bucket: u64,
+        pinned: Option<&EntryTest<'_>>,
+        ways: &mut Frontier,
+    ) {
         self.table.open(bucket, pinned, ways);
     }
 
-    fn relocate(&self, site: &Site) -> Site {
-        self.addresses().location(site.prefix).unwrap_or(*site)
+    fn relocate(&self, location: &GrowingLocation) -> GrowingLocation {
+        self.addresses().location(location.prefix).unwrap_or(*location)
     }
 
     #[inline]
@@ -346,7 +356,7 @@ impl CuckooMut for Growing<Buffer> {
         if !helps || !self.table.extend(chunk) {
             return false;
         }
-        let mut leave_to_both = |addresses: &Stretch, void: Prefix| {
+        let mut leave_to_both = |addresses: &LinearHashing, void: Prefix| {
             let halves = void.continuations().map(|half| addresses.identity(&half));
             doubled(addresses.identity(&void), halves);
         };
@@ -363,12 +373,12 @@ impl CuckooMut for Growing<Buffer> {
         was_midway
     }
 
-    fn is_alone(site: &Site) -> bool {
-        site.spots[0] == site.spots[1]
+    fn is_alone(location: &GrowingLocation) -> bool {
+        location.leveled_buckets[0] == location.leveled_buckets[1]
     }
 
-    fn is_short(&self, site: &Site) -> bool {
-        self.addresses().is_short(site)
+    fn is_short(&self, location: &GrowingLocation) -> bool {
+        self.addresses().is_short(location)
     }
 
     fn is_whole(&self, entry: &Match, prefix: &Prefix) -> bool {
@@ -376,8 +386,11 @@ impl CuckooMut for Growing<Buffer> {
         entry.prefix.length >= prefix.length.min(most)
     }
 
-    fn closest(&self, site: &Site) -> Option<(Match, Match, u32)> {
-        let pairs = site.spots.into_iter().filter_map(|spot| self.closest_in(spot.bucket));
+    fn closest(&self, location: &GrowingLocation) -> Option<(Match, Match, u32)> {
+        let pairs = location
+            .leveled_buckets
+            .into_iter()
+            .filter_map(|leveled| self.closest_in(leveled.bucket));
         pairs.max_by_key(|&(_, _, length)| length)
     }
 

@@ -1,15 +1,16 @@
 //! A table that grows: which entries match a key, and how a bucket is split.
 //!
-//! Entries are marked fingerprints (packing/marked.rs) under the addresses of `Stretch`. The two
-//! buckets of a key may stand for different numbers of bits, so a key has a fingerprint for each.
+//! Entries are marked fingerprints (packing/marked.rs) under the addresses of `LinearHashing`. The
+//! two buckets of a key may stand for different numbers of bits, so a key has a fingerprint for
+//! each.
 
-use super::stretch::{Prefix, Site, Spot, Stretch};
-use super::{Addressing, Prefixes, Put, Table, table_bytes};
-use crate::buffer::Buffer;
+use super::linear_hashing::{GrowingLocation, LeveledBucket, LinearHashing};
+use super::{Addressing, Prefix, Prefixes, Put, Table, table_bytes};
+use crate::mem::buffer::Buffer;
+use crate::mem::prefetch::prefetch;
 use crate::packing::{Bucket, Layout, Packing, Prefixed, SLOTS, byte_index, with_packing};
-use crate::prefetch::prefetch;
 
-impl<B: AsRef<[u8]>> Table<B, Stretch> {
+impl<B: AsRef<[u8]>> Table<B, LinearHashing> {
     /// Whether either bucket of the key with this hash has an entry that matches it. O(1): two
     /// loads, no branch on the data.
     ///
@@ -18,54 +19,61 @@ impl<B: AsRef<[u8]>> Table<B, Stretch> {
     /// those of the next: so the next one asks while this one waits.
     #[inline(always)]
     pub(crate) fn contains_hash(&self, hash: u64) -> bool {
-        let site = self.geometry.locate(hash);
-        for spot in site.spots {
-            prefetch(self.bytes(), byte_index(spot.bucket * self.bucket_bits / 8));
+        let location = self.geometry.locate(hash);
+        for leveled in location.leveled_buckets {
+            prefetch(self.bytes(), byte_index(leveled.bucket * self.bucket_bits / 8));
         }
-        let keys = self.keys(&site);
+        let keys = self.keys(&location);
         with_packing!(&self.packing, packing => {
-            let starts = self.starts(packing, site.buckets());
+            let starts = self.starts(packing, location.buckets());
             packing.matches::<Prefixed>(self.bytes(), starts, keys)
         })
     }
 
-    /// The longest fingerprint that the key of `site` has in each of its buckets.
+    /// The longest fingerprint that the key of `location` has in each of its buckets.
     #[inline(always)]
-    pub(crate) fn keys(&self, site: &Site) -> [u64; 2] {
-        let Prefix { core, string, .. } = site.prefix;
-        site.spots.map(|spot| self.geometry.marked().longest(core, string >> spot.level))
+    pub(crate) fn keys(&self, location: &GrowingLocation) -> [u64; 2] {
+        let Prefix { core, string, .. } = location.prefix;
+        location
+            .leveled_buckets
+            .map(|leveled| self.geometry.marked().longest(core, string >> leveled.level))
     }
 
-    /// The longest fingerprint that the prefix of `site` has in each of its buckets.
+    /// The longest fingerprint that the prefix of `location` has in each of its buckets.
     #[inline(always)]
-    pub(crate) fn fingerprints(&self, site: &Site) -> [u64; 2] {
-        site.spots.map(|spot| self.geometry.fingerprint(&site.prefix, spot))
+    pub(crate) fn fingerprints(&self, location: &GrowingLocation) -> [u64; 2] {
+        location.leveled_buckets.map(|leveled| self.geometry.fingerprint(&location.prefix, leveled))
     }
 }
 
-impl Table<Buffer, Stretch> {
+impl Table<Buffer, LinearHashing> {
     /// A table as it is when nothing is in it; `None` where its bytes cannot be addressed or had.
-    pub(crate) fn stretched(geometry: Stretch, layout: Layout) -> Option<Self> {
+    pub(crate) fn stretched(geometry: LinearHashing, layout: Layout) -> Option<Self> {
         let bytes = table_bytes(layout, geometry.buckets())?;
         Some(Self::new(geometry, layout, Buffer::zeroed(bytes, true)?))
     }
 
-    /// Fills an empty slot of the emptier bucket of `site` with the longest fingerprint and
+    /// Fills an empty slot of the emptier bucket of `location` with the longest fingerprint and
     /// `value`, where at most `most` entries match.
     #[inline]
-    pub(crate) fn put_at(&mut self, site: &Site, value: u64, most: u64) -> Result<Spot, Put> {
-        let keys = self.fingerprints(site);
+    pub(crate) fn put_at(
+        &mut self,
+        location: &GrowingLocation,
+        value: u64,
+        most: u64,
+    ) -> Result<LeveledBucket, Put> {
+        let keys = self.fingerprints(location);
         let slots = keys.map(|key| self.layout.slot(key, value));
         let chosen = with_packing!(&self.packing, packing => {
-            let starts = self.starts(packing, site.buckets());
+            let starts = self.starts(packing, location.buckets());
             put(packing, self.bytes.as_mut(), starts, (keys, slots), most)
         })?;
-        Ok(site.spots[chosen])
+        Ok(location.leveled_buckets[chosen])
     }
 
     /// Splits the next bucket of the level. Hands void entries, which are in both halves from now
     /// on, to `doubled`.
-    pub(crate) fn split_next(&mut self, doubled: &mut impl FnMut(&Stretch, Prefix)) {
+    pub(crate) fn split_next(&mut self, doubled: &mut impl FnMut(&LinearHashing, Prefix)) {
         let (lower, upper) = (self.geometry.next_to_split(), self.geometry.buckets());
         let needed = table_bytes(self.layout, upper + 1);
         assert!(

@@ -4,9 +4,9 @@
 //! keys of the others, and a search for room fails a little earlier. The loads are measured:
 //! docs/decisions/0008-growth.md.
 
-use super::{Addressing, Stretch, table_bytes};
-use crate::buffer;
-use crate::geometry::Geometry;
+use super::{Addressing, LinearHashing, table_bytes};
+use crate::address::geometry::Geometry;
+use crate::mem::buffer;
 use crate::packing::{Codec, Layout, SLOTS};
 
 /// Entries by slots, in thousandths, at which the next chunk is split, for every tenth of a level:
@@ -32,9 +32,13 @@ pub(super) fn design_limit(codec: Codec, split: u64, level_buckets: u64) -> u64 
 
 /// The addresses of the smallest table of this layout that holds so many entries, grown from one
 /// with the addresses of `base`; `None` where none can grow so far.
-pub(super) fn addresses_for(base: &Geometry, layout: Layout, entries: u64) -> Option<Stretch> {
+pub(super) fn addresses_for(
+    base: &Geometry,
+    layout: Layout,
+    entries: u64,
+) -> Option<LinearHashing> {
     let marked = layout.marks()?;
-    let at = |level: u32, split: u64| Stretch::new(base.clone(), marked, level, split);
+    let at = |level: u32, split: u64| LinearHashing::new(base.clone(), marked, level, split);
     let holds = |level: u32, split: u64| {
         entries <= design_limit(layout.codec(), split, base.buckets() << level)
     };

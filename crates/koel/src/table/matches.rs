@@ -5,8 +5,45 @@
 
 use core::iter;
 
-use super::{Addressing, Prefix, Table};
-use crate::geometry::Geometry;
+use super::{Addressing, Table};
+use crate::address::geometry::Geometry;
+
+/// The first bits of a string, with what else names an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    pub(crate) core: u64,
+    /// A base bucket: one of two.
+    pub(crate) base: u64,
+    /// The bits, the first one lowest; those from `length` on say nothing.
+    pub(crate) string: u64,
+    /// How many bits of the string count. A key has all of them.
+    pub(crate) length: u32,
+}
+
+impl Prefix {
+    /// Whether every key of `other`, a prefix with the same base buckets, is one of this prefix
+    /// too.
+    #[inline]
+    pub(crate) fn is_start_of(&self, other: &Self) -> bool {
+        self.in_common(other) == Some(self.length)
+    }
+
+    /// How many bits two prefixes with the same base buckets begin alike with; `None` if they are
+    /// not of one core.
+    #[inline]
+    pub(crate) fn in_common(&self, other: &Self) -> Option<u32> {
+        let alike = (self.string ^ other.string).trailing_zeros();
+        (self.core == other.core).then(|| alike.min(self.length).min(other.length))
+    }
+
+    /// The two prefixes that know one bit more.
+    pub(crate) fn continuations(self) -> [Self; 2] {
+        [0, 1].map(|bit| {
+            let string = self.string & !(1 << self.length) | bit << self.length;
+            Self { string, length: self.length + 1, ..self }
+        })
+    }
+}
 
 /// An entry: where it is, what its slot holds, and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,24 +4,26 @@
 //! The search is that of `placement.rs`; here is what it asks of the table. Entries that are
 //! *pinned* keep all their bits when they move, because a counter goes by their name.
 
-use super::stretch::Origin;
-use super::{EntryTest, Prefixes, Stretch, Table};
-use crate::buffer::Buffer;
+use super::linear_hashing::Origin;
+use super::{EntryTest, LinearHashing, Prefixes, Table};
+use crate::mem::buffer::Buffer;
 use crate::packing::{Packing, with_packing};
-use crate::placement::{End, LOOKAHEAD, LOOKAHEAD_CACHED, Neighbours, Plan, Search, Ways};
+use crate::table::search::{
+    End, EvictionPath, Frontier, LOOKAHEAD, LOOKAHEAD_CACHED, Neighbours, Search,
+};
 
 /// Tables of at most so many bytes are in a cache that answers soon, even where a program has
 /// several of them, as the log store's index. Tests have larger ones too.
 const CACHED: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
-impl Table<Buffer, Stretch> {
+impl Table<Buffer, LinearHashing> {
     /// The shortest way from the full buckets `roots` to an empty slot.
     pub(crate) fn way_to_room(
         &self,
         search: &mut Search,
         roots: [u64; 2],
         pinned: Option<&EntryTest<'_>>,
-    ) -> Option<Plan> {
+    ) -> Option<EvictionPath> {
         // Few entries are pinned, as a rule, so those of the plan are looked at instead of all on
         // the way to it.
         let plan = self.shortest_way(search, roots, None)?;
@@ -39,7 +41,7 @@ impl Table<Buffer, Stretch> {
         search: &mut Search,
         roots: [u64; 2],
         pinned: Option<&EntryTest<'_>>,
-    ) -> Option<Plan> {
+    ) -> Option<EvictionPath> {
         let is_cached = self.bytes().len() <= CACHED;
         with_packing!(&self.packing, packing => if is_cached {
             self.way_in::<_, LOOKAHEAD_CACHED>(packing, search, roots, pinned)
@@ -57,7 +59,7 @@ impl Table<Buffer, Stretch> {
         search: &mut Search,
         roots: [u64; 2],
         pinned: Option<&EntryTest<'_>>,
-    ) -> Option<Plan> {
+    ) -> Option<EvictionPath> {
         search.shortest::<LOOKAHEAD>(
             roots,
             |bucket, ways| self.open_in(packing, bucket, pinned, ways),
@@ -67,7 +69,7 @@ impl Table<Buffer, Stretch> {
     }
 
     /// Whether a plan makes an entry forget a bit that is `pinned`.
-    fn forgets_pinned(&self, plan: &Plan, pinned: &EntryTest<'_>) -> bool {
+    fn forgets_pinned(&self, plan: &EvictionPath, pinned: &EntryTest<'_>) -> bool {
         let room = if let End::Empty(bucket) = plan.end { Some(bucket) } else { None };
         let targets = plan.moves.iter().skip(1).map(|&(bucket, _)| bucket).chain(room);
         plan.moves.iter().zip(targets).any(|(&(bucket, slot), target)| {
@@ -85,7 +87,7 @@ impl Table<Buffer, Stretch> {
     /// Adds the slots of a full bucket, each with its other bucket, which the memory is asked for.
     /// One that cannot move has its own: its other bucket is unknown, or it would forget a bit
     /// there and is one of those that are `pinned`, if any are.
-    pub(crate) fn open(&self, bucket: u64, pinned: Option<&EntryTest<'_>>, ways: &mut Ways) {
+    pub(crate) fn open(&self, bucket: u64, pinned: Option<&EntryTest<'_>>, ways: &mut Frontier) {
         with_packing!(&self.packing, packing => self.open_in(packing, bucket, pinned, ways));
     }
 
@@ -95,7 +97,7 @@ impl Table<Buffer, Stretch> {
         packing: &P,
         bucket: u64,
         pinned: Option<&EntryTest<'_>>,
-        ways: &mut Ways,
+        ways: &mut Frontier,
     ) {
         let origin = self.geometry.origin(bucket);
         let slots = self.slots_in(packing, bucket);

@@ -15,9 +15,9 @@
 //! * No fingerprint is shorter than a narrow bucket has room for: the first entries have just so
 //!   many bits, and no bucket has been split.
 
-use super::{Addressing, Stretch, Table, table_bytes};
-use crate::buffer::Buffer;
-use crate::geometry::Geometry;
+use super::{Addressing, LinearHashing, Table, table_bytes};
+use crate::address::geometry::Geometry;
+use crate::mem::buffer::Buffer;
 use crate::packing::{AnyPacking, Layout, Widening};
 
 impl Table<Buffer> {
@@ -30,7 +30,7 @@ impl Table<Buffer> {
     }
 }
 
-impl Table<Buffer, Stretch> {
+impl Table<Buffer, LinearHashing> {
     /// The table that `built` becomes, all of its buckets narrow as yet. Gives `built` back as it
     /// was where the wide ones cannot be addressed or had.
     #[expect(clippy::result_large_err, reason = "called once in the life of a filter")]
@@ -40,7 +40,7 @@ impl Table<Buffer, Stretch> {
     ) -> Result<Self, Table<Buffer>> {
         debug_assert_eq!(layout.value_bits(), 0, "maplets have marks from the start");
         let Some(marked) = layout.marks() else { return Err(built) };
-        let mut geometry = Stretch::new(built.geometry.clone(), marked, 0, 0);
+        let mut geometry = LinearHashing::new(built.geometry.clone(), marked, 0, 0);
         let bytes = table_bytes(layout, geometry.buckets()).filter(|_| geometry.is_sound());
         if !bytes.is_some_and(|bytes| built.bytes.grow(bytes)) {
             return Err(built);
@@ -70,9 +70,9 @@ impl Table<Buffer, Stretch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::CORES;
+    use crate::address::geometry::CORES;
+    use crate::image::sizing::marked_layout;
     use crate::packing::{Codec, SLOTS};
-    use crate::sizing::marked_layout;
     use alloc::vec::Vec;
     use testkit::keys::splitmix64 as hash;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use koel::{Builder, ConcurrentFilter, ConvertError, CuckooFilter, Full, Merge, Prefer};
+use koel::{Builder, ConcurrentFilter, ConvertError, CuckooFilter, FullError, Merge, Prefer};
 use proptest::prelude::*;
 use testkit::audit::audit;
 use testkit::cases::{Case, Op, Setup};
@@ -76,12 +76,16 @@ mod alone {
             self.copies[key] += 1;
         }
 
-        fn insert(&mut self, key: u8) -> Result<(), Full> {
+        fn insert(&mut self, key: u8) -> Result<(), FullError> {
             let inserted = self.filter.insert(&at(self.hashes[usize::from(key)]));
             match inserted {
                 Ok(()) => self.hold(key),
                 Err(full) => {
-                    assert_eq!(matches!(full, Full::Slots { .. }), self.held(key) == 0, "{full}");
+                    assert_eq!(
+                        matches!(full, FullError::Slots { .. }),
+                        self.held(key) == 0,
+                        "{full}"
+                    );
                     let distinct = self.held.values().filter(|&&copies| copies > 0).count() as u64;
                     assert!(!self.promises || distinct >= self.filter.capacity(), "{full}");
                 }
@@ -97,7 +101,9 @@ mod alone {
                         self.hold(key);
                     }
                 }
-                Err(full) => assert!(matches!(full, Full::Slots { .. }) && self.held(key) == 0),
+                Err(full) => {
+                    assert!(matches!(full, FullError::Slots { .. }) && self.held(key) == 0)
+                }
             }
         }
 
@@ -261,7 +267,7 @@ mod alone {
             assert!(filter.remove("a"));
         }
         let full = ConcurrentFilter::try_from(filter).unwrap();
-        assert_eq!(full.insert("a"), Err(Full::Overflow));
+        assert_eq!(full.insert("a"), Err(FullError::Overflow));
         assert!(full.remove("a"));
         assert_eq!(full.insert("a"), Ok(()));
         assert_eq!(full.insert("b"), Ok(()));

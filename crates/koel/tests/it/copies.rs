@@ -1,6 +1,6 @@
 //! Copies of a key: any number, counted, taken out again, and never in the way of distinct keys.
 
-use koel::{CuckooFilter, Full};
+use koel::{CuckooFilter, FullError};
 use testkit::keys;
 use testkit::keys::at;
 
@@ -68,7 +68,7 @@ fn at_the_bound_of_the_counters_an_insert_fails_and_nothing_changes() {
     filter.insert("c").unwrap();
     filter.insert("c").unwrap();
     let before = filter.to_bytes();
-    assert_eq!(filter.insert("c"), Err(Full::Counters { limit: 2 }));
+    assert_eq!(filter.insert("c"), Err(FullError::Counters { limit: 2 }));
     assert!(filter.to_bytes() == before);
     filter.insert("a").unwrap();
     assert_eq!((filter.count("a"), filter.count("b"), filter.count("c")), (11, 10, 2));

@@ -5,7 +5,7 @@ mod image;
 mod merge;
 mod model;
 
-use koel::{BuildError, CountingFilter, CountingView, Full};
+use koel::{BuildError, CountingFilter, CountingView, FullError};
 use testkit::keys;
 use testkit::keys::{all_at, at};
 
@@ -85,7 +85,10 @@ fn wrong_counts_are_as_rare_as_promised() {
 fn a_full_filter_refuses_a_new_key_and_goes_on_counting_the_others() {
     let mut filter = CountingFilter::builder(50, 0.001).build().unwrap();
     let refused = keys::hashes(3, 1000).find_map(|hash| filter.insert(&at(hash)).err());
-    assert!(matches!(refused, Some(Full::Slots { .. } | Full::Values { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(FullError::Slots { .. } | FullError::Values { .. })),
+        "{refused:?}"
+    );
     assert!(filter.len() >= 50);
     let before = filter.to_bytes();
     assert!(keys::hashes(4, 100).filter(|&hash| filter.insert(&at(hash)).is_err()).count() > 90);
@@ -100,11 +103,11 @@ fn a_full_filter_refuses_a_new_key_and_goes_on_counting_the_others() {
 fn counts_end_with_an_error_where_64_bits_do() {
     let mut filter = CountingFilter::builder(10, 0.001).build().unwrap();
     assert_eq!(filter.add("ada", u64::MAX - 1), Ok(u64::MAX - 1));
-    assert_eq!(filter.add("ada", 2), Err(Full::Overflow));
-    assert_eq!(filter.add("grace", 2), Err(Full::Overflow));
+    assert_eq!(filter.add("ada", 2), Err(FullError::Overflow));
+    assert_eq!(filter.add("grace", 2), Err(FullError::Overflow));
     assert_eq!((filter.count("ada"), filter.count("grace")), (u64::MAX - 1, 0));
     assert_eq!(filter.insert("ada"), Ok(u64::MAX));
-    assert_eq!(filter.insert("ada"), Err(Full::Overflow));
+    assert_eq!(filter.insert("ada"), Err(FullError::Overflow));
     assert!(filter.remove("ada"));
     assert_eq!(filter.insert("grace"), Ok(1));
     assert_eq!(filter.add("mary", 0), Ok(0));

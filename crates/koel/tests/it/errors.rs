@@ -2,7 +2,7 @@
 //! are those of the case.
 
 use koel::{
-    BuildError, Builder, CuckooFilter, Full, ImageError, Maplet, Merge, MergeError, Prefer,
+    BuildError, Builder, CuckooFilter, FullError, ImageError, Maplet, Merge, MergeError, Prefer,
 };
 use testkit::exercise::is_one_line;
 use testkit::keys::at;
@@ -85,11 +85,11 @@ fn a_filter_too_precise_to_grow_says_what_would_have_been_to_ask_for() {
 fn a_full_filter_says_what_it_holds_and_why_it_is_full() {
     let mut filter = CuckooFilter::builder(10, 1e-8).counter_limit(0).build().unwrap();
     let full = keys::hashes(1, 1000).find_map(|hash| filter.insert(&at(hash)).err()).unwrap();
-    assert_eq!(full, Full::Slots { in_use: filter.slots_in_use(), capacity: 10 });
+    assert_eq!(full, FullError::Slots { in_use: filter.slots_in_use(), capacity: 10 });
     assert_says(full, &["full", "10 keys"]);
 
     let full = filter.insert(&at(keys::hashes(1, 1).next().unwrap())).unwrap_err();
-    assert_eq!(full, Full::Counters { limit: 0 });
+    assert_eq!(full, FullError::Counters { limit: 0 });
     assert_says(full, &["counter limit"]);
 }
 
@@ -97,7 +97,7 @@ fn a_full_filter_says_what_it_holds_and_why_it_is_full() {
 fn a_full_filter_and_a_full_maplet_say_so_in_one_sentence_that_is_right_for_both() {
     let mut filter = CuckooFilter::builder(10, 0.001).build().unwrap();
     let mut maplet = Maplet::builder(10, 0.001, 8).build().unwrap();
-    let is_slots = |full: &Full| matches!(full, Full::Slots { .. });
+    let is_slots = |full: &FullError| matches!(full, FullError::Slots { .. });
     let hashes = || keys::hashes(1, 1000);
     let of_filter = hashes().filter_map(|hash| filter.insert(&at(hash)).err()).find(is_slots);
     let of_maplet = hashes().filter_map(|hash| maplet.insert(&at(hash), 1).err()).find(is_slots);
@@ -109,7 +109,7 @@ fn a_full_filter_and_a_full_maplet_say_so_in_one_sentence_that_is_right_for_both
     // Since then keys with room elsewhere may have come.
     for (full, len) in [(of_filter, filter.len()), (of_maplet, maplet.len())] {
         let full = full.unwrap();
-        let Full::Slots { in_use, capacity: 10 } = full else { panic!("{full:?}") };
+        let FullError::Slots { in_use, capacity: 10 } = full else { panic!("{full:?}") };
         assert!((10..=len).contains(&in_use));
         assert_eq!(full.to_string(), says(in_use));
     }
@@ -128,13 +128,13 @@ fn a_count_that_would_pass_64_bits_is_refused_and_changes_nothing() {
     image::reseal(&mut bytes);
     let mut filter = CuckooFilter::from_bytes(&bytes).unwrap();
     assert_eq!(filter.count("often"), u64::MAX);
-    assert_eq!(filter.insert("often"), Err(Full::Overflow));
-    assert_eq!(filter.insert("another"), Err(Full::Overflow));
+    assert_eq!(filter.insert("often"), Err(FullError::Overflow));
+    assert_eq!(filter.insert("another"), Err(FullError::Overflow));
     let twin = filter.clone();
-    assert_eq!(filter.merge(&twin, Merge::Sum), Err(MergeError::Full(Full::Overflow)));
+    assert_eq!(filter.merge(&twin, Merge::Sum), Err(MergeError::Full(FullError::Overflow)));
     assert_eq!(filter.merge(&twin, Merge::Max), Ok(()));
     assert!(filter.to_bytes() == bytes);
-    assert_says(Full::Overflow, &["2^64"]);
+    assert_says(FullError::Overflow, &["2^64"]);
     assert!(filter.remove("often"));
     filter.insert("another").unwrap();
     assert_eq!(filter.verify(), Ok(()));
@@ -160,7 +160,7 @@ fn filters_that_do_not_merge_say_in_what_they_differ() {
     keys::hashes(1, 120).for_each(|hash| filter.insert(&at(hash)).unwrap());
     keys::hashes(2, 120).for_each(|hash| other.insert(&at(hash)).unwrap());
     let error = filter.merge(&other, Merge::Sum).unwrap_err();
-    assert!(matches!(error, MergeError::Full(Full::Slots { .. })));
+    assert!(matches!(error, MergeError::Full(FullError::Slots { .. })));
     assert_says(error, &["union", "full"]);
 }
 

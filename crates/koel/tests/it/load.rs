@@ -1,7 +1,7 @@
 //! How full a filter gets: its capacity always fits, and the first failure comes where two choices
 //! of four slots allow it.
 
-use koel::{CuckooFilter, Full, Prefer};
+use koel::{CuckooFilter, FullError, Prefer};
 use testkit::keys;
 use testkit::keys::at;
 
@@ -55,7 +55,7 @@ fn the_first_failure_at_a_million_slots_is_at_a_load_of_0_972_or_more() {
         let mut filter = CuckooFilter::builder(1_015_000, 0.001).build().unwrap();
         assert!((1 << 20) - filter.slots() < 5_000);
         let failed = keys::hashes(seed, u64::MAX).find_map(|hash| filter.insert(&at(hash)).err());
-        assert!(matches!(failed, Some(Full::Slots { .. })));
+        assert!(matches!(failed, Some(FullError::Slots { .. })));
         assert!(filter.load_factor() >= 0.972, "seed {seed}: {}", filter.load_factor());
     }
 }

@@ -1,7 +1,7 @@
 //! Many keys at once do what one after the other does: the same answers, the same bytes, the same
 //! failure.
 
-use koel::{CuckooFilter, FilterView, Full, Prefer};
+use koel::{CuckooFilter, FilterView, FullError, Prefer};
 use testkit::keys;
 use testkit::keys::{all_at, at};
 
@@ -136,7 +136,7 @@ fn a_failure_in_the_middle_leaves_what_came_before() {
     let all = hashes(5000);
     let failed = many.insert_many(&all_at(&all));
     let one = all.iter().find_map(|&hash| each.insert(&at(hash)).err());
-    assert!(matches!(failed, Err(Full::Slots { .. })));
+    assert!(matches!(failed, Err(FullError::Slots { .. })));
     assert_eq!(failed.err(), one);
     assert_eq!(many, each);
 }

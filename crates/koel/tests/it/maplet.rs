@@ -7,7 +7,7 @@ mod rates;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use koel::{BuildError, Full, Maplet};
+use koel::{BuildError, FullError, Maplet};
 use testkit::keys;
 use testkit::keys::{all_at, at};
 use testkit::places::Places;
@@ -77,7 +77,7 @@ fn an_insert_that_fails_changes_nothing() {
         for hash in keys::hashes(7, 2 * maplet.slots()) {
             let before = maplet.to_bytes();
             if let Err(error) = maplet.insert(&at(hash), value_of(&maplet, hash)) {
-                assert_eq!(error, Full::Slots { in_use: maplet.len(), capacity: 3000 });
+                assert_eq!(error, FullError::Slots { in_use: maplet.len(), capacity: 3000 });
                 assert!(maplet.to_bytes() == before);
                 failures += 1;
             }
@@ -102,7 +102,7 @@ fn a_key_has_room_for_eight_values_and_the_ninth_is_refused() {
             (0..held).for_each(|i| maplet.insert(&at(hash), i & 1).unwrap());
             let before = maplet.to_bytes();
             let error = maplet.insert(&at(hash), 1).unwrap_err();
-            assert_eq!(error, Full::Values { held });
+            assert_eq!(error, FullError::Values { held });
             assert!(error.to_string().contains(&format!("{held} values")));
             assert!(maplet.to_bytes() == before);
             assert_eq!(maplet.get(&at(hash)).len() as u64, held);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use koel::{FilterView, Full, ImageError};
+use koel::{FilterView, FullError, ImageError};
 
 use super::Model;
 use crate::audit::audit;
@@ -100,15 +100,15 @@ impl Model {
     }
 
     /// Whether the reason is a true one, for an insert that would have made it `distinct` entries.
-    pub(super) fn check_refusal(&self, full: Full, distinct: u64) {
+    pub(super) fn check_refusal(&self, full: FullError, distinct: u64) {
         let promised = self.setup.promises_capacity() && distinct <= self.filter.capacity();
         assert!(!promised, "{full}, with {distinct} entries");
         match full {
-            Full::Slots { in_use, capacity } => {
+            FullError::Slots { in_use, capacity } => {
                 assert_eq!(capacity, self.filter.capacity());
                 assert!(in_use <= self.filter.slots());
             }
-            Full::Counters { limit } => assert_eq!(limit, self.filter.counter_limit()),
+            FullError::Counters { limit } => assert_eq!(limit, self.filter.counter_limit()),
             other => panic!("{other}, with few copies of anything"),
         }
     }

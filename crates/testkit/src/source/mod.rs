@@ -190,63 +190,6 @@ fn tokens_of(code: &str) -> Vec<&str> {
     tokens
 }
 
-/// The names that follow `crate::`, also where it is spelled with `super`, of which `depth` lead to
-/// the root of the crate.
-#[must_use]
-pub fn crate_paths(code: &str, depth: usize) -> Vec<String> {
-    let code = code.replace(&"super::".repeat(depth), "crate::");
-    let mut names = Vec::new();
-    for after in code.split("crate::").skip(1) {
-        match after.strip_prefix('{') {
-            None => names.push(first_word(after)),
-            Some(group) => names.extend(items_of(group).into_iter().map(first_word)),
-        }
-    }
-    names
-}
-
-/// The items of a group of imports, whose opening brace has been taken off.
-fn items_of(group: &str) -> Vec<&str> {
-    let (mut items, mut depth, mut start) = (Vec::new(), 0, 0);
-    for (at, c) in group.char_indices() {
-        match c {
-            '{' => depth += 1,
-            ',' | '}' if depth == 0 => {
-                items.push(group[start..at].trim());
-                start = at + 1;
-                if c == '}' {
-                    break;
-                }
-            }
-            '}' => depth -= 1,
-            _ => {}
-        }
-    }
-    items.retain(|item| !item.is_empty());
-    items
-}
-
-/// What `lib.rs` re-exports: name and module.
-#[must_use]
-pub fn exports_of(lib: &str) -> Vec<(String, String)> {
-    let code = code_of(lib);
-    let mut exports = Vec::new();
-    for line in code.split("pub use ").skip(1) {
-        let line = line.split(';').next().unwrap_or(line);
-        let Some((module, names)) = line.split_once("::") else { continue };
-        let items = match names.strip_prefix('{') {
-            Some(group) => items_of(group),
-            None => vec![names],
-        };
-        exports.extend(items.into_iter().map(|item| (first_word(item), module.to_owned())));
-    }
-    exports
-}
-
-fn first_word(text: &str) -> String {
-    text.chars().take_while(|&c| is_word(c)).collect()
-}
-
 /// Whether `word` stands in the code, not as a part of a longer name.
 #[must_use]
 pub fn has_word(code: &str, word: &str) -> bool {
@@ -322,23 +265,6 @@ mod tests {
         assert_eq!(words(&without_tests("a #[cfg(test)] mod tests; b")), ["a", "b"]);
         let behind_another = "a #[cfg(test)] #[expect(dead_code)] fn f(x: [u8; 3]) {} b";
         assert_eq!(words(&without_tests(behind_another)), ["a", "b"]);
-    }
-
-    #[test]
-    fn names_of_the_crate_are_found_however_they_are_imported() {
-        let code = "use crate::table::{Table, x}; use crate::{Builder, a::{b, c}, counters};
-            fn f() { crate::geometry::mix() } use super::layout::Word; use super::super::filter;";
-        let found = ["table", "Builder", "a", "counters", "geometry"];
-        assert_eq!(crate_paths(code, 9), found);
-        assert!(crate_paths(code, 1).contains(&"layout".to_owned()));
-        assert_eq!(crate_paths("use super::layout; use super::super::filter;", 2), ["filter"]);
-    }
-
-    #[test]
-    fn exports_know_their_module() {
-        let exports = exports_of("pub use a::{B, C};\nmod d;\npub use d::E; // pub use f::G;");
-        let expected = [("B", "a"), ("C", "a"), ("E", "d")];
-        assert_eq!(exports, expected.map(|(name, module)| (name.to_owned(), module.to_owned())));
     }
 
     #[test]

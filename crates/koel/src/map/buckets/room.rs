@@ -12,7 +12,7 @@ use core::mem;
 
 use super::{Buckets, Stored, equal_to};
 use crate::map::address::{KeyHash, choices, tag};
-use crate::placement::{End, LOOKAHEAD, Plan, Ways};
+use crate::table::search::{End, EvictionPath, Frontier, LOOKAHEAD};
 
 /// Slots of the smallest table.
 const FEWEST_SLOTS: usize = 8;
@@ -74,7 +74,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         }
         let (tags, stored) = (&self.tags, &self.stored);
         // An entry is called by the number of its slot; it may move to all its other buckets.
-        let open = |from: u64, ways: &mut Ways| {
+        let open = |from: u64, ways: &mut Frontier| {
             let entries = stored[index(from) * SLOTS..][..SLOTS].iter().flatten();
             for (slot, entry) in (0..).zip(entries) {
                 let targets = choices::<HASHES>(entry.hash, super::number(tags.len()));
@@ -96,7 +96,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
     }
 
     /// Makes the moves, last one first; the position that is empty then.
-    fn carry_out(&mut self, plan: &Plan) -> Option<usize> {
+    fn carry_out(&mut self, plan: &EvictionPath) -> Option<usize> {
         // `Spare` ends no plan of a map: none of its ways is one.
         let End::Empty(room) = plan.end else { return None };
         let mut empty = self.empty_slot(index(room))?;

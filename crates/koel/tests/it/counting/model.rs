@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use koel::{CountingFilter, CountingView, Full, Merge, MergeError};
+use koel::{CountingFilter, CountingView, FullError, Merge, MergeError};
 use proptest::prelude::*;
 use testkit::image;
 use testkit::keys::{at, hashes, sharing_entry, sharing_home, sharing_pair};
@@ -98,7 +98,7 @@ impl Run {
             Err(full) => {
                 assert!(self.filter.to_bytes() == before);
                 let overflows = self.len().checked_add(times).is_none();
-                assert_eq!(full == Full::Overflow, overflows);
+                assert_eq!(full == FullError::Overflow, overflows);
                 // A key that is in needs no room.
                 assert!(overflows || known == 0, "{full}");
             }
@@ -140,7 +140,7 @@ impl Run {
             Err(refusal) => {
                 assert!(self.filter.to_bytes() == before);
                 assert!(matches!(refusal, MergeError::Full(_)));
-                assert!(refusal != MergeError::Full(Full::Overflow) || sum.is_none());
+                assert!(refusal != MergeError::Full(FullError::Overflow) || sum.is_none());
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Maplets that grow: every pair stays, wrong values are as rare as promised, and the bytes are
 //! read back.
 
-use koel::{Full, Maplet, MapletView};
+use koel::{FullError, Maplet, MapletView};
 use testkit::keys::{all_at, at};
 use testkit::{image, keys};
 
@@ -178,7 +178,7 @@ fn the_ninth_value_of_a_key_is_refused_and_makes_nothing_grow() {
             held += usize::from(refused.is_none());
             refused.inspect(|full| assert!(maplet.to_bytes() == before, "{full:?} {maplet:?}"))
         });
-        assert!(matches!(refused, Some(Full::Values { held: 8 })), "{refused:?}");
+        assert!(matches!(refused, Some(FullError::Values { held: 8 })), "{refused:?}");
         assert!(held >= 6 && maplet.get(&at(hash)).count() == held, "{held} {maplet:?}");
     }
 }

@@ -1,0 +1,166 @@
+//! Key bytes to 64 uniform bits, and from there to the hash that users see.
+//!
+//! Two functions, both frozen by test vectors in docs/FORMAT.md: XXH3-64 with a seed, the default,
+//! and SipHash-1-3 with a 128-bit secret key, for keys that an adversary may choose. The file says
+//! which one it was built with, so a filter opened anywhere gives the same answers.
+//!
+//! The digest of a key's bytes is its address in a filter ([`route`](crate::address::route)). The
+//! public hash is `unfinalize(digest)`, so that its bits tell nothing about the address.
+//!
+//! Cost: about 1 ns for a short key with XXH3, a few with SipHash.
+//!
+//! XXH3 is not a keyed function: an adversary who can insert chosen keys can find keys that share a
+//! bucket pair, whatever the seed.
+
+use core::fmt;
+use core::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::{Key, KeyData, KeyHash};
+
+/// How keys become 64-bit hashes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyHasher {
+    /// XXH3-64 with a seed.
+    Xxh3 {
+        /// Any value. [`DEFAULT_SEED`](Self::DEFAULT_SEED) unless the builder was given another
+        /// one.
+        seed: u64,
+    },
+    /// SipHash-1-3 with a 128-bit key, for keys chosen by an adversary who does not know it.
+    Sip13 {
+        /// The secret, which is stored in the filter's file as it is.
+        key: [u8; 16],
+    },
+}
+
+impl KeyHasher {
+    /// The seed of XXH3-64 unless another one is set: the bytes of "koelhash" as a little-endian
+    /// number. It is not 0, because other systems divide keys by XXH3-64 with seed 0.
+    pub const DEFAULT_SEED: u64 = u64::from_le_bytes(*b"koelhash");
+
+    /// The hash of `key`, which is a key itself: every filter with this hasher treats the two
+    /// alike. Dividing keys among filters by any of its bits does no harm.
+    ///
+    /// ```
+    /// let mut filter = koel::CuckooFilter::with_capacity(100);
+    /// let hash = filter.hasher().hash("example.org");
+    /// filter.insert(&hash)?;
+    /// assert!(filter.contains("example.org"));
+    /// # Ok::<(), koel::FullError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash<K: Key + ?Sized>(&self, key: &K) -> KeyHash {
+        key.with(
+            #[inline(always)]
+            |data| match data {
+                KeyData::Bytes(bytes) => KeyHash::new(unfinalize(self.digest(bytes))),
+                KeyData::Hash(hash) => hash,
+            },
+        )
+    }
+
+    /// The 64 bits that the hash function gives for `bytes`.
+    #[inline]
+    pub(crate) fn digest(&self, bytes: &[u8]) -> u64 {
+        match self {
+            Self::Xxh3 { seed } => xxh3(bytes, *seed),
+            Self::Sip13 { key } => sip13(bytes, key),
+        }
+    }
+}
+
+/// SipHash-1-3. Not inlined, so that the loops around it keep their registers for XXH3.
+#[inline(never)]
+pub(crate) fn sip13(bytes: &[u8], key: &[u8; 16]) -> u64 {
+    let mut state = SipHasher13::new_with_key(key);
+    state.write(bytes);
+    state.finish()
+}
+
+/// XXH3-64 with a seed.
+///
+/// The library's function is a call, and too large to inline. For the four to eight bytes of an
+/// integer, the few operations of the specification stand here, where the compiler knows the length
+/// and can work on several keys at once.
+#[inline(always)]
+pub(crate) fn xxh3(bytes: &[u8], seed: u64) -> u64 {
+    if let (4..=8, Some(first), Some(last)) = (bytes.len(), bytes.first_chunk(), bytes.last_chunk())
+    {
+        let [first, last] = [first, last].map(|&half| u64::from(u32::from_le_bytes(half)));
+        return xxh3_of_4_to_8(last | first << 32, bytes.len() as u64, seed);
+    }
+    xxh3_64_with_seed(bytes, seed)
+}
+
+/// Section "4-8 bytes of input" of the XXH3 specification, with its default secret.
+#[inline(always)]
+fn xxh3_of_4_to_8(halves: u64, len: u64, seed: u64) -> u64 {
+    let seed = seed ^ (seed & 0xffff_ffff).swap_bytes();
+    let mixed = halves ^ SECRET_8_TO_24.wrapping_sub(seed);
+    let mixed = mixed ^ mixed.rotate_left(49) ^ mixed.rotate_left(24);
+    let mixed = mixed.wrapping_mul(0x9fb2_1c65_1e98_df25);
+    let mixed = (mixed ^ ((mixed >> 35) + len)).wrapping_mul(0x9fb2_1c65_1e98_df25);
+    mixed ^ (mixed >> 28)
+}
+
+/// Bytes 8 to 15 of the default secret, exclusive or bytes 16 to 23.
+const SECRET_8_TO_24: u64 = 0x1cad_21f7_2c81_017c ^ 0xdb97_9083_e96d_d4de;
+
+/// The finalizer of SplitMix64 (D. Stafford's mix 13): a bijection in which every bit of the input
+/// changes about half of the bits of the output.
+#[inline(always)]
+pub(crate) fn finalize(hash: u64) -> u64 {
+    let mixed = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+/// The inverse of [`finalize`]. The factors are the inverses of its factors modulo 2^64.
+#[inline(always)]
+pub(crate) fn unfinalize(address: u64) -> u64 {
+    let mixed = (address ^ address >> 31 ^ address >> 62).wrapping_mul(0x3196_42b2_d24d_8ec3);
+    let mixed = (mixed ^ mixed >> 27 ^ mixed >> 54).wrapping_mul(0x96de_1b17_3f11_9089);
+    mixed ^ mixed >> 30 ^ mixed >> 60
+}
+
+impl Default for KeyHasher {
+    fn default() -> Self {
+        Self::Xxh3 { seed: Self::DEFAULT_SEED }
+    }
+}
+
+impl fmt::Display for KeyHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Xxh3 { seed } => write!(f, "xxh3-64 seed {seed}"),
+            Self::Sip13 { .. } => f.write_str("siphash-1-3 (keyed)"),
+        }
+    }
+}
+
+/// The same line as `Display`: a secret key never reaches a log.
+impl fmt::Debug for KeyHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::keys::splitmix64;
+
+    #[test]
+    fn finalize_and_unfinalize_undo_each_other() {
+        let single_bits = (0..64).map(|bit| 1 << bit);
+        for word in single_bits.chain([0, u64::MAX]).chain((0..10_000).map(splitmix64)) {
+            assert_eq!(unfinalize(finalize(word)), word);
+            assert_eq!(finalize(unfinalize(word)), word);
+        }
+    }
+}

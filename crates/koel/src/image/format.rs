@@ -1,0 +1,11 @@
+//! The constants of the file format: docs/FORMAT.md, with test vectors.
+
+/// Bytes of the header.
+pub(crate) const HEADER_BYTES: usize = 192;
+/// The one version of the format that this crate writes and reads.
+pub(crate) const VERSION: u16 = 3;
+/// The first bytes of every filter. The line ends and the end-of-file mark catch transfers that
+/// change text.
+pub(super) const MAGIC: [u8; 8] = *b"koel\r\n\x1a\n";
+/// Bytes of a counter in a file.
+pub(crate) const RECORD_BYTES: usize = 16;

@@ -1,0 +1,370 @@
+//! The header of a filter's bytes: what it says, and which values of it are refused.
+//!
+//! ```text
+//!     | header, 192 bytes | buckets (table.rs) | counters, 16 bytes each (counters.rs) |
+//!                         '------------------ body, guarded by its own checksum ------'
+//! ```
+//!
+//! docs/FORMAT.md describes every byte, with test vectors. `fields.rs` says where each field is.
+//! Reading never trusts: each field is bounded before it is used in arithmetic.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::convert::Infallible;
+
+use super::format::{HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION};
+use crate::address::geometry::{CORE_BITS, Geometry};
+use crate::address::hash::KeyHasher;
+use crate::address::route::Route;
+use crate::error::ImageError;
+use crate::image::shape::{Profile, Shape};
+use crate::image::sizing;
+use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
+use crate::table::{Growing, LinearHashing, Prefixes, table_bytes};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::fields::{
+    BODY_CHECKSUM, CAPACITY, CODEC, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES, FINGERPRINT_BITS,
+    FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, GROWABLE, HASH, HEADER_CHECKSUM, KIND, LEN,
+    LEVEL, MAGIC_FIELD, MARKED, MASS_HIGH, MASS_LOW, OF_GROWTH, RATE, ROUTE, Reader, SEED,
+    SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, Writer,
+};
+
+/// What the bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Fingerprints, and counters for copies.
+    Filter,
+    /// Fingerprints with values.
+    Maplet,
+    /// Fingerprints with counts, and counters for what does not fit there.
+    Counting,
+}
+
+impl Kind {
+    /// In the order of their numbers.
+    const ALL: [Self; 3] = [Self::Filter, Self::Maplet, Self::Counting];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Maplet => "maplet",
+            Self::Counting => "counting filter",
+        }
+    }
+
+    fn has_values(self) -> bool {
+        self != Self::Filter
+    }
+}
+
+/// What a header says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Header {
+    pub(crate) kind: Kind,
+    /// Buckets as they were built, in the layout that they have now.
+    pub(crate) shape: Shape,
+    pub(crate) growth: Option<Growth>,
+    pub(crate) profile: Profile,
+    pub(crate) len: u64,
+    pub(crate) entries: u64,
+    pub(crate) distinct: u64,
+    pub(crate) counters: u64,
+    pub(crate) body_checksum: u64,
+}
+
+/// How far a table of marked fingerprints has grown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Growth {
+    /// Fraction bits that the table was built with.
+    pub(crate) first_bits: u32,
+    pub(crate) level: u32,
+    pub(crate) split: u64,
+    pub(crate) match_weight: u128,
+}
+
+impl Growth {
+    pub(crate) fn of<B: AsRef<[u8]>>(growing: &Growing<B>) -> Self {
+        let addresses = growing.addresses();
+        Self {
+            first_bits: addresses.base().fraction_bits(),
+            level: addresses.level(),
+            split: addresses.split(),
+            match_weight: growing.match_weight(),
+        }
+    }
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let layout = self.shape.layout;
+        let (hash, seed) = encode_hasher(self.profile.route.hasher());
+        let fraction_bits = u64::from(layout.fraction_bits());
+        let mut bytes = Writer([0; HEADER_BYTES]);
+        bytes.raw(MAGIC_FIELD, &MAGIC);
+        bytes.number(VERSION_FIELD, VERSION.into());
+        for (field, value) in FIXED {
+            bytes.number(field, value);
+        }
+        bytes.number(KIND, self.kind as u64);
+        bytes.number(VALUE_BITS, u64::from(layout.value_bits()));
+        bytes.number(CODEC, encode_codec(layout.codec()));
+        bytes.number(FINGERPRINT_BITS, u64::from(layout.fingerprint_bits()));
+        bytes.number(SEGMENT_BITS, u64::from(self.shape.segment_bits));
+        bytes.number(HASH, hash);
+        bytes.number(SEGMENT_BUCKETS, u64::from(self.shape.segment_buckets));
+        bytes.number(
+            FIRST_BITS,
+            self.growth.map_or(fraction_bits, |growth| growth.first_bits.into()),
+        );
+        bytes.number(FRACTION_BITS, fraction_bits);
+        bytes.number(FLAGS, u64::from(self.profile.growable) * GROWABLE);
+        if let Some(Growth { level, split, match_weight, .. }) = self.growth {
+            bytes.number(MARKED, 1);
+            bytes.number(LEVEL, u64::from(level));
+            bytes.number(SPLIT, split);
+            bytes.raw(MASS_LOW, &match_weight.to_le_bytes()[..8]);
+            bytes.raw(MASS_HIGH, &match_weight.to_le_bytes()[8..]);
+        }
+        bytes.raw(SEED, &seed);
+        bytes.number(ROUTE, self.profile.route.trusts_hashes().into());
+        bytes.number(CAPACITY, self.profile.capacity);
+        bytes.number(RATE, self.profile.rate.to_bits());
+        bytes.number(LEN, self.len);
+        bytes.number(ENTRIES, self.entries);
+        bytes.number(DISTINCT, self.distinct);
+        bytes.number(COUNTERS, self.counters);
+        bytes.number(COUNTER_LIMIT, self.profile.counter_limit);
+        bytes.number(BODY_CHECKSUM, self.body_checksum);
+        let checksum = xxh3_64(&bytes.0[..HEADER_CHECKSUM.0]);
+        bytes.number(HEADER_CHECKSUM, checksum);
+        bytes.0
+    }
+
+    /// The header at the start of `image`.
+    pub(crate) fn decode(image: &[u8]) -> Result<Self, ImageError> {
+        if !image.starts_with(&MAGIC[..image.len().min(MAGIC.len())]) || image.is_empty() {
+            return Err(ImageError::NotAFilter);
+        }
+        let Some(bytes) = image.first_chunk::<HEADER_BYTES>() else {
+            return Err(ImageError::Length {
+                expected: HEADER_BYTES as u64,
+                got: image.len() as u64,
+            });
+        };
+        let fields = Reader(bytes);
+        check_frame(fields)?;
+        let kind = decode_kind(fields)?;
+        let growth = decode_growth(fields)?;
+        let shape = decode_shape(fields, kind, growth)?;
+        let header = Self {
+            kind,
+            shape,
+            growth,
+            profile: Profile {
+                route: decode_route(fields)?,
+                capacity: fields.number(CAPACITY),
+                rate: f64::from_bits(fields.number(RATE)),
+                counter_limit: fields.number(COUNTER_LIMIT),
+                growable: fields.number(FLAGS) == GROWABLE,
+            },
+            len: fields.number(LEN),
+            entries: fields.number(ENTRIES),
+            distinct: fields.number(DISTINCT),
+            counters: fields.number(COUNTERS),
+            body_checksum: fields.number(BODY_CHECKSUM),
+        };
+        header.check_counts(fields)?;
+        Ok(header)
+    }
+
+    /// The header, if the bytes are of the kind asked for.
+    pub(crate) fn of_kind(self, kind: Kind) -> Result<Self, ImageError> {
+        if self.kind == kind {
+            return Ok(self);
+        }
+        Err(ImageError::Kind { asked: kind.name(), found: self.kind.name() })
+    }
+
+    /// The buckets and the counters of `image`, if it is exactly as long as the header says.
+    pub(crate) fn parts<'a>(&self, image: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), ImageError> {
+        let table = table_bytes(self.shape.layout, self.buckets());
+        let split = || {
+            let (table, records) = image.get(HEADER_BYTES..)?.split_at_checked(table?)?;
+            let counters = usize::try_from(self.counters).ok()?.checked_mul(RECORD_BYTES)?;
+            (records.len() == counters).then_some((table, records))
+        };
+        split().ok_or_else(|| {
+            let table = table.map_or(u64::MAX, |bytes| bytes as u64);
+            let counters = self.counters.saturating_mul(RECORD_BYTES as u64);
+            let expected = table.saturating_add(counters).saturating_add(HEADER_BYTES as u64);
+            ImageError::Length { expected, got: image.len() as u64 }
+        })
+    }
+
+    /// Buckets of the table as it is now.
+    pub(crate) fn buckets(&self) -> u64 {
+        let built = self.shape.buckets();
+        self.growth.map_or(built, |growth| (built << growth.level) + growth.split)
+    }
+
+    /// The addresses of the table as it was built.
+    pub(crate) fn geometry(&self) -> Geometry {
+        let layout = self.shape.layout;
+        let first_bits = self.growth.map_or(layout.fraction_bits(), |growth| growth.first_bits);
+        let (segment_bits, buckets) = (self.shape.segment_bits, self.shape.segment_buckets);
+        Geometry::new(segment_bits, buckets, first_bits + CORE_BITS)
+    }
+
+    /// The addresses of the table as it is now, if its fingerprints are marked.
+    pub(crate) fn stretch(&self) -> Option<LinearHashing> {
+        let (growth, marked) = (self.growth?, self.shape.layout.marks()?);
+        Some(LinearHashing::new(self.geometry(), marked, growth.level, growth.split))
+    }
+
+    /// Bounds what later arithmetic relies on: a table that can have grown so far, a rate that is a
+    /// probability, counts that do not exceed each other.
+    fn check_counts(&self, fields: Reader<'_>) -> Result<(), ImageError> {
+        fields.require(SPLIT, self.stretch().is_none_or(|stretch| stretch.is_sound()))?;
+        fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
+        fields.require(ENTRIES, self.entries <= self.buckets() * SLOTS as u64)?;
+        // Growth may leave entries behind that are nobody's.
+        fields.require(LEN, self.len >= self.entries || self.growth.is_some())?;
+        fields.require(DISTINCT, self.distinct <= self.entries)?;
+        let by_entry = self.growth.is_some() || self.kind.has_values();
+        let named = if by_entry { self.entries } else { self.distinct };
+        fields.require(COUNTERS, self.counters <= named)?;
+        // One that growth leaves to two entries becomes two, whatever the limit.
+        let limited = self.counters <= self.profile.counter_limit;
+        fields.require(COUNTER_LIMIT, limited || self.growth.is_some())
+    }
+}
+
+/// All parts that `write` hands to its sink, which are so many bytes.
+pub(crate) fn collected(
+    size: usize,
+    write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Infallible>) -> Result<(), Infallible>,
+) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size);
+    let Ok(()) = write(&mut |part| {
+        bytes.extend_from_slice(part);
+        Ok(())
+    });
+    bytes
+}
+
+/// Bits of `size_in_bytes` for each of so many keys; for none, as for one.
+pub(crate) fn bits_per_key(size_in_bytes: usize, keys: f64) -> f64 {
+    size_in_bytes as f64 * 8.0 / keys.max(1.0)
+}
+
+/// Checks the version, the header's checksum and the fields that must have one value.
+fn check_frame(fields: Reader<'_>) -> Result<(), ImageError> {
+    let version = u16::from_le_bytes([fields.0[VERSION_FIELD.0], fields.0[VERSION_FIELD.0 + 1]]);
+    match version.cmp(&VERSION) {
+        Ordering::Less => return Err(ImageError::Older { version }),
+        Ordering::Greater => return Err(ImageError::Newer { version }),
+        Ordering::Equal => {}
+    }
+    if fields.number(HEADER_CHECKSUM) != xxh3_64(&fields.0[..HEADER_CHECKSUM.0]) {
+        return Err(ImageError::Checksum { part: "header" });
+    }
+    fields.require(FLAGS, fields.number(FLAGS) <= GROWABLE)?;
+    FOR_LATER.into_iter().try_for_each(|field| fields.require_zero(field))?;
+    FIXED
+        .into_iter()
+        .try_for_each(|(field, value)| fields.require(field, fields.number(field) == value))
+}
+
+fn decode_kind(fields: Reader<'_>) -> Result<Kind, ImageError> {
+    let number = usize::try_from(fields.number(KIND)).ok();
+    let kind = number.and_then(|number| Kind::ALL.get(number));
+    kind.copied().ok_or(fields.refuse(KIND))
+}
+
+/// Layout and bucket counts, such that bucket numbers fit the hash.
+fn decode_shape(
+    fields: Reader<'_>,
+    kind: Kind,
+    growth: Option<Growth>,
+) -> Result<Shape, ImageError> {
+    let codec = match fields.number(CODEC) {
+        0 => Codec::Plain,
+        1 => Codec::SemiSorted,
+        got => return Err(ImageError::Field { field: CODEC.2, got }),
+    };
+    let fingerprint_bits = fields.byte(FINGERPRINT_BITS);
+    let value_bits = fields.byte(VALUE_BITS);
+    let has_values = kind.has_values();
+    fields.require(VALUE_BITS, has_values == (value_bits > 0) && value_bits <= MAX_VALUE_BITS)?;
+    fields.require(CODEC, codec == Codec::Plain || !has_values)?;
+    let layout =
+        Layout::new(codec, fingerprint_bits, value_bits).ok_or(fields.refuse(FINGERPRINT_BITS))?;
+    let layout = if growth.is_some() { layout.with_marks() } else { layout };
+    let first_bits = fields.byte(FIRST_BITS);
+    fields.require(FRACTION_BITS, fields.byte(FRACTION_BITS) == layout.fraction_bits())?;
+    let least = if growth.is_some() { 2 } else { layout.fraction_bits() };
+    fields.require(FIRST_BITS, (least..=layout.fraction_bits()).contains(&first_bits))?;
+    let segment_bits = fields.byte(SEGMENT_BITS);
+    let segment_buckets = u32::try_from(fields.number(SEGMENT_BUCKETS))
+        .map_err(|_| fields.refuse(SEGMENT_BUCKETS))?;
+    fields.require(SEGMENT_BUCKETS, segment_buckets > 0)?;
+    fields.require(
+        SEGMENT_BITS,
+        sizing::fits_hash(segment_bits, segment_buckets, first_bits + CORE_BITS),
+    )?;
+    Ok(Shape { layout, segment_bits, segment_buckets })
+}
+
+/// How far the table has grown; `None` where its fingerprints are not marked.
+fn decode_growth(fields: Reader<'_>) -> Result<Option<Growth>, ImageError> {
+    if fields.number(MARKED) == 0 {
+        OF_GROWTH
+            .into_iter()
+            .try_for_each(|field| fields.require(field, fields.number(field) == 0))?;
+        return Ok(None);
+    }
+    fields.require(MARKED, fields.number(MARKED) == 1)?;
+    fields.require(FLAGS, fields.number(FLAGS) == GROWABLE)?;
+    fields.require(LEVEL, fields.byte(LEVEL) < u32::BITS)?;
+    Ok(Some(Growth {
+        first_bits: fields.byte(FIRST_BITS),
+        level: fields.byte(LEVEL),
+        split: fields.number(SPLIT),
+        match_weight: u128::from(fields.number(MASS_HIGH)) << 64
+            | u128::from(fields.number(MASS_LOW)),
+    }))
+}
+
+fn encode_codec(codec: Codec) -> u64 {
+    match codec {
+        Codec::Plain => 0,
+        Codec::SemiSorted => 1,
+    }
+}
+
+fn encode_hasher(hasher: KeyHasher) -> (u64, [u8; 16]) {
+    match hasher {
+        KeyHasher::Xxh3 { seed } => (0, u128::from(seed).to_le_bytes()),
+        KeyHasher::Sip13 { key } => (1, key),
+    }
+}
+
+fn decode_route(fields: Reader<'_>) -> Result<Route, ImageError> {
+    fields.require(ROUTE, fields.number(ROUTE) <= 1)?;
+    Ok(Route::new(decode_hasher(fields)?, fields.number(ROUTE) == 1))
+}
+
+fn decode_hasher(fields: Reader<'_>) -> Result<KeyHasher, ImageError> {
+    let mut key = [0; 16];
+    key.copy_from_slice(fields.raw(SEED));
+    match fields.number(HASH) {
+        0 => match u64::try_from(u128::from_le_bytes(key)) {
+            Ok(seed) => Ok(KeyHasher::Xxh3 { seed }),
+            Err(_) => Err(fields.refuse((SEED.0 + 8, 8, SEED.2))),
+        },
+        1 => Ok(KeyHasher::Sip13 { key }),
+        got => Err(ImageError::Field { field: HASH.2, got }),
+    }
+}

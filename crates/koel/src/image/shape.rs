@@ -1,0 +1,106 @@
+//! What a table is built with: its shape and its settings.
+
+use crate::address::geometry::{CORE_BITS, CORES, Geometry};
+use crate::address::route::Route;
+use crate::packing::Layout;
+
+/// What a filter should be good at, where both cannot be had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prefer {
+    /// Fewest bits per key: semi-sorted buckets of any fingerprint width, designed for a load of
+    /// 0.97.
+    #[default]
+    Small,
+    /// Fewest instructions: plain buckets of 8, 12, 16, 24 or 32 bits per slot, designed for a load
+    /// of 0.95.
+    Fast,
+}
+
+/// What a filter was built with, besides its shape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Profile {
+    /// From keys to addresses.
+    pub(crate) route: Route,
+    pub(crate) capacity: u64,
+    pub(crate) rate: f64,
+    pub(crate) counter_limit: u64,
+    /// Whether a filter that is full grows.
+    pub(crate) growable: bool,
+}
+
+/// The shape of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) layout: Layout,
+    pub(crate) segment_bits: u32,
+    pub(crate) segment_buckets: u32,
+}
+
+impl Shape {
+    /// That of a table with these addresses.
+    pub(crate) fn of(geometry: &Geometry, layout: Layout) -> Self {
+        Self {
+            layout,
+            segment_bits: geometry.segment_bits(),
+            segment_buckets: geometry.segment_buckets(),
+        }
+    }
+
+    pub(crate) fn geometry(&self) -> Geometry {
+        let fingerprint_bits = self.layout.fraction_bits() + CORE_BITS;
+        Geometry::new(self.segment_bits, self.segment_buckets, fingerprint_bits)
+    }
+
+    pub(crate) fn buckets(&self) -> u64 {
+        u64::from(self.segment_buckets) << self.segment_bits
+    }
+
+    /// Expected false-positive rate with `keys` distinct keys in the filter.
+    pub(crate) fn rate_after(&self, keys: u64) -> f64 {
+        rate_after(keys, possible_entries(self.layout.fraction_bits(), self.buckets()))
+    }
+
+    /// Expected entries with the fingerprint of an absent key, where `entries` are in the table.
+    pub(crate) fn candidates_after(&self, entries: u64) -> f64 {
+        entries as f64 / possible_entries(self.layout.fraction_bits(), self.buckets())
+    }
+}
+
+/// Entries that keys can have, each as likely as any other: half as many as there are buckets times
+/// fingerprints, because an entry has two buckets.
+pub(crate) fn possible_entries(fraction_bits: u32, buckets: u64) -> f64 {
+    (CORES << fraction_bits) as f64 * buckets as f64 / 2.0
+}
+
+/// Probability that an absent key has an entry that one of `keys` keys has:
+/// `1 - exp(-keys/possible)`, as a series.
+fn rate_after(keys: u64, possible: f64) -> f64 {
+    let x = keys as f64 / possible;
+    x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0)))
+}
+
+/// Keys that make `distinct` different entries on average: the inverse,
+/// `-possible ln(1 - distinct/possible)`, as a series.
+pub(crate) fn distinct_keys(distinct: u64, possible: f64) -> f64 {
+    let share = distinct as f64 / possible;
+    distinct as f64 * (1.0 + share * (1.0 / 2.0 + share * (1.0 / 3.0 + share / 4.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_series_are_an_exponential_and_a_logarithm() {
+        for percent in [0, 1, 5, 20_u64] {
+            let x = percent as f64 / 100.0;
+            // `rest` is more than the terms that the series leaves out.
+            let close = |found: f64, exact: f64, rest: f64| {
+                assert!((found - exact).abs() <= rest + 1e-9 * exact, "{found}, not {exact}");
+            };
+            close(rate_after(percent * 10_000, 1e6), -(-x).exp_m1(), x.powi(5) / 100.0);
+            let keys = -1e6 * (-x).ln_1p();
+            close(distinct_keys(percent * 10_000, 1e6), keys, 1e6 * x.powi(5) / 3.0);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Plans are chains that can be carried out, as short as chains get; and what they cost.
+
+extern crate std;
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use std::println;
+
+use super::*;
+use testkit::keys::splitmix64 as hash;
+
+use crate::address::geometry::Geometry;
+use crate::mem::buffer::Buffer;
+use crate::packing::{Codec, Layout};
+use crate::table::{CuckooMut, Put, Table, table_bytes};
+
+fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Buffer> {
+    let geometry = Geometry::new(segment_bits, buckets, fingerprint_bits);
+    let layout = Layout::new(Codec::SemiSorted, fingerprint_bits, 0).unwrap();
+    let bytes = Buffer::zeroed(table_bytes(layout, geometry.buckets()).unwrap(), false).unwrap();
+    Table::new(geometry, layout, bytes)
+}
+
+/// Puts the entry where `plan` makes room; the filter does the same with counters beside.
+fn carry_out(table: &mut Table<Buffer>, plan: &EvictionPath, mut arriving: u64) {
+    for &(bucket, leaving) in &plan.moves {
+        assert!(table.replace(bucket, leaving, arriving));
+        arriving = leaving;
+    }
+    if let End::Empty(bucket) = plan.end {
+        assert!(table.replace(bucket, 0, arriving));
+    }
+}
+
+/// Entries in all buckets.
+fn entries(table: &Table<Buffer>) -> usize {
+    table.iter().map(|bucket| bucket.entries().count()).sum()
+}
+
+/// Moves needed to reach an empty slot, by flooding the whole segment one move at a time.
+fn distance_to_room(table: &Table<Buffer>, location: &Location) -> Option<usize> {
+    let (home, alternate) = location.buckets();
+    let mut reached = BTreeSet::from([home, alternate]);
+    for moves in 0.. {
+        if reached.iter().any(|&bucket| table.read(bucket).copies(0) > 0) {
+            return Some(moves);
+        }
+        let beyond = reached.iter().flat_map(|&bucket| {
+            let entries: Vec<_> = table.read(bucket).entries().collect();
+            entries
+                .into_iter()
+                .map(move |entry| table.geometry().location_of(bucket, entry).buckets().1)
+        });
+        let grown: BTreeSet<_> = beyond.chain(reached.iter().copied()).collect();
+        if grown.len() == reached.len() {
+            return None;
+        }
+        reached = grown;
+    }
+    None
+}
+
+fn assert_is_a_chain(table: &Table<Buffer>, location: &Location, plan: &EvictionPath) {
+    let (home, alternate) = location.buckets();
+    assert!([home, alternate].contains(&plan.moves[0].0));
+    let distinct: BTreeSet<_> = plan.moves.iter().map(|&(bucket, _)| bucket).collect();
+    assert_eq!(distinct.len(), plan.moves.len());
+    for (step, &(bucket, leaving)) in plan.moves.iter().enumerate() {
+        let other = table.geometry().location_of(bucket, leaving).buckets().1;
+        match (plan.moves.get(step + 1), plan.end) {
+            (Some(&(next, _)), _) | (None, End::Empty(next)) => assert_eq!(other, next),
+            (None, End::Spare) => {
+                assert!(table.equals(&table.entry(bucket, leaving)) > 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_is_a_chain_of_the_fewest_moves_or_there_is_no_room_at_all() {
+    for buckets in [1, 2, 3, 7, 30, 100, 700] {
+        let mut table = empty_table(1, buckets, 16);
+        let mut search = Search::default();
+        let mut refused = 0;
+        for counter in 0.. {
+            let location = table.geometry().locate(hash(counter));
+            if table.at(location.buckets()).put(location.fingerprint, 0) != Put::Full {
+                continue;
+            }
+            let fewest = distance_to_room(&table, &location);
+            match table.way_to_room(&mut search, &location, Spares::Keep, None) {
+                Some(plan) => {
+                    assert_is_a_chain(&table, &location, &plan);
+                    assert_eq!(Some(plan.moves.len()), fewest);
+                    carry_out(&mut table, &plan, location.fingerprint);
+                }
+                None => {
+                    assert_eq!(fewest, None);
+                    refused += 1;
+                }
+            }
+            if refused == 20 {
+                break;
+            }
+        }
+    }
+}
+
+/// What a search asks, answered by decoded buckets.
+struct Decoded<'a>(&'a Table<Buffer>);
+
+impl Neighbourhood for Decoded<'_> {
+    fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
+        self.0.neighbours(base, bucket)
+    }
+
+    fn prefetch(&self, _: u64) {}
+
+    fn is_near(&self) -> bool {
+        true
+    }
+
+    fn has_room(&self, bucket: u64) -> bool {
+        self.0.read(bucket).copies(0) > 0
+    }
+
+    fn is_spare(&self, bucket: u64, slot: u64) -> bool {
+        self.0.equals(&self.0.entry(bucket, slot)) > 1
+    }
+}
+
+/// The breadth-first search alone, from the start.
+fn shortest(
+    search: &mut Search,
+    table: &Table<Buffer>,
+    location: &Location,
+) -> Option<EvictionPath> {
+    let (home, alternate) = location.buckets();
+    let open = |bucket, ways: &mut Frontier| ways.add(table.neighbours(location.base, bucket));
+    let has_room = |bucket| Decoded(table).has_room(bucket);
+    search.shortest::<LOOKAHEAD>([home, alternate], open, has_room, |_, _| false)
+}
+
+#[test]
+fn a_search_for_one_move_first_finds_what_the_breadth_first_search_does() {
+    for (segment_bits, buckets) in [(0, 1), (1, 2), (0, 3), (2, 50), (1, 2000)] {
+        let mut table = empty_table(segment_bits, buckets, 12);
+        let mut search = Search::default();
+        let (mut counter, mut one, mut more, mut none) = (0, 0, 0, 0);
+        while none < 20 {
+            counter += 1;
+            let location = table.geometry().locate(hash(counter));
+            if table.at(location.buckets()).put(location.fingerprint, 0) != Put::Full {
+                continue;
+            }
+            let first = search.one_move(&Decoded(&table), &location);
+            let plan = shortest(&mut search, &table, &location);
+            let looked = search.looked;
+            let is_one = plan.as_ref().is_some_and(|plan| plan.moves.len() == 1);
+            assert_eq!(first, plan.clone().filter(|_| is_one));
+            assert_eq!(table.way_to_room(&mut search, &location, Spares::Keep, None), plan);
+            assert_eq!(search.looked, looked);
+            match &plan {
+                Some(plan) => carry_out(&mut table, plan, location.fingerprint),
+                None => none += 1,
+            }
+            one += u32::from(is_one);
+            more += u32::from(plan.is_some() && !is_one);
+        }
+        assert!(buckets < 50 || one > more && more > 0, "{one} and {more}");
+    }
+}
+
+#[test]
+fn a_spare_copy_makes_room_only_when_it_may() {
+    let mut table = empty_table(0, 50, 16);
+    let mut search = Search::default();
+    // Every entry twice, until some entry finds no room.
+    let (location, counter) = (0..)
+        .find_map(|counter| {
+            let location = table.geometry().locate(hash(counter));
+            let full = (0..2).any(|most| {
+                table.at(location.buckets()).put(location.fingerprint, most) == Put::Full
+            });
+            full.then_some((location, counter))
+        })
+        .unwrap();
+    // A few more, where there are empty slots left, so that no chain ends in one.
+    for counter in counter + 1..counter + 10_000 {
+        let location = table.geometry().locate(hash(counter));
+        table.at(location.buckets()).put(location.fingerprint, 0);
+    }
+    assert_eq!(entries(&table), 200);
+    assert_eq!(table.way_to_room(&mut search, &location, Spares::Keep, None), None);
+    for spares in [Spares::IfNeeded, Spares::AtOnce] {
+        let plan = table.way_to_room(&mut search, &location, spares, None).unwrap();
+        assert_eq!(plan.end, End::Spare);
+        assert_is_a_chain(&table, &location, &plan);
+    }
+}
+
+#[test]
+fn no_search_looks_at_more_slots_than_its_budget() {
+    let mut table = empty_table(0, 20_000, 13);
+    let mut search = Search::default();
+    for counter in 0..80_000 {
+        let location = table.geometry().locate(hash(counter));
+        if table.at(location.buckets()).put(location.fingerprint, 0) == Put::Full {
+            let plan = table.way_to_room(&mut search, &location, Spares::Keep, None);
+            assert!(search.looked <= BUDGET);
+            plan.inspect(|plan| carry_out(&mut table, plan, location.fingerprint));
+        }
+    }
+    assert!((77_600..80_000).contains(&entries(&table)));
+}
+
+#[test]
+#[ignore = "a measurement: prints the table of docs/decisions/0001-addressing.md"]
+fn cost_of_placement() {
+    let mut table = empty_table(4, 262_144, 13);
+    let slots = table.geometry().buckets() * 4;
+    let mut search = Search::default();
+    let (mut counter, mut longest) = (0, 0);
+    println!("up to load | slots looked at | moves | longest chain so far");
+    for load in [0.85, 0.88, 0.90, 0.92, 0.93, 0.94, 0.95, 0.96, 0.965, 0.97] {
+        let (first, mut looked, mut moves) = (counter, 0, 0);
+        while (counter as f64) < slots as f64 * load {
+            let location = table.geometry().locate(hash(counter));
+            if table.at(location.buckets()).put(location.fingerprint, 0) == Put::Full {
+                let plan = table.way_to_room(&mut search, &location, Spares::Keep, None).unwrap();
+                looked += search.looked;
+                moves += plan.moves.len();
+                longest = longest.max(plan.moves.len());
+                carry_out(&mut table, &plan, location.fingerprint);
+            }
+            counter += 1;
+        }
+        let inserts = (counter - first) as f64;
+        let (looked, moves) = (looked as f64 / inserts, moves as f64 / inserts);
+        println!("{load} | {looked:.1} | {moves:.2} | {longest}");
+    }
+}
