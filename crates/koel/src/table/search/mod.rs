@@ -19,7 +19,7 @@
 //!   spare copy can be handed to the counters, so copies never take room from distinct keys.
 //! * The result is a plan. Who carries it out decides what else moves along with each entry.
 
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use core::mem;
 use core::ops::Range;
 
@@ -168,11 +168,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search that tells so many buckets apart.
-    pub(crate) fn exact(buckets: u32) -> Self {
-        Self { seen: Seen::exact(buckets), ..Self::default() }
-    }
-
     /// The shortest way to room for an entry at `location` of a filter, whose buckets are full, or
     /// `None` if there is none within the budget.
     #[inline(always)]
@@ -347,11 +342,6 @@ impl Search {
 struct Seen(Vec<u64>);
 
 impl Seen {
-    /// A bit for each of so many buckets. The number of words is a power of two.
-    fn exact(buckets: u32) -> Self {
-        Self(vec![0; (buckets as usize).div_ceil(64).next_power_of_two()])
-    }
-
     /// Unmarks `buckets`, among which are all that are marked. Before the first search it takes the
     /// memory instead.
     fn forget(&mut self, buckets: &[u64]) {
