@@ -56,7 +56,6 @@ impl KeyHasher {
     #[must_use]
     pub fn hash<K: Key + ?Sized>(&self, key: &K) -> KeyHash {
         key.with(
-            #[inline(always)]
             |data| match data {
                 KeyData::Bytes(bytes) => KeyHash::new(unfinalize(self.digest(bytes))),
                 KeyData::Hash(hash) => hash,
@@ -98,7 +97,7 @@ pub(crate) fn xxh3(bytes: &[u8], seed: u64) -> u64 {
 }
 
 /// Section "4-8 bytes of input" of the XXH3 specification, with its default secret.
-#[inline(always)]
+#[inline]
 fn xxh3_of_4_to_8(halves: u64, len: u64, seed: u64) -> u64 {
     let seed = seed ^ (seed & 0xffff_ffff).swap_bytes();
     let mixed = halves ^ SECRET_8_TO_24.wrapping_sub(seed);
@@ -113,7 +112,7 @@ const SECRET_8_TO_24: u64 = 0x1cad_21f7_2c81_017c ^ 0xdb97_9083_e96d_d4de;
 
 /// The finalizer of SplitMix64 (D. Stafford's mix 13): a bijection in which every bit of the input
 /// changes about half of the bits of the output.
-#[inline(always)]
+#[inline]
 pub(crate) fn finalize(hash: u64) -> u64 {
     let mixed = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -121,7 +120,7 @@ pub(crate) fn finalize(hash: u64) -> u64 {
 }
 
 /// The inverse of [`finalize`]. The factors are the inverses of its factors modulo 2^64.
-#[inline(always)]
+#[inline]
 pub(crate) fn unfinalize(address: u64) -> u64 {
     let mixed = (address ^ address >> 31 ^ address >> 62).wrapping_mul(0x3196_42b2_d24d_8ec3);
     let mixed = (mixed ^ mixed >> 27 ^ mixed >> 54).wrapping_mul(0x96de_1b17_3f11_9089);

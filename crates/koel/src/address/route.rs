@@ -60,7 +60,6 @@ impl Route {
     #[inline]
     pub(crate) fn address<K: Key + ?Sized>(&self, key: &K) -> u64 {
         key.with(
-            #[inline(always)]
             |data| match (self, data) {
                 (_, KeyData::Hash(hash)) => self.address_of_hash(hash),
                 (Self::Xxh3 { seed }, KeyData::Bytes(bytes)) => xxh3(bytes, *seed),
@@ -74,7 +73,6 @@ impl Route {
     #[inline(always)]
     pub(crate) fn xxh3_only<K: Key + ?Sized>(&self, key: &K) -> Option<u64> {
         key.with(
-            #[inline(always)]
             |data| match (self, data) {
                 (_, KeyData::Hash(hash)) => Some(self.address_of_hash(hash)),
                 (Self::Xxh3 { seed }, KeyData::Bytes(bytes)) => Some(xxh3(bytes, *seed)),
@@ -101,7 +99,7 @@ impl Route {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn address_of_hash(&self, hash: KeyHash) -> u64 {
         match self {
             Self::Trusted(_) => hash.get(),

@@ -42,31 +42,31 @@ impl Locations {
     }
 
     /// Both buckets of a place, by their number in the table.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn buckets(&self, index: usize) -> (u64, u64) {
         (self.home[index], self.alternate[index])
     }
 
     /// What [names](Location::identity) the entry of a place.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn identity(&self, index: usize, fingerprint_bits: u32) -> u64 {
         self.get(index).identity(fingerprint_bits)
     }
 
     /// The bits of the table that the two buckets of a place start at.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn bits(&self, index: usize) -> [u64; 2] {
         [self.bits[0][index], self.bits[1][index]]
     }
 
     /// The same of every place.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn starts(&self) -> &[Column; 2] {
         &self.bits
     }
 
     /// The bytes of the table that the two buckets of each place start in.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn bytes(&self) -> &[Column; 2] {
         &self.bytes
     }
@@ -193,14 +193,14 @@ impl Geometry {
 
 /// The product of the low halves: masked, so that the compiler knows that there is nothing above,
 /// and takes the instruction for it, which processors have for all lanes at once.
-#[inline(always)]
+#[inline]
 pub(crate) fn product(one: u64, other: u64) -> u64 {
     (one & LOW) * (other & LOW)
 }
 
 /// `fraction * range` for a range of 32 bits: what is above its 64 bits, and these as a fraction
 /// again. A fraction is two halves of 32 bits, the upper one first, with anything above them.
-#[inline(always)]
+#[inline]
 fn digit([upper, lower]: [u64; 2], range: u64) -> (u64, [u64; 2]) {
     let low = product(lower, range);
     let high = product(upper, range) + (low >> 32);
@@ -209,7 +209,7 @@ fn digit([upper, lower]: [u64; 2], range: u64) -> (u64, [u64; 2]) {
 
 /// `mix` of `geometry.rs` in a 64-bit lane: the core has 6 bits, so the first shift has nothing to
 /// do.
-#[inline(always)]
+#[inline]
 fn mix(core: u64) -> u64 {
     const { assert!(CORE_BITS <= 16) };
     let value = product(core, 0x85eb_ca6b) & LOW;

@@ -149,13 +149,13 @@ impl Geometry {
     }
 
     /// Whether the table is one segment.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_one_segment(&self) -> bool {
         self.segments == 0
     }
 
     /// The same where the segment is known to start at bucket `base`.
-    #[inline(always)]
+    #[inline]
     fn located(&self, base: u64, hash: u64) -> Location {
         let (home, rest) = self.home_and_rest(hash);
         // Not by way of the fingerprint: what is one step later there is one step later for the
@@ -167,7 +167,7 @@ impl Geometry {
     }
 
     /// The first bucket of the segment that a hash is in.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn segment_start(&self, hash: u64) -> u64 {
         // The home bucket of the least hash of the segment. A product takes fewer steps than two
         // shifts by numbers read from memory.
@@ -175,7 +175,7 @@ impl Geometry {
     }
 
     /// The home bucket by its number in the table, and `core - 1` with the fraction below it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn home_and_rest(&self, hash: u64) -> (u64, u64) {
         let (rest, home) = wide_product(hash, self.buckets);
         // Core and fraction at once: the digits of `rest * CORES` after r bits of its fraction.
@@ -184,7 +184,7 @@ impl Geometry {
     }
 
     /// The number of the segment that a hash is in.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn segment(&self, hash: u64) -> u64 {
         // Two shifts, because a table of one segment would shift by all 64 bits.
         (hash >> 1) >> (63 - self.segment_bits)
@@ -192,7 +192,7 @@ impl Geometry {
 
     /// The number of a bucket of a segment where those of all segments are counted in turn, as
     /// cards are dealt: bucket 0 of each, then bucket 1 of each.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn interleave(&self, segment: u64, local: u64) -> u64 {
         local << self.segment_bits | segment
     }
@@ -204,7 +204,7 @@ impl Geometry {
     }
 
     /// Segment, and number in it, of the bucket with this number in turn.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn deinterleave(&self, dealt: u64) -> (u64, u64) {
         (dealt & !(u64::MAX << self.segment_bits), dealt >> self.segment_bits)
     }
@@ -228,7 +228,7 @@ impl Geometry {
         self.reflected_by(self.reflections[core as usize], base, bucket)
     }
 
-    #[inline(always)]
+    #[inline]
     fn reflected_by(&self, reflection: u32, base: u64, bucket: u64) -> u64 {
         let (difference, borrow) = (base + u64::from(reflection)).overflowing_sub(bucket);
         let wrapped = difference.wrapping_add(u64::from(self.segment_buckets));
