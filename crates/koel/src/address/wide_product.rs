@@ -1,6 +1,6 @@
 //! The 128 bits of a product, in two halves.
 //!
-//! `u64::carrying_mul` says the same since Rust 1.91. The library compiles with 1.89.
+//! `u64::carrying_mul` is stable since Rust 1.91. The library compiles with 1.89.
 
 /// The low and the high half of `a * b`.
 #[inline]
