@@ -108,7 +108,7 @@ fn contains_key(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
     case
 }
 
-#[library_benchmark(setup = plain, config = without_branches())]
+#[library_benchmark(setup = plain)]
 #[bench::name(names)]
 #[bench::number(numbers)]
 fn contains_key_many(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
@@ -130,7 +130,7 @@ fn concurrent_contains_key(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<Co
     case
 }
 
-#[library_benchmark(setup = concurrent, config = without_branches())]
+#[library_benchmark(setup = concurrent)]
 #[bench::name(names)]
 #[bench::number(numbers)]
 fn concurrent_contains_key_many(
