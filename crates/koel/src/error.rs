@@ -162,6 +162,8 @@ pub enum ImageError {
         /// What was found, as a number.
         got: u64,
     },
+    /// The system has no memory for a copy of the bytes.
+    NoMemory,
 }
 
 /// Refuses what a field of an image says unless it `holds`.
@@ -202,6 +204,7 @@ impl fmt::Display for ImageError {
                 f,
                 "damaged or forged: {field} is {got}, which no filter has; restore the file from a copy"
             ),
+            Self::NoMemory => f.write_str("the system has no memory for a copy of the filter"),
         }
     }
 }

@@ -67,10 +67,10 @@ impl<B: AsRef<[u8]>> Growing<B> {
         growing
     }
 
-    /// A copy in memory of its own.
-    pub(crate) fn to_owned_table(&self) -> Growing<Buffer> {
+    /// A copy in memory of its own. `None` where the system has no memory for it.
+    pub(crate) fn to_owned_table(&self) -> Option<Growing<Buffer>> {
         let Self { match_weight, limit, .. } = *self;
-        Growing { table: self.table.to_owned_table(true), match_weight, limit }
+        Some(Growing { table: self.table.to_owned_table(true)?, match_weight, limit })
     }
 
     /// Whether some buckets are still to be widened.

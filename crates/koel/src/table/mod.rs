@@ -270,9 +270,11 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         packing.candidates::<A::Matching>(self.bytes(), self.starts(packing, pair), keys)
     }
 
-    /// The same table in memory of its own, to grow in if it `grows`.
-    pub(crate) fn to_owned_table(&self, grows: bool) -> Table<Buffer, A> {
-        Table::new(self.geometry.clone(), self.layout, Buffer::copy_of(self.bytes(), grows))
+    /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory
+    /// for it.
+    pub(crate) fn to_owned_table(&self, grows: bool) -> Option<Table<Buffer, A>> {
+        let bytes = Buffer::copy_of(self.bytes(), grows)?;
+        Some(Table::new(self.geometry.clone(), self.layout, bytes))
     }
 
     /// Whether all bits behind the last bucket are zero.
