@@ -34,4 +34,4 @@ pub use map::CuckooMap;
 pub use maplet::{Maplet, MapletEntry, MapletView, Values};
 pub use packing::{Codec, Layout};
 pub use state::Merge;
-pub use state::store::{Borrowed, Owned};
+pub use state::store::{Borrowed, Owned, Store};
