@@ -226,6 +226,8 @@ pub enum ConvertError {
     Overflow,
     /// The filter has grown: its buckets are not where threads look for them.
     Grown,
+    /// The system has no memory for a copy of the buckets.
+    NoMemory,
 }
 
 impl fmt::Display for ConvertError {
@@ -242,6 +244,7 @@ impl fmt::Display for ConvertError {
             Self::Grown => f.write_str(
                 "the filter has grown, and one for many threads cannot; build it from the keys",
             ),
+            Self::NoMemory => f.write_str("the system has no memory for a copy of the buckets"),
         }
     }
 }

@@ -37,6 +37,7 @@ mod many;
 mod packed;
 mod shards;
 mod sync;
+mod words;
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -45,8 +46,7 @@ use crate::Key;
 use crate::address::geometry::Location;
 use crate::address::hash::KeyHasher;
 use crate::address::route::Route;
-use crate::image::shape::{self, Profile, Shape};
-use crate::mem::buffer;
+use crate::image::shape::{self, Profile};
 use crate::packing::{Layout, Narrow, SLOTS};
 use crate::state::counters::{Counters, Identity, ReadCounters};
 use crate::table::search::Search;
@@ -116,17 +116,6 @@ pub struct ConcurrentFilter {
 }
 
 impl ConcurrentFilter {
-    /// An empty filter of a shape whose buckets have at most 64 bits; `None` where its words cannot
-    /// be addressed or had.
-    pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let bytes = usize::try_from(shape.buckets()).ok()?.checked_mul(size_of::<u64>())?;
-        if !buffer::can_be_had(bytes) {
-            return None;
-        }
-        let cells = Cells::new(shape.geometry(), shape.layout, |_| 0);
-        Some(Self::new(cells, 0, &Counters::default(), profile))
-    }
-
     fn new(cells: Cells, entries: u64, counters: &Counters, profile: Profile) -> Self {
         let shards = Shards::new(entries, counters, profile.counter_limit);
         let segments = (1 << cells.geometry.segment_bits()).min(MOST_SEARCHES);

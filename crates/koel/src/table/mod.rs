@@ -325,6 +325,12 @@ impl<A: Addressing> Table<Buffer, A> {
 }
 
 impl Table<Buffer> {
+    /// The bytes, without the shape.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn into_bytes(self) -> Buffer {
+        self.bytes
+    }
+
     /// The bytes of each segment, where segments are whole bytes.
     pub(crate) fn segments_mut(&mut self) -> Vec<&mut [u8]> {
         let bits = u64::from(self.geometry.segment_buckets()) * self.bucket_bits;
