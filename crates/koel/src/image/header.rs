@@ -8,6 +8,7 @@
 //! docs/FORMAT.md describes every byte, with test vectors. `fields.rs` says where each field is.
 //! Reading never trusts: each field is bounded before it is used in arithmetic.
 
+use alloc::alloc as memory;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::convert::Infallible;
@@ -16,7 +17,7 @@ use super::format::{HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION};
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::address::hash::KeyHasher;
 use crate::address::route::Route;
-use crate::error::ImageError;
+use crate::error::{ImageError, require};
 use crate::image::shape::{Profile, Shape};
 use crate::image::sizing;
 use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
@@ -27,8 +28,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::fields::{
     BODY_CHECKSUM, CAPACITY, CODEC, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES, FINGERPRINT_BITS,
     FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, GROWABLE, HASH, HEADER_CHECKSUM, KIND, LEN,
-    LEVEL, MAGIC_FIELD, MARKED, MASS_HIGH, MASS_LOW, OF_GROWTH, RATE, ROUTE, Reader, SEED,
-    SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, Writer,
+    LEVEL, MAGIC_FIELD, MARKED, OF_GROWTH, RATE, ROUTE, Reader, SEED, SEGMENT_BITS,
+    SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, WEIGHT_HIGH, WEIGHT_LOW, Writer,
 };
 
 /// What the bytes are.
@@ -46,7 +47,7 @@ impl Kind {
     /// In the order of their numbers.
     const ALL: [Self; 3] = [Self::Filter, Self::Maplet, Self::Counting];
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Filter => "filter",
             Self::Maplet => "maplet",
@@ -124,8 +125,8 @@ impl Header {
             bytes.number(MARKED, 1);
             bytes.number(LEVEL, u64::from(level));
             bytes.number(SPLIT, split);
-            bytes.raw(MASS_LOW, &match_weight.to_le_bytes()[..8]);
-            bytes.raw(MASS_HIGH, &match_weight.to_le_bytes()[8..]);
+            bytes.raw(WEIGHT_LOW, &match_weight.to_le_bytes()[..8]);
+            bytes.raw(WEIGHT_HIGH, &match_weight.to_le_bytes()[8..]);
         }
         bytes.raw(SEED, &seed);
         bytes.number(ROUTE, self.profile.route.trusts_hashes().into());
@@ -179,28 +180,67 @@ impl Header {
         Ok(header)
     }
 
-    /// The header, if the bytes are of the kind asked for.
-    pub(crate) fn of_kind(self, kind: Kind) -> Result<Self, ImageError> {
-        if self.kind == kind {
-            return Ok(self);
+    /// The header at the start of `image`, if it is one of this kind.
+    pub(crate) fn decode_as(kind: Kind, image: &[u8]) -> Result<Self, ImageError> {
+        let header = Self::decode(image)?;
+        if header.kind != kind {
+            return Err(ImageError::Kind { asked: kind.name(), found: header.kind.name() });
         }
-        Err(ImageError::Kind { asked: kind.name(), found: self.kind.name() })
+        header.check_kind()?;
+        Ok(header)
+    }
+
+    /// Refuses values that no header of its kind has.
+    fn check_kind(&self) -> Result<(), ImageError> {
+        let (limit, growable) = (self.profile.counter_limit, self.profile.growable);
+        let grows = self.growth.is_some();
+        match self.kind {
+            Kind::Filter => return Ok(()),
+            Kind::Maplet => {
+                require("counters", self.counters, self.counters == 0)?;
+                require("counter limit", limit, limit == 0)?;
+                require("keys", self.len, self.len == self.entries || grows)?;
+                require("keys", self.len, self.len <= self.entries)?;
+            }
+            Kind::Counting => require("counter limit", limit, limit == u64::MAX)?,
+        }
+        require("distinct entries", self.distinct, self.distinct == 0)?;
+        require("flags", u64::from(growable), growable == grows)
     }
 
     /// The buckets and the counters of `image`, if it is exactly as long as the header says.
     pub(crate) fn parts<'a>(&self, image: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), ImageError> {
-        let table = table_bytes(self.shape.layout, self.buckets());
         let split = || {
-            let (table, records) = image.get(HEADER_BYTES..)?.split_at_checked(table?)?;
-            let counters = usize::try_from(self.counters).ok()?.checked_mul(RECORD_BYTES)?;
+            let (table, counters) = self.lengths()?;
+            let (table, records) = image.get(HEADER_BYTES..)?.split_at_checked(table)?;
             (records.len() == counters).then_some((table, records))
         };
-        split().ok_or_else(|| {
-            let table = table.map_or(u64::MAX, |bytes| bytes as u64);
-            let counters = self.counters.saturating_mul(RECORD_BYTES as u64);
-            let expected = table.saturating_add(counters).saturating_add(HEADER_BYTES as u64);
-            ImageError::Length { expected, got: image.len() as u64 }
-        })
+        split().ok_or_else(|| self.wrong_length(image.len() as u64))
+    }
+
+    /// Bytes of the buckets and of the counters. `None` where this machine cannot address them.
+    pub(crate) fn lengths(&self) -> Option<(usize, usize)> {
+        let counters = usize::try_from(self.counters).ok()?.checked_mul(RECORD_BYTES)?;
+        Some((table_bytes(self.shape.layout, self.buckets())?, counters))
+    }
+
+    /// Bytes of the whole file.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        let table = table_bytes(self.shape.layout, self.buckets());
+        let table = table.map_or(u64::MAX, |bytes| bytes as u64);
+        let counters = self.counters.saturating_mul(RECORD_BYTES as u64);
+        table.saturating_add(counters).saturating_add(HEADER_BYTES as u64)
+    }
+
+    /// The error for a file of `got` bytes.
+    pub(crate) fn wrong_length(&self, got: u64) -> ImageError {
+        ImageError::Length { expected: self.file_bytes(), got }
+    }
+
+    /// Whether the table may grow, so that it should be in memory to grow in.
+    #[cfg(any(feature = "std", feature = "serde"))]
+    pub(crate) fn grows(&self) -> bool {
+        self.profile.growable || self.growth.is_some()
     }
 
     /// Buckets of the table as it is now.
@@ -241,17 +281,31 @@ impl Header {
     }
 }
 
-/// All parts that `write` hands to its sink, which are so many bytes.
+/// All bytes that `write` hands to its sink, `size` in all. Ends the process where the system has no
+/// memory for them, as the collections of std do.
 pub(crate) fn collected(
     size: usize,
     write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Infallible>) -> Result<(), Infallible>,
 ) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(size);
+    let no_memory = || match memory::Layout::array::<u8>(size) {
+        Ok(layout) => memory::handle_alloc_error(layout),
+        Err(_) => panic!("capacity overflow"),
+    };
+    try_collected(size, write).unwrap_or_else(no_memory)
+}
+
+/// [`collected`], but `None` where the system has no memory for the bytes.
+pub(crate) fn try_collected(
+    size: usize,
+    write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Infallible>) -> Result<(), Infallible>,
+) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).ok()?;
     let Ok(()) = write(&mut |part| {
         bytes.extend_from_slice(part);
         Ok(())
     });
-    bytes
+    Some(bytes)
 }
 
 /// Bits of `size_in_bytes` for each of so many keys; for none, as for one.
@@ -332,8 +386,8 @@ fn decode_growth(fields: Reader<'_>) -> Result<Option<Growth>, ImageError> {
         first_bits: fields.byte(FIRST_BITS),
         level: fields.byte(LEVEL),
         split: fields.number(SPLIT),
-        match_weight: u128::from(fields.number(MASS_HIGH)) << 64
-            | u128::from(fields.number(MASS_LOW)),
+        match_weight: u128::from(fields.number(WEIGHT_HIGH)) << 64
+            | u128::from(fields.number(WEIGHT_LOW)),
     }))
 }
 
