@@ -5,9 +5,9 @@
 //! has; what happens to single buckets and to the two of a place is in `packed.rs`; in which order
 //! changes have to be made, and who may look when, in `mod.rs`.
 
+use super::memory::AtomicWords;
 use super::packed::Packed;
 use super::sync::{AtomicU32, AtomicU64};
-use super::words::AtomicWords;
 use crate::address::geometry::{Geometry, Location, Locations};
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};

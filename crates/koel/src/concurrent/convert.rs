@@ -1,5 +1,5 @@
 //! From a plain filter to a concurrent one and back. Buckets stay as they are; only their distance
-//! may change (`words.rs`).
+//! may change (`memory.rs`).
 
 use super::ConcurrentFilter;
 use super::cells::Cells;
@@ -17,8 +17,8 @@ impl ConcurrentFilter {
     /// * Every key is in it as often as it was in the set at one moment of the call. The moments of
     ///   different keys may differ. So a key is in if its insert had returned before the call and
     ///   nobody removed it.
-    /// * Lookups do not wait for it, nor do inserts that find a free slot. Removes, counts, repeated
-    ///   inserts and inserts that move entries wait until the buckets are copied.
+    /// * Lookups do not wait for it, nor do inserts that find a free slot. Removes, counts,
+    ///   repeated inserts and inserts that move entries wait until the buckets are copied.
     ///
     /// ```
     /// let seen = koel::ConcurrentFilter::builder(1000, 0.001).build()?;
@@ -80,9 +80,9 @@ impl TryFrom<ConcurrentFilter> for CuckooFilter {
 }
 
 /// Takes filters of any layout whose buckets have at most 64 bits, read from files as well. Buckets
-/// of 64 bits stay where they are in memory; others are copied. A bucket of 36 to 60 bits gets a word
-/// of 64: the two layouts for a rate of about 0.1 %, plain 4x12 and semi-sorted 4x13, become a third
-/// larger. O(buckets).
+/// of 64 bits stay where they are in memory; others are copied. A bucket of 36 to 60 bits gets a
+/// word of 64: the two layouts for a rate of about 0.1 %, plain 4x12 and semi-sorted 4x13, become a
+/// third larger. O(buckets).
 ///
 /// A filter that has grown, or whose buckets are wider, is refused and dropped.
 impl TryFrom<CuckooFilter> for ConcurrentFilter {

@@ -1,4 +1,4 @@
-//! The fields of the header: where each is, and how one is read and written.
+//! The fields of the header: their offsets, and how they are read and written.
 //!
 //! docs/FORMAT.md describes every field. A test compares its table with `FIELDS`, and another
 //! checks that the fields fill the header without gaps. All numbers are little-endian.
@@ -90,11 +90,11 @@ const FIELDS: [Field; 35] = [
 /// Fields that have one value.
 pub(super) const FIXED: [(Field, u64); 3] =
     [(HEADER_LENGTH, HEADER_BYTES as u64), (SLOT_COUNT, SLOTS as u64), (CORE, CORE_BITS as u64)];
-/// Fields that are zero in a table that has not been marked.
+/// Fields that are zero in a table without marked fingerprints.
 pub(super) const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, WEIGHT_LOW, WEIGHT_HIGH];
 /// Fields that later versions of the program will define. A reader refuses any byte but 0.
 pub(super) const FOR_LATER: [Field; 4] = [SECRET_KIND, RESERVED, LINE_OPTIONS, EXPIRY];
-/// The flag of what grows when it is full.
+/// The flag of a filter that grows when it is full.
 pub(super) const GROWABLE: u64 = 1;
 
 /// Reads the fields of a header.

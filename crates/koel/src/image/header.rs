@@ -1,12 +1,7 @@
-//! The header of a filter's bytes: what it says, and which values of it are refused.
-//!
-//! ```text
-//!     | header, 192 bytes | buckets (table.rs) | counters, 16 bytes each (counters.rs) |
-//!                         '------------------ body, guarded by its own checksum ------'
-//! ```
+//! The header of a filter's bytes: its content, and the values that are refused.
 //!
 //! docs/FORMAT.md describes every byte, with test vectors. `fields.rs` says where each field is.
-//! Reading never trusts: each field is bounded before it is used in arithmetic.
+//! Reading trusts nothing: each field is bounded before it is used in arithmetic.
 
 use alloc::alloc as memory;
 use alloc::vec::Vec;
@@ -32,14 +27,14 @@ use super::fields::{
     SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, WEIGHT_HIGH, WEIGHT_LOW, Writer,
 };
 
-/// What the bytes are.
+/// The type that the bytes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Fingerprints, and counters for copies.
     Filter,
     /// Fingerprints with values.
     Maplet,
-    /// Fingerprints with counts, and counters for what does not fit there.
+    /// Fingerprints with counts, and counters for counts that do not fit there.
     Counting,
 }
 
@@ -60,11 +55,11 @@ impl Kind {
     }
 }
 
-/// What a header says.
+/// The content of a header.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
-    /// Buckets as they were built, in the layout that they have now.
+    /// The number of buckets that were built, and the present layout.
     pub(crate) shape: Shape,
     pub(crate) growth: Option<Growth>,
     pub(crate) profile: Profile,
@@ -243,13 +238,13 @@ impl Header {
         self.profile.growable || self.growth.is_some()
     }
 
-    /// Buckets of the table as it is now.
+    /// Buckets that the table has now.
     pub(crate) fn buckets(&self) -> u64 {
         let built = self.shape.buckets();
         self.growth.map_or(built, |growth| (built << growth.level) + growth.split)
     }
 
-    /// The addresses of the table as it was built.
+    /// The addressing that the table was built with.
     pub(crate) fn geometry(&self) -> Geometry {
         let layout = self.shape.layout;
         let first_bits = self.growth.map_or(layout.fraction_bits(), |growth| growth.first_bits);
@@ -257,8 +252,8 @@ impl Header {
         Geometry::new(segment_bits, buckets, first_bits + CORE_BITS)
     }
 
-    /// The addresses of the table as it is now, if its fingerprints are marked.
-    pub(crate) fn stretch(&self) -> Option<LinearHashing> {
+    /// The present addressing of a table with marked fingerprints.
+    pub(crate) fn linear_hashing(&self) -> Option<LinearHashing> {
         let (growth, marked) = (self.growth?, self.shape.layout.marks()?);
         Some(LinearHashing::new(self.geometry(), marked, growth.level, growth.split))
     }
@@ -266,23 +261,24 @@ impl Header {
     /// Bounds what later arithmetic relies on: a table that can have grown so far, a rate that is a
     /// probability, counts that do not exceed each other.
     fn check_counts(&self, fields: Reader<'_>) -> Result<(), ImageError> {
-        fields.require(SPLIT, self.stretch().is_none_or(|stretch| stretch.is_sound()))?;
+        fields
+            .require(SPLIT, self.linear_hashing().is_none_or(|addresses| addresses.is_sound()))?;
         fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
         fields.require(ENTRIES, self.entries <= self.buckets() * SLOTS as u64)?;
-        // Growth may leave entries behind that are nobody's.
+        // Growth may leave behind entries that belong to no key.
         fields.require(LEN, self.len >= self.entries || self.growth.is_some())?;
         fields.require(DISTINCT, self.distinct <= self.entries)?;
         let by_entry = self.growth.is_some() || self.kind.has_values();
         let named = if by_entry { self.entries } else { self.distinct };
         fields.require(COUNTERS, self.counters <= named)?;
-        // One that growth leaves to two entries becomes two, whatever the limit.
+        // When growth splits an entry into two, both get its counter, whatever the limit.
         let limited = self.counters <= self.profile.counter_limit;
         fields.require(COUNTER_LIMIT, limited || self.growth.is_some())
     }
 }
 
-/// All bytes that `write` hands to its sink, `size` in all. Ends the process where the system has no
-/// memory for them, as the collections of std do.
+/// All bytes that `write` hands to its sink, `size` in all. Ends the process where the system has
+/// no memory for them, as the collections of std do.
 pub(crate) fn collected(
     size: usize,
     write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Infallible>) -> Result<(), Infallible>,
@@ -308,7 +304,7 @@ pub(crate) fn try_collected(
     Some(bytes)
 }
 
-/// Bits of `size_in_bytes` for each of so many keys; for none, as for one.
+/// Bits of `size_in_bytes` per key. No keys count as one.
 pub(crate) fn bits_per_key(size_in_bytes: usize, keys: f64) -> f64 {
     size_in_bytes as f64 * 8.0 / keys.max(1.0)
 }
@@ -337,7 +333,7 @@ fn decode_kind(fields: Reader<'_>) -> Result<Kind, ImageError> {
     kind.copied().ok_or(fields.refuse(KIND))
 }
 
-/// Layout and bucket counts, such that bucket numbers fit the hash.
+/// The layout and the bucket counts, whose bucket numbers fit the hash.
 fn decode_shape(
     fields: Reader<'_>,
     kind: Kind,

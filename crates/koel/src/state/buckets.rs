@@ -56,7 +56,7 @@ impl<B: AsRef<[u8]>> Buckets<B> {
     /// The buckets in `bytes` that a header describes.
     pub(crate) fn of(header: &Header, bytes: B) -> Self {
         let layout = header.shape.layout;
-        match (header.stretch(), header.growth) {
+        match (header.linear_hashing(), header.growth) {
             (Some(addresses), Some(growth)) => {
                 let (weight, entries) = (growth.match_weight, header.entries);
                 Self::Growing(Growing::grown(addresses, layout, bytes, weight, entries))

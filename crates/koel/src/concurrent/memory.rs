@@ -2,9 +2,10 @@
 //! given back.
 //!
 //! A bucket of 64 bits is a word of the table, so such a table keeps its memory in both directions.
-//! That needs no `unsafe`: when `Vec::into_iter().map(..).collect()` maps to a type of the same size
-//! and alignment, std collects into the same allocation. A test checks that it does. Buckets of
-//! other widths are copied. Under `cfg(loom)` every bucket is, because loom's atomics are larger.
+//! That needs no `unsafe`: when `Vec::into_iter().map(..).collect()` maps to a type of the same
+//! size and alignment, std collects into the same allocation. A test checks that it does. Buckets
+//! of other widths are copied. Under `cfg(loom)` every bucket is, because loom's atomics are
+//! larger.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
