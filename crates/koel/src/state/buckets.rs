@@ -131,18 +131,19 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         }
     }
 
-    /// A copy in memory of its own, to grow in if it `grows`.
-    pub(crate) fn to_owned_buckets(&self, grows: bool) -> Buckets<Buffer> {
+    /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory
+    /// for it.
+    pub(crate) fn to_owned_buckets(&self, grows: bool) -> Option<Buckets<Buffer>> {
         match self {
-            Self::Fixed(table) => Buckets::Fixed(table.to_owned_table(grows)),
-            Self::Growing(table) => Buckets::Growing(table.to_owned_table(true)),
+            Self::Fixed(table) => table.to_owned_table(grows).map(Buckets::Fixed),
+            Self::Growing(table) => table.to_owned_table(true).map(Buckets::Growing),
         }
     }
 
     /// A copy in which all buckets are wide, as in files. `None` if all are wide already.
     pub(crate) fn widened(&self) -> Option<Buckets<Buffer>> {
         let growing = self.growing().filter(|growing| growing.is_midway())?;
-        let mut whole = growing.to_owned_table(true);
+        let mut whole = growing.to_owned_table(true).expect("memory for a copy");
         whole.finish_widening();
         Some(Buckets::Growing(whole))
     }

@@ -199,7 +199,7 @@ mod tests {
         each_set(|set| {
             for mut table in tables() {
                 assert!(table.plans_edits::<false>());
-                let mut one_by_one = table.to_owned_table(false);
+                let mut one_by_one = table.to_owned_table(false).unwrap();
                 let mut edits = BlockEdits::<false>::new();
                 let (mut planned, mut alone, mut refused) = (0, 0, 0);
                 in_blocks(&mut table, set, 40, |table, locations| {
@@ -240,7 +240,7 @@ mod tests {
                         }
                     }
                 });
-                let mut one_by_one = table.to_owned_table(false);
+                let mut one_by_one = table.to_owned_table(false).unwrap();
                 let mut edits = BlockEdits::<true>::new();
                 let (mut planned, mut copies, mut absent) = (0, 0, 0);
                 in_blocks(&mut table, set, 20, |table, locations| {

@@ -220,11 +220,12 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         })
     }
 
-    /// A copy in memory of its own, to grow in if it `grows`.
-    pub(crate) fn to_owned_table(&self, grows: bool) -> Table<Buffer, A> {
-        let bytes = Buffer::copy_of(self.bytes(), grows);
+    /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory
+    /// for it.
+    pub(crate) fn to_owned_table(&self, grows: bool) -> Option<Table<Buffer, A>> {
+        let bytes = Buffer::copy_of(self.bytes(), grows)?;
         let copy = Table::new(self.geometry.clone(), self.layout, bytes);
-        Table { match_weight: self.match_weight, limit: self.limit, ..copy }
+        Some(Table { match_weight: self.match_weight, limit: self.limit, ..copy })
     }
 
     /// Whether so many entries are too many, so that a growing table splits buckets next.
