@@ -136,7 +136,8 @@ impl ConcurrentFilter {
     /// Whether `key` is in the set. Always true for a key that is; true for another key with
     /// probability [`false_positive_rate`](Self::false_positive_rate). Lock-free. O(1): reads two
     /// buckets.
-    #[inline]
+    // Always inlined: as a call, a lookup of a ready hash takes a quarter more instructions.
+    #[inline(always)]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         match self.route().xxh3_only(key) {

@@ -19,7 +19,7 @@
 //!   spare copy can be handed to the counters, so copies never take room from distinct keys.
 //! * The caller carries out the path, and decides what else moves along with each entry.
 
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use core::mem;
 use core::ops::Range;
 
@@ -151,11 +151,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search that tells so many buckets apart.
-    pub(crate) fn exact(buckets: u32) -> Self {
-        Self { seen: Seen::exact(buckets), ..Self::default() }
-    }
-
     /// The shortest path from a pair of full buckets, in the segment that starts at `base`, to
     /// room. `None` if there is none within the budget.
     #[inline(always)]
@@ -333,11 +328,6 @@ impl Search {
 struct Seen(Vec<u64>);
 
 impl Seen {
-    /// A bit for each of so many buckets. The number of words is a power of two.
-    fn exact(buckets: u32) -> Self {
-        Self(vec![0; (buckets as usize).div_ceil(64).next_power_of_two()])
-    }
-
     /// Unmarks `buckets`, which include all that are marked. Allocates before the first search.
     fn forget(&mut self, buckets: &[u64]) {
         if self.0.is_empty() {
