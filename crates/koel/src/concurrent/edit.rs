@@ -4,13 +4,13 @@
 //! search only *makes* room, and the insert then tries again from the start, like one that never
 //! needed it.
 
-use super::{ConcurrentFilter, packed, sync};
+use super::{ConcurrentFilter, sync, words};
 use crate::Key;
 use crate::address::geometry::Location;
 use crate::error::FullError;
 use crate::state::counters::ReadCounters;
 use crate::table::Put;
-use crate::table::search::{End, EvictionPath, Spares};
+use crate::table::search::{End, EvictionPath, Neighbourhood, Spares};
 
 impl ConcurrentFilter {
     /// Adds a copy of `key`. O(1); at most 4096 slots are looked at, and again where another thread
@@ -151,7 +151,7 @@ impl ConcurrentFilter {
     /// first.
     fn make_room(&self, location: &Location) -> Result<(), FullError> {
         let segment = location.base / u64::from(self.cells.geometry.segment_buckets());
-        let mut search = sync::lock(&self.searches[packed::index(segment) % self.searches.len()]);
+        let mut search = sync::lock(&self.searches[words::index(segment) % self.searches.len()]);
         let mut may_count = true;
         let (home, alternate) = location.buckets();
         while ![home, alternate].iter().any(|&bucket| self.cells.has_room(bucket)) {

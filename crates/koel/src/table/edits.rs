@@ -111,7 +111,7 @@ impl BlockMut<'_, '_> {
     ) {
         let (table, locations) = (self.table(), self.locations());
         let looks_ahead = P::PREFETCHES_NEAR || !is_near(table.bytes().len());
-        let reader = Reader::<0>::new(table.bytes(), locations.bytes(), set);
+        let reader = Reader::new(table.bytes(), locations.bytes(), 0, set);
         for i in 0..BLOCK {
             if looks_ahead {
                 table.prefetch_both(coming, i);

@@ -194,7 +194,7 @@ impl Geometry {
 /// The product of the low halves: masked, so that the compiler knows that there is nothing above,
 /// and takes the instruction for it, which processors have for all lanes at once.
 #[inline(always)]
-pub(crate) fn product(one: u64, other: u64) -> u64 {
+pub(crate) const fn product(one: u64, other: u64) -> u64 {
     (one & LOW) * (other & LOW)
 }
 
