@@ -181,7 +181,8 @@ impl Neighbourhood for Cells {
     fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
         let bytes = self.load(bucket).to_le_bytes();
         let slots = with_packing!(self, packing => packing.slots(&bytes, 0));
-        Neighbours::of(slots, &self.geometry, (base, bucket))
+        let others = slots.map(|slot| self.geometry.alternate(base, bucket, slot));
+        Neighbours { slots, others }
     }
 
     #[inline]
