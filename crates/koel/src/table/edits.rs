@@ -120,7 +120,7 @@ impl<A: Addressing> Table<Buffer, A> {
     ) {
         let looks_ahead = P::PREFETCHES_NEAR || !is_near(self.bytes().len());
         let set = InstructionSet::best();
-        let reader = Reader::<0>::new(self.bytes(), ready.bytes(), set);
+        let reader = Reader::new(self.bytes(), ready.bytes(), 0, set);
         for i in 0..BLOCK {
             if looks_ahead {
                 self.prefetch_both(coming, i);

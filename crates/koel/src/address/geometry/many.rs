@@ -197,7 +197,7 @@ impl Geometry {
 /// The product of the low halves. The masks tell the compiler that the high halves do not count, so
 /// that it uses the vector instruction for such a product.
 #[inline]
-pub(crate) fn product(one: u64, other: u64) -> u64 {
+pub(crate) const fn product(one: u64, other: u64) -> u64 {
     (one & LOW) * (other & LOW)
 }
 
