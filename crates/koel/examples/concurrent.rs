@@ -5,7 +5,7 @@ use koel::{ConcurrentFilter, FilterView, FullError};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     const LINKS: u32 = 100_000;
-    let seen = ConcurrentFilter::builder(u64::from(LINKS), 0.001).build_concurrent()?;
+    let seen = ConcurrentFilter::builder(u64::from(LINKS), 0.001).build()?;
 
     // Every thread comes across every link; who is told that it is new has to fetch it.
     let crawl = || -> Result<u32, FullError> {

@@ -74,8 +74,7 @@ pub enum BuildError {
         /// The smallest rate that can be had for this capacity and preference.
         smallest: f64,
     },
-    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address or
-    /// has memory for.
+    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address.
     TooLarge {
         /// What was asked for.
         capacity: u64,
@@ -87,6 +86,8 @@ pub enum BuildError {
         /// What was asked for.
         value_bits: u32,
     },
+    /// The system has no memory for the table.
+    NoMemory,
 }
 
 impl fmt::Display for BuildError {
@@ -114,6 +115,7 @@ impl fmt::Display for BuildError {
                 f,
                 "{capacity} keys do not fit into one filter on this machine; divide the keys among several filters"
             ),
+            Self::NoMemory => f.write_str("the system has no memory for the table"),
         }
     }
 }
@@ -162,6 +164,8 @@ pub enum ImageError {
         /// What was found, as a number.
         got: u64,
     },
+    /// The system has no memory for a copy of the bytes.
+    NoMemory,
 }
 
 /// Refuses what a field of an image says unless it `holds`.
@@ -202,6 +206,7 @@ impl fmt::Display for ImageError {
                 f,
                 "damaged or forged: {field} is {got}, which no filter has; restore the file from a copy"
             ),
+            Self::NoMemory => f.write_str("the system has no memory for a copy of the filter"),
         }
     }
 }

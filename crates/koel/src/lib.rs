@@ -5,6 +5,7 @@
 extern crate alloc;
 
 mod address;
+mod builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod concurrent;
 mod counting;
@@ -22,14 +23,15 @@ mod table;
 
 pub use address::hash::KeyHasher;
 pub use address::key::{Key, KeyData, KeyHash};
+pub use builder::Builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use concurrent::ConcurrentFilter;
-pub use counting::{CountingBuilder, CountingFilter, CountingView};
+pub use counting::{CountingFilter, CountingView};
 pub use error::{BuildError, ConvertError, FullError, ImageError, MergeError};
-pub use filter::{Builder, Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};
+pub use filter::{Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};
 pub use image::shape::Prefer;
 pub use map::CuckooMap;
-pub use maplet::{Maplet, MapletBuilder, MapletEntry, MapletView, Values};
+pub use maplet::{Maplet, MapletEntry, MapletView, Values};
 pub use packing::{Codec, Layout};
 pub use state::Merge;
-pub use state::store::{Borrowed, Owned};
+pub use state::store::{Borrowed, Owned, Store};

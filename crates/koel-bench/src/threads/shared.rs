@@ -70,7 +70,7 @@ fn capacity(keys: &[u64]) -> u64 {
 
 fn concurrent(keys: &[u64], rate: f64) -> ConcurrentFilter {
     let builder = ConcurrentFilter::builder(capacity(keys), rate).prefer(Prefer::Fast);
-    builder.build_concurrent().expect("rates and sizes of the bench can be built")
+    builder.build().expect("rates and sizes of the bench can be built")
 }
 
 /// A plain filter with the same buckets, filled.

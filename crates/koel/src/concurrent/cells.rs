@@ -141,7 +141,8 @@ impl Buckets for Cells {
 impl Neighbourhood for Cells {
     fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
         let slots = in_form!(self, packed => packed.slots(bucket));
-        Neighbours::of(slots, &self.geometry, (base, bucket))
+        let others = slots.map(|slot| self.geometry.alternate(base, bucket, slot));
+        Neighbours { slots, others }
     }
 
     #[inline(always)]

@@ -21,7 +21,7 @@ impl ConcurrentFilter {
     /// not. O(buckets), and as much memory again.
     ///
     /// ```
-    /// let seen = koel::ConcurrentFilter::builder(1000, 0.001).build_concurrent()?;
+    /// let seen = koel::ConcurrentFilter::builder(1000, 0.001).build()?;
     /// seen.insert("ada")?;
     /// let bytes = seen.snapshot().to_bytes();
     /// assert!(koel::FilterView::open(&bytes)?.contains("ada"));

@@ -164,8 +164,9 @@ impl ConcurrentFilter {
             };
             // A copy that is taken out meanwhile is no spare any more, and left a slot that the
             // search may have passed before: it looks again.
-            let plan = search.plan(&self.cells, location, spares);
-            let plan = plan.or_else(|| search.plan(&self.cells, location, Spares::Keep));
+            let mut path =
+                |spares| search.path(&self.cells, location.base, location.buckets(), spares);
+            let plan = path(spares).or_else(|| path(Spares::Keep));
             let Some(plan) = plan else {
                 let (in_use, capacity) = (self.slots_in_use(), self.capacity());
                 return Err(FullError::Slots { in_use, capacity });

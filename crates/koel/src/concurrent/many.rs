@@ -9,8 +9,8 @@ use crate::Key;
 use crate::address::geometry::Location;
 use crate::error::FullError;
 use crate::mem::vector::{BLOCK, InstructionSet};
-use crate::table::Words;
-use crate::table::blocks::{Block, Hashed, Hashes, each_location, in_blocks};
+use crate::table::blocks::{Block, Blocks, Hashed, Hashes};
+use crate::table::{Buckets, Words};
 
 impl ConcurrentFilter {
     /// [`contains`](Self::contains) for each of `keys`: the answer to `keys[i]` goes to `found[i]`.
@@ -53,7 +53,8 @@ impl ConcurrentFilter {
         let mut words = Words::new();
         let mut answers = [false; BLOCK];
         let mut before = self.shards.all_arrivals();
-        let work = |_: &mut _, ready: &Block, coming: &Block, start: usize| {
+        let mut blocks = Blocks::new(&self.cells, hashes, 0);
+        while let Some((ready, coming, start)) = blocks.next(&self.cells) {
             let locations = (&ready.locations, &coming.locations);
             self.cells.contains_block(set, locations, &mut words, &mut answers);
             if !self.shards.are_still(&before) {
@@ -61,9 +62,7 @@ impl ConcurrentFilter {
                 before = self.shards.all_arrivals();
             }
             found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
-            Ok::<(), Infallible>(())
-        };
-        let Ok(()) = in_blocks(&mut &self.cells, hashes, work);
+        }
     }
 
     /// Looks up once more what may have moved since `before`.
@@ -99,6 +98,13 @@ impl ConcurrentFilter {
         hashes: impl Hashes,
         mut work: impl FnMut(usize, &Location) -> Result<(), E>,
     ) -> Result<(), E> {
-        each_location(&mut &self.cells, hashes, |_, key, locations, i| work(key, &locations.get(i)))
+        let mut blocks = Blocks::new(&self.cells, hashes, 0);
+        while let Some((ready, coming, start)) = blocks.next(&self.cells) {
+            for i in 0..ready.len {
+                self.cells.prefetch_both(&coming.locations, i);
+                work(start + i, &ready.locations.get(i))?;
+            }
+        }
+        Ok(())
     }
 }

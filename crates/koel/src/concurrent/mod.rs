@@ -28,6 +28,7 @@
 //! Checked by `tests/loom.rs` in all orders of two threads on tables of a few buckets, and by
 //! `tests/it/concurrent.rs` under load.
 
+mod builder;
 #[macro_use]
 mod cells;
 mod convert;
@@ -40,6 +41,7 @@ mod sync;
 use alloc::boxed::Box;
 use core::fmt;
 
+use crate::Key;
 use crate::address::geometry::Location;
 use crate::address::hash::KeyHasher;
 use crate::address::route::Route;
@@ -48,7 +50,6 @@ use crate::mem::buffer;
 use crate::packing::{Layout, Narrow, SLOTS};
 use crate::state::counters::{Counters, Identity, ReadCounters};
 use crate::table::search::Search;
-use crate::{Builder, Key};
 use cells::Cells;
 use packed::{Atomic, Packed};
 use shards::Shards;
@@ -70,7 +71,7 @@ const MOST_SEARCHES: u64 = 1024;
 /// ```
 /// use koel::ConcurrentFilter;
 ///
-/// let seen = ConcurrentFilter::builder(10_000, 0.001).build_concurrent()?;
+/// let seen = ConcurrentFilter::builder(10_000, 0.001).build()?;
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| seen.insert("ada@example.org"));
 ///     scope.spawn(|| seen.insert("grace@example.org"));
@@ -115,13 +116,6 @@ pub struct ConcurrentFilter {
 }
 
 impl ConcurrentFilter {
-    /// Settings for a filter of `capacity` distinct keys that errs for at most
-    /// `false_positive_rate` of the absent keys when it is full;
-    /// [`build_concurrent`](Builder::build_concurrent) builds it.
-    pub fn builder(capacity: u64, false_positive_rate: f64) -> Builder {
-        Builder::new(capacity, false_positive_rate)
-    }
-
     /// An empty filter of a shape whose buckets have at most 64 bits; `None` where its words cannot
     /// be addressed or had.
     pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {

@@ -13,7 +13,7 @@ impl CountingFilter {
     /// # Errors
     /// [`FullError`], and then nothing has changed. It does not happen before
     /// [`capacity`](Self::capacity) distinct keys are in; in a filter that
-    /// [grows](crate::CountingBuilder::grow_from) not before addresses of 32 bits end.
+    /// [grows](crate::Builder::grow_from) not before addresses of 32 bits end.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<u64, FullError> {
         self.add(key, 1)

@@ -22,7 +22,7 @@ impl CountingFilter {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = CountingView::open(bytes)?;
         view.verify()?;
-        Ok(Self { body: view.body.to_owned_body() })
+        Ok(Self { body: view.body.to_owned_body().ok_or(ImageError::NoMemory)? })
     }
 }
 

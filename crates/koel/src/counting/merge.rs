@@ -10,7 +10,7 @@ use crate::state::store::Store;
 impl CountingFilter {
     /// Adds the keys of `other` to this filter, each with its count: the sum of both, or the larger
     /// one. `other` may be a view, which is verified first. A filter that
-    /// [grows](crate::CountingBuilder::grow_from) grows as need be, and merges with what has grown
+    /// [grows](crate::Builder::grow_from) grows as need be, and merges with what has grown
     /// differently. The error rate of the union is at most the sum of both. O(buckets), and twice
     /// the memory while it runs.
     ///

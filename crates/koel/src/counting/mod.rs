@@ -27,8 +27,6 @@ use crate::state::{Body, reading};
 use crate::table::blocks::{Hashed, Hashes};
 use crate::{Key, KeyHasher};
 
-pub use builder::CountingBuilder;
-
 /// How often keys came, exactly but for fingerprints that collide: for streams in which some keys
 /// come very often.
 ///
@@ -73,14 +71,6 @@ pub struct CountingFilter<S: Store = Owned> {
 /// It answers every question that [`CountingFilter`] does, and changes nothing.
 /// [`CountingView::open`] makes one.
 pub type CountingView<'a> = CountingFilter<Borrowed<'a>>;
-
-impl CountingFilter {
-    /// Settings for a filter of `capacity` distinct keys, whose counts are wrong for at most
-    /// `false_positive_rate` of all keys when it is full.
-    pub fn builder(capacity: u64, false_positive_rate: f64) -> CountingBuilder {
-        CountingBuilder::new(capacity, false_positive_rate)
-    }
-}
 
 /// Questions, of filters and views alike.
 impl<S: Store> CountingFilter<S> {
@@ -191,7 +181,7 @@ impl<S: Store> CountingFilter<S> {
     }
 
     /// Whether the filter takes ready hashes as they are: see
-    /// [`trust_hashes`](crate::CountingBuilder::trust_hashes).
+    /// [`trust_hashes`](crate::Builder::trust_hashes).
     #[must_use]
     pub fn trusts_hashes(&self) -> bool {
         self.route().trusts_hashes()
@@ -210,7 +200,7 @@ impl<S: Store> CountingFilter<S> {
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the
-    /// [`capacity`](Self::capacity); in a filter that [grows](CountingBuilder::grow_from), for each
+    /// [`capacity`](Self::capacity); in a filter that [grows](crate::Builder::grow_from), for each
     /// of the different keys that are in now.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {

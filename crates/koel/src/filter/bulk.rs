@@ -11,6 +11,7 @@
 
 use alloc::{vec, vec::Vec};
 
+use crate::builder::Builder;
 use crate::error::{BuildError, FullError};
 use crate::filter::parts::Parts;
 use crate::image::shape::Profile;
@@ -20,9 +21,9 @@ use crate::state::State;
 use crate::state::counters::{Counters, ReadCounters};
 use crate::table::Table;
 use crate::table::blocks::{Hashed, Hashes};
-use crate::{Builder, CuckooFilter, Key};
+use crate::{CuckooFilter, Key};
 
-impl Builder {
+impl Builder<CuckooFilter> {
     /// Builds the filter of `keys`: the same answers as [`build`](Self::build) and
     /// [`insert_many`](CuckooFilter::insert_many) give.
     ///
@@ -38,7 +39,7 @@ impl Builder {
     /// As [`build`](Self::build), and [`BuildError::Full`] where the keys do not fit: not for
     /// [`capacity`](CuckooFilter::capacity) distinct keys.
     pub fn build_from<K: Key + Sync>(&self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
-        self.build_with(Hashed(self.route(), keys))
+        self.build_with(Hashed(self.settings.route(), keys))
     }
 
     /// Builds by segments, or, where there is only one or where one has no room, in the order of
@@ -65,7 +66,7 @@ impl Builder {
     fn partition(&self, hashes: impl Hashes + Sync, segment_bits: u32) -> Option<Vec<Parts>> {
         let work = |keys| Parts::of(hashes, keys, segment_bits);
         #[cfg(feature = "rayon")]
-        if self.is_parallel() {
+        if self.settings.parallel {
             use rayon::prelude::*;
             let share =
                 hashes.len().div_ceil(rayon::current_num_threads()).max(crate::mem::vector::BLOCK);
@@ -95,7 +96,7 @@ impl Builder {
         let scratch = || segment_of(shape, profile);
         let segments = table.segments_mut();
         #[cfg(feature = "rayon")]
-        let filled = if self.is_parallel() {
+        let filled = if self.settings.parallel {
             use rayon::prelude::*;
             segments.into_par_iter().enumerate().map_init(scratch, fill).collect()
         } else {

@@ -23,7 +23,7 @@ impl CuckooFilter {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = FilterView::open(bytes)?;
         view.verify()?;
-        Ok(Self { body: view.body.to_owned_body() })
+        Ok(Self { body: view.body.to_owned_body().ok_or(ImageError::NoMemory)? })
     }
 }
 

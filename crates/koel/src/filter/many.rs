@@ -4,7 +4,7 @@
 
 use crate::error::FullError;
 use crate::state::store::Store;
-use crate::state::{Batched, changing, on_table, reading};
+use crate::state::{changing, on_table, reading};
 use crate::table::Cuckoo;
 use crate::table::blocks::{Hashed, Hashes, contains_each};
 use crate::{CuckooFilter, Key};
@@ -105,6 +105,6 @@ impl CuckooFilter {
 
     fn remove_each(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
         assert_eq!(hashes.len(), removed.len(), "one answer for each key");
-        changing!(self.body, writer => Batched::remove_each(writer, hashes, removed));
+        changing!(self.body, writer => writer.remove_each(hashes, removed));
     }
 }

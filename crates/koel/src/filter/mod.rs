@@ -36,7 +36,7 @@ use crate::state::{Buckets, State};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::table::Table;
 
-pub use builder::{Builder, Plan};
+pub use builder::Plan;
 pub use compare::{Comparison, Estimate, FilterEntry};
 
 /// A set of keys in a few bits per key, that can also forget: a cuckoo filter.
@@ -234,7 +234,7 @@ impl<S: Store> CuckooFilter<S> {
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each key of the
     /// [`capacity`](Self::capacity). In a filter that [has grown](Self::has_grown), or was built to
-    /// [grow from few keys](Builder::grow_from), the size follows the keys and the capacity says
+    /// [grow from few keys](crate::Builder::grow_from), the size follows the keys and the capacity says
     /// nothing of it: there, for each of the different keys that are in now, as
     /// [`distinct_estimate`](Self::distinct_estimate) has them.
     #[must_use]
@@ -286,7 +286,7 @@ impl<S: Store> CuckooFilter<S> {
     }
 
     /// Whether the filter has grown beyond the table it was built with, or was built by
-    /// [`grow_from`](Builder::grow_from) to grow from the start.
+    /// [`grow_from`](crate::Builder::grow_from) to grow from the start.
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.body.buckets.growing().is_some()

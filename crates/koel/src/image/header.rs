@@ -20,7 +20,7 @@ use crate::error::ImageError;
 use crate::image::shape::{Profile, Shape};
 use crate::image::sizing;
 use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
-use crate::table::{Growing, LinearHashing, Prefixes, table_bytes};
+use crate::table::{Addressing, Growing, LinearHashing, table_bytes};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -86,7 +86,7 @@ pub(crate) struct Growth {
 
 impl Growth {
     pub(crate) fn of<B: AsRef<[u8]>>(growing: &Growing<B>) -> Self {
-        let addresses = growing.addresses();
+        let addresses = growing.geometry();
         Self {
             first_bits: addresses.base().fraction_bits(),
             level: addresses.level(),

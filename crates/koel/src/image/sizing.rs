@@ -76,11 +76,12 @@ pub(crate) fn too_precise_to_grow(layout: Layout, capacity: u64, rate: f64) -> B
 /// The smallest shape with marks that takes about `capacity` distinct keys, and errs at most at
 /// `rate` after so many doublings.
 pub(crate) fn choose_marked(
+    layouts: impl Iterator<Item = Layout>,
     (capacity, doublings): (u64, f64),
     rate: f64,
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
-    let layouts = layouts(prefer).map(Layout::with_marks).filter(has_bits_to_lose);
+    let layouts = layouts.map(Layout::with_marks).filter(has_bits_to_lose);
     let reached = |shape: &Shape| rate_when_full(shape.layout, doublings);
     first_within(layouts, capacity, rate, prefer, reached)
 }
@@ -121,7 +122,7 @@ fn has_bits_to_lose(layout: &Layout) -> bool {
 }
 
 /// The layouts of filters in the order in which they are tried, the narrowest first.
-fn layouts(prefer: Prefer) -> impl Iterator<Item = Layout> {
+pub(crate) fn layouts(prefer: Prefer) -> impl Iterator<Item = Layout> {
     let codec = match prefer {
         Prefer::Small => Codec::SemiSorted,
         Prefer::Fast => Codec::Plain,
@@ -147,30 +148,17 @@ pub(crate) fn choose_atomic(capacity: u64, rate: f64, prefer: Prefer) -> Result<
 /// The shape of a maplet for `capacity` entries of distinct keys, with at most `rate` candidates
 /// for an absent key then.
 pub(crate) fn choose_maplet(
+    layouts: impl Iterator<Item = Layout>,
     capacity: u64,
     rate: f64,
-    value_bits: u32,
 ) -> Result<Shape, BuildError> {
-    let layouts = maplet_layouts(value_bits)?;
     let reached = |shape: &Shape| shape.candidates_after(capacity);
     first_within(layouts, capacity, rate, Prefer::Fast, reached)
 }
 
-/// The same for one that starts with room for about `first` entries, and has at most `rate`
-/// candidates after so many doublings.
-pub(crate) fn choose_growing_maplet(
-    (first, doublings): (u64, f64),
-    rate: f64,
-    value_bits: u32,
-) -> Result<Shape, BuildError> {
-    let layouts = maplet_layouts(value_bits)?.map(Layout::with_marks).filter(has_bits_to_lose);
-    let reached = |shape: &Shape| rate_when_full(shape.layout, doublings);
-    first_within(layouts, first, rate, Prefer::Fast, reached)
-}
-
 /// The layouts of maplets in the order in which they are tried: the narrowest first, but slots of
 /// 64 bits take the widest fingerprint, since one costs no more than another.
-fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, BuildError> {
+pub(crate) fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, BuildError> {
     if !(1..=MAX_VALUE_BITS).contains(&value_bits) {
         return Err(BuildError::ValueBits { value_bits });
     }

@@ -11,7 +11,7 @@ impl Maplet {
     /// # Errors
     /// [`FullError`], and then nothing has changed. It does not happen before
     /// [`capacity`](Self::capacity) entries are in, as long as keys are distinct; in a maplet that
-    /// [grows](crate::MapletBuilder::grow_from) not before addresses of 32 bits end, except
+    /// [grows](crate::Builder::grow_from) not before addresses of 32 bits end, except
     /// [`FullError::Values`] for a key whose only bucket is full of keys like it: one of 120
     /// million.
     ///

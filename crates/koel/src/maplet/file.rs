@@ -22,7 +22,7 @@ impl Maplet {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         let view = MapletView::open(bytes)?;
         view.verify()?;
-        Ok(Self { body: view.body.to_owned_body() })
+        Ok(Self { body: view.body.to_owned_body().ok_or(ImageError::NoMemory)? })
     }
 }
 

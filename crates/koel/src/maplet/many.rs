@@ -3,7 +3,7 @@
 
 use crate::error::FullError;
 use crate::state::store::Store;
-use crate::state::{Batched, changing, on_table};
+use crate::state::{changing, on_table};
 use crate::table::Cuckoo;
 use crate::table::blocks::{Hashed, Hashes, each_candidate};
 use crate::{Key, Maplet};
@@ -60,11 +60,11 @@ impl Maplet {
 
     fn replace_each(&mut self, hashes: impl Hashes, changes: &[(u64, u64)]) -> usize {
         assert_eq!(hashes.len(), changes.len(), "one change for each key");
-        changing!(self.body, writer => Batched::replace_each(writer, hashes, changes))
+        changing!(self.body, writer => writer.replace_each(hashes, changes))
     }
 
     fn insert_each(&mut self, hashes: impl Hashes, values: &[u64]) -> Result<(), FullError> {
         assert_eq!(hashes.len(), values.len(), "one value for each key");
-        changing!(self.body, writer => Batched::insert_pairs(writer, hashes, values))
+        changing!(self.body, writer => writer.insert_pairs(hashes, values))
     }
 }

@@ -17,15 +17,13 @@ use core::fmt;
 use crate::Key;
 use crate::address::hash::KeyHasher;
 use crate::address::route::Route;
-use crate::image::shape::Profile;
-use crate::image::shape::Shape;
-use crate::image::{self, Kind};
+use crate::image;
 use crate::packing::Layout;
 use crate::state::counters::NoCounters;
 use crate::state::store::{Borrowed, Owned, Store};
 use crate::state::{Body, Buckets};
 
-pub use builder::MapletBuilder;
+pub(crate) use builder::empty_body;
 pub use values::Values;
 
 /// Keys with small values, in a fingerprint and the value's own bits each: it may answer with a
@@ -99,20 +97,6 @@ pub struct MapletEntry {
     pub value: u64,
 }
 
-impl Maplet {
-    /// Settings for a maplet of `capacity` entries of distinct keys and values of `value_bits`
-    /// bits, 1 to 40. When it is full, [`get`](Self::get) gives at most `false_positive_rate` wrong
-    /// values for an absent key on average.
-    pub fn builder(capacity: u64, false_positive_rate: f64, value_bits: u32) -> MapletBuilder {
-        MapletBuilder::new(capacity, false_positive_rate, value_bits)
-    }
-
-    /// An empty maplet; `None` where its bytes could not be addressed.
-    fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        Body::empty(Kind::Maplet, shape, profile).map(|body| Self { body })
-    }
-}
-
 /// Questions, of maplets and views alike.
 impl<S: Store> Maplet<S> {
     /// Every value that may belong to `key`: those inserted for it, and seldom one of another key.
@@ -128,7 +112,7 @@ impl<S: Store> Maplet<S> {
     fn get_at(&self, address: u64) -> Values {
         match self.body.buckets.find(address) {
             None => Values::none(),
-            Some(found) => Values::new(self.body.buckets.candidates(found), self.layout()),
+            Some(slots) => Values::new(slots, self.layout()),
         }
     }
 
@@ -201,7 +185,7 @@ impl<S: Store> Maplet<S> {
     }
 
     /// Whether the maplet takes ready hashes as they are: see
-    /// [`trust_hashes`](crate::MapletBuilder::trust_hashes).
+    /// [`trust_hashes`](crate::Builder::trust_hashes).
     #[must_use]
     pub fn trusts_hashes(&self) -> bool {
         self.route().trusts_hashes()
@@ -219,7 +203,7 @@ impl<S: Store> Maplet<S> {
     }
 
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) for each entry of the
-    /// [`capacity`](Self::capacity). In a maplet that [grows](MapletBuilder::grow_from), the size
+    /// [`capacity`](Self::capacity). In a maplet that [grows](crate::Builder::grow_from), the size
     /// follows the entries and the capacity says nothing of it: there, for each of the
     /// [`len`](Self::len) pairs that are in now.
     #[must_use]

@@ -69,10 +69,11 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         Self { buckets, state, checksum: None }
     }
 
-    /// A copy in memory of its own.
-    pub(crate) fn to_owned_body(&self) -> Body<Buffer, C::Owned> {
+    /// A copy in memory of its own. `None` where the system has no memory for it.
+    pub(crate) fn to_owned_body(&self) -> Option<Body<Buffer, C::Owned>> {
         let grows = self.state.kind == Kind::Filter && self.state.profile.growable;
-        Body::new(self.buckets.to_owned_buckets(grows), self.state.to_owned_state())
+        let buckets = self.buckets.to_owned_buckets(grows)?;
+        Some(Body::new(buckets, self.state.to_owned_state()))
     }
 
     /// A copy in which all buckets are wide; `None` where they are already.

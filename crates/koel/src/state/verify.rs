@@ -5,7 +5,7 @@ use crate::error::{ImageError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
 use crate::state::counters::ReadCounters;
-use crate::table::{Addressing, Cuckoo, Prefixes, grows};
+use crate::table::{Addressing, Cuckoo, grows};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// Checks everything that [`open`](Self::open) took on trust: the checksum, that every bucket
