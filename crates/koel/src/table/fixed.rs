@@ -47,7 +47,7 @@ impl<B: AsRef<[u8]>> Table<B> {
 
     #[inline]
     fn contains_in<P: Packing>(&self, packing: &P, pair: (u64, u64), fingerprint: u64) -> bool {
-        packing.matches::<Exact>(self.bytes(), self.starts(packing, pair), [fingerprint; 2])
+        packing.matches::<Exact>(self.bytes(), self.starts(pair), [fingerprint; 2])
     }
 
     /// # Safety
@@ -59,7 +59,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     )]
     unsafe fn contains_unchecked<P: Narrow>(&self, packing: &P, location: &Location) -> bool {
         let load = |bucket: u64| {
-            let (byte, shift) = P::position(bucket, self.bucket_bits);
+            let (byte, shift) = P::position_at(bucket * self.bucket_bits);
             // SAFETY: the caller says that the bucket is in the table. `bytes` has all buckets, with
             // 16 bytes behind them.
             unsafe { unchecked::read(self.bytes.as_ref(), byte) >> shift }
