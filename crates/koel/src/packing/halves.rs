@@ -38,7 +38,7 @@ impl<C: Coding> Halves<C> {
 
     /// Bits that are read of a bucket, from the byte on that it starts in.
     pub(super) fn bits_read(&self) -> usize {
-        128.max(4 + 4 * self.lanes.width() as usize + 64)
+        128.max(4 + 4 * self.lanes.width as usize + 64)
     }
 }
 
@@ -47,7 +47,7 @@ impl<C: Coding> InRegisters for Halves<C> {
 
     #[inline(always)]
     fn open(&self, shift: u32, read: impl Fn(usize) -> u64) -> [Opened<u64>; 2] {
-        let half = 2 * u64::from(self.lanes.width());
+        let half = 2 * u64::from(self.lanes.width);
         let load = |offset: u64| {
             let bit = u64::from(shift) + offset;
             // The remainder is the number itself. It tells the compiler that one check of the

@@ -49,7 +49,7 @@ impl Matching for Prefixed {
     #[inline(always)]
     fn any<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R {
         let nibbles = C::SORTED.then(|| lanes.nibble_difference(word.1, pattern));
-        lanes.prefixes.matches(word.0, pattern.lanes, nibbles)
+        lanes.prefixes.matches(word.0, pattern.0, nibbles)
     }
 
     #[inline(always)]
@@ -75,7 +75,7 @@ impl Lanes {
         keys: [u64; 2],
     ) -> bool {
         let [home, other] = [self.pattern::<C>(keys[0]), self.pattern::<C>(keys[1])];
-        let pattern = Pattern::pair([home, Pattern { nibbles: home.nibbles, ..other }]);
+        let pattern = pair([home, (other.0, home.1)]);
         let [one, other] = M::any::<_, C>(self, pair(words), pattern).to_array();
         (one | other) != 0
     }

@@ -38,7 +38,6 @@ mod sorted_wide;
 mod swar;
 mod unpacked;
 
-use crate::address::geometry::Locations;
 use crate::mem::vector::BLOCK;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use bits::low_word;
@@ -106,22 +105,10 @@ pub(crate) trait Packing {
     /// The registers of a bucket.
     fn registers(&self, bytes: &[u8], start: u64) -> Self::Registers;
 
-    /// Where a bucket starts: its first bit in the table.
-    #[inline]
-    fn start(bucket: u64, bucket_bits: u64) -> u64 {
-        bucket * bucket_bits
-    }
-
-    /// Where the buckets of location `i` of a block start.
-    #[inline]
-    fn starts(locations: &Locations, i: usize) -> [u64; 2] {
-        locations.bits(i)
-    }
-
     /// Writes the whole bucket.
     #[inline]
     fn write(&self, bytes: &mut [u8], start: u64, slots: [u64; SLOTS]) {
-        let width = self.lanes().width();
+        let width = self.lanes().width;
         let word = Self::Coding::encode(slots, width);
         store(bytes, start, Self::Coding::bucket_bits(width), word);
     }
@@ -165,8 +152,7 @@ pub(crate) trait Packing {
     ) {
         for (i, found) in found.iter_mut().enumerate() {
             batch.prefetch(i);
-            *found =
-                self.matches::<M>(batch.bytes, Self::starts(batch.ready, i), batch.keys::<M>(i));
+            *found = self.matches::<M>(batch.bytes, batch.ready.bits(i), batch.keys::<M>(i));
         }
     }
 
@@ -189,7 +175,7 @@ pub(crate) trait Packing {
         let bits = |i: usize| matching_bits::<M, Self::Coding>(lanes, pair[i], keys[i]);
         let of_other = if same { 0 } else { bits(1) };
         let slots = [0, 1].map(|i: usize| slots_of::<Self::Coding>(lanes, pair[i]));
-        Candidates::Slots { slots, coming: bits(0) | of_other << SLOTS }
+        Candidates::of_slots(slots, bits(0) | of_other << SLOTS)
     }
 
     /// How many slots of a pair hold `slot`.

@@ -14,7 +14,7 @@ use wide::u64x2;
 use super::bits::{by_mask, either, lowest, mask};
 use super::block::{Batch, InRegisters, Words};
 use super::bytes::{byte_index, xor_at};
-use super::register::{Opened, Pattern, pair};
+use super::register::{Opened, pair};
 use super::slot_coding::Coding;
 use super::swar::Lanes;
 use super::{Matching, Packing, Put, Taken, once};
@@ -45,16 +45,10 @@ pub(crate) trait Narrow {
         (byte_index(start / 8), Self::Coding::shift(start))
     }
 
-    /// [`position_at`](Self::position_at) for a bucket of this number.
-    #[inline]
-    fn position(bucket: u64, bucket_bits: u64) -> (usize, u32) {
-        Self::position_at(bucket * bucket_bits)
-    }
-
     /// A word, and its nibbles.
     #[inline(always)]
     fn open(&self, word: u64) -> Opened<u64> {
-        let code_start = if Self::Coding::SORTED { 4 * self.lanes().width() } else { 0 };
+        let code_start = if Self::Coding::SORTED { 4 * self.lanes().width } else { 0 };
         (word, Self::Coding::nibbles(word >> code_start))
     }
 
@@ -70,7 +64,7 @@ pub(crate) trait Narrow {
     fn both_equal(&self, [home, other]: [u64; 2], slot: u64) -> [u64; 2] {
         let pattern = self.lanes().pattern::<Self::Coding>(slot);
         let words = pair([self.open(home), self.open(other)]);
-        self.lanes().equal::<_, Self::Coding>(words, Pattern::pair([pattern; 2])).to_array()
+        self.lanes().equal::<_, Self::Coding>(words, pair([pattern; 2])).to_array()
     }
 
     /// Whether a lane of two words may hold `slot`: false positives are possible.
@@ -79,7 +73,7 @@ pub(crate) trait Narrow {
     /// to the vector unit and back costs more than it saves.
     #[inline]
     fn may_equal(&self, words: [u64; 2], slot: u64) -> bool {
-        let (lanes, pattern) = (self.lanes(), self.lanes().pattern::<Self::Coding>(slot).lanes);
+        let (lanes, pattern) = (self.lanes(), self.lanes().pattern::<Self::Coding>(slot).0);
         let [one, other] = if Self::Coding::SORTED {
             words.map(|word| lanes.any_zero(word ^ pattern))
         } else {
@@ -177,7 +171,7 @@ pub(crate) trait Narrow {
     #[inline(always)]
     fn new_entry(&self, words: [Opened<u64>; 2], slot: u64) -> (u64, u64) {
         let lanes = self.lanes();
-        let pattern = lanes.pattern::<Self::Coding>(slot).lanes;
+        let pattern = lanes.pattern::<Self::Coding>(slot).0;
         let [one, other] = words.map(|word| lanes.any_zero(word.0 ^ pattern));
         let empty = words.map(|word| lanes.zero(word.0));
         let chosen = mask(self.is_emptier(empty[1], empty[0]));

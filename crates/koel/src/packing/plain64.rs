@@ -37,6 +37,6 @@ impl Narrow for Plain64 {
         old: u64,
         new: u64,
     ) -> u64 {
-        (lowest(tops) >> (self.lanes.width() - 1)).wrapping_mul(old ^ new)
+        (lowest(tops) >> (self.lanes.width - 1)).wrapping_mul(old ^ new)
     }
 }

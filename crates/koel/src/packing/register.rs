@@ -52,24 +52,12 @@ impl Register for u64x2 {
 /// Lanes, and the packed nibbles of their slots; the nibbles of plain slots are 0.
 pub(crate) type Opened<R> = (R, R);
 
-/// Two opened words side by side.
+/// A slot in every lane, to compare with opened words: its lanes, and its nibble at the low end of
+/// each.
+pub(crate) type Pattern<R> = (R, R);
+
+/// Two words or two patterns side by side.
 #[inline]
-pub(super) fn pair([one, other]: [Opened<u64>; 2]) -> Opened<u64x2> {
+pub(super) fn pair([one, other]: [(u64, u64); 2]) -> (u64x2, u64x2) {
     (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]))
-}
-
-/// A slot in every lane, to compare with words: its lane, and its nibble at the low end of each.
-#[derive(Clone, Copy)]
-pub(crate) struct Pattern<R> {
-    pub(super) lanes: R,
-    pub(super) nibbles: R,
-}
-
-impl Pattern<u64> {
-    /// Two patterns side by side.
-    #[inline]
-    pub(super) fn pair([one, other]: [Self; 2]) -> Pattern<u64x2> {
-        let (lanes, nibbles) = pair([(one.lanes, one.nibbles), (other.lanes, other.nibbles)]);
-        Pattern { lanes, nibbles }
-    }
 }

@@ -109,17 +109,10 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Replaces slot `old`, which is in lane `lane` with top bit `top`, by `new`. 0 is no slot.
-    #[inline]
-    pub(super) fn replace(self, (top, lane): (u64, u64), old: u64, new: u64) -> Self {
-        let rest = if old == 0 { self } else { self.without((top, lane)) };
-        if new == 0 { rest } else { rest.with(new) }
-    }
-
     /// Takes out slot `lane`, whose top bit is `top`. The slots below it move up; the lowest
     /// becomes empty.
     #[inline(always)]
-    fn without(self, (top, lane): (u64, u64)) -> Self {
+    pub(super) fn without(self, (top, lane): (u64, u64)) -> Self {
         // Vector code calls this where there is no such slot, too: differences wrap.
         let below = (top >> (self.width - 1)).wrapping_sub(1);
         let above = !(top | top.wrapping_sub(1));
@@ -131,7 +124,7 @@ impl Open {
 
     /// Puts `slot` in place of the empty lowest one. The slots less than it move down.
     #[inline(always)]
-    fn with(self, slot: u64) -> Self {
+    pub(super) fn with(self, slot: u64) -> Self {
         let Self { lanes, nibbles, width } = self;
         let (high, nibble) = (slot >> LOW_BITS, slot & 15);
         let key = |high: u64, nibble: u64| high | (nibble << width);

@@ -28,7 +28,7 @@ impl Sorted64 {
 
     /// Whether blocks of new entries can be planned: whether lanes show the cores of fingerprints.
     pub(crate) fn plans_entries(&self) -> bool {
-        self.lanes.core_in_lane()
+        self.lanes.core_in_lane
     }
 }
 
@@ -54,12 +54,12 @@ impl Narrow for Sorted64 {
         } else {
             semisort::code_of(nibbles)
         };
-        (word.0 ^ (lanes | code << (4 * self.lanes.width()))) & self.bucket
+        (word.0 ^ (lanes | code << (4 * self.lanes.width))) & self.bucket
     }
 }
 
 /// The lanes of a word, without anything above them, and its nibbles, after `new` has replaced slot
-/// `old` in the lowest lane of `tops`.
+/// `old` in the lowest lane of `tops`. 0 is an empty slot.
 #[inline(always)]
 pub(super) fn replaced(
     lanes: &Lanes,
@@ -68,8 +68,10 @@ pub(super) fn replaced(
     old: u64,
     new: u64,
 ) -> Opened<u64> {
-    let (top, width) = (lowest(tops), lanes.width());
+    let (top, width) = (lowest(tops), lanes.width);
     let lane = lanes.count(top.wrapping_sub(1) & lanes.tops());
-    let open = Open { lanes: word.0, nibbles: word.1, width }.replace((top, lane), old, new);
+    let open = Open { lanes: word.0, nibbles: word.1, width };
+    let rest = if old == 0 { open } else { open.without((top, lane)) };
+    let open = if new == 0 { rest } else { rest.with(new) };
     (open.lanes & (u64::MAX >> (u64::BITS - 4 * width)), open.nibbles)
 }

@@ -43,7 +43,7 @@ impl InRegisters for SortedWide {
     #[inline(always)]
     fn open(&self, shift: u32, read: impl Fn(usize) -> u64) -> [Opened<u64>; 1] {
         let (first, later) = (read(0), read(LATER));
-        let nibbles = Sorted::nibbles(later >> (4 * self.lanes.width() - LATER_BITS + shift));
+        let nibbles = Sorted::nibbles(later >> (4 * self.lanes.width - LATER_BITS + shift));
         [(first >> shift | later << (LATER_BITS - shift), nibbles)]
     }
 }
@@ -77,7 +77,7 @@ impl Packing for SortedWide {
         let [word] = self.registers(bytes, start);
         let equal = self.lanes.holding::<Sorted>(word, old);
         if equal != 0 {
-            let width = self.lanes.width();
+            let width = self.lanes.width;
             let (lanes, nibbles) = replaced(&self.lanes, word, equal, old, new);
             let word = u128::from(lanes) | u128::from(semisort::code_of(nibbles)) << (4 * width);
             store(bytes, start, Sorted::bucket_bits(width), word);

@@ -23,7 +23,8 @@ const LOW_PAIR: u128 = 0xff | 0xff << u64::BITS;
 /// The masks of a layout. Each has its 64 bits twice, so that the vector unit loads both at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes {
-    width: u32,
+    /// Bits of a lane.
+    pub(super) width: u32,
     /// The lowest bit of every lane.
     ones: u128,
     /// The top bit of every lane, and all bits below it.
@@ -37,7 +38,7 @@ pub(crate) struct Lanes {
     even_nibbles: u128,
     /// Whether the core of a fingerprint, which is never 0, is in the lane. Then an empty slot is
     /// a lane of zeros.
-    core_in_lane: bool,
+    pub(super) core_in_lane: bool,
     /// The masks of marked fingerprints, if the layout has them.
     pub(super) prefixes: Prefixes,
 }
@@ -65,18 +66,6 @@ impl Lanes {
                 Prefixes::new(marked, ones, (cut, bits), width)
             }),
         }
-    }
-
-    /// Bits of a lane.
-    #[inline]
-    pub(super) fn width(&self) -> u32 {
-        self.width
-    }
-
-    /// Whether an empty slot is a lane of zeros, whatever the nibbles.
-    #[inline]
-    pub(super) fn core_in_lane(&self) -> bool {
-        self.core_in_lane
     }
 
     /// The lowest bit of every lane.
@@ -116,7 +105,7 @@ impl Lanes {
     pub(super) fn pattern<C: Coding>(&self, slot: u64) -> Pattern<u64> {
         let nibble = slot & low_ones(C::CUT);
         let fill = |lane: u64| self.ones().wrapping_mul(lane);
-        Pattern { lanes: fill(slot >> C::CUT), nibbles: fill(nibble) }
+        (fill(slot >> C::CUT), fill(nibble))
     }
 
     /// The bits of four nibbles that differ from those of a pattern, each at the low end of a lane.
@@ -124,7 +113,7 @@ impl Lanes {
     pub(super) fn nibble_difference<R: Register>(&self, nibbles: R, pattern: Pattern<R>) -> R {
         let pairs = (nibbles & R::of(LOW_PAIR)) | ((nibbles >> 8) << (2 * self.width));
         let even = R::of(self.even_nibbles);
-        ((pairs & even) | (((pairs >> 4) & even) << self.width)) ^ pattern.nibbles
+        ((pairs & even) | (((pairs >> 4) & even) << self.width)) ^ pattern.1
     }
 
     /// In every lane, the bits of the slot within `mask` that differ from those of a pattern.
@@ -135,7 +124,7 @@ impl Lanes {
         pattern: Pattern<R>,
         mask: u128,
     ) -> R {
-        let lanes = (word ^ pattern.lanes) & R::of(mask);
+        let lanes = (word ^ pattern.0) & R::of(mask);
         if C::SORTED { lanes | self.nibble_difference(nibbles, pattern) } else { lanes }
     }
 

@@ -10,7 +10,6 @@ use super::register::Opened;
 use super::slot_coding::Plain;
 use super::swar::Lanes;
 use super::{Packing, SLOTS};
-use crate::address::geometry::Locations;
 
 /// How far the widening of a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +28,8 @@ impl Widening {
     }
 }
 
-/// Narrow and wide buckets, unpacked into wide slots of 64 bits. A bucket *starts* at its number,
-/// because its first bit depends on how far the widening is.
+/// Narrow and wide buckets, unpacked into wide slots of 64 bits. Callers name a bucket by the bit
+/// at which it would start if all were wide.
 #[derive(Clone, Copy)]
 pub(crate) struct Unpacked {
     wide: Layout,
@@ -44,13 +43,18 @@ impl Unpacked {
         Self { wide, widening, lanes: Lanes::new::<Plain>(wide, 1) }
     }
 
+    fn bucket_at(&self, start: u64) -> u64 {
+        start / u64::from(self.wide.bucket_bits())
+    }
+
     /// Widens the last `buckets` of the narrow ones. Returns how many are left.
     pub(crate) fn widen(&mut self, bytes: &mut [u8], buckets: u64) -> u64 {
         let left = self.widening.below.saturating_sub(buckets);
         for bucket in (left..self.widening.below).rev() {
-            let slots = self.slots(bytes, bucket);
+            let start = bucket * u64::from(self.wide.bucket_bits());
+            let slots = self.slots(bytes, start);
             self.widening.below = bucket;
-            self.write(bytes, bucket, slots);
+            self.write(bytes, start, slots);
         }
         left
     }
@@ -65,18 +69,9 @@ impl Packing for Unpacked {
         &self.lanes
     }
 
-    #[inline]
-    fn start(bucket: u64, _bucket_bits: u64) -> u64 {
-        bucket
-    }
-
-    #[inline]
-    fn starts(locations: &Locations, i: usize) -> [u64; 2] {
-        locations.buckets(i).into()
-    }
-
     #[cold]
-    fn registers(&self, bytes: &[u8], bucket: u64) -> [Opened<u64>; SLOTS] {
+    fn registers(&self, bytes: &[u8], start: u64) -> [Opened<u64>; SLOTS] {
+        let bucket = self.bucket_at(start);
         let slots = |layout: Layout| {
             let bits = layout.bucket_bits();
             layout.decode(load(bytes, bucket * u64::from(bits), bits)).0
@@ -89,7 +84,8 @@ impl Packing for Unpacked {
     }
 
     #[cold]
-    fn write(&self, bytes: &mut [u8], bucket: u64, slots: [u64; SLOTS]) {
+    fn write(&self, bytes: &mut [u8], start: u64, slots: [u64; SLOTS]) {
+        let bucket = self.bucket_at(start);
         let (layout, slots) = match self.widening.narrow_at(bucket) {
             None => (self.wide, slots),
             Some(narrow) => (narrow, slots.map(|slot| self.wide.unmarked_slot(narrow, slot))),

@@ -44,7 +44,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     )]
     unsafe fn contains_unchecked<P: Narrow>(&self, packing: &P, location: &Location) -> bool {
         let load = |bucket: u64| {
-            let (byte, shift) = P::position(bucket, self.bucket_bits);
+            let (byte, shift) = P::position_at(bucket * self.bucket_bits);
             // SAFETY: the caller says that the bucket is in the table. `bytes` has all buckets,
             // with 16 bytes behind them.
             unsafe { unchecked::read(self.bytes.as_ref(), byte) >> shift }

@@ -99,7 +99,7 @@ impl<B: AsRef<[u8]>> Growing<B> {
         }
         let keys = self.geometry.keys(location);
         with_packing!(&self.packing, packing => {
-            let starts = self.starts(packing, location.buckets());
+            let starts = self.starts(location.buckets());
             packing.matches::<Prefixed>(self.bytes(), starts, keys)
         })
     }
@@ -235,7 +235,7 @@ impl CuckooMut for Growing<Buffer> {
         let keys = self.geometry.fingerprints(location);
         let slots = keys.map(|key| self.layout.slot(key, value));
         let chosen = with_packing!(&self.packing, packing => {
-            let starts = self.starts(packing, location.buckets());
+            let starts = self.starts(location.buckets());
             put(packing, self.bytes.as_mut(), starts, (keys, slots), most)
         });
         match chosen {

@@ -149,14 +149,14 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     /// Where a bucket starts.
     #[inline]
-    fn start<P: Packing>(&self, _packing: &P, bucket: u64) -> u64 {
-        P::start(bucket, self.bucket_bits)
+    fn start(&self, bucket: u64) -> u64 {
+        bucket * self.bucket_bits
     }
 
     /// Where both buckets of a pair start.
     #[inline]
-    fn starts<P: Packing>(&self, packing: &P, (home, other): (u64, u64)) -> [u64; 2] {
-        [self.start(packing, home), self.start(packing, other)]
+    fn starts(&self, (home, other): (u64, u64)) -> [u64; 2] {
+        [self.start(home), self.start(other)]
     }
 
     /// Prefetches a bucket: the first byte that is read of it, and the last one, which may be in
@@ -181,13 +181,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     #[inline]
     fn slots_in<P: Packing>(&self, packing: &P, bucket: u64) -> [u64; SLOTS] {
-        packing.slots(self.bytes(), self.start(packing, bucket))
+        packing.slots(self.bytes(), self.start(bucket))
     }
 
     /// Whether a slot of `bucket` is empty.
     #[inline]
     fn has_room_in<P: Packing>(&self, packing: &P, bucket: u64) -> bool {
-        packing.has_room(self.bytes(), self.start(packing, bucket))
+        packing.has_room(self.bytes(), self.start(bucket))
     }
 
     /// The bucket as it is stored, in a table without values. With values it may have more bits.
@@ -216,7 +216,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     #[inline(never)]
     pub(crate) fn candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
         with_packing!(&self.packing, packing => {
-            packing.candidates::<A::Matching>(self.bytes(), self.starts(packing, pair), keys)
+            packing.candidates::<A::Matching>(self.bytes(), self.starts(pair), keys)
         })
     }
 
@@ -258,7 +258,7 @@ impl<A: Addressing> Table<Buffer, A> {
     /// there is none. An `old` of 0 fills an empty slot, a `new` of 0 empties one.
     pub(crate) fn replace(&mut self, bucket: u64, old: u64, new: u64) -> bool {
         with_packing!(&self.packing, packing => {
-            let start = self.start(packing, bucket);
+            let start = self.start(bucket);
             packing.replace(self.bytes.as_mut(), start, old, new)
         })
     }
@@ -266,7 +266,7 @@ impl<A: Addressing> Table<Buffer, A> {
     /// Writes the whole bucket.
     pub(crate) fn write_bucket(&mut self, bucket: u64, slots: Bucket) {
         with_packing!(&self.packing, packing => {
-            let start = self.start(packing, bucket);
+            let start = self.start(bucket);
             packing.write(self.bytes.as_mut(), start, slots.0);
         });
     }
