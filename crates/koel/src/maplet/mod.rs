@@ -112,7 +112,7 @@ impl<S: Store> Maplet<S> {
     fn get_at(&self, address: u64) -> Values {
         match self.body.buckets.find(address) {
             None => Values::none(),
-            Some(slots) => Values::new(slots, self.layout()),
+            Some(found) => Values::new(self.body.buckets.candidates(found), self.layout()),
         }
     }
 

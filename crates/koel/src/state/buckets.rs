@@ -118,17 +118,24 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         on_table!(self, table => table.contains(address))
     }
 
-    /// The slots that match the key with this address. `None` if no slot does: most keys that a
-    /// maplet is asked for are absent, so slots are decoded in a second step.
+    /// The buckets of the key with this address, and what their slots are compared with. `None` if
+    /// no slot matches: most keys that a maplet is asked for are absent, so slots are decoded in a
+    /// second step, by [`candidates`](Self::candidates).
     #[inline(always)]
-    pub(crate) fn find(&self, address: u64) -> Option<Candidates> {
+    pub(crate) fn find(&self, address: u64) -> Option<((u64, u64), [u64; 2])> {
         match self {
             Self::Fixed(table) => {
                 let (location, is_there) = table.find(address);
-                is_there.then(|| table.candidates(location.buckets(), [location.fingerprint; 2]))
+                is_there.then_some((location.buckets(), [location.fingerprint; 2]))
             }
-            Self::Growing(growing) => growing.find_candidates(address),
+            Self::Growing(table) => table.find_pair(address),
         }
+    }
+
+    /// The slots that [`find`](Self::find) found.
+    #[inline]
+    pub(crate) fn candidates(&self, (pair, keys): ((u64, u64), [u64; 2])) -> Candidates {
+        on_table!(self, table => table.candidates(pair, keys))
     }
 
     /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory

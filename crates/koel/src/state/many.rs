@@ -206,3 +206,26 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         changed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CuckooFilter, Prefer};
+    use alloc::vec::Vec;
+    use testkit::keys::hashes;
+
+    #[test]
+    fn searches_that_are_prepared_find_what_others_find() {
+        let keys: Vec<u64> = hashes(1, 20_000).collect();
+        for prefer in [Prefer::Fast, Prefer::Small] {
+            for rate in [0.03, 0.002, 1e-6] {
+                let builder = CuckooFilter::builder(20_000, rate).prefer(prefer);
+                let (mut many, mut single) = (builder.build().unwrap(), builder.build().unwrap());
+                assert!(many.size_in_bytes() > CACHED);
+                many.insert_many(&keys).unwrap();
+                keys.iter().for_each(|key| single.insert(key).unwrap());
+                assert!(many == single, "{prefer:?}, {rate}");
+            }
+        }
+    }
+}

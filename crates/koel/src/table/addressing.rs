@@ -140,6 +140,11 @@ pub(crate) trait Addressing: Clone {
         slots: [u64; SLOTS],
     ) -> [u64; SLOTS];
 
+    /// Whether a fingerprint loses bits when its entry moves to `other`, its other bucket.
+    fn loses_bits(&self, _bucket: u64, _fingerprint: u64, _other: u64) -> bool {
+        false
+    }
+
     /// The content that the slot of an entry has in `other`, its other bucket, and the match weight
     /// that the bits it loses there add.
     fn moved_slot(&self, _layout: Layout, _bucket: u64, slot: u64, _other: u64) -> (u64, u128) {

@@ -18,8 +18,8 @@ use core::{iter, mem};
 
 use super::load::{addresses_for, design_limit};
 use super::{
-    Addressing, Candidates, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Table,
-    Taken, table_bytes,
+    Addressing, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Table, Taken,
+    table_bytes,
 };
 use crate::address::geometry::Geometry;
 use crate::mem::buffer::Buffer;
@@ -76,15 +76,16 @@ impl<B: AsRef<[u8]>> Growing<B> {
         entries / self.geometry.locations()
     }
 
-    /// The slots that match the key with this address. `None` if no slot does.
+    /// The buckets of the key with this address and what entries there are compared with. `None` if
+    /// no entry matches.
     ///
     /// O(1): two loads, no branch on the data. Not inlined, so that lookups in tables of one size
     /// save no register for it.
     #[inline(never)]
-    pub(crate) fn find_candidates(&self, address: u64) -> Option<Candidates> {
-        let location = self.geometry.locate(address);
+    pub(crate) fn find_pair(&self, address: u64) -> Option<((u64, u64), [u64; 2])> {
+        let location = self.geometry.located(address);
         let is_there = self.contains_location(&location);
-        is_there.then(|| self.candidates(location.buckets(), self.geometry.keys(&location)))
+        is_there.then(|| (location.buckets(), self.geometry.keys(&location)))
     }
 
     /// Whether an entry matches the key of a location.
@@ -153,7 +154,7 @@ impl<B: AsRef<[u8]>> Cuckoo for Growing<B> {
     /// Not inlined, so that lookups in tables of one size save no register for it.
     #[inline(never)]
     fn contains(&self, address: u64) -> bool {
-        self.contains_location(&self.geometry.locate(address))
+        self.contains_location(&self.geometry.located(address))
     }
 }
 

@@ -211,13 +211,29 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         );
     }
 
-    /// The slots of a pair of buckets that match their keys. O(1): two loads. A function of its
-    /// own, so that lookups of absent keys save no registers for it.
+    /// The slots of a pair of buckets that match their keys. O(1): two loads.
     #[inline(never)]
     pub(crate) fn candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
-        with_packing!(&self.packing, packing => {
-            packing.candidates::<A::Matching>(self.bytes(), self.starts(pair), keys)
-        })
+        match &self.packing {
+            AnyPacking::Plain64(packing) => self.candidates_in(packing, pair, keys),
+            _ => self.other_candidates(pair, keys),
+        }
+    }
+
+    /// A function of its own, so that plain buckets save fewer registers.
+    #[inline(never)]
+    fn other_candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
+        with_packing!(&self.packing, packing => self.candidates_in(packing, pair, keys))
+    }
+
+    #[inline]
+    fn candidates_in<P: Packing>(
+        &self,
+        packing: &P,
+        pair: (u64, u64),
+        keys: [u64; 2],
+    ) -> Candidates {
+        packing.candidates::<A::Matching>(self.bytes(), self.starts(pair), keys)
     }
 
     /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory

@@ -69,26 +69,27 @@ impl BucketPairMut<'_> {
         }
     }
 
-    /// A function of its own, so that plain buckets save fewer registers.
+    /// A function of its own, so that plain buckets save fewer registers. Takes `self` by value, so
+    /// that callers do not spill it to the stack before.
     #[inline(never)]
-    fn put_sorted(&mut self, packing: &Sorted64, slot: u64, most: u64) -> Put {
+    fn put_sorted(mut self, packing: &Sorted64, slot: u64, most: u64) -> Put {
         self.put_narrow(packing, slot, most)
     }
 
     #[inline(never)]
-    fn put_any(&mut self, slot: u64, most: u64) -> Put {
+    fn put_any(self, slot: u64, most: u64) -> Put {
         with_packing!(self.packing, packing => {
             packing.put(self.bytes.as_mut(), self.starts, slot, most)
         })
     }
 
     #[inline(never)]
-    fn take_sorted(&mut self, packing: &Sorted64, slot: u64) -> Taken {
+    fn take_sorted(mut self, packing: &Sorted64, slot: u64) -> Taken {
         self.exchange_narrow(packing, slot, 0)
     }
 
     #[inline(never)]
-    fn exchange_any(&mut self, old: u64, new: u64) -> Taken {
+    fn exchange_any(self, old: u64, new: u64) -> Taken {
         with_packing!(self.packing, packing => {
             packing.exchange(self.bytes.as_mut(), self.starts, old, new)
         })

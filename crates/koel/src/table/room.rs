@@ -55,8 +55,8 @@ impl<A: Addressing> Table<Buffer, A> {
 
     /// Whether an entry may not move to bucket `target`: it is pinned, and would lose a bit there.
     fn must_stay(&self, bucket: u64, slot: u64, target: u64, pinned: &EntryTest<'_>) -> bool {
-        let (_, added) = self.geometry.moved_slot(self.layout, bucket, slot, target);
-        added > 0 && pinned(slot, self.name(&self.entry(bucket, slot)))
+        self.geometry.loses_bits(bucket, self.layout.fingerprint_of(slot), target)
+            && pinned(slot, self.name(&self.entry(bucket, slot)))
     }
 
     /// The number of slots in the full buckets of a location, if no entry in them has another
@@ -177,6 +177,11 @@ impl<A: Addressing, P: Packing> Neighbourhood for Packed<'_, A, P> {
     }
 
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {
-        self.table.equals(&self.table.entry(bucket, slot)) > 1
+        let Self { table, packing, .. } = *self;
+        let location = table.geometry.location(table.entry(bucket, slot).prefix);
+        location.is_some_and(|location| {
+            let starts = table.starts(packing, A::pair(&location));
+            packing.copies(table.bytes(), starts, slot) > 1
+        })
     }
 }

@@ -44,14 +44,10 @@ impl Addressing for LinearHashing {
         }
     }
 
-    #[inline(always)]
+    /// Not inlined, so that changes of tables of one size save no register for it.
+    #[inline(never)]
     fn locate(&self, address: u64) -> GrowingLocation {
-        // As in `Geometry::locate`: most growing tables began as one segment.
-        if self.base.is_one_segment() {
-            self.located::<true>(address)
-        } else {
-            self.located::<false>(address)
-        }
+        self.located(address)
     }
 
     #[inline]
@@ -131,6 +127,12 @@ impl Addressing for LinearHashing {
             *slot = self.other_bucket(&origin, layout.fingerprint_of(*slot));
         }
         slots
+    }
+
+    #[inline]
+    fn loses_bits(&self, bucket: u64, fingerprint: u64, other: u64) -> bool {
+        let (_, stored) = self.marked.known(fingerprint);
+        self.level_of(bucket) + stored > self.longest_in(self.leveled_bucket(other))
     }
 
     #[inline]

@@ -178,9 +178,20 @@ impl LinearHashing {
         location.leveled_buckets.map(|leveled| self.marked.longest(core, string >> leveled.level))
     }
 
-    /// Where the key with this address may live, in a table of `ONE` segment or of several.
+    /// Where the key with this address may live.
     #[inline(always)]
-    fn located<const ONE: bool>(&self, address: u64) -> GrowingLocation {
+    pub(crate) fn located(&self, address: u64) -> GrowingLocation {
+        // As in `Geometry::locate`: most growing tables began as one segment.
+        if self.base.is_one_segment() {
+            self.located_in::<true>(address)
+        } else {
+            self.located_in::<false>(address)
+        }
+    }
+
+    /// [`located`](Self::located) in a table of `ONE` segment or of several.
+    #[inline(always)]
+    fn located_in<const ONE: bool>(&self, address: u64) -> GrowingLocation {
         let (home, rest) = self.base.home_and_rest(address);
         let bits = self.base.fraction_bits();
         let core = (rest >> bits) + 1;
