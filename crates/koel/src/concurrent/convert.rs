@@ -1,5 +1,5 @@
 //! From a plain filter to a concurrent one and back. Buckets stay as they are; only their distance
-//! may change (`memory.rs`).
+//! may change (`words.rs`).
 
 use super::ConcurrentFilter;
 use super::cells::Cells;

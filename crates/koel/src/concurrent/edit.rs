@@ -3,13 +3,13 @@
 //! They follow the rules of a plain filter (`state/`), except that other threads may change what a
 //! thread has seen. So a search only *makes* room, and the insert then starts again.
 
-use super::{ConcurrentFilter, packed, sync};
+use super::{ConcurrentFilter, sync, words};
 use crate::Key;
 use crate::address::geometry::Location;
 use crate::error::FullError;
 use crate::state::counters::ReadCounters;
 use crate::table::Put;
-use crate::table::search::{End, EvictionPath, Spares};
+use crate::table::search::{End, EvictionPath, Neighbourhood, Spares};
 
 impl ConcurrentFilter {
     /// Adds a copy of `key`. O(1): looks at up to 4096 slots, and again if another thread was
@@ -150,7 +150,7 @@ impl ConcurrentFilter {
     /// it first.
     fn make_room(&self, location: &Location) -> Result<(), FullError> {
         let segment = location.base / u64::from(self.cells.geometry.segment_buckets());
-        let mut search = sync::lock(&self.searches[packed::index(segment) % self.searches.len()]);
+        let mut search = sync::lock(&self.searches[words::index(segment) % self.searches.len()]);
         let mut may_count = true;
         let (home, alternate) = location.buckets();
         while ![home, alternate].iter().any(|&bucket| self.cells.has_room(bucket)) {

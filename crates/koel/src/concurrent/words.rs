@@ -1,11 +1,13 @@
-//! The words of a concurrent filter: one atomic word for each bucket, taken from a plain table and
-//! given back.
+//! Atomic words, one for each bucket of a concurrent filter.
 //!
-//! A bucket of 64 bits is a word of the table, so such a table keeps its memory in both directions.
-//! That needs no `unsafe`: when `Vec::into_iter().map(..).collect()` maps to a type of the same
-//! size and alignment, std collects into the same allocation. A test checks that it does. Buckets
-//! of other widths are copied. Under `cfg(loom)` every bucket is, because loom's atomics are
-//! larger.
+//! A bucket of up to 32 bits has a word of 32, a wider one a word of 64. The bits above the bucket
+//! stay zero. Callers see every word as 64 bits.
+//!
+//! A bucket of 64 bits is a word of the plain table, so such a table keeps its memory in both
+//! directions. That needs no `unsafe`: when `Vec::into_iter().map(..).collect()` maps to a type of
+//! the same size and alignment, std collects into the same allocation. A test checks that it does.
+//! Buckets of other widths are copied. Under `cfg(loom)` every bucket is, because loom's atomics
+//! are larger.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,17 +15,28 @@ use alloc::vec::Vec;
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
 
-use super::sync::{AtomicU32, AtomicU64};
+use super::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::mem::buffer::Buffer;
+use crate::mem::prefetch::prefetch;
 use crate::packing::{Layout, low_word};
 use crate::table::Table;
 
-/// The words of all buckets. Two words of zeros may follow: the padding of the table.
+/// The words of a table. Two words of zeros may follow: the padding of the plain table. The
+/// representation gives the width a tag of its own, as for `AnyPacking`.
+#[repr(u8)]
 pub(super) enum AtomicWords {
-    /// Buckets of at most 32 bits.
     Half(Box<[AtomicU32]>),
-    /// Wider ones.
     Whole(Box<[AtomicU64]>),
+}
+
+/// Evaluates `$work` with `$words` bound to the words in `$any`, whatever their width.
+macro_rules! with_words {
+    ($any:expr, $words:ident => $work:expr) => {
+        match $any {
+            Self::Half($words) => $work,
+            Self::Whole($words) => $work,
+        }
+    };
 }
 
 impl AtomicWords {
@@ -51,6 +64,57 @@ impl AtomicWords {
             _ => None,
         }
     }
+
+    pub(super) fn size_in_bytes(&self) -> usize {
+        with_words!(self, words => size_of_val(&**words))
+    }
+
+    /// Prefetches a bucket.
+    #[inline]
+    pub(super) fn prefetch(&self, bucket: u64) {
+        with_words!(self, words => prefetch(words, index(bucket)));
+    }
+
+    /// Loads a bucket. What was done before the bucket was written is visible from here on.
+    #[inline]
+    pub(super) fn load(&self, bucket: u64) -> u64 {
+        with_words!(self, words => words[index(bucket)].load(Ordering::Acquire).into())
+    }
+
+    /// Loads two buckets, the first one first.
+    #[inline]
+    pub(super) fn load_pair(&self, (home, other): (u64, u64)) -> [u64; 2] {
+        with_words!(self, words => {
+            let [home, other] = [&words[index(home)], &words[index(other)]];
+            let home = home.load(Ordering::Acquire);
+            [home.into(), other.load(Ordering::Acquire).into()]
+        })
+    }
+
+    /// Writes `new` if the bucket is still `old`. Returns whether it was.
+    #[inline]
+    pub(super) fn swap(&self, bucket: u64, old: u64, new: u64) -> bool {
+        let (at, success, failure) = (index(bucket), Ordering::AcqRel, Ordering::Relaxed);
+        match self {
+            Self::Half(words) => {
+                words[at].compare_exchange(half(old), half(new), success, failure).is_ok()
+            }
+            Self::Whole(words) => words[at].compare_exchange(old, new, success, failure).is_ok(),
+        }
+    }
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the buckets are in memory")]
+pub(super) fn index(bucket: u64) -> usize {
+    bucket as usize
+}
+
+/// The low half of a word, which holds all bits of a bucket of at most 32.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the bucket has no other bits")]
+fn half(word: u64) -> u32 {
+    word as u32
 }
 
 /// The buckets of a table, each in a word of its own.
