@@ -72,7 +72,7 @@ impl ConcurrentFilter {
             let counters = shard.read();
             if counters.get(self.identity(location)) > 0 {
                 drop(counters);
-                if self.shards.discount(&shard, &mut shard.write(), self.identity(location)) {
+                if self.shards.discount(shard, &mut shard.write(), self.identity(location)) {
                     return true;
                 }
                 continue;
@@ -138,7 +138,7 @@ impl ConcurrentFilter {
         if self.len() >= u64::MAX - self.slots() {
             return Err(FullError::Overflow);
         }
-        self.shards.count(&shard, &mut counters, identity).map(|()| true)
+        self.shards.count(shard, &mut counters, identity).map(|()| true)
     }
 
     /// Whether as many slots as the capacity are in use. The others are for distinct keys only.
@@ -219,7 +219,7 @@ impl ConcurrentFilter {
         let location = self.cells.geometry.location_of(bucket, slot);
         let counted = self.cells.copies(&location) > 1
             && self.cells.holds(bucket, slot)
-            && self.shards.count(&shard, &mut counters, self.identity(&location)).is_ok();
+            && self.shards.count(shard, &mut counters, self.identity(&location)).is_ok();
         if counted {
             // This copy leaves because the other one came. The insert of that one may not have
             // counted its arrival yet.

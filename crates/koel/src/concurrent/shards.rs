@@ -7,6 +7,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::array;
 
 use super::sync::{self, AtomicU64, Ordering, ReadGuard, RwLock, WriteGuard};
 use crate::error::FullError;
@@ -15,19 +16,11 @@ use crate::state::counters::{Counters, Identity, ReadCounters, WriteCounters};
 /// A power of two. Under loom there is one, so that threads always meet.
 pub(super) const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
 
-/// A value in a cache line of its own, or in two where the processor fetches them in pairs.
-#[repr(align(128))]
-struct Line<T>(T);
-
 /// The part of the filter whose entries have the same low bits in their fingerprints.
-pub(super) struct Shard<'a> {
-    /// Entries written to any bucket, by an insert or by a move. Lookups read it, so nothing else
-    /// is in its cache line.
-    arrivals: &'a AtomicU64,
-    rest: &'a Rest,
-}
-
-struct Rest {
+pub(super) struct Shard {
+    /// Entries written to any bucket, by an insert or by a move. Lookups read it, so nothing else is
+    /// in its cache line.
+    arrivals: Line,
     /// Entries cleared from a bucket.
     departures: AtomicU64,
     /// The sum of the counters: copies that are in no bucket.
@@ -35,11 +28,26 @@ struct Rest {
     counters: RwLock<Counters>,
 }
 
-impl<'a> Shard<'a> {
+/// A number in a cache line of its own, or in two where the processor fetches them in pairs.
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+impl Shard {
+    /// A shard of so many entries with these counters.
+    fn new(entries: u64, counters: Counters) -> Self {
+        let counted = counters.iter().map(|(_, count)| count).sum();
+        Self {
+            arrivals: Line(AtomicU64::new(entries)),
+            departures: AtomicU64::new(0),
+            counted: AtomicU64::new(counted),
+            counters: RwLock::new(counters),
+        }
+    }
+
     /// The arrivals before the next read of a bucket.
     #[inline(always)]
     pub(super) fn arrivals(&self) -> u64 {
-        self.arrivals.load(Ordering::Acquire)
+        self.arrivals.0.load(Ordering::Acquire)
     }
 
     /// Whether there was no arrival since `before` that could matter to the buckets read in
@@ -47,38 +55,37 @@ impl<'a> Shard<'a> {
     #[inline(always)]
     pub(super) fn is_still(&self, before: u64) -> bool {
         // It stays behind the reads in between, which are acquiring.
-        self.arrivals.load(Ordering::Relaxed) == before
+        self.arrivals.0.load(Ordering::Relaxed) == before
     }
 
     /// Counts an arrival. To be called after an entry has been written to a bucket, and before it
     /// or an equal one is cleared from another.
     #[inline(always)]
     pub(super) fn arrive(&self) {
-        self.arrivals.fetch_add(1, Ordering::Release);
+        self.arrivals.0.fetch_add(1, Ordering::Release);
     }
 
     /// Counts a departure. To be called after an entry has been cleared from a bucket.
     #[inline(always)]
     pub(super) fn depart(&self) {
-        self.rest.departures.fetch_add(1, Ordering::Relaxed);
+        self.departures.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Locks the counters, shared: nobody changes them meanwhile.
     #[inline(always)]
-    pub(super) fn read(&self) -> ReadGuard<'a, Counters> {
-        sync::read(&self.rest.counters)
+    pub(super) fn read(&self) -> ReadGuard<'_, Counters> {
+        sync::read(&self.counters)
     }
 
     /// Locks the counters, alone: nobody reads them or removes an entry meanwhile.
-    pub(super) fn write(&self) -> WriteGuard<'a, Counters> {
-        sync::write(&self.rest.counters)
+    pub(super) fn write(&self) -> WriteGuard<'_, Counters> {
+        sync::write(&self.counters)
     }
 }
 
 /// All shards.
 pub(super) struct Shards {
-    arrivals: Box<[Line<AtomicU64>; SHARDS]>,
-    rest: Box<[Line<Rest>; SHARDS]>,
+    all: Box<[Shard; SHARDS]>,
     /// Counters in all shards. In a box, like everything that changes: so the filter itself never
     /// changes, and compilers keep the fields that a lookup reads in registers between lookups.
     counters: Box<AtomicU64>,
@@ -89,18 +96,14 @@ pub(super) struct Shards {
 impl Shards {
     /// The shards of a table with so many entries and these counters.
     pub(super) fn new(entries: u64, counters: &Counters, limit: u64) -> Self {
-        let rest = |shard| {
+        let shard = |shard| {
             // The low bits of an identity are the fingerprint.
             let owned = |&(identity, _): &(Identity, u64)| number(identity) == shard;
             let counters = Counters::from_iter(counters.iter().filter(owned));
-            let counted = counters.iter().map(|(_, count)| count).sum();
-            let (departures, counted) = (AtomicU64::new(0), AtomicU64::new(counted));
-            Line(Rest { departures, counted, counters: RwLock::new(counters) })
+            Shard::new(if shard == 0 { entries } else { 0 }, counters)
         };
-        let arrivals = |shard| Line(AtomicU64::new(if shard == 0 { entries } else { 0 }));
         Self {
-            arrivals: Box::new(core::array::from_fn(arrivals)),
-            rest: Box::new(core::array::from_fn(rest)),
+            all: Box::new(array::from_fn(shard)),
             counters: Box::new(AtomicU64::new(counters.len())),
             limit,
         }
@@ -108,30 +111,20 @@ impl Shards {
 
     /// The shard of the entries with this fingerprint.
     #[inline(always)]
-    pub(super) fn of(&self, fingerprint: u64) -> Shard<'_> {
-        self.shard(number(fingerprint))
-    }
-
-    #[inline(always)]
-    fn shard(&self, number: usize) -> Shard<'_> {
-        Shard { arrivals: &self.arrivals[number].0, rest: &self.rest[number].0 }
-    }
-
-    #[inline(always)]
-    fn all(&self) -> impl Iterator<Item = Shard<'_>> {
-        (0..SHARDS).map(|number| self.shard(number))
+    pub(super) fn of(&self, fingerprint: u64) -> &Shard {
+        &self.all[number(fingerprint)]
     }
 
     /// The arrivals of every shard.
     #[inline(always)]
     pub(super) fn all_arrivals(&self) -> Arrivals {
-        Arrivals(core::array::from_fn(|shard| self.shard(shard).arrivals()))
+        Arrivals(array::from_fn(|shard| self.all[shard].arrivals()))
     }
 
     /// Whether no shard had an arrival since. Then `before` also holds for the next reads.
     #[inline(always)]
     pub(super) fn are_still(&self, before: &Arrivals) -> bool {
-        self.all().zip(&before.0).all(|(shard, &before)| shard.arrivals() == before)
+        self.all.iter().zip(&before.0).all(|(shard, &before)| shard.arrivals() == before)
     }
 
     /// Whether the shard of `fingerprint` had no arrival since.
@@ -143,17 +136,17 @@ impl Shards {
     /// Slots in use.
     pub(super) fn entries(&self) -> u64 {
         let sum = |count: fn(&Shard) -> u64| {
-            self.all().fold(0, |sum: u64, shard| sum.wrapping_add(count(&shard)))
+            self.all.iter().fold(0, |sum: u64, shard| sum.wrapping_add(count(shard)))
         };
         // Departures first: each of them has an earlier arrival.
-        let departures = sum(|shard| shard.rest.departures.load(Ordering::Acquire));
-        sum(|shard| shard.arrivals()).saturating_sub(departures)
+        let departures = sum(|shard| shard.departures.load(Ordering::Acquire));
+        sum(Shard::arrivals).saturating_sub(departures)
     }
 
     /// Copies that are in no bucket.
     pub(super) fn counted(&self) -> u64 {
-        let counted = |shard: Shard| shard.rest.counted.load(Ordering::Relaxed);
-        self.all().map(counted).fold(0, u64::saturating_add)
+        let counted = |shard: &Shard| shard.counted.load(Ordering::Relaxed);
+        self.all.iter().map(counted).fold(0, u64::saturating_add)
     }
 
     /// How many counters there are.
@@ -180,7 +173,7 @@ impl Shards {
             return Err(FullError::Counters { limit: self.limit });
         }
         guard.add(identity, 1, u64::MAX)?;
-        shard.rest.counted.fetch_add(1, Ordering::Relaxed);
+        shard.counted.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -192,13 +185,13 @@ impl Shards {
         if guard.get(identity) == 0 {
             self.counters.fetch_sub(1, Ordering::Relaxed);
         }
-        shard.rest.counted.fetch_sub(1, Ordering::Relaxed);
+        shard.counted.fetch_sub(1, Ordering::Relaxed);
         true
     }
 
     /// Locks every shard, alone.
     pub(super) fn write_all(&self) -> Vec<WriteGuard<'_, Counters>> {
-        self.all().map(|shard| shard.write()).collect()
+        self.all.iter().map(Shard::write).collect()
     }
 }
 

@@ -132,7 +132,8 @@ fn mapped<W, V>(words: Vec<W>, map: impl Fn(W) -> V) -> Box<[V]> {
     words.into_iter().map(map).collect()
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests {
     use super::*;
     use crate::address::geometry::Geometry;
