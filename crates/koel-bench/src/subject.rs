@@ -83,7 +83,7 @@ pub(crate) struct Subject {
     pub(crate) modes: [Option<Mode>; 4],
     /// Builds the empty filter for this many keys at this false-positive rate.
     pub(crate) build: fn(usize, f64) -> Box<dyn Filter>,
-    /// A remark on a filter that is not quite what was asked for.
+    /// A remark on a filter that is not exactly the requested one.
     pub(crate) note: &'static str,
 }
 

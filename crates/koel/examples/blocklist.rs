@@ -1,4 +1,7 @@
-//! A block list that is edited while it is in use: build, save, open in place, remove.
+//! A block list that changes while it is in use: build it, save it, open the bytes in place, remove
+//! a name.
+//!
+//! `cargo run -p koel --example blocklist`
 
 use koel::{CuckooFilter, FilterView};
 
@@ -14,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let image = std::fs::read(&path)?;
     std::fs::remove_file(&path)?;
 
-    // A view reads the bytes where they lie: a memory map would do as well.
+    // A view reads the bytes in place. A memory map works as well.
     let view = FilterView::open(&image)?;
     view.verify()?;
     assert!(view.contains("spam77.example"));
@@ -23,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         view.false_positive_rate() * 100_000.0
     });
 
-    // spam77 has been bought by somebody honest.
+    // An honest owner has bought spam77.
     let mut edited = CuckooFilter::from_bytes(&image)?;
     assert!(edited.remove("spam77.example"));
     let others = (0..100_000).filter(|&n| n != 77);

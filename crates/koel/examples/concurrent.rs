@@ -1,5 +1,7 @@
-//! Several threads share one filter: each link of a crawl is taken by exactly one of them, and a
-//! file is written while they run.
+//! Several threads share one filter: exactly one of them takes each link of a crawl. Another writes
+//! a file while they run.
+//!
+//! `cargo run -p koel --example concurrent`
 
 use koel::{ConcurrentFilter, FilterView, FullError};
 
@@ -7,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     const LINKS: u32 = 100_000;
     let seen = ConcurrentFilter::builder(u64::from(LINKS), 0.001).build()?;
 
-    // Every thread comes across every link; who is told that it is new has to fetch it.
+    // Every thread finds every link. The one for which it is new fetches it.
     let crawl = || -> Result<u32, FullError> {
         let mut fetched = 0;
         for link in 0..LINKS {
@@ -26,12 +28,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (fetched, bytes)
     });
     let (fetched, bytes) = (fetched?, bytes?);
-    println!("{fetched} of {LINKS} links fetched, the others taken for seen: {seen:?}");
+    println!("{fetched} of {LINKS} links fetched, the others reported as seen: {seen:?}");
     assert_eq!(u64::from(fetched), seen.len());
     assert!(fetched <= LINKS && fetched > LINKS - LINKS / 1000);
     assert!((0..LINKS).all(|link| seen.contains(&link)));
 
-    // The file is a sound filter of what had been seen by then.
+    // The file is a valid filter of the links seen so far.
     let halfway = FilterView::open(&bytes)?;
     halfway.verify()?;
     println!("the file has {} of them", halfway.len());

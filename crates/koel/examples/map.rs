@@ -1,5 +1,5 @@
-//! Counts requests by address in a `CuckooMap`, and forgets the quiet ones: every request costs two
-//! buckets, also the unluckiest.
+//! Counts requests by address in a `CuckooMap`, and drops the addresses with few. Every request
+//! reads two buckets at most.
 //!
 //! `cargo run -p koel --example map`
 

@@ -1,4 +1,4 @@
-//! The index of a small log: where in the file the records of a key may start, in 8 bytes a record.
+//! The index of a small log: where the records of a key may start, in 8 bytes per record.
 //!
 //! `cargo run -p koel --example maplet`
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         log.push_str(&format!("{key}={value}\n"));
     }
 
-    // A location is a candidate: the record it leads to says whether the key is the right one.
+    // A location is a candidate: only the record there has the key itself.
     let find = |key: &str| -> Vec<&str> {
         let lines = index.get(key).filter_map(|start| log.get(usize::try_from(start).ok()?..));
         let records = lines.filter_map(|rest| rest.lines().next()?.split_once('='));
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(find("john"), [""; 0]);
 
     println!("{index:?}");
-    println!("{:.1} bytes a record when full", index.bits_per_entry() / 8.0);
+    println!("{:.1} bytes per record when full", index.bits_per_entry() / 8.0);
     assert!(index.bits_per_entry() <= 9.0 * 8.0);
     Ok(())
 }

@@ -1,9 +1,11 @@
-//! Counting with a filter: how often did each visitor come, without keeping their names?
+//! Counts the visits of each visitor without storing their names.
+//!
+//! `cargo run -p koel --example visits`
 
 use koel::{CuckooFilter, Merge};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Names come from outside, so the hash is keyed: nobody can prepare names that collide.
+    // Names come from outside. The hash is keyed, so that nobody can choose names that collide.
     let day = CuckooFilter::builder(10_000, 0.000_1).sip_key(*b"sixteen secrets!");
     let (mut monday, mut tuesday) = (day.build()?, day.build()?);
 
@@ -22,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{exact} of 5000 counts exact, the rest too high: {both_days:?}");
     assert!(exact >= 4_990);
 
-    // Forget Tuesday again.
+    // Remove Tuesday again.
     let mut only_monday = both_days;
     assert!((0..5_000_u32).all(|visitor| only_monday.remove(&visitor)));
     assert!((0..5_000_u32).all(|visitor| only_monday.contains(&visitor)));

@@ -1,7 +1,8 @@
-//! Several processes, a file each, one filter: every worker builds a filter of its share of the
-//! keys, and the files are merged.
+//! Several processes build one filter: each writes a filter of its share of the keys to a file, and
+//! the files are merged.
 //!
-//! Each filter is built for all the keys, so that the union fits.
+//! Each filter has the capacity for all keys, so that the union fits.
+//!
 //! `cargo run -p koel --example workers`
 
 use std::error::Error;
@@ -19,7 +20,7 @@ fn share(worker: u64) -> Range<u64> {
     KEYS * worker / WORKERS..KEYS * (worker + 1) / WORKERS
 }
 
-/// What a worker process does: its keys into a filter, the filter into a file.
+/// Writes a filter of a worker's keys to a file, in the worker's process.
 fn work(worker: u64, file: &Path) -> Result<(), Box<dyn Error>> {
     let keys: Vec<u64> = share(worker).collect();
     let filter = CuckooFilter::builder(KEYS, 0.001).build_from(&keys)?;

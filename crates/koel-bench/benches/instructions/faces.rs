@@ -37,7 +37,7 @@ fn present() -> Vec<KeyHash> {
     hashes(PRESENT, CAPACITY).map(KeyHash::new).collect()
 }
 
-/// Hashes of which every second one is present.
+/// Hashes; every second one is present.
 fn mixed() -> Vec<KeyHash> {
     let absent = hashes(ABSENT, KEYS as u64 / 2).map(KeyHash::new);
     let pairs = present().into_iter().zip(absent);

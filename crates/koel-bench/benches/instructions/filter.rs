@@ -80,7 +80,7 @@ fn absent(prefer: Prefer) -> Box<Case> {
     Case::new(filled(prefer, 95).0, hashes(ABSENT, KEYS as u64).collect())
 }
 
-/// Keys for a filter at 95 %, of which every second one is present.
+/// Keys for a filter at 95 %; every second key is present.
 fn mixed(prefer: Prefer) -> Box<Case> {
     let (filter, present) = filled(prefer, 95);
     let pairs = present.into_iter().zip(hashes(ABSENT, KEYS as u64 / 2));

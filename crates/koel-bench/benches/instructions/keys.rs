@@ -61,7 +61,7 @@ struct Pair {
 
 // ---- setups
 
-/// A full filter, and keys of which it has some.
+/// A full filter, and keys; some of them are present.
 fn plain(keys: fn(Vec<u64>) -> Keys) -> Box<Case<CuckooFilter>> {
     let mut filter = CuckooFilter::builder(CAPACITY, 0.002).build().expect("a filter");
     let present = keys(hashes(PRESENT, CAPACITY).collect());
@@ -69,7 +69,7 @@ fn plain(keys: fn(Vec<u64>) -> Keys) -> Box<Case<CuckooFilter>> {
     Case::new(filter, keys(unknown()))
 }
 
-/// The same with a filter that threads share.
+/// As `plain`, with a filter that threads share.
 fn concurrent(keys: fn(Vec<u64>) -> Keys) -> Box<Case<ConcurrentFilter>> {
     let filter = ConcurrentFilter::builder(CAPACITY, 0.001).build_concurrent().expect("a filter");
     let present = keys(hashes(PRESENT, CAPACITY).collect());

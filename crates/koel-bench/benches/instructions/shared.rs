@@ -13,7 +13,7 @@ pub(crate) const PRESENT: u64 = 1;
 pub(crate) const ABSENT: u64 = 2;
 const COIN: u64 = 3;
 
-/// Keys of which each was inserted or not, at random.
+/// Keys; each was inserted or not, at random.
 pub(crate) fn unknown() -> Vec<u64> {
     let [present, absent] = [PRESENT, ABSENT].map(|seed| hashes(seed, KEYS as u64));
     by_chance(COIN, present, absent).collect()
@@ -27,8 +27,8 @@ pub(crate) fn config() -> LibraryBenchmarkConfig {
 }
 
 /// For lookups with unpredictable answers, on which the code must not branch. Also counts the
-/// conditional branches that the simulated processor mispredicts, of which `instructions-gate`
-/// allows one in fifty lookups.
+/// conditional branches that the simulated processor mispredicts. `instructions-gate` allows one in
+/// fifty lookups.
 pub(crate) fn without_branches() -> LibraryBenchmarkConfig {
     let mut config = LibraryBenchmarkConfig::default();
     config.tool(Callgrind::with_args(["--cache-sim=no", "--branch-sim=yes"]));

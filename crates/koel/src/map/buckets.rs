@@ -130,12 +130,6 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         slots / 1000 * Self::LOAD + slots % 1000 * Self::LOAD / 1000
     }
 
-    #[inline]
-    fn slot(&self, position: usize) -> &Slot<K, V> {
-        let slots = self.slots();
-        self.stored.get(position).unwrap_or_else(|| &self.overflow[position - slots])
-    }
-
     pub(super) fn slot_mut(&mut self, position: usize) -> &mut Slot<K, V> {
         let slots = self.slots();
         match self.stored.get_mut(position) {
@@ -146,7 +140,9 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
 
     /// The entry at a position that [`find`](Self::find) or [`insert`](Self::insert) returned.
     pub(super) fn at(&self, position: usize) -> &Stored<K, V> {
-        self.slot(position).as_ref().expect("the position of an entry")
+        let slot = self.stored.get(position);
+        let slot = slot.unwrap_or_else(|| &self.overflow[position - self.slots()]);
+        slot.as_ref().expect("the position of an entry")
     }
 
     pub(super) fn at_mut(&mut self, position: usize) -> &mut Stored<K, V> {

@@ -8,10 +8,8 @@ use super::address::{StoredHash, mix};
 use super::entry::{Entry, OccupiedEntry, VacantEntry};
 use super::{CuckooMap, NO_MEMORY, ReserveError};
 
-impl<K, V, S, const HASHES: usize, const SLOTS: usize> CuckooMap<K, V, S, HASHES, SLOTS>
-where
-    K: Eq + Hash,
-    S: BuildHasher,
+impl<K: Eq + Hash, V, S: BuildHasher, const HASHES: usize, const SLOTS: usize>
+    CuckooMap<K, V, S, HASHES, SLOTS>
 {
     /// The value of `key`.
     #[inline]

@@ -35,12 +35,8 @@ impl<K: fmt::Debug, V: fmt::Debug, S, const HASHES: usize, const SLOTS: usize> f
 }
 
 /// Maps are equal if they have the same keys with equal values.
-impl<K, V, S, const HASHES: usize, const SLOTS: usize> PartialEq
+impl<K: Eq + Hash, V: PartialEq, S: BuildHasher, const HASHES: usize, const SLOTS: usize> PartialEq
     for CuckooMap<K, V, S, HASHES, SLOTS>
-where
-    K: Eq + Hash,
-    V: PartialEq,
-    S: BuildHasher,
 {
     fn eq(&self, other: &Self) -> bool {
         let has = |(key, value): (&K, &V)| other.get(key).is_some_and(|found| found == value);
@@ -48,11 +44,8 @@ where
     }
 }
 
-impl<K, V, S, const HASHES: usize, const SLOTS: usize> Eq for CuckooMap<K, V, S, HASHES, SLOTS>
-where
-    K: Eq + Hash,
-    V: Eq,
-    S: BuildHasher,
+impl<K: Eq + Hash, V: Eq, S: BuildHasher, const HASHES: usize, const SLOTS: usize> Eq
+    for CuckooMap<K, V, S, HASHES, SLOTS>
 {
 }
 
@@ -60,12 +53,14 @@ where
 ///
 /// # Panics
 /// Panics if the map does not have the key; [`get`](CuckooMap::get) returns an `Option`.
-impl<K, V, S, Q, const HASHES: usize, const SLOTS: usize> Index<&Q>
-    for CuckooMap<K, V, S, HASHES, SLOTS>
-where
+impl<
     K: Eq + Hash + Borrow<Q>,
-    Q: Eq + Hash + ?Sized,
+    V,
     S: BuildHasher,
+    Q: Eq + Hash + ?Sized,
+    const HASHES: usize,
+    const SLOTS: usize,
+> Index<&Q> for CuckooMap<K, V, S, HASHES, SLOTS>
 {
     type Output = V;
 
@@ -75,11 +70,8 @@ where
 }
 
 /// Panics if the memory is not available; [`CuckooMap::try_extend`] returns an error.
-impl<K, V, S, const HASHES: usize, const SLOTS: usize> Extend<(K, V)>
+impl<K: Eq + Hash, V, S: BuildHasher, const HASHES: usize, const SLOTS: usize> Extend<(K, V)>
     for CuckooMap<K, V, S, HASHES, SLOTS>
-where
-    K: Eq + Hash,
-    S: BuildHasher,
 {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         self.try_extend(entries).expect(NO_MEMORY);
@@ -87,23 +79,16 @@ where
 }
 
 /// Copies the entries.
-impl<'a, K, V, S, const HASHES: usize, const SLOTS: usize> Extend<(&'a K, &'a V)>
-    for CuckooMap<K, V, S, HASHES, SLOTS>
-where
-    K: Eq + Hash + Copy,
-    V: Copy,
-    S: BuildHasher,
+impl<'a, K: Eq + Hash + Copy, V: Copy, S: BuildHasher, const HASHES: usize, const SLOTS: usize>
+    Extend<(&'a K, &'a V)> for CuckooMap<K, V, S, HASHES, SLOTS>
 {
     fn extend<I: IntoIterator<Item = (&'a K, &'a V)>>(&mut self, entries: I) {
         self.extend(entries.into_iter().map(|(&key, &value)| (key, value)));
     }
 }
 
-impl<K, V, S, const HASHES: usize, const SLOTS: usize> FromIterator<(K, V)>
-    for CuckooMap<K, V, S, HASHES, SLOTS>
-where
-    K: Eq + Hash,
-    S: BuildHasher + Default,
+impl<K: Eq + Hash, V, S: BuildHasher + Default, const HASHES: usize, const SLOTS: usize>
+    FromIterator<(K, V)> for CuckooMap<K, V, S, HASHES, SLOTS>
 {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut map = Self::default();

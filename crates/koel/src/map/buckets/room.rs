@@ -78,7 +78,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
             return room;
         }
         let (tags, stored) = (&self.tags, &self.stored);
-        // The search knows an entry by its slot in the bucket. It may move to all its other buckets.
+        // The search knows an entry by its slot. The entry may move to all its other buckets.
         let expand = |from: u64, frontier: &mut Frontier| {
             let entries = stored[index(from) * SLOTS..][..SLOTS].iter().flatten();
             for (slot, entry) in (0..).zip(entries) {
