@@ -10,6 +10,8 @@ mod builder;
 mod concurrent;
 mod counting;
 mod error;
+#[cfg(any(feature = "std", feature = "serde"))]
+mod file;
 mod filter;
 mod image;
 pub mod map;
@@ -28,6 +30,8 @@ pub use builder::Builder;
 pub use concurrent::ConcurrentFilter;
 pub use counting::{CountingFilter, CountingView};
 pub use error::{BuildError, ConvertError, FullError, ImageError, MergeError};
+#[cfg(feature = "std")]
+pub use file::FileError;
 pub use filter::{Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};
 pub use image::shape::Prefer;
 pub use map::CuckooMap;

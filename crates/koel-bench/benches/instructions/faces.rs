@@ -1,4 +1,4 @@
-//! Instruction counts of the other faces' hot paths: growable filters, shared filters, maplets,
+//! Instruction counts of the other types' hot paths: growable filters, shared filters, maplets,
 //! counting filters. See `filter.rs`.
 
 #![expect(missing_docs, reason = "the macros of the harness make public items")]
@@ -12,7 +12,7 @@ use koel::{ConcurrentFilter, CountingFilter, CuckooFilter, KeyHash, Maplet, Pref
 use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
 use testkit::keys::hashes;
 
-/// A filter or maplet, and the keys to ask it for.
+/// A filter or maplet, and the keys to look up.
 struct Case<T> {
     it: T,
     hashes: Vec<KeyHash>,

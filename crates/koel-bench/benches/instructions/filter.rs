@@ -2,17 +2,18 @@
 //!
 //! Unlike a time, a count is the same in every run, so a change of a few percent is visible on a
 //! busy machine. Counts do not show the memory: a cache miss costs no instruction.
-//! `scripts/instructions` runs these benches and those of `faces.rs`, and compares them with
-//! counts.txt.
+//! `scripts/instructions` runs these benches and those of `faces.rs` and `keys.rs`, and compares
+//! them with counts.txt.
 //!
-//! Only the body of each function below is counted, not its setup, nor the drop of what it
-//! returns. Keys are ready hashes that the filters trust, so that only `hash` counts the hash. The
-//! counts depend on the compiler, which is recorded with them, and hardly on the machine: Valgrind
-//! simulates the same processor everywhere, with AVX2 and without AVX-512. The C library (`memset`
-//! and `malloc`) accounts for at most 5 %, and for 11 % of the few instructions of `open`. Cases
-//! are boxed, so that moving them adds nothing. This program uses the fixed filter only, since the
-//! rest of a program influences what the compiler inlines: together with the other faces, single
-//! inserts took a tenth more.
+//! * Only the body of each function below is counted, not its setup, nor the drop of its result.
+//!   Cases are boxed, so that moving them adds nothing.
+//! * Keys are ready hashes that the filters trust. Only `hash` and `keys.rs` count the hash.
+//! * The counts depend on the compiler, which is recorded with them, and hardly on the machine:
+//!   Valgrind simulates the same processor everywhere, with AVX2 and without AVX-512.
+//! * The C library (`memset` and `malloc`) accounts for at most 5 %, and for 11 % of the few
+//!   instructions of `open`.
+//! * This program uses the fixed filter only, since the rest of a program influences what the
+//!   compiler inlines: together with the other types, single inserts took a tenth more.
 
 #![expect(missing_docs, reason = "the macros of the harness make public items")]
 
@@ -25,7 +26,7 @@ use koel::{CuckooFilter, FilterView, KeyHash, KeyHasher, Prefer};
 use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
 use testkit::keys::hashes;
 
-/// A filter, and the keys to ask it for.
+/// A filter, and the keys to look up.
 struct Case {
     filter: CuckooFilter,
     hashes: Vec<KeyHash>,

@@ -1,4 +1,4 @@
-//! What both programs share: sizes, seeds, and how Callgrind is run.
+//! What the programs share: sizes, seeds, and how Callgrind is run.
 
 use gungraun::{Callgrind, LibraryBenchmarkConfig};
 use testkit::keys::{by_chance, hashes};

@@ -75,7 +75,7 @@ fn concurrent(keys: &[u64], rate: f64) -> ConcurrentFilter {
 
 /// A plain filter with the same buckets, filled.
 fn plain(keys: &[u64], rate: f64) -> CuckooFilter {
-    let mut filter = concurrent(keys, rate).into_filter();
+    let mut filter = concurrent(keys, rate).into_filter().expect("buckets that stay in place");
     filter.insert_many(keys).expect("room for these and a tenth more");
     filter
 }

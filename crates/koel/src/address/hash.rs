@@ -1,16 +1,17 @@
 //! Key bytes to 64 uniform bits, and from there to the hash that users see.
 //!
-//! Two functions, both frozen by test vectors in docs/FORMAT.md: XXH3-64 with a seed, the default,
-//! and SipHash-1-3 with a 128-bit secret key, for keys that an adversary may choose. The file says
-//! which one it was built with, so a filter opened anywhere gives the same answers.
+//! There are two functions, and test vectors in docs/FORMAT.md freeze both:
+//!
+//! * XXH3-64 with a seed, the default. An adversary who can insert chosen keys can find keys that
+//!   share a bucket pair, whatever the seed, because XXH3 is not a keyed function.
+//! * SipHash-1-3 with a 128-bit secret key, for keys that an adversary may choose.
+//!
+//! The header of a file names its function, so a filter gives the same answers on every machine.
 //!
 //! The digest of a key's bytes is its address in a filter ([`route`](crate::address::route)). The
-//! public hash is `unfinalize(digest)`, so that its bits tell nothing about the address.
+//! public hash is `unfinalize(digest)`, so that its bits reveal nothing about the address.
 //!
-//! Cost: about 1 ns for a short key with XXH3, a few with SipHash.
-//!
-//! XXH3 is not a keyed function: an adversary who can insert chosen keys can find keys that share a
-//! bucket pair, whatever the seed.
+//! Cost: about 1 ns for a short key with XXH3, a few ns with SipHash.
 
 use core::fmt;
 use core::hash::Hasher;
@@ -26,24 +27,23 @@ use crate::{Key, KeyData, KeyHash};
 pub enum KeyHasher {
     /// XXH3-64 with a seed.
     Xxh3 {
-        /// Any value. [`DEFAULT_SEED`](Self::DEFAULT_SEED) unless the builder was given another
-        /// one.
+        /// Any value. [`DEFAULT_SEED`](Self::DEFAULT_SEED) unless the builder sets another one.
         seed: u64,
     },
     /// SipHash-1-3 with a 128-bit key, for keys chosen by an adversary who does not know it.
     Sip13 {
-        /// The secret, which is stored in the filter's file as it is.
+        /// The secret. The filter's file stores it unencrypted.
         key: [u8; 16],
     },
 }
 
 impl KeyHasher {
     /// The seed of XXH3-64 unless another one is set: the bytes of "koelhash" as a little-endian
-    /// number. It is not 0, because other systems divide keys by XXH3-64 with seed 0.
+    /// number. It is not 0, because other systems shard keys by XXH3-64 with seed 0.
     pub const DEFAULT_SEED: u64 = u64::from_le_bytes(*b"koelhash");
 
-    /// The hash of `key`, which is a key itself: every filter with this hasher treats the two
-    /// alike. Dividing keys among filters by any of its bits does no harm.
+    /// The hash of `key`. It is a key itself, and every filter with this hasher treats the two
+    /// alike. Any of its bits may also shard keys among filters, without harm to the filters.
     ///
     /// ```
     /// let mut filter = koel::CuckooFilter::with_capacity(100);
@@ -55,16 +55,13 @@ impl KeyHasher {
     #[inline]
     #[must_use]
     pub fn hash<K: Key + ?Sized>(&self, key: &K) -> KeyHash {
-        key.with(
-            #[inline(always)]
-            |data| match data {
-                KeyData::Bytes(bytes) => KeyHash::new(unfinalize(self.digest(bytes))),
-                KeyData::Hash(hash) => hash,
-            },
-        )
+        key.with(|data| match data {
+            KeyData::Bytes(bytes) => KeyHash::new(unfinalize(self.digest(bytes))),
+            KeyData::Hash(hash) => hash,
+        })
     }
 
-    /// The 64 bits that the hash function gives for `bytes`.
+    /// The 64 bits that the hash function returns for `bytes`.
     #[inline]
     pub(crate) fn digest(&self, bytes: &[u8]) -> u64 {
         match self {
@@ -84,9 +81,9 @@ pub(crate) fn sip13(bytes: &[u8], key: &[u8; 16]) -> u64 {
 
 /// XXH3-64 with a seed.
 ///
-/// The library's function is a call, and too large to inline. For the four to eight bytes of an
-/// integer, the few operations of the specification stand here, where the compiler knows the length
-/// and can work on several keys at once.
+/// The library's function is too large to inline. For the four to eight bytes of an integer this
+/// file repeats the few operations of the specification. The compiler then knows the length, and
+/// can work on several keys at once.
 #[inline(always)]
 pub(crate) fn xxh3(bytes: &[u8], seed: u64) -> u64 {
     if let (4..=8, Some(first), Some(last)) = (bytes.len(), bytes.first_chunk(), bytes.last_chunk())
@@ -98,7 +95,7 @@ pub(crate) fn xxh3(bytes: &[u8], seed: u64) -> u64 {
 }
 
 /// Section "4-8 bytes of input" of the XXH3 specification, with its default secret.
-#[inline(always)]
+#[inline]
 fn xxh3_of_4_to_8(halves: u64, len: u64, seed: u64) -> u64 {
     let seed = seed ^ (seed & 0xffff_ffff).swap_bytes();
     let mixed = halves ^ SECRET_8_TO_24.wrapping_sub(seed);
@@ -113,7 +110,7 @@ const SECRET_8_TO_24: u64 = 0x1cad_21f7_2c81_017c ^ 0xdb97_9083_e96d_d4de;
 
 /// The finalizer of SplitMix64 (D. Stafford's mix 13): a bijection in which every bit of the input
 /// changes about half of the bits of the output.
-#[inline(always)]
+#[inline]
 pub(crate) fn finalize(hash: u64) -> u64 {
     let mixed = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -121,7 +118,7 @@ pub(crate) fn finalize(hash: u64) -> u64 {
 }
 
 /// The inverse of [`finalize`]. The factors are the inverses of its factors modulo 2^64.
-#[inline(always)]
+#[inline]
 pub(crate) fn unfinalize(address: u64) -> u64 {
     let mixed = (address ^ address >> 31 ^ address >> 62).wrapping_mul(0x3196_42b2_d24d_8ec3);
     let mixed = (mixed ^ mixed >> 27 ^ mixed >> 54).wrapping_mul(0x96de_1b17_3f11_9089);
@@ -143,7 +140,7 @@ impl fmt::Display for KeyHasher {
     }
 }
 
-/// The same line as `Display`: a secret key never reaches a log.
+/// Prints the line of `Display`, so that a secret key never reaches a log.
 impl fmt::Debug for KeyHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,8 +1,8 @@
 //! From a key to its two buckets: key -> bytes -> hash -> address -> buckets and fingerprint.
 //!
-//! * `key`: what can be a key, and which bytes stand for it.
+//! * `key`: the types that are keys, and the bytes of each.
 //! * `hash`: the hash functions, XXH3-64 and SipHash-1-3.
-//! * `route`: from a hash to an address of 64 uniform bits, stored in the header.
+//! * `route`: from a hash to an address of 64 uniform bits. The header stores which route.
 //! * `geometry`: from an address to two buckets and a fingerprint, single or in blocks of 64.
 //! * `wide_product`: the product of two words in two words.
 

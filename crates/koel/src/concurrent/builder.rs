@@ -1,6 +1,7 @@
 //! How a `ConcurrentFilter` is built.
 
 use super::ConcurrentFilter;
+use crate::CuckooFilter;
 use crate::builder::{Builder, Multiset, Settings};
 use crate::error::BuildError;
 use crate::image::sizing;
@@ -29,6 +30,7 @@ impl Builder<ConcurrentFilter> {
         let Settings { capacity, rate, prefer, counter_limit, .. } = self.settings;
         let shape = sizing::choose_atomic(capacity, rate, prefer)?;
         let profile = self.settings.profile(counter_limit.unwrap_or(capacity));
-        ConcurrentFilter::empty(shape, profile).ok_or(BuildError::NoMemory)
+        let filter = CuckooFilter::empty(shape, profile);
+        filter.and_then(|filter| filter.try_into().ok()).ok_or(BuildError::NoMemory)
     }
 }

@@ -62,7 +62,7 @@ use crate::{Key, KeyHasher};
 /// counter besides, in O(log of the number of counters). The first insert of a key into a filter
 /// nearly full looks at some hundred more slots, at most 4096.
 pub struct CountingFilter<S: Store = Owned> {
-    body: Body<S::Buckets, S::Counters>,
+    pub(crate) body: Body<S::Buckets, S::Counters>,
 }
 
 /// A counting filter read where its bytes lie, of any alignment: a memory-mapped file, a part of a

@@ -114,7 +114,8 @@ impl CuckooFilter {
 impl<S: Store> CuckooFilter<S> {
     /// Whether `key` is in the set: never wrong if it is, wrong with probability
     /// [`false_positive_rate`](Self::false_positive_rate) if it is not. O(1): two buckets read.
-    #[inline]
+    // Always inlined: as a call, a lookup of a ready hash takes a quarter more instructions.
+    #[inline(always)]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         match self.route().xxh3_only(key) {

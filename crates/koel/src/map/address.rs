@@ -1,47 +1,44 @@
-//! Hash to buckets: where an entry of the map may lie, for any number of choices and of buckets.
+//! Hash to buckets: where an entry of the map may lie, for any number of choices and buckets.
 //!
 //! ```text
-//!     hash     = mix(what the hasher gave), or 1 for 0
+//!     hash     = finalize(output of the hasher), or 1 instead of 0
 //!     choice i = high half of  fold(hash, i, buckets) * buckets    no modulus, no power of two
-//!     tag      = top 8 bits of hash * odd, or 1 for 0          0 means "empty slot"
+//!     tag      = top 8 bits of hash * odd, or 1 instead of 0       0 means "empty slot"
 //! ```
 //!
-//! `mix` lets every bit of the hash depend on every bit that the hasher gave, so that one which
-//! passes small integers through as they are does no harm. Choices may coincide; then the entry has
-//! fewer.
+//! With `finalize` every bit of the hash depends on every bit of the hasher's output, so a hasher
+//! that returns small integers unchanged does no harm. Choices may coincide; the entry then has
+//! fewer buckets.
 //!
-//! The number of buckets is folded in, so that no table has the order of another one. A map filled
-//! in the order in which another one of the same hash lists its entries would otherwise get them
-//! from its lowest bucket on: full there and empty elsewhere, it would overflow long before it is
-//! full.
+//! Folding in the number of buckets gives each table an order of its own. Otherwise a map that is
+//! filled in the iteration order of another one would receive entries for its lowest buckets first:
+//! full there and empty elsewhere, it would overflow long before it is full.
 //!
-//! Equal hashes have equal addresses in a table of any size: no growth separates them (`buckets.rs`
-//! says what becomes of them).
+//! Equal hashes have equal buckets in a table of any size, so growth does not separate them.
+//! `buckets.rs` describes where they go.
 
 use core::array;
 use core::num::NonZeroU64;
 
+use crate::address::hash::finalize;
 use crate::address::wide_product::wide_product;
 
-/// The mixed 64-bit hash of a key. It is stored beside the key, so that moving an entry calls no
-/// code of the user. Never 0, so that an empty slot needs no room of its own.
-pub(super) type KeyHash = NonZeroU64;
+/// The mixed 64-bit hash of a key. It is stored beside the key, so moving an entry calls no code of
+/// the user. It is never 0, so that an `Option` of an entry takes no extra space.
+pub(super) type StoredHash = NonZeroU64;
 
-/// 2^64 by the golden ratio: odd, and its multiples lie far apart.
+/// 2^64 divided by the golden ratio. It is odd, and its multiples lie far apart.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a hasher gave, mixed: the last steps of SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA
-/// 2014), which map 64 bits one to one.
+/// The output of a hasher, mixed.
 #[inline]
-pub(super) fn mix(hash: u64) -> KeyHash {
-    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    KeyHash::new(hash ^ (hash >> 31)).unwrap_or(KeyHash::MIN)
+pub(super) fn mix(hash: u64) -> StoredHash {
+    StoredHash::new(finalize(hash)).unwrap_or(StoredHash::MIN)
 }
 
 /// The buckets of an entry, each below `buckets`.
 #[inline]
-pub(super) fn choices<const HASHES: usize>(hash: KeyHash, buckets: u32) -> [u32; HASHES] {
+pub(super) fn choices<const HASHES: usize>(hash: StoredHash, buckets: u32) -> [u32; HASHES] {
     let salted = hash.get() ^ u64::from(buckets).wrapping_mul(0x8ebc_6af0_9c88_c6e3);
     array::from_fn(|i| {
         let number = (i as u64 + 1).wrapping_mul(GOLDEN);
@@ -49,21 +46,21 @@ pub(super) fn choices<const HASHES: usize>(hash: KeyHash, buckets: u32) -> [u32;
     })
 }
 
-/// The halves of a product on top of each other.
+/// Exclusive or of the halves of a product.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let (low, high) = wide_product(a, b);
     low ^ high
 }
 
-/// What stands for the entry in its bucket's tags. Never 0; two entries have the same one with a
-/// probability of 1 in 254.
+/// The byte that stands for the entry among its bucket's tags. It is never 0. Two entries have the
+/// same tag with probability 1 in 254.
 #[inline]
-pub(super) fn tag(hash: KeyHash) -> u8 {
+pub(super) fn tag(hash: StoredHash) -> u8 {
     hash.get().wrapping_mul(GOLDEN).to_le_bytes()[7].max(1)
 }
 
-/// The `fraction` of 2^64 that is this one of `count`.
+/// The fraction `fraction / 2^64`, scaled to `0..count`.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "less than `count`")]
 fn scale(fraction: u64, count: u32) -> u32 {

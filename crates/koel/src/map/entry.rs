@@ -1,14 +1,15 @@
-//! One key's place in a map, found once and then read, filled or emptied.
+//! The entry of one key, found once and then read, filled or removed.
 //!
-//! An entry knows its place or its hash, so nothing is looked for twice; a vacant one moves nothing
-//! until it is filled.
+//! It keeps the position or the hash of its key, so nothing is searched for twice. A vacant entry
+//! moves nothing until it is filled.
 
 use core::fmt;
 
-use super::address::KeyHash;
+use super::address::StoredHash;
 use super::buckets::{Buckets, Stored};
+use super::{NO_MEMORY, ReserveError};
 
-/// What a map has for a key: [`CuckooMap::entry`](crate::CuckooMap::entry) gives it.
+/// The entry of a key, present or not: [`CuckooMap::entry`](crate::CuckooMap::entry) returns it.
 ///
 /// ```
 /// let mut visits = koel::CuckooMap::new();
@@ -18,37 +19,37 @@ use super::buckets::{Buckets, Stored};
 /// assert_eq!(visits["ada"], 2);
 /// ```
 pub enum Entry<'a, K, V, const HASHES: usize = 2, const SLOTS: usize = 4> {
-    /// The key is there.
+    /// The map has the key.
     Occupied(OccupiedEntry<'a, K, V, HASHES, SLOTS>),
-    /// The key is not there.
+    /// The map does not have the key.
     Vacant(VacantEntry<'a, K, V, HASHES, SLOTS>),
 }
 
-/// The place of a key that is there.
+/// The entry of a key that the map has.
 pub struct OccupiedEntry<'a, K, V, const HASHES: usize = 2, const SLOTS: usize = 4> {
     pub(super) buckets: &'a mut Buckets<K, V, HASHES, SLOTS>,
     pub(super) position: usize,
 }
 
-/// A key that is not there yet.
+/// A key that the map does not have yet.
 pub struct VacantEntry<'a, K, V, const HASHES: usize = 2, const SLOTS: usize = 4> {
     pub(super) buckets: &'a mut Buckets<K, V, HASHES, SLOTS>,
-    pub(super) hash: KeyHash,
+    pub(super) hash: StoredHash,
     pub(super) key: K,
 }
 
 impl<'a, K, V, const HASHES: usize, const SLOTS: usize> Entry<'a, K, V, HASHES, SLOTS> {
-    /// The value, after putting in `default` where there was none. Costs what an insert costs.
+    /// The value; if there was none, inserts `default` first. Costs as much as an insert.
     pub fn or_insert(self, default: V) -> &'a mut V {
         self.or_insert_with(|| default)
     }
 
-    /// The value, after putting in what `default` makes where there was none.
+    /// The value; if there was none, inserts the result of `default` first.
     pub fn or_insert_with(self, default: impl FnOnce() -> V) -> &'a mut V {
         self.or_insert_with_key(|_| default())
     }
 
-    /// The value, after putting in what `default` makes of the key where there was none.
+    /// The value; if there was none, inserts the result of `default` for the key first.
     pub fn or_insert_with_key(self, default: impl FnOnce(&K) -> V) -> &'a mut V {
         match self {
             Self::Occupied(entry) => entry.into_mut(),
@@ -59,7 +60,7 @@ impl<'a, K, V, const HASHES: usize, const SLOTS: usize> Entry<'a, K, V, HASHES, 
         }
     }
 
-    /// The value, after putting in the default one where there was none.
+    /// The value; if there was none, inserts the default value first.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,
@@ -76,7 +77,7 @@ impl<'a, K, V, const HASHES: usize, const SLOTS: usize> Entry<'a, K, V, HASHES, 
         self
     }
 
-    /// The key: the one in the map where it is there, the one asked for where it is not.
+    /// The stored key if the map has it, and the given key otherwise.
     pub fn key(&self) -> &K {
         match self {
             Self::Occupied(entry) => entry.key(),
@@ -86,7 +87,7 @@ impl<'a, K, V, const HASHES: usize, const SLOTS: usize> Entry<'a, K, V, HASHES, 
 }
 
 impl<'a, K, V, const HASHES: usize, const SLOTS: usize> OccupiedEntry<'a, K, V, HASHES, SLOTS> {
-    /// The key in the map.
+    /// The stored key.
     #[must_use]
     pub fn key(&self) -> &K {
         &self.buckets.at(self.position).key
@@ -98,7 +99,7 @@ impl<'a, K, V, const HASHES: usize, const SLOTS: usize> OccupiedEntry<'a, K, V, 
         &self.buckets.at(self.position).value
     }
 
-    /// The value, to be changed.
+    /// The value, mutable.
     pub fn get_mut(&mut self) -> &mut V {
         &mut self.buckets.at_mut(self.position).value
     }
@@ -109,17 +110,17 @@ impl<'a, K, V, const HASHES: usize, const SLOTS: usize> OccupiedEntry<'a, K, V, 
         &mut self.buckets.at_mut(self.position).value
     }
 
-    /// Puts another value in the place of the one there, which it returns.
+    /// Replaces the value and returns the old one.
     pub fn insert(&mut self, value: V) -> V {
         core::mem::replace(self.get_mut(), value)
     }
 
-    /// Takes out the entry and returns its value.
+    /// Removes the entry and returns its value.
     pub fn remove(self) -> V {
         self.remove_entry().1
     }
 
-    /// Takes out the entry.
+    /// Removes the entry and returns its key and value.
     pub fn remove_entry(self) -> (K, V) {
         let stored = self.buckets.remove(self.position).expect("the position of an entry");
         (stored.key, stored.value)
@@ -127,22 +128,36 @@ impl<'a, K, V, const HASHES: usize, const SLOTS: usize> OccupiedEntry<'a, K, V, 
 }
 
 impl<'a, K, V, const HASHES: usize, const SLOTS: usize> VacantEntry<'a, K, V, HASHES, SLOTS> {
-    /// The key that was asked for.
+    /// The given key.
     #[must_use]
     pub fn key(&self) -> &K {
         &self.key
     }
 
-    /// The key that was asked for, given back.
+    /// The given key, by value.
     #[must_use]
     pub fn into_key(self) -> K {
         self.key
     }
 
-    /// Puts in the key with this value. Costs what an insert costs.
+    /// Inserts the key with this value. Costs as much as an insert.
+    ///
+    /// # Panics
+    /// Panics if the map has to grow and cannot.
     pub fn insert(self, value: V) -> &'a mut V {
-        let position = self.buckets.insert(Stored { hash: self.hash, key: self.key, value });
-        &mut self.buckets.at_mut(position).value
+        self.try_insert(value).expect(NO_MEMORY)
+    }
+
+    /// As [`insert`](Self::insert), with an error instead of a panic.
+    ///
+    /// # Errors
+    /// Fails if the map has to grow and the memory is not available. The map is unchanged then, and
+    /// key and value are dropped.
+    pub fn try_insert(self, value: V) -> Result<&'a mut V, ReserveError> {
+        let Self { buckets, hash, key } = self;
+        let entries = buckets.len + 1;
+        let position = buckets.insert(Stored { hash, key, value });
+        Ok(&mut buckets.at_mut(position.ok_or(ReserveError { entries })?).value)
     }
 }
 

@@ -1,11 +1,11 @@
-//! The map's default hash: SipHash-1-3 under a 128-bit key, as in std.
+//! The map's default hash: SipHash-1-3 with a 128-bit key, as in std.
 //!
-//! Why this one: the map promises a bounded lookup, and the bound is only as good as the hash. Who
-//! can choose keys that share all their buckets fills the overflow list, which is searched from end
-//! to end. A keyed hash takes that away from everyone who does not know the key; XXH3 would be
-//! faster and cannot (see `hash.rs`).
+//! The map promises a bounded lookup, and the bound is only as good as the hash. Whoever can choose
+//! keys that share all their buckets fills the overflow list, which lookups search from end to end.
+//! A keyed hash prevents that for everyone who does not know the key. XXH3 is faster but cannot
+//! (`address/hash.rs` says why).
 //!
-//! Cost: some 7 ns for an integer, less than one of the cache misses of a lookup in a large map.
+//! Cost: about 7 ns for an integer, less than one cache miss of a lookup in a large map.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
@@ -14,15 +14,16 @@ use core::ptr;
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Hashes with SipHash-1-3 under a 128-bit key: the default of [`CuckooMap`](crate::CuckooMap).
+/// Hashes with SipHash-1-3 and a 128-bit key: the default of [`CuckooMap`](crate::CuckooMap).
 ///
-/// [`SipState::default`] makes its key from addresses in this process, the only thing that differs
-/// between runs where there is no standard library. With address space layout randomisation, the
-/// rule on today's systems, nobody outside can easily guess it, and the order of iteration differs
-/// from run to run. Without, as on bare metal, the key is the same in every run, and who knows the
-/// program can find keys that collide. A program with std that must not rely on that takes
-/// `std::hash::RandomState` in its place; one with a secret of its own takes
-/// [`SipState::with_key`].
+/// [`SipState::default`] makes its key from addresses in this process, because without the standard
+/// library nothing else differs between runs. With address space layout randomisation, which
+/// today's systems have, an outsider cannot easily guess the key, and the order of iteration
+/// differs from run to run. Without it, as on bare metal, the key is the same in every run, and
+/// whoever knows the program can find keys that collide.
+///
+/// A program that must not rely on this uses `std::hash::RandomState` instead, or
+/// [`SipState::with_key`] with a secret of its own.
 ///
 /// ```
 /// use std::hash::RandomState;
@@ -40,8 +41,8 @@ pub struct SipState {
 }
 
 impl SipState {
-    /// The hash under this key: the same in every run, and on every machine of this byte order and
-    /// width of `usize`.
+    /// The hash with this key. It is the same in every run, and on every machine with the same byte
+    /// order and width of `usize`.
     #[must_use]
     pub fn with_key(key: [u8; 16]) -> Self {
         Self { start: SipHasher13::new_with_key(&key) }
@@ -49,7 +50,7 @@ impl SipState {
 }
 
 impl Default for SipState {
-    /// A key made from addresses; see the type.
+    /// A key made from addresses: see the type.
     fn default() -> Self {
         static PROGRAM: u8 = 0;
         let stack = 0_u8;
@@ -59,7 +60,7 @@ impl Default for SipState {
     }
 }
 
-/// Without the key, which is secret.
+/// Does not show the key, which is secret.
 impl fmt::Debug for SipState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SipState").finish_non_exhaustive()
@@ -79,43 +80,27 @@ impl BuildHasher for SipState {
 #[derive(Clone)]
 pub struct SipHasher(SipHasher13);
 
-/// Without its state, from which the key could be worked out.
+/// Does not show the state, which would reveal the key.
 impl fmt::Debug for SipHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SipHasher").finish_non_exhaustive()
     }
 }
 
-/// Integers of up to 64 bits have a shorter way than slices of bytes.
+/// Passes each of these calls on.
+macro_rules! pass_on {
+    ($($write:ident($data:ty))*) => {$(
+        #[inline]
+        fn $write(&mut self, data: $data) {
+            self.0.$write(data);
+        }
+    )*};
+}
+
+/// Integers of up to 64 bits have a shorter path than slices of bytes.
 impl Hasher for SipHasher {
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-
-    #[inline]
-    fn write_u8(&mut self, word: u8) {
-        self.0.write_u8(word);
-    }
-
-    #[inline]
-    fn write_u16(&mut self, word: u16) {
-        self.0.write_u16(word);
-    }
-
-    #[inline]
-    fn write_u32(&mut self, word: u32) {
-        self.0.write_u32(word);
-    }
-
-    #[inline]
-    fn write_u64(&mut self, word: u64) {
-        self.0.write_u64(word);
-    }
-
-    #[inline]
-    fn write_usize(&mut self, word: usize) {
-        self.0.write_usize(word);
+    pass_on! {
+        write(&[u8]) write_u8(u8) write_u16(u16) write_u32(u32) write_u64(u64) write_usize(usize)
     }
 
     #[inline]

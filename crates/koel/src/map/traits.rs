@@ -1,20 +1,28 @@
-//! What a map can do as every collection can: compare, print, index, be made from entries and take
-//! in more.
+//! The traits that every collection has: comparing, printing, indexing, cloning, collecting and
+//! extending.
 
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::ops::Index;
 
-use super::CuckooMap;
-use super::buckets::Buckets;
+use super::{CuckooMap, NO_MEMORY};
 
 impl<K, V, S: Default, const HASHES: usize, const SLOTS: usize> Default
     for CuckooMap<K, V, S, HASHES, SLOTS>
 {
     /// An empty map without memory.
     fn default() -> Self {
-        Self { buckets: Buckets::default(), hasher: S::default() }
+        Self::with_hasher(S::default())
+    }
+}
+
+/// Panics if the memory is not available; [`CuckooMap::try_clone`] returns an error.
+impl<K: Clone, V: Clone, S: Clone, const HASHES: usize, const SLOTS: usize> Clone
+    for CuckooMap<K, V, S, HASHES, SLOTS>
+{
+    fn clone(&self) -> Self {
+        self.try_clone().expect(NO_MEMORY)
     }
 }
 
@@ -26,7 +34,7 @@ impl<K: fmt::Debug, V: fmt::Debug, S, const HASHES: usize, const SLOTS: usize> f
     }
 }
 
-/// The same keys with equal values, in whatever order.
+/// Maps are equal if they have the same keys with equal values.
 impl<K, V, S, const HASHES: usize, const SLOTS: usize> PartialEq
     for CuckooMap<K, V, S, HASHES, SLOTS>
 where
@@ -35,7 +43,7 @@ where
     S: BuildHasher,
 {
     fn eq(&self, other: &Self) -> bool {
-        let has = |(key, value): (&K, &V)| other.get(key).is_some_and(|held| held == value);
+        let has = |(key, value): (&K, &V)| other.get(key).is_some_and(|found| found == value);
         self.len() == other.len() && self.iter().all(has)
     }
 }
@@ -48,10 +56,10 @@ where
 {
 }
 
-/// The value of a key that is there.
+/// The value of a key that the map has.
 ///
 /// # Panics
-/// Where it is not; [`get`](CuckooMap::get) does not.
+/// Panics if the map does not have the key; [`get`](CuckooMap::get) returns an `Option`.
 impl<K, V, S, Q, const HASHES: usize, const SLOTS: usize> Index<&Q>
     for CuckooMap<K, V, S, HASHES, SLOTS>
 where
@@ -66,8 +74,7 @@ where
     }
 }
 
-/// Room for all is made beforehand where the map is empty, and for half of them where it is not,
-/// for they may be there already.
+/// Panics if the memory is not available; [`CuckooMap::try_extend`] returns an error.
 impl<K, V, S, const HASHES: usize, const SLOTS: usize> Extend<(K, V)>
     for CuckooMap<K, V, S, HASHES, SLOTS>
 where
@@ -75,16 +82,11 @@ where
     S: BuildHasher,
 {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
-        let entries = entries.into_iter();
-        let least = entries.size_hint().0;
-        self.reserve(if self.is_empty() { least } else { least.div_ceil(2) });
-        for (key, value) in entries {
-            self.insert(key, value);
-        }
+        self.try_extend(entries).expect(NO_MEMORY);
     }
 }
 
-/// Copies of the entries, as by value.
+/// Copies the entries.
 impl<'a, K, V, S, const HASHES: usize, const SLOTS: usize> Extend<(&'a K, &'a V)>
     for CuckooMap<K, V, S, HASHES, SLOTS>
 where

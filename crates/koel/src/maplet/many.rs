@@ -4,8 +4,8 @@
 use crate::error::FullError;
 use crate::state::store::Store;
 use crate::state::{changing, on_table};
-use crate::table::Cuckoo;
 use crate::table::blocks::{Hashed, Hashes, each_candidate};
+use crate::table::{Candidates, Cuckoo};
 use crate::{Key, Maplet};
 
 impl<S: Store> Maplet<S> {
@@ -27,8 +27,10 @@ impl<S: Store> Maplet<S> {
 
     fn get_each(&self, hashes: impl Hashes, mut found: impl FnMut(usize, u64)) {
         let layout = self.layout();
-        let value = |i, slot| found(i, layout.value_of(slot));
-        on_table!(&self.body.buckets, table => each_candidate(table.table(), hashes, value));
+        let values = |i, slots: Candidates| {
+            slots.for_each(|slot| found(i, layout.value_of(slot)));
+        };
+        on_table!(&self.body.buckets, table => each_candidate(table.table(), hashes, values));
     }
 }
 

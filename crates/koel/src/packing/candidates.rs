@@ -1,21 +1,21 @@
-//! The slots of a pair of buckets that may belong to a key: what a lookup in a maplet reads.
+//! The slots of a pair of buckets that may belong to a key. A lookup in a maplet reads them.
 //!
-//! Made for keys that are there: a maplet asks first whether there are candidates, which absent
-//! keys seldom have. Plain slots of two registers of 64 bits are taken out one after the other.
-//! Other buckets are decoded at once, and a bit says which slots count.
+//! Optimised for keys that are there: a maplet first asks whether there are candidates, and absent
+//! keys seldom have any. Plain slots in two registers of 64 bits are taken out one after the other.
+//! Other buckets are decoded as a whole, and a bit a slot says which of them match.
 
-use super::swar::{Lanes, low_ones, lowest};
-use super::{SLOTS, either};
+use super::bits::{SLOTS, either, low_ones, lowest};
+use super::swar::Lanes;
 
-/// The slots of a pair of buckets that match a key, one after the other.
+/// Iterates over the slots of a pair of buckets that match a key.
 #[derive(Clone, Debug)]
 pub(crate) enum Candidates {
-    /// Lanes of two words. No branch asks in which of them a lane is, for it would be mispredicted
-    /// half of the time.
+    /// Plain lanes of two words. No branch chooses the word, because it would be mispredicted half
+    /// of the time.
     Lanes {
         words: [u64; 2],
-        /// The top bit of every lane of the one word that is still to come, and the bit below it
-        /// for the other word.
+        /// The lanes still to come: their top bits for the first word, and the bits below for the
+        /// second.
         coming: u64,
         /// The top bits of all lanes.
         tops: u64,
@@ -37,18 +37,11 @@ impl Candidates {
         Self::Lanes { words: [0; 2], coming: 0, tops: 0, width: 1 }
     }
 
-    /// The plain slots of two words whose lanes have their top bit in the one or the other of
-    /// `tops`.
+    /// The plain slots of two words in the lanes that these tops show.
     #[inline]
     pub(super) fn of_lanes(lanes: &Lanes, words: [u64; 2], [home, other]: [u64; 2]) -> Self {
         let coming = home | other >> 1;
         Self::Lanes { words, coming, tops: lanes.tops(), width: lanes.width() }
-    }
-
-    /// The slots of two buckets whose bit is set in `coming`.
-    #[inline]
-    pub(super) fn of_slots(slots: [[u64; SLOTS]; 2], coming: u32) -> Self {
-        Self::Slots { slots, coming }
     }
 
     /// How many are to come.
@@ -61,7 +54,7 @@ impl Candidates {
         count as usize
     }
 
-    /// The next slot, and in which bucket of the pair it is.
+    /// The next slot, and the number of its bucket, 0 or 1.
     #[inline(always)]
     pub(crate) fn next_of_pair(&mut self) -> Option<(usize, u64)> {
         match self {

@@ -18,12 +18,11 @@
 
 use core::fmt;
 
+use super::bits::SLOTS;
+use super::marked::Marked;
 use super::slot_coding::{Coding, Plain, Sorted};
-use super::{Marked, copies_in};
 use crate::address::geometry::{CORE_BITS, CORES};
 
-/// Slots of a bucket.
-pub(crate) const SLOTS: usize = 4;
 /// The widest bucket in bits, but for slots of [`WIDE_SLOT_BITS`].
 pub(crate) const MAX_BUCKET_BITS: u32 = 128;
 /// Bits of a slot with a value that four of would not fit into [`MAX_BUCKET_BITS`].
@@ -237,7 +236,7 @@ impl Bucket {
     /// How many slots hold exactly `slot`.
     #[inline]
     pub(crate) fn copies(&self, slot: u64) -> u64 {
-        copies_in(self.0, slot)
+        self.0.iter().map(|&held| u64::from(held == slot)).sum()
     }
 
     /// The slots in use.

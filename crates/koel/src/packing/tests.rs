@@ -21,6 +21,10 @@ fn noise(seed: &mut u64) -> u64 {
     *seed ^ (*seed >> 29)
 }
 
+fn copies_in(slots: [u64; SLOTS], slot: u64) -> u64 {
+    Bucket(slots).copies(slot)
+}
+
 /// Two buckets of a layout, with other bits before, between and behind them.
 struct Pair {
     layout: Layout,
@@ -83,6 +87,14 @@ fn each_bucket(mut check: impl FnMut(Layout, [u64; SLOTS], u64)) {
     }
 }
 
+/// Bit i is set if slot i of a bucket matches the key.
+fn matching_slots<M: Matching>(packing: &impl Packing, bytes: &[u8], start: u64, key: u64) -> u32 {
+    fn bits<M: Matching, P: Packing>(packing: &P, registers: P::Registers, key: u64) -> u32 {
+        matching_bits::<M, P::Coding>(packing.lanes(), registers.as_ref(), key)
+    }
+    bits::<M, _>(packing, packing.registers(bytes, start), key)
+}
+
 /// A bucket in which no slot is empty.
 fn full(slots: [u64; SLOTS]) -> [u64; SLOTS] {
     slots.map(|slot| if slot == 0 { slots[0] } else { slot })
@@ -100,7 +112,7 @@ fn check_bucket(layout: Layout, packing: &impl Packing, slots: [u64; SLOTS], pro
     let fingerprint = layout.fingerprint_of(probe);
     let alike = decoded.map(|slot| layout.fingerprint_of(slot) == fingerprint);
     let bits = (0..SLOTS).map(|i| u32::from(alike[i]) << i).sum::<u32>();
-    assert_eq!(packing.matching::<Exact>(bytes, starts[0], fingerprint), bits, "{}", says());
+    assert_eq!(matching_slots::<Exact>(packing, bytes, starts[0], fingerprint), bits, "{}", says());
     // The other bucket is empty.
     let found = bits != 0 || fingerprint == 0;
     for starts in [starts, [starts[1], starts[0]]] {
@@ -227,7 +239,7 @@ fn the_last_byte_that_is_read_of_halves_is_within_reach() {
             _ => continue,
         };
         assert!(last / 8 <= packing.reach() as u64, "{layout}");
-        assert!(packing.reach() < halves::WINDOW, "{layout}");
+        assert!(packing.reach() < halves::LATER + 8, "{layout}");
     }
 }
 
@@ -242,7 +254,7 @@ fn the_last_byte_that_is_read_of_a_bucket_is_within_reach() {
             let first = byte_index(start / 8);
             // One check of the length is for all that may be read of halves, which have a test of
             // their own for what is.
-            let checked = if is_halves(&packing) { halves::WINDOW } else { reach + 1 };
+            let checked = if is_halves(&packing) { halves::LATER + 8 } else { reach + 1 };
             let bytes = alloc::vec![0; first + checked];
             with_packing!(&packing, packing => {
                 assert!(packing.has_room(&bytes, start));
@@ -292,7 +304,7 @@ fn check_marked(layout: Layout, packing: &impl Packing, slots: [u64; SLOTS], key
     let expected = pair.decoded(0).map(matching);
     let bits = (0..SLOTS).map(|i| u32::from(expected[i]) << i).sum::<u32>();
     let longest = marked.longest(key.0, key.1);
-    let found = packing.matching::<Prefixed>(&pair.bytes, pair.starts[0], longest);
+    let found = matching_slots::<Prefixed>(packing, &pair.bytes, pair.starts[0], longest);
     assert_eq!(found, bits, "{layout} {slots:x?} {key:x?}");
     let [one, other] = pair.starts;
     for starts in [[one, one], [one, other], [other, one]] {

@@ -1,10 +1,15 @@
-//! Buckets of a table that is being widened: the first ones are narrow still, the others wide.
+//! Buckets of a table that is being widened: the first ones are still narrow, the others wide.
 //!
-//! Each is decoded and read as four slots of 64 bits of the wide layout, and encoded again when it
-//! is written. A narrow bucket stores the first bits of a longer fingerprint, as many as it has
-//! room for. Lookups take two to three times as long meanwhile.
+//! A bucket is decoded into four slots of 64 bits of the wide layout, and encoded again when it is
+//! written. A narrow bucket stores as many of the first bits of a longer fingerprint as it has room
+//! for. Lookups take two to three times as long meanwhile.
 
-use super::{Bucket, Layout, Matching, Packing, SLOTS, Slots64, load, store};
+use super::bytes::{load, store};
+use super::layout::{Bucket, Layout};
+use super::register::Opened;
+use super::slot_coding::Plain;
+use super::swar::Lanes;
+use super::{Packing, SLOTS};
 use crate::address::geometry::Locations;
 
 /// How far the widening of a table is.
@@ -12,7 +17,7 @@ use crate::address::geometry::Locations;
 pub(crate) struct Widening {
     /// The layout that the table was built with.
     pub(crate) narrow: Layout,
-    /// Buckets below this one have it still.
+    /// Buckets below this one still have it.
     pub(crate) below: u64,
 }
 
@@ -24,20 +29,22 @@ impl Widening {
     }
 }
 
-/// Narrow and wide buckets, read as wide slots of 64 bits. A bucket *starts* at its number.
+/// Narrow and wide buckets, unpacked into wide slots of 64 bits. A bucket *starts* at its number,
+/// because its first bit depends on how far the widening is.
 #[derive(Clone, Copy)]
 pub(crate) struct Unpacked {
     wide: Layout,
     widening: Widening,
-    slots64: Slots64,
+    /// The masks of one unpacked slot.
+    lanes: Lanes,
 }
 
 impl Unpacked {
     pub(super) fn new(wide: Layout, widening: Widening) -> Self {
-        Self { wide, widening, slots64: Slots64::new(wide) }
+        Self { wide, widening, lanes: Lanes::new::<Plain>(wide, 1) }
     }
 
-    /// Widens the last `buckets` of those that are narrow. Returns how many are left.
+    /// Widens the last `buckets` of the narrow ones. Returns how many are left.
     pub(crate) fn widen(&mut self, bytes: &mut [u8], buckets: u64) -> u64 {
         let left = self.widening.below.saturating_sub(buckets);
         for bucket in (left..self.widening.below).rev() {
@@ -50,6 +57,14 @@ impl Unpacked {
 }
 
 impl Packing for Unpacked {
+    type Coding = Plain;
+    type Registers = [Opened<u64>; SLOTS];
+
+    #[inline]
+    fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
     #[inline]
     fn start(bucket: u64, _bucket_bits: u64) -> u64 {
         bucket
@@ -61,15 +76,16 @@ impl Packing for Unpacked {
     }
 
     #[cold]
-    fn slots(&self, bytes: &[u8], bucket: u64) -> [u64; SLOTS] {
+    fn registers(&self, bytes: &[u8], bucket: u64) -> [Opened<u64>; SLOTS] {
         let slots = |layout: Layout| {
             let bits = layout.bucket_bits();
             layout.decode(load(bytes, bucket * u64::from(bits), bits)).0
         };
-        match self.widening.narrow_at(bucket) {
+        let slots = match self.widening.narrow_at(bucket) {
             None => slots(self.wide),
             Some(narrow) => slots(narrow).map(|slot| self.wide.marked_slot(narrow, slot)),
-        }
+        };
+        slots.map(|slot| (slot, 0))
     }
 
     #[cold]
@@ -80,21 +96,5 @@ impl Packing for Unpacked {
         };
         let bits = layout.bucket_bits();
         store(bytes, bucket * u64::from(bits), bits, layout.encode(Bucket(slots)));
-    }
-
-    #[inline]
-    fn has_room(&self, bytes: &[u8], bucket: u64) -> bool {
-        self.slots(bytes, bucket).contains(&0)
-    }
-
-    #[inline]
-    fn matches<M: Matching>(&self, bytes: &[u8], buckets: [u64; 2], keys: [u64; 2]) -> bool {
-        let any = |i: usize| self.slots64.any::<M>(self.slots(bytes, buckets[i]), keys[i]);
-        any(0) | any(1)
-    }
-
-    #[inline]
-    fn matching<M: Matching>(&self, bytes: &[u8], bucket: u64, key: u64) -> u32 {
-        self.slots64.bits::<M>(self.slots(bytes, bucket), key)
     }
 }

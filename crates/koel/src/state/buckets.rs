@@ -1,7 +1,7 @@
 //! The buckets of a filter or a maplet: a table of one size, or one that grows.
 //!
-//! Until the first growth they are in a table of one size. From then on they are in a growing one;
-//! from the start, where the filter was built to grow. This is the one place that asks which.
+//! Buckets start in a table of one size, and move to a growing one at the first growth. Maplets
+//! that are built to grow start in a growing one. Only this file asks which it is.
 
 use crate::address::geometry::Geometry;
 use crate::image::Header;
@@ -13,13 +13,13 @@ use crate::table::{Addressing, Candidates, Cuckoo, CuckooMut, Growing, Table, ta
 /// The buckets.
 #[derive(Clone)]
 pub(crate) enum Buckets<B> {
-    /// As they were built.
+    /// A table of one size.
     Fixed(Table<B>),
-    /// As they have grown.
+    /// A table that grows.
     Growing(Growing<B>),
 }
 
-/// Evaluates an expression for the table that the buckets are in, whichever it is.
+/// Evaluates an expression for the table that the buckets are in.
 macro_rules! on_table {
     ($buckets:expr, $table:ident => $work:expr) => {
         match $buckets {
@@ -56,7 +56,7 @@ impl<B: AsRef<[u8]>> Buckets<B> {
     /// The buckets in `bytes` that a header describes.
     pub(crate) fn of(header: &Header, bytes: B) -> Self {
         let layout = header.shape.layout;
-        match (header.stretch(), header.growth) {
+        match (header.linear_hashing(), header.growth) {
             (Some(addresses), Some(growth)) => {
                 let (weight, entries) = (growth.match_weight, header.entries);
                 Self::Growing(Growing::grown(addresses, layout, bytes, weight, entries))
@@ -81,7 +81,7 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         }
     }
 
-    /// The addresses that they were built with.
+    /// The addresses that the buckets were built with.
     pub(crate) fn base(&self) -> &Geometry {
         on_table!(self, table => table.geometry().base())
     }
@@ -97,7 +97,7 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         on_table!(self, table => table.layout())
     }
 
-    /// The shape that they were built with, in the layout that they have.
+    /// The shape that the buckets were built with, in their present layout.
     pub(crate) fn shape(&self) -> Shape {
         Shape::of(self.base(), self.layout())
     }
@@ -149,7 +149,7 @@ impl<B: AsRef<[u8]>> Buckets<B> {
     }
 }
 
-/// Equal when all of them are wide.
+/// Equal if they are when all of them are wide.
 impl PartialEq for Buckets<Buffer> {
     fn eq(&self, other: &Self) -> bool {
         let whole = [self.widened(), other.widened()];
@@ -162,8 +162,8 @@ impl PartialEq for Buckets<Buffer> {
 }
 
 impl Buckets<Buffer> {
-    /// Empty buckets, in memory to grow in if they `grow`; `None` where their bytes cannot be
-    /// addressed or had.
+    /// Empty buckets, in memory to grow in if they `grow`. `None` if their bytes cannot be
+    /// addressed or allocated.
     pub(crate) fn empty(shape: Shape, grow: bool) -> Option<Self> {
         let (geometry, layout) = (shape.geometry(), shape.layout);
         if layout.marks().is_some() {
@@ -181,7 +181,7 @@ impl Buckets<Buffer> {
         }
     }
 
-    /// The same by value.
+    /// The table of one size by value, if the buckets are in one.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub(crate) fn into_fixed(self) -> Option<Table<Buffer>> {
         match self {
@@ -190,8 +190,8 @@ impl Buckets<Buffer> {
         }
     }
 
-    /// Moves the buckets to the growing table that `begin` makes of the one of one size, unless
-    /// they are in one already.
+    /// Moves the buckets to the growing table that `begin` makes of a table of one size, unless
+    /// they are in a growing one already.
     pub(crate) fn grow<E>(
         &mut self,
         begin: impl FnOnce(&mut Table<Buffer>) -> Result<Growing<Buffer>, E>,

@@ -54,6 +54,10 @@ pub trait ReadCounters {
 
 /// Changing counters in memory.
 pub trait WriteCounters: ReadCounters + Clone + Default + PartialEq {
+    /// The type of the counters of a file.
+    type Stored<'a>: ReadCounters<Owned = Self>;
+    /// The counters in the records of a file.
+    fn stored(records: &[u8]) -> Self::Stored<'_>;
     /// Whether there can be any counters.
     const COUNTS: bool;
     /// Adds `times` to a count and returns the new count. Makes a counter if there are fewer than
@@ -98,6 +102,12 @@ impl ReadCounters for NoCounters {
 }
 
 impl WriteCounters for NoCounters {
+    type Stored<'a> = Self;
+
+    fn stored(_: &[u8]) -> Self {
+        Self
+    }
+
     const COUNTS: bool = false;
 
     fn add(&mut self, _: Identity, _: u64, limit: u64) -> Result<u64, FullError> {
@@ -194,6 +204,12 @@ impl Counters {
 }
 
 impl WriteCounters for Counters {
+    type Stored<'a> = StoredCounters<'a>;
+
+    fn stored(records: &[u8]) -> StoredCounters<'_> {
+        StoredCounters::new(records)
+    }
+
     const COUNTS: bool = true;
 
     fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<u64, FullError> {

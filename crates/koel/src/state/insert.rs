@@ -7,23 +7,33 @@ use super::{COPIES_IN_BUCKETS, State, Writer};
 use crate::error::FullError;
 use crate::state::counters::WriteCounters;
 use crate::table::search::Spares;
-use crate::table::{CuckooMut, LocationOf, Put, Removed, grows};
+use crate::table::{Addressing, CuckooMut, LocationOf, Put, Taken, grows};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Adds a copy of a key; where `UNIQUE`, unless an entry matches it. True if it was added.
+    #[inline]
+    pub(crate) fn insert<const UNIQUE: bool>(self, address: u64) -> Result<bool, FullError> {
+        let location = self.table.table().geometry().locate(address);
+        self.insert_at::<UNIQUE>(location)
+    }
+
+    /// [`insert`](Self::insert) for the key of a location.
     #[inline(always)]
-    pub(crate) fn insert<const UNIQUE: bool>(mut self, hash: u64) -> Result<bool, FullError> {
+    pub(super) fn insert_at<const UNIQUE: bool>(
+        mut self,
+        location: LocationOf<T>,
+    ) -> Result<bool, FullError> {
         if self.state.len == u64::MAX {
-            let is_there = UNIQUE && self.table.contains(hash);
+            let is_there = UNIQUE && self.table.table().longest(&location).is_some();
             return if is_there { Ok(false) } else { Err(FullError::Overflow) };
         }
-        match self.table.put_key(hash, 0, 0) {
-            (_, Put::Done) => {
+        match self.table.put(&location, 0, 0) {
+            Put::Done => {
                 self.note_new(1);
                 Ok(true)
             }
-            (_, Put::Repeated(_)) if UNIQUE => Ok(false),
-            (at, refused) => self.insert_refused(at, refused).map(|()| true),
+            Put::Repeated(_) if UNIQUE => Ok(false),
+            refused => self.insert_refused(location, refused).map(|()| true),
         }
     }
 
@@ -129,21 +139,28 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Takes out one copy of a key with this value, which is 0 in a filter: a counted copy if there
     /// is one. False if there is none.
+    #[inline]
+    pub(crate) fn remove(self, address: u64, value: u64) -> bool {
+        let location = self.table.table().geometry().locate(address);
+        self.remove_at(location, value)
+    }
+
+    /// [`remove`](Self::remove) for the key of a location.
     #[inline(always)]
-    pub(crate) fn remove(self, hash: u64, value: u64) -> bool {
+    pub(super) fn remove_at(self, location: LocationOf<T>, value: u64) -> bool {
         let counters = &mut self.state.counters;
-        let removed = self.table.take_key(hash, value, |name| counters.take(name));
-        self.note_removed(removed)
+        let taken = self.table.take(&location, value, |name| counters.take(name));
+        self.note_removed(taken)
     }
 
     /// Counts what was taken out; false if that is nothing.
     #[inline(always)]
-    pub(super) fn note_removed(mut self, removed: Removed) -> bool {
-        if removed == Removed::Nothing {
-            return false;
-        }
-        if removed != Removed::Counted {
-            self.note_gone(C::COUNTS && removed == Removed::Copy);
+    fn note_removed(mut self, taken: Option<Taken>) -> bool {
+        match taken {
+            Some(Taken::Nothing) => return false,
+            Some(taken) => self.note_gone(C::COUNTS && taken == Taken::Copy),
+            // A counted copy.
+            None => {}
         }
         let len = self.state.len;
         self.state.len = if grows::<T>() { len.saturating_sub(1) } else { len - 1 };

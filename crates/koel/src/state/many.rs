@@ -6,7 +6,6 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use super::value::{check_value, in_width};
 use super::{Reader, Writer};
 use crate::address::geometry::Locations;
 use crate::error::FullError;
@@ -14,22 +13,21 @@ use crate::mem::prefetch::prefetch;
 use crate::mem::vector::BLOCK;
 use crate::state::counters::{ReadCounters, WriteCounters};
 use crate::table::blocks::{Blocks, Hashes};
-use crate::table::{Addressing, BlockEdits, Buckets, Cuckoo, CuckooMut, LocationOf, Put, grows};
+use crate::table::{Addressing, BlockEdits, Buckets, Cuckoo, CuckooMut, LocationOf, grows};
 
-/// From so many keys on, a growing table grows before they come. With fewer keys there is little to
-/// gain, and the bytes do not depend on how a stream is cut into slices.
+/// A growing table grows ahead of a batch of at least this many keys. With fewer keys there is
+/// little to gain, and the bytes should not depend on how a stream is cut into slices.
 const MANY: usize = 4096;
 
-/// Values and changes are prefetched so many keys ahead: a processor that fetches buckets from all
-/// over the table does not see by itself that they are read in order
-/// (docs/decisions/0007-maplet.md).
+/// Values and changes are prefetched this many keys ahead. A processor that fetches buckets from
+/// all over the table does not detect that these are read in order (docs/decisions/0007-maplet.md).
 const VALUES_AHEAD: usize = BLOCK;
 
-/// So many keys before a search, the buckets that it will look at first are prefetched.
+/// The buckets that a search will look at first are prefetched this many keys ahead.
 const SEARCH_AHEAD: usize = 16;
 
-/// A table of at most so many bytes is near enough to the processor for its searches not to be
-/// prepared. Tests prepare them in small ones.
+/// Searches are prepared in tables of more bytes than this, which no cache holds. Tests prepare
+/// them in small tables.
 const CACHED: usize = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
 impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
@@ -78,7 +76,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 table.prefetch_both(&coming.locations, i);
                 if prepares {
                     let ahead = if i + SEARCH_AHEAD < BLOCK { ready } else { coming };
-                    table.prefetch_frontier(&ahead.locations, (i + SEARCH_AHEAD) % BLOCK);
+                    let number = (i + SEARCH_AHEAD) % BLOCK;
+                    table.prefetch_frontier(&self.locate(&ahead.locations, number));
                 }
                 work(self.reborrow(), start + i, &ready.locations, i)?;
             }
@@ -90,11 +89,14 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// were made as planned, and the location of the next key, whose edit is left to make, if there
     /// is one. Where `TAKES`, entries are taken out, otherwise put in.
     #[inline(always)]
-    fn each_planned<const TAKES: bool, E>(
+    fn each_planned<const TAKES: bool, W, E>(
         mut self,
         hashes: impl Hashes,
-        mut work: impl FnMut(Writer<'_, T, C>, Range<usize>, Option<LocationOf<T>>) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut work: W,
+    ) -> Result<(), E>
+    where
+        W: FnMut(Writer<'_, T, C>, Range<usize>, Option<LocationOf<T>>) -> Result<(), E>,
+    {
         let bits = self.layout().fingerprint_bits();
         let mut edits = BlockEdits::<TAKES>::new();
         let mut blocks = Blocks::new(self.table.table(), hashes, 0);
@@ -111,8 +113,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 let change = |count: u64| if TAKES { count - made } else { count + made };
                 self.state.len = change(self.state.len);
                 self.state.entries = change(self.state.entries);
-                let rest = (stop < len)
-                    .then(|| self.table.table().geometry().locate_in_block(ready, stop));
+                let rest = (stop < len).then(|| self.locate(ready, stop));
                 work(self.reborrow(), start + next..start + stop, rest)?;
                 next = stop + 1;
             }
@@ -133,15 +134,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         mut note: impl FnMut(Range<usize>, bool),
     ) -> Result<(), FullError> {
         let len = hashes.len();
-        if self.state.len.checked_add(len as u64).is_none() {
-            // Each key is checked whether it can be counted.
-            return self.one_by_one(hashes, first, |writer, key, address| {
-                note(key..key + 1, writer.insert::<UNIQUE>(address)?);
-                Ok(())
-            });
-        }
-        if self.table.table().plans_edits::<false>() {
-            return self.each_planned::<false, _>(hashes, |writer, keys, next| {
+        let is_countable = self.state.len.checked_add(len as u64).is_some();
+        if is_countable && self.table.table().plans_edits::<false>() {
+            return self.each_planned::<false, _, _>(hashes, |writer, keys, next| {
                 let key = keys.end;
                 note(keys, true);
                 if let Some(location) = next {
@@ -165,18 +160,18 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Takes out the keys, and writes to `removed` whether each was taken out.
     pub(crate) fn remove_each(self, hashes: impl Hashes, removed: &mut [bool]) {
         let Ok(()) = if self.table.table().plans_edits::<true>() {
-            self.each_planned::<true, _>(hashes, |writer, keys, next| {
+            self.each_planned::<true, _, _>(hashes, |writer, keys, next| {
                 let key = keys.end;
                 removed[keys].fill(true);
                 if let Some(location) = next {
-                    removed[key] = writer.remove_at(location);
+                    removed[key] = writer.remove_at(location, 0);
                 }
                 Ok::<(), Infallible>(())
             })
         } else {
             self.each_key::<false, _>(hashes, 0, |writer, key, locations, i| {
                 let location = writer.locate(locations, i);
-                removed[key] = writer.remove_at(location);
+                removed[key] = writer.remove_at(location, 0);
                 Ok(())
             })
         };
@@ -192,16 +187,10 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         if values.len() >= MANY {
             self.keep_load(values.len() as u64);
         }
-        self.each_key::<true, _>(hashes, 0, |mut writer, key, locations, i| {
+        self.each_key::<true, _>(hashes, 0, |writer, key, locations, i| {
             prefetch(values, key + VALUES_AHEAD);
-            let value = values[key];
-            check_value(writer.layout(), value);
             let location = writer.locate(locations, i);
-            if writer.table.put(&location, value, u64::MAX) != Put::Done {
-                return writer.insert_refused_pair(location, value);
-            }
-            writer.note_new(1);
-            Ok(())
+            writer.insert_pair_at(location, values[key])
         })
     }
 
@@ -210,35 +199,10 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         let mut changed = 0;
         let Ok(()) = self.each_key::<false, _>(hashes, 0, |writer, key, locations, i| {
             prefetch(changes, key + VALUES_AHEAD);
-            let (old, new) = changes[key];
             let location = writer.locate(locations, i);
-            let is_done =
-                in_width(writer.layout(), (old, new)) && writer.table.revalue(&location, old, new);
-            changed += usize::from(is_done);
+            changed += usize::from(writer.replace_at(location, changes[key]));
             Ok::<(), Infallible>(())
         });
         changed
-    }
-
-    /// Adds a copy of the key of a location; where `UNIQUE`, unless an entry matches. True if it was
-    /// added. `len` is not at its end.
-    #[inline(always)]
-    fn insert_at<const UNIQUE: bool>(mut self, location: LocationOf<T>) -> Result<bool, FullError> {
-        match self.table.put(&location, 0, 0) {
-            Put::Done => {
-                self.note_new(1);
-                Ok(true)
-            }
-            Put::Repeated(_) if UNIQUE => Ok(false),
-            refused => self.insert_refused(location, refused).map(|()| true),
-        }
-    }
-
-    /// Takes out one copy of the key of a location.
-    #[inline(always)]
-    fn remove_at(self, location: LocationOf<T>) -> bool {
-        let counters = &mut self.state.counters;
-        let removed = self.table.take(&location, 0, |name| counters.take(name));
-        self.note_removed(removed)
     }
 }

@@ -94,8 +94,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         done
     }
 
-    /// Merges two entries of one core, in a bucket of `location`, into their common prefix, with the
-    /// sum of their counts. False, and nothing changed, if there are no two.
+    /// Merges two entries of one core, in a bucket of `location`, into their common prefix, with
+    /// the sum of their counts. False, and nothing changed, if there are no two.
     pub(super) fn share(&mut self, location: &LocationOf<T>) -> bool {
         if self.state.counters.len() >= self.state.profile.counter_limit {
             return false;

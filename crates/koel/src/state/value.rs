@@ -8,16 +8,26 @@ use crate::image::Kind;
 use crate::packing::Layout;
 use crate::state::counters::WriteCounters;
 use crate::table::search::Spares;
-use crate::table::{CuckooMut, LocationOf, Put};
+use crate::table::{Addressing, CuckooMut, LocationOf, Put};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Adds a pair to a maplet.
+    #[inline]
+    pub(crate) fn insert_pair(self, address: u64, value: u64) -> Result<(), FullError> {
+        let location = self.table.table().geometry().locate(address);
+        self.insert_pair_at(location, value)
+    }
+
+    /// [`insert_pair`](Self::insert_pair) for the key of a location.
     #[inline(always)]
-    pub(crate) fn insert_pair(mut self, hash: u64, value: u64) -> Result<(), FullError> {
+    pub(super) fn insert_pair_at(
+        mut self,
+        location: LocationOf<T>,
+        value: u64,
+    ) -> Result<(), FullError> {
         check_value(self.layout(), value);
-        let (at, put) = self.table.put_key(hash, value, u64::MAX);
-        if put != Put::Done {
-            return self.insert_refused_pair(at, value);
+        if self.table.put(&location, value, u64::MAX) != Put::Done {
+            return self.insert_refused_pair(location, value);
         }
         self.note_new(1);
         Ok(())
@@ -36,10 +46,18 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok(())
     }
 
-    /// Changes one pair of a key and `old` to one with `new`; false if there is none.
+    /// Changes one pair of a key and the first value to one with the second. False if there is
+    /// none.
+    #[inline]
+    pub(crate) fn replace(self, address: u64, change: (u64, u64)) -> bool {
+        let location = self.table.table().geometry().locate(address);
+        self.replace_at(location, change)
+    }
+
+    /// [`replace`](Self::replace) for the key of a location.
     #[inline(always)]
-    pub(crate) fn replace(self, hash: u64, (old, new): (u64, u64)) -> bool {
-        in_width(self.layout(), (old, new)) && self.table.revalue_key(hash, old, new)
+    pub(super) fn replace_at(self, location: LocationOf<T>, (old, new): (u64, u64)) -> bool {
+        in_width(self.layout(), (old, new)) && self.table.revalue(&location, old, new)
     }
 
     /// Adds an entry with a value, and keeps the load.
@@ -93,7 +111,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 /// # Panics
 /// Where the new one has more bits than values have.
 #[inline(always)]
-pub(super) fn in_width(layout: Layout, (old, new): (u64, u64)) -> bool {
+fn in_width(layout: Layout, (old, new): (u64, u64)) -> bool {
     // One comparison for both.
     let fits = (old | new) <= layout.largest_value();
     if !fits {
@@ -103,7 +121,7 @@ pub(super) fn in_width(layout: Layout, (old, new): (u64, u64)) -> bool {
 }
 
 #[inline(always)]
-pub(super) fn check_value(layout: Layout, value: u64) {
+fn check_value(layout: Layout, value: u64) {
     if value > layout.largest_value() {
         too_wide(value, layout.value_bits());
     }

@@ -21,7 +21,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
             .buckets
             .growing()
             .is_none_or(|growing| growing.computed_weight() == growing.match_weight());
-        require("mass", 0, weight_holds)?;
+        require("match weight", 0, weight_holds)?;
         reading!(self, reader => reader.verify_counts())
     }
 }

@@ -140,20 +140,11 @@ pub(crate) trait Addressing: Clone {
         slots: [u64; SLOTS],
     ) -> [u64; SLOTS];
 
-    /// Whether a fingerprint would lose a bit in `other`, its other bucket.
-    fn would_lose_bits(&self, _bucket: u64, _fingerprint: u64, _other: u64) -> bool {
-        false
-    }
-
     /// The content that the slot of an entry has in `other`, its other bucket, and the match weight
     /// that the bits it loses there add.
     fn moved_slot(&self, _layout: Layout, _bucket: u64, slot: u64, _other: u64) -> (u64, u128) {
         (slot, 0)
     }
-
-    /// The other bucket of a fingerprint, and its fingerprint there. `None` if it is too short to
-    /// tell.
-    fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)>;
 
     /// The other base bucket of the keys of this prefix.
     fn other_base(&self, prefix: &Prefix) -> u64;
@@ -164,9 +155,6 @@ pub(crate) trait Addressing: Clone {
 
     /// The name of an entry, which growth does not change.
     fn identity(&self, prefix: &Prefix) -> u64;
-
-    /// The name of all entries that match, if they share one.
-    fn common_identity(&self, location: &Self::Location) -> Option<u64>;
 
     /// The prefix with this name, if there is one.
     fn named(&self, identity: u64) -> Option<Prefix>;

@@ -1,14 +1,14 @@
 //! Batches: a walk over many keys in blocks of 64.
 //!
-//! One key after the other, a lookup waits for two cache misses each time. A walk locates a block of
-//! keys in vector code and prefetches their buckets, while the caller works on the block *before*
-//! it, whose buckets have arrived by then. The keys are prefetched a block ahead too: without that,
-//! reading them took a quarter of a lookup. The walk needs two blocks of locations on the stack, and
-//! no other memory.
+//! One key after the other, a lookup waits for two cache misses each time. A walk locates a block
+//! of keys in vector code and prefetches their buckets, while the caller works on the block
+//! *before* it, whose buckets have arrived by then. The keys are prefetched a block ahead too:
+//! without that, reading them took a quarter of a lookup. The walk needs two blocks of locations on
+//! the stack, and no other memory.
 
 use core::ops::Range;
 
-use super::{Addressing, Buckets, Table, Words};
+use super::{Addressing, Buckets, Candidates, Table, Words};
 use crate::Key;
 use crate::address::geometry::Locations;
 use crate::address::route::Route;
@@ -87,23 +87,20 @@ impl Block {
         hashes: impl Hashes,
     ) {
         self.len = hashes.len().saturating_sub(start).min(BLOCK);
-        let keys = start..start + self.len;
-        if self.len == BLOCK {
-            // The length known at compile time makes vector code of the hash.
-            table.locate_many(
-                set,
-                #[inline(always)]
-                |column| hashes.write(keys, &mut column[..BLOCK]),
-                &mut self.locations,
-            );
-        } else if self.len > 0 {
-            let len = self.len;
-            table.locate_many(
-                set,
-                |column| hashes.write(keys, &mut column[..len]),
-                &mut self.locations,
-            );
+        let (len, keys) = (self.len, start..start + self.len);
+        if len == 0 {
+            return;
         }
+        table.locate_many(
+            set,
+            #[inline(always)]
+            |column| match len {
+                // The length known at compile time makes vector code of the hash.
+                BLOCK => hashes.write(keys, &mut column[..BLOCK]),
+                _ => hashes.write(keys, &mut column[..len]),
+            },
+            &mut self.locations,
+        );
     }
 }
 
@@ -162,18 +159,17 @@ pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
     });
 }
 
-/// Calls `found` with the slots of `table` that match each of the keys, in order.
+/// Calls `found` with the number of each key that slots of `table` match, in order, and the slots.
 pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
     table: &Table<B, A>,
     hashes: impl Hashes,
-    mut found: impl FnMut(usize, u64),
+    mut found: impl FnMut(usize, Candidates),
 ) {
     each_answer(table, hashes, |block, start, answers| {
         let [home_keys, other_keys] = A::Matching::keys(&block.locations);
         for i in (0..block.len).filter(|&i| answers[i]) {
             let keys = [home_keys[i], other_keys[i]];
-            let slots = table.candidates(block.locations.buckets(i), keys);
-            slots.for_each(|slot| found(start + i, slot));
+            found(start + i, table.candidates(block.locations.buckets(i), keys));
         }
     });
 }

@@ -14,30 +14,6 @@ pub(crate) type EntryTest<'a> = dyn Fn(u64, u64) -> bool + 'a;
 /// help them.
 const SPARSE_LOAD: f64 = 0.5;
 
-/// What a removal took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Removed {
-    /// Nothing: no entry matches.
-    Nothing,
-    /// One from the counter of an entry.
-    Counted,
-    /// One of several entries that match.
-    Copy,
-    /// The only entry that matched.
-    Last,
-}
-
-impl From<Taken> for Removed {
-    #[inline(always)]
-    fn from(taken: Taken) -> Self {
-        match taken {
-            Taken::Nothing => Self::Nothing,
-            Taken::Copy => Self::Copy,
-            Taken::Last => Self::Last,
-        }
-    }
-}
-
 /// A table that is read.
 pub(crate) trait Cuckoo {
     type Bytes: AsRef<[u8]>;
@@ -66,44 +42,18 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
     /// Adds an entry for the key of a location to an empty slot, if at most `most` entries match.
     fn put(&mut self, location: &LocationOf<Self>, value: u64, most: u64) -> Put;
 
-    /// Takes out the longest entry with this value that matches, unless `is_counted` takes one from
-    /// the counter of this name.
+    /// Takes out the longest entry with this value that matches. `None` if `is_counted` took one
+    /// from the counter of this name instead.
     fn take(
         &mut self,
         location: &LocationOf<Self>,
         value: u64,
         is_counted: impl FnOnce(u64) -> bool,
-    ) -> Removed;
+    ) -> Option<Taken>;
 
     /// Changes the value of the longest entry with value `old` that matches. False if there is
     /// none.
     fn revalue(&mut self, location: &LocationOf<Self>, old: u64, new: u64) -> bool;
-
-    /// [`put`](Self::put) for the key with this address. Returns its location, too.
-    #[inline(always)]
-    fn put_key(&mut self, address: u64, value: u64, most: u64) -> (LocationOf<Self>, Put) {
-        let location = self.table().geometry().locate(address);
-        (location, self.put(&location, value, most))
-    }
-
-    /// [`take`](Self::take) for the key with this address.
-    #[inline(always)]
-    fn take_key(
-        &mut self,
-        address: u64,
-        value: u64,
-        is_counted: impl FnOnce(u64) -> bool,
-    ) -> Removed {
-        let location = self.table().geometry().locate(address);
-        self.take(&location, value, is_counted)
-    }
-
-    /// [`revalue`](Self::revalue) for the key with this address.
-    #[inline(always)]
-    fn revalue_key(&mut self, address: u64, old: u64, new: u64) -> bool {
-        let location = self.table().geometry().locate(address);
-        self.revalue(&location, old, new)
-    }
 
     /// Writes another slot over that of an entry: with another value, or 0 to take it out.
     fn write(&mut self, entry: &Match, slot: u64) {

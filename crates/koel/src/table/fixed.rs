@@ -1,6 +1,6 @@
 //! A table of one size: `Geometry` is its addressing.
 
-use super::{Addressing, Cuckoo, CuckooMut, Prefix, Put, Removed, Table, Taken};
+use super::{Addressing, Cuckoo, CuckooMut, Prefix, Put, Table, Taken};
 use crate::address::geometry::{CORE_BITS, Geometry, Location, Locations};
 use crate::mem::buffer::Buffer;
 use crate::mem::unchecked;
@@ -20,34 +20,19 @@ impl<B: AsRef<[u8]>> Table<B> {
             AnyPacking::Plain64(packing) => unsafe { self.contains_unchecked(packing, &location) },
             // SAFETY: as above.
             AnyPacking::Sorted64(packing) => unsafe { self.contains_unchecked(packing, &location) },
-            AnyPacking::Slots64(_) => {
-                self.contains_slots64(location.home, location.alternate, location.fingerprint)
-            }
             _ => self.contains_wide(location.home, location.alternate, location.fingerprint),
         };
         (location, is_there)
     }
 
-    /// Cold, so that callers save no register for it where buckets have at most 64 bits.
+    /// Cold, so that callers save no register for it if buckets have at most 64 bits.
     #[cold]
     #[inline(never)]
     fn contains_wide(&self, home: u64, alternate: u64, fingerprint: u64) -> bool {
         with_packing!(&self.packing, packing => {
-            self.contains_in(packing, (home, alternate), fingerprint)
+            let starts = self.starts(packing, (home, alternate));
+            packing.matches::<Exact>(self.bytes(), starts, [fingerprint; 2])
         })
-    }
-
-    /// A function of its own, because slots of 64 bits need fewer registers than other packings.
-    #[cold]
-    #[inline(never)]
-    fn contains_slots64(&self, home: u64, alternate: u64, fingerprint: u64) -> bool {
-        let AnyPacking::Slots64(packing) = &self.packing else { return false };
-        self.contains_in(packing, (home, alternate), fingerprint)
-    }
-
-    #[inline]
-    fn contains_in<P: Packing>(&self, packing: &P, pair: (u64, u64), fingerprint: u64) -> bool {
-        packing.matches::<Exact>(self.bytes(), self.starts(packing, pair), [fingerprint; 2])
     }
 
     /// # Safety
@@ -60,8 +45,8 @@ impl<B: AsRef<[u8]>> Table<B> {
     unsafe fn contains_unchecked<P: Narrow>(&self, packing: &P, location: &Location) -> bool {
         let load = |bucket: u64| {
             let (byte, shift) = P::position(bucket, self.bucket_bits);
-            // SAFETY: the caller says that the bucket is in the table. `bytes` has all buckets, with
-            // 16 bytes behind them.
+            // SAFETY: the caller says that the bucket is in the table. `bytes` has all buckets,
+            // with 16 bytes behind them.
             unsafe { unchecked::read(self.bytes.as_ref(), byte) >> shift }
         };
         let words = [load(location.home), load(location.alternate)];
@@ -95,12 +80,12 @@ impl Addressing for Geometry {
         self.locate_many(set, bucket_bits, write, locations);
     }
 
-    #[inline(always)]
+    #[inline]
     fn locate(&self, address: u64) -> Location {
         self.locate(address)
     }
 
-    #[inline(always)]
+    #[inline]
     fn locate_in_block(&self, locations: &Locations, i: usize) -> Location {
         locations.get(i)
     }
@@ -111,22 +96,22 @@ impl Addressing for Geometry {
         Some(self.location_of(prefix.base, prefix.core << bits | fraction))
     }
 
-    #[inline(always)]
+    #[inline]
     fn pair(location: &Location) -> (u64, u64) {
         location.buckets()
     }
 
-    #[inline(always)]
+    #[inline]
     fn segment_start(location: &Location) -> u64 {
         location.base
     }
 
-    #[inline(always)]
+    #[inline]
     fn fingerprints(&self, location: &Location) -> [u64; 2] {
         [location.fingerprint; 2]
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_match(_: &Location, _: &Prefix) -> bool {
         true
     }
@@ -161,10 +146,6 @@ impl Addressing for Geometry {
         slots
     }
 
-    fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)> {
-        Some((self.location_of(bucket, fingerprint).alternate, fingerprint))
-    }
-
     fn other_base(&self, prefix: &Prefix) -> u64 {
         self.location_of(prefix.base, prefix.core << self.fraction_bits()).alternate
     }
@@ -177,10 +158,6 @@ impl Addressing for Geometry {
         let bits = self.fraction_bits();
         let location = self.location_of(prefix.base, prefix.core << bits | prefix.string);
         location.identity(bits + CORE_BITS)
-    }
-
-    fn common_identity(&self, location: &Location) -> Option<u64> {
-        Some(location.identity(self.fraction_bits() + CORE_BITS))
     }
 
     fn named(&self, identity: u64) -> Option<Prefix> {
@@ -198,7 +175,7 @@ impl<B: AsRef<[u8]>> Cuckoo for Table<B> {
     type Bytes = B;
     type Addresses = Geometry;
 
-    #[inline(always)]
+    #[inline]
     fn table(&self) -> &Self {
         self
     }
@@ -210,7 +187,7 @@ impl<B: AsRef<[u8]>> Cuckoo for Table<B> {
 }
 
 impl CuckooMut for Table<Buffer> {
-    #[inline(always)]
+    #[inline]
     fn table_mut(&mut self) -> &mut Self {
         self
     }
@@ -227,16 +204,16 @@ impl CuckooMut for Table<Buffer> {
         location: &Location,
         value: u64,
         is_counted: impl FnOnce(u64) -> bool,
-    ) -> Removed {
-        // Where there is a count, an entry is in the buckets too.
+    ) -> Option<Taken> {
+        // If there is a count, an entry is in the buckets too.
         if is_counted(location.identity(self.layout.fingerprint_bits())) {
-            return Removed::Counted;
+            return None;
         }
         if value > self.layout.largest_value() {
-            return Removed::Nothing;
+            return Some(Taken::Nothing);
         }
         let slot = self.layout.slot(location.fingerprint, value);
-        self.pair_mut(location.buckets()).take(slot).into()
+        Some(self.pair_mut(location.buckets()).take(slot))
     }
 
     #[inline(always)]

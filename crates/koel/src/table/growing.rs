@@ -18,18 +18,18 @@ use core::{iter, mem};
 
 use super::load::{addresses_for, design_limit};
 use super::{
-    Addressing, Candidates, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Prefix, Put,
-    Removed, Table, table_bytes,
+    Addressing, Candidates, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Table,
+    Taken, table_bytes,
 };
 use crate::address::geometry::Geometry;
 use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch;
 use crate::packing::{Bucket, Layout, Packing, Prefixed, SLOTS, byte_index, with_packing};
 
-/// The most buckets that are widened at once: tens of microseconds. Not fewer, since lookups are
+/// The most buckets that one insert widens, in tens of microseconds. Not fewer, since lookups are
 /// slow until the last bucket is wide.
 const MAX_WIDENED: u64 = 1024;
-/// The most buckets that are split at once.
+/// The most buckets that one step splits.
 const MAX_CHUNK: u64 = 4096;
 /// A table is not split if an absent key matches more entries than this on average. That happens
 /// only where most entries have no bits of their own, in a forged file or in a union of many
@@ -69,8 +69,8 @@ impl<B: AsRef<[u8]>> Growing<B> {
         self.entries().map(|entry| LinearHashing::weight_of(entry.prefix.length)).sum()
     }
 
-    /// Entries that match an absent key on average. Each matches if the key has its core, one of its
-    /// two base buckets and its bits.
+    /// Entries that match an absent key on average. Each matches if the key has its core, one of
+    /// its two base buckets and its bits.
     pub(crate) fn matches_of_an_absent_key(&self) -> f64 {
         let entries = self.match_weight as f64 / LinearHashing::weight_of(0) as f64;
         entries / self.geometry.locations()
@@ -90,8 +90,8 @@ impl<B: AsRef<[u8]>> Growing<B> {
     /// Whether an entry matches the key of a location.
     ///
     /// Prefetches both buckets before it waits for one. A processor runs a few hundred instructions
-    /// beyond a read that waits, and so many are between the reads of one lookup and those of the
-    /// next: so the next one prefetches while this one waits.
+    /// ahead of a read that waits. That is as many as lie between the reads of two lookups, so the
+    /// next lookup prefetches while this one waits.
     #[inline(always)]
     fn contains_location(&self, location: &GrowingLocation) -> bool {
         for leveled in location.leveled_buckets {
@@ -104,12 +104,11 @@ impl<B: AsRef<[u8]>> Growing<B> {
         })
     }
 
-    /// The smallest table of the same kind that takes all entries as `move_to` moves them into an
-    /// empty one, with the result of `move_to`. `None` if that is no smaller than this one.
+    /// The smallest table into which `move_to` moves all entries, and the result of `move_to`.
+    /// `None` if that table is no smaller than this one.
     ///
-    /// The first table tried is one for `entries`. The halves of a void entry, which growth has
-    /// spread over many buckets, are all in two of a table that is too small. So larger ones are
-    /// tried.
+    /// Tries a table for `entries` first, then larger ones: growth has spread the halves of a void
+    /// entry over many buckets, and in a small table all of them fall into two.
     pub(crate) fn in_fewer_buckets<T>(
         &self,
         entries: u64,
@@ -128,8 +127,7 @@ impl<B: AsRef<[u8]>> Growing<B> {
     }
 
     fn design_limit(&self) -> u64 {
-        let addresses = &self.geometry;
-        design_limit(self.layout.codec(), addresses.split(), addresses.level_buckets())
+        design_limit(self.layout.codec(), &self.geometry)
     }
 
     /// The longest entry that matches and has this value, and how many do.
@@ -147,7 +145,7 @@ impl<B: AsRef<[u8]>> Cuckoo for Growing<B> {
     type Bytes = B;
     type Addresses = LinearHashing;
 
-    #[inline(always)]
+    #[inline]
     fn table(&self) -> &Self {
         self
     }
@@ -174,8 +172,8 @@ impl Growing<Buffer> {
     }
 
     /// The growing table that `built` becomes, which has so many entries and no values.
-    /// [`split`](CuckooMut::split) widens its buckets, a few at a time. `None`, and nothing changed,
-    /// if there is no memory for that. O(1).
+    /// [`split`](CuckooMut::split) widens its buckets, a few at a time. `None`, and nothing
+    /// changed, if there is no memory for that. O(1).
     pub(crate) fn begun(built: &mut Table<Buffer>, layout: Layout, entries: u64) -> Option<Self> {
         let weight = LinearHashing::weight_of(built.geometry().fraction_bits());
         let stand_in = Table::stand_in(built.layout())?;
@@ -193,27 +191,16 @@ impl Growing<Buffer> {
     /// Sets the limit after a step of growth: to the design limit, or to one entry more if there
     /// are more than that, so that one insert makes one step. A table that was just widened is
     /// fuller than designed.
-    fn raise_limit(&mut self) {
+    pub(super) fn raise_limit(&mut self) {
         let designed = if self.is_midway() { 0 } else { self.design_limit() };
-        self.limit = designed.max(self.limit + 1);
+        self.limit = designed.max(self.limit.saturating_add(1));
     }
 
-    /// Makes room for so many more buckets behind the last one. False, and nothing changed, if that
-    /// cannot be addressed or allocated.
-    fn extend(&mut self, buckets: u64) -> bool {
-        let total = self.geometry.buckets() + buckets;
-        table_bytes(self.layout, total).is_some_and(|bytes| self.bytes.grow(bytes))
-    }
-
-    /// Splits the next bucket of the level. Calls `doubled` with each void entry, which is in both
-    /// halves from now on.
-    fn split_next(&mut self, doubled: &mut impl FnMut(&LinearHashing, Prefix)) {
+    /// Splits the next bucket of the level. Calls `doubled` as [`split`](CuckooMut::split) does.
+    fn split_next(&mut self, doubled: &mut impl FnMut(u64, [u64; 2])) {
         let (lower, upper) = (self.geometry.next_to_split(), self.geometry.buckets());
         let needed = table_bytes(self.layout, upper + 1);
-        assert!(
-            needed.is_some_and(|bytes| bytes <= self.bytes().len()),
-            "`extend` makes room first"
-        );
+        assert!(needed.is_some_and(|bytes| bytes <= self.bytes().len()), "no room for a bucket");
         let from = self.geometry.origin(lower);
         let mut halves = [[0; SLOTS]; 2];
         for (i, slot) in self.read(lower).0.into_iter().enumerate().filter(|&(_, slot)| slot != 0) {
@@ -225,7 +212,9 @@ impl Growing<Buffer> {
                 }
                 None => {
                     halves.iter_mut().for_each(|half| half[i] = slot);
-                    doubled(&self.geometry, self.geometry.prefix(lower, fingerprint));
+                    let void = self.geometry.prefix(lower, fingerprint);
+                    let names = void.continuations().map(|half| self.geometry.identity(&half));
+                    doubled(self.geometry.identity(&void), names);
                 }
             }
         }
@@ -237,7 +226,7 @@ impl Growing<Buffer> {
 }
 
 impl CuckooMut for Growing<Buffer> {
-    #[inline(always)]
+    #[inline]
     fn table_mut(&mut self) -> &mut Self {
         self
     }
@@ -265,15 +254,15 @@ impl CuckooMut for Growing<Buffer> {
         location: &GrowingLocation,
         value: u64,
         is_counted: impl FnOnce(u64) -> bool,
-    ) -> Removed {
+    ) -> Option<Taken> {
         let Some((longest, matches)) = self.longest_with(location, value) else {
-            return Removed::Nothing;
+            return Some(Taken::Nothing);
         };
         if is_counted(self.name(&longest)) {
-            return Removed::Counted;
+            return None;
         }
         self.write(&longest, 0);
-        if matches == 1 { Removed::Last } else { Removed::Copy }
+        Some(if matches == 1 { Taken::Last } else { Taken::Copy })
     }
 
     fn revalue(&mut self, location: &GrowingLocation, old: u64, new: u64) -> bool {
@@ -290,30 +279,22 @@ impl CuckooMut for Growing<Buffer> {
     fn split(&mut self, doubled: &mut impl FnMut(u64, [u64; 2])) -> bool {
         let buckets = self.geometry.buckets();
         if self.widen((buckets / 16).clamp(1, MAX_WIDENED)) {
-            self.raise_limit();
             return true;
         }
         let level = self.geometry.level_buckets();
         let chunk = (level / 64).clamp(1, MAX_CHUNK).min(level - self.geometry.split());
         let helps = self.geometry.can_grow() && self.matches_of_an_absent_key() < MOST_MATCHES;
-        if !helps || !self.extend(chunk) {
+        let bytes = table_bytes(self.layout, buckets + chunk).filter(|_| helps);
+        if !bytes.is_some_and(|bytes| self.bytes.grow(bytes)) {
             return false;
         }
-        let mut leave_to_both = |addresses: &LinearHashing, void: Prefix| {
-            let halves = void.continuations().map(|half| addresses.identity(&half));
-            doubled(addresses.identity(&void), halves);
-        };
-        (0..chunk).for_each(|_| self.split_next(&mut leave_to_both));
+        (0..chunk).for_each(|_| self.split_next(doubled));
         self.raise_limit();
         true
     }
 
     fn finish_widening(&mut self) -> bool {
-        let was_midway = self.widen(u64::MAX);
-        if was_midway {
-            self.raise_limit();
-        }
-        was_midway
+        self.widen(u64::MAX)
     }
 }
 

@@ -22,10 +22,9 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         self.matches(location).max_by_key(|entry| entry.prefix.length)
     }
 
-    /// The name of the longest entry that matches. The caller knows that there is one.
+    /// The name of the longest entry that matches.
     pub(crate) fn name_of_longest(&self, location: &A::Location) -> Option<u64> {
-        let common = self.geometry.common_identity(location);
-        common.or_else(|| self.longest(location).map(|entry| self.name(&entry)))
+        self.longest(location).map(|entry| self.name(&entry))
     }
 
     /// The entry in a slot of a bucket.
@@ -67,10 +66,10 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     /// The other bucket of an entry, if an equal one is there, and the fingerprint of that one.
     fn twin(&self, entry: &Match) -> Option<(u64, u64)> {
-        let fingerprint = self.layout.fingerprint_of(entry.slot);
-        let (other, moved) = self.geometry.moved(entry.bucket, fingerprint)?;
-        let equal = self.geometry.prefix(other, moved).length == entry.prefix.length
-            && other != entry.bucket
+        let location = self.geometry.location(entry.prefix)?;
+        let ((_, other), [_, moved]) = (A::pair(&location), self.geometry.fingerprints(&location));
+        let equal = other != entry.bucket
+            && self.geometry.stored_length(&location, 1) == entry.prefix.length
             && self.read(other).entries().any(|slot| self.layout.fingerprint_of(slot) == moved);
         equal.then_some((other, moved))
     }

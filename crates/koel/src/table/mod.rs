@@ -43,7 +43,7 @@ mod widening;
 
 pub(crate) use crate::packing::{Candidates, Put, Taken, Words};
 pub(crate) use addressing::{Addressing, Match, Prefix};
-pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, LocationOf, Removed, grows};
+pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, LocationOf, grows};
 pub(crate) use edits::BlockEdits;
 pub(crate) use growing::Growing;
 pub(crate) use linear_hashing::{GrowingLocation, LinearHashing};
@@ -115,7 +115,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
         self.geometry.locate_many(set, self.bucket_bits, write, locations);
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch_both(&self, locations: &Locations, i: usize) {
         for column in locations.bytes() {
             self.prefetch_from(byte_index(column[i]));
@@ -167,7 +167,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     }
 
     /// Prefetches the bucket that starts in this byte.
-    #[inline(always)]
+    #[inline]
     fn prefetch_from(&self, byte: usize) {
         for byte in [byte, byte + self.reach] {
             prefetch(self.bytes(), byte);
@@ -179,13 +179,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         Bucket(with_packing!(&self.packing, packing => self.slots_in(packing, bucket)))
     }
 
-    #[inline(always)]
+    #[inline]
     fn slots_in<P: Packing>(&self, packing: &P, bucket: u64) -> [u64; SLOTS] {
         packing.slots(self.bytes(), self.start(packing, bucket))
     }
 
     /// Whether a slot of `bucket` is empty.
-    #[inline(always)]
+    #[inline]
     fn has_room_in<P: Packing>(&self, packing: &P, bucket: u64) -> bool {
         packing.has_room(self.bytes(), self.start(packing, bucket))
     }
@@ -211,8 +211,8 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         );
     }
 
-    /// The slots of a pair of buckets that match their keys. O(1): two loads. A function of its own,
-    /// so that lookups of absent keys save no registers for it.
+    /// The slots of a pair of buckets that match their keys. O(1): two loads. A function of its
+    /// own, so that lookups of absent keys save no registers for it.
     #[inline(never)]
     pub(crate) fn candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
         with_packing!(&self.packing, packing => {
@@ -273,6 +273,12 @@ impl<A: Addressing> Table<Buffer, A> {
 }
 
 impl Table<Buffer> {
+    /// The bytes, without the shape.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn into_bytes(self) -> Buffer {
+        self.bytes
+    }
+
     /// The bytes of each segment. Several segments begin at whole bytes.
     pub(crate) fn segments_mut(&mut self) -> Vec<&mut [u8]> {
         let bits = u64::from(self.geometry.segment_buckets()) * self.bucket_bits;

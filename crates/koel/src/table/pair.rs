@@ -12,7 +12,7 @@ use crate::packing::{AnyPacking, Narrow, Packing, Put, Sorted64, Taken, either, 
 
 /// The two buckets of a key. The invariant: `starts` are the first bits of buckets in `bytes`.
 pub(crate) struct BucketPairMut<'t> {
-    packing: &'t AnyPacking,
+    pub(super) packing: &'t AnyPacking,
     bytes: &'t mut Buffer,
     starts: [u64; 2],
 }
@@ -22,30 +22,23 @@ impl<A: Addressing> Table<Buffer, A> {
     ///
     /// # Panics
     /// If one of them is beyond the table.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn pair_mut(&mut self, (home, other): (u64, u64)) -> BucketPairMut<'_> {
-        assert!(home.max(other) < self.geometry.buckets(), "a bucket beyond the table");
-        let starts = [home * self.bucket_bits, other * self.bucket_bits];
-        BucketPairMut { packing: &self.packing, bytes: &mut self.bytes, starts }
+        self.pair_at([home * self.bucket_bits, other * self.bucket_bits])
     }
 
     /// The buckets that start at these bits, which are multiples of the bits of a bucket.
     ///
     /// # Panics
     /// If one of them is beyond the table.
-    #[inline(always)]
+    #[inline]
     pub(super) fn pair_at(&mut self, starts: [u64; 2]) -> BucketPairMut<'_> {
         assert!(starts[0].max(starts[1]) < self.end, "a bucket beyond the table");
         BucketPairMut { packing: &self.packing, bytes: &mut self.bytes, starts }
     }
 }
 
-impl<'t> BucketPairMut<'t> {
-    #[inline]
-    pub(super) fn packing(&self) -> &'t AnyPacking {
-        self.packing
-    }
-
+impl BucketPairMut<'_> {
     /// Fills an empty slot of the emptier bucket with `slot`, if there are at most `most` copies of
     /// it.
     #[inline(always)]
@@ -168,7 +161,7 @@ mod tests {
 
     extern crate std;
 
-    /// Tables of every form, of `4 * segment_buckets` buckets.
+    /// Tables of every packing, of `4 * segment_buckets` buckets.
     fn tables(segment_buckets: u32) -> impl Iterator<Item = Table<Buffer>> {
         use Codec::{Plain, SemiSorted};
         let widths = [
@@ -199,7 +192,7 @@ mod tests {
             Self(table.iter().map(|bucket| bucket.0).collect())
         }
 
-        /// The buckets of a place, each once, and how many slots of either hold `slot`.
+        /// The buckets of a location, each once, and how many slots of each hold `slot`.
         fn holding(&self, location: &Location, slot: u64) -> Vec<(usize, usize)> {
             let (home, alternate) = location.buckets();
             let mut buckets: Vec<_> =
@@ -239,7 +232,7 @@ mod tests {
             *self.0[bucket].iter_mut().find(|held| **held == old).unwrap() = new;
         }
 
-        /// Whether the table holds the same in every bucket, in whatever order.
+        /// Whether every bucket of the table holds the same slots, in any order.
         fn is_in(&self, table: &Table<Buffer>) -> bool {
             let sorted = |mut slots: [u64; SLOTS]| {
                 slots.sort_unstable();
@@ -307,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_a_larger_table_are_refused() {
+    fn buckets_of_a_larger_table_are_refused() {
         for (mut small, large) in tables(4).zip(tables(5)) {
             let (last, beyond) = (15, 16);
             for (bucket, is_in) in [(last, true), (beyond, false), (u64::from(u32::MAX), false)] {

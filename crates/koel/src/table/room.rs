@@ -5,7 +5,6 @@
 //! name. Only a growing table has entries that could lose bits.
 
 use super::{Addressing, EntryTest, Table};
-use crate::address::geometry::Locations;
 use crate::mem::buffer::Buffer;
 use crate::packing::{Packing, SLOTS, is_near, with_packing};
 use crate::table::search::{End, EvictionPath, Neighbourhood, Neighbours, Search, Spares};
@@ -56,13 +55,12 @@ impl<A: Addressing> Table<Buffer, A> {
 
     /// Whether an entry may not move to bucket `target`: it is pinned, and would lose a bit there.
     fn must_stay(&self, bucket: u64, slot: u64, target: u64, pinned: &EntryTest<'_>) -> bool {
-        let fingerprint = self.layout.fingerprint_of(slot);
-        self.geometry.would_lose_bits(bucket, fingerprint, target)
-            && pinned(slot, self.name(&self.entry(bucket, slot)))
+        let (_, added) = self.geometry.moved_slot(self.layout, bucket, slot, target);
+        added > 0 && pinned(slot, self.name(&self.entry(bucket, slot)))
     }
 
-    /// The number of slots in the full buckets of a location, if no entry in them has another bucket
-    /// to move to.
+    /// The number of slots in the full buckets of a location, if no entry in them has another
+    /// bucket to move to.
     pub(crate) fn stuck_slots(
         &self,
         location: &A::Location,
@@ -91,25 +89,18 @@ impl<A: Addressing> Table<Buffer, A> {
         })
     }
 
-    /// If both buckets of key `i` are full, prefetches the buckets to which their entries could
+    /// If both buckets of a location are full, prefetches the buckets to which their entries could
     /// move: a search begins there.
-    #[inline(always)]
-    pub(crate) fn prefetch_frontier(&self, locations: &Locations, i: usize) {
+    pub(crate) fn prefetch_frontier(&self, location: &A::Location) {
+        let (home, other) = A::pair(location);
         let has_room = with_packing!(&self.packing, packing => {
-            let [home, other] = locations.bits(i);
-            packing.has_room(self.bytes(), home) | packing.has_room(self.bytes(), other)
+            self.has_room_in(packing, home) | self.has_room_in(packing, other)
         });
         if !has_room {
-            self.prefetch_others(&self.geometry.locate_in_block(locations, i));
-        }
-    }
-
-    #[inline(never)]
-    fn prefetch_others(&self, location: &A::Location) {
-        let (home, other) = A::pair(location);
-        for bucket in [home, other] {
-            let others = self.neighbours(A::segment_start(location), bucket, None).others;
-            others.iter().for_each(|&other| self.prefetch(other));
+            for bucket in [home, other] {
+                let others = self.neighbours(A::segment_start(location), bucket, None).others;
+                others.iter().for_each(|&other| self.prefetch(other));
+            }
         }
     }
 

@@ -32,7 +32,7 @@ fn filters(capacity: u64) -> impl Iterator<Item = ConcurrentFilter> {
 
 /// Sound by its own rules and by those of the format, and all the sizes add up.
 fn assert_sound(filter: &ConcurrentFilter) -> CuckooFilter {
-    let snapshot = filter.snapshot();
+    let snapshot = filter.snapshot().unwrap();
     assert_eq!(snapshot.verify(), Ok(()));
     assert_eq!(audit(&snapshot.to_bytes()), Ok(()));
     assert_eq!((snapshot.len(), snapshot.slots_in_use()), (filter.len(), filter.slots_in_use()));
@@ -134,7 +134,7 @@ mod alone {
                 Op::Remove(key) => self.remove(key),
                 Op::RemoveRun(first, count) => run(first, count).for_each(|key| self.remove(key)),
                 Op::Reload => {
-                    let filter = self.filter.snapshot();
+                    let filter = self.filter.snapshot().unwrap();
                     self.filter = ConcurrentFilter::try_from(filter).unwrap();
                 }
                 _ => self.check(),
@@ -173,7 +173,7 @@ mod alone {
                 });
                 prop_assert!(multiset.filter.is_empty());
                 prop_assert_eq!(multiset.filter.slots_in_use(), 0);
-                prop_assert!(multiset.filter.into_filter() == case.setup.build());
+                prop_assert!(multiset.filter.into_filter().unwrap() == case.setup.build());
             }
         }
     }
@@ -222,7 +222,7 @@ mod alone {
                         assert_eq!(concurrent.count("many times"), 5);
                         assert!(keys::hashes(5, 1000).all(|hash| concurrent.contains(&at(hash))));
                         assert!(assert_sound(&concurrent) == filter);
-                        assert!(concurrent.into_filter() == filter);
+                        assert!(concurrent.into_filter().unwrap() == filter);
                     }
                     Err(error) => {
                         assert_eq!(error, ConvertError::TooWide { bucket_bits: bits });
@@ -249,7 +249,8 @@ mod alone {
 
     #[test]
     fn counts_do_not_pass_the_largest_number() {
-        let mut filter = ConcurrentFilter::builder(9, 0.001).build().unwrap().into_filter();
+        let mut filter =
+            ConcurrentFilter::builder(9, 0.001).build().unwrap().into_filter().unwrap();
         filter.insert("a").unwrap();
         while filter.len() < u64::MAX / 2 {
             let twin = filter.clone();
@@ -338,13 +339,13 @@ fn threads_that_insert_and_remove_the_same_few_keys_leave_no_copy_too_few_or_too
                 (0, 0, 0)
             );
         }
-        assert!(filter.into_filter() == builder_of_same_shape(&builder));
+        assert!(filter.into_filter().unwrap() == builder_of_same_shape(&builder));
     }
 }
 
 /// The empty plain filter with the buckets of what `builder` builds for threads.
 fn builder_of_same_shape(builder: &Builder<ConcurrentFilter>) -> CuckooFilter {
-    builder.build().unwrap().into_filter()
+    builder.build().unwrap().into_filter().unwrap()
 }
 
 #[test]
@@ -409,7 +410,7 @@ fn misses_under_churn(builder: &Builder<ConcurrentFilter>, lookups: u64) -> (u64
             let at_once = found.iter().filter(|&&found| !found).count();
             misses.fetch_add((one_by_one + at_once) as u64, Ordering::Relaxed);
             if round % 64 == 0 {
-                let snapshot = filter.snapshot();
+                let snapshot = filter.snapshot().unwrap();
                 assert!(lasting.iter().all(|&hash| snapshot.contains(&at(hash))));
             }
         }

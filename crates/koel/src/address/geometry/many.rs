@@ -1,8 +1,8 @@
-//! The places of a block of hashes at once: the vector form of `locate`.
+//! The locations of a block of addresses: the vector form of `locate`.
 //!
-//! The same digits as in `geometry.rs`, written as products of 32 x 32 bits and without branches,
-//! so that the compiler turns eight hashes at a time into vector code (vector.rs). A test holds
-//! every form to `locate`.
+//! It computes the digits of `Geometry::locate` in products of 32 x 32 bits and without branches,
+//! so that the compiler turns eight addresses at a time into vector code (mem/vector.rs). A test
+//! compares every instruction set with `locate`.
 
 use super::{CORE_BITS, Geometry, Location};
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
@@ -10,19 +10,19 @@ use crate::mem::vector::{BLOCK, Column, InstructionSet};
 /// The low half of a lane.
 const LOW: u64 = 0xffff_ffff;
 
-/// Places in columns, for vector code.
+/// Locations in columns, for vector code.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Locations {
-    hash: Column,
+    address: Column,
     base: Column,
     home: Column,
     alternate: Column,
     fingerprint: Column,
-    /// The bits of the table that the two buckets start at, and the bytes that these are in.
+    /// The bits of the table where the two buckets start, and the bytes that have these bits.
     bits: [Column; 2],
     bytes: [Column; 2],
-    /// What stands for the key in each bucket, in a table that grows.
+    /// What the key's entry in each bucket has to match, in a growing table.
     keys: [Column; 2],
 }
 
@@ -30,7 +30,7 @@ impl Locations {
     pub(crate) fn new() -> Self {
         let column = [0; BLOCK];
         Self {
-            hash: column,
+            address: column,
             base: column,
             home: column,
             alternate: column,
@@ -41,32 +41,32 @@ impl Locations {
         }
     }
 
-    /// Both buckets of a place, by their number in the table.
-    #[inline(always)]
+    /// Both buckets of a location, by their number in the table.
+    #[inline]
     pub(crate) fn buckets(&self, index: usize) -> (u64, u64) {
         (self.home[index], self.alternate[index])
     }
 
     /// The address of key `index`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn address(&self, index: usize) -> u64 {
-        self.hash[index]
+        self.address[index]
     }
 
-    /// What [names](Location::identity) the entry of a place.
-    #[inline(always)]
+    /// The [identity](Location::identity) of a location's entry.
+    #[inline]
     pub(crate) fn identity(&self, index: usize, fingerprint_bits: u32) -> u64 {
         self.get(index).identity(fingerprint_bits)
     }
 
-    /// The bits of the table that the two buckets of a place start at.
-    #[inline(always)]
+    /// The bits of the table where the two buckets of a location start.
+    #[inline]
     pub(crate) fn bits(&self, index: usize) -> [u64; 2] {
         [self.bits[0][index], self.bits[1][index]]
     }
 
-    /// The bytes of the table that the two buckets of each place start in.
-    #[inline(always)]
+    /// The bytes of the table where the two buckets of each location start.
+    #[inline]
     pub(crate) fn bytes(&self) -> &[Column; 2] {
         &self.bytes
     }
@@ -76,14 +76,16 @@ impl Locations {
         &self.fingerprint
     }
 
-    /// What stands for the keys in either bucket, in a table that grows.
+    /// What the keys' entries in either bucket have to match, in a growing table.
     pub(crate) fn keys(&self) -> &[Column; 2] {
         &self.keys
     }
 
-    /// Puts what `refine` makes of hash, first bucket of the segment, both buckets and fingerprint
-    /// in the place of each bucket: the bucket that it is now, and what stands for the key there.
-    /// Both at once, since what they have in common is half of the work.
+    /// Replaces each bucket by its present bucket in a growing table, and sets what the key's entry
+    /// has to match there.
+    ///
+    /// `refine` computes both pairs from address, first bucket of the segment, both buckets and
+    /// fingerprint. It does so in one call, because they share half of the work.
     #[inline(always)]
     pub(crate) fn refine(
         &mut self,
@@ -92,7 +94,7 @@ impl Locations {
     ) {
         for i in 0..BLOCK {
             let buckets = [self.home[i], self.alternate[i]];
-            let refined = refine(self.hash[i], self.base[i], buckets, self.fingerprint[i]);
+            let refined = refine(self.address[i], self.base[i], buckets, self.fingerprint[i]);
             [self.home[i], self.alternate[i]] = [refined[0].0, refined[1].0];
             for (number, (bucket, key)) in refined.into_iter().enumerate() {
                 let bit = product(bucket, bucket_bits);
@@ -113,7 +115,7 @@ impl Locations {
         self.fingerprint[index] = location.fingerprint;
     }
 
-    /// One place in the form of `locate`.
+    /// One location, as `locate` returns it.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Location {
         Location {
@@ -126,24 +128,24 @@ impl Locations {
 }
 
 impl Geometry {
-    /// The places of the hashes that `hash` writes, as `locate` gives them, in a table of buckets
-    /// of so many bits.
+    /// Locates the addresses that `write` writes, as `locate` does, in a table whose buckets have
+    /// `bucket_bits` bits.
     #[inline]
     pub(crate) fn locate_many(
         &self,
         set: InstructionSet,
         bucket_bits: u64,
-        hash: impl FnOnce(&mut Column),
+        write: impl FnOnce(&mut Column),
         locations: &mut Locations,
     ) {
         if self.is_narrow() && self.is_one_segment() {
-            self.locate_narrow::<true>(set, bucket_bits, hash, locations);
+            self.locate_narrow::<true>(set, bucket_bits, write, locations);
         } else if self.is_narrow() {
-            self.locate_narrow::<false>(set, bucket_bits, hash, locations);
+            self.locate_narrow::<false>(set, bucket_bits, write, locations);
         } else {
-            hash(&mut locations.hash);
+            write(&mut locations.address);
             for i in 0..BLOCK {
-                locations.set(i, &self.locate(locations.hash[i]), bucket_bits);
+                locations.set(i, &self.locate(locations.address[i]), bucket_bits);
             }
         }
     }
@@ -153,31 +155,32 @@ impl Geometry {
         &self,
         set: InstructionSet,
         bucket_bits: u64,
-        hash: impl FnOnce(&mut Column),
+        write: impl FnOnce(&mut Column),
         locations: &mut Locations,
     ) {
         set.run(
             #[inline(always)]
             || {
-                hash(&mut locations.hash);
-                self.locate_hashes::<ONE>(bucket_bits, locations);
+                write(&mut locations.address);
+                self.locate_addresses::<ONE>(bucket_bits, locations);
             },
         );
     }
 
     #[inline(always)]
-    fn locate_hashes<const ONE: bool>(&self, bucket_bits: u64, locations: &mut Locations) {
+    fn locate_addresses<const ONE: bool>(&self, bucket_bits: u64, locations: &mut Locations) {
         let (buckets, segment_buckets) = (self.buckets, u64::from(self.segment_buckets));
         let (segment_shift, fraction_bits) = (63 - self.segment_bits, self.fraction_bits);
         let (fingerprints, least_fingerprint) = (self.fingerprints, self.least_fingerprint);
         for i in 0..BLOCK {
-            let hash = locations.hash[i];
-            let (bucket, rest) = digit([hash >> 32, hash], buckets);
+            let address = locations.address[i];
+            let (bucket, rest) = digit([address >> 32, address], buckets);
             let fingerprint = digit(rest, fingerprints).0 + least_fingerprint;
-            let base = if ONE { 0 } else { product((hash >> 1) >> segment_shift, segment_buckets) };
+            let base =
+                if ONE { 0 } else { product((address >> 1) >> segment_shift, segment_buckets) };
             let reflection = product(mix(fingerprint >> fraction_bits), segment_buckets) >> 32;
             let difference = reflection.wrapping_sub(bucket - base);
-            // All ones where the difference is negative.
+            // All ones if the difference is negative.
             let borrow = (difference >> 63).wrapping_neg();
             locations.base[i] = base;
             locations.home[i] = bucket;
@@ -191,25 +194,25 @@ impl Geometry {
     }
 }
 
-/// The product of the low halves: masked, so that the compiler knows that there is nothing above,
-/// and takes the instruction for it, which processors have for all lanes at once.
-#[inline(always)]
-pub(crate) fn product(one: u64, other: u64) -> u64 {
+/// The product of the low halves. The masks tell the compiler that the high halves do not count, so
+/// that it uses the vector instruction for such a product.
+#[inline]
+pub(crate) const fn product(one: u64, other: u64) -> u64 {
     (one & LOW) * (other & LOW)
 }
 
-/// `fraction * range` for a range of 32 bits: what is above its 64 bits, and these as a fraction
-/// again. A fraction is two halves of 32 bits, the upper one first, with anything above them.
-#[inline(always)]
+/// `fraction * range` for a range of 32 bits: the digit above the 64 bits, and the fraction that
+/// remains. A fraction is two halves of 32 bits, the upper one first; bits above them do not count.
+#[inline]
 fn digit([upper, lower]: [u64; 2], range: u64) -> (u64, [u64; 2]) {
     let low = product(lower, range);
     let high = product(upper, range) + (low >> 32);
     (high >> 32, [high, low])
 }
 
-/// `mix` of `geometry.rs` in a 64-bit lane: the core has 6 bits, so the first shift has nothing to
-/// do.
-#[inline(always)]
+/// `mix` of `geometry/mod.rs` in a 64-bit lane. It omits the first shift, which changes nothing for
+/// a core of 6 bits.
+#[inline]
 fn mix(core: u64) -> u64 {
     const { assert!(CORE_BITS <= 16) };
     let value = product(core, 0x85eb_ca6b) & LOW;
@@ -234,16 +237,16 @@ mod tests {
             (12, 262_144),
             (8, 1 << 27),
         ];
-        let usual = sizes.into_iter().flat_map(|(bits, buckets)| {
+        let fitting = sizes.into_iter().flat_map(|(bits, buckets)| {
             [8, 13, 18, 21].map(|fingerprint_bits| Geometry::new(bits, buckets, fingerprint_bits))
         });
-        // And fingerprints that just fit, and that do not.
-        usual.chain([32, 33, 40].map(|fingerprint_bits| Geometry::new(1, 41, fingerprint_bits)))
+        // Fingerprints that just fit into 32 bits, and that do not.
+        fitting.chain([32, 33, 40].map(|fingerprint_bits| Geometry::new(1, 41, fingerprint_bits)))
     }
 
     #[test]
-    fn every_form_of_the_address_stage_gives_the_places_of_locate() {
-        let hash_of = |block: u64, i: usize| match i {
+    fn every_instruction_set_gives_the_locations_of_locate() {
+        let address_of = |block: u64, i: usize| match i {
             0 => 0,
             1 => u64::MAX,
             _ => hash(block << 8 | i as u64),
@@ -252,15 +255,15 @@ mod tests {
             for geometry in shapes() {
                 let mut locations = Locations::new();
                 for block in 0..200 {
-                    let hashes = core::array::from_fn(|i| hash_of(block, i));
-                    geometry.locate_many(set, 36, |column| *column = hashes, &mut locations);
+                    let addresses = core::array::from_fn(|i| address_of(block, i));
+                    geometry.locate_many(set, 36, |column| *column = addresses, &mut locations);
                     for i in 0..BLOCK {
-                        let location = geometry.locate(hash_of(block, i));
+                        let location = geometry.locate(address_of(block, i));
                         assert_eq!(
                             locations.get(i),
                             location,
-                            "{set:?}, hash {:x}",
-                            hash_of(block, i)
+                            "{set:?}, address {:x}",
+                            address_of(block, i)
                         );
                         let (home, alternate) = location.buckets();
                         assert_eq!(locations.buckets(i), (home, alternate));

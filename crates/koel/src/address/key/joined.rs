@@ -1,24 +1,25 @@
 //! Keys of several parts: tuples, and arrays of integers.
 //!
-//! A tuple is the bytes of its elements, each behind its length as eight little-endian bytes. So no
-//! two tuples with different elements have the same bytes: `("ab", "c")` is not `("a", "bc")`. A
-//! ready hash in a tuple is its eight little-endian bytes. An array of integers is their
-//! little-endian bytes, without lengths, since its type fixes them.
+//! * The bytes of a tuple are those of its elements, each after its length in eight little-endian
+//!   bytes. So two tuples with different elements have different bytes: `("ab", "c")` is not
+//!   `("a", "bc")`. A ready hash in a tuple counts as its eight little-endian bytes.
+//! * The bytes of an array of integers are those of its elements, little-endian. They need no
+//!   lengths, since the type fixes them.
 //!
-//! Cost: one copy of the bytes, on the stack up to [`SHORT`] bytes, on the heap beyond.
+//! Cost: one copy of the bytes, on the stack up to [`SHORT`] bytes, and on the heap beyond.
 
 use alloc::vec::Vec;
 
 use super::{Key, KeyData};
 
-/// Bytes that are joined without an allocation.
+/// The most bytes that are joined without an allocation.
 const SHORT: usize = 128;
 
 /// The bytes of a key of several parts.
 struct Joined {
     short: [u8; SHORT],
     len: usize,
-    /// All bytes, as soon as there are more than [`SHORT`].
+    /// All bytes, if there are more than [`SHORT`].
     long: Vec<u8>,
 }
 
@@ -46,7 +47,7 @@ impl Joined {
         self.long.extend_from_slice(bytes);
     }
 
-    /// Adds an element of a tuple behind its length.
+    /// Adds the length of an element of a tuple, then its bytes.
     #[inline]
     fn push_element<K: Key>(&mut self, element: &K) {
         element.with(|data| match data {

@@ -1,7 +1,7 @@
-//! Types of the standard library that have bytes of their own, or stand for a key.
+//! Types of the standard library that are keys, or that hold one.
 //!
-//! `f32` and `f64` are left out on purpose: 0.0 equals -0.0 and has other bytes, and a NaN does not
-//! equal itself. Use `to_bits`.
+//! `f32` and `f64` are not keys: 0.0 equals -0.0 and has other bytes, and a NaN does not equal
+//! itself. Use `to_bits`.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
@@ -42,7 +42,7 @@ keys_by_bytes! {
         let ([a, b, c, d], [low, high]) = (key.ip().octets(), key.port().to_le_bytes());
         [a, b, c, d, low, high]
     };
-    /// The octets, then the port in two little-endian bytes. Flow and scope do not count.
+    /// The octets, then the port in two little-endian bytes. Flow and scope are ignored.
     SocketAddrV6: |key| {
         let mut bytes = [0; 18];
         bytes[..16].copy_from_slice(&key.ip().octets());
@@ -59,7 +59,7 @@ impl Key for char {
     }
 }
 
-/// The address of either version.
+/// The key of the version that it has.
 impl Key for IpAddr {
     #[inline]
     fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
@@ -70,7 +70,7 @@ impl Key for IpAddr {
     }
 }
 
-/// The address of either version.
+/// The key of the version that it has.
 impl Key for SocketAddr {
     #[inline]
     fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {

@@ -1,15 +1,16 @@
-//! Which bytes a key is.
+//! The bytes of a key.
 //!
-//! A filter outlives the program that built it, so a key's bytes may not depend on the machine, the
-//! compiler or the standard library's `Hash`. docs/FORMAT.md repeats the rule for other languages:
+//! A filter outlives the program that built it, so a key's bytes must not depend on the machine,
+//! the compiler or the standard library's `Hash`. docs/FORMAT.md repeats the rules for other
+//! languages:
 //!
-//! * a byte string is itself, and text is its UTF-8 bytes;
-//! * an integer is its little-endian bytes at its own width, so `1_u32` and `1_u64` are different
-//!   keys;
-//! * nothing adds a length or a terminator, except in tuples.
+//! * The bytes of a byte string are its own, and those of text are its UTF-8 bytes.
+//! * The bytes of an integer are little-endian and as many as its type has, so `1_u32` and `1_u64`
+//!   are different keys.
+//! * Only tuples add lengths. Nothing adds a terminator.
 //!
 //! A ready hash is a key without bytes: see [`KeyHash`]. `joined.rs` has keys of several parts,
-//! `library.rs` other types of the standard library, and `paths.rs` names of files.
+//! `library.rs` other types of the standard library, and `paths.rs` paths and file names.
 
 mod joined;
 mod library;
@@ -19,20 +20,20 @@ mod paths;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A value with a stable byte encoding, and so a stable hash; or a hash itself.
+/// A value with a stable byte encoding, and therefore a stable hash; or a hash itself.
 ///
 /// Implemented for:
 ///
 /// * byte strings, text, characters, `bool`, integers and arrays of integers; `usize` and `isize`
 ///   have 64 bits on every machine;
 /// * tuples of up to six keys, which are different keys if any of their elements differ;
-/// * IP and socket addresses; with the feature `std`, paths and names of files; with the feature
+/// * IP and socket addresses; with the feature `std`, paths and file names; with the feature
 ///   `uuid`, UUIDs;
 /// * references to keys, and `Cow`, `Box`, `Rc` and `Arc` of keys;
 /// * [ready hashes](KeyHash).
 ///
-/// Floating-point numbers are left out on purpose, since equal ones can have different bytes: use
-/// `to_bits`. docs/FORMAT.md says which bytes each of these keys is.
+/// Floating-point numbers are not keys, since equal ones can have different bytes: use `to_bits`.
+/// docs/FORMAT.md specifies the bytes of each type.
 ///
 /// Implement it for a type of your own by delegating to a key whose meaning never changes:
 ///
@@ -64,20 +65,20 @@ pub trait Key {
     fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R;
 }
 
-/// What a [`Key`] is to a filter.
+/// What a filter reads of a [`Key`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyData<'a> {
     /// Bytes, which the filter's hasher hashes.
     Bytes(&'a [u8]),
-    /// A hash that is ready.
+    /// A ready hash.
     Hash(KeyHash),
 }
 
 /// A ready hash, which is a key.
 ///
-/// The hash that [`KeyHasher::hash`](crate::KeyHasher::hash) gives for a key finds that key in
-/// every filter with that hasher. Any other 64 bits that tell keys apart will do too: filters mix
-/// them, unless [`trust_hashes`](crate::Builder::trust_hashes) says that it is not necessary.
+/// The hash that [`KeyHasher::hash`](crate::KeyHasher::hash) returns for a key finds that key in
+/// every filter with that hasher. Any other 64 bits that distinguish keys work too, because filters
+/// mix them. A filter built with [`trust_hashes`](crate::Builder::trust_hashes) does not.
 ///
 /// ```
 /// use koel::{CuckooFilter, KeyHash};

@@ -1,8 +1,9 @@
-//! Names of files as the system spells them.
+//! Paths and file names, as the system spells them.
 //!
-//! A name that is valid Unicode is its UTF-8 bytes on every platform. Any other name is its bytes
-//! on Unix. On Windows, where such a name has an unpaired surrogate, it is what
-//! [`OsStr::as_encoded_bytes`] gives, which another version of Rust may encode otherwise.
+//! * The bytes of a name in valid Unicode are its UTF-8 bytes, on every platform.
+//! * On Unix any other name has bytes of its own.
+//! * On Windows any other name has an unpaired surrogate. Its bytes are those of
+//!   [`OsStr::as_encoded_bytes`], which another version of Rust may encode differently.
 //!
 //! Nothing is normalised: `a/b` and `a//b` are different keys, though they are equal paths.
 

@@ -1,67 +1,72 @@
-//! Where a new entry of the map goes: an empty slot, one that moves make empty, the overflow, or a
+//! Room for a new entry of the map: an empty slot, a slot that moves make empty, the overflow, or a
 //! larger table. And the way back from the overflow.
 //!
-//! The moves are those of `placement.rs`, planned before anything is written. Nothing here calls
-//! code of the user: where to an entry may move follows from its stored hash. So an insert is done
-//! or was never begun.
+//! `table/search` plans the moves before anything is written. Nothing here calls code of the user:
+//! the stored hash determines where an entry may move. So an insert is either done or never begun.
 //!
-//! Cost of an insert: O(1) on average; about 4096 possible moves looked at, at most; O(slots) when
-//! the table doubles, which comes to at most two moves an entry over time.
+//! Cost of an insert: O(1) on average, and at most 4096 possible moves examined. When the table
+//! doubles, O(slots), which amounts to at most two moves per entry over time. A search uses at most
+//! 150 KB of working memory, whatever the table's size.
 
+use alloc::vec::Vec;
 use core::mem;
 
-use super::{Buckets, Stored, equal_to};
-use crate::map::address::{KeyHash, choices, tag};
+use super::{Buckets, Slot, Stored, equal_to};
+use crate::map::address::{StoredHash, choices, tag};
 use crate::table::search::{End, EvictionPath, Frontier, LOOKAHEAD};
 
 /// Slots of the smallest table.
 const FEWEST_SLOTS: usize = 8;
 
 impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS> {
-    /// Adds an entry whose key is not there, and says where.
-    pub(in crate::map) fn insert(&mut self, stored: Stored<K, V>) -> usize {
+    /// Adds an entry whose key is absent, and returns its position.
+    pub(in crate::map) fn insert(&mut self, stored: Stored<K, V>) -> Option<usize> {
         let position = match self.make_room(stored.hash) {
             Some(position) => {
-                self.tags.as_flattened_mut()[position] = tag(stored.hash);
-                self.stored[position] = Some(stored);
+                self.fill(position, stored.hash, Some(stored));
                 position
             }
             None if self.len < self.capacity() => {
-                self.stored.push(Some(stored));
-                self.stored.len() - 1
+                self.overflow.try_reserve(1).ok()?;
+                self.overflow.push(Some(stored));
+                self.positions() - 1
             }
             None => {
-                self.rebuild(self.grown());
+                self.rebuild(self.grown())?;
                 return self.insert(stored);
             }
         };
         self.len += 1;
-        position
+        Some(position)
     }
 
-    /// Takes out the entry at a position, which may make room for what overflowed.
-    pub(in crate::map) fn remove(&mut self, position: usize) -> Option<Stored<K, V>> {
+    /// Takes out the entry at a position, which may make room for an entry of the overflow.
+    pub(in crate::map) fn remove(&mut self, position: usize) -> Slot<K, V> {
         let removed = self.take(position);
         self.settle();
         removed
     }
 
-    /// Brings entries of the overflow back into buckets, the last one first, up to one for which
-    /// there is no room.
+    /// Brings entries of the overflow back into buckets, the last one first, until one finds no
+    /// room.
     pub(in crate::map) fn settle(&mut self) {
-        while self.overflow() > 0
-            && let Some(Some(last)) = self.stored.last()
+        while let Some(Some(last)) = self.overflow.last()
             && let hash = last.hash
-            && let Some(room) = self.make_room(hash)
+            && let Some(position) = self.make_room(hash)
         {
-            self.tags.as_flattened_mut()[room] = tag(hash);
-            self.stored[room] = self.stored.pop().flatten();
+            let last = self.overflow.pop().flatten();
+            self.fill(position, hash, last);
         }
     }
 
-    /// An empty slot for an entry with this hash, after moving others where all its buckets are
-    /// full; `None`, and nothing moved, where no way was found.
-    fn make_room(&mut self, hash: KeyHash) -> Option<usize> {
+    fn fill(&mut self, position: usize, hash: StoredHash, slot: Slot<K, V>) {
+        self.tags.as_flattened_mut()[position] = tag(hash);
+        self.stored[position] = slot;
+    }
+
+    /// Returns an empty slot for an entry with this hash, and moves other entries if all its
+    /// buckets are full. If no chain of moves is found, returns `None` and moves nothing.
+    fn make_room(&mut self, hash: StoredHash) -> Option<usize> {
         if self.tags.is_empty() {
             return None;
         }
@@ -73,7 +78,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
             return room;
         }
         let (tags, stored) = (&self.tags, &self.stored);
-        // An entry is called by the number of its slot; it may move to all its other buckets.
+        // The search knows an entry by its slot in the bucket. It may move to all its other buckets.
         let expand = |from: u64, frontier: &mut Frontier| {
             let entries = stored[index(from) * SLOTS..][..SLOTS].iter().flatten();
             for (slot, entry) in (0..).zip(entries) {
@@ -84,9 +89,9 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         };
         let has_room = |bucket: u64| tags[index(bucket)].contains(&0);
         let roots = buckets.map(u64::from);
-        let plan = self.search.shortest::<LOOKAHEAD>(roots, expand, has_room, |_, _| false)?;
-        let room = self.carry_out(&plan);
-        self.search.recycle(plan);
+        let path = self.search.shortest::<LOOKAHEAD>(roots, expand, has_room, |_, _| false)?;
+        let room = self.carry_out(&path);
+        self.search.recycle(path);
         room
     }
 
@@ -95,12 +100,12 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         Some(bucket * SLOTS + slot)
     }
 
-    /// Makes the moves, last one first; the position that is empty then.
-    fn carry_out(&mut self, plan: &EvictionPath) -> Option<usize> {
-        // `Spare` ends no plan of a map: none of its ways is one.
-        let End::Empty(room) = plan.end else { return None };
+    /// Makes the moves, the last one first, and returns the position that is empty then.
+    fn carry_out(&mut self, path: &EvictionPath) -> Option<usize> {
+        // The map never reports a spare, so no path ends with one.
+        let End::Empty(room) = path.end else { return None };
         let mut empty = self.empty_slot(index(room))?;
-        for &(bucket, slot) in plan.moves.iter().rev() {
+        for &(bucket, slot) in path.moves.iter().rev() {
             let leaving = index(bucket) * SLOTS + index(slot);
             self.stored.swap(empty, leaving);
             self.tags.as_flattened_mut().swap(empty, leaving);
@@ -110,40 +115,60 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
     }
 
     /// Makes the capacity at least `entries`.
-    pub(in crate::map) fn reserve(&mut self, entries: usize) {
+    pub(in crate::map) fn reserve(&mut self, entries: usize) -> Option<()> {
         if entries > self.capacity() {
-            self.rebuild(Self::buckets_for(entries).max(self.grown()));
+            self.rebuild(Self::buckets_for(entries).max(self.grown()))?;
         }
+        Some(())
     }
 
-    /// Gives back the memory of slots that are not needed for the entries there are.
+    /// Releases the memory of slots that the entries do not need.
     pub(in crate::map) fn shrink(&mut self) {
         let buckets = Self::buckets_for(self.len);
         if buckets < self.tags.len() {
+            // Without memory for a smaller table, the table stays as it is.
             self.rebuild(buckets);
         }
     }
 
-    /// Buckets of the next larger table: twice as many, and enough for one entry more.
+    /// Buckets of the next larger table: twice as many, and enough for one more entry.
     fn grown(&self) -> usize {
-        let twice = self.tags.len() * 2;
+        let twice = self.tags.len().saturating_mul(2);
         twice.max(Self::buckets_for(self.len + 1)).max(FEWEST_SLOTS.div_ceil(SLOTS))
     }
 
-    /// Places all entries anew, by their stored hashes. They are no more than the new capacity, so
-    /// those that find no room overflow.
-    fn rebuild(&mut self, buckets: usize) {
-        let mut rebuilt = Self::new(buckets);
-        for stored in mem::take(&mut self.stored).into_iter().flatten() {
-            rebuilt.insert(stored);
+    /// Moves all entries into a new table, by their stored hashes.
+    ///
+    /// They are no more than its capacity, so entries that find no room overflow. These stay in the
+    /// old memory if there is no other for them: after the first move nothing can fail.
+    fn rebuild(&mut self, buckets: usize) -> Option<()> {
+        let mut rebuilt = Self::new(buckets)?;
+        rebuilt.len = self.len;
+        self.stored.try_reserve_exact(self.overflow.len()).ok()?;
+        let (mut left, mut overflow) = (mem::take(&mut self.stored), mem::take(&mut self.overflow));
+        for slot in left.iter_mut().chain(&mut overflow) {
+            if let Some(hash) = slot.as_ref().map(|stored| stored.hash)
+                && let Some(position) = rebuilt.make_room(hash)
+            {
+                rebuilt.fill(position, hash, slot.take());
+            }
         }
+        left.retain(Option::is_some);
+        left.extend(overflow.into_iter().filter(Option::is_some));
+        let mut room = Vec::new();
+        if room.try_reserve_exact(left.len()).is_ok() {
+            room.append(&mut left);
+            left = room;
+        }
+        rebuilt.overflow = left;
         *self = rebuilt;
+        Some(())
     }
 }
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "a plan names buckets and slots of a table in memory"
+    reason = "a path names buckets and slots of a table in memory"
 )]
 fn index(number: u64) -> usize {
     number as usize

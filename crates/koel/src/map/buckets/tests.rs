@@ -1,5 +1,5 @@
-//! The invariants that no caller can see: every entry in one of its buckets, every tag that of its
-//! entry.
+//! Invariants that callers cannot see: each entry is in one of its buckets, and each tag is that of
+//! its entry.
 
 extern crate std;
 
@@ -22,42 +22,41 @@ fn find<const HASHES: usize, const SLOTS: usize>(
     table.find(mix(hash), |&key| key == hash)
 }
 
-/// Every lookup then ends after its choices: an entry elsewhere would be in the overflow, and there
-/// is none.
+/// A slot is empty or has an entry in one of its buckets, with its tag. The overflow has no empty
+/// slot.
 fn assert_invariants<const HASHES: usize, const SLOTS: usize>(table: &Table<HASHES, SLOTS>) {
-    let (slots, tags) = (table.slots(), table.tags.as_flattened());
-    assert!(table.stored.len() >= slots);
-    assert_eq!(table.stored.iter().flatten().count(), table.len());
+    let tags = table.tags.as_flattened();
+    assert_eq!(tags.len(), table.slots());
+    let entries = table.stored.iter().chain(&table.overflow).flatten();
+    assert_eq!(entries.count(), table.len);
     for (position, stored) in table.stored.iter().enumerate() {
-        match stored {
-            None => assert!(position < slots && tags[position] == 0),
-            Some(stored) if position < slots => {
-                assert_eq!(tags[position], tag(stored.hash));
-                let bucket = number(position / SLOTS);
-                assert!(table.choices(stored.hash).contains(&bucket));
-            }
-            Some(_) => {}
-        }
+        let Some(stored) = stored else {
+            assert_eq!(tags[position], 0);
+            continue;
+        };
+        assert_eq!(tags[position], tag(stored.hash));
+        assert!(table.choices(stored.hash).contains(&number(position / SLOTS)));
     }
+    assert!(table.overflow.iter().all(Option::is_some));
 }
 
 /// Inserts up to `load` per mille of the slots, then as many removals and inserts again.
 fn churn<const HASHES: usize, const SLOTS: usize>(slots: usize, load: usize) {
-    let mut table = Table::<HASHES, SLOTS>::new(slots / SLOTS);
+    let mut table = Table::<HASHES, SLOTS>::new(slots / SLOTS).unwrap();
     let count = slots * load / 1000;
     let keys: Vec<_> = hashes(1, 2 * count as u64).collect();
     for &key in &keys[..count] {
-        let position = table.insert(entry(key));
+        let position = table.insert(entry(key)).unwrap();
         assert_eq!(find(&table, key), Some(position));
     }
     assert_invariants(&table);
     for (&old, &new) in keys[..count].iter().zip(&keys[count..]) {
         let position = find(&table, old).unwrap();
         assert_eq!(table.remove(position).map(|stored| stored.key), Some(old));
-        table.insert(entry(new));
+        table.insert(entry(new)).unwrap();
     }
     assert_invariants(&table);
-    assert_eq!((table.slots(), table.overflow()), (slots, 0));
+    assert_eq!((table.slots(), table.overflow.len()), (slots, 0));
     assert!(keys[..count].iter().all(|&key| find(&table, key).is_none()));
     assert!(keys[count..].iter().all(|&key| find(&table, key).is_some()));
 }
@@ -77,8 +76,8 @@ fn every_entry_is_in_one_of_its_buckets_at_high_loads_and_after_churn() {
 fn growing_from_nothing_and_shrinking_keep_the_invariants() {
     let mut table = Table::<2, 4>::default();
     for (count, key) in (1..).zip(hashes(2, 5000)) {
-        table.insert(entry(key));
-        assert_eq!(table.len(), count);
+        table.insert(entry(key)).unwrap();
+        assert_eq!(table.len, count);
         if count < 100 || count % 100 == 0 {
             assert_invariants(&table);
         }
@@ -107,7 +106,7 @@ fn the_capacity_is_that_of_the_fewest_buckets_that_have_it() {
     assert_for::<2, 4>();
     assert_for::<3, 1>();
     for buckets in [1, 7, 999, 1000, 12_345] {
-        let table = Table::<2, 4>::new(buckets);
+        let table = Table::<2, 4>::new(buckets).unwrap();
         assert_eq!(table.capacity(), buckets * 4 * 950 / 1000);
     }
 }

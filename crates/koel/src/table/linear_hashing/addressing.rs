@@ -1,7 +1,7 @@
-//! The addressing of a growing table: entries differ in length, and a key has a fingerprint for each
-//! of its buckets.
+//! The addressing of a growing table: entries differ in length, and a key has a fingerprint for
+//! each of its buckets.
 
-use super::{GrowingLocation, LinearHashing, Segment};
+use super::{GrowingLocation, LinearHashing};
 use crate::address::geometry::{CORE_BITS, Geometry, Locations};
 use crate::mem::vector::{Column, InstructionSet};
 use crate::packing::{Layout, Prefixed, SLOTS, Widening};
@@ -46,11 +46,11 @@ impl Addressing for LinearHashing {
 
     #[inline(always)]
     fn locate(&self, address: u64) -> GrowingLocation {
-        // As in `Geometry::locate`: tables that grow mostly began as one segment.
+        // As in `Geometry::locate`: most growing tables began as one segment.
         if self.base.is_one_segment() {
-            self.located(Segment::ONLY, address)
+            self.located::<true>(address)
         } else {
-            self.located(self.segment_of_address(address), address)
+            self.located::<false>(address)
         }
     }
 
@@ -73,24 +73,24 @@ impl Addressing for LinearHashing {
         self.location(location.prefix).unwrap_or(*location)
     }
 
-    #[inline(always)]
+    #[inline]
     fn pair(location: &GrowingLocation) -> (u64, u64) {
         location.buckets()
     }
 
     /// The origin of a bucket tells its segment.
-    #[inline(always)]
+    #[inline]
     fn segment_start(_: &GrowingLocation) -> u64 {
         0
     }
 
-    #[inline(always)]
+    #[inline]
     fn fingerprints(&self, location: &GrowingLocation) -> [u64; 2] {
         location.leveled_buckets.map(|leveled| self.fingerprint(&location.prefix, leveled))
     }
 
     /// What matches a fingerprint may have more bits than the prefix.
-    #[inline(always)]
+    #[inline]
     fn is_match(location: &GrowingLocation, prefix: &Prefix) -> bool {
         prefix.is_start_of(&location.prefix)
     }
@@ -103,10 +103,10 @@ impl Addressing for LinearHashing {
     #[inline]
     fn prefix(&self, bucket: u64, fingerprint: u64) -> Prefix {
         let from = self.origin(bucket);
-        let (bits, known) = self.marked.known(fingerprint);
+        let (bits, stored) = self.marked.known(fingerprint);
         let core = self.marked.core(fingerprint);
         let string = bits << from.level | from.string(core);
-        Prefix { core, base: from.base(), string, length: from.level + known }
+        Prefix { core, base: from.base, string, length: from.level + stored }
     }
 
     #[inline]
@@ -133,11 +133,6 @@ impl Addressing for LinearHashing {
         slots
     }
 
-    fn would_lose_bits(&self, bucket: u64, fingerprint: u64, other: u64) -> bool {
-        let (_, known) = self.marked.known(fingerprint);
-        self.level_of(bucket) + known > self.longest_in(self.leveled_bucket(other))
-    }
-
     #[inline]
     fn moved_slot(&self, layout: Layout, bucket: u64, slot: u64, other: u64) -> (u64, u128) {
         let prefix = self.prefix(bucket, layout.fingerprint_of(slot));
@@ -147,14 +142,9 @@ impl Addressing for LinearHashing {
         (layout.slot(self.fingerprint(&prefix, leveled), layout.value_of(slot)), added)
     }
 
-    fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)> {
-        let prefix = self.prefix(bucket, fingerprint);
-        let leveled = self.named_bucket(self.other_base(&prefix), &prefix)?;
-        Some((leveled.bucket, self.fingerprint(&prefix, leveled)))
-    }
-
     fn other_base(&self, prefix: &Prefix) -> u64 {
-        self.base.reflected(self.segment_of(prefix.base).first, prefix.base, prefix.core)
+        let first = self.segment_start(self.segment_of(prefix.base));
+        self.base.reflected(first, prefix.base, prefix.core)
     }
 
     fn bucket_of(&self, base: u64, prefix: &Prefix) -> Option<u64> {
@@ -165,10 +155,6 @@ impl Addressing for LinearHashing {
         let string = 1 << prefix.length | prefix.string & !(u64::MAX << prefix.length);
         let base = prefix.base.min(self.other_base(prefix));
         (string << CORE_BITS | prefix.core) * self.base.buckets() + base
-    }
-
-    fn common_identity(&self, _: &GrowingLocation) -> Option<u64> {
-        None
     }
 
     fn named(&self, identity: u64) -> Option<Prefix> {

@@ -1,6 +1,5 @@
 //! What prefixes say, how far a table can grow, and where its keys are in every state on the way.
 
-use super::entries::Origin;
 use super::*;
 use crate::table::Addressing;
 use alloc::vec::Vec;
@@ -60,12 +59,17 @@ fn the_origin_of_a_bucket_is_quotient_and_remainder() {
         let buckets = multiples.chain(others).chain([last]).flat_map(near);
         for bucket in buckets.filter(|&bucket| bucket <= last) {
             let origin = addresses.origin(bucket);
-            let Origin { segment: Segment { number: segment, first }, world, .. } = origin;
-            let (base, rest, geometry) = (origin.base(), bucket % count, addresses.base());
-            let expected = if world == 0 { rest } else { geometry.bucket_at(rest) };
-            assert_eq!((base, world), (expected, bucket / count), "{bucket} of {count}");
+            let (rest, geometry) = (bucket % count, addresses.base());
+            let expected = if origin.split_index == 0 { rest } else { geometry.bucket_at(rest) };
+            assert_eq!(
+                (origin.base, origin.split_index),
+                (expected, bucket / count),
+                "{bucket} of {count}"
+            );
             let segment_buckets = u64::from(segment_buckets);
-            assert_eq!((segment, first), (base / segment_buckets, base - base % segment_buckets));
+            let first = origin.base - origin.base % segment_buckets;
+            assert_eq!(origin.segment, origin.base / segment_buckets);
+            assert_eq!(addresses.segment_start(origin.segment), first);
         }
     }
 }

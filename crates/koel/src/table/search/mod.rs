@@ -1,16 +1,17 @@
-//! The search for room when both buckets of a new entry are full: the only one in this crate, shared
-//! by filters, maplets and the map.
+//! The search for room when both buckets of a new entry are full: the only one in this crate,
+//! shared by filters, maplets and the map.
 //!
-//! Every entry has one other bucket, so making room means moving entries along an eviction path: `x`
-//! to the slot of `a`, `a` to the slot of `b`, `b` to an empty slot. A breadth-first search finds
-//! the shortest path *before* anything is written. So an insert that fails has changed nothing, and
-//! no entry is ever left over. No random number is used, so the same operations give the same bytes.
+//! Every entry has one other bucket, so making room means moving entries along an eviction path:
+//! `x` to the slot of `a`, `a` to the slot of `b`, `b` to an empty slot. A breadth-first search
+//! finds the shortest path *before* anything is written. So an insert that fails has changed
+//! nothing, and no entry is ever left over. No random number is used, so the same operations give
+//! the same bytes.
 //!
 //! * Cost: at most [`BUDGET`] slots looked at; per insert 2 to 3 on average at a load of 0.90, 15
 //!   at 0.95, 88 at 0.97, in paths of at most 5 moves
 //!   (`cargo test -p koel --lib -- --ignored --nocapture cost_of_placement`).
-//! * Three searches of four in a filter of one size end with one move. That one is looked for first,
-//!   among the eight entries of both buckets at once.
+//! * Three searches of four in a filter of one size end with one move. That one is looked for
+//!   first, among the eight entries of both buckets at once.
 //! * A bucket is prefetched some [`LOOKAHEAD`] others before it is looked at, so that a search in a
 //!   table larger than the cache does not wait for each. That halves the time of inserts into a
 //!   growing filter of 8 million keys (docs/decisions/0008-growth.md).
@@ -18,7 +19,7 @@
 //!   spare copy can be handed to the counters, so copies never take room from distinct keys.
 //! * The caller carries out the path, and decides what else moves along with each entry.
 
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use core::mem;
 use core::ops::Range;
 
@@ -150,11 +151,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search that tells so many buckets apart.
-    pub(crate) fn exact(buckets: u32) -> Self {
-        Self { seen: Seen::exact(buckets), ..Self::default() }
-    }
-
     /// The shortest path from a pair of full buckets, in the segment that starts at `base`, to
     /// room. `None` if there is none within the budget.
     #[inline(always)]
@@ -179,9 +175,9 @@ impl Search {
 
     /// The path of one move that [`shortest`](Self::shortest) would come to first, if there is one.
     ///
-    /// Three searches of four end here. So all eight entries are looked at at once, without a branch
-    /// on which of them it will be, and nothing is recorded for later ones. If there is no such
-    /// path, the search is where it would be after those eight.
+    /// Three searches of four end here. So all eight entries are looked at at once, without a
+    /// branch on which of them it will be, and nothing is recorded for later ones. If there is no
+    /// such path, the search is where it would be after those eight.
     #[inline(always)]
     fn one_move(
         &mut self,
@@ -332,11 +328,6 @@ impl Search {
 struct Seen(Vec<u64>);
 
 impl Seen {
-    /// A bit for each of so many buckets. The number of words is a power of two.
-    fn exact(buckets: u32) -> Self {
-        Self(vec![0; (buckets as usize).div_ceil(64).next_power_of_two()])
-    }
-
     /// Unmarks `buckets`, which include all that are marked. Allocates before the first search.
     fn forget(&mut self, buckets: &[u64]) {
         if self.0.is_empty() {

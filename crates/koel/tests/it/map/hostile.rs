@@ -194,6 +194,49 @@ fn memory_that_cannot_be_had_is_a_panic_that_changes_nothing() {
 }
 
 #[test]
+fn methods_with_an_error_report_memory_that_is_not_available() {
+    // Too many bytes, too many buckets, and too many of both for a number.
+    for entries in [1 << 33, 1 << 40, usize::MAX] {
+        let refused = CuckooMap::<u64, [u8; 1 << 16]>::try_with_capacity(entries).unwrap_err();
+        assert_eq!(refused.entries, entries);
+        let mut map = CuckooMap::new();
+        assert_eq!(map.try_insert(7_u64, [7_u8; 1 << 16]), Ok(None));
+        let needed = entries.saturating_add(1);
+        assert_eq!(map.try_reserve(entries).unwrap_err().entries, needed);
+        let slots = map.slots();
+        let endless = (0..entries as u64).map(|key| (key, [0; 1 << 16]));
+        let refused = map.try_extend(endless).unwrap_err();
+        let sentence = format!(
+            "no memory for a map of {} entries; remove entries, or use several smaller maps",
+            refused.entries
+        );
+        assert_eq!(refused.to_string(), sentence);
+        assert_eq!((map.len(), map.slots(), map[&7][0]), (1, slots, 7));
+        assert!(map.try_clone().unwrap() == map);
+    }
+}
+
+#[test]
+fn methods_with_an_error_do_what_those_that_panic_do() {
+    for hashing in [Hashing::Uniform, Hashing::OneOf(3), Hashing::OneOf(1)] {
+        let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(hashing);
+        for key in 0..500_u64 {
+            assert_eq!(map.try_insert(key, key), Ok(None));
+            assert_eq!(map.try_insert(key, !key), Ok(Some(key)));
+        }
+        let mut other: CuckooMap<_, _, _> =
+            CuckooMap::try_with_capacity_and_hasher(500, hashing).unwrap();
+        assert!(other.capacity() >= 500);
+        other.try_extend((0..500_u64).map(|key| (key, !key))).unwrap();
+        other.try_reserve(500).unwrap();
+        assert!(other.capacity() >= 1000);
+        let copy = map.try_clone().unwrap();
+        assert!(copy == other && copy.overflow_len() == map.overflow_len());
+        assert_sound(&copy);
+    }
+}
+
+#[test]
 fn a_lookup_compares_the_key_it_finds_and_no_other() {
     let mut map = FusedMap::<2, 4>::with_hasher(Hashing::Uniform);
     map.reserve(100_000);
