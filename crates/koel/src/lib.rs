@@ -9,6 +9,7 @@ mod address;
 mod concurrent;
 mod counting;
 mod error;
+mod face;
 mod filter;
 mod image;
 pub mod map;
@@ -25,7 +26,10 @@ pub use address::key::{Key, KeyData, KeyHash};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use concurrent::ConcurrentFilter;
 pub use counting::{CountingBuilder, CountingFilter, CountingView};
-pub use error::{BuildError, ConvertError, FullError, ImageError, MergeError};
+pub use error::{
+    BuildError, ConvertError, FullError, ImageError, InsertError, MemoryError, MergeError,
+    ValueError,
+};
 pub use filter::{Builder, Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};
 pub use image::shape::Prefer;
 pub use map::CuckooMap;

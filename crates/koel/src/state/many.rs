@@ -7,7 +7,6 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use super::value::{check_value, in_width};
 use super::{Reader, State, Writer};
 use crate::address::geometry::Locations;
 use crate::error::FullError;
@@ -95,18 +94,18 @@ pub(crate) trait Batched: CuckooMut + Sized {
         writer.one_by_one(hashes, 0, |writer, key, hash| writer.insert_pair(hash, values[key]))
     }
 
-    /// Changes values of the keys: how many.
+    /// Changes values of the keys: whether it did goes to `replaced`.
     fn replace_each<C: WriteCounters>(
         writer: Writer<'_, Self, C>,
         hashes: impl Hashes,
         changes: &[(u64, u64)],
-    ) -> usize {
-        let mut changed = 0;
+        replaced: &mut [bool],
+    ) {
+        let largest = writer.layout().largest_value();
         let Ok(()) = writer.one_by_one(hashes, 0, |writer, key, hash| {
-            changed += usize::from(writer.replace(hash, changes[key]));
+            replaced[key] = changes[key].0 <= largest && writer.replace(hash, changes[key]);
             Ok::<(), Infallible>(())
         });
-        changed
     }
 }
 
@@ -189,7 +188,6 @@ impl Batched for Table<Buffer> {
         each_insert(table, hashes, |mut at, key, locations, i| {
             prefetch(values, key + AHEAD);
             let value = values[key];
-            check_value(layout, value);
             if at.put(layout.slot(locations.fingerprints()[i], value), u64::MAX) != Put::Done {
                 let writer = Writer { table: at.into_table(), state };
                 return writer.insert_refused_pair(locations.get(i), value);
@@ -204,18 +202,17 @@ impl Batched for Table<Buffer> {
         Writer { table, .. }: Writer<'_, Self, C>,
         hashes: impl Hashes,
         changes: &[(u64, u64)],
-    ) -> usize {
-        let (layout, mut changed) = (table.layout(), 0);
+        replaced: &mut [bool],
+    ) {
+        let layout = table.layout();
         let Ok(()) = each_change(table, hashes, |mut at, key, locations, i| {
             prefetch(changes, key + AHEAD);
             let (old, new) = changes[key];
-            if in_width(layout, (old, new)) {
-                let slot = |value| layout.slot(locations.fingerprints()[i], value);
-                changed += usize::from(at.exchange(slot(old), slot(new)) != Taken::Nothing);
-            }
+            let slot = |value| layout.slot(locations.fingerprints()[i], value);
+            replaced[key] = old <= layout.largest_value()
+                && at.exchange(slot(old), slot(new)) != Taken::Nothing;
             Ok::<(), Infallible>(())
         });
-        changed
     }
 }
 

@@ -16,7 +16,7 @@ use crate::address::route::Route;
 use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch_many;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
-use crate::table::{Addressing, BlockEdits, BucketPairMut, Buckets, Table, Words};
+use crate::table::{Addressing, BlockEdits, BucketPairMut, Buckets, Candidates, Table, Words};
 
 /// From so many keys on a table that grows does so ahead of them. With fewer there is little to
 /// gain, and where a stream is cut into slices does not show in the bytes.
@@ -202,11 +202,11 @@ pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
     let Ok(()) = in_blocks(&mut table, hashes, work);
 }
 
-/// Hands the slots of `table` that match each of the keys to `found`, in order.
+/// Passes the slots of `table` that match a key to `found`, for each key that has any, in order.
 pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
     mut table: &Table<B, A>,
     hashes: impl Hashes,
-    mut found: impl FnMut(usize, u64),
+    mut found: impl FnMut(usize, Candidates),
 ) {
     let set = InstructionSet::best();
     let (mut words, mut answers) = ([Words::new(), Words::new()], [false; BLOCK]);
@@ -214,7 +214,7 @@ pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
         table.contains_block(set, (&ready.locations, &coming.locations), &mut words, &mut answers);
         for i in (0..ready.len).filter(|&i| answers[i]) {
             let slots = table.candidates(ready.locations.buckets(i), A::keys(&ready.locations, i));
-            slots.for_each(|slot| found(start + i, slot));
+            found(start + i, slots);
         }
         Ok::<(), Infallible>(())
     };
