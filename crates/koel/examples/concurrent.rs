@@ -5,7 +5,7 @@ use koel::{ConcurrentFilter, FilterView, FullError};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     const LINKS: u32 = 100_000;
-    let seen = ConcurrentFilter::builder(u64::from(LINKS), 0.001).build_concurrent()?;
+    let seen = ConcurrentFilter::builder(u64::from(LINKS), 0.001).build()?;
 
     // Every thread comes across every link; who is told that it is new has to fetch it.
     let crawl = || -> Result<u32, FullError> {
@@ -20,12 +20,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         while seen.len() < u64::from(LINKS / 2) && !workers[0].is_finished() {
             std::thread::yield_now();
         }
-        let bytes = seen.snapshot().to_bytes();
+        let bytes = seen.snapshot().map(|snapshot| snapshot.to_bytes());
         let fetched: Result<u32, FullError> =
             workers.into_iter().map(|worker| worker.join().expect("a worker returns")).sum();
         (fetched, bytes)
     });
-    let fetched = fetched?;
+    let (fetched, bytes) = (fetched?, bytes?);
     println!("{fetched} of {LINKS} links fetched, the others taken for seen: {seen:?}");
     assert_eq!(u64::from(fetched), seen.len());
     assert!(fetched <= LINKS && fetched > LINKS - LINKS / 1000);

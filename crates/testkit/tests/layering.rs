@@ -32,9 +32,13 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/koel/src/mem/unchecked.rs",
 ];
 
-/// The files of `koel` that use the standard library, behind the feature `std`: locks, and paths.
-const STD_FILES: [&str; 2] =
-    ["crates/koel/src/address/key/paths.rs", "crates/koel/src/concurrent/sync.rs"];
+/// The files of `koel` that use the standard library, behind the feature `std`: paths, locks, and
+/// files.
+const STD_FILES: [&str; 3] = [
+    "crates/koel/src/address/key/paths.rs",
+    "crates/koel/src/concurrent/sync.rs",
+    "crates/koel/src/file/disk.rs",
+];
 
 /// What nothing in `image/` may be called: bytes come in and go out as slices.
 const IO_WORDS: &[&str] = &["std", "fs", "io", "File", "Read", "Write", "Mmap", "OpenOptions"];

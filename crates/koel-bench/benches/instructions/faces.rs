@@ -88,7 +88,7 @@ fn grown_present(prefer: Prefer) -> Box<Case<CuckooFilter>> {
 
 fn concurrent(prefer: Prefer, hashes: Vec<KeyHash>) -> Box<Case<ConcurrentFilter>> {
     let builder = ConcurrentFilter::builder(CAPACITY, 0.001).prefer(prefer);
-    let filter = builder.trust_hashes().build_concurrent().expect("a filter");
+    let filter = builder.trust_hashes().build().expect("a filter");
     filter.insert_many(&present()).expect("room for the capacity");
     Case::new(filter, hashes)
 }

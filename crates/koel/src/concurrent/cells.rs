@@ -5,13 +5,15 @@
 //! has; what happens to single buckets and to the two of a place is in `packed.rs`; in which order
 //! changes have to be made, and who may look when, in `mod.rs`.
 
+use super::memory::AtomicWords;
 use super::packed::Packed;
 use super::sync::{AtomicU32, AtomicU64};
 use crate::address::geometry::{Geometry, Location, Locations};
+use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
 use crate::packing::{Codec, Layout, Narrow, Plain64, Put, Sorted64, Words, is_near};
-use crate::table::Buckets;
 use crate::table::search::{Neighbourhood, Neighbours};
+use crate::table::{Buckets, Table};
 
 /// Buckets and their shape.
 pub(super) struct Cells {
@@ -51,25 +53,40 @@ macro_rules! in_form {
 }
 
 impl<P: Narrow> Width<P> {
-    fn new(packing: P, bucket_bits: u32, words: impl Iterator<Item = u64>) -> Self {
-        if bucket_bits <= u32::BITS {
-            Self::Half(Packed::new(packing, words))
-        } else {
-            Self::Whole(Packed::new(packing, words))
+    fn new(packing: P, words: AtomicWords) -> Self {
+        match words {
+            AtomicWords::Half(words) => Self::Half(Packed::new(packing, words)),
+            AtomicWords::Whole(words) => Self::Whole(Packed::new(packing, words)),
+        }
+    }
+
+    fn into_words(self) -> AtomicWords {
+        match self {
+            Self::Half(packed) => AtomicWords::Half(packed.into_words()),
+            Self::Whole(packed) => AtomicWords::Whole(packed.into_words()),
         }
     }
 }
 
 impl Cells {
-    /// Buckets of at most 64 bits, each as `word` says.
-    pub(super) fn new(geometry: Geometry, layout: Layout, word: impl Fn(u64) -> u64) -> Self {
-        let words = (0..geometry.buckets()).map(word);
-        let bits = layout.bucket_bits();
+    /// The buckets of `table`, of at most 64 bits each. `None` where the system has no memory for
+    /// a copy.
+    pub(super) fn of(table: Table<Buffer>) -> Option<Self> {
+        let (geometry, layout) = (table.geometry().clone(), table.layout());
+        let words = AtomicWords::of(table)?;
         let form = match layout.codec() {
-            Codec::Plain => Form::Plain(Width::new(Plain64::new(layout), bits, words)),
-            Codec::SemiSorted => Form::Sorted(Width::new(Sorted64::new(layout), bits, words)),
+            Codec::Plain => Form::Plain(Width::new(Plain64::new(layout), words)),
+            Codec::SemiSorted => Form::Sorted(Width::new(Sorted64::new(layout), words)),
         };
-        Self { geometry, layout, form }
+        Some(Self { geometry, layout, form })
+    }
+
+    /// The words of all buckets.
+    pub(super) fn into_words(self) -> AtomicWords {
+        match self.form {
+            Form::Plain(packed) => packed.into_words(),
+            Form::Sorted(packed) => packed.into_words(),
+        }
     }
 
     pub(super) fn size_in_bytes(&self) -> usize {
@@ -141,7 +158,8 @@ impl Buckets for Cells {
 impl Neighbourhood for Cells {
     fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
         let slots = in_form!(self, packed => packed.slots(bucket));
-        Neighbours::of(slots, &self.geometry, (base, bucket))
+        let others = slots.map(|slot| self.geometry.alternate(base, bucket, slot));
+        Neighbours { slots, others }
     }
 
     #[inline(always)]
@@ -167,6 +185,7 @@ impl Neighbourhood for Cells {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::table::table_bytes;
 
     /// A search that came to a bucket before others emptied two of its slots took one of them for a
     /// copy of the other, and counted it.
@@ -174,7 +193,9 @@ mod tests {
     fn an_empty_slot_is_no_spare_copy() {
         for (codec, width) in [(Codec::Plain, 8), (Codec::Plain, 16), (Codec::SemiSorted, 17)] {
             let layout = Layout::new(codec, width, 0).unwrap();
-            let cells = Cells::new(Geometry::new(0, 100, width), layout, |_| 0);
+            let bytes = Buffer::zeroed(table_bytes(layout, 100).unwrap(), false).unwrap();
+            let table = Table::new(Geometry::new(0, 100, width), layout, bytes);
+            let cells = Cells::of(table).unwrap();
             assert!((0..100).all(|bucket| !cells.is_spare(bucket, 0)));
         }
     }

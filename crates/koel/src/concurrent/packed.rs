@@ -19,8 +19,6 @@ pub(super) struct Packed<A, P> {
 
 /// A word of 32 or of 64 bits; what a bucket leaves of it stays zero.
 pub(super) trait Atomic {
-    fn new(bucket: u64) -> Self;
-
     /// The bucket as it is now. Whatever was done before it was written is visible from here on.
     fn get(&self) -> u64;
 
@@ -29,10 +27,6 @@ pub(super) trait Atomic {
 }
 
 impl Atomic for AtomicU32 {
-    fn new(bucket: u64) -> Self {
-        Self::new(half(bucket))
-    }
-
     #[inline(always)]
     fn get(&self) -> u64 {
         u64::from(self.load(Ordering::Acquire))
@@ -45,10 +39,6 @@ impl Atomic for AtomicU32 {
 }
 
 impl Atomic for AtomicU64 {
-    fn new(bucket: u64) -> Self {
-        Self::new(bucket)
-    }
-
     #[inline(always)]
     fn get(&self) -> u64 {
         self.load(Ordering::Acquire)
@@ -61,8 +51,12 @@ impl Atomic for AtomicU64 {
 }
 
 impl<A: Atomic, P: Narrow> Packed<A, P> {
-    pub(super) fn new(packing: P, buckets: impl Iterator<Item = u64>) -> Self {
-        Self { packing, words: buckets.map(A::new).collect() }
+    pub(super) fn new(packing: P, words: Box<[A]>) -> Self {
+        Self { packing, words }
+    }
+
+    pub(super) fn into_words(self) -> Box<[A]> {
+        self.words
     }
 
     pub(super) fn size_in_bytes(&self) -> usize {

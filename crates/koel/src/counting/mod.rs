@@ -18,8 +18,6 @@ use crate::state::counters::StoredCounters;
 use crate::state::store::{Borrowed, Owned, Store};
 use crate::state::{Body, reading};
 
-pub use builder::CountingBuilder;
-
 /// Counts keys, for streams in which some keys come very often.
 ///
 /// [`count`](Self::count) is never too low. It is too high, by the count of another key with the
@@ -54,7 +52,7 @@ pub use builder::CountingBuilder;
 /// [`distinct_counters`](Self::distinct_counters)). The first insert of a key into a nearly full
 /// filter reads some hundred more slots, at most 4096.
 pub struct CountingFilter<S: Store = Owned> {
-    body: Body<S::Buckets, S::Counters>,
+    pub(crate) body: Body<S::Buckets, S::Counters>,
 }
 
 /// A counting filter that reads borrowed bytes of any alignment: a memory-mapped file, a part of a
@@ -66,14 +64,6 @@ pub type CountingView<'a> = CountingFilter<Borrowed<'a>>;
 
 face!(CountingFilter, CountingView, Counting, StoredCounters::new);
 counted_face!(CountingFilter);
-
-impl CountingFilter {
-    /// Settings for a filter of `capacity` distinct keys. When it is full, the counts of at most
-    /// `false_positive_rate` of all keys are too high.
-    pub fn builder(capacity: u64, false_positive_rate: f64) -> CountingBuilder {
-        CountingBuilder::new(capacity, false_positive_rate)
-    }
-}
 
 impl<S: Store> CountingFilter<S> {
     /// The counts of all keys, in no particular order. Keys with the same fingerprint and bucket

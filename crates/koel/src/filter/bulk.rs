@@ -11,6 +11,7 @@
 
 use alloc::{vec, vec::Vec};
 
+use crate::builder::Builder;
 use crate::error::{BuildError, FullError};
 use crate::filter::parts::Parts;
 use crate::image::shape::{Profile, Shape};
@@ -19,9 +20,9 @@ use crate::state::State;
 use crate::state::counters::{Counters, ReadCounters};
 use crate::table::Table;
 use crate::table::blocks::{Hashed, Hashes};
-use crate::{Builder, CuckooFilter, Key};
+use crate::{CuckooFilter, Key};
 
-impl Builder {
+impl Builder<CuckooFilter> {
     /// Builds the filter of `keys`. It answers as a filter that is [built](Self::build) empty and
     /// filled with [`insert_many`](CuckooFilter::insert_many).
     ///
@@ -37,7 +38,7 @@ impl Builder {
     /// As [`build`](Self::build), and [`BuildError::Full`] if the keys do not fit, which never
     /// happens up to [`capacity`](CuckooFilter::capacity) distinct keys.
     pub fn build_from<K: Key + Sync>(&self, keys: &[K]) -> Result<CuckooFilter, BuildError> {
-        let hashes = Hashed(self.route(), keys);
+        let hashes = Hashed(self.settings.route(), keys);
         let mut filter = self.build()?;
         if filter.segments() > 1 && self.fill(&mut filter, hashes).is_none() {
             filter.clear();
@@ -62,7 +63,7 @@ impl Builder {
     fn partition(&self, hashes: impl Hashes + Sync, segment_bits: u32) -> Option<Vec<Parts>> {
         let work = |keys| Parts::of(hashes, keys, segment_bits);
         #[cfg(feature = "rayon")]
-        if self.is_parallel() {
+        if self.settings.parallel {
             use rayon::prelude::*;
             let share =
                 hashes.len().div_ceil(rayon::current_num_threads()).max(crate::mem::vector::BLOCK);
@@ -91,7 +92,7 @@ impl Builder {
         let scratch = || segment_of(shape, profile);
         let segments = table.segments_mut();
         #[cfg(feature = "rayon")]
-        if self.is_parallel() {
+        if self.settings.parallel {
             use rayon::prelude::*;
             return segments.into_par_iter().enumerate().map_init(scratch, fill).collect();
         }

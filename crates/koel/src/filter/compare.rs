@@ -29,7 +29,7 @@ use crate::image::{shape, sizing};
 use crate::state::counters::ReadCounters;
 use crate::state::store::Store;
 use crate::state::{Lengths, Reader, Surplus, reading};
-use crate::table::{Cuckoo, Prefixes, grows};
+use crate::table::{Addressing, Cuckoo, grows};
 
 /// An entry of a filter. All keys that share it have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Changing a filter: inserts and removals, of single keys and of many.
 
 use crate::error::FullError;
-use crate::state::{Batched, changing};
+use crate::state::changing;
 use crate::{CuckooFilter, Key};
 
 impl CuckooFilter {
@@ -86,6 +86,6 @@ impl CuckooFilter {
     pub fn remove_many<K: Key>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
         let hashes = self.body.hashed(keys);
-        changing!(self.body, writer => Batched::remove_each(writer, hashes, removed));
+        changing!(self.body, writer => writer.remove_each(hashes, removed));
     }
 }

@@ -28,7 +28,7 @@ use crate::state::{Buckets, State};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::table::Table;
 
-pub use builder::{Builder, Plan};
+pub use builder::Plan;
 pub use compare::{Comparison, Estimate, FilterEntry};
 
 /// A cuckoo filter: a set of keys in a few bits per key, from which keys can be removed.

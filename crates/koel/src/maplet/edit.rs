@@ -6,7 +6,7 @@
 use core::convert::Infallible;
 
 use crate::error::{InsertError, ValueError};
-use crate::state::{Batched, changing};
+use crate::state::changing;
 use crate::{Key, Maplet};
 
 impl Maplet {
@@ -70,7 +70,7 @@ impl Maplet {
         assert_eq!(keys.len(), values.len(), "one value for each key");
         self.check(values.iter().copied())?;
         let hashes = self.body.hashed(keys);
-        changing!(self.body, writer => Batched::insert_pairs(writer, hashes, values))?;
+        changing!(self.body, writer => writer.insert_pairs(hashes, values))?;
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Maplet {
         assert_eq!([changes.len(), replaced.len()], [keys.len(); 2], "a change for each key");
         self.check(changes.iter().map(|&(_, new)| new))?;
         let hashes = self.body.hashed(keys);
-        changing!(self.body, writer => Batched::replace_each(writer, hashes, changes, replaced));
+        changing!(self.body, writer => writer.replace_each(hashes, changes, replaced));
         Ok(())
     }
 

@@ -12,15 +12,14 @@ mod values;
 
 use crate::Key;
 use crate::face::face;
-use crate::image::shape::{Profile, Shape};
-use crate::image::{self, Kind};
+use crate::image;
 use crate::state::counters::NoCounters;
 use crate::state::store::{Borrowed, Owned, Store};
 use crate::state::{Body, on_table};
 use crate::table::Cuckoo;
 use crate::table::blocks::each_candidate;
 
-pub use builder::MapletBuilder;
+pub(crate) use builder::empty_body;
 pub use values::Values;
 
 /// Maps keys to small values: stores a fingerprint of each key and the bits of its value.
@@ -102,20 +101,6 @@ pub struct MapletEntry {
     pub value: u64,
 }
 
-impl Maplet {
-    /// Settings for a maplet of `capacity` entries of distinct keys and values of `value_bits`
-    /// bits, 1 to 40. When it is full, [`get`](Self::get) returns at most `false_positive_rate`
-    /// values for an absent key on average.
-    pub fn builder(capacity: u64, false_positive_rate: f64, value_bits: u32) -> MapletBuilder {
-        MapletBuilder::new(capacity, false_positive_rate, value_bits)
-    }
-
-    /// An empty maplet; `None` if there is no memory for it.
-    fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        Body::empty(Kind::Maplet, shape, profile).map(|body| Self { body })
-    }
-}
-
 impl<S: Store> Maplet<S> {
     /// The values inserted for `key`, and seldom some of other keys: see the type. In no particular
     /// order. O(1): reads two buckets.
@@ -124,7 +109,7 @@ impl<S: Store> Maplet<S> {
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values {
         match self.body.buckets.find(self.body.address(key)) {
             None => Values::default(),
-            Some(found) => Values::new(self.body.buckets.candidates(found), self.layout()),
+            Some(slots) => Values::new(slots, self.layout()),
         }
     }
 

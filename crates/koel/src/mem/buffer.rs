@@ -122,6 +122,21 @@ impl Buffer {
         Self(Memory::Heap(words))
     }
 
+    /// The words of the buffer, without a copy unless it is a map. `None` where the system has no
+    /// memory for that.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn into_words(self) -> Option<Vec<u64>> {
+        match self.0 {
+            Memory::Heap(words) => Some(words),
+            #[cfg(feature = "huge-pages")]
+            Memory::Mapped { .. } => {
+                let mut copy = Self::from_words(try_zeroed_vec(words(self.as_ref().len())).ok()?);
+                copy.as_mut().copy_from_slice(self.as_ref());
+                copy.into_words()
+            }
+        }
+    }
+
     /// So many zeros with addresses to grow into. `None` where they are few, or where the system
     /// refuses.
     #[cfg(feature = "huge-pages")]

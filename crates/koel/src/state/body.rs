@@ -13,7 +13,7 @@ use core::convert::Infallible;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Buckets, State};
-use crate::error::{ImageError, MemoryError, require};
+use crate::error::{ImageError, MemoryError};
 use crate::image::shape::{self, Profile, Shape};
 use crate::image::{self, Growth, HEADER_BYTES, Header, Kind};
 use crate::mem::buffer::Buffer;
@@ -38,38 +38,23 @@ impl<'a, C: ReadCounters> Body<&'a [u8], C> {
         kind: Kind,
         counters: impl FnOnce(&'a [u8]) -> C,
     ) -> Result<Self, ImageError> {
-        let header = Header::decode(bytes)?.of_kind(kind)?;
-        check_kind(&header)?;
+        let header = Header::decode_as(kind, bytes)?;
         let (table, records) = header.parts(bytes)?;
-        let spares = if kind == Kind::Filter { header.entries - header.distinct } else { 0 };
-        let state = State::new(kind, header.profile, counters(records));
-        let state = State { len: header.len, entries: header.entries, spares, ..state };
-        let checksum = Some(header.body_checksum);
-        Ok(Self { buckets: Buckets::of(&header, table), state, checksum })
+        Ok(Self::of(&header, table, counters(records)))
     }
-}
-
-/// Refuses values that no header of its kind has.
-fn check_kind(header: &Header) -> Result<(), ImageError> {
-    let (limit, growable) = (header.profile.counter_limit, header.profile.growable);
-    let grows = header.growth.is_some();
-    match header.kind {
-        Kind::Filter => return Ok(()),
-        Kind::Maplet => {
-            require("counters", header.counters, header.counters == 0)?;
-            require("counter limit", limit, limit == 0)?;
-            require("keys", header.len, header.len == header.entries || grows)?;
-            require("keys", header.len, header.len <= header.entries)?;
-        }
-        Kind::Counting => require("counter limit", limit, limit == u64::MAX)?,
-    }
-    require("distinct entries", header.distinct, header.distinct == 0)?;
-    require("flags", u64::from(growable), growable == grows)
 }
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     pub(crate) fn new(buckets: Buckets<B>, state: State<C>) -> Self {
         Self { buckets, state, checksum: None }
+    }
+
+    /// The body that a header describes, not verified.
+    fn of(header: &Header, table: B, counters: C) -> Self {
+        let spares = if header.kind == Kind::Filter { header.entries - header.distinct } else { 0 };
+        let state = State::new(header.kind, header.profile, counters);
+        let state = State { len: header.len, entries: header.entries, spares, ..state };
+        Self { buckets: Buckets::of(header, table), state, checksum: Some(header.body_checksum) }
     }
 
     /// A copy in its own memory.
@@ -180,6 +165,19 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
 }
 
 impl<C: WriteCounters> Body<Buffer, C> {
+    /// The body that a header describes, verified. `records` are the counters as stored.
+    #[cfg(any(feature = "std", feature = "serde"))]
+    pub(crate) fn of_parts(
+        header: &Header,
+        table: Buffer,
+        records: &[u8],
+    ) -> Result<Self, ImageError> {
+        let view = Body::of(header, table.as_ref(), C::stored(records));
+        view.verify()?;
+        let state = view.state.copy();
+        Ok(Self::new(Buckets::of(header, table), state))
+    }
+
     /// An empty body; `None` if there is no memory for it.
     pub(crate) fn empty(kind: Kind, shape: Shape, profile: Profile) -> Option<Self> {
         // Maplets that grow have the growing table from the start.

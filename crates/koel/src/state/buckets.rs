@@ -8,7 +8,7 @@ use crate::image::shape::Shape;
 use crate::image::{Growth, Header};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Bucket, Layout, store};
-use crate::table::{Addressing, Candidates, Cuckoo, Growing, Prefixes, Table, table_bytes};
+use crate::table::{Addressing, Candidates, Cuckoo, CuckooMut, Growing, Table, table_bytes};
 
 /// Buckets that [`Buckets::each_piece`] widens at once: they end with a byte.
 const PIECE: usize = 64;
@@ -60,10 +60,10 @@ impl<B: AsRef<[u8]>> Buckets<B> {
     /// The buckets in `bytes` that a header describes.
     pub(crate) fn of(header: &Header, bytes: B) -> Self {
         let layout = header.shape.layout;
-        match (header.stretch(), header.growth) {
+        match (header.linear_hashing(), header.growth) {
             (Some(addresses), Some(growth)) => {
-                let table = Table::new(addresses, layout, bytes);
-                Self::Growing(Growing::new(table, growth.match_weight, header.entries))
+                let (weight, entries) = (growth.match_weight, header.entries);
+                Self::Growing(Growing::grown(addresses, layout, bytes, weight, entries))
             }
             _ => Self::Fixed(Table::new(header.geometry(), layout, bytes)),
         }
@@ -87,18 +87,18 @@ impl<B: AsRef<[u8]>> Buckets<B> {
 
     /// The addresses that they were built with.
     pub(crate) fn base(&self) -> &Geometry {
-        on_table!(self, table => table.table().geometry().base())
+        on_table!(self, table => table.geometry().base())
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> u64 {
-        on_table!(self, table => table.table().geometry().buckets())
+        on_table!(self, table => table.geometry().buckets())
     }
 
     /// The packing of the buckets.
     #[inline]
     pub(crate) fn layout(&self) -> Layout {
-        on_table!(self, table => table.table().layout())
+        on_table!(self, table => table.layout())
     }
 
     /// The shape that they were built with, in the layout that they have.
@@ -108,61 +108,40 @@ impl<B: AsRef<[u8]>> Buckets<B> {
 
     /// The decoded bucket.
     pub(crate) fn read(&self, bucket: u64) -> Bucket {
-        on_table!(self, table => table.table().read(bucket))
+        on_table!(self, table => table.read(bucket))
     }
 
     /// The buckets as they are stored.
     pub(crate) fn bytes(&self) -> &[u8] {
-        on_table!(self, table => table.table().bytes())
+        on_table!(self, table => table.bytes())
     }
 
-    /// Whether an entry matches the key with this hash.
+    /// Whether an entry matches the key with this address.
     #[inline(always)]
-    pub(crate) fn contains(&self, hash: u64) -> bool {
-        on_table!(self, table => table.contains(hash))
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        on_table!(self, table => table.contains(address))
     }
 
-    /// Where the slots are that match the key with this hash; `None` if none does. Most keys that a
-    /// maplet is asked for are absent, so the slots are decoded in a second step: two buckets and a
-    /// fingerprint, or a hash in a growing table. Not a location, which would be written to memory
-    /// for every key.
+    /// The slots that match the key with this address. `None` if no slot does: most keys that a
+    /// maplet is asked for are absent, so slots are decoded in a second step.
     #[inline(always)]
-    pub(crate) fn find(&self, hash: u64) -> Option<(u64, u64, u64)> {
+    pub(crate) fn find(&self, address: u64) -> Option<Candidates> {
         match self {
             Self::Fixed(table) => {
-                let (location, is_there) = table.find(hash);
-                is_there.then_some((location.home, location.alternate, location.fingerprint))
+                let (location, is_there) = table.find(address);
+                is_there.then(|| table.candidates(location.buckets(), [location.fingerprint; 2]))
             }
-            Self::Growing(growing) => growing.contains(hash).then_some((0, 0, hash)),
+            Self::Growing(growing) => growing.find_candidates(address),
         }
     }
 
-    /// The slots that [`find`](Self::find) found.
-    #[inline(never)]
-    pub(crate) fn candidates(&self, (home, alternate, key): (u64, u64, u64)) -> Candidates {
-        if let Self::Fixed(table) = self
-            && let Some(slots) = table.plain_candidates((home, alternate), [key; 2])
-        {
-            return slots;
-        }
-        self.other_candidates(home, alternate, key)
-    }
-
-    /// A function of its own, so that the other saves no registers for it.
-    #[inline(never)]
-    fn other_candidates(&self, home: u64, alternate: u64, key: u64) -> Candidates {
-        match self {
-            Self::Fixed(table) => table.candidates((home, alternate), [key; 2]),
-            Self::Growing(growing) => growing.candidates(key),
-        }
-    }
-
-    /// A copy in its own memory, to grow in if it `grows`; `None` if there is no memory for it.
+    /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory
+    /// for it.
     pub(crate) fn to_owned_buckets(&self, grows: bool) -> Option<Buckets<Buffer>> {
-        Some(match self {
-            Self::Fixed(table) => Buckets::Fixed(table.to_owned_table(grows)?),
-            Self::Growing(growing) => Buckets::Growing(growing.to_owned_table()?),
-        })
+        match self {
+            Self::Fixed(table) => table.to_owned_table(grows).map(Buckets::Fixed),
+            Self::Growing(table) => table.to_owned_table(true).map(Buckets::Growing),
+        }
     }
 
     fn is_midway(&self) -> bool {
@@ -257,6 +236,9 @@ impl Buckets<Buffer> {
 
     /// Empties every bucket.
     pub(crate) fn clear(&mut self) {
-        on_table!(self, table => table.clear());
+        on_table!(self, table => {
+            table.clear();
+            table.finish_widening();
+        });
     }
 }

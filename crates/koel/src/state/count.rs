@@ -9,7 +9,7 @@ use crate::error::FullError;
 use crate::image::Kind;
 use crate::packing::Layout;
 use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::table::{Cuckoo, CuckooMut, LocationOf, Match, Prefixes, grows};
+use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, grows};
 
 impl<C: ReadCounters> State<C> {
     /// The count in a slot, without a counter.

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::{Batched, Body, Buckets, State, Writer, changing};
+use super::{Body, Buckets, State, Writer, changing};
 use crate::address::geometry::CORE_BITS;
 use crate::error::FullError;
 use crate::image::{Kind, sizing};
@@ -10,7 +10,7 @@ use crate::mem::buffer::Buffer;
 use crate::packing::Layout;
 use crate::state::counters::{Counters, ReadCounters, WriteCounters};
 use crate::table::blocks::Hashes;
-use crate::table::{CuckooMut, Growing, Prefixes, has_room_for};
+use crate::table::{Addressing, CuckooMut, Growing, has_room_for};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The layout of the buckets in a growing table: the present one, or for a filter that has not
@@ -63,7 +63,7 @@ impl Body<Buffer, Counters> {
                 }
             };
             let inserted = changing!(self, writer => {
-                Batched::insert_each::<UNIQUE, _>(writer, hashes, first, note)
+                writer.insert_each::<UNIQUE>(hashes, first, note)
             });
             match inserted {
                 Err(full) if self.grows_instead(full) => {
@@ -106,7 +106,7 @@ impl Body<Buffer, Counters> {
         let entries = self.state.entries.saturating_add(additional);
         let has_room = match self.buckets.growing() {
             None => entries <= self.state.profile.capacity,
-            Some(growing) => !growing.is_due(entries),
+            Some(growing) => !growing.is_overfull(entries),
         };
         if has_room {
             return Ok(());
@@ -117,7 +117,7 @@ impl Body<Buffer, Counters> {
         }
         let mut writer = self.start_to_grow()?;
         writer.table.finish_widening();
-        while writer.table.is_due(entries) {
+        while writer.table.is_overfull(entries) {
             if !writer.split_chunk() {
                 return Err(writer.state.out_of_slots());
             }
@@ -142,7 +142,7 @@ impl<C: WriteCounters> Body<Buffer, C> {
 impl State<Counters> {
     /// Renames the counters after their entries in a growing table.
     fn rename_counters(&mut self, growing: &Growing<Buffer>) {
-        let addresses = growing.addresses();
+        let addresses = growing.geometry();
         let bits = CORE_BITS + addresses.base().fraction_bits();
         let named = self.counters.iter().map(|(name, count)| {
             let (bucket, fingerprint) = (name >> bits, name & !(u64::MAX << bits));

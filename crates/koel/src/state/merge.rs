@@ -16,7 +16,7 @@ use super::{COPIES_IN_BUCKETS, Reader, State, Writer};
 use crate::error::FullError;
 use crate::image::Kind;
 use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::table::{Cuckoo, CuckooMut, LocationOf, Match, Prefix, Prefixes, Put, grows};
+use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, Prefix, Put, grows};
 
 /// How a merge combines the counts of a key that is in both filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,7 +45,6 @@ mod verify;
 
 pub(crate) use body::Body;
 pub(crate) use buckets::{Buckets, changing, on_table, reading};
-pub(crate) use many::Batched;
 pub use merge::Merge;
 pub(crate) use relate::{Lengths, Surplus};
 

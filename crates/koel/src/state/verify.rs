@@ -5,7 +5,7 @@ use crate::error::{ImageError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
 use crate::state::counters::ReadCounters;
-use crate::table::{Addressing, Cuckoo, Prefixes, grows};
+use crate::table::{Addressing, Cuckoo, grows};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// Checks what [`open`](Self::open) trusts: the checksum, that this crate could have written
@@ -17,7 +17,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
             .buckets
             .growing()
             .is_none_or(|growing| growing.computed_weight() == growing.match_weight());
-        require("mass", 0, weight_holds)?;
+        require("match weight", 0, weight_holds)?;
         reading!(self, reader => reader.verify_counts())
     }
 }

@@ -1,46 +1,20 @@
-//! A table of one size: `Geometry` says where a key may live.
+//! A table of one size: `Geometry` is its addressing.
 
-use super::{
-    Addressing, Cuckoo, CuckooMut, EntryTest, Match, Prefix, Prefixes, Put, Removed, Table, Taken,
-};
+use super::{Addressing, Cuckoo, CuckooMut, Prefix, Put, Removed, Table, Taken};
 use crate::address::geometry::{CORE_BITS, Geometry, Location, Locations};
 use crate::mem::buffer::Buffer;
 use crate::mem::unchecked;
 use crate::mem::vector::{Column, InstructionSet};
-use crate::packing::{AnyPacking, Exact, Narrow, Packing, is_near, with_packing};
-use crate::table::search::{
-    End, EvictionPath, Frontier, Neighbourhood, Neighbours, Search, Spares,
-};
-
-/// An entry matches the key whose fingerprint it is.
-impl Addressing for Geometry {
-    type Matching = Exact;
-
-    #[inline]
-    fn buckets(&self) -> u64 {
-        self.buckets()
-    }
-
-    #[inline]
-    fn locate_many(
-        &self,
-        set: InstructionSet,
-        bucket_bits: u64,
-        hash: impl FnOnce(&mut Column),
-        locations: &mut Locations,
-    ) {
-        self.locate_many(set, bucket_bits, hash, locations);
-    }
-}
+use crate::packing::{AnyPacking, Exact, Layout, Narrow, Packing, SLOTS, with_packing};
 
 impl<B: AsRef<[u8]>> Table<B> {
-    /// The place of the key with this hash, and whether either bucket holds its fingerprint.
+    /// Where the key with this address may live, and whether either bucket holds its fingerprint.
     /// Returns a tuple: with an `Option`, LLVM adds a data-dependent branch in callers that only
     /// count.
     #[inline(always)]
     #[expect(unsafe_code, reason = "loads without a check")]
-    pub(crate) fn find(&self, hash: u64) -> (Location, bool) {
-        let location = self.geometry.locate(hash);
+    pub(crate) fn find(&self, address: u64) -> (Location, bool) {
+        let location = self.geometry.locate(address);
         let is_there = match &self.packing {
             // SAFETY: `locate` gives buckets below `geometry.buckets()`.
             AnyPacking::Plain64(packing) => unsafe { self.contains_unchecked(packing, &location) },
@@ -58,26 +32,26 @@ impl<B: AsRef<[u8]>> Table<B> {
     #[cold]
     #[inline(never)]
     fn contains_wide(&self, home: u64, alternate: u64, fingerprint: u64) -> bool {
-        let location = Location { base: 0, home, alternate, fingerprint };
-        with_packing!(&self.packing, packing => self.contains_in(packing, &location))
+        with_packing!(&self.packing, packing => {
+            self.contains_in(packing, (home, alternate), fingerprint)
+        })
     }
 
-    /// The same for slots of 64 bits, which need fewer registers than the other packings.
+    /// A function of its own, because slots of 64 bits need fewer registers than other packings.
     #[cold]
     #[inline(never)]
     fn contains_slots64(&self, home: u64, alternate: u64, fingerprint: u64) -> bool {
         let AnyPacking::Slots64(packing) = &self.packing else { return false };
-        self.contains_in(packing, &Location { base: 0, home, alternate, fingerprint })
+        self.contains_in(packing, (home, alternate), fingerprint)
     }
 
     #[inline]
-    fn contains_in<P: Packing>(&self, packing: &P, location: &Location) -> bool {
-        let starts = self.starts(packing, location.buckets());
-        packing.matches::<Exact>(self.bytes(), starts, [location.fingerprint; 2])
+    fn contains_in<P: Packing>(&self, packing: &P, pair: (u64, u64), fingerprint: u64) -> bool {
+        packing.matches::<Exact>(self.bytes(), self.starts(packing, pair), [fingerprint; 2])
     }
 
     /// # Safety
-    /// Both buckets of the place are in the table.
+    /// Both buckets of the location are in the table.
     #[inline(always)]
     #[expect(
         unsafe_code,
@@ -86,62 +60,18 @@ impl<B: AsRef<[u8]>> Table<B> {
     unsafe fn contains_unchecked<P: Narrow>(&self, packing: &P, location: &Location) -> bool {
         let load = |bucket: u64| {
             let (byte, shift) = P::position(bucket, self.bucket_bits);
-            // SAFETY: the caller says that the bucket is in the table, and `bytes` has all buckets
-            // with 16 bytes behind them.
+            // SAFETY: the caller says that the bucket is in the table. `bytes` has all buckets, with
+            // 16 bytes behind them.
             unsafe { unchecked::read(self.bytes.as_ref(), byte) >> shift }
         };
         let words = [load(location.home), load(location.alternate)];
         packing.words_match::<Exact>(words, [location.fingerprint; 2])
     }
-
-    #[inline]
-    fn copies_in<P: Packing>(&self, packing: &P, location: &Location, slot: u64) -> u64 {
-        packing.copies(self.bytes(), self.starts(packing, location.buckets()), slot)
-    }
-
-    /// Asks the memory for the buckets that the entries of both buckets of a place could move to,
-    /// where both are full: that is where a search begins.
-    #[inline(always)]
-    pub(crate) fn prefetch_frontier(&self, locations: &Locations, i: usize) {
-        let has_room = with_packing!(&self.packing, packing => {
-            let [home, other] = locations.bits(i);
-            packing.has_room(self.bytes(), home) | packing.has_room(self.bytes(), other)
-        });
-        if !has_room {
-            self.prefetch_others(&locations.get(i));
-        }
-    }
-
-    #[inline(never)]
-    fn prefetch_others(&self, location: &Location) {
-        for bucket in [location.home, location.alternate] {
-            let others = self.neighbours(location.base, bucket).others;
-            others.iter().for_each(|&other| self.prefetch(other));
-        }
-    }
-
-    #[inline(never)]
-    fn way_in<P: Packing>(
-        &self,
-        packing: &P,
-        search: &mut Search,
-        location: &Location,
-        spares: Spares,
-    ) -> Option<EvictionPath> {
-        search.plan(&Packed { table: self, packing }, location, spares)
-    }
-
-    /// The slots of a full bucket, which is in the segment that starts at `base`, each with its
-    /// other bucket.
-    pub(crate) fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
-        with_packing!(&self.packing, packing => {
-            Packed { table: self, packing }.neighbours(base, bucket)
-        })
-    }
 }
 
 /// Entries that match a key are equal: all have its fingerprint.
-impl Prefixes for Geometry {
+impl Addressing for Geometry {
+    type Matching = Exact;
     type Location = Location;
     const GROWS: bool = false;
 
@@ -149,9 +79,30 @@ impl Prefixes for Geometry {
         self
     }
 
+    #[inline]
+    fn buckets(&self) -> u64 {
+        self.buckets()
+    }
+
+    #[inline]
+    fn locate_many(
+        &self,
+        set: InstructionSet,
+        bucket_bits: u64,
+        write: impl FnOnce(&mut Column),
+        locations: &mut Locations,
+    ) {
+        self.locate_many(set, bucket_bits, write, locations);
+    }
+
     #[inline(always)]
-    fn locate(&self, hash: u64) -> Location {
-        self.locate(hash)
+    fn locate(&self, address: u64) -> Location {
+        self.locate(address)
+    }
+
+    #[inline(always)]
+    fn locate_in_block(&self, locations: &Locations, i: usize) -> Location {
+        locations.get(i)
     }
 
     fn location(&self, prefix: Prefix) -> Option<Location> {
@@ -163,6 +114,11 @@ impl Prefixes for Geometry {
     #[inline(always)]
     fn pair(location: &Location) -> (u64, u64) {
         location.buckets()
+    }
+
+    #[inline(always)]
+    fn segment_start(location: &Location) -> u64 {
+        location.base
     }
 
     #[inline(always)]
@@ -180,6 +136,29 @@ impl Prefixes for Geometry {
         let length = self.fraction_bits();
         let string = fingerprint & !(u64::MAX << length);
         Prefix { core: fingerprint >> length, base: bucket, string, length }
+    }
+
+    fn stored_length(&self, _: &Location, _: usize) -> u32 {
+        self.fraction_bits()
+    }
+
+    fn common_length(&self) -> u32 {
+        self.fraction_bits()
+    }
+
+    #[inline(always)]
+    fn other_buckets(
+        &self,
+        _: Layout,
+        base: u64,
+        bucket: u64,
+        mut slots: [u64; SLOTS],
+    ) -> [u64; SLOTS] {
+        // Not a map: that would go through the stack.
+        for slot in &mut slots {
+            *slot = self.alternate(base, bucket, *slot);
+        }
+        slots
     }
 
     fn moved(&self, bucket: u64, fingerprint: u64) -> Option<(u64, u64)> {
@@ -211,7 +190,7 @@ impl Prefixes for Geometry {
             return None;
         }
         let prefix = self.prefix(bucket, fingerprint);
-        (Prefixes::identity(self, &prefix) == identity).then_some(prefix)
+        (Addressing::identity(self, &prefix) == identity).then_some(prefix)
     }
 }
 
@@ -225,109 +204,44 @@ impl<B: AsRef<[u8]>> Cuckoo for Table<B> {
     }
 
     #[inline(always)]
-    fn contains(&self, hash: u64) -> bool {
-        self.find(hash).1
+    fn contains(&self, address: u64) -> bool {
+        self.find(address).1
     }
 }
 
 impl CuckooMut for Table<Buffer> {
     #[inline(always)]
-    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (Location, Put) {
-        let (location, mut at) = self.at_hash(hash);
-        let slot = at.layout().slot(location.fingerprint, value);
-        (location, at.put(slot, most))
+    fn table_mut(&mut self) -> &mut Self {
+        self
     }
 
+    #[inline(always)]
     fn put(&mut self, location: &Location, value: u64, most: u64) -> Put {
         let slot = self.layout.slot(location.fingerprint, value);
-        self.at(location.buckets()).put(slot, most)
+        self.pair_mut(location.buckets()).put(slot, most)
     }
 
     #[inline(always)]
-    fn take_key(&mut self, hash: u64, value: u64, is_counted: impl FnOnce(u64) -> bool) -> Removed {
-        let (location, mut at) = self.at_hash(hash);
-        let layout = at.layout();
+    fn take(
+        &mut self,
+        location: &Location,
+        value: u64,
+        is_counted: impl FnOnce(u64) -> bool,
+    ) -> Removed {
         // Where there is a count, an entry is in the buckets too.
-        if is_counted(location.identity(layout.fingerprint_bits())) {
+        if is_counted(location.identity(self.layout.fingerprint_bits())) {
             return Removed::Counted;
         }
-        if value > layout.largest_value() {
+        if value > self.layout.largest_value() {
             return Removed::Nothing;
         }
-        at.take(layout.slot(location.fingerprint, value)).into()
+        let slot = self.layout.slot(location.fingerprint, value);
+        self.pair_mut(location.buckets()).take(slot).into()
     }
 
     #[inline(always)]
-    fn revalue_key(&mut self, hash: u64, old: u64, new: u64) -> bool {
-        let (location, mut at) = self.at_hash(hash);
-        let layout = at.layout();
-        let [old, new] = [old, new].map(|value| layout.slot(location.fingerprint, value));
-        at.exchange(old, new) != Taken::Nothing
-    }
-
-    fn write(&mut self, entry: &Match, slot: u64) {
-        self.replace(entry.bucket, entry.slot, slot);
-    }
-
-    fn way_to_room(
-        &self,
-        search: &mut Search,
-        location: &Location,
-        spares: Spares,
-        _: Option<&EntryTest<'_>>,
-    ) -> Option<EvictionPath> {
-        with_packing!(&self.packing, packing => self.way_in(packing, search, location, spares))
-    }
-
-    fn carry_out(&mut self, plan: &EvictionPath, location: &Location, value: u64) {
-        if let (End::Empty(room), Some(&(_, last))) = (plan.end, plan.moves.last()) {
-            self.replace(room, 0, last);
-        }
-        self.shift(&plan.moves, self.layout.slot(location.fingerprint, value));
-    }
-
-    fn open(
-        &self,
-        location: &Location,
-        bucket: u64,
-        _: Option<&EntryTest<'_>>,
-        ways: &mut Frontier,
-    ) {
-        ways.add(self.neighbours(location.base, bucket));
-    }
-}
-
-/// A table and its packing, which a search asks for once.
-struct Packed<'a, B, P> {
-    table: &'a Table<B>,
-    packing: &'a P,
-}
-
-impl<B: AsRef<[u8]>, P: Packing> Neighbourhood for Packed<'_, B, P> {
-    #[inline(always)]
-    fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
-        let slots = self.table.slots_in(self.packing, bucket);
-        Neighbours::of(slots, &self.table.geometry, (base, bucket))
-    }
-
-    #[inline]
-    fn prefetch(&self, bucket: u64) {
-        self.table.prefetch(bucket);
-    }
-
-    #[inline]
-    fn is_near(&self) -> bool {
-        is_near(self.table.bytes().len())
-    }
-
-    #[inline(always)]
-    fn has_room(&self, bucket: u64) -> bool {
-        self.table.has_room_in(self.packing, bucket)
-    }
-
-    fn is_spare(&self, bucket: u64, slot: u64) -> bool {
-        let fingerprint = self.table.layout.fingerprint_of(slot);
-        let location = self.table.geometry.location_of(bucket, fingerprint);
-        self.table.copies_in(self.packing, &location, slot) > 1
+    fn revalue(&mut self, location: &Location, old: u64, new: u64) -> bool {
+        let [old, new] = [old, new].map(|value| self.layout.slot(location.fingerprint, value));
+        self.pair_mut(location.buckets()).exchange(old, new) != Taken::Nothing
     }
 }

@@ -30,9 +30,9 @@ fn the_rate_that_a_message_asks_for_can_be_had() {
         for prefer in [Prefer::Small, Prefer::Fast] {
             let fixed = |rate| CuckooFilter::builder(capacity, rate).prefer(prefer);
             let plans = [
-                |builder: Builder| builder.plan(),
-                |builder: Builder| builder.growable().plan(),
-                |builder: Builder| builder.grow_from(1).plan(),
+                |builder: Builder<CuckooFilter>| builder.plan(),
+                |builder: Builder<CuckooFilter>| builder.growable().plan(),
+                |builder: Builder<CuckooFilter>| builder.grow_from(1).plan(),
             ];
             for plan in plans {
                 plan(fixed(asked_for(&plan(fixed(1e-15)).unwrap_err()))).unwrap();

@@ -82,8 +82,7 @@ fn a_counting_filter_takes_keys_as_it_takes_their_hashes() {
 #[test]
 fn a_filter_of_many_threads_takes_keys_as_it_takes_their_hashes() {
     let builder = koel::ConcurrentFilter::builder(100, 1e-4);
-    let (by_keys, by_hashes) =
-        (builder.build_concurrent().unwrap(), builder.build_concurrent().unwrap());
+    let (by_keys, by_hashes) = (builder.build().unwrap(), builder.build().unwrap());
     let hashes = hashes(by_keys.hasher());
     by_keys.insert_many(&NAMES).unwrap();
     by_hashes.insert_many(&hashes).unwrap();

@@ -9,6 +9,8 @@ mod copies;
 mod counting;
 mod equality;
 mod errors;
+#[cfg(feature = "std")]
+mod files;
 mod format;
 mod grow;
 mod image;

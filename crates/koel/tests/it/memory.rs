@@ -71,10 +71,10 @@ fn without_memory() {
     assert!(filter.try_clone().is_err() && maplet.try_clone().is_err());
     assert!(counting.try_clone().is_err());
     assert_eq!(CuckooFilter::from_bytes(&filter_bytes).err(), Some(ImageError::NoMemory));
-    assert_eq!(Maplet::try_from(&*maplet_bytes).err(), Some(ImageError::NoMemory));
+    assert_eq!(<Maplet>::try_from(&*maplet_bytes).err(), Some(ImageError::NoMemory));
     assert_eq!(CountingFilter::from_bytes(&counting_bytes).err(), Some(ImageError::NoMemory));
     assert_eq!(view.to_owned().err(), Some(ImageError::NoMemory));
-    assert_eq!(CuckooFilter::try_from(view).err(), Some(ImageError::NoMemory));
+    assert_eq!(<CuckooFilter>::try_from(view).err(), Some(ImageError::NoMemory));
     let view = FilterView::open(&filter_bytes).unwrap();
     assert!(MapletView::try_from(&*maplet_bytes).is_ok_and(|view| view.to_owned().is_err()));
 
@@ -101,7 +101,7 @@ fn without_memory() {
 
     // Growth, until it needs more than is left.
     let in_filter = (0_u64..).find(|key| small.insert(key).is_err()).unwrap();
-    let refused = |key: &u64| small_maplet.insert(key, key % 256).err();
+    let mut refused = |key: &u64| small_maplet.insert(key, key % 256).err();
     let error = (0_u64..).find_map(|key| refused(&key)).unwrap();
     let in_counting = (0_u64..).find(|key| small_counting.insert(key).is_err()).unwrap();
     drop(taken);

@@ -47,6 +47,12 @@ impl Locations {
         (self.home[index], self.alternate[index])
     }
 
+    /// The address of key `index`.
+    #[inline(always)]
+    pub(crate) fn address(&self, index: usize) -> u64 {
+        self.hash[index]
+    }
+
     /// What [names](Location::identity) the entry of a place.
     #[inline(always)]
     pub(crate) fn identity(&self, index: usize, fingerprint_bits: u32) -> u64 {
@@ -57,12 +63,6 @@ impl Locations {
     #[inline(always)]
     pub(crate) fn bits(&self, index: usize) -> [u64; 2] {
         [self.bits[0][index], self.bits[1][index]]
-    }
-
-    /// The same of every place.
-    #[inline(always)]
-    pub(crate) fn starts(&self) -> &[Column; 2] {
-        &self.bits
     }
 
     /// The bytes of the table that the two buckets of each place start in.

@@ -74,17 +74,17 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         }
         let (tags, stored) = (&self.tags, &self.stored);
         // An entry is called by the number of its slot; it may move to all its other buckets.
-        let open = |from: u64, ways: &mut Frontier| {
+        let expand = |from: u64, frontier: &mut Frontier| {
             let entries = stored[index(from) * SLOTS..][..SLOTS].iter().flatten();
             for (slot, entry) in (0..).zip(entries) {
                 let targets = choices::<HASHES>(entry.hash, super::number(tags.len()));
                 let others = targets.map(u64::from).into_iter().filter(|&target| target != from);
-                others.for_each(|other| ways.push(slot, other));
+                others.for_each(|other| frontier.push(slot, other));
             }
         };
         let has_room = |bucket: u64| tags[index(bucket)].contains(&0);
         let roots = buckets.map(u64::from);
-        let plan = self.search.shortest::<LOOKAHEAD>(roots, open, has_room, |_, _| false)?;
+        let plan = self.search.shortest::<LOOKAHEAD>(roots, expand, has_room, |_, _| false)?;
         let room = self.carry_out(&plan);
         self.search.recycle(plan);
         room

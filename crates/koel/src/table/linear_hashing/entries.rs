@@ -21,12 +21,6 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The bucket itself.
-    #[inline]
-    pub(crate) fn bucket(&self) -> u64 {
-        self.bucket
-    }
-
     /// The base bucket that it was split off.
     #[inline]
     pub(super) fn base(&self) -> u64 {
@@ -80,12 +74,6 @@ impl LinearHashing {
         let leveled = self.leveled(from.segment, other, core, string);
         let says = leveled.level <= from.level || !self.marked.is_void(fingerprint);
         if says { leveled.bucket } else { from.bucket }
-    }
-
-    /// Whether a fingerprint would forget a bit in `other`, its other bucket.
-    pub(crate) fn would_forget(&self, from: &Origin, fingerprint: u64, other: u64) -> bool {
-        let (_, known) = self.marked.known(fingerprint);
-        from.level + known > self.longest_in(self.leveled_bucket(other))
     }
 
     /// A bucket, as a place of entries.

@@ -30,16 +30,16 @@
 //! Source: W. Litwin, Linear Hashing (VLDB 1980); the balance between split and unsplit buckets is
 //! ours (docs/decisions/0008-growth.md).
 
+mod addressing;
 mod entries;
 
 use core::hint::select_unpredictable;
 
-use super::{Addressing, Prefix, Prefixes};
+use super::Prefix;
 use crate::address::geometry::{CORE_BITS, CORES, Geometry, Locations, low_half, product};
 use crate::address::wide_product::wide_product;
-use crate::mem::vector::{Column, InstructionSet};
-use crate::packing::{Marked, Prefixed, Widening};
-pub(super) use entries::Origin;
+use crate::mem::vector::InstructionSet;
+use crate::packing::{Marked, Widening};
 
 /// The addresses of a table that grows.
 #[derive(Clone, PartialEq, Eq)]
@@ -99,38 +99,6 @@ impl GrowingLocation {
     }
 }
 
-/// An entry matches the keys that it is the first bits of.
-impl Addressing for LinearHashing {
-    type Matching = Prefixed;
-
-    #[inline]
-    fn buckets(&self) -> u64 {
-        self.level_buckets + self.split
-    }
-
-    #[inline]
-    fn widening(&self) -> Option<Widening> {
-        self.widening
-    }
-
-    #[inline]
-    fn locate_many(
-        &self,
-        set: InstructionSet,
-        bucket_bits: u64,
-        hash: impl FnOnce(&mut Column),
-        locations: &mut Locations,
-    ) {
-        self.base.locate_many(set, 1, hash, locations);
-        // A loop for each, because one with a branch in it would not become vector code.
-        if self.base.is_one_segment() {
-            self.refine::<true>(set, bucket_bits, locations);
-        } else {
-            self.refine::<false>(set, bucket_bits, locations);
-        }
-    }
-}
-
 impl LinearHashing {
     /// The addresses of a table that has grown so far: `split` is below the buckets of `level`.
     pub(crate) fn new(base: Geometry, marked: Marked, level: u32, split: u64) -> Self {
@@ -156,10 +124,6 @@ impl LinearHashing {
     /// How many pairs of base buckets and cores there are, all equally likely.
     pub(crate) fn locations(&self) -> f64 {
         CORES as f64 * self.base.buckets() as f64 / 2.0
-    }
-
-    pub(crate) fn marked(&self) -> Marked {
-        self.marked
     }
 
     pub(crate) fn level(&self) -> u32 {
@@ -218,6 +182,13 @@ impl LinearHashing {
         if self.split == self.level_buckets {
             *self = Self::new(self.base.clone(), self.marked, self.level + 1, 0);
         }
+    }
+
+    /// The longest fingerprint that the key of `location` has in each of its buckets.
+    #[inline(always)]
+    pub(crate) fn keys(&self, location: &GrowingLocation) -> [u64; 2] {
+        let Prefix { core, string, .. } = location.prefix;
+        location.leveled_buckets.map(|leveled| self.marked.longest(core, string >> leveled.level))
     }
 
     #[inline(always)]
@@ -311,12 +282,6 @@ impl LinearHashing {
         LeveledBucket { bucket, level: self.level + low_half(is_split) }
     }
 
-    /// Whether the prefix of a site is too short to say which its other bucket is.
-    pub(crate) fn is_short(&self, location: &GrowingLocation) -> bool {
-        location.leveled_buckets[0] == location.leveled_buckets[1]
-            && self.other_base(&location.prefix) != location.prefix.base
-    }
-
     /// The bucket that `base` became for this prefix, if it is long enough to say.
     pub(crate) fn named_bucket(&self, base: u64, prefix: &Prefix) -> Option<LeveledBucket> {
         let segment = self.segment_of(base);
@@ -326,8 +291,8 @@ impl LinearHashing {
 
     /// The segment that a hash is in.
     #[inline(always)]
-    fn segment_of_hash(&self, hash: u64) -> Segment {
-        Segment { number: self.base.segment(hash), first: self.base.segment_start(hash) }
+    fn segment_of_address(&self, address: u64) -> Segment {
+        Segment { number: self.base.segment(address), first: self.base.segment_start(address) }
     }
 
     /// The segment of a base bucket.
@@ -361,6 +326,5 @@ fn scatter(turn: u64, core: u64) -> u64 {
     product(turn, 0x9e37_79b9).wrapping_add(of_core) >> 16
 }
 
-mod prefixes;
 #[cfg(test)]
 mod tests;
