@@ -306,3 +306,83 @@ impl From<FullError> for MergeError {
         Self::Full(full)
     }
 }
+
+/// The system has no memory for a copy. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryError {
+    /// Bytes of the buckets to be copied.
+    pub bytes: usize,
+}
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no memory for a copy of {} bytes; free some memory", self.bytes)
+    }
+}
+
+impl core::error::Error for MemoryError {}
+
+impl From<MemoryError> for ImageError {
+    fn from(_: MemoryError) -> Self {
+        Self::NoMemory
+    }
+}
+
+impl From<MemoryError> for MergeError {
+    fn from(_: MemoryError) -> Self {
+        Self::NoMemory
+    }
+}
+
+/// A value that has more bits than the values of the maplet. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ValueError {
+    /// The value.
+    pub value: u64,
+    /// Bits that values of the maplet have.
+    pub value_bits: u32,
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { value, value_bits } = self;
+        write!(f, "the value {value} does not fit into the {value_bits} bits of this maplet")
+    }
+}
+
+impl core::error::Error for ValueError {}
+
+/// An insert into a maplet that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InsertError {
+    /// The pair finds no room.
+    Full(FullError),
+    /// The value is too wide, so no maplet of these values can hold it.
+    Value(ValueError),
+}
+
+impl fmt::Display for InsertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(full) => full.fmt(f),
+            Self::Value(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for InsertError {}
+
+impl From<FullError> for InsertError {
+    fn from(full: FullError) -> Self {
+        Self::Full(full)
+    }
+}
+
+impl From<ValueError> for InsertError {
+    fn from(error: ValueError) -> Self {
+        Self::Value(error)
+    }
+}

@@ -10,6 +10,7 @@ mod builder;
 mod concurrent;
 mod counting;
 mod error;
+mod face;
 #[cfg(any(feature = "std", feature = "serde"))]
 mod file;
 mod filter;
@@ -29,7 +30,10 @@ pub use builder::Builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use concurrent::ConcurrentFilter;
 pub use counting::{CountingFilter, CountingView};
-pub use error::{BuildError, ConvertError, FullError, ImageError, MergeError};
+pub use error::{
+    BuildError, ConvertError, FullError, ImageError, InsertError, MemoryError, MergeError,
+    ValueError,
+};
 #[cfg(feature = "std")]
 pub use file::FileError;
 pub use filter::{Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};

@@ -4,14 +4,18 @@
 //! that are built to grow start in a growing one. Only this file asks which it is.
 
 use crate::address::geometry::Geometry;
-use crate::image::Header;
 use crate::image::shape::Shape;
+use crate::image::{Growth, Header};
 use crate::mem::buffer::Buffer;
-use crate::packing::{Bucket, Layout};
+use crate::packing::{Bucket, Layout, store};
 use crate::table::{Addressing, Candidates, Cuckoo, CuckooMut, Growing, Table, table_bytes};
 
+/// Buckets that [`Buckets::each_piece`] widens at once: they end with a byte.
+const PIECE: usize = 64;
+/// Bytes of so many buckets of up to 128 bits, and of the padding behind the last one.
+const PIECE_BYTES: usize = PIECE * 16 + 32;
+
 /// The buckets.
-#[derive(Clone)]
 pub(crate) enum Buckets<B> {
     /// A table of one size.
     Fixed(Table<B>),
@@ -147,24 +151,49 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         }
     }
 
-    /// A copy in which all buckets are wide, as in files. `None` if all are wide already.
-    pub(crate) fn widened(&self) -> Option<Buckets<Buffer>> {
-        let growing = self.growing().filter(|growing| growing.is_midway())?;
-        let mut whole = growing.to_owned_table(true).expect("memory for a copy");
-        whole.finish_widening();
-        Some(Buckets::Growing(whole))
+    fn is_midway(&self) -> bool {
+        self.growing().is_some_and(Growing::is_midway)
+    }
+
+    /// Passes the bytes of the buckets to `sink` as a file stores them: all of them wide. Buckets
+    /// that are still narrow are widened on the stack.
+    pub(crate) fn each_piece<E>(
+        &self,
+        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.is_midway() {
+            return sink(self.bytes());
+        }
+        let (layout, mut left) = (self.layout(), self.bytes().len());
+        let bits = layout.bucket_bits();
+        for first in (0..self.count()).step_by(PIECE) {
+            let mut piece = [0; PIECE_BYTES];
+            let end = self.count().min(first + PIECE as u64);
+            for bucket in first..end {
+                let at = (bucket - first) * u64::from(bits);
+                store(&mut piece, at, bits, layout.encode(self.read(bucket)));
+            }
+            // The last piece has the padding too.
+            let len = if end < self.count() { PIECE * bits as usize / 8 } else { left };
+            sink(&piece[..len])?;
+            left -= len;
+        }
+        Ok(())
     }
 }
 
 /// Equal if they are when all of them are wide.
 impl PartialEq for Buckets<Buffer> {
     fn eq(&self, other: &Self) -> bool {
-        let whole = [self.widened(), other.widened()];
-        match (whole[0].as_ref().unwrap_or(self), whole[1].as_ref().unwrap_or(other)) {
-            (Self::Fixed(ours), Self::Fixed(theirs)) => ours == theirs,
-            (Self::Growing(ours), Self::Growing(theirs)) => ours == theirs,
-            _ => false,
+        let growth = |buckets: &Self| buckets.growing().map(Growth::of);
+        if self.shape() != other.shape() || growth(self) != growth(other) {
+            return false;
         }
+        if !self.is_midway() && !other.is_midway() {
+            return self.bytes() == other.bytes();
+        }
+        let word = |buckets: &Self, bucket| buckets.layout().encode(buckets.read(bucket));
+        (0..self.count()).all(|bucket| word(self, bucket) == word(other, bucket))
     }
 }
 

@@ -194,16 +194,21 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         })
     }
 
-    /// Changes values of the keys. Returns how many were changed.
-    pub(crate) fn replace_each(self, hashes: impl Hashes, changes: &[(u64, u64)]) -> usize {
-        let mut changed = 0;
+    /// Changes values of the keys, and writes to `replaced` whether each was changed.
+    pub(crate) fn replace_each(
+        self,
+        hashes: impl Hashes,
+        changes: &[(u64, u64)],
+        replaced: &mut [bool],
+    ) {
+        let largest = self.layout().largest_value();
         let Ok(()) = self.each_key::<false, _>(hashes, 0, |writer, key, locations, i| {
             prefetch(changes, key + VALUES_AHEAD);
             let location = writer.locate(locations, i);
-            changed += usize::from(writer.replace_at(location, changes[key]));
+            let (old, new) = changes[key];
+            replaced[key] = old <= largest && writer.table.revalue(&location, old, new);
             Ok::<(), Infallible>(())
         });
-        changed
     }
 }
 

@@ -30,7 +30,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     #[inline(never)]
     fn contains_wide(&self, home: u64, alternate: u64, fingerprint: u64) -> bool {
         with_packing!(&self.packing, packing => {
-            let starts = self.starts(packing, (home, alternate));
+            let starts = self.starts((home, alternate));
             packing.matches::<Exact>(self.bytes(), starts, [fingerprint; 2])
         })
     }

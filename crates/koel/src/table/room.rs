@@ -180,7 +180,7 @@ impl<A: Addressing, P: Packing> Neighbourhood for Packed<'_, A, P> {
         let Self { table, packing, .. } = *self;
         let location = table.geometry.location(table.entry(bucket, slot).prefix);
         location.is_some_and(|location| {
-            let starts = table.starts(packing, A::pair(&location));
+            let starts = table.starts(A::pair(&location));
             packing.copies(table.bytes(), starts, slot) > 1
         })
     }

@@ -20,6 +20,8 @@ mod load;
 mod many;
 mod map;
 mod maplet;
+#[cfg(target_os = "linux")]
+mod memory;
 mod model;
 mod rates;
 mod route;
