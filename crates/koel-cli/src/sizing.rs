@@ -72,7 +72,7 @@ impl ShapeArgs {
         self.builder(keys, fpr).plan().map_err(|error| build_failure(&error))
     }
 
-    fn builder(&self, keys: u64, fpr: f64) -> Builder {
+    fn builder(&self, keys: u64, fpr: f64) -> Builder<CuckooFilter> {
         let prefer = match self.prefer {
             Preference::Small => Prefer::Small,
             Preference::Fast => Prefer::Fast,
@@ -82,7 +82,7 @@ impl ShapeArgs {
 }
 
 /// Makes a builder with a capacity of [`GROW_TO`] start small and grow.
-pub(crate) fn unbounded(builder: Builder) -> Builder {
+pub(crate) fn unbounded(builder: Builder<CuckooFilter>) -> Builder<CuckooFilter> {
     builder.grow_from(GROW_FROM)
 }
 

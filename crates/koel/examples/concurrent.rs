@@ -7,7 +7,7 @@ use koel::{ConcurrentFilter, FilterView, FullError};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     const LINKS: u32 = 100_000;
-    let seen = ConcurrentFilter::builder(u64::from(LINKS), 0.001).build_concurrent()?;
+    let seen = ConcurrentFilter::builder(u64::from(LINKS), 0.001).build()?;
 
     // Every thread finds every link. The one for which it is new fetches it.
     let crawl = || -> Result<u32, FullError> {
@@ -22,12 +22,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         while seen.len() < u64::from(LINKS / 2) && !workers[0].is_finished() {
             std::thread::yield_now();
         }
-        let bytes = seen.snapshot().to_bytes();
+        let bytes = seen.snapshot().map(|snapshot| snapshot.to_bytes());
         let fetched: Result<u32, FullError> =
             workers.into_iter().map(|worker| worker.join().expect("a worker returns")).sum();
         (fetched, bytes)
     });
-    let fetched = fetched?;
+    let (fetched, bytes) = (fetched?, bytes?);
     println!("{fetched} of {LINKS} links fetched, the others reported as seen: {seen:?}");
     assert_eq!(u64::from(fetched), seen.len());
     assert!(fetched <= LINKS && fetched > LINKS - LINKS / 1000);

@@ -1,11 +1,14 @@
-//! What can go wrong, as data and as a sentence that says what to do.
+//! The errors of the library: what failed, as data and as a sentence.
+//!
+//! A sentence says what to do where the library knows it. Advice about a command belongs to that
+//! command.
 
 use core::fmt;
 
 use crate::image::{HEADER_BYTES, VERSION};
 use crate::packing::MAX_VALUE_BITS;
 
-/// An insert that found no room. Nothing was changed.
+/// An insert that found no free slot or counter. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FullError {
@@ -16,17 +19,17 @@ pub enum FullError {
         /// Distinct keys the filter or maplet was built for.
         capacity: u64,
     },
-    /// Every counter for copies of a key is taken.
+    /// Every counter for copies of a key is in use.
     Counters {
-        /// How many counters the filter was built with.
+        /// Counters that the filter may have.
         limit: u64,
     },
     /// A count would pass 2^64 - 1.
     Overflow,
-    /// Both buckets of a key of a maplet are full of entries that can go nowhere else: of its own
-    /// values, or of keys with the same two buckets.
+    /// Both buckets of a key in a maplet are full of entries that have no other bucket: other
+    /// values of the key, or values of keys with the same two buckets.
     Values {
-        /// How many there are: 8, or 4 where both buckets of the key are one.
+        /// The number of these entries: 8, or 4 where both buckets of the key are the same.
         held: u64,
     },
 }
@@ -49,8 +52,8 @@ impl fmt::Display for FullError {
             }
             Self::Values { held } => write!(
                 f,
-                "the key has {held} values, or shares its two buckets with keys that have; a maplet has room \
-                 for no more: remove or replace one"
+                "the two buckets of the key are full with {held} values of this key or of keys with \
+                 the same buckets; remove or replace one"
             ),
         }
     }
@@ -58,35 +61,37 @@ impl fmt::Display for FullError {
 
 impl core::error::Error for FullError {}
 
-/// A filter that cannot be built as asked.
+/// A filter or maplet that cannot be built with these settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The error rate is not between 0 and 1.
+    /// The false-positive rate is not between 0 and 1.
     Rate {
-        /// What was asked for.
+        /// The rate given to the builder.
         rate: f64,
     },
-    /// No layout reaches so small an error rate at this capacity: a 64-bit hash has no bits for it.
+    /// No layout reaches so small a false-positive rate at this capacity: a 64-bit hash has too few
+    /// bits for it, or the buckets of a concurrent filter have.
     TooPrecise {
-        /// What was asked for.
+        /// The rate given to the builder.
         rate: f64,
-        /// The smallest rate that can be had for this capacity and preference.
+        /// The smallest rate for this type, capacity and preference.
         smallest: f64,
     },
-    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address or
-    /// has memory for.
+    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address.
     TooLarge {
-        /// What was asked for.
+        /// The capacity given to the builder.
         capacity: u64,
     },
     /// The keys to build from do not fit.
     Full(FullError),
-    /// No maplet has values of so many bits.
+    /// Values cannot have so many bits.
     ValueBits {
-        /// What was asked for.
+        /// The bits given to the builder.
         value_bits: u32,
     },
+    /// The system has no memory for the table.
+    NoMemory,
 }
 
 impl fmt::Display for BuildError {
@@ -103,8 +108,8 @@ impl fmt::Display for BuildError {
                 f,
                 "a false-positive rate of {rate:e} cannot be built; give one above 0 and below 1, such as 0.001"
             ),
-            // Three digits of a little more: rounded down, they would name a rate that cannot be
-            // had either.
+            // A little more, in three digits: rounded down, they would name a rate that is too
+            // small as well.
             Self::TooPrecise { rate, smallest } => write!(
                 f,
                 "a false-positive rate of {rate:e} cannot be reached at this capacity; ask for {:.2e} or more",
@@ -114,6 +119,7 @@ impl fmt::Display for BuildError {
                 f,
                 "{capacity} keys do not fit into one filter on this machine; divide the keys among several filters"
             ),
+            Self::NoMemory => f.write_str("the system has no memory for the table"),
         }
     }
 }
@@ -124,7 +130,7 @@ impl core::error::Error for BuildError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageError {
-    /// The bytes do not start as a Koel filter does.
+    /// The bytes do not start with the magic number of a Koel filter.
     NotAFilter,
     /// Written in an earlier version of the format, which this version of the crate does not read.
     Older {
@@ -136,35 +142,37 @@ pub enum ImageError {
         /// The version in the file.
         version: u16,
     },
-    /// Fewer or more bytes than the header says, or no room even for a header.
+    /// There are fewer or more bytes than the header says, or too few for a header.
     Length {
-        /// How many bytes there should be.
+        /// Bytes that there should be.
         expected: u64,
-        /// How many there are.
+        /// Bytes that there are.
         got: u64,
     },
-    /// A checksum does not fit the bytes it guards.
+    /// A checksum does not match its bytes.
     Checksum {
-        /// Which part: `header` or `body`.
+        /// The damaged part: `header` or `body`.
         part: &'static str,
     },
-    /// The bytes are of another kind than was asked for: a filter, a maplet or a counting filter.
+    /// The bytes are sound, but of another type.
     Kind {
-        /// What was asked for: `filter`, `maplet` or `counting filter`.
+        /// The type that was to be opened: `filter`, `maplet` or `counting filter`.
         asked: &'static str,
-        /// What the bytes are, in the same words.
+        /// The type of the bytes, in the same words.
         found: &'static str,
     },
     /// A field, bucket or counter holds a value that no filter has.
     Field {
         /// Its name in docs/FORMAT.md.
         field: &'static str,
-        /// What was found, as a number.
+        /// Its value.
         got: u64,
     },
+    /// The system has no memory for a copy of the bytes.
+    NoMemory,
 }
 
-/// Refuses what a field of an image says unless it `holds`.
+/// Refuses a field of an image, with its value, unless it `holds`.
 pub(crate) fn require(field: &'static str, got: u64, holds: bool) -> Result<(), ImageError> {
     if holds { Ok(()) } else { Err(ImageError::Field { field, got }) }
 }
@@ -172,7 +180,7 @@ pub(crate) fn require(field: &'static str, got: u64, holds: bool) -> Result<(), 
 impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAFilter => f.write_str("not a Koel filter; build one with `koel build`"),
+            Self::NotAFilter => f.write_str("not a Koel filter"),
             Self::Older { version } => write!(
                 f,
                 "written in format version {version}, but this koel reads version {VERSION}; \
@@ -202,25 +210,28 @@ impl fmt::Display for ImageError {
                 f,
                 "damaged or forged: {field} is {got}, which no filter has; restore the file from a copy"
             ),
+            Self::NoMemory => f.write_str("the system has no memory for a copy of the filter"),
         }
     }
 }
 
 impl core::error::Error for ImageError {}
 
-/// A filter that threads cannot change at once.
+/// A filter that cannot become a concurrent one, or a concurrent one that cannot be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// A bucket does not fit into an atomic word.
+    /// A bucket is wider than an atomic word.
     TooWide {
         /// Bits of a bucket.
         bucket_bits: u32,
     },
     /// The count of all keys may pass 2^64 - 1.
     Overflow,
-    /// The filter has grown: its buckets are not where threads look for them.
+    /// The filter has grown, and concurrent filters have a table of one size.
     Grown,
+    /// The system has no memory for a copy of the buckets.
+    NoMemory,
 }
 
 impl fmt::Display for ConvertError {
@@ -228,15 +239,16 @@ impl fmt::Display for ConvertError {
         match self {
             Self::TooWide { bucket_bits } => write!(
                 f,
-                "buckets of {bucket_bits} bits do not fit into the 64 that change in one step; build a \
-                 concurrent filter from the keys, or one with an error rate of 0.00012 or more"
+                "buckets of {bucket_bits} bits do not fit into an atomic word of 64; build a \
+                 filter with a false-positive rate of 0.00012 or more"
             ),
             Self::Overflow => {
                 f.write_str("the count of all keys may pass 2^64 - 1; remove copies first")
             }
             Self::Grown => f.write_str(
-                "the filter has grown, and one for many threads cannot; build it from the keys",
+                "the filter has grown, and a concurrent filter cannot; build one from the keys",
             ),
+            Self::NoMemory => f.write_str("the system has no memory for a copy of the buckets"),
         }
     }
 }
@@ -247,7 +259,7 @@ impl core::error::Error for ConvertError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// The filters do not place keys alike.
+    /// The filters do not put keys into the same buckets.
     Incompatible {
         /// What differs: `layout`, `size`, `hash`, or `route` where only one of them
         /// [trusts ready hashes](crate::Builder::trust_hashes); or `growth`, where the other filter
@@ -258,11 +270,12 @@ pub enum MergeError {
     Full(FullError),
     /// The other filter is a view of bytes that are not sound.
     Unsound(ImageError),
+    /// The system has no memory for the union.
+    NoMemory,
 }
 
 impl MergeError {
-    /// The refusal of filters that differ, by the first of these fields in which they are not
-    /// alike.
+    /// Refuses filters that differ, and names the first of these fields that is not alike.
     pub(crate) fn unless_alike(fields: [(&'static str, bool); 4]) -> Result<(), Self> {
         let differing = fields.into_iter().find(|(_, alike)| !alike);
         differing.map_or(Ok(()), |(field, _)| Err(Self::Incompatible { field }))
@@ -277,10 +290,11 @@ impl fmt::Display for MergeError {
             ),
             Self::Incompatible { field } => write!(
                 f,
-                "the filters differ in {field}; build both with the same capacity, error rate, preference and hash"
+                "the filters differ in {field}; build both with the same capacity, false-positive rate, preference and hash"
             ),
             Self::Full(full) => write!(f, "the union does not fit: {full}"),
             Self::Unsound(error) => write!(f, "the other filter is {error}"),
+            Self::NoMemory => f.write_str("the system has no memory for the union"),
         }
     }
 }
@@ -290,5 +304,85 @@ impl core::error::Error for MergeError {}
 impl From<FullError> for MergeError {
     fn from(full: FullError) -> Self {
         Self::Full(full)
+    }
+}
+
+/// The system has no memory for a copy. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryError {
+    /// Bytes of the buckets to be copied.
+    pub bytes: usize,
+}
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no memory for a copy of {} bytes; free some memory", self.bytes)
+    }
+}
+
+impl core::error::Error for MemoryError {}
+
+impl From<MemoryError> for ImageError {
+    fn from(_: MemoryError) -> Self {
+        Self::NoMemory
+    }
+}
+
+impl From<MemoryError> for MergeError {
+    fn from(_: MemoryError) -> Self {
+        Self::NoMemory
+    }
+}
+
+/// A value that has more bits than the values of the maplet. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ValueError {
+    /// The value.
+    pub value: u64,
+    /// Bits that values of the maplet have.
+    pub value_bits: u32,
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { value, value_bits } = self;
+        write!(f, "the value {value} does not fit into the {value_bits} bits of this maplet")
+    }
+}
+
+impl core::error::Error for ValueError {}
+
+/// An insert into a maplet that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InsertError {
+    /// The pair finds no room.
+    Full(FullError),
+    /// The value is too wide, so no maplet of these values can hold it.
+    Value(ValueError),
+}
+
+impl fmt::Display for InsertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(full) => full.fmt(f),
+            Self::Value(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for InsertError {}
+
+impl From<FullError> for InsertError {
+    fn from(full: FullError) -> Self {
+        Self::Full(full)
+    }
+}
+
+impl From<ValueError> for InsertError {
+    fn from(error: ValueError) -> Self {
+        Self::Value(error)
     }
 }

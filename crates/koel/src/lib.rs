@@ -5,10 +5,14 @@
 extern crate alloc;
 
 mod address;
+mod builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod concurrent;
 mod counting;
 mod error;
+mod face;
+#[cfg(any(feature = "std", feature = "serde"))]
+mod file;
 mod filter;
 mod image;
 pub mod map;
@@ -22,14 +26,20 @@ mod table;
 
 pub use address::hash::KeyHasher;
 pub use address::key::{Key, KeyData, KeyHash};
+pub use builder::Builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use concurrent::ConcurrentFilter;
-pub use counting::{CountingBuilder, CountingFilter, CountingView};
-pub use error::{BuildError, ConvertError, FullError, ImageError, MergeError};
-pub use filter::{Builder, Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};
+pub use counting::{CountingFilter, CountingView};
+pub use error::{
+    BuildError, ConvertError, FullError, ImageError, InsertError, MemoryError, MergeError,
+    ValueError,
+};
+#[cfg(feature = "std")]
+pub use file::FileError;
+pub use filter::{Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};
 pub use image::shape::Prefer;
 pub use map::CuckooMap;
-pub use maplet::{Maplet, MapletBuilder, MapletEntry, MapletView, Values};
+pub use maplet::{Maplet, MapletEntry, MapletView, Values};
 pub use packing::{Codec, Layout};
 pub use state::Merge;
-pub use state::store::{Borrowed, Owned};
+pub use state::store::{Borrowed, Owned, Store};

@@ -113,7 +113,7 @@ fn all_orders<A: 'static, B: 'static>(
 
 /// With no thread running: sound, and of so many keys.
 fn assert_len(filter: &ConcurrentFilter, len: u64) {
-    let snapshot = filter.snapshot();
+    let snapshot = filter.snapshot().unwrap();
     assert_eq!(snapshot.verify(), Ok(()));
     assert_eq!((snapshot.len(), filter.len()), (len, len));
     assert_eq!(snapshot.slots_in_use(), filter.slots_in_use());

@@ -44,7 +44,7 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
         require(names.len() as u64 == in_use, "entries")?;
         require(header.number(112, 8) <= in_use, "distinct entries")?;
         require(counters <= in_use, "more counters than entries")?;
-        grown.check_mass(&names)?;
+        grown.check_match_weight(&names)?;
         let named = grown.identities(&names);
         let counted = read_counters(records, |identity| named.contains(&identity.into()))?;
         return require(keys <= counted + u128::from(in_use), "keys");

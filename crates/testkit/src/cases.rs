@@ -110,7 +110,7 @@ impl Setup {
         }
     }
 
-    fn builder(&self) -> Builder {
+    fn builder(&self) -> Builder<CuckooFilter> {
         let builder = CuckooFilter::builder(self.capacity, self.rate).prefer(self.prefer);
         let builder = if self.keyed { builder.sip_key([7; 16]) } else { builder.seed(7) };
         match self.counter_limit {

@@ -53,7 +53,7 @@ pub fn reshape(image: &[u8], segment_bits: u8, segment_buckets: u32) -> Vec<u8> 
     // Keys, entries, counters and distinct entries.
     header[80..104].fill(0);
     header[112..120].fill(0);
-    // Level, split buckets and mass.
+    // Level, split buckets and match weight.
     header[24] = 0;
     header[32..48].fill(0);
     header[120..128].fill(0);

@@ -1,7 +1,7 @@
 //! Operations on a maplet of unknown content, as [`exercise`](crate::exercise) has them for
 //! filters: what it holds nobody knows, but what is put into it is found until it is taken out.
 
-use koel::{ImageError, Maplet, MapletView};
+use koel::{ImageError, Maplet, MapletView, Values};
 
 use crate::exercise::is_one_line;
 use crate::keys::{all_at, at};
@@ -49,9 +49,10 @@ pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> 
 /// Asks a view that nobody verified whatever can be asked: nothing may panic.
 fn question(view: &MapletView<'_>) {
     let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
-    let mut found = vec![0; hashes.len()];
-    view.get_many(&all_at(&hashes), |i, _| found[i] += 1);
-    for (&hash, found) in hashes.iter().zip(found) {
+    let mut values = vec![Values::default(); hashes.len()];
+    view.get_many(&all_at(&hashes), &mut values);
+    for (&hash, values) in hashes.iter().zip(values) {
+        let found = values.count();
         assert_eq!(view.get(&at(hash)).count(), found);
         assert!(found <= 8, "{found} values of a key");
         assert_eq!(view.contains(&at(hash)), found > 0);
@@ -84,7 +85,7 @@ fn exercise(maplet: &mut Maplet, seed: u64, operations: u32) {
             }
             6 => {
                 if let Some((hash, old)) = inserted.last_mut() {
-                    assert!(maplet.replace(&at(*hash), *old, value));
+                    assert_eq!(maplet.replace(&at(*hash), *old, value), Ok(true));
                     *old = value;
                 }
             }

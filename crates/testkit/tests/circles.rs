@@ -25,8 +25,8 @@ const FLOORS_OF_THE_STORE: Floors = &[&["content"], &["log"], &["kernel", "error
 
 /// The floors of `koel`: faces, rules, bytes, table, slots, addresses, machine.
 const FLOORS_OF_THE_LIBRARY: Floors = &[
-    &["filter", "maplet", "counting", "concurrent", "map", "serde"],
-    &["state"],
+    &["filter", "maplet", "counting", "concurrent", "map", "file", "serde"],
+    &["state", "builder"],
     &["image", "error"],
     &["table"],
     &["packing"],

@@ -8,7 +8,7 @@ mod shared;
 use std::hint::black_box;
 
 use gungraun::{library_benchmark, library_benchmark_group, main};
-use koel::{ConcurrentFilter, CountingFilter, CuckooFilter, KeyHash, Maplet, Prefer};
+use koel::{ConcurrentFilter, CountingFilter, CuckooFilter, KeyHash, Maplet, Prefer, Values};
 use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
 use testkit::keys::hashes;
 
@@ -17,12 +17,14 @@ struct Case<T> {
     it: T,
     hashes: Vec<KeyHash>,
     answers: Vec<bool>,
+    values: Vec<Values>,
 }
 
 impl<T> Case<T> {
     fn new(it: T, hashes: Vec<KeyHash>) -> Box<Self> {
         let answers = vec![false; hashes.len()];
-        Box::new(Self { it, hashes, answers })
+        let values = vec![Values::default(); hashes.len()];
+        Box::new(Self { it, hashes, answers, values })
     }
 
     /// Counts the hashes that are present, as a loop of lookups does.
@@ -86,7 +88,7 @@ fn grown_present(prefer: Prefer) -> Box<Case<CuckooFilter>> {
 
 fn concurrent(prefer: Prefer, hashes: Vec<KeyHash>) -> Box<Case<ConcurrentFilter>> {
     let builder = ConcurrentFilter::builder(CAPACITY, 0.001).prefer(prefer);
-    let filter = builder.trust_hashes().build_concurrent().expect("a filter");
+    let filter = builder.trust_hashes().build().expect("a filter");
     filter.insert_many(&present()).expect("room for the capacity");
     Case::new(filter, hashes)
 }
@@ -147,7 +149,7 @@ fn grown_contains(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> 
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn grown_contains_many(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    let Case { it, hashes, answers } = &mut *case;
+    let Case { it, hashes, answers, .. } = &mut *case;
     it.contains_many(hashes, answers);
     case
 }
@@ -195,7 +197,7 @@ fn concurrent_contains(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<Concur
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn concurrent_contains_many(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
-    let Case { it, hashes, answers } = &mut *case;
+    let Case { it, hashes, answers, .. } = &mut *case;
     it.contains_many(hashes, answers);
     case
 }
@@ -234,8 +236,8 @@ fn maplet_get_present(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
 #[bench::run(RUN)]
 #[bench::location(LOCATION)]
 fn maplet_get_many(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
-    let Case { it, hashes, answers } = &mut *case;
-    it.get_many(hashes, |i, _| answers[i] = true);
+    let Case { it, hashes, values, .. } = &mut *case;
+    it.get_many(hashes, values);
     case
 }
 
@@ -244,7 +246,7 @@ fn maplet_get_many(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
 #[bench::location(LOCATION)]
 fn maplet_replace(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
     for (number, hash) in (0..).zip(&case.hashes) {
-        assert!(case.it.replace(hash, number % 16, 16));
+        assert_eq!(case.it.replace(hash, number % 16, 16), Ok(true));
     }
     case
 }

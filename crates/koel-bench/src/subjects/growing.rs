@@ -106,7 +106,7 @@ fn scalable(_last: u64, rate: f64) -> Box<dyn Filter> {
     scalable_cuckoo::mix(usize::try_from(FIRST).unwrap_or(usize::MAX), rate)
 }
 
-fn built(builder: &Builder) -> Box<dyn Filter> {
+fn built(builder: &Builder<CuckooFilter>) -> Box<dyn Filter> {
     Box::new(Either(builder.build().expect("rates and sizes of the bench can be built")))
 }
 

@@ -18,7 +18,7 @@ struct Batch(CuckooFilter);
 
 /// One call for all keys, which builds the filter.
 struct Bulk {
-    builder: Builder,
+    builder: Builder<CuckooFilter>,
     filter: CuckooFilter,
     /// The slots of the filter that will be built.
     slots: Option<usize>,

@@ -70,12 +70,12 @@ fn capacity(keys: &[u64]) -> u64 {
 
 fn concurrent(keys: &[u64], rate: f64) -> ConcurrentFilter {
     let builder = ConcurrentFilter::builder(capacity(keys), rate).prefer(Prefer::Fast);
-    builder.build_concurrent().expect("rates and sizes of the bench can be built")
+    builder.build().expect("rates and sizes of the bench can be built")
 }
 
 /// A plain filter with the same buckets, filled.
 fn plain(keys: &[u64], rate: f64) -> CuckooFilter {
-    let mut filter = concurrent(keys, rate).into_filter();
+    let mut filter = concurrent(keys, rate).into_filter().expect("buckets that stay in place");
     filter.insert_many(keys).expect("room for these and a tenth more");
     filter
 }

@@ -144,14 +144,11 @@ impl Index {
         let Some(&first) = hashes.first() else { return Vec::new() };
         let shard_hashes: Vec<KeyHash> = hashes.iter().map(|&hash| shard_hash(hash)).collect();
         let mut shard = self.write(first);
-        let mut known = Vec::new();
+        let mut known = vec![true; hashes.len()];
         if shard.overflow.is_empty() {
-            shard.maplet.get_many(&shard_hashes, |i, _| known.push(i));
-            known.dedup();
-        } else {
-            known.extend(0..hashes.len());
+            shard.maplet.contains_many(&shard_hashes, &mut known);
         }
-        let is_new = |i: &usize| locations[*i] != NO_LOCATION && known.binary_search(i).is_err();
+        let is_new = |i: &usize| locations[*i] != NO_LOCATION && !known[*i];
         let new: Vec<usize> = (0..hashes.len()).filter(is_new).collect();
         let new_hashes: Vec<KeyHash> = new.iter().map(|&i| shard_hashes[i]).collect();
         let new_locations: Vec<u64> = new.iter().map(|&i| locations[i]).collect();
@@ -163,13 +160,13 @@ impl Index {
                 self.insert(hashes[i], locations[i]);
             }
         }
-        known
+        (0..hashes.len()).filter(|&i| known[i]).collect()
     }
 
     /// Gives an entry another location. Returns false if there is no such entry.
     pub(super) fn replace(&self, hash: u64, old: u64, new: u64) -> bool {
         let mut shard = self.write(hash);
-        if shard.maplet.replace(&shard_hash(hash), old, new) {
+        if shard.maplet.replace(&shard_hash(hash), old, new) == Ok(true) {
             return true;
         }
         let entry = shard.overflow.iter_mut().find(|entry| **entry == (hash, old));
@@ -187,18 +184,21 @@ impl Index {
     }
 
     /// Frees memory of a shard with few entries, down to the size with which it was made. Lookups
-    /// go on meanwhile; the caller makes sure that the index does not change.
+    /// go on meanwhile; the caller makes sure that the index does not change. Does nothing if there
+    /// is no memory for the smaller shard.
     pub(super) fn shrink(&self, shard: usize) {
         let locked = &self.shards[shard];
-        let mut smaller = {
+        let copy = {
             let shard = locked.read();
             if shard.maplet.slots() == self.min_slots || shard.maplet.load_factor() >= MIN_LOAD {
                 return;
             }
-            shard.maplet.clone()
+            shard.maplet.try_clone()
         };
-        smaller.shrink_to_fit();
-        locked.write().maplet = smaller;
+        if let Ok(mut smaller) = copy {
+            smaller.shrink_to_fit();
+            locked.write().maplet = smaller;
+        }
     }
 
     /// Returns the number of entries.

@@ -1,119 +1,166 @@
-//! The buckets of a concurrent filter: one atomic word each, so that a bucket changes in one step
-//! or not at all.
+//! The buckets of a concurrent filter: one atomic word each, so a bucket changes in one step or not
+//! at all.
 //!
-//! A bucket of up to 32 bits lies in 32, a wider one in 64. Here is which of the four forms a table
-//! has; what happens to single buckets and to the two of a place is in `packed.rs`; in which order
-//! changes have to be made, and who may look when, in `mod.rs`.
+//! A change loads the words of a pair, lets the packing compute the changed bits, and makes them
+//! with one compare-and-swap. That fails if the bucket has changed since, and then everything is
+//! computed anew. `mod.rs` says in which order changes must be made, and who may look when.
 
-use super::packed::Packed;
-use super::sync::{AtomicU32, AtomicU64};
+use core::slice;
+
+use super::words::AtomicWords;
 use crate::address::geometry::{Geometry, Location, Locations};
+use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
-use crate::packing::{Codec, Layout, Narrow, Plain64, Put, Sorted64, Words, is_near};
-use crate::table::Buckets;
+use crate::packing::{
+    Codec, Exact, Layout, Narrow, Packing, Plain64, Put, Sorted64, Words, either, is_near,
+    match_words,
+};
 use crate::table::search::{Neighbourhood, Neighbours};
+use crate::table::{Buckets, Table};
 
 /// Buckets and their shape.
 pub(super) struct Cells {
     pub(super) geometry: Geometry,
     pub(super) layout: Layout,
-    pub(super) form: Form,
+    packing: CellPacking,
+    words: AtomicWords,
 }
 
-/// How buckets are packed. Of two times two kinds, because of four in one the compiler makes a
-/// table of places to jump to, which takes a lookup 4 % longer. Each has a tag of its own, as
-/// `AnyPacking` says.
+/// The packing of the buckets. The representation gives it a tag of its own, as for `AnyPacking`.
 #[repr(u8)]
-pub(super) enum Form {
-    Plain(Width<Plain64>),
-    Sorted(Width<Sorted64>),
+enum CellPacking {
+    Plain(Plain64),
+    Sorted(Sorted64),
 }
 
-/// Whether they fit into half a word.
-#[repr(u8)]
-pub(super) enum Width<P> {
-    Half(Packed<AtomicU32, P>),
-    Whole(Packed<AtomicU64, P>),
-}
-
-/// What `$work` gives for the words of `$cells`, which it calls `$packed`: the form is asked for
-/// once, whatever is done to a place.
-macro_rules! in_form {
-    ($cells:expr, $packed:ident => $work:expr) => {{
-        use $crate::concurrent::cells::{Form, Width};
-        match &$cells.form {
-            Form::Plain(Width::Half($packed)) => $work,
-            Form::Plain(Width::Whole($packed)) => $work,
-            Form::Sorted(Width::Half($packed)) => $work,
-            Form::Sorted(Width::Whole($packed)) => $work,
+/// Evaluates `$work` with `$packing` bound to the packing of `$cells`.
+macro_rules! with_packing {
+    ($cells:expr, $packing:ident => $work:expr) => {
+        match &$cells.packing {
+            CellPacking::Plain($packing) => $work,
+            CellPacking::Sorted($packing) => $work,
         }
-    }};
-}
-
-impl<P: Narrow> Width<P> {
-    fn new(packing: P, bucket_bits: u32, words: impl Iterator<Item = u64>) -> Self {
-        if bucket_bits <= u32::BITS {
-            Self::Half(Packed::new(packing, words))
-        } else {
-            Self::Whole(Packed::new(packing, words))
-        }
-    }
+    };
 }
 
 impl Cells {
-    /// Buckets of at most 64 bits, each as `word` says.
-    pub(super) fn new(geometry: Geometry, layout: Layout, word: impl Fn(u64) -> u64) -> Self {
-        let words = (0..geometry.buckets()).map(word);
-        let bits = layout.bucket_bits();
-        let form = match layout.codec() {
-            Codec::Plain => Form::Plain(Width::new(Plain64::new(layout), bits, words)),
-            Codec::SemiSorted => Form::Sorted(Width::new(Sorted64::new(layout), bits, words)),
+    /// The buckets of `table`, of at most 64 bits each. `None` where the system has no memory for
+    /// a copy.
+    pub(super) fn of(table: Table<Buffer>) -> Option<Self> {
+        let (geometry, layout) = (table.geometry().clone(), table.layout());
+        let words = AtomicWords::of(table)?;
+        let packing = match layout.codec() {
+            Codec::Plain => CellPacking::Plain(Plain64::new(layout)),
+            Codec::SemiSorted => CellPacking::Sorted(Sorted64::new(layout)),
         };
-        Self { geometry, layout, form }
+        Some(Self { geometry, layout, packing, words })
+    }
+
+    /// The words of all buckets.
+    pub(super) fn into_words(self) -> AtomicWords {
+        self.words
     }
 
     pub(super) fn size_in_bytes(&self) -> usize {
-        in_form!(self, packed => packed.size_in_bytes())
+        self.words.size_in_bytes()
     }
 
+    /// The bucket as it is now.
     pub(super) fn load(&self, bucket: u64) -> u64 {
-        in_form!(self, packed => packed.load(bucket))
+        self.words.load(bucket)
     }
 
+    /// Whether either bucket of `location` held its fingerprint when it was read, the first one
+    /// first.
+    #[inline(always)]
+    pub(super) fn contains(&self, location: &Location) -> bool {
+        let words = self.words.load_pair(location.buckets());
+        let keys = [location.fingerprint; 2];
+        with_packing!(self, packing => packing.words_match::<Exact>(words, keys))
+    }
+
+    /// [`contains`](Self::contains) for a block of locations, while those of the coming block are
+    /// prefetched.
     pub(super) fn contains_block(
         &self,
         set: InstructionSet,
-        locations: (&Locations, &Locations),
+        (ready, coming): (&Locations, &Locations),
         words: &mut Words,
         found: &mut [bool; BLOCK],
     ) {
-        in_form!(self, packed => packed.contains_block(set, locations, words, found));
+        let words = slice::from_mut(words);
+        let prefetch = |i| self.prefetch_both(coming, i);
+        with_packing!(self, packing => {
+            let block = (set, ready, self.size_in_bytes());
+            match_words::<Exact, _>(packing, block, words, found, prefetch, |i| {
+                let [home, alternate] = self.words.load_pair(ready.buckets(i));
+                [[packing.open(home)], [packing.open(alternate)]]
+            });
+        });
     }
 
+    /// How many copies the buckets of `location` held when they were read.
     pub(super) fn copies(&self, location: &Location) -> u64 {
-        in_form!(self, packed => packed.copies(location))
+        let words = self.words.load_pair(location.buckets());
+        let same = location.home == location.alternate;
+        with_packing!(self, packing => packing.words_copies(words, same, location.fingerprint))
     }
 
-    #[inline(always)]
+    /// Fills an empty slot of the emptier bucket, if there are at most `most` copies.
+    #[inline]
     pub(super) fn put(&self, location: &Location, most: u64) -> Put {
-        in_form!(self, packed => packed.put(location, most))
+        let (same, slot) = (location.home == location.alternate, location.fingerprint);
+        let put = |words| with_packing!(self, it => it.put_in(words, same, (slot, most)));
+        self.change(location, put).map_or_else(|refused| refused, |()| Put::Done)
     }
 
-    #[inline(always)]
+    /// Empties a slot that holds the fingerprint of `location`. Returns false if neither bucket
+    /// held it when it was read.
+    #[inline]
     pub(super) fn take(&self, location: &Location) -> bool {
-        in_form!(self, packed => packed.take(location))
+        let (same, slot) = (location.home == location.alternate, location.fingerprint);
+        let take = |words| with_packing!(self, it => it.exchange_in(words, same, (slot, 0)));
+        self.change(location, |words| take(words).map(|(other, bits, _)| (other, bits)).ok_or(()))
+            .is_ok()
     }
 
-    pub(super) fn has_room(&self, bucket: u64) -> bool {
-        in_form!(self, packed => packed.has_room(bucket))
+    /// Changes one bucket of `location`. `plan` says from the words which one, and its bits to
+    /// flip. It is asked again while other threads change the bucket.
+    #[inline]
+    fn change<E>(
+        &self,
+        location: &Location,
+        plan: impl Fn([u64; 2]) -> Result<(bool, u64), E>,
+    ) -> Result<(), E> {
+        loop {
+            let words = self.words.load_pair(location.buckets());
+            let (other, bits) = plan(words)?;
+            let (bucket, word) = (either(other, location.buckets().into()), either(other, words));
+            if self.words.swap(bucket, word, word ^ bits) {
+                return Ok(());
+            }
+        }
     }
 
+    /// Whether a slot of `bucket` holds `slot`.
     pub(super) fn holds(&self, bucket: u64, slot: u64) -> bool {
-        in_form!(self, packed => packed.holds(bucket, slot))
+        let bytes = self.load(bucket).to_le_bytes();
+        with_packing!(self, packing => packing.slots(&bytes, 0)).contains(&slot)
     }
 
+    /// Writes `new` over one slot of `bucket` that holds `old`. Returns false, and writes nothing,
+    /// if there is none. 0 is an empty slot.
     pub(super) fn replace(&self, bucket: u64, old: u64, new: u64) -> bool {
-        in_form!(self, packed => packed.replace(bucket, old, new))
+        loop {
+            let word = self.load(bucket);
+            let mut bytes = word.to_le_bytes();
+            if !with_packing!(self, packing => packing.replace(&mut bytes, 0, old, new)) {
+                return false;
+            }
+            if self.words.swap(bucket, word, u64::from_le_bytes(bytes)) {
+                return true;
+            }
+        }
     }
 }
 
@@ -125,28 +172,30 @@ impl Buckets for Cells {
         hash: impl FnOnce(&mut Column),
         locations: &mut Locations,
     ) {
-        // Buckets are found by their number: where their bits would be is of no account.
+        // Buckets are found by their number, so the bits at which they start do not matter.
         self.geometry.locate_many(set, 1, hash, locations);
     }
 
     #[inline(always)]
     fn prefetch_both(&self, locations: &Locations, i: usize) {
         let (home, alternate) = locations.buckets(i);
-        self.prefetch(home);
-        self.prefetch(alternate);
+        self.words.prefetch(home);
+        self.words.prefetch(alternate);
     }
 }
 
-/// As they were read: a plan made of them is checked again when it is carried out.
+/// Buckets as they were read: each step of a path is checked again when it is made.
 impl Neighbourhood for Cells {
     fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
-        let slots = in_form!(self, packed => packed.slots(bucket));
-        Neighbours::of(slots, &self.geometry, (base, bucket))
+        let bytes = self.load(bucket).to_le_bytes();
+        let slots = with_packing!(self, packing => packing.slots(&bytes, 0));
+        let others = slots.map(|slot| self.geometry.alternate(base, bucket, slot));
+        Neighbours { slots, others }
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, bucket: u64) {
-        in_form!(self, packed => packed.prefetch(bucket));
+        self.words.prefetch(bucket);
     }
 
     fn is_near(&self) -> bool {
@@ -154,7 +203,8 @@ impl Neighbourhood for Cells {
     }
 
     fn has_room(&self, bucket: u64) -> bool {
-        self.has_room(bucket)
+        let bytes = self.load(bucket).to_le_bytes();
+        with_packing!(self, packing => packing.has_room(&bytes, 0))
     }
 
     /// A bucket that was full when the search came to it may have empty slots by now, and those are
@@ -167,6 +217,7 @@ impl Neighbourhood for Cells {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::table::table_bytes;
 
     /// A search that came to a bucket before others emptied two of its slots took one of them for a
     /// copy of the other, and counted it.
@@ -174,7 +225,9 @@ mod tests {
     fn an_empty_slot_is_no_spare_copy() {
         for (codec, width) in [(Codec::Plain, 8), (Codec::Plain, 16), (Codec::SemiSorted, 17)] {
             let layout = Layout::new(codec, width, 0).unwrap();
-            let cells = Cells::new(Geometry::new(0, 100, width), layout, |_| 0);
+            let bytes = Buffer::zeroed(table_bytes(layout, 100).unwrap(), false).unwrap();
+            let table = Table::new(Geometry::new(0, 100, width), layout, bytes);
+            let cells = Cells::of(table).unwrap();
             assert!((0..100).all(|bucket| !cells.is_spare(bucket, 0)));
         }
     }

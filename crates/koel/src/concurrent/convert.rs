@@ -1,62 +1,90 @@
-//! From a plain filter to a concurrent one and back. The buckets are the same; only the gaps
-//! between them differ.
+//! From a plain filter to a concurrent one and back. Buckets stay as they are; only their distance
+//! may change (`words.rs`).
 
 use super::ConcurrentFilter;
 use super::cells::Cells;
+use super::sync::WriteGuard;
 use crate::CuckooFilter;
 use crate::error::ConvertError;
 use crate::mem::buffer::Buffer;
-use crate::packing::low_word;
 use crate::state::counters::{Counters, ReadCounters};
 use crate::table::{Table, table_bytes};
 
 impl ConcurrentFilter {
-    /// The filter as it is now, as a plain one: for bytes, views, merges and exact figures. Other
-    /// threads may go on meanwhile.
+    /// A copy of the filter as it is now, as a plain one: for bytes, views, merges and exact
+    /// figures. Other threads may go on meanwhile. O(buckets), and as much memory again.
     ///
-    /// Every key is in it as often as it was in the set at one moment while this ran; the moments
-    /// of different keys may differ. So a key whose insert had returned before, and that nobody
-    /// removed, is in. Removes, counts, repeated inserts and inserts for which entries must make
-    /// way wait until the buckets are copied, at the speed of memory; lookups and other inserts do
-    /// not. O(buckets), and as much memory again.
+    /// * Every key is in it as often as it was in the set at one moment of the call. The moments of
+    ///   different keys may differ. So a key is in if its insert had returned before the call and
+    ///   nobody removed it.
+    /// * Lookups do not wait for it, nor do inserts that find a free slot. Removes, counts,
+    ///   repeated inserts and inserts that move entries wait until the buckets are copied.
     ///
     /// ```
-    /// let seen = koel::ConcurrentFilter::builder(1000, 0.001).build_concurrent()?;
+    /// let seen = koel::ConcurrentFilter::builder(1000, 0.001).build()?;
     /// seen.insert("ada")?;
-    /// let bytes = seen.snapshot().to_bytes();
+    /// let bytes = seen.snapshot()?.to_bytes();
     /// assert!(koel::FilterView::open(&bytes)?.contains("ada"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// # Panics
-    /// Where the memory cannot be had, as `Vec::with_capacity` does.
-    #[must_use]
-    pub fn snapshot(&self) -> CuckooFilter {
+    /// # Errors
+    /// [`ConvertError::NoMemory`] where the system has no memory for the copy.
+    pub fn snapshot(&self) -> Result<CuckooFilter, ConvertError> {
         let (geometry, layout) = (self.cells.geometry.clone(), self.cells.layout);
         let buckets = geometry.buckets();
-        let bytes = table_bytes(layout, buckets).expect("no more than the words take");
-        let bytes = Buffer::zeroed(bytes, self.profile.growable).expect("memory for a snapshot");
+        let bytes = table_bytes(layout, buckets)
+            .and_then(|bytes| Buffer::zeroed(bytes, self.profile.growable))
+            .ok_or(ConvertError::NoMemory)?;
         let mut table = Table::new(geometry, layout, bytes);
-        // No entry leaves a bucket while these are held, so none can slip past.
+        // No entry leaves a bucket while these are held, so the copy misses none.
         let shards = self.shards.write_all();
         for bucket in 0..buckets {
             table.set_word(bucket, self.cells.load(bucket));
         }
-        let counters = Counters::from_iter(shards.iter().flat_map(|counters| counters.iter()));
+        let counters = of_all(&shards);
         drop(shards);
-        CuckooFilter::from_parts(table, counters, self.profile)
+        Ok(CuckooFilter::from_parts(table, counters, self.profile))
     }
 
-    /// The same filter for one thread at a time. O(buckets).
-    #[must_use]
-    pub fn into_filter(self) -> CuckooFilter {
-        self.snapshot()
+    /// Turns the filter into a plain one. Buckets of 64 bits stay where they are in memory; others
+    /// are copied. O(buckets).
+    ///
+    /// # Errors
+    /// [`ConvertError::NoMemory`] where the system has no memory for a copy. The filter is dropped
+    /// then; [`snapshot`](Self::snapshot) leaves it.
+    pub fn into_filter(self) -> Result<CuckooFilter, ConvertError> {
+        if self.cells.layout.bucket_bits() != u64::BITS {
+            return self.snapshot();
+        }
+        let (geometry, layout) = (self.cells.geometry.clone(), self.cells.layout);
+        let counters = of_all(&self.shards.write_all());
+        let bytes = self.cells.into_words().into_bytes(layout).ok_or(ConvertError::NoMemory)?;
+        let table = Table::new(geometry, layout, bytes);
+        Ok(CuckooFilter::from_parts(table, counters, self.profile))
     }
 }
 
-/// Takes filters of any layout whose buckets have at most 64 bits, those of files as well. A bucket
-/// of 36 to 60 bits takes a word of 64: the two layouts of about 0.1 %, plain 4x12 and semi-sorted
-/// 4x13, become a third larger. O(buckets).
+/// The counters of all shards.
+fn of_all(shards: &[WriteGuard<'_, Counters>]) -> Counters {
+    Counters::from_iter(shards.iter().flat_map(|counters| counters.iter()))
+}
+
+/// Calls [`ConcurrentFilter::into_filter`].
+impl TryFrom<ConcurrentFilter> for CuckooFilter {
+    type Error = ConvertError;
+
+    fn try_from(filter: ConcurrentFilter) -> Result<Self, ConvertError> {
+        filter.into_filter()
+    }
+}
+
+/// Takes filters of any layout whose buckets have at most 64 bits, read from files as well. Buckets
+/// of 64 bits stay where they are in memory; others are copied. A bucket of 36 to 60 bits gets a
+/// word of 64: the two layouts for a rate of about 0.1 %, plain 4x12 and semi-sorted 4x13, become a
+/// third larger. O(buckets).
+///
+/// A filter that has grown, or whose buckets are wider, is refused and dropped.
 impl TryFrom<CuckooFilter> for ConcurrentFilter {
     type Error = ConvertError;
 
@@ -71,8 +99,7 @@ impl TryFrom<CuckooFilter> for ConcurrentFilter {
         if len > u64::MAX - slots {
             return Err(ConvertError::Overflow);
         }
-        let word = |bucket| low_word(table.word(bucket));
-        let cells = Cells::new(table.geometry().clone(), table.layout(), word);
+        let cells = Cells::of(table).ok_or(ConvertError::NoMemory)?;
         Ok(Self::new(cells, entries, &counters, profile))
     }
 }

@@ -1,78 +1,78 @@
-//! Changing a concurrent filter: insert, remove, and the moves that make room.
+//! Changes of a concurrent filter: insert, remove, and the moves that make room.
 //!
-//! The walk is that of `filter/edit.rs`, with one difference: nothing stays as it was seen. So a
-//! search only *makes* room, and the insert then tries again from the start, like one that never
-//! needed it.
+//! They follow the rules of a plain filter (`state/`), except that other threads may change what a
+//! thread has seen. So a search only *makes* room, and the insert then starts again.
 
-use super::{ConcurrentFilter, packed, sync};
+use super::{ConcurrentFilter, sync, words};
 use crate::Key;
 use crate::address::geometry::Location;
 use crate::error::FullError;
 use crate::state::counters::ReadCounters;
 use crate::table::Put;
-use crate::table::search::{End, EvictionPath, Spares};
+use crate::table::search::{End, EvictionPath, Neighbourhood, Spares};
 
 impl ConcurrentFilter {
-    /// Adds a copy of `key`. O(1); at most 4096 slots are looked at, and again where another thread
-    /// was faster.
+    /// Adds a copy of `key`. O(1): looks at up to 4096 slots, and again if another thread was
+    /// faster.
     ///
     /// # Errors
-    /// [`FullError`], and then the copy was not added and nothing was lost, though entries may have
-    /// moved. It does not happen before [`capacity`](Self::capacity) distinct keys are in, unless
-    /// [`counter_limit`](crate::Builder::counter_limit) was set to less and keys repeat.
+    /// [`FullError`] if there is no room. Then the copy was not added and nothing was lost, though
+    /// entries may have moved. This does not happen before [`capacity`](Self::capacity) distinct
+    /// keys are in, unless keys repeat and [`counter_limit`](crate::Builder::counter_limit) is
+    /// lower.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), FullError> {
         self.add(&self.cells.geometry.locate(self.route().address(key)))
     }
 
-    /// Adds `key` unless it is there already; true if it was added. Of several threads that do this
-    /// with one absent key at once, one is told true.
+    /// Adds `key` unless it is present. Returns whether it was added. If several threads do this
+    /// with one absent key at once, one of them gets true.
     ///
-    /// A false positive counts as "there already". So a filter filled this way should not be
-    /// removed from: the key that was not added, and the one it was mistaken for, share one entry.
+    /// A false positive counts as present. So do not remove from a filter filled this way: the key
+    /// that was not added shares an entry with the key that it was mistaken for.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_unique<K: Key + ?Sized>(&self, key: &K) -> Result<bool, FullError> {
-        self.insert_unique_at(self.route().address(key))
+        let location = self.cells.geometry.locate(self.route().address(key));
+        self.add_unique(&location)
     }
 
-    /// [`insert_unique`](Self::insert_unique) at the address of a key.
-    fn insert_unique_at(&self, address: u64) -> Result<bool, FullError> {
-        let location = self.cells.geometry.locate(address);
-        while !self.contains_location(&location) {
+    /// Adds the entry of `location` unless it is there. Returns whether it was added.
+    fn add_unique(&self, location: &Location) -> Result<bool, FullError> {
+        while !self.contains_location(location) {
             let alone = self.shards.of(location.fingerprint).write();
-            match self.put(&location, 0) {
+            match self.put(location, 0) {
                 Put::Done => return Ok(true),
                 Put::Repeated(_) => return Ok(false),
                 Put::Full => drop(alone),
             }
-            self.make_room(&location)?;
+            self.make_room(location)?;
         }
         Ok(false)
     }
 
-    /// Takes out one copy of `key`; false, and nothing changed, if no entry answers to it. O(log of
-    /// the number of counters).
+    /// Removes one copy of `key`. Returns false, and changes nothing, if no entry matches it. O(log
+    /// of the number of counters).
     ///
     /// True does not prove that the key was there: see [`CuckooFilter`](crate::CuckooFilter) on
-    /// removing absent keys. Of several threads that remove a key, so many are told true as there
+    /// removing absent keys. If several threads remove a key, as many of them get true as there
     /// were copies.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.take(&self.cells.geometry.locate(self.route().address(key)))
     }
 
-    /// Takes out one copy of the entry of `location`: a counted one if there is one, for then there
-    /// is a copy in the buckets too.
+    /// Removes one copy of the entry of `location`. It takes from the counter if there is one: then
+    /// a copy is in the buckets too.
     pub(super) fn take(&self, location: &Location) -> bool {
         let shard = self.shards.of(location.fingerprint);
         loop {
             let counters = shard.read();
             if counters.get(self.identity(location)) > 0 {
                 drop(counters);
-                if self.shards.discount(&shard, &mut shard.write(), self.identity(location)) {
+                if self.shards.discount(shard, &mut shard.write(), self.identity(location)) {
                     return true;
                 }
                 continue;
@@ -97,7 +97,7 @@ impl ConcurrentFilter {
         }
     }
 
-    /// Fills an empty slot, where there are at most `most` copies.
+    /// Fills an empty slot if there are at most `most` copies.
     #[inline(always)]
     fn put(&self, location: &Location, most: u64) -> Put {
         let put = self.cells.put(location, most);
@@ -107,8 +107,8 @@ impl ConcurrentFilter {
         put
     }
 
-    /// Adds a copy of the entry of `location`, for which [`put`](Self::put) did not find an empty
-    /// slot or found copies.
+    /// Adds a copy of the entry of `location`, for which [`put`](Self::put) found copies or no
+    /// empty slot.
     #[inline(never)]
     fn add_refused(&self, location: &Location, mut refused: Put) -> Result<(), FullError> {
         loop {
@@ -122,12 +122,12 @@ impl ConcurrentFilter {
         }
     }
 
-    /// Adds a copy to those that are there; false, and nothing changed, if there are none any more.
+    /// Adds a copy if there are others. Returns false, and changes nothing, if they are gone.
     fn add_copy(&self, location: &Location) -> Result<bool, FullError> {
         let shard = self.shards.of(location.fingerprint);
         let mut counters = shard.write();
         let identity = self.identity(location);
-        // Neither taken out nor moved while the lock is held.
+        // No entry of the shard is removed or moved while the lock is held.
         if self.cells.copies(location) == 0 {
             return Ok(false);
         }
@@ -138,20 +138,19 @@ impl ConcurrentFilter {
         if self.len() >= u64::MAX - self.slots() {
             return Err(FullError::Overflow);
         }
-        self.shards.count(&shard, &mut counters, identity).map(|()| true)
+        self.shards.count(shard, &mut counters, identity).map(|()| true)
     }
 
-    /// Whether the slots up to the capacity are taken. From there on they are for distinct keys
-    /// only.
+    /// Whether as many slots as the capacity are in use. The others are for distinct keys only.
     fn is_crowded(&self) -> bool {
         self.slots_in_use() >= self.capacity()
     }
 
-    /// Empties a slot of a bucket of `location`, where both are full. Another thread may fill it
-    /// first.
+    /// Empties a slot in one of the buckets of `location` if both are full. Another thread may fill
+    /// it first.
     fn make_room(&self, location: &Location) -> Result<(), FullError> {
         let segment = location.base / u64::from(self.cells.geometry.segment_buckets());
-        let mut search = sync::lock(&self.searches[packed::index(segment) % self.searches.len()]);
+        let mut search = sync::lock(&self.searches[words::index(segment) % self.searches.len()]);
         let mut may_count = true;
         let (home, alternate) = location.buckets();
         while ![home, alternate].iter().any(|&bucket| self.cells.has_room(bucket)) {
@@ -162,10 +161,11 @@ impl ConcurrentFilter {
             } else {
                 Spares::IfNeeded
             };
-            // A copy that is taken out meanwhile is no spare any more, and left a slot that the
-            // search may have passed before: it looks again.
-            let plan = search.plan(&self.cells, location, spares);
-            let plan = plan.or_else(|| search.plan(&self.cells, location, Spares::Keep));
+            // A spare copy may have been removed meanwhile, from a bucket that the search had
+            // passed before. So it searches again.
+            let mut path =
+                |spares| search.path(&self.cells, location.base, location.buckets(), spares);
+            let plan = path(spares).or_else(|| path(Spares::Keep));
             let Some(plan) = plan else {
                 let (in_use, capacity) = (self.slots_in_use(), self.capacity());
                 return Err(FullError::Slots { in_use, capacity });
@@ -176,8 +176,8 @@ impl ConcurrentFilter {
         Ok(())
     }
 
-    /// Makes the moves of `plan`, last one first, up to the first that the table does not allow any
-    /// more; false if that is the handing over of a spare copy to the counters.
+    /// Makes the moves of `plan`, the last one first, and stops at the first that the table no
+    /// longer allows. Returns false if that is the one that counts a spare copy.
     fn carry_out(&self, plan: &EvictionPath) -> bool {
         let mut moves = plan.moves.iter().rev();
         let mut room = match plan.end {
@@ -196,8 +196,8 @@ impl ConcurrentFilter {
         true
     }
 
-    /// Moves an entry to its other bucket; false, and nothing changed, if it is gone or there is no
-    /// room.
+    /// Moves an entry to its other bucket. Returns false, and changes nothing, if it is gone or the
+    /// bucket is full.
     fn move_entry(&self, from: u64, slot: u64, to: u64) -> bool {
         let shard = self.shards.of(slot);
         let _alone = shard.write();
@@ -205,24 +205,24 @@ impl ConcurrentFilter {
             return false;
         }
         shard.arrive();
-        // Still there: nobody takes it out or moves it meanwhile.
+        // Still there: no other thread removes or moves it while the lock is held.
         self.cells.replace(from, slot, 0);
         shard.depart();
         true
     }
 
-    /// Hands one of two equal entries to the counters; false, and nothing changed, if there are no
-    /// two any more.
+    /// Counts one of two equal entries and clears its slot. Returns false, and changes nothing, if
+    /// there are no longer two.
     fn count_spare(&self, bucket: u64, slot: u64) -> bool {
         let shard = self.shards.of(slot);
         let mut counters = shard.write();
         let location = self.cells.geometry.location_of(bucket, slot);
         let counted = self.cells.copies(&location) > 1
             && self.cells.holds(bucket, slot)
-            && self.shards.count(&shard, &mut counters, self.identity(&location)).is_ok();
+            && self.shards.count(shard, &mut counters, self.identity(&location)).is_ok();
         if counted {
-            // On behalf of the other copy, whose insert may not have got so far: this one leaves
-            // because that one came.
+            // This copy leaves because the other one came. The insert of that one may not have
+            // counted its arrival yet.
             shard.arrive();
             self.cells.replace(bucket, slot, 0);
             shard.depart();

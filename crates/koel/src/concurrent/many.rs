@@ -1,5 +1,4 @@
-//! Many keys at once, as in `filter/many.rs`: the blocks are those of `blocks.rs`; here is what a
-//! filter of many threads does with each.
+//! Batches of keys, in the blocks of `table/blocks.rs`.
 
 use core::convert::Infallible;
 
@@ -9,8 +8,8 @@ use crate::Key;
 use crate::address::geometry::Location;
 use crate::error::FullError;
 use crate::mem::vector::{BLOCK, InstructionSet};
-use crate::table::Words;
-use crate::table::blocks::{Block, Hashed, Hashes, each_location, in_blocks};
+use crate::table::blocks::{Block, Blocks, Hashed};
+use crate::table::{Buckets, Words};
 
 impl ConcurrentFilter {
     /// [`contains`](Self::contains) for each of `keys`: the answer to `keys[i]` goes to `found[i]`.
@@ -18,42 +17,13 @@ impl ConcurrentFilter {
     /// # Panics
     /// Where the slices differ in length.
     pub fn contains_many<K: Key>(&self, keys: &[K], found: &mut [bool]) {
-        self.contains_each(Hashed(*self.route(), keys), found);
-    }
-
-    /// [`count`](Self::count) for each of `keys`: the answer to `keys[i]` goes to `counts[i]`.
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
-        self.count_each(Hashed(*self.route(), keys), counts);
-    }
-
-    /// [`insert`](Self::insert) for each of `keys`, in order.
-    ///
-    /// # Errors
-    /// [`FullError`] at the first key that finds no room; those before it are in. Where it must be
-    /// known which, insert one by one.
-    pub fn insert_many<K: Key>(&self, keys: &[K]) -> Result<(), FullError> {
-        self.each_location(Hashed(*self.route(), keys), |_, location| self.add(location))
-    }
-
-    /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was taken out goes
-    /// to `removed[i]`.
-    ///
-    /// # Panics
-    /// Where the slices differ in length.
-    pub fn remove_many<K: Key>(&self, keys: &[K], removed: &mut [bool]) {
-        self.remove_each(Hashed(*self.route(), keys), removed);
-    }
-
-    fn contains_each(&self, hashes: impl Hashes, found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each key");
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
         let set = InstructionSet::best();
         let mut words = Words::new();
         let mut answers = [false; BLOCK];
         let mut before = self.shards.all_arrivals();
-        let work = |_: &mut _, ready: &Block, coming: &Block, start: usize| {
+        let mut blocks = Blocks::new(&self.cells, Hashed(*self.route(), keys), 0);
+        while let Some((ready, coming, start)) = blocks.next(&self.cells) {
             let locations = (&ready.locations, &coming.locations);
             self.cells.contains_block(set, locations, &mut words, &mut answers);
             if !self.shards.are_still(&before) {
@@ -61,12 +31,44 @@ impl ConcurrentFilter {
                 before = self.shards.all_arrivals();
             }
             found[start..start + ready.len].copy_from_slice(&answers[..ready.len]);
-            Ok::<(), Infallible>(())
-        };
-        let Ok(()) = in_blocks(&mut &self.cells, hashes, work);
+        }
     }
 
-    /// Looks up once more what may have moved since `before`.
+    /// [`count`](Self::count) for each of `keys`: the answer to `keys[i]` goes to `counts[i]`.
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn count_many<K: Key>(&self, keys: &[K], counts: &mut [u64]) {
+        assert_eq!(keys.len(), counts.len(), "one answer for each key");
+        let Ok(()) = self.each_location(keys, |i, location| {
+            counts[i] = self.count_location(location);
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    /// [`insert`](Self::insert) for each of `keys`, in order.
+    ///
+    /// # Errors
+    /// [`FullError`] at the first key that finds no room. The keys before it are in. Insert them
+    /// singly to know which it is.
+    pub fn insert_many<K: Key>(&self, keys: &[K]) -> Result<(), FullError> {
+        self.each_location(keys, |_, location| self.add(location))
+    }
+
+    /// [`remove`](Self::remove) for each of `keys`, in order: whether `keys[i]` was removed goes to
+    /// `removed[i]`.
+    ///
+    /// # Panics
+    /// Where the slices differ in length.
+    pub fn remove_many<K: Key>(&self, keys: &[K], removed: &mut [bool]) {
+        assert_eq!(keys.len(), removed.len(), "one answer for each key");
+        let Ok(()) = self.each_location(keys, |i, location| {
+            removed[i] = self.take(location);
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    /// Looks up the absent keys again whose entries may have moved since `before`.
     #[cold]
     fn ask_again(&self, before: &Arrivals, block: &Block, answers: &mut [bool; BLOCK]) {
         for (i, answer) in answers[..block.len].iter_mut().enumerate() {
@@ -77,28 +79,19 @@ impl ConcurrentFilter {
         }
     }
 
-    fn count_each(&self, hashes: impl Hashes, counts: &mut [u64]) {
-        assert_eq!(hashes.len(), counts.len(), "one answer for each key");
-        let Ok(()) = self.each_location(hashes, |i, location| {
-            counts[i] = self.count_location(location);
-            Ok::<(), Infallible>(())
-        });
-    }
-
-    fn remove_each(&self, hashes: impl Hashes, removed: &mut [bool]) {
-        assert_eq!(hashes.len(), removed.len(), "one answer for each key");
-        let Ok(()) = self.each_location(hashes, |i, location| {
-            removed[i] = self.take(location);
-            Ok::<(), Infallible>(())
-        });
-    }
-
-    /// Hands each place, with the number of its key, to `work`.
-    fn each_location<E>(
+    /// Calls `work` with the index and the location of each key.
+    fn each_location<K: Key, E>(
         &self,
-        hashes: impl Hashes,
+        keys: &[K],
         mut work: impl FnMut(usize, &Location) -> Result<(), E>,
     ) -> Result<(), E> {
-        each_location(&mut &self.cells, hashes, |_, key, locations, i| work(key, &locations.get(i)))
+        let mut blocks = Blocks::new(&self.cells, Hashed(*self.route(), keys), 0);
+        while let Some((ready, coming, start)) = blocks.next(&self.cells) {
+            for i in 0..ready.len {
+                self.cells.prefetch_both(&coming.locations, i);
+                work(start + i, &ready.locations.get(i))?;
+            }
+        }
+        Ok(())
     }
 }

@@ -1,76 +1,78 @@
-//! One filter, many threads: the table of `CuckooFilter`, with buckets that change one at a time
+//! One filter for many threads: the table of `CuckooFilter`, with buckets that change one at a time
 //! and lookups that never wait.
 //!
-//! The only way to miss an entry that is there: a lookup reads bucket A, then the entry, or an
-//! equal one, comes to A and leaves B, then the lookup reads B. Hence two rules. Who writes an
-//! entry into a bucket says so afterwards, in the *arrivals* of its shard, before anything else
-//! happens to it. And who found nothing looks at the arrivals again, and if there was one, at the
-//! buckets too. Why that suffices:
+//! A lookup could miss an entry in only one way: it reads bucket A, then the entry or an equal one
+//! is written to A and cleared from B, then the lookup reads B. Two rules prevent that:
+//!
+//! * A thread that writes an entry into a bucket counts an *arrival* of its shard afterwards,
+//!   before it does anything else to the entry.
+//! * A lookup that finds nothing reads the arrivals again. If there was one, it reads the buckets
+//!   again.
 //!
 //! ```text
 //!     move or insert   copy into A  ->  arrivals + 1  ->  clear B (this thread, or a later remove)
 //!     lookup           arrivals v1  ->  read A  ->  read B  ->  arrivals v2, "no" only if v1 = v2
 //! ```
 //!
-//! * A lookup that reads B after the clear sees the arrival before it in v2. If v1 = v2, v1 saw it
-//!   too, and then the read of A, which comes after, sees the copy.
-//! * Copies are counted, and entries moved, by one thread at a time for each of 32 shards
-//!   (`shards.rs`), and not while one is taken out of that shard: no copy is counted beside an
-//!   entry that is just leaving, none is taken out twice because it is in two places for a moment.
-//! * One thread at a time moves entries within a segment, after the plan of `placement.rs`. It
-//!   checks each step: if the table has changed since, it stops and plans anew. Every step leaves
-//!   every entry in its place.
-//! * Copies of one key that threads insert at the same time may take more than the two slots that a
-//!   plain filter has for them: who found none in either bucket adds one to a bucket that has not
-//!   changed since, whatever has come to the other. They are counted and removed as any others.
-//! * Locks are taken in the order segment, shard; and of shards in ascending order.
+//! Why that suffices: a lookup that reads B after the clear sees the earlier arrival in v2. If
+//! v1 = v2, then v1 saw it too, and the read of A, which comes after v1, sees the copy.
 //!
-//! Checked by `tests/loom.rs` in all orders of two threads on tables of a few buckets, and by
+//! Further rules:
+//!
+//! * There are 32 shards, by fingerprint (`shards.rs`). In each, one thread at a time counts copies
+//!   or moves entries, and nobody removes entries meanwhile. So no copy is counted beside an entry
+//!   that is just leaving, and no entry is removed twice while it is in two buckets for a moment.
+//! * In each segment, one thread at a time moves entries along the path that `table/search` found.
+//!   It checks each step. If the table has changed since, it stops and searches again. After every
+//!   step, every entry is in one of its buckets.
+//! * Threads that insert copies of one key at the same time may fill more than the two slots that a
+//!   plain filter uses for copies: each found no copy in either bucket, and then wrote to a bucket
+//!   that had not changed. These copies are counted and removed like any others.
+//! * Locks are taken in the order segment, shard, and those of shards in ascending order.
+//!
+//! `tests/loom.rs` checks this in all orders of two threads on tables of a few buckets, and
 //! `tests/it/concurrent.rs` under load.
 
-#[macro_use]
+mod builder;
 mod cells;
 mod convert;
 mod edit;
 mod many;
-mod packed;
 mod shards;
 mod sync;
+mod words;
 
 use alloc::boxed::Box;
 use core::fmt;
 
+use crate::Key;
 use crate::address::geometry::Location;
 use crate::address::hash::KeyHasher;
 use crate::address::route::Route;
-use crate::image::shape::{self, Profile, Shape};
-use crate::mem::buffer;
-use crate::packing::{Layout, Narrow, SLOTS};
+use crate::image::shape::{self, Profile};
+use crate::packing::{Layout, SLOTS};
 use crate::state::counters::{Counters, Identity, ReadCounters};
 use crate::table::search::Search;
-use crate::{Builder, Key};
 use cells::Cells;
-use packed::{Atomic, Packed};
 use shards::Shards;
 use sync::Mutex;
 
-/// At most so many searches: where there are more segments, which no builder makes below 2 GiB,
-/// several share one. Each takes some 40 KiB once it has been used, 270 at most.
+/// The most searches in a filter. If it has more segments, which takes 2 GiB, several segments
+/// share a search. A search takes about 40 KiB once it has been used, 270 KiB at most.
 const MOST_SEARCHES: u64 = 1024;
 
 /// A [`CuckooFilter`](crate::CuckooFilter) that many threads use at once, through a shared
 /// reference.
 ///
-/// The same promises: [`contains`](Self::contains) never says no for a key that is in the set, an
-/// [`insert`](Self::insert) that fails adds nothing and loses nothing, and a filter built for n
-/// keys takes n distinct keys, each any number of times. A key is in the set from the return of its
-/// insert to the call of the remove that takes its last copy out. **Remove only keys that were
-/// inserted.**
+/// It makes the same promises: [`contains`](Self::contains) always finds a key that is in the set,
+/// an [`insert`](Self::insert) that fails changes nothing, and a filter built for n keys takes n
+/// distinct keys, each any number of times. A key is in the set from the return of its insert to
+/// the call of the remove that takes its last copy. **Remove only keys that were inserted.**
 ///
 /// ```
 /// use koel::ConcurrentFilter;
 ///
-/// let seen = ConcurrentFilter::builder(10_000, 0.001).build_concurrent()?;
+/// let seen = ConcurrentFilter::builder(10_000, 0.001).build()?;
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| seen.insert("ada@example.org"));
 ///     scope.spawn(|| seen.insert("grace@example.org"));
@@ -80,59 +82,47 @@ const MOST_SEARCHES: u64 = 1024;
 /// # Ok::<(), koel::BuildError>(())
 /// ```
 ///
-/// # Who waits for whom
-/// * **Lookups never wait**; they look again while entries with the same low bits of the
-///   fingerprint keep arriving. They are lock-free.
-/// * **Inserts of new keys** into a free slot, all but a few below a load of 0.85, are one
-///   compare-and-swap, lock-free too. Those for which entries must make way take turns within a
-///   segment of about 2 MiB.
-/// * **Removes** are one compare-and-swap under a lock that all removes share. They wait while an
-///   entry of their shard, one of 32 by fingerprint, is moved or a copy of it counted: some hundred
-///   nanoseconds.
+/// # Which operations wait
+/// * **Lookups never wait.** They are lock-free, and look again while entries with the same low
+///   bits of the fingerprint keep arriving.
+/// * **Inserts of new keys** that find a free slot are one compare-and-swap, and lock-free. Below a
+///   load of 0.85, nearly all do. The others move entries, one insert at a time in each segment of
+///   about 2 MiB.
+/// * **Removes** are one compare-and-swap under a lock that removes share. They wait while another
+///   thread moves or counts an entry of their shard, one of 32 by fingerprint. That takes a few
+///   hundred nanoseconds.
 /// * **Repeated keys** and [`count`](Self::count) wait for each other in the same way.
-/// * [`snapshot`](Self::snapshot) holds up all of these but lookups and inserts of new keys into
-///   free slots.
+/// * During a [`snapshot`](Self::snapshot), everything waits except lookups and inserts of new keys
+///   into free slots.
 ///
-/// # Size and error rate
-/// A bucket must fit into an atomic word, so fingerprints have 9 or 17 bits with
-/// [`Prefer::Small`](crate::Prefer::Small), 8 or 16 with [`Prefer::Fast`](crate::Prefer::Fast): at
-/// full capacity error rates of 1.6 % and 0.006 %, 3.0 % and 0.012 %, for 8.3, 16.5, 8.4 and 16.9
-/// bits per key. A rate in between gets the next smaller one. On top come 25 KiB for counts and
-/// locks, and some 40 KiB for each segment in which entries have made way, up to 270 where an
-/// insert has failed.
+/// # Size and false-positive rate
+/// A bucket fills an atomic word, so there are two fingerprint widths for each preference. A rate
+/// in between gets the next smaller one:
+///
+/// | preference | fingerprint bits | rate at capacity | bits per key |
+/// |---|--:|--:|--:|
+/// | [`Prefer::Small`](crate::Prefer::Small) | 9 | 1.6 % | 8.3 |
+/// | `Prefer::Small` | 17 | 0.006 % | 16.5 |
+/// | [`Prefer::Fast`](crate::Prefer::Fast) | 8 | 3.0 % | 8.4 |
+/// | `Prefer::Fast` | 16 | 0.012 % | 16.9 |
+///
+/// Counts and locks take 25 KiB more. Each segment in which entries have moved takes about 40 KiB,
+/// or up to 270 KiB after an insert has failed.
 ///
 /// # To a file and back
-/// [`snapshot`](Self::snapshot) and [`into_filter`](Self::into_filter) give a `CuckooFilter` with
-/// the same buckets, which has bytes, views and merges; `ConcurrentFilter::try_from` takes one. No
-/// key is hashed again.
+/// [`snapshot`](Self::snapshot) and [`into_filter`](Self::into_filter) return a `CuckooFilter` with
+/// the same buckets, which can be saved, viewed and merged. `ConcurrentFilter::try_from` takes one.
+/// No key is hashed again.
 pub struct ConcurrentFilter {
     cells: Cells,
     shards: Shards,
-    /// One for each segment, held while entries of it are moved; where there are very many, several
-    /// segments share one.
+    /// One for each segment, locked while entries of the segment are moved. If there are very many
+    /// segments, several share one.
     searches: Box<[Mutex<Search>]>,
     profile: Profile,
 }
 
 impl ConcurrentFilter {
-    /// Settings for a filter of `capacity` distinct keys that errs for at most
-    /// `false_positive_rate` of the absent keys when it is full;
-    /// [`build_concurrent`](Builder::build_concurrent) builds it.
-    pub fn builder(capacity: u64, false_positive_rate: f64) -> Builder {
-        Builder::new(capacity, false_positive_rate)
-    }
-
-    /// An empty filter of a shape whose buckets have at most 64 bits; `None` where its words cannot
-    /// be addressed or had.
-    pub(crate) fn empty(shape: Shape, profile: Profile) -> Option<Self> {
-        let bytes = usize::try_from(shape.buckets()).ok()?.checked_mul(size_of::<u64>())?;
-        if !buffer::can_be_had(bytes) {
-            return None;
-        }
-        let cells = Cells::new(shape.geometry(), shape.layout, |_| 0);
-        Some(Self::new(cells, 0, &Counters::default(), profile))
-    }
-
     fn new(cells: Cells, entries: u64, counters: &Counters, profile: Profile) -> Self {
         let shards = Shards::new(entries, counters, profile.counter_limit);
         let segments = (1 << cells.geometry.segment_bits()).min(MOST_SEARCHES);
@@ -140,9 +130,9 @@ impl ConcurrentFilter {
         Self { cells, shards, searches, profile }
     }
 
-    /// Whether `key` is in the set: never wrong if it is, wrong with probability
-    /// [`false_positive_rate`](Self::false_positive_rate) if it is not. O(1): two buckets read.
-    /// Lock-free.
+    /// Whether `key` is in the set. Always true for a key that is; true for another key with
+    /// probability [`false_positive_rate`](Self::false_positive_rate). Lock-free. O(1): reads two
+    /// buckets.
     // Always inlined: as a call, a lookup of a ready hash takes a quarter more instructions.
     #[inline(always)]
     #[must_use]
@@ -153,7 +143,7 @@ impl ConcurrentFilter {
         }
     }
 
-    /// Kept out of line, so that no loop over lookups saves its registers for a call.
+    /// Out of line, so that loops over lookups need not save registers for a call.
     #[cold]
     #[inline(never)]
     fn contains_other<K: Key + ?Sized>(&self, key: &K) -> bool {
@@ -162,45 +152,28 @@ impl ConcurrentFilter {
 
     /// [`contains`](Self::contains) at the address of a key.
     #[inline(always)]
-    #[expect(unsafe_code, reason = "checked, a lookup takes 25 % more instructions (fast layout)")]
     fn contains_at(&self, address: u64) -> bool {
-        let location = self.cells.geometry.locate(address);
-        in_form!(self.cells, packed => {
-            // SAFETY: `locate` gives buckets below `geometry.buckets()`, and so many words has the
-            // table.
-            let both = unsafe { packed.both_unchecked(&location) };
-            self.look(packed, both, location.fingerprint)
-        })
+        self.contains_location(&self.cells.geometry.locate(address))
     }
 
-    fn contains_location(&self, location: &Location) -> bool {
-        in_form!(self.cells, packed => self.look(packed, packed.both(location), location.fingerprint))
-    }
-
-    /// Whether a key is in its two buckets: the answer of a look while no entry of its shard
-    /// arrived. A yes would need no look at the arrivals, but that look costs less than a branch on
-    /// whether the key is there, and one loop without another way out less than a look again that
-    /// is called.
+    /// Looks into the two buckets of a key while no entry of its shard arrives. A hit would not
+    /// need to look at the arrivals, but that costs less than a branch on whether the key is there.
+    /// One loop without another exit costs less than a call of a second look.
     #[inline(always)]
-    fn look<A: Atomic, P: Narrow>(
-        &self,
-        packed: &Packed<A, P>,
-        both: [&A; 2],
-        fingerprint: u64,
-    ) -> bool {
-        let shard = self.shards.of(fingerprint);
+    fn contains_location(&self, location: &Location) -> bool {
+        let shard = self.shards.of(location.fingerprint);
         loop {
             let before = shard.arrivals();
-            let found = packed.contains(both, fingerprint);
+            let found = self.cells.contains(location);
             if shard.is_still(before) {
                 return found;
             }
         }
     }
 
-    /// How often `key` was inserted and not removed. Never too low; too high, by the count of
-    /// another key with the same fingerprint in the same buckets, with probability
-    /// [`false_positive_rate`](Self::false_positive_rate). O(log of the number of counters).
+    /// How often `key` was inserted and not removed. Never too low. With probability
+    /// [`false_positive_rate`](Self::false_positive_rate) it includes the count of another key with
+    /// the same fingerprint in the same buckets. O(log of the number of counters).
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.count_location(&self.cells.geometry.locate(self.route().address(key)))
@@ -218,16 +191,16 @@ impl ConcurrentFilter {
         }
     }
 
-    /// The name of the counter of the entry at `location`.
+    /// The identity of the entry at `location`, which names its counter.
     fn identity(&self, location: &Location) -> Identity {
         location.identity(self.cells.layout.fingerprint_bits())
     }
 }
 
-/// Sizes. What changes with the keys is exact while no thread is inserting or removing, and about
-/// right while some are.
+/// Sizes. While threads insert or remove, the figures that depend on the keys are approximate;
+/// otherwise they are exact.
 impl ConcurrentFilter {
-    /// Keys inserted and not removed, each as often as it was inserted.
+    /// Keys inserted and not removed, copies included.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.shards.entries().saturating_add(self.shards.counted())
@@ -239,8 +212,8 @@ impl ConcurrentFilter {
         self.len() == 0
     }
 
-    /// How many distinct keys the filter was built for: so many always fit, and then the
-    /// false-positive rate is at most the requested one.
+    /// Distinct keys that the filter was built for. So many always fit, and the false-positive rate
+    /// is then at most the one given to the builder.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.profile.capacity
@@ -264,9 +237,9 @@ impl ConcurrentFilter {
         self.slots_in_use() as f64 / self.slots() as f64
     }
 
-    /// Probability that an absent key is reported present, as the filter is now. A little too high
-    /// where keys repeat: second copies in the buckets are taken for other keys. A
-    /// [`snapshot`](Self::snapshot) says it exactly.
+    /// Probability that an absent key is reported as present, as the filter is now. A little too
+    /// high if keys repeat, because second copies in the buckets count as other keys. The figure of
+    /// a [`snapshot`](Self::snapshot) is exact.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         let bits = self.cells.layout.fraction_bits();
@@ -274,14 +247,14 @@ impl ConcurrentFilter {
         self.slots_in_use() as f64 / possible
     }
 
-    /// Bytes of the buckets in memory. Counters take about 25 more each, and counts, locks and
-    /// searches what the type says of its size.
+    /// Bytes of the buckets in memory. Counters take about 25 bytes more each. For locks and
+    /// searches see [the type](Self#size-and-false-positive-rate).
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         self.cells.size_in_bytes()
     }
 
-    /// How many keys have a counter for copies beyond those in the buckets.
+    /// Keys that have a counter for copies beyond those in the buckets.
     #[must_use]
     pub fn distinct_counters(&self) -> u64 {
         self.shards.counters()

@@ -1,106 +1,109 @@
-//! What the threads share besides the buckets, divided by fingerprint so that they seldom meet:
-//! arrivals, departures, counters.
+//! The arrivals, departures and counters that the threads share, in 32 shards by fingerprint, so
+//! that threads seldom meet.
 //!
-//! A shard's lock guards its counters, and with them the copies of its entries: held shared by
-//! whoever takes a copy out, exclusively by whoever counts a copy or moves an entry. So while a
-//! copy is counted, its entry stays; while an entry moves, nobody takes it out twice.
+//! The lock of a shard guards its counters and the copies of its entries. A thread that removes a
+//! copy holds it shared; a thread that counts a copy or moves an entry holds it alone. So an entry
+//! stays while a copy of it is counted, and no entry is removed twice while it moves.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::array;
 
 use super::sync::{self, AtomicU64, Ordering, ReadGuard, RwLock, WriteGuard};
 use crate::error::FullError;
 use crate::state::counters::{Counters, Identity, ReadCounters, WriteCounters};
 
-/// A power of two. Loom gets one: more of them would only hide how threads meet.
+/// A power of two. Under loom there is one, so that threads always meet.
 pub(super) const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
 
-/// A cache line of its own, or two where the processor fetches them in pairs.
-#[repr(align(128))]
-struct Line<T>(T);
-
-/// A part of the filter: the entries whose fingerprints have the same low bits.
-pub(super) struct Shard<'a> {
-    /// Entries that came to any bucket, by insert or by move. Read by lookups, so nothing else is
-    /// in its line.
-    arrivals: &'a AtomicU64,
-    rest: &'a Rest,
-}
-
-struct Rest {
-    /// Entries that left a bucket.
+/// The part of the filter whose entries have the same low bits in their fingerprints.
+pub(super) struct Shard {
+    /// Entries written to any bucket, by an insert or by a move. Lookups read it, so nothing else is
+    /// in its cache line.
+    arrivals: Line,
+    /// Entries cleared from a bucket.
     departures: AtomicU64,
-    /// Copies that are in no bucket: the sum of the counters.
+    /// The sum of the counters: copies that are in no bucket.
     counted: AtomicU64,
     counters: RwLock<Counters>,
 }
 
-impl<'a> Shard<'a> {
-    /// Arrivals before whatever is read next.
+/// A number in a cache line of its own, or in two where the processor fetches them in pairs.
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+impl Shard {
+    /// A shard of so many entries with these counters.
+    fn new(entries: u64, counters: Counters) -> Self {
+        let counted = counters.iter().map(|(_, count)| count).sum();
+        Self {
+            arrivals: Line(AtomicU64::new(entries)),
+            departures: AtomicU64::new(0),
+            counted: AtomicU64::new(counted),
+            counters: RwLock::new(counters),
+        }
+    }
+
+    /// The arrivals before the next read of a bucket.
     #[inline(always)]
     pub(super) fn arrivals(&self) -> u64 {
-        self.arrivals.load(Ordering::Acquire)
+        self.arrivals.0.load(Ordering::Acquire)
     }
 
-    /// Whether there was no arrival since `before`, as far as it could matter to the buckets read
-    /// in between.
+    /// Whether there was no arrival since `before` that could matter to the buckets read in
+    /// between.
     #[inline(always)]
     pub(super) fn is_still(&self, before: u64) -> bool {
-        // Not moved up: the reads in between are acquiring ones.
-        self.arrivals.load(Ordering::Relaxed) == before
+        // It stays behind the reads in between, which are acquiring.
+        self.arrivals.0.load(Ordering::Relaxed) == before
     }
 
-    /// After an entry has been written into a bucket, and before it, or an equal one, leaves
-    /// another.
+    /// Counts an arrival. To be called after an entry has been written to a bucket, and before it
+    /// or an equal one is cleared from another.
     #[inline(always)]
     pub(super) fn arrive(&self) {
-        self.arrivals.fetch_add(1, Ordering::Release);
+        self.arrivals.0.fetch_add(1, Ordering::Release);
     }
 
-    /// After an entry has been taken out of a bucket.
+    /// Counts a departure. To be called after an entry has been cleared from a bucket.
     #[inline(always)]
     pub(super) fn depart(&self) {
-        self.rest.departures.fetch_add(1, Ordering::Relaxed);
+        self.departures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The counters, while nobody changes them.
+    /// Locks the counters, shared: nobody changes them meanwhile.
     #[inline(always)]
-    pub(super) fn read(&self) -> ReadGuard<'a, Counters> {
-        sync::read(&self.rest.counters)
+    pub(super) fn read(&self) -> ReadGuard<'_, Counters> {
+        sync::read(&self.counters)
     }
 
-    /// The counters, while nobody else looks at them or takes an entry out.
-    pub(super) fn write(&self) -> WriteGuard<'a, Counters> {
-        sync::write(&self.rest.counters)
+    /// Locks the counters, alone: nobody reads them or removes an entry meanwhile.
+    pub(super) fn write(&self) -> WriteGuard<'_, Counters> {
+        sync::write(&self.counters)
     }
 }
 
 /// All shards.
 pub(super) struct Shards {
-    arrivals: Box<[Line<AtomicU64>; SHARDS]>,
-    rest: Box<[Line<Rest>; SHARDS]>,
-    /// Counters in all shards, and how many there may be. In a box, as all that changes is: so a
-    /// reference to the filter is one to what does not, and compilers keep what a lookup reads of
-    /// it in registers from one lookup to the next.
+    all: Box<[Shard; SHARDS]>,
+    /// Counters in all shards. In a box, like everything that changes: so the filter itself never
+    /// changes, and compilers keep the fields that a lookup reads in registers between lookups.
     counters: Box<AtomicU64>,
+    /// Counters that there may be.
     limit: u64,
 }
 
 impl Shards {
-    /// Shards of a table that holds so many entries and has these counters.
+    /// The shards of a table with so many entries and these counters.
     pub(super) fn new(entries: u64, counters: &Counters, limit: u64) -> Self {
-        let rest = |shard| {
-            // An identity ends in the fingerprint.
+        let shard = |shard| {
+            // The low bits of an identity are the fingerprint.
             let owned = |&(identity, _): &(Identity, u64)| number(identity) == shard;
             let counters = Counters::from_iter(counters.iter().filter(owned));
-            let counted = counters.iter().map(|(_, count)| count).sum();
-            let (departures, counted) = (AtomicU64::new(0), AtomicU64::new(counted));
-            Line(Rest { departures, counted, counters: RwLock::new(counters) })
+            Shard::new(if shard == 0 { entries } else { 0 }, counters)
         };
-        let arrivals = |shard| Line(AtomicU64::new(if shard == 0 { entries } else { 0 }));
         Self {
-            arrivals: Box::new(core::array::from_fn(arrivals)),
-            rest: Box::new(core::array::from_fn(rest)),
+            all: Box::new(array::from_fn(shard)),
             counters: Box::new(AtomicU64::new(counters.len())),
             limit,
         }
@@ -108,31 +111,20 @@ impl Shards {
 
     /// The shard of the entries with this fingerprint.
     #[inline(always)]
-    pub(super) fn of(&self, fingerprint: u64) -> Shard<'_> {
-        self.shard(number(fingerprint))
-    }
-
-    #[inline(always)]
-    fn shard(&self, number: usize) -> Shard<'_> {
-        Shard { arrivals: &self.arrivals[number].0, rest: &self.rest[number].0 }
-    }
-
-    #[inline(always)]
-    fn all(&self) -> impl Iterator<Item = Shard<'_>> {
-        (0..SHARDS).map(|number| self.shard(number))
+    pub(super) fn of(&self, fingerprint: u64) -> &Shard {
+        &self.all[number(fingerprint)]
     }
 
     /// The arrivals of every shard.
     #[inline(always)]
     pub(super) fn all_arrivals(&self) -> Arrivals {
-        Arrivals(core::array::from_fn(|shard| self.shard(shard).arrivals()))
+        Arrivals(array::from_fn(|shard| self.all[shard].arrivals()))
     }
 
-    /// Whether no shard had an arrival since: then `before` is what they have before whatever is
-    /// read next, too.
+    /// Whether no shard had an arrival since. Then `before` also holds for the next reads.
     #[inline(always)]
     pub(super) fn are_still(&self, before: &Arrivals) -> bool {
-        self.all().zip(&before.0).all(|(shard, &before)| shard.arrivals() == before)
+        self.all.iter().zip(&before.0).all(|(shard, &before)| shard.arrivals() == before)
     }
 
     /// Whether the shard of `fingerprint` had no arrival since.
@@ -144,17 +136,17 @@ impl Shards {
     /// Slots in use.
     pub(super) fn entries(&self) -> u64 {
         let sum = |count: fn(&Shard) -> u64| {
-            self.all().fold(0, |sum: u64, shard| sum.wrapping_add(count(&shard)))
+            self.all.iter().fold(0, |sum: u64, shard| sum.wrapping_add(count(shard)))
         };
-        // Departures first: each of them is of an earlier arrival.
-        let departures = sum(|shard| shard.rest.departures.load(Ordering::Acquire));
-        sum(|shard| shard.arrivals()).saturating_sub(departures)
+        // Departures first: each of them has an earlier arrival.
+        let departures = sum(|shard| shard.departures.load(Ordering::Acquire));
+        sum(Shard::arrivals).saturating_sub(departures)
     }
 
-    /// Copies that are in no slot.
+    /// Copies that are in no bucket.
     pub(super) fn counted(&self) -> u64 {
-        let counted = |shard: Shard| shard.rest.counted.load(Ordering::Relaxed);
-        self.all().map(counted).fold(0, u64::saturating_add)
+        let counted = |shard: &Shard| shard.counted.load(Ordering::Relaxed);
+        self.all.iter().map(counted).fold(0, u64::saturating_add)
     }
 
     /// How many counters there are.
@@ -166,7 +158,8 @@ impl Shards {
         self.counters() < self.limit
     }
 
-    /// Counts a copy of an entry of `shard`, whose counters are `guard`, or changes nothing.
+    /// Counts a copy of an entry of `shard`, whose counters are `guard`. Changes nothing on an
+    /// error.
     pub(super) fn count(
         &self,
         shard: &Shard,
@@ -180,11 +173,11 @@ impl Shards {
             return Err(FullError::Counters { limit: self.limit });
         }
         guard.add(identity, 1, u64::MAX)?;
-        shard.rest.counted.fetch_add(1, Ordering::Relaxed);
+        shard.counted.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Takes one counted copy of an entry of `shard` away; false if it has no counter.
+    /// Subtracts one from the counter of an entry of `shard`. False if it has no counter.
     pub(super) fn discount(&self, shard: &Shard, guard: &mut Counters, identity: Identity) -> bool {
         if !guard.take(identity) {
             return false;
@@ -192,17 +185,17 @@ impl Shards {
         if guard.get(identity) == 0 {
             self.counters.fetch_sub(1, Ordering::Relaxed);
         }
-        shard.rest.counted.fetch_sub(1, Ordering::Relaxed);
+        shard.counted.fetch_sub(1, Ordering::Relaxed);
         true
     }
 
-    /// Every shard for this thread alone.
+    /// Locks every shard, alone.
     pub(super) fn write_all(&self) -> Vec<WriteGuard<'_, Counters>> {
-        self.all().map(|shard| shard.write()).collect()
+        self.all.iter().map(Shard::write).collect()
     }
 }
 
-/// What [`Shards::all_arrivals`] saw.
+/// The arrivals of every shard at one time.
 pub(super) struct Arrivals([u64; SHARDS]);
 
 #[inline(always)]

@@ -1,9 +1,8 @@
-//! Atomics and locks: the machine's, or those of loom, which tries the orders in which threads may
-//! run.
+//! Atomics and locks: those of the standard library, or under `--cfg loom` those of loom, which
+//! runs threads in every order (`tests/loom.rs`).
 //!
-//! Loom stands in under `--cfg loom` alone, for `tests/loom.rs`. The only file of the crate that
-//! uses the standard library. A lock whose holder panicked is taken all the same: what it guards is
-//! changed in single steps, each of which leaves it sound.
+//! A lock is taken even if a thread panicked while it held it: the guarded data changes in single
+//! steps, each of which leaves it sound.
 
 extern crate std;
 
@@ -22,17 +21,17 @@ pub(super) use std::sync::{
     Mutex, MutexGuard, RwLock, RwLockReadGuard as ReadGuard, RwLockWriteGuard as WriteGuard,
 };
 
-/// What `mutex` guards, for this thread alone.
+/// Locks `mutex`.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `lock` guards, shared with others that read it.
+/// Locks `lock` for reading.
 pub(super) fn read<T>(lock: &RwLock<T>) -> ReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `lock` guards, for this thread alone.
+/// Locks `lock` for writing.
 pub(super) fn write<T>(lock: &RwLock<T>) -> WriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,78 +1,69 @@
-//! Changing a counting filter: insert, add, remove, clear, shrink.
+//! Changing a counting filter: insert, add and remove, single keys and many.
+
+use core::convert::Infallible;
 
 use super::CountingFilter;
 use crate::Key;
 use crate::error::FullError;
 use crate::state::changing;
-use crate::table::blocks::{Hashed, Hashes};
 
 impl CountingFilter {
-    /// Counts `key` once more: its count now. O(1) for a key that is in; at most 4096 slots are
-    /// looked at for a new one.
+    /// Raises the count of `key` by 1 and returns it. O(1) for a key that is in; for a new key it
+    /// reads at most 4096 slots.
     ///
     /// # Errors
-    /// [`FullError`], and then nothing has changed. It does not happen before
-    /// [`capacity`](Self::capacity) distinct keys are in; in a filter that
-    /// [grows](crate::CountingBuilder::grow_from) not before addresses of 32 bits end.
+    /// [`FullError`], and then nothing has changed. Up to [`capacity`](Self::capacity) distinct
+    /// keys it never happens. If the filter is [growable](Self::is_growable), it happens only where
+    /// 32-bit bucket numbers or the memory end.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<u64, FullError> {
         self.add(key, 1)
     }
 
-    /// Counts `key` so many `times` more: its count now. O(1), whatever the number; 0 times changes
-    /// nothing.
+    /// Raises the count of `key` by `times` and returns it. O(1) for any number; 0 changes nothing.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert), and [`FullError::Overflow`] where all counts would pass 2^64 -
-    /// 1 together.
+    /// As [`insert`](Self::insert), and [`FullError::Overflow`] if the sum of all counts would pass
+    /// 2^64 - 1.
     #[inline]
     pub fn add<K: Key + ?Sized>(&mut self, key: &K, times: u64) -> Result<u64, FullError> {
-        self.add_at(self.route().address(key), times)
-    }
-
-    /// [`add`](Self::add) at the address of a key.
-    fn add_at(&mut self, address: u64, times: u64) -> Result<u64, FullError> {
+        let address = self.body.address(key);
         changing!(self.body, writer => writer.add(address, times))
     }
 
-    /// [`insert`](Self::insert) for each of `keys`, in order; about twice as fast in a filter that
-    /// no cache holds.
-    ///
-    /// # Errors
-    /// [`FullError`] at the first key that finds no room; those before it are counted,
-    /// [`len`](Self::len) says how many.
-    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), FullError> {
-        let route = *self.route();
-        self.insert_each(Hashed(route, keys))
-    }
-
-    /// Counts `key` once less; false, and nothing changed, if its count is 0. O(1), or O(log of the
-    /// number of counters).
+    /// Lowers the count of `key` by 1. Returns false, and changes nothing, if it is 0. O(log
+    /// [`distinct_counters`](Self::distinct_counters)), and O(1) for a key without a counter.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.remove_at(self.route().address(key))
-    }
-
-    /// [`remove`](Self::remove) at the address of a key.
-    fn remove_at(&mut self, address: u64) -> bool {
+        let address = self.body.address(key);
         changing!(self.body, writer => writer.subtract(address))
     }
 
-    /// Gives back the memory that the entries do not need, down to the size that the filter was
-    /// built with. Builds the smaller table beside this one, so it takes the memory of both for a
-    /// while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
-    pub fn shrink_to_fit(&mut self) {
-        self.body.shrink_to_fit();
-    }
-
-    /// Forgets every key. The size stays.
-    pub fn clear(&mut self) {
-        self.body.clear();
-    }
-
-    fn insert_each(&mut self, hashes: impl Hashes) -> Result<(), FullError> {
+    /// [`insert`](Self::insert) for each of `keys`, in order.
+    ///
+    /// # Errors
+    /// [`FullError`] at the first key that finds no room. Those before it are counted:
+    /// [`len`](Self::len) says how many.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), FullError> {
+        let hashes = self.body.hashed(keys);
         changing!(self.body, writer => {
-            writer.one_by_one(hashes, 0, |writer, _, hash| writer.add(hash, 1).map(|_| ()))
+            writer.one_by_one(hashes, 0, |writer, _, address| writer.add(address, 1).map(|_| ()))
         })
+    }
+
+    /// [`remove`](Self::remove) for each of `keys`, in order. Writes to `removed[i]` whether the
+    /// count of `keys[i]` was lowered.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn remove_many<K: Key>(&mut self, keys: &[K], removed: &mut [bool]) {
+        assert_eq!(keys.len(), removed.len(), "one answer for each key");
+        let hashes = self.body.hashed(keys);
+        let Ok(()) = changing!(self.body, writer => {
+            writer.one_by_one(hashes, 0, |writer, key, address| {
+                removed[key] = writer.subtract(address);
+                Ok::<(), Infallible>(())
+            })
+        });
     }
 }

@@ -1,24 +1,24 @@
-//! What two filters have in common, without their keys.
+//! Estimates what two filters have in common, without their keys.
 //!
-//! Two filters of one shape and hash give equal keys equal entries. So the entries that both hold,
-//! and those that only one does, can be counted exactly; how many *keys* that makes has to be
-//! estimated, because different keys share an entry now and then: with `U` possible entries, `n`
-//! keys make `U (1 - exp(-n/U))` different ones on average ([`CuckooFilter::distinct_estimate`] is
-//! the inverse). The number of common keys is what the estimates for both filters exceed that for
-//! their union by.
+//! Two filters of one shape and hash have equal entries for equal keys. So the entries of both, and
+//! those of one alone, are counted exactly. The number of *keys* is an estimate, because distinct
+//! keys share an entry now and then: with `U` possible entries, `n` keys have `U (1 - exp(-n/U))`
+//! distinct entries on average. [`CuckooFilter::distinct_estimate`] is the inverse. Then
 //!
-//! Errors: let a keys be in the first filter only, b in the second only and c in both. The estimate
-//! of c is changed by pairs of keys that share an entry: one key of a and one of b, or two of c.
-//! There are about `a b / U` and `c c / 2 U` such pairs. Their number follows a Poisson
-//! distribution, so its variance is as large, and that is the variance of the estimate. The other
-//! estimates follow in the same way.
+//! ```text
+//!     common = first + second - union
+//! ```
 //!
-//! In filters that have grown, an entry of one counts as common when one of the other continues it
-//! or is continued by it. `U` is then worked out backwards, as the number of equally likely entries
-//! with which as many pairs would match by chance: once for an entry of each filter, and once for
-//! two entries of either filter, by which its keys are estimated.
+//! **Errors.** Let a keys be in the first filter only, b in the second only, and c in both. Pairs
+//! of keys that share an entry change the estimate of c: one key of a and one of b, or two of c.
+//! There are about `a b / U` and `c c / 2 U` such pairs. Their number has a Poisson distribution,
+//! so the variance of the estimate is the number of pairs. The other estimates follow likewise.
 //!
-//! Cost: O(buckets) of both filters.
+//! **Growth.** In filters that have grown, two entries are common if one is a prefix of the other.
+//! `U` is then the number of equally likely entries with which as many pairs would match by chance:
+//! once for one entry of each filter, and once for two entries of the same filter.
+//!
+//! **Cost.** O(buckets) of both filters.
 
 use core::fmt;
 
@@ -29,33 +29,32 @@ use crate::image::{shape, sizing};
 use crate::state::counters::ReadCounters;
 use crate::state::store::Store;
 use crate::state::{Lengths, Reader, Surplus, reading};
-use crate::table::{Cuckoo, Prefixes, grows};
+use crate::table::{Addressing, Cuckoo, grows};
 
-/// An entry as it is stored, for all the keys that share it.
+/// An entry of a filter. All keys that share it have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FilterEntry {
-    /// The bucket with the smaller number of the two that the entry may be in; in a filter that has
-    /// grown, the one that it is in.
+    /// The smaller number of the two buckets that the entry may be in. In a filter that has grown,
+    /// the bucket that it is in.
     pub bucket: u64,
-    /// What is stored of the key; in a filter that has grown, in this bucket.
+    /// The fingerprint. In a filter that has grown, as this bucket stores it.
     pub fingerprint: u64,
-    /// Keys inserted and not removed, copies included.
+    /// The number of keys inserted and not removed, with copies.
     pub count: u64,
 }
 
-/// A number worked out from a sample of chance.
+/// An estimate with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The most likely value.
     pub value: f64,
-    /// In two cases of three the truth is not further away than this, in 19 of 20 not further than
-    /// twice this. In filters that have grown, the value is off by up to a percent of the keys in
-    /// either filter besides.
+    /// The truth is within this of the value in two of three cases, and within twice this in 19 of
+    /// 20. In filters that have grown, the value may be off by another percent of the keys.
     pub standard_error: f64,
 }
 
-/// Value, "+-" and standard error, with the precision of the format (`{:.1}`), or none.
+/// The value, "+-" and the standard error, with the precision of the format (`{:.1}`) or no digits.
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(0);
@@ -63,25 +62,25 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// The entries of two filters side by side. Made by [`CuckooFilter::compare`].
+/// How two filters relate. Made by [`CuckooFilter::compare`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// Different entries of the first filter, and of the second one.
+    /// The number of distinct entries of each filter.
     distinct: [u64; 2],
-    /// Different entries of the first filter that are in the second one too.
+    /// The number of distinct entries of the first filter that are in the second too.
     common: u64,
-    /// Copies that the first filter has more of than the second, and the other way round.
+    /// The number of copies that each filter has and the other lacks.
     surplus: [u64; 2],
-    /// Entries of which each filter would have as many by as many keys, were each as likely as any
-    /// other.
+    /// For each filter, the number of equally likely entries of which as many keys would have as
+    /// many distinct ones.
     possible: [f64; 2],
-    /// The same for entries that both have by chance.
+    /// The number of equally likely entries of which both would have as many in common by chance.
     across: f64,
 }
 
 impl Comparison {
-    /// What two filters have; `possible` says how many entries could have matched by chance,
-    /// between entries of such lengths.
+    /// The comparison from the counts of both sides. `possible` returns the number of equally
+    /// likely entries for entries of these lengths.
     fn of(surpluses: &[Surplus; 2], possible: impl Fn([&Lengths; 2]) -> f64) -> Self {
         let [first, second] = surpluses;
         let lengths = [&first.lengths, &second.lengths];
@@ -94,35 +93,36 @@ impl Comparison {
         }
     }
 
-    /// How many different keys are in both filters.
+    /// The number of distinct keys in both filters.
     #[must_use]
     pub fn common(&self) -> Estimate {
         let [a, b, c] = self.parts();
         self.estimate(c, a * b + c * c / 2.0)
     }
 
-    /// How many different keys are in either filter.
+    /// The number of distinct keys in either filter.
     #[must_use]
     pub fn union(&self) -> Estimate {
         let union = self.parts().iter().sum::<f64>();
         self.estimate(union, union * union / 2.0)
     }
 
-    /// How many different keys are in the first filter and not in the second.
+    /// The number of distinct keys in the first filter and not in the second.
     #[must_use]
     pub fn only_first(&self) -> Estimate {
         let [a, b, c] = self.parts();
         self.estimate(a, a * (a / 2.0 + b + c))
     }
 
-    /// How many different keys are in the second filter and not in the first.
+    /// The number of distinct keys in the second filter and not in the first.
     #[must_use]
     pub fn only_second(&self) -> Estimate {
         let [a, b, c] = self.parts();
         self.estimate(b, b * (b / 2.0 + a + c))
     }
 
-    /// The Jaccard index: common keys by keys in either filter, 0 to 1; 1 for two empty filters.
+    /// The Jaccard index, 0 to 1: common keys divided by keys in either filter. 1 for two empty
+    /// filters.
     #[must_use]
     pub fn jaccard(&self) -> Estimate {
         let [a, b, c] = self.parts();
@@ -138,20 +138,21 @@ impl Comparison {
         Estimate { value: share, standard_error: standard_error / union }
     }
 
-    /// Keys, copies included, that the first filter has more of than the second: what would have to
-    /// be added to the second. Exact but for keys that share an entry.
+    /// The number of keys, with copies, that the first filter has and the second lacks. Exact
+    /// except for keys that share an entry.
     #[must_use]
     pub fn surplus_first(&self) -> u64 {
         self.surplus[0]
     }
 
-    /// Keys, copies included, that the second filter has more of than the first.
+    /// The number of keys, with copies, that the second filter has and the first lacks. Exact
+    /// except for keys that share an entry.
     #[must_use]
     pub fn surplus_second(&self) -> u64 {
         self.surplus[1]
     }
 
-    /// Keys of the first filter only, of the second only, of both; an estimate below 0 is 0.
+    /// Keys of the first filter only, of the second only, and of both, none below 0.
     fn parts(&self) -> [f64; 3] {
         let [first, second] = self.distinct;
         let across = |distinct| shape::distinct_keys(distinct, self.across);
@@ -161,7 +162,7 @@ impl Comparison {
         [first - common, second - common, common].map(|keys| keys.max(0.0))
     }
 
-    /// With so many pairs of keys by whose chance to share an entry the value is off.
+    /// An estimate that changes with each of `pairs` pairs of keys that happen to share an entry.
     fn estimate(&self, value: f64, pairs: f64) -> Estimate {
         let variance = pairs.max(0.0) / self.across;
         // To a millionth of a key.
@@ -170,7 +171,7 @@ impl Comparison {
 }
 
 impl<S: Store> CuckooFilter<S> {
-    /// The entries, each once, in an order that depends on the bytes alone. O(buckets).
+    /// All distinct entries, in an order that depends on the bytes alone. O(buckets).
     ///
     /// ```
     /// let mut filter = koel::CuckooFilter::with_capacity(100);
@@ -187,8 +188,8 @@ impl<S: Store> CuckooFilter<S> {
         fixed.into_iter().flatten().chain(growing.into_iter().flatten())
     }
 
-    /// Counts what this filter, the first, and `other`, the second, have in common. Call
-    /// [`verify`](Self::verify) first on a view that you do not trust. O(buckets).
+    /// Compares this filter, the first, with `other`, the second. O(buckets), without memory. Call
+    /// [`verify`](Self::verify) first on a view that you do not trust.
     ///
     /// ```
     /// use koel::CuckooFilter;
@@ -205,11 +206,11 @@ impl<S: Store> CuckooFilter<S> {
     /// ```
     ///
     /// # Errors
-    /// [`MergeError::Incompatible`] where the filters differ in layout, size, hash or route: their
-    /// entries say nothing about each other.
+    /// [`MergeError::Incompatible`] if the filters differ in layout, size, hash or route: then
+    /// their entries cannot be compared.
     pub fn compare<T: Store>(&self, other: &CuckooFilter<T>) -> Result<Comparison, MergeError> {
-        self.check_compatible(other)?;
         let (ours, theirs) = (&self.body, &other.body);
+        ours.check_alike(theirs)?;
         let surpluses = reading!(ours, first => reading!(theirs, second => {
             [first.surplus_over(second), second.surplus_over(first)]
         }));
@@ -222,8 +223,7 @@ impl<S: Store> CuckooFilter<S> {
     }
 }
 
-/// The entries of a table, each once: one of one size has them by the smaller number of their two
-/// buckets.
+/// The distinct entries of a table. A fixed table names an entry by the smaller of its two buckets.
 fn entries<T: Cuckoo, C: ReadCounters>(
     reader: Reader<'_, T, C>,
 ) -> impl Iterator<Item = FilterEntry> {
@@ -235,8 +235,8 @@ fn entries<T: Cuckoo, C: ReadCounters>(
     })
 }
 
-/// Of pairs of entries, one of each filter, the share that may belong to the same key by chance
-/// alone, in tables that were built with these addresses.
+/// The share of pairs of entries, one of each filter, that match by chance, in tables built with
+/// these addresses.
 fn chance(base: &Geometry, [ours, theirs]: [&Lengths; 2]) -> f64 {
     let pairs =
         |&(a, b): &(usize, usize)| ours[a] as f64 * theirs[b] as f64 / (1_u64 << a.min(b)) as f64;

@@ -1,5 +1,4 @@
-//! Growing and shrinking: when a filter leaves the table it was built with, and how it gives memory
-//! back.
+//! Growth: when a filter may leave the table it was built with, and making room ahead.
 
 use crate::CuckooFilter;
 use crate::error::{BuildError, FullError};
@@ -7,12 +6,12 @@ use crate::image::sizing;
 
 impl CuckooFilter {
     /// Lets the filter grow from now on, whatever it was built as: an [`insert`](Self::insert) that
-    /// finds it full makes it larger. Any number of keys may then have a counter for their copies.
+    /// finds it full makes it larger. Any number of keys may then have a counter.
     ///
     /// # Errors
-    /// [`BuildError::TooPrecise`] where slots have no room for the bits that growth needs: below an
-    /// error rate of about one in eight million, with [`Prefer::Fast`](crate::Prefer::Fast) one in
-    /// two million. Nothing has changed then.
+    /// [`BuildError::TooPrecise`], and then nothing has changed, if slots have no room for the bits
+    /// that growth needs: at rates below about one in eight million, or one in two million with
+    /// [`Prefer::Fast`](crate::Prefer::Fast).
     pub fn make_growable(&mut self) -> Result<(), BuildError> {
         if !self.layout().can_grow() {
             let rate = self.requested_false_positive_rate();
@@ -23,25 +22,19 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// Makes room for `additional` more distinct keys at once, where the filter is
-    /// [growable](Self::is_growable) and has not got it; inserts do so by themselves, a little at a
-    /// time. A filter that is always nearly full takes two to four times as long for a new key as
-    /// one with room, so where many are coming this is worth a call: a tenth more than is in, say,
-    /// each time that much has come.
+    /// Makes room for `additional` more distinct keys now, if the filter is
+    /// [growable](Self::is_growable). Inserts make room by themselves, a little at a time.
+    ///
+    /// An insert into a nearly full filter takes two to four times as long as one into a filter
+    /// with room. If many keys are coming, reserve a tenth of those that are in, each time that
+    /// many have come.
     ///
     /// # Errors
-    /// [`FullError::Slots`], and then nothing has changed, where the filter is not growable, where
-    /// addresses of 32 bits have no room for so many buckets, or where the system has no memory for
-    /// them.
+    /// [`FullError::Slots`], and then no answer has changed, if there is no room and the filter is
+    /// not growable, if 32-bit bucket numbers have no room for so many buckets, or if the system
+    /// has no memory for all of them.
     pub fn reserve(&mut self, additional: u64) -> Result<(), FullError> {
         self.body.reserve(additional)
-    }
-
-    /// Gives back the memory that the entries do not need, down to the size that the filter was
-    /// built with. Builds the smaller table beside this one, so it takes the memory of both for a
-    /// while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
-    pub fn shrink_to_fit(&mut self) {
-        self.body.shrink_to_fit();
     }
 }
 
@@ -51,7 +44,6 @@ mod tests {
     use crate::table::Growing;
     use crate::{Merge, Prefer};
     use alloc::{vec, vec::Vec};
-    use testkit::keys::splitmix64 as hash;
 
     fn is_midway(filter: &CuckooFilter) -> bool {
         filter.body.buckets.growing().is_some_and(Growing::is_midway)
@@ -63,7 +55,7 @@ mod tests {
         let mut filter = builder.build().unwrap();
         for key in 0..keys {
             let copies = if key % 50 == 0 { 3 } else { 1 };
-            (0..copies).for_each(|_| filter.insert_at(hash(key)).unwrap());
+            (0..copies).for_each(|_| filter.insert(&key).unwrap());
         }
         filter
     }
@@ -81,21 +73,21 @@ mod tests {
             let (mut key, mut removed, mut steps) = (first, 0, 0);
             while key < first + first / 50 {
                 let (was_midway, before) = (is_midway(&filter), filter.buckets());
-                filter.insert_at(hash(key)).unwrap();
+                filter.insert(&key).unwrap();
                 assert!(filter.buckets() - before <= before / 64, "more than a chunk at once");
                 key += 1;
                 steps += u64::from(is_midway(&filter) || was_midway);
                 if was_midway {
                     // One of the first keys goes for each new one.
-                    assert!(filter.remove_at(hash(50 * removed + 1)));
+                    assert!(filter.remove(&(50 * removed + 1)));
                     removed += 1;
                     let is_in = |key: &u64| key % 50 != 1 || key / 50 >= removed;
-                    let hashes: Vec<_> = (0..key).filter(is_in).map(hash).collect();
-                    let mut found = vec![false; hashes.len()];
-                    filter.contains_each(&*hashes, &mut found);
+                    let keys: Vec<u64> = (0..key).filter(is_in).collect();
+                    let mut found = vec![false; keys.len()];
+                    filter.contains_many(&keys, &mut found);
                     assert!(found.iter().all(|&found| found));
-                    assert!(hashes.iter().all(|&hash| filter.contains_at(hash)));
-                    assert!((0..first).step_by(50).all(|key| filter.count_at(hash(key)) >= 3));
+                    assert!(keys.iter().all(|key| filter.contains(key)));
+                    assert!((0..first).step_by(50).all(|key| filter.count(&key) >= 3));
                     let back = CuckooFilter::from_bytes(&filter.to_bytes()).unwrap();
                     assert!(!is_midway(&back) && back == filter && filter == filter.clone());
                     filter.verify().unwrap();
@@ -117,10 +109,9 @@ mod tests {
     fn what_needs_wide_buckets_finds_them() {
         let begun = || {
             let mut filter = filled(40_000, 0.001, Prefer::Small);
-            let extra = (0..).map(|i| hash(!i)).take(4000);
             let mut inserted = 0;
-            for hash in extra {
-                filter.insert_at(hash).unwrap();
+            for key in (0..4000_u64).map(|i| !i) {
+                filter.insert(&key).unwrap();
                 inserted += 1;
                 if is_midway(&filter) {
                     break;
@@ -130,8 +121,8 @@ mod tests {
             (filter, inserted)
         };
         let all_in = |filter: &CuckooFilter, inserted: u64| {
-            (0..40_000).all(|key| filter.contains_at(hash(key)))
-                && (0..inserted).all(|i| filter.contains_at(hash(!i)))
+            (0..40_000_u64).all(|key| filter.contains(&key))
+                && (0..inserted).all(|i| filter.contains(&!i))
         };
         let (mut filter, inserted) = begun();
         filter.reserve(60_000).unwrap();
@@ -139,7 +130,7 @@ mod tests {
         let ((filter, inserted), (mut union, _)) = (begun(), begun());
         union.merge(&filter, Merge::Sum).unwrap();
         assert!(!is_midway(&union) && all_in(&union, inserted));
-        assert!((0..40_000).all(|key| union.count_at(hash(key)) >= 2));
+        assert!((0..40_000_u64).all(|key| union.count(&key) >= 2));
         let (mut filter, inserted) = begun();
         filter.shrink_to_fit();
         assert!(all_in(&filter, inserted));
@@ -148,6 +139,6 @@ mod tests {
         filter.clear();
         filter.verify().unwrap();
         assert!(!is_midway(&filter));
-        assert!((0..40_000).all(|key| !filter.contains_at(hash(key))));
+        assert!((0..40_000_u64).all(|key| !filter.contains(&key)));
     }
 }

@@ -1,32 +1,39 @@
-//! Keys by the segment of a table that they belong to: what a bulk build sorts them into.
+//! Addresses divided by the segment of a table that they belong to, for bulk builds.
 //!
-//! All hashes are in one piece of memory, with room for the share of each segment and four standard
-//! deviations: large enough that systems give huge pages for it, since much of the time of a bulk
-//! build goes to memory that is touched first. Where keys repeat, a segment may get any number
-//! more; those have a list of their own.
+//! All addresses are in one buffer, with room for the share of each segment and four standard
+//! deviations more. One buffer is large enough for huge pages, and much of the time of a bulk build
+//! goes to touching memory for the first time. If keys repeat, a segment may get any number more:
+//! those go to a list of the segment.
 
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::CuckooFilter;
-use crate::error::FullError;
 use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch_many;
 use crate::mem::vector::{BLOCK, InstructionSet};
 use crate::table::blocks::Hashes;
 
-/// Hashes without the bits that name their segment, in the order of the keys.
+/// The addresses of some keys by segment, without the bits that name the segment. Each segment has
+/// them in the order of the keys.
 pub(super) struct Parts {
+    /// Room for `room` addresses of each segment.
     bytes: Buffer,
-    /// Hashes of each segment that `bytes` has room for.
     room: usize,
-    /// How many of them are there.
-    lens: Vec<usize>,
-    beyond: Vec<Vec<u64>>,
+    segments: Vec<Segment>,
+}
+
+#[derive(Clone, Default)]
+struct Segment {
+    /// Addresses in the buffer.
+    len: usize,
+    /// Addresses for which the buffer has no room.
+    beyond: Vec<u64>,
 }
 
 impl Parts {
-    /// Those of these keys, by `1 << segment_bits` segments; `None` where the memory cannot be had.
+    /// Divides the addresses of `keys` among `1 << segment_bits` segments; `None` if there is no
+    /// memory for them.
     pub(super) fn of(hashes: impl Hashes, keys: Range<usize>, segment_bits: u32) -> Option<Self> {
         let set = InstructionSet::best();
         let mut parts = Self::new(1 << segment_bits, keys.len())?;
@@ -38,7 +45,7 @@ impl Parts {
                 #[inline(always)]
                 || hashes.write(block, column),
             );
-            parts.add(column, segment_bits);
+            parts.add(column, segment_bits)?;
         }
         Some(parts)
     }
@@ -47,39 +54,40 @@ impl Parts {
         let share = keys / segments;
         let room = share + 4 * share.isqrt() + BLOCK;
         let bytes = segments.checked_mul(room)?.checked_mul(size_of::<u64>())?;
-        let (lens, beyond) = (vec![0; segments], vec![Vec::new(); segments]);
-        Some(Self { bytes: Buffer::zeroed(bytes, false)?, room, lens, beyond })
+        let mut empty = Vec::new();
+        empty.try_reserve_exact(segments).ok()?;
+        empty.resize(segments, Segment::default());
+        Some(Self { bytes: Buffer::zeroed(bytes, false)?, room, segments: empty })
     }
 
-    fn add(&mut self, hashes: &[u64], segment_bits: u32) {
-        let locations = self.bytes.as_mut().as_chunks_mut().0;
-        for &hash in hashes {
-            let segment = hash >> (u64::BITS - segment_bits);
-            let segment = usize::try_from(segment).expect("fewer segments than bytes");
-            let rest = hash << segment_bits;
-            let len = &mut self.lens[segment];
-            if *len < self.room {
-                locations[segment * self.room + *len] = rest.to_le_bytes();
-                *len += 1;
+    fn add(&mut self, addresses: &[u64], segment_bits: u32) -> Option<()> {
+        let stored = self.bytes.as_mut().as_chunks_mut().0;
+        for &address in addresses {
+            let index = address >> (u64::BITS - segment_bits);
+            let index = usize::try_from(index).expect("fewer segments than bytes");
+            let rest = address << segment_bits;
+            let segment = &mut self.segments[index];
+            if segment.len < self.room {
+                stored[index * self.room + segment.len] = rest.to_le_bytes();
+                segment.len += 1;
             } else {
-                self.beyond[segment].push(rest);
+                segment.beyond.try_reserve(1).ok()?;
+                segment.beyond.push(rest);
             }
         }
+        Some(())
     }
 
-    /// Adds those of a segment to a filter like it.
-    pub(super) fn insert_into(
-        &self,
-        filter: &mut CuckooFilter,
-        segment: usize,
-    ) -> Result<(), FullError> {
-        let locations = self.bytes.as_ref().as_chunks().0;
-        filter.insert_each(&locations[segment * self.room..][..self.lens[segment]])?;
-        filter.insert_each(&*self.beyond[segment])
+    /// Inserts the addresses of a segment into a filter of one segment; `None` if they do not fit.
+    pub(super) fn insert_into(&self, filter: &mut CuckooFilter, segment: usize) -> Option<()> {
+        let Segment { len, beyond } = &self.segments[segment];
+        let stored = &self.bytes.as_ref().as_chunks().0[segment * self.room..][..*len];
+        filter.body.insert_each::<false>(stored, &mut []).ok()?;
+        filter.body.insert_each::<false>(&**beyond, &mut []).ok()
     }
 }
 
-/// Hashes as bytes.
+/// Addresses as bytes.
 impl Hashes for &[[u8; 8]] {
     #[inline(always)]
     fn len(&self) -> usize {
@@ -87,10 +95,10 @@ impl Hashes for &[[u8; 8]] {
     }
 
     #[inline(always)]
-    fn write(&self, range: Range<usize>, hashes: &mut [u64]) {
+    fn write(&self, range: Range<usize>, addresses: &mut [u64]) {
         prefetch_many(self, range.end, BLOCK);
-        for (hash, bytes) in hashes.iter_mut().zip(&self[range]) {
-            *hash = u64::from_le_bytes(*bytes);
+        for (address, bytes) in addresses.iter_mut().zip(&self[range]) {
+            *address = u64::from_le_bytes(*bytes);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The fields of the header: where each is, and how one is read and written.
+//! The fields of the header: their offsets, and how they are read and written.
 //!
 //! docs/FORMAT.md describes every field. A test compares its table with `FIELDS`, and another
 //! checks that the fields fill the header without gaps. All numbers are little-endian.
@@ -29,7 +29,7 @@ pub(super) const FIRST_BITS: Field = (26, 1, "fraction bits at first");
 pub(super) const FRACTION_BITS: Field = (27, 1, "fraction bits");
 pub(super) const FLAGS: Field = (28, 4, "flags");
 pub(super) const SPLIT: Field = (32, 8, "split buckets");
-pub(super) const MASS_LOW: Field = (40, 8, "mass, low half");
+pub(super) const WEIGHT_LOW: Field = (40, 8, "match weight, low half");
 pub(super) const SEED: Field = (48, 16, "seed");
 pub(super) const CAPACITY: Field = (64, 8, "capacity");
 pub(super) const RATE: Field = (72, 8, "requested rate");
@@ -38,7 +38,7 @@ pub(super) const ENTRIES: Field = (88, 8, "entries");
 pub(super) const COUNTERS: Field = (96, 8, "counters");
 pub(super) const COUNTER_LIMIT: Field = (104, 8, "counter limit");
 pub(super) const DISTINCT: Field = (112, 8, "distinct entries");
-pub(super) const MASS_HIGH: Field = (120, 8, "mass, high half");
+pub(super) const WEIGHT_HIGH: Field = (120, 8, "match weight, high half");
 pub(super) const ROUTE: Field = (128, 1, "route");
 pub(super) const SECRET_KIND: Field = (129, 1, "secret kind");
 pub(super) const RESERVED: Field = (130, 6, "reserved");
@@ -68,7 +68,7 @@ const FIELDS: [Field; 35] = [
     FRACTION_BITS,
     FLAGS,
     SPLIT,
-    MASS_LOW,
+    WEIGHT_LOW,
     SEED,
     CAPACITY,
     RATE,
@@ -77,7 +77,7 @@ const FIELDS: [Field; 35] = [
     COUNTERS,
     COUNTER_LIMIT,
     DISTINCT,
-    MASS_HIGH,
+    WEIGHT_HIGH,
     ROUTE,
     SECRET_KIND,
     RESERVED,
@@ -90,11 +90,11 @@ const FIELDS: [Field; 35] = [
 /// Fields that have one value.
 pub(super) const FIXED: [(Field, u64); 3] =
     [(HEADER_LENGTH, HEADER_BYTES as u64), (SLOT_COUNT, SLOTS as u64), (CORE, CORE_BITS as u64)];
-/// Fields that are zero in a table that has not been marked.
-pub(super) const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, MASS_LOW, MASS_HIGH];
+/// Fields that are zero in a table without marked fingerprints.
+pub(super) const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, WEIGHT_LOW, WEIGHT_HIGH];
 /// Fields that later versions of the program will define. A reader refuses any byte but 0.
 pub(super) const FOR_LATER: [Field; 4] = [SECRET_KIND, RESERVED, LINE_OPTIONS, EXPIRY];
-/// The flag of what grows when it is full.
+/// The flag of a filter that grows when it is full.
 pub(super) const GROWABLE: u64 = 1;
 
 /// Reads the fields of a header.

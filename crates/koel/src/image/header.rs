@@ -1,13 +1,9 @@
-//! The header of a filter's bytes: what it says, and which values of it are refused.
-//!
-//! ```text
-//!     | header, 192 bytes | buckets (table.rs) | counters, 16 bytes each (counters.rs) |
-//!                         '------------------ body, guarded by its own checksum ------'
-//! ```
+//! The header of a filter's bytes: its content, and the values that are refused.
 //!
 //! docs/FORMAT.md describes every byte, with test vectors. `fields.rs` says where each field is.
-//! Reading never trusts: each field is bounded before it is used in arithmetic.
+//! Reading trusts nothing: each field is bounded before it is used in arithmetic.
 
+use alloc::alloc as memory;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::convert::Infallible;
@@ -16,29 +12,29 @@ use super::format::{HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION};
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::address::hash::KeyHasher;
 use crate::address::route::Route;
-use crate::error::ImageError;
+use crate::error::{ImageError, require};
 use crate::image::shape::{Profile, Shape};
 use crate::image::sizing;
 use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
-use crate::table::{Growing, LinearHashing, Prefixes, table_bytes};
+use crate::table::{Addressing, Growing, LinearHashing, table_bytes};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::fields::{
     BODY_CHECKSUM, CAPACITY, CODEC, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES, FINGERPRINT_BITS,
     FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, GROWABLE, HASH, HEADER_CHECKSUM, KIND, LEN,
-    LEVEL, MAGIC_FIELD, MARKED, MASS_HIGH, MASS_LOW, OF_GROWTH, RATE, ROUTE, Reader, SEED,
-    SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, Writer,
+    LEVEL, MAGIC_FIELD, MARKED, OF_GROWTH, RATE, ROUTE, Reader, SEED, SEGMENT_BITS,
+    SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, WEIGHT_HIGH, WEIGHT_LOW, Writer,
 };
 
-/// What the bytes are.
+/// The type that the bytes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Fingerprints, and counters for copies.
     Filter,
     /// Fingerprints with values.
     Maplet,
-    /// Fingerprints with counts, and counters for what does not fit there.
+    /// Fingerprints with counts, and counters for counts that do not fit there.
     Counting,
 }
 
@@ -46,7 +42,7 @@ impl Kind {
     /// In the order of their numbers.
     const ALL: [Self; 3] = [Self::Filter, Self::Maplet, Self::Counting];
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Filter => "filter",
             Self::Maplet => "maplet",
@@ -59,11 +55,11 @@ impl Kind {
     }
 }
 
-/// What a header says.
+/// The content of a header.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
-    /// Buckets as they were built, in the layout that they have now.
+    /// The number of buckets that were built, and the present layout.
     pub(crate) shape: Shape,
     pub(crate) growth: Option<Growth>,
     pub(crate) profile: Profile,
@@ -86,7 +82,7 @@ pub(crate) struct Growth {
 
 impl Growth {
     pub(crate) fn of<B: AsRef<[u8]>>(growing: &Growing<B>) -> Self {
-        let addresses = growing.addresses();
+        let addresses = growing.geometry();
         Self {
             first_bits: addresses.base().fraction_bits(),
             level: addresses.level(),
@@ -124,8 +120,8 @@ impl Header {
             bytes.number(MARKED, 1);
             bytes.number(LEVEL, u64::from(level));
             bytes.number(SPLIT, split);
-            bytes.raw(MASS_LOW, &match_weight.to_le_bytes()[..8]);
-            bytes.raw(MASS_HIGH, &match_weight.to_le_bytes()[8..]);
+            bytes.raw(WEIGHT_LOW, &match_weight.to_le_bytes()[..8]);
+            bytes.raw(WEIGHT_HIGH, &match_weight.to_le_bytes()[8..]);
         }
         bytes.raw(SEED, &seed);
         bytes.number(ROUTE, self.profile.route.trusts_hashes().into());
@@ -179,37 +175,76 @@ impl Header {
         Ok(header)
     }
 
-    /// The header, if the bytes are of the kind asked for.
-    pub(crate) fn of_kind(self, kind: Kind) -> Result<Self, ImageError> {
-        if self.kind == kind {
-            return Ok(self);
+    /// The header at the start of `image`, if it is one of this kind.
+    pub(crate) fn decode_as(kind: Kind, image: &[u8]) -> Result<Self, ImageError> {
+        let header = Self::decode(image)?;
+        if header.kind != kind {
+            return Err(ImageError::Kind { asked: kind.name(), found: header.kind.name() });
         }
-        Err(ImageError::Kind { asked: kind.name(), found: self.kind.name() })
+        header.check_kind()?;
+        Ok(header)
+    }
+
+    /// Refuses values that no header of its kind has.
+    fn check_kind(&self) -> Result<(), ImageError> {
+        let (limit, growable) = (self.profile.counter_limit, self.profile.growable);
+        let grows = self.growth.is_some();
+        match self.kind {
+            Kind::Filter => return Ok(()),
+            Kind::Maplet => {
+                require("counters", self.counters, self.counters == 0)?;
+                require("counter limit", limit, limit == 0)?;
+                require("keys", self.len, self.len == self.entries || grows)?;
+                require("keys", self.len, self.len <= self.entries)?;
+            }
+            Kind::Counting => require("counter limit", limit, limit == u64::MAX)?,
+        }
+        require("distinct entries", self.distinct, self.distinct == 0)?;
+        require("flags", u64::from(growable), growable == grows)
     }
 
     /// The buckets and the counters of `image`, if it is exactly as long as the header says.
     pub(crate) fn parts<'a>(&self, image: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), ImageError> {
-        let table = table_bytes(self.shape.layout, self.buckets());
         let split = || {
-            let (table, records) = image.get(HEADER_BYTES..)?.split_at_checked(table?)?;
-            let counters = usize::try_from(self.counters).ok()?.checked_mul(RECORD_BYTES)?;
+            let (table, counters) = self.lengths()?;
+            let (table, records) = image.get(HEADER_BYTES..)?.split_at_checked(table)?;
             (records.len() == counters).then_some((table, records))
         };
-        split().ok_or_else(|| {
-            let table = table.map_or(u64::MAX, |bytes| bytes as u64);
-            let counters = self.counters.saturating_mul(RECORD_BYTES as u64);
-            let expected = table.saturating_add(counters).saturating_add(HEADER_BYTES as u64);
-            ImageError::Length { expected, got: image.len() as u64 }
-        })
+        split().ok_or_else(|| self.wrong_length(image.len() as u64))
     }
 
-    /// Buckets of the table as it is now.
+    /// Bytes of the buckets and of the counters. `None` where this machine cannot address them.
+    pub(crate) fn lengths(&self) -> Option<(usize, usize)> {
+        let counters = usize::try_from(self.counters).ok()?.checked_mul(RECORD_BYTES)?;
+        Some((table_bytes(self.shape.layout, self.buckets())?, counters))
+    }
+
+    /// Bytes of the whole file.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        let table = table_bytes(self.shape.layout, self.buckets());
+        let table = table.map_or(u64::MAX, |bytes| bytes as u64);
+        let counters = self.counters.saturating_mul(RECORD_BYTES as u64);
+        table.saturating_add(counters).saturating_add(HEADER_BYTES as u64)
+    }
+
+    /// The error for a file of `got` bytes.
+    pub(crate) fn wrong_length(&self, got: u64) -> ImageError {
+        ImageError::Length { expected: self.file_bytes(), got }
+    }
+
+    /// Whether the table may grow, so that it should be in memory to grow in.
+    #[cfg(any(feature = "std", feature = "serde"))]
+    pub(crate) fn grows(&self) -> bool {
+        self.profile.growable || self.growth.is_some()
+    }
+
+    /// Buckets that the table has now.
     pub(crate) fn buckets(&self) -> u64 {
         let built = self.shape.buckets();
         self.growth.map_or(built, |growth| (built << growth.level) + growth.split)
     }
 
-    /// The addresses of the table as it was built.
+    /// The addressing that the table was built with.
     pub(crate) fn geometry(&self) -> Geometry {
         let layout = self.shape.layout;
         let first_bits = self.growth.map_or(layout.fraction_bits(), |growth| growth.first_bits);
@@ -217,8 +252,8 @@ impl Header {
         Geometry::new(segment_bits, buckets, first_bits + CORE_BITS)
     }
 
-    /// The addresses of the table as it is now, if its fingerprints are marked.
-    pub(crate) fn stretch(&self) -> Option<LinearHashing> {
+    /// The present addressing of a table with marked fingerprints.
+    pub(crate) fn linear_hashing(&self) -> Option<LinearHashing> {
         let (growth, marked) = (self.growth?, self.shape.layout.marks()?);
         Some(LinearHashing::new(self.geometry(), marked, growth.level, growth.split))
     }
@@ -226,35 +261,50 @@ impl Header {
     /// Bounds what later arithmetic relies on: a table that can have grown so far, a rate that is a
     /// probability, counts that do not exceed each other.
     fn check_counts(&self, fields: Reader<'_>) -> Result<(), ImageError> {
-        fields.require(SPLIT, self.stretch().is_none_or(|stretch| stretch.is_sound()))?;
+        fields
+            .require(SPLIT, self.linear_hashing().is_none_or(|addresses| addresses.is_sound()))?;
         fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
         fields.require(ENTRIES, self.entries <= self.buckets() * SLOTS as u64)?;
-        // Growth may leave entries behind that are nobody's.
+        // Growth may leave behind entries that belong to no key.
         fields.require(LEN, self.len >= self.entries || self.growth.is_some())?;
         fields.require(DISTINCT, self.distinct <= self.entries)?;
         let by_entry = self.growth.is_some() || self.kind.has_values();
         let named = if by_entry { self.entries } else { self.distinct };
         fields.require(COUNTERS, self.counters <= named)?;
-        // One that growth leaves to two entries becomes two, whatever the limit.
+        // When growth splits an entry into two, both get its counter, whatever the limit.
         let limited = self.counters <= self.profile.counter_limit;
         fields.require(COUNTER_LIMIT, limited || self.growth.is_some())
     }
 }
 
-/// All parts that `write` hands to its sink, which are so many bytes.
+/// All bytes that `write` hands to its sink, `size` in all. Ends the process where the system has
+/// no memory for them, as the collections of std do.
 pub(crate) fn collected(
     size: usize,
     write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Infallible>) -> Result<(), Infallible>,
 ) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(size);
+    let no_memory = || match memory::Layout::array::<u8>(size) {
+        Ok(layout) => memory::handle_alloc_error(layout),
+        Err(_) => panic!("capacity overflow"),
+    };
+    try_collected(size, write).unwrap_or_else(no_memory)
+}
+
+/// [`collected`], but `None` where the system has no memory for the bytes.
+pub(crate) fn try_collected(
+    size: usize,
+    write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Infallible>) -> Result<(), Infallible>,
+) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).ok()?;
     let Ok(()) = write(&mut |part| {
         bytes.extend_from_slice(part);
         Ok(())
     });
-    bytes
+    Some(bytes)
 }
 
-/// Bits of `size_in_bytes` for each of so many keys; for none, as for one.
+/// Bits of `size_in_bytes` per key. No keys count as one.
 pub(crate) fn bits_per_key(size_in_bytes: usize, keys: f64) -> f64 {
     size_in_bytes as f64 * 8.0 / keys.max(1.0)
 }
@@ -283,7 +333,7 @@ fn decode_kind(fields: Reader<'_>) -> Result<Kind, ImageError> {
     kind.copied().ok_or(fields.refuse(KIND))
 }
 
-/// Layout and bucket counts, such that bucket numbers fit the hash.
+/// The layout and the bucket counts, whose bucket numbers fit the hash.
 fn decode_shape(
     fields: Reader<'_>,
     kind: Kind,
@@ -332,8 +382,8 @@ fn decode_growth(fields: Reader<'_>) -> Result<Option<Growth>, ImageError> {
         first_bits: fields.byte(FIRST_BITS),
         level: fields.byte(LEVEL),
         split: fields.number(SPLIT),
-        match_weight: u128::from(fields.number(MASS_HIGH)) << 64
-            | u128::from(fields.number(MASS_LOW)),
+        match_weight: u128::from(fields.number(WEIGHT_HIGH)) << 64
+            | u128::from(fields.number(WEIGHT_LOW)),
     }))
 }
 

@@ -5,9 +5,9 @@
 //!                         '------------- body, guarded by its own checksum ---------------'
 //! ```
 //!
-//! * `shape`: what a table is built with: layout and number of buckets, and the settings.
-//! * `sizing`: which shape takes so many keys at this rate.
-//! * `header`: the first 192 bytes; `fields` says where each field is, `format` has the constants.
+//! * `shape`: the layout and the number of buckets of a table, and its settings.
+//! * `sizing`: computes the shape from capacity and rate.
+//! * `header`: the first 192 bytes. `fields` says where each field is, `format` has the constants.
 
 mod fields;
 mod format;
@@ -16,4 +16,6 @@ pub(crate) mod shape;
 pub(crate) mod sizing;
 
 pub(crate) use format::{HEADER_BYTES, RECORD_BYTES, VERSION};
+#[cfg(feature = "serde")]
+pub(crate) use header::try_collected;
 pub(crate) use header::{Growth, Header, Kind, bits_per_key, collected};

@@ -1,10 +1,10 @@
-//! What a table is built with: its shape and its settings.
+//! The shape and the settings of a table.
 
 use crate::address::geometry::{CORE_BITS, CORES, Geometry};
 use crate::address::route::Route;
 use crate::packing::Layout;
 
-/// What a filter should be good at, where both cannot be had.
+/// Whether a filter is optimised for size or for speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prefer {
     /// Fewest bits per key: semi-sorted buckets of any fingerprint width, designed for a load of
@@ -16,7 +16,7 @@ pub enum Prefer {
     Fast,
 }
 
-/// What a filter was built with, besides its shape.
+/// The settings that a filter was built with, besides its shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Profile {
     /// From keys to addresses.
@@ -24,7 +24,7 @@ pub(crate) struct Profile {
     pub(crate) capacity: u64,
     pub(crate) rate: f64,
     pub(crate) counter_limit: u64,
-    /// Whether a filter that is full grows.
+    /// Whether the filter grows when it is full.
     pub(crate) growable: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// That of a table with these addresses.
+    /// The shape of a table with this addressing.
     pub(crate) fn of(geometry: &Geometry, layout: Layout) -> Self {
         Self {
             layout,
@@ -60,27 +60,27 @@ impl Shape {
         rate_after(keys, possible_entries(self.layout.fraction_bits(), self.buckets()))
     }
 
-    /// Expected entries with the fingerprint of an absent key, where `entries` are in the table.
+    /// Expected matches of an absent key among `entries` entries.
     pub(crate) fn candidates_after(&self, entries: u64) -> f64 {
         entries as f64 / possible_entries(self.layout.fraction_bits(), self.buckets())
     }
 }
 
-/// Entries that keys can have, each as likely as any other: half as many as there are buckets times
-/// fingerprints, because an entry has two buckets.
+/// The number of different entries, which are equally likely: buckets times fingerprints over two,
+/// because an entry has two buckets.
 pub(crate) fn possible_entries(fraction_bits: u32, buckets: u64) -> f64 {
     (CORES << fraction_bits) as f64 * buckets as f64 / 2.0
 }
 
-/// Probability that an absent key has an entry that one of `keys` keys has:
-/// `1 - exp(-keys/possible)`, as a series.
+/// Probability that an absent key has the entry of one of `keys` keys: `1 - exp(-keys/possible)`,
+/// as a series.
 fn rate_after(keys: u64, possible: f64) -> f64 {
     let x = keys as f64 / possible;
     x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0)))
 }
 
-/// Keys that make `distinct` different entries on average: the inverse,
-/// `-possible ln(1 - distinct/possible)`, as a series.
+/// Keys that make `distinct` different entries on average: the inverse of [`rate_after`] times
+/// `possible`, which is `-possible ln(1 - distinct/possible)`, as a series.
 pub(crate) fn distinct_keys(distinct: u64, possible: f64) -> f64 {
     let share = distinct as f64 / possible;
     distinct as f64 * (1.0 + share * (1.0 / 2.0 + share * (1.0 / 3.0 + share / 4.0)))

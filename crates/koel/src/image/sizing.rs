@@ -1,16 +1,16 @@
-//! From keys and error rate to buckets and bits.
+//! From capacity and false-positive rate to buckets and bits.
 //!
-//! * **Error rate.** With N buckets and F fingerprints, a key has one of `U = N F / 2` equally
-//!   likely entries. A filter with d different ones is wrong about an absent key with probability
-//!   d/U, whatever their copies; after n keys that is `1 - exp(-n/U)` on average.
+//! * **False-positive rate.** With N buckets and F fingerprints, a key has one of `U = N F / 2`
+//!   equally likely entries. A filter with d different entries reports an absent key with
+//!   probability d/U, however many copies they have. After n keys that is `1 - exp(-n/U)` on
+//!   average.
 //! * **Slots.** Two choices of four-slot buckets first fail near a load of 0.975 (B. Fan et al.
 //!   2014; our own figures are in docs/decisions/0001-addressing.md). A small filter is designed
 //!   for 0.97, a fast one for 0.95, where inserts are cheaper.
-//! * **Chance.** Small tables deviate more, so every segment gets slots beyond that; and where
-//!   there are several segments, each gets its share of the keys only on average, so room is kept
-//!   for five standard deviations.
-//! * **Layout.** The narrowest fingerprint that keeps the rate when the filter is full to its
-//!   capacity.
+//! * **Chance.** Small tables deviate more, so every segment gets spare slots. Where there are
+//!   several segments, each gets its share of the keys only on average, so they get room for five
+//!   standard deviations more.
+//! * **Layout.** The narrowest fingerprint that keeps the rate when the filter holds its capacity.
 
 use core::ops::RangeInclusive;
 
@@ -25,31 +25,31 @@ const SMALL_WIDTHS: &[u32] = &[
     8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
     32, 33,
 ];
-/// Fingerprint widths of a fast filter: those whose buckets seldom cross a cache line.
+/// Fingerprint widths of a fast filter. Their buckets seldom cross a cache line.
 const FAST_WIDTHS: &[u32] = &[8, 12, 16, 24, 32];
-/// The fewest fraction bits of what may grow: with fewer, many entries would be left without bits
-/// of their own.
+/// The fewest fraction bits of a table that grows. With fewer, growth would use up all bits of many
+/// entries.
 const GROWABLE_FRACTION_BITS: u32 = 5;
 /// Fingerprint widths of a maplet.
 const MAPLET_WIDTHS: RangeInclusive<u32> = 8..=32;
 
-/// A segment is at most this large, and more than half of it in filters of more than one.
+/// The largest segment. In filters of several segments they have more than half of it.
 const SEGMENT_BYTES: u64 = 2 << 20;
-/// Slots beyond the design load that every segment gets: in a table of a few buckets, five keys
-/// whose buckets are one and the same are not rare.
+/// Slots that every segment gets beyond the design load. In a table of a few buckets, it is not
+/// rare that five keys have only one and the same bucket.
 const SPARE_SLOTS: f64 = 160.0;
-/// A segment with its share of keys must stay below this load, where inserts begin to fail.
+/// The load at which inserts begin to fail. A segment with its share of keys must stay below it.
 const FAILING_LOAD: f64 = 0.9745;
 
-/// The smallest shape that takes `capacity` distinct keys and errs at most at `rate` then.
+/// The smallest shape for `capacity` distinct keys with at most this false-positive rate.
 pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
     let reached = |shape: &Shape| shape.rate_after(capacity);
     first_within(layouts(prefer), capacity, rate, prefer, reached)
 }
 
-/// The same for a filter that may grow: with enough bits that few entries have none left after some
-/// doublings, and no more than can be marked. It errs at most at `rate` when it is full, for it
-/// will be, and keeps the rate that it has then.
+/// [`choose`] for a filter that may grow. Fingerprints have enough bits that few entries have none
+/// left after some doublings, and leave room for the mark. The filter keeps the rate when it is
+/// full beyond its capacity, since it will be before it grows.
 pub(crate) fn choose_growable(
     capacity: u64,
     rate: f64,
@@ -60,8 +60,8 @@ pub(crate) fn choose_growable(
     first_within(layouts, capacity, rate, prefer, reached)
 }
 
-/// Why a filter of this rate, and of a layout that [cannot grow](Layout::can_grow), does not: the
-/// rate, and the smallest of one that can.
+/// The error for a filter whose layout [cannot grow](Layout::can_grow): its rate, and the smallest
+/// rate of a filter that can.
 pub(crate) fn too_precise_to_grow(layout: Layout, capacity: u64, rate: f64) -> BuildError {
     let prefer = match layout.codec() {
         Codec::SemiSorted => Prefer::Small,
@@ -73,23 +73,24 @@ pub(crate) fn too_precise_to_grow(layout: Layout, capacity: u64, rate: f64) -> B
     }
 }
 
-/// The smallest shape with marks that takes about `capacity` distinct keys, and errs at most at
-/// `rate` after so many doublings.
+/// The smallest shape with marks for about `capacity` distinct keys that keeps the rate over so
+/// many doublings.
 pub(crate) fn choose_marked(
+    layouts: impl Iterator<Item = Layout>,
     (capacity, doublings): (u64, f64),
     rate: f64,
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
-    let layouts = layouts(prefer).map(Layout::with_marks).filter(has_bits_to_lose);
+    let layouts = layouts.map(Layout::with_marks).filter(has_bits_to_lose);
     let reached = |shape: &Shape| rate_when_full(shape.layout, doublings);
     first_within(layouts, capacity, rate, prefer, reached)
 }
 
-/// Bits that fingerprints get, besides the mark, when a table built without marks first grows. With
-/// them, 20 doublings raise the rate by less than a third (docs/decisions/0008-growth.md).
+/// Bits that fingerprints get, besides the mark, when a table built without marks first grows.
+/// Then 20 doublings raise the rate by less than a third (docs/decisions/0008-growth.md).
 const WIDENING: u32 = 6;
 
-/// The layout of a table that has grown, for one built with `layout` and no marks; `None` where
+/// The layout that a table built with `layout` and no marks has once it has grown. `None` where
 /// slots have no room for the bits.
 pub(crate) fn marked_layout(layout: Layout) -> Option<Layout> {
     let bits = layout.fingerprint_bits() + WIDENING + 1;
@@ -99,29 +100,29 @@ pub(crate) fn marked_layout(layout: Layout) -> Option<Layout> {
 
 impl Layout {
     /// Whether a filter of this layout can grow: its slots have the bits that growth needs, or room
-    /// for them. Those of the smallest rates have not.
+    /// for them. Filters of the smallest false-positive rates have no room.
     #[must_use]
     pub fn can_grow(self) -> bool {
         self.marks().is_some() || marked_layout(self).is_some()
     }
 }
 
-/// The false-positive rate of a table with marks that is full after so many doublings. The old
-/// entries of each doubling have half the bits of the next: measured as 0.73 of the first rate for
-/// each (docs/decisions/0008-growth.md).
+/// The false-positive rate of a table with marks that is full after so many doublings. Each
+/// doubling takes a bit from older entries. Measured, that adds 0.73 of the first rate
+/// (docs/decisions/0008-growth.md).
 pub(crate) fn rate_when_full(layout: Layout, doublings: f64) -> f64 {
     let fingerprints = (CORES << layout.fraction_bits()) as f64;
     let full = 2.0 * SLOTS as f64 * FULL_LOAD / fingerprints;
     full * (1.0 + 0.73 * doublings)
 }
 
-/// Whether fingerprints have so many bits that few entries are left without after some doublings.
+/// Whether fingerprints have enough bits that few entries have none left after some doublings.
 fn has_bits_to_lose(layout: &Layout) -> bool {
     layout.fraction_bits() >= GROWABLE_FRACTION_BITS
 }
 
-/// The layouts of filters in the order in which they are tried, the narrowest first.
-fn layouts(prefer: Prefer) -> impl Iterator<Item = Layout> {
+/// The layouts of filters, the narrowest first.
+pub(crate) fn layouts(prefer: Prefer) -> impl Iterator<Item = Layout> {
     let codec = match prefer {
         Prefer::Small => Codec::SemiSorted,
         Prefer::Fast => Codec::Plain,
@@ -137,40 +138,27 @@ fn widths(codec: Codec) -> &'static [u32] {
     }
 }
 
-/// The same as [`choose`] with buckets that fill an atomic word, of 32 bits or of 64.
+/// [`choose`] among layouts whose buckets fill an atomic word of 32 or 64 bits.
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) fn choose_atomic(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
     let layouts = layouts(prefer).filter(|layout| [32, 64].contains(&layout.bucket_bits()));
     first_within(layouts, capacity, rate, prefer, |shape| shape.rate_after(capacity))
 }
 
-/// The shape of a maplet for `capacity` entries of distinct keys, with at most `rate` candidates
-/// for an absent key then.
+/// The smallest shape of a maplet for `capacity` entries of distinct keys, with at most `rate`
+/// matches of an absent key on average.
 pub(crate) fn choose_maplet(
+    layouts: impl Iterator<Item = Layout>,
     capacity: u64,
     rate: f64,
-    value_bits: u32,
 ) -> Result<Shape, BuildError> {
-    let layouts = maplet_layouts(value_bits)?;
     let reached = |shape: &Shape| shape.candidates_after(capacity);
     first_within(layouts, capacity, rate, Prefer::Fast, reached)
 }
 
-/// The same for one that starts with room for about `first` entries, and has at most `rate`
-/// candidates after so many doublings.
-pub(crate) fn choose_growing_maplet(
-    (first, doublings): (u64, f64),
-    rate: f64,
-    value_bits: u32,
-) -> Result<Shape, BuildError> {
-    let layouts = maplet_layouts(value_bits)?.map(Layout::with_marks).filter(has_bits_to_lose);
-    let reached = |shape: &Shape| rate_when_full(shape.layout, doublings);
-    first_within(layouts, first, rate, Prefer::Fast, reached)
-}
-
-/// The layouts of maplets in the order in which they are tried: the narrowest first, but slots of
-/// 64 bits take the widest fingerprint, since one costs no more than another.
-fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, BuildError> {
+/// The layouts of maplets, the narrowest first. Slots of 64 bits take the widest fingerprint first,
+/// since its width costs nothing.
+pub(crate) fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, BuildError> {
     if !(1..=MAX_VALUE_BITS).contains(&value_bits) {
         return Err(BuildError::ValueBits { value_bits });
     }
@@ -181,8 +169,8 @@ fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, Build
     Ok(layouts.filter(move |layout| !is_wide(layout)).chain(wide))
 }
 
-/// The shape for so many keys in the first layout in which it errs at most at `rate`, as `reached`
-/// says.
+/// The shape for so many keys in the first layout whose rate, computed by `reached`, is at most
+/// `rate`.
 fn first_within(
     layouts: impl Iterator<Item = Layout>,
     keys: u64,
@@ -206,20 +194,20 @@ fn first_within(
     }))
 }
 
-/// How often `first` keys must double to be `last`, rounded up to a whole number.
+/// The doublings from `first` to `last` keys, rounded up to a whole number.
 pub(crate) fn doublings(first: u64, last: u64) -> f64 {
     let times = last.div_ceil(first.max(1));
     f64::from(u64::BITS - (times.max(1) - 1).leading_zeros())
 }
 
-/// Expected false-positive rate when the table has its design load: in small ones that is well
-/// beyond the capacity.
+/// Expected false-positive rate at the design load. Small tables have far more keys than their
+/// capacity then.
 fn rate_at_design_load(shape: &Shape, prefer: Prefer) -> f64 {
     let slots = shape.buckets() as f64 * SLOTS as f64;
     shape.rate_after(round_up(slots * load_of(prefer)))
 }
 
-/// The load that a table is designed for.
+/// The design load of a table.
 fn load_of(prefer: Prefer) -> f64 {
     match prefer {
         Prefer::Small => 0.97,
@@ -227,7 +215,7 @@ fn load_of(prefer: Prefer) -> f64 {
     }
 }
 
-/// Buckets for `capacity` keys in this layout; `None` if a hash cannot address them.
+/// The shape for `capacity` keys in this layout. `None` if a hash cannot address the buckets.
 fn shape(capacity: u64, layout: Layout, prefer: Prefer) -> Option<Shape> {
     let load = load_of(prefer);
     let whole = buckets_of_segment(capacity as f64, load, false);
@@ -246,7 +234,8 @@ fn shape(capacity: u64, layout: Layout, prefer: Prefer) -> Option<Shape> {
     fits_hash(segment_bits, segment_buckets, layout.fingerprint_bits()).then_some(shape)
 }
 
-/// Buckets for a segment that gets `keys` keys: exactly so many, or, `shared`, so many on average.
+/// Buckets for a segment of `keys` keys. If the keys are `shared` among segments, their number is
+/// an average.
 fn buckets_of_segment(keys: f64, load: f64, shared: bool) -> u64 {
     let deviation = square_root(keys);
     let slots = if shared {
@@ -263,15 +252,14 @@ pub(crate) fn fits_hash(segment_bits: u32, segment_buckets: u32, fingerprint_bit
     bucket_bits + fingerprint_bits <= HASH_BITS
 }
 
-/// The whole number that is not below `value`.
+/// Rounds up to a whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts of buckets")]
 fn round_up(value: f64) -> u64 {
     let whole = value as u64;
     if (whole as f64) < value { whole + 1 } else { whole }
 }
 
-/// A square root without the standard library, in whole numbers: of the value rounded up, rounded
-/// down.
+/// A square root without the standard library: of the value rounded up, rounded down.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of no sign")]
 pub(crate) fn square_root(value: f64) -> f64 {
     let whole = value as u128;

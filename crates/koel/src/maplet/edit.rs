@@ -1,70 +1,147 @@
-//! Changing a maplet: insert, replace, remove, clear, shrink.
+//! Changing a maplet: insert, replace and remove pairs, single ones and many.
+//!
+//! A value that is too wide is refused here, before anything changes. So `state/` and `table/` see
+//! only values that fit.
 
-use crate::error::FullError;
+use core::convert::Infallible;
+
+use crate::error::{InsertError, ValueError};
 use crate::state::changing;
 use crate::{Key, Maplet};
 
 impl Maplet {
-    /// Adds the pair of `key` and `value`; once more if it is there already. O(1); at most 4096
-    /// slots are looked at.
+    /// Adds the pair of `key` and `value`. A pair that is in already gets another entry. O(1):
+    /// reads at most 4096 slots.
     ///
     /// # Errors
-    /// [`FullError`], and then nothing has changed. It does not happen before
-    /// [`capacity`](Self::capacity) entries are in, as long as keys are distinct; in a maplet that
-    /// [grows](crate::MapletBuilder::grow_from) not before addresses of 32 bits end, except
-    /// [`FullError::Values`] for a key whose only bucket is full of keys like it: one of 120
-    /// million.
+    /// [`InsertError`], and then nothing has changed:
+    /// * [`Value`](InsertError::Value) if the value has more bits than values of this maplet;
+    /// * [`Full`](InsertError::Full) if the pair finds no room. With distinct keys that never
+    ///   happens up to [`capacity`](Self::capacity) entries. If the maplet is
+    ///   [growable](Self::is_growable), it happens only where 32-bit bucket numbers or the memory
+    ///   end, and for one of 120 million keys, whose only bucket is full of keys with the same one.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), InsertError> {
+        self.check([value])?;
+        let address = self.body.address(key);
+        changing!(self.body, writer => writer.insert_pair(address, value))?;
+        Ok(())
+    }
+
+    /// Changes one pair of `key` and `old` to `key` and `new`. Returns false, and changes nothing,
+    /// if there is no such pair. O(1).
     ///
-    /// # Panics
-    /// Where the value has more bits than the maplet's values.
+    /// # Errors
+    /// [`ValueError`], and then nothing has changed, if `new` has more bits than values of this
+    /// maplet.
     #[inline]
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), FullError> {
-        self.insert_at(self.route().address(key), value)
+    pub fn replace<K: Key + ?Sized>(
+        &mut self,
+        key: &K,
+        old: u64,
+        new: u64,
+    ) -> Result<bool, ValueError> {
+        self.check([new])?;
+        let address = self.body.address(key);
+        Ok(self.fits(old) && changing!(self.body, writer => writer.replace(address, (old, new))))
     }
 
-    /// [`insert`](Self::insert) at the address of a key.
-    #[inline]
-    fn insert_at(&mut self, address: u64, value: u64) -> Result<(), FullError> {
-        changing!(self.body, writer => writer.insert_pair(address, value))
-    }
-
-    /// Makes one pair of `key` and `old` one of `key` and `new`; false, and nothing changed, if
-    /// there is none. O(1).
-    ///
-    /// # Panics
-    /// Where `new` has more bits than the maplet's values.
-    #[inline]
-    pub fn replace<K: Key + ?Sized>(&mut self, key: &K, old: u64, new: u64) -> bool {
-        self.replace_at(self.route().address(key), old, new)
-    }
-
-    /// [`replace`](Self::replace) at the address of a key.
-    #[inline]
-    fn replace_at(&mut self, address: u64, old: u64, new: u64) -> bool {
-        changing!(self.body, writer => writer.replace(address, (old, new)))
-    }
-
-    /// Takes out one pair of `key` and `value`; false, and nothing changed, if there is none. O(1).
+    /// Removes one pair of `key` and `value`. Returns false, and changes nothing, if there is none.
+    /// O(1).
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
-        self.remove_at(self.route().address(key), value)
+        let address = self.body.address(key);
+        self.fits(value) && changing!(self.body, writer => writer.remove(address, value))
     }
 
-    /// [`remove`](Self::remove) at the address of a key.
+    /// [`insert`](Self::insert) for each of `keys` with the value of the same index, in order.
+    ///
+    /// The bytes are those of single inserts, with one exception: for 4096 keys and more, a maplet
+    /// that grows makes room for all of them first.
+    ///
+    /// # Errors
+    /// * [`InsertError::Value`] if any value is too wide; then nothing has changed.
+    /// * [`InsertError::Full`] at the first pair that finds no room. Those before it are in:
+    ///   [`len`](Self::len) says how many.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K], values: &[u64]) -> Result<(), InsertError> {
+        assert_eq!(keys.len(), values.len(), "one value for each key");
+        self.check(values.iter().copied())?;
+        let hashes = self.body.hashed(keys);
+        changing!(self.body, writer => writer.insert_pairs(hashes, values))?;
+        Ok(())
+    }
+
+    /// [`replace`](Self::replace) for each of `keys`, in order, with the old and the new value of
+    /// the same index. Writes to `replaced[i]` whether a pair of `keys[i]` was changed.
+    ///
+    /// # Errors
+    /// [`ValueError`], and then nothing has changed, if any new value is too wide.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn replace_many<K: Key>(
+        &mut self,
+        keys: &[K],
+        changes: &[(u64, u64)],
+        replaced: &mut [bool],
+    ) -> Result<(), ValueError> {
+        assert_eq!([changes.len(), replaced.len()], [keys.len(); 2], "a change for each key");
+        self.check(changes.iter().map(|&(_, new)| new))?;
+        let hashes = self.body.hashed(keys);
+        changing!(self.body, writer => writer.replace_each(hashes, changes, replaced));
+        Ok(())
+    }
+
+    /// [`remove`](Self::remove) for each of `keys` with the value of the same index, in order.
+    /// Writes to `removed[i]` whether a pair of `keys[i]` was removed.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn remove_many<K: Key>(&mut self, keys: &[K], values: &[u64], removed: &mut [bool]) {
+        assert_eq!([values.len(), removed.len()], [keys.len(); 2], "a value for each key");
+        let (hashes, layout) = (self.body.hashed(keys), self.layout());
+        let Ok(()) = changing!(self.body, writer => {
+            writer.one_by_one(hashes, 0, |writer, key, hash| {
+                let value = values[key];
+                removed[key] = value <= layout.largest_value() && writer.remove(hash, value);
+                Ok::<(), Infallible>(())
+            })
+        });
+    }
+
+    /// Inserts every pair of `pairs`, in order.
+    ///
+    /// # Errors
+    /// [`InsertError`] at the first pair that cannot be inserted. Those before it are in:
+    /// [`len`](Self::len) says how many.
+    pub fn try_extend<K: Key>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (K, u64)>,
+    ) -> Result<(), InsertError> {
+        pairs.into_iter().try_for_each(|(key, value)| self.insert(&key, value))
+    }
+
     #[inline]
-    fn remove_at(&mut self, address: u64, value: u64) -> bool {
-        changing!(self.body, writer => writer.remove(address, value))
+    fn fits(&self, value: u64) -> bool {
+        value <= self.layout().largest_value()
     }
 
-    /// Forgets every pair. The size stays.
-    pub fn clear(&mut self) {
-        self.body.clear();
+    /// Refuses values that are too wide, by the largest.
+    #[inline]
+    fn check(&self, values: impl IntoIterator<Item = u64>) -> Result<(), ValueError> {
+        let value = values.into_iter().max().unwrap_or(0);
+        let value_bits = self.layout().value_bits();
+        if self.fits(value) { Ok(()) } else { Err(ValueError { value, value_bits }) }
     }
+}
 
-    /// Gives back the memory that the entries do not need, down to the size that the maplet was
-    /// built with. Builds the smaller table beside this one, so it takes the memory of both for a
-    /// while; where the entries do not fit into that, one for twice as many is tried. O(buckets).
-    pub fn shrink_to_fit(&mut self) {
-        self.body.shrink_to_fit();
+/// For a maplet that [grows](Self::is_growable). Otherwise use [`try_extend`](Self::try_extend):
+/// this panics if a pair finds no room, or if a value is too wide.
+impl<K: Key> Extend<(K, u64)> for Maplet {
+    fn extend<I: IntoIterator<Item = (K, u64)>>(&mut self, pairs: I) {
+        self.try_extend(pairs).expect("room for every pair");
     }
 }

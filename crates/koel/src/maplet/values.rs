@@ -1,14 +1,14 @@
-//! What a lookup in a maplet gives: the values of the slots that match.
+//! What a lookup in a maplet returns: the values of the slots that match.
 
 use crate::packing::Layout;
 use crate::table::Candidates;
 
-/// The values that may belong to a key: at most 8, in no particular order.
+/// The values that may belong to a key: at most 8, in no particular order. Empty by default.
 #[derive(Clone, Debug)]
 pub struct Values {
     slots: Candidates,
-    /// Bits of a slot below the value: all that is asked of the layout, so that the values of an
-    /// absent key are a constant, which lookups do not write to memory.
+    /// Bits of a slot below the value. Not the layout: this makes the values of an absent key a
+    /// constant, which lookups do not write to memory.
     fingerprint_bits: u32,
 }
 
@@ -17,10 +17,12 @@ impl Values {
     pub(super) fn new(slots: Candidates, layout: Layout) -> Self {
         Self { slots, fingerprint_bits: layout.fingerprint_bits() }
     }
+}
 
-    /// Those of an absent key.
+/// No values: those of an absent key.
+impl Default for Values {
     #[inline]
-    pub(super) fn none() -> Self {
+    fn default() -> Self {
         Self { slots: Candidates::none(), fingerprint_bits: 0 }
     }
 }

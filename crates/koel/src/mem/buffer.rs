@@ -1,47 +1,47 @@
-//! The bytes of a filter of its own: zeroed, and in huge pages where that pays.
+//! The bytes that a filter owns: zeros at first, and in huge pages where that pays.
 //!
-//! A lookup in a large table misses the cache of address translations as well as the cache of data:
-//! with pages of 2 MiB instead of 4 KiB it misses only the second (docs/BENCHMARKS.md, The machine,
-//! has the figures). With the feature `huge-pages`, a table of at least `LARGE` bytes is an
-//! anonymous memory map, for which the system is asked for huge pages; Linux aligns maps of that
-//! size to them. Where there are none, or no map can be had, nothing is lost: the bytes are
-//! ordinary memory. Where there is no memory for so many bytes, there is no buffer, and whoever
-//! asked says so.
-//!
-//! A table that grows has, from `GROWN` bytes on, a map of `RESERVED` times its length: addresses,
-//! not memory, since Linux gives a page when it is first touched. So it grows in its place, and no
-//! insert waits for a copy of it. The pages that it grows into are small ones: a huge page is
-//! zeroed in one go when it is first touched, and the insert that touched it waited for 5.5 ms
-//! (docs/decisions/0008-growth.md).
+//! * **Huge pages.** A lookup in a large table misses the cache of address translations and the
+//!   cache of data. With pages of 2 MiB instead of 4 KiB it misses only the second
+//!   (docs/BENCHMARKS.md, The machine, has the figures). With the feature `huge-pages`, a table of
+//!   at least `LARGE` bytes is an anonymous memory map, and the system is advised to use huge pages
+//!   for it. Where the system refuses either, the table is in ordinary memory.
+//! * **Growth in place.** A table that grows gets, from `GROWN` bytes on, a map of `RESERVED` times
+//!   its length. That takes addresses, not memory, since Linux gives a page when it is first
+//!   touched. So no insert waits for a copy of the table. The pages that the table grows into are
+//!   small ones: a huge page is zeroed as a whole when it is first touched, and the insert that
+//!   touched it waited for 5.5 ms (docs/decisions/0008-growth.md).
+//! * **Words.** Ordinary memory is a vector of 64-bit words, which a `ConcurrentFilter` can take
+//!   over and give back without a copy. Every length is a multiple of 8 bytes.
+//! * **No panic.** Where the system has no memory, there is no buffer, and the caller returns an
+//!   error.
 
 use alloc::vec::Vec;
-use core::{fmt, hint, mem};
+use core::{alloc::Layout, fmt, hint};
 
+use bytemuck::allocation::try_zeroed_vec;
+use bytemuck::{must_cast_slice, must_cast_slice_mut};
 #[cfg(feature = "huge-pages")]
 use memmap2::{MmapMut, MmapOptions};
 
-/// From here on the system is asked whether there is so much memory before it is taken, since a
-/// vector of zeros ends the process where there is not.
-const ASKED: usize = 64 << 20;
 /// From here on a table gets a map of its own.
 #[cfg(feature = "huge-pages")]
 const LARGE: usize = 4 << 20;
 #[cfg(feature = "huge-pages")]
 const HUGE_PAGE: usize = 2 << 20;
-/// From here on a table that grows gets a map to grow in: its copy into that takes a tenth of a
+/// From here on a table that grows gets a map to grow in. Its copy into that takes a tenth of a
 /// millisecond.
 #[cfg(feature = "huge-pages")]
 const GROWN: usize = 256 << 10;
-/// How many times its length such a map has in addresses: once more is it copied, at 256 MiB. Only
-/// Linux gives addresses for nothing.
+/// Addresses of such a map for each byte in use. A table is copied once more when it has used them
+/// up, at 256 MiB. Only Linux gives addresses for nothing.
 #[cfg(feature = "huge-pages")]
 const RESERVED: usize = if cfg!(target_os = "linux") { 1024 } else { 0 };
 
-/// Bytes that can be changed.
+/// Bytes that can be changed. Their number is a multiple of 8.
 pub struct Buffer(Memory);
 
 enum Memory {
-    Heap(Vec<u8>),
+    Heap(Vec<u64>),
     /// The first `len` bytes of a map; the others are zeros.
     #[cfg(feature = "huge-pages")]
     Mapped {
@@ -50,34 +50,33 @@ enum Memory {
     },
 }
 
-impl Memory {
-    fn into_heap(self) -> Vec<u8> {
-        match self {
-            Self::Heap(bytes) => bytes,
-            #[cfg(feature = "huge-pages")]
-            Self::Mapped { map, len } => map[..len].to_vec(),
-        }
-    }
-}
-
 impl Buffer {
-    /// So many zeros, in memory that can mostly [`grow`](Self::grow) without a copy if it `grows`;
-    /// `None` where the memory cannot be had.
+    /// So many zeros, in memory that can mostly [`grow`](Self::grow) without a copy if it `grows`.
+    /// `None` where the system has no memory for them.
     pub(crate) fn zeroed(len: usize, grows: bool) -> Option<Self> {
-        if !can_be_had(len) {
-            return None;
-        }
         let map = grows.then(|| Self::reserved(len)).flatten().or_else(|| Self::mapped(len));
-        Some(map.unwrap_or_else(|| Self(Memory::Heap(alloc::vec![0; len]))))
+        map.or_else(|| try_zeroed_vec(words(len)).ok().map(Self::from_words))
     }
 
-    /// Adds zeros to make it `len` bytes long; false, and nothing changed, where the memory cannot
-    /// be had. Ordinary memory gets room for some more, so that it seldom moves; glibc then moves
-    /// pages, not bytes.
+    /// A copy, in memory to grow in if it `grows`. `None` where the system has no memory for it.
+    pub(crate) fn copy_of(bytes: &[u8], grows: bool) -> Option<Self> {
+        let mut copy = Self::zeroed(bytes.len(), grows)?;
+        copy.as_mut().copy_from_slice(bytes);
+        Some(copy)
+    }
+
+    /// A copy in memory of the same kind. `None` where the system has no memory for it.
+    pub(crate) fn try_clone(&self) -> Option<Self> {
+        Self::copy_of(self.as_ref(), self.has_addresses_to_grow())
+    }
+
+    /// Adds zeros to make it `len` bytes long. False, and nothing changed, where the system has no
+    /// memory for them. Ordinary memory gets room for some more, so that it seldom moves; glibc
+    /// then moves pages, not bytes.
     pub(crate) fn grow(&mut self, len: usize) -> bool {
         match &mut self.0 {
-            Memory::Heap(bytes) if len <= bytes.capacity() => {
-                bytes.resize(len, 0);
+            Memory::Heap(heap) if words(len) <= heap.capacity() => {
+                heap.resize(words(len), 0);
                 true
             }
             #[cfg(feature = "huge-pages")]
@@ -85,31 +84,61 @@ impl Buffer {
                 *before = len;
                 true
             }
-            // What leaves a map is copied, while ordinary memory may grow where it is.
-            #[cfg(feature = "huge-pages")]
-            Memory::Mapped { .. } if !can_be_had(len) => false,
-            _ => self.grow_elsewhere(len),
+            _ => self.grow_elsewhere(len).is_some(),
         }
     }
 
-    /// The same where there is no room: in a map to grow in, or in ordinary memory.
-    fn grow_elsewhere(&mut self, len: usize) -> bool {
+    /// [`grow`](Self::grow) where there is no room: into a map to grow in, or into ordinary memory.
+    fn grow_elsewhere(&mut self, len: usize) -> Option<()> {
         if let Some(mut grown) = Self::reserved(len) {
             let bytes = self.as_ref();
             grown.as_mut()[..bytes.len()].copy_from_slice(bytes);
             *self = grown;
-            return true;
+            return Some(());
         }
-        let mut bytes = mem::take(self).0.into_heap();
-        let has_room = bytes.try_reserve_exact(len + len / 32 - bytes.len()).is_ok();
-        if has_room {
-            bytes.resize(len, 0);
+        let wanted = words(len + len / 32);
+        match &mut self.0 {
+            // It may grow where it is.
+            Memory::Heap(heap) => {
+                heap.try_reserve_exact(wanted - heap.len()).ok()?;
+                heap.resize(words(len), 0);
+            }
+            #[cfg(feature = "huge-pages")]
+            Memory::Mapped { .. } => {
+                let mut heap = Vec::new();
+                heap.try_reserve_exact(wanted).ok()?;
+                heap.resize(words(len), 0);
+                let mut grown = Self::from_words(heap);
+                let bytes = self.as_ref();
+                grown.as_mut()[..bytes.len()].copy_from_slice(bytes);
+                *self = grown;
+            }
         }
-        self.0 = Memory::Heap(bytes);
-        has_room
+        Some(())
     }
 
-    /// So many zeros with addresses to grow into; `None` where they are few, or cannot be had.
+    /// The buffer of these words, each in the order of bytes that the machine has.
+    pub(crate) const fn from_words(words: Vec<u64>) -> Self {
+        Self(Memory::Heap(words))
+    }
+
+    /// The words of the buffer, without a copy unless it is a map. `None` where the system has no
+    /// memory for that.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn into_words(self) -> Option<Vec<u64>> {
+        match self.0 {
+            Memory::Heap(words) => Some(words),
+            #[cfg(feature = "huge-pages")]
+            Memory::Mapped { .. } => {
+                let mut copy = Self::from_words(try_zeroed_vec(words(self.as_ref().len())).ok()?);
+                copy.as_mut().copy_from_slice(self.as_ref());
+                copy.into_words()
+            }
+        }
+    }
+
+    /// So many zeros with addresses to grow into. `None` where they are few, or where the system
+    /// refuses.
     #[cfg(feature = "huge-pages")]
     fn reserved(len: usize) -> Option<Self> {
         // A multiple of a huge page, so that the map beside it begins with one too.
@@ -119,20 +148,19 @@ impl Buffer {
         }
         let map = MmapOptions::new().len(most).no_reserve_swap().map_anon().ok()?;
         if len >= LARGE {
-            ask_for_huge_pages(&map, len);
+            advise_huge_pages(&map, len);
         }
         Some(Self(Memory::Mapped { map, len }))
     }
 
-    /// So many zeros in a map of their own; `None` where they are few, or the system has none to
-    /// give.
+    /// So many zeros in a map of their own. `None` where they are few, or where the system refuses.
     #[cfg(feature = "huge-pages")]
     fn mapped(len: usize) -> Option<Self> {
         if len < LARGE {
             return None;
         }
         let map = MmapMut::map_anon(len).ok()?;
-        ask_for_huge_pages(&map, len);
+        advise_huge_pages(&map, len);
         Some(Self(Memory::Mapped { map, len }))
     }
 
@@ -146,16 +174,6 @@ impl Buffer {
         None
     }
 
-    /// A copy, in memory to grow in if it `grows`.
-    ///
-    /// # Panics
-    /// Where the memory cannot be had, as `Vec::with_capacity` does.
-    pub(crate) fn copy_of(bytes: &[u8], grows: bool) -> Self {
-        let mut copy = Self::zeroed(bytes.len(), grows).expect("memory for a copy");
-        copy.as_mut().copy_from_slice(bytes);
-        copy
-    }
-
     /// Whether this is a map to grow in.
     fn has_addresses_to_grow(&self) -> bool {
         match &self.0 {
@@ -166,10 +184,15 @@ impl Buffer {
     }
 }
 
+/// Words of so many bytes.
+fn words(len: usize) -> usize {
+    len.div_ceil(size_of::<u64>())
+}
+
 /// No bytes.
 impl Default for Buffer {
     fn default() -> Self {
-        Self(Memory::Heap(Vec::new()))
+        Self::from_words(Vec::new())
     }
 }
 
@@ -177,10 +200,10 @@ impl AsRef<[u8]> for Buffer {
     #[inline]
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Memory::Heap(bytes) => bytes,
+            Memory::Heap(words) => must_cast_slice(words),
             #[cfg(feature = "huge-pages")]
-            // Not a range that might panic: who asks only where the bytes begin pays nothing for
-            // it.
+            // Not a range that might panic: callers that only want the address of the first byte
+            // pay nothing for it.
             Memory::Mapped { map, len } => map.get(..*len).unwrap_or(map),
         }
     }
@@ -190,7 +213,7 @@ impl AsMut<[u8]> for Buffer {
     #[inline]
     fn as_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            Memory::Heap(bytes) => bytes,
+            Memory::Heap(words) => must_cast_slice_mut(words),
             #[cfg(feature = "huge-pages")]
             Memory::Mapped { map, len } => {
                 let len = (*len).min(map.len());
@@ -200,9 +223,12 @@ impl AsMut<[u8]> for Buffer {
     }
 }
 
+/// Ends the process where the system has no memory for a copy, as the collections of std do.
+/// [`try_clone`](Buffer::try_clone) does not.
 impl Clone for Buffer {
     fn clone(&self) -> Self {
-        Self::copy_of(self.as_ref(), self.has_addresses_to_grow())
+        self.try_clone()
+            .unwrap_or_else(|| alloc::alloc::handle_alloc_error(Layout::for_value(self.as_ref())))
     }
 }
 
@@ -219,18 +245,18 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// Whether the system has so much memory to give, as far as it says so before it is used.
+/// Whether the system has so much memory to give, as far as it says so before the memory is used.
 pub(crate) fn can_be_had(len: usize) -> bool {
     let mut probe = Vec::<u8>::new();
-    let had = len < ASKED || probe.try_reserve_exact(len).is_ok();
-    // What nobody looks at would not be asked for.
+    let is_there = probe.try_reserve_exact(len).is_ok();
+    // Otherwise the compiler leaves out the allocation, which nothing uses.
     hint::black_box(&probe);
-    had
+    is_there
 }
 
-/// Advice for the first `len` bytes: a system without huge pages says so, and gives small ones.
+/// Advice for the first `len` bytes. A system without huge pages refuses it, and gives small ones.
 #[cfg(feature = "huge-pages")]
-fn ask_for_huge_pages(map: &MmapMut, len: usize) {
+fn advise_huge_pages(map: &MmapMut, len: usize) {
     #[cfg(target_os = "linux")]
     let _refused = map.advise_range(memmap2::Advice::HugePage, 0, len).err();
     #[cfg(not(target_os = "linux"))]
@@ -243,7 +269,7 @@ mod tests {
 
     #[test]
     fn bytes_of_every_size_start_as_zeros_and_can_be_copied() {
-        for len in [0, 1, 4096, (4 << 20) - 1, 4 << 20, (6 << 20) + 5] {
+        for len in [0, 8, 4096, (4 << 20) - 8, 4 << 20, (6 << 20) + 40] {
             let mut buffer = Buffer::zeroed(len, false).unwrap();
             assert_eq!(buffer.as_ref().len(), len);
             assert!(buffer.as_ref().iter().all(|&byte| byte == 0));
@@ -251,6 +277,7 @@ mod tests {
                 *last = 7;
             }
             let copy = buffer.clone();
+            assert!(Some(&copy) == buffer.try_clone().as_ref());
             assert!(copy == buffer);
             assert_eq!(copy.as_ref().last(), (len > 0).then_some(&7));
         }
@@ -263,7 +290,7 @@ mod tests {
             let mut buffer = Buffer::zeroed(start, grows).unwrap();
             let mut written = buffer.as_ref().to_vec();
             for len in [3000, 260_000, 270_000, 4 << 20, 9 << 20, 300 << 20] {
-                let len = len.max(written.len() + 1);
+                let len = len.max(written.len() + 8);
                 *written.last_mut().expect("some bytes") = 7;
                 *buffer.as_mut().last_mut().expect("some bytes") = 7;
                 assert!(buffer.grow(len));

@@ -1,9 +1,9 @@
-//! Everything near the machine: memory, prefetching, vector code and unchecked reads.
+//! The layer next to the machine: memory, prefetching, vector code and unchecked reads.
 //!
 //! * `buffer`: bytes that a filter owns, in huge pages where the system has them.
 //! * `prefetch`: asks the memory for a cache line early.
-//! * `vector`: compiles a loop for AVX2 and AVX-512, and runs the best version.
-//! * `unchecked`: reads and writes whose bounds were checked before, all at once.
+//! * `vector`: runs a loop compiled for the best of baseline, AVX2 and AVX-512.
+//! * `unchecked`: reads and writes whose bounds were checked before, for a block at once.
 
 pub(crate) mod buffer;
 pub(crate) mod prefetch;

@@ -1,9 +1,9 @@
-//! Asking the memory for bytes that will be needed soon.
+//! Prefetches: asks the memory for bytes that will be needed soon.
 //!
-//! A hint that changes nothing a program can see: any address will do. On processors without the
-//! instruction it does nothing.
+//! A prefetch is a hint that changes nothing a program can see, and takes any address. On
+//! processors other than x86-64 it does nothing.
 
-/// Brings the cache line of `items[index]` closer; out of range, some other line or none.
+/// Prefetches the cache line of `items[index]`. If that is out of range, another line or none.
 #[inline(always)]
 #[cfg_attr(
     target_arch = "x86_64",
@@ -21,10 +21,10 @@ pub(crate) fn prefetch<T>(items: &[T], index: usize) {
     let _ = (items, index);
 }
 
-/// Bytes that the memory gives at once.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// The same for `count` items from number `first` on.
+/// Prefetches `count` items from number `first` on.
 #[inline(always)]
 pub(crate) fn prefetch_many<T>(items: &[T], first: usize, count: usize) {
     let items_in_a_line = (LINE / size_of::<T>().max(1)).max(1);

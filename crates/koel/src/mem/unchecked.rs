@@ -1,11 +1,11 @@
-//! Reading and changing eight bytes where it is known that they are there.
+//! Reads and changes eight bytes that were checked before to be within a slice.
 //!
-//! A lookup reads two buckets, and a check of each against the length of the table is a tenth of
-//! its instructions. In a table that no cache holds, instructions are time: a processor looks only
-//! so far ahead of a read that waits, and the fewer a lookup takes, the more of them wait together
-//! (docs/decisions/0006-speed.md has the figures). Single lookups know their places to be in the
-//! table; a block of them is checked once, by [`Reader`]. Changes are made through `table/at.rs`,
-//! which knows the same.
+//! A lookup reads two buckets. Checking each against the length of the table takes a tenth of its
+//! instructions. In a table larger than the caches, fewer instructions mean more throughput: a
+//! processor looks only so far ahead of a read that waits, so shorter lookups let more of them wait
+//! together (docs/decisions/0006-lookups.md has the figures). Single lookups compute locations that
+//! are always in the table. [`Reader`] checks a block of locations once. `table/pair.rs` makes
+//! changes, at locations of its own table.
 
 use crate::mem::vector::{Column, InstructionSet};
 
@@ -36,46 +36,50 @@ pub(crate) unsafe fn xor_at(bytes: &mut [u8], at: usize, change: u64) {
     bytes.copy_from_slice(&(word ^ change).to_le_bytes());
 }
 
-/// Reads at the places of a block, which were checked all at once, and `LATER` bytes later.
-pub(crate) struct Reader<'a, const LATER: usize> {
+/// Reads at the locations of a block, which were checked all at once, and up to `most_later` bytes
+/// later.
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     starts: &'a [Column; 2],
+    most_later: usize,
 }
 
-impl<'a, const LATER: usize> Reader<'a, LATER> {
-    /// For what `bytes` have at each of `starts`.
+impl<'a> Reader<'a> {
+    /// Checks that `most_later + 8` bytes follow each of `starts`.
     ///
     /// # Panics
-    /// Where fewer than `LATER + 8` bytes follow one of them.
-    #[inline(always)]
-    pub(crate) fn new(bytes: &'a [u8], starts: &'a [Column; 2], set: InstructionSet) -> Self {
+    /// If fewer follow one of them.
+    #[inline]
+    pub(crate) fn new(
+        bytes: &'a [u8],
+        starts: &'a [Column; 2],
+        most_later: usize,
+        set: InstructionSet,
+    ) -> Self {
         let last = largest(starts, set);
-        let needed = (LATER + 8) as u64;
-        assert!(last.saturating_add(needed) <= bytes.len() as u64, "a place beyond the table");
-        Self { bytes, starts }
+        let needed = (most_later + 8) as u64;
+        assert!(last.saturating_add(needed) <= bytes.len() as u64, "a location beyond the table");
+        Self { bytes, starts, most_later }
     }
 
-    /// The eight bytes at number `i` of the one or the other column, little-endian.
+    /// The eight bytes at start `i` of a column, little-endian.
     #[inline(always)]
-    #[expect(unsafe_code, reason = "checked by `new`, once for all of them")]
     pub(crate) fn read(&self, column: usize, i: usize) -> u64 {
-        // SAFETY: `new` has seen that at least eight bytes follow the largest of `starts`, which
-        // are borrowed since.
-        unsafe { read(self.bytes, self.start(column, i)) }
+        self.read_later(column, i, 0)
     }
 
-    /// The same `LATER` bytes later.
+    /// The eight bytes that start `later` bytes after start `i` of a column, little-endian.
+    ///
+    /// # Panics
+    /// If `later` is more than `most_later`.
     #[inline(always)]
     #[expect(unsafe_code, reason = "checked by `new`, once for all of them")]
-    pub(crate) fn read_later(&self, column: usize, i: usize) -> u64 {
-        // SAFETY: as in `read`: eight more bytes follow the first `LATER`.
-        unsafe { read(self.bytes, self.start(column, i) + LATER) }
-    }
-
-    #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "less than the length of a slice")]
-    fn start(&self, column: usize, i: usize) -> usize {
-        self.starts[column][i] as usize
+    pub(crate) fn read_later(&self, column: usize, i: usize, later: usize) -> u64 {
+        assert!(later <= self.most_later, "a read beyond the bytes that were checked");
+        // SAFETY: `new` checked that `most_later + 8` bytes follow the largest of `starts`, which have
+        // been borrowed since.
+        unsafe { read(self.bytes, self.starts[column][i] as usize + later) }
     }
 }
 
@@ -112,26 +116,25 @@ mod tests {
     extern crate std;
 
     #[test]
-    fn a_block_is_read_where_it_is_in_the_table_and_refused_where_one_place_is_not() {
+    fn a_block_is_read_if_it_is_in_the_table_and_refused_if_one_location_is_not() {
         let bytes: Vec<u8> = (0..=255).collect();
         each_set(|set| {
             for odd in 0..2 * BLOCK {
                 let mut starts = [[0; BLOCK]; 2];
                 starts[odd / BLOCK][odd % BLOCK] = 246;
-                let reader = Reader::<2>::new(&bytes, &starts, set);
+                let reader = Reader::new(&bytes, &starts, 2, set);
                 let first = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7]);
                 let last = first + 0xf6f6_f6f6_f6f6_f6f6;
                 assert_eq!(reader.read(odd / BLOCK, odd % BLOCK), last);
                 assert_eq!(
-                    reader.read_later(odd / BLOCK, odd % BLOCK),
+                    reader.read_later(odd / BLOCK, odd % BLOCK, 2),
                     last + 0x0202_0202_0202_0202
                 );
                 assert_eq!(reader.read(1 - odd / BLOCK, odd % BLOCK), first);
                 for beyond in [247, 1 << 32, u64::MAX] {
                     starts[odd / BLOCK][odd % BLOCK] = beyond;
                     assert!(
-                        catch_unwind(|| Reader::<2>::new(&bytes, &starts, set).bytes.len())
-                            .is_err()
+                        catch_unwind(|| Reader::new(&bytes, &starts, 2, set).bytes.len()).is_err()
                     );
                 }
             }

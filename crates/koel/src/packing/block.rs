@@ -1,15 +1,17 @@
-//! The buckets of a block of keys at once: loaded one by one, compared in vector code.
+//! Lookups of a block of keys: their buckets are loaded one by one, and compared in vector code.
 
+use super::bytes::{byte_index, read};
+use super::register::Opened;
 use super::slot_coding::Coding;
-use super::sorted_wide::joined;
-use super::swar::{Lanes, Opened};
-use super::{Matching, Packing, byte_index};
+use super::swar::Lanes;
+use super::{Matching, Packing};
 use crate::address::geometry::Locations;
 use crate::mem::prefetch::prefetch;
+use crate::mem::unchecked::Reader;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
 
-/// From a table of so many bytes a processor fetches as fast as the loads of a block follow each
-/// other. Tests have larger ones too.
+/// The largest table that a processor fetches as fast as the loads of a block follow each other.
+/// Tests have larger ones too.
 const NEAR: usize = if cfg!(test) { 1 << 10 } else { 2 << 20 };
 
 /// Whether a table of `bytes` bytes is in a cache that answers soon.
@@ -18,27 +20,27 @@ pub(crate) fn is_near(bytes: usize) -> bool {
     bytes <= NEAR
 }
 
-/// A block of keys to be looked up in a table, and the block after it.
+/// A block of keys to look up in a table, and the block after it.
 pub(crate) struct Batch<'a> {
     pub(crate) set: InstructionSet,
     /// The table, and how far the last byte that is read of a bucket is from the first.
     pub(crate) bytes: &'a [u8],
     pub(crate) reach: usize,
-    /// The keys, whose buckets the memory was asked for.
+    /// The keys to look up, whose buckets were prefetched.
     pub(crate) ready: &'a Locations,
-    /// The keys whose buckets the memory is asked for meanwhile.
+    /// The keys whose buckets are prefetched meanwhile.
     pub(crate) coming: &'a Locations,
 }
 
 impl Batch<'_> {
-    /// What key `i` is compared with.
+    /// The keys of location `i`, one for each bucket.
     #[inline]
     pub(super) fn keys<M: Matching>(&self, i: usize) -> [u64; 2] {
         let [home, other] = M::keys(self.ready);
         [home[i], other[i]]
     }
 
-    /// Asks the memory for the buckets of place `i` of the block after this one.
+    /// Prefetches the buckets of location `i` of the coming block.
     #[inline(always)]
     pub(super) fn prefetch(&self, i: usize) {
         for column in self.coming.bytes() {
@@ -47,16 +49,9 @@ impl Batch<'_> {
             prefetch(self.bytes, byte + self.reach);
         }
     }
-
-    /// Whether a lookup by this packing asks for the coming buckets: not where that costs more than
-    /// it saves.
-    #[inline]
-    pub(super) fn looks_ahead<P: Packing>(&self) -> bool {
-        P::PREFETCHES_NEAR || !is_near(self.bytes.len())
-    }
 }
 
-/// The buckets of a block of places as registers, in columns.
+/// One register of each bucket of a block of locations, in columns.
 #[repr(align(64))]
 pub(crate) struct Words {
     home: Column,
@@ -71,54 +66,92 @@ impl Words {
         Self { home: column, home_nibbles: column, other: column, other_nibbles: column }
     }
 
-    /// The words of the buckets of place `i`, each beside its nibbles if there are any.
     #[inline(always)]
-    pub(crate) fn set<C: Coding>(&mut self, i: usize, [home, other]: [Opened<u64>; 2]) {
-        self.set_lanes(i, [home.0, other.0]);
+    fn set<C: Coding>(&mut self, i: usize, home: Opened<u64>, other: Opened<u64>) {
+        (self.home[i], self.other[i]) = (home.0, other.0);
         if C::SORTED {
             (self.home_nibbles[i], self.other_nibbles[i]) = (home.1, other.1);
         }
     }
+}
 
-    /// The words alone.
-    #[inline]
-    pub(super) fn set_lanes(&mut self, i: usize, [home, other]: [u64; 2]) {
-        (self.home[i], self.other[i]) = (home, other);
+/// A packing whose buckets are read from a row of bytes as one or two registers.
+pub(super) trait InRegisters: Packing {
+    /// How many bytes after the first byte of a bucket its last read starts, at most.
+    const LATER: usize;
+
+    /// The registers of a bucket that starts at bit `shift` of a byte. `read(n)` returns the eight
+    /// bytes that start `n` bytes after that byte.
+    fn open(&self, shift: u32, read: impl Fn(usize) -> u64) -> Self::Registers;
+
+    /// [`Packing::registers`].
+    #[inline(always)]
+    fn open_at(&self, bytes: &[u8], start: u64) -> Self::Registers {
+        let byte = byte_index(start / 8);
+        let bytes = &bytes[byte..byte + Self::LATER + 8];
+        self.open(Self::Coding::shift(start), |later| read(bytes, later))
+    }
+
+    /// [`Packing::match_block`], with a column for each register.
+    #[inline(always)]
+    fn match_columns<M: Matching>(
+        &self,
+        batch: &Batch<'_>,
+        words: &mut [Words],
+        found: &mut [bool; BLOCK],
+    ) {
+        let reader = Reader::new(batch.bytes, batch.ready.bytes(), Self::LATER, batch.set);
+        let open = |column: usize, i: usize, start: u64| {
+            self.open(Self::Coding::shift(start), |later| reader.read_later(column, i, later))
+        };
+        let load = |i: usize| {
+            let [home, other] = batch.ready.bits(i);
+            [open(0, i, home), open(1, i, other)]
+        };
+        let (set, size, ready) = (batch.set, batch.bytes.len(), batch.ready);
+        match_words::<M, Self>(self, (set, ready, size), words, found, |i| batch.prefetch(i), load);
     }
 }
 
-/// Shifts what was loaded from the byte that holds bit `offset` of each bucket, so that it begins
-/// with that bit.
+/// Whether either bucket of each location matches its key, in a table of `size` bytes. `prefetch`
+/// prefetches location i of the coming block. `load` returns the registers of both buckets of a
+/// location; `words` has a column for each.
 #[inline(always)]
-pub(super) fn align(locations: &Locations, offset: u64, words: &mut Words) {
+pub(crate) fn match_words<M: Matching, P: Packing + ?Sized>(
+    packing: &P,
+    (set, locations, size): (InstructionSet, &Locations, usize),
+    words: &mut [Words],
+    found: &mut [bool; BLOCK],
+    prefetch: impl Fn(usize),
+    load: impl Fn(usize) -> [P::Registers; 2],
+) {
+    let prefetches = P::PREFETCHES_NEAR || !is_near(size);
     for i in 0..BLOCK {
-        let [home, other] = locations.bits(i);
-        words.home[i] >>= (home + offset) % 8;
-        words.other[i] >>= (other + offset) % 8;
+        if prefetches {
+            prefetch(i);
+        }
+        let [home, other] = load(i);
+        let pairs = home.as_ref().iter().zip(other.as_ref());
+        for (words, (&home, &other)) in words.iter_mut().zip(pairs) {
+            words.set::<P::Coding>(i, home, other);
+        }
     }
+    set.run(
+        #[inline(always)]
+        || compare::<M, P::Coding>(packing.lanes(), locations, words, found),
+    );
 }
 
-/// Makes one word of two reads of each bucket, `words` and `later`.
+/// The part of [`match_words`] that is compiled as vector code.
 #[inline(always)]
-pub(super) fn join(locations: &Locations, words: &mut Words, later: &Words) {
-    for i in 0..BLOCK {
-        let [home, other] = locations.bits(i);
-        words.home[i] = joined([words.home[i], later.home[i]], home % 8);
-        words.other[i] = joined([words.other[i], later.other[i]], other % 8);
-    }
-}
-
-/// Whether either word of each place matches its key, in any of `words`.
-#[inline(always)]
-pub(super) fn match_words<M: Matching, C: Coding>(
+fn compare<M: Matching, C: Coding>(
     lanes: &Lanes,
     locations: &Locations,
     words: &[Words],
     found: &mut [bool; BLOCK],
 ) {
     let keys = M::keys(locations);
-    // Answers as bytes first: these are narrowed by one instruction, where bools would be exchanged
-    // with a mask register.
+    // Bytes first: one instruction narrows them, where bools would go through a mask register.
     let mut bytes = [0_u8; BLOCK];
     for words in words {
         for (i, byte) in bytes.iter_mut().enumerate() {

@@ -1,22 +1,22 @@
-//! Buckets in a row of bytes: little-endian, one after the other without gaps.
+//! Reads and writes buckets in a row of bytes: little-endian, one after the other without gaps.
 //!
-//! A bucket is read as whole registers, so bits of the next one may follow it. The zeros behind the
-//! last bucket of a table make that safe for every bucket.
+//! A bucket is read as whole registers, so bits of the next one may follow it. Zeros behind the
+//! last bucket make that possible for every bucket.
 
-/// The byte of a table, as an index.
+/// The number of a byte as an index.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the table is in memory, so its offsets fit")]
 pub(crate) fn byte_index(byte: u64) -> usize {
     byte as usize
 }
 
-/// Where in its byte a bit is.
+/// The position of a bit in its byte.
 #[inline]
 pub(crate) fn bit_in_byte(bit: u64) -> u32 {
     (bit % 8) as u32
 }
 
-/// Eight bytes from `at` on.
+/// The eight bytes from `at` on.
 #[inline]
 pub(crate) fn read(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a range of 8 bytes"))
@@ -29,7 +29,7 @@ pub(crate) fn xor_at(bytes: &mut [u8], at: usize, change: u64) {
     bytes[at..at + 8].copy_from_slice(&changed.to_le_bytes());
 }
 
-/// The `count` bits from bit `bit` on, at most 128 with those before it in its byte.
+/// The `count` bits from bit `bit` on. With the bits before them in the first byte, at most 128.
 #[inline]
 pub(crate) fn load(bytes: &[u8], bit: u64, count: u32) -> u128 {
     let word = sixteen(bytes, byte_index(bit / 8)) >> bit_in_byte(bit);

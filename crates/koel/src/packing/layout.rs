@@ -1,7 +1,7 @@
 //! What the bits of a bucket mean: the codec, and the widths of fingerprint and value.
 //!
-//! A bucket has four slots. A slot is a fingerprint, with value bits above it in a maplet. All
-//! zeros means empty. Two codecs:
+//! A bucket has four slots. A slot is a fingerprint; in a maplet, the value is above it. A slot of
+//! zeros is empty. There are two codecs:
 //!
 //! ```text
 //!     plain          | slot 3 | slot 2 | slot 1 | slot 0 |                   4 * s bits
@@ -9,36 +9,35 @@
 //!                      12        each the slot without its low 4 bits
 //! ```
 //!
-//! A slot with a value that would be wider than 32 bits has 64: the value above the fingerprint,
-//! and zeros above the value.
+//! A slot with a value that needs more than 32 bits has 64: the fingerprint, the value above it,
+//! and zeros above that.
 //!
-//! Buckets follow one another without gaps. Plain ones are whole bytes. A semi-sorted one may start
-//! in the middle of a byte, always on a multiple of 4 bits. Widths are run-time numbers: one piece
-//! of code serves every layout of a codec and a register.
+//! Buckets follow one another without gaps. Plain buckets are whole bytes. A semi-sorted one starts
+//! at a multiple of 4 bits. Widths are numbers at run time: one piece of code serves every width.
 
 use core::fmt;
 
+use super::bits::SLOTS;
+use super::marked::Marked;
 use super::slot_coding::{Coding, Plain, Sorted};
-use super::{Marked, copies_in};
 use crate::address::geometry::{CORE_BITS, CORES};
 
-/// Slots of a bucket.
-pub(crate) const SLOTS: usize = 4;
-/// The widest bucket in bits, but for slots of [`WIDE_SLOT_BITS`].
+/// The widest bucket in bits, except for slots of [`WIDE_SLOT_BITS`].
 pub(crate) const MAX_BUCKET_BITS: u32 = 128;
-/// Bits of a slot with a value that four of would not fit into [`MAX_BUCKET_BITS`].
+/// Bits of a slot with a value if four such slots do not fit into [`MAX_BUCKET_BITS`].
 pub(crate) const WIDE_SLOT_BITS: u32 = 64;
 
-/// The widest value: beside it a fingerprint has the other 24 bits of a slot.
+/// Bits of the widest value, which leaves 24 bits of a slot to the fingerprint.
 pub(crate) const MAX_VALUE_BITS: u32 = 40;
 
 /// How four slots are packed into a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Codec {
-    /// Each slot as it is: fastest.
+    /// Stores each slot as it is: fastest.
     Plain,
-    /// The low four bits of the slots sorted and stored as one 12-bit code: one bit per slot less.
+    /// Sorts the low four bits of the slots and stores them as one code of 12 bits: one bit less
+    /// per slot.
     SemiSorted,
 }
 
@@ -49,15 +48,15 @@ pub struct Layout {
     fingerprint_bits: u32,
     value_bits: u32,
     marked: bool,
-    /// The largest value, and what a value of 1 is in a slot. Computed once, since a shift by a
-    /// number from memory is three instructions.
+    /// The largest value, and a value of 1 in its place in a slot. Computed once, because a shift
+    /// by a number in memory takes three instructions.
     largest_value: u64,
     value_unit: u64,
 }
 
 impl Layout {
-    /// The layout of these widths. `None` where a fingerprint would hold too little, a bucket would
-    /// not fit into a word, or a plain one would not be whole bytes.
+    /// The layout of these widths. `None` if the fingerprint is too short, if a bucket does not fit
+    /// into [`MAX_BUCKET_BITS`], or if a plain bucket is not whole bytes.
     pub(crate) fn new(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Option<Self> {
         let is_wide = fingerprint_bits >= WIDE_SLOT_BITS || value_bits > MAX_VALUE_BITS;
         if fingerprint_bits < CORE_BITS + 2 || is_wide {
@@ -81,13 +80,12 @@ impl Layout {
         Self { codec, fingerprint_bits, value_bits, marked: false, largest_value, value_unit }
     }
 
-    /// The same with marked fingerprints, which say how many bits they store, as a table that grows
-    /// has them.
+    /// This layout with marked fingerprints, for a table that grows.
     pub(crate) const fn with_marks(self) -> Self {
         Self { marked: true, ..self }
     }
 
-    /// How marked fingerprints are read; `None` of a layout without.
+    /// Reads marked fingerprints; `None` for a layout without them.
     pub(crate) const fn marks(&self) -> Option<Marked> {
         if self.marked { Some(Marked::new(self.fingerprint_bits)) } else { None }
     }
@@ -98,14 +96,14 @@ impl Layout {
         self.codec
     }
 
-    /// Bits of a fingerprint; in a filter that has grown, with the one that marks how many of them
-    /// are known.
+    /// Bits of a fingerprint. In a filter that has grown, one of them marks how many others are
+    /// stored.
     #[must_use]
     pub const fn fingerprint_bits(&self) -> u32 {
         self.fingerprint_bits
     }
 
-    /// Bits of a fingerprint that are not of its core, and not its mark.
+    /// Bits of a fingerprint without its core and its mark.
     pub(crate) const fn fraction_bits(&self) -> u32 {
         self.fingerprint_bits - CORE_BITS - self.marked as u32
     }
@@ -135,7 +133,7 @@ impl Layout {
         if self.is_wide() { WIDE_SLOT_BITS } else { self.fingerprint_bits + self.value_bits }
     }
 
-    /// Whether a slot has more bits than a quarter of [`MAX_BUCKET_BITS`]. Only values make it so.
+    /// Whether a slot has [`WIDE_SLOT_BITS`]; only slots with a value do.
     const fn is_wide(&self) -> bool {
         let bits = self.fingerprint_bits + self.value_bits;
         matches!(self.codec, Codec::Plain) && self.value_bits > 0 && 4 * bits > MAX_BUCKET_BITS
@@ -159,22 +157,21 @@ impl Layout {
         slot & (u64::MAX >> (u64::BITS - self.fingerprint_bits))
     }
 
-    /// The slot of this layout of marked fingerprints that stores the bits of one of `narrow`,
-    /// which has none.
+    /// Converts a slot of `narrow`, a layout without marks, to this layout, whose fingerprints have
+    /// marks.
     pub(crate) fn marked_slot(&self, narrow: Self, slot: u64) -> u64 {
         let of = |marked: Marked| marked.of_unmarked(slot, narrow.fraction_bits());
         if slot == 0 { 0 } else { self.marks().map_or(slot, of) }
     }
 
-    /// The slot of `narrow`, a layout without marks, that stores as many bits of one of this layout
-    /// as there is room for.
+    /// Converts a slot of this layout to `narrow`, a layout without marks. Drops the bits that do
+    /// not fit.
     pub(crate) fn unmarked_slot(&self, narrow: Self, slot: u64) -> u64 {
         let of = |marked: Marked| marked.unmarked(slot, narrow.fraction_bits());
         if slot == 0 { 0 } else { self.marks().map_or(slot, of) }
     }
 
-    /// Whether a key may have this fingerprint: there is a core, and a mark where there must be
-    /// one.
+    /// Whether a key may have this fingerprint: it has a core, and a mark if the layout has marks.
     pub(crate) fn is_fingerprint(&self, fingerprint: u64) -> bool {
         match self.marks() {
             None => fingerprint >> self.fraction_bits() & CORES != 0,
@@ -190,8 +187,7 @@ impl Layout {
         })
     }
 
-    /// The word of a bucket. A semi-sorted word depends on which slots there are, not on their
-    /// order.
+    /// The word of a bucket. A semi-sorted word depends on the set of slots, not on their order.
     pub(crate) fn encode(&self, bucket: Bucket) -> u128 {
         match self.codec {
             Codec::Plain => Plain::encode(bucket.0, self.slot_bits()),
@@ -199,7 +195,7 @@ impl Layout {
         }
     }
 
-    /// Whether `word` is what [`encode`](Self::encode) would make of its slots.
+    /// Whether [`encode`](Self::encode) gives this word for its slots.
     pub(crate) fn is_canonical(&self, word: u128) -> bool {
         self.encode(self.decode(word)) == word
     }
@@ -237,7 +233,7 @@ impl Bucket {
     /// How many slots hold exactly `slot`.
     #[inline]
     pub(crate) fn copies(&self, slot: u64) -> u64 {
-        copies_in(self.0, slot)
+        self.0.iter().map(|&held| u64::from(held == slot)).sum()
     }
 
     /// The slots in use.

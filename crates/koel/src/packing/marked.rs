@@ -1,39 +1,39 @@
-//! Fingerprints that say how much of them is known: those of a table that has grown.
+//! Fingerprints of a growing table, which mark how many bits they store.
 //!
 //! ```text
-//!     | core, high 2 bits | 0 ... 0 1 | known bits of the string | core, low 4 bits |
-//!                         '--- at most all but one bit known ----'
+//!     | core, high 2 bits | 0 ... 0 1 | stored bits of the string | core, low 4 bits |
+//!                         '--- at most all but one bit stored ----'
 //! ```
 //!
-//! When a bucket splits, the first bit that its entries know beyond its number says to which half
-//! each goes, and is then part of the number: the entry forgets it. So entries of one bucket know
-//! more or fewer bits, the older the fewer. A one above the known bits marks where they end. The
-//! first bit of the string is the lowest one, so that forgetting is a shift. An entry matches a key
-//! when the bits that it knows are the key's; one that knows none is *void*, and matches every key
-//! of its bucket and core.
+//! When a bucket splits, the first stored bit of an entry says to which half it goes. From then on
+//! the bit is part of the bucket's number, and the entry drops it. So entries of one bucket store
+//! different numbers of bits, older ones fewer. The mark, a one above the stored bits, says where
+//! they end. The first bit of the string is the lowest one, so an entry drops it by a shift. An
+//! entry matches a key if the bits that it stores are the key's. An entry that stores none is
+//! *void*: it matches every key of its bucket and core.
 //!
-//! The low half of the core is in the low four bits because a semi-sorted bucket keeps those apart,
-//! where prefixes could not be compared.
+//! The low half of the core is in the low four bits, because a semi-sorted bucket stores those
+//! apart, where prefixes could not be compared.
 
 use super::semisort::LOW_BITS as LOW_CORE;
 use crate::address::geometry::CORE_BITS;
 
-/// The bits of the core below the known bits.
+/// The bits of the core below the stored bits.
 const LOW_CORE_MASK: u64 = (1 << LOW_CORE) - 1;
 
-/// How marked fingerprints of a width are read and written.
+/// Reads and writes marked fingerprints of one width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marked {
-    /// The most bits of a string that a fingerprint can know.
+    /// The most bits of a string that a fingerprint can store.
     most: u32,
-    /// These bits, in their place.
+    /// A mask of these bits.
     known: u64,
-    /// The mark of a fingerprint that knows so many.
+    /// The mark of a fingerprint that stores that many.
     mark: u64,
 }
 
 impl Marked {
-    /// Bits of a fingerprint that no bit of the string can have: those of the core, and the mark.
+    /// Bits of a fingerprint that are not available to the string: the core and the mark.
     pub(crate) const OVERHEAD: u32 = CORE_BITS + 1;
 
     pub(crate) const fn new(fingerprint_bits: u32) -> Self {
@@ -42,38 +42,40 @@ impl Marked {
         Self { most, known: mark - (1 << LOW_CORE), mark }
     }
 
-    /// The most bits of a string that a fingerprint can know.
+    /// The most bits of a string that a fingerprint can store.
     #[inline]
     pub(crate) fn most(self) -> u32 {
         self.most
     }
 
-    /// The fingerprint that knows the first `known` bits of `string`, at most [`most`](Self::most).
+    /// The fingerprint that stores the first `known` bits of `string`; `known` is at most
+    /// [`most`](Self::most).
     #[inline(always)]
     pub(crate) fn fingerprint(self, core: u64, string: u64, known: u32) -> u64 {
         let bits = 1 << known | string & !(u64::MAX << known);
         self.around(core) | bits << LOW_CORE
     }
 
-    /// The fingerprint that knows as much of `string` as there is room for.
+    /// The fingerprint that stores as many bits of `string` as fit.
     #[inline(always)]
     pub(crate) fn longest(self, core: u64, string: u64) -> u64 {
         self.around(core) | self.mark | string << LOW_CORE & self.known
     }
 
-    /// The fingerprint that knows what one without a mark does: `bits` bits below its core.
+    /// The fingerprint that stores the same `bits` bits below its core as one without a mark.
     pub(super) fn of_unmarked(self, fingerprint: u64, bits: u32) -> u64 {
         self.fingerprint(fingerprint >> bits, fingerprint, bits)
     }
 
-    /// The fingerprint without a mark that knows the first `bits` bits of one that knows no fewer.
+    /// The fingerprint without a mark that stores the first `bits` bits of one with at least as
+    /// many.
     pub(super) fn unmarked(self, fingerprint: u64, bits: u32) -> u64 {
         let (string, known) = self.known(fingerprint);
-        debug_assert!(known >= bits, "a slot without a mark cannot say that it knows less");
+        debug_assert!(known >= bits, "a fingerprint without a mark cannot store fewer bits");
         self.core(fingerprint) << bits | string & !(u64::MAX << bits)
     }
 
-    /// The core of a fingerprint that knows nothing yet.
+    /// The core in a fingerprint whose other bits are 0.
     #[inline(always)]
     fn around(self, core: u64) -> u64 {
         (core >> LOW_CORE) << (self.most + 1 + LOW_CORE) | core & LOW_CORE_MASK
@@ -85,13 +87,13 @@ impl Marked {
         fingerprint >> (self.most + 1 + LOW_CORE) << LOW_CORE | fingerprint & LOW_CORE_MASK
     }
 
-    /// The known bits, with the mark above them.
+    /// The stored bits, with the mark above them.
     #[inline]
     fn field(self, fingerprint: u64) -> u64 {
         fingerprint >> LOW_CORE & !(u64::MAX << (self.most + 1))
     }
 
-    /// The known bits, and how many they are. 0 bits of something that is no fingerprint.
+    /// The stored bits, and their number. 0 bits if this is not a fingerprint.
     #[inline]
     pub(crate) fn known(self, fingerprint: u64) -> (u64, u32) {
         let field = self.field(fingerprint);
@@ -99,25 +101,25 @@ impl Marked {
         (field & !(u64::MAX << count), count)
     }
 
-    /// The first known bit, or the mark of a fingerprint that knows none.
+    /// The first stored bit, or the mark if none is stored.
     #[inline]
     pub(crate) fn first(self, fingerprint: u64) -> u64 {
         fingerprint >> LOW_CORE & 1
     }
 
-    /// Whether a fingerprint knows no bit.
+    /// Whether a fingerprint stores no bit.
     #[inline]
     pub(crate) fn is_void(self, fingerprint: u64) -> bool {
         fingerprint & (self.mark | self.known) == 1 << LOW_CORE
     }
 
-    /// Whether a slot that is not empty could hold this: there is a core and a mark.
+    /// Whether this can be a fingerprint: it has a core and a mark.
     pub(crate) fn is_sound(self, fingerprint: u64) -> bool {
         self.core(fingerprint) != 0 && self.field(fingerprint) != 0
     }
 
-    /// The highest bit of the core, the lowest one of its high part, and the lowest of the known
-    /// bits.
+    /// The numbers of three bits: the highest of the core, the lowest of its high part, and the
+    /// lowest stored one.
     pub(super) fn edges(self) -> [u32; 3] {
         let guard = self.most + 1 + LOW_CORE;
         [guard + 1, guard, LOW_CORE]

@@ -1,22 +1,22 @@
-//! What a key is compared with. In a table of one size an entry matches the key whose fingerprint
-//! it is; in a table that grows it matches the keys that it is a prefix of.
+//! The two ways to compare an entry with a key. In a table of one size, an entry matches the key
+//! whose fingerprint it is. In a table that grows, it matches the keys that it is a prefix of.
 
-use wide::u64x2;
-
+use super::register::{Opened, Pattern, Register, pair};
 use super::slot_coding::Coding;
-use super::swar::{Lanes, Opened, Pattern, Register, pair};
+use super::swar::Lanes;
 use crate::address::geometry::Locations;
 use crate::mem::vector::Column;
 
 /// How lanes are compared with a key.
 pub(crate) trait Matching {
-    /// Not 0 where a lane matches, whatever is above the lanes.
+    /// Not 0 if a lane matches.
     fn any<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R;
 
     /// The tops of all lanes that match.
     fn tops<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R;
 
-    /// What entries in the one and the other bucket of each place are compared with.
+    /// The keys of a block of locations: those to compare with the first bucket of each, and those
+    /// for the second.
     fn keys(locations: &Locations) -> [&Column; 2];
 }
 
@@ -34,26 +34,27 @@ impl Matching for Exact {
         lanes.zero(lanes.difference::<R, C>(word, pattern, lanes.fingerprints))
     }
 
-    /// A fingerprint is the same in both buckets.
+    /// Both buckets store the same fingerprint.
     #[inline]
     fn keys(locations: &Locations) -> [&Column; 2] {
         [locations.fingerprints(); 2]
     }
 }
 
-/// The marked fingerprint in the lane stores the first bits of the key, which is compared as its
+/// The marked fingerprint in the lane stores the first bits of the key. The key is given as its
 /// longest fingerprint.
 pub(crate) struct Prefixed;
 
 impl Matching for Prefixed {
     #[inline(always)]
     fn any<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R {
-        lanes.prefix_matches::<R, C>(word, pattern)
+        let nibbles = C::SORTED.then(|| lanes.nibble_difference(word.1, pattern));
+        lanes.prefixes.matches(word.0, pattern.0, nibbles)
     }
 
     #[inline(always)]
     fn tops<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R {
-        lanes.prefix_tops::<R, C>(word, pattern)
+        Self::any::<R, C>(lanes, word, pattern) << lanes.prefixes.above
     }
 
     #[inline]
@@ -65,24 +66,21 @@ impl Matching for Prefixed {
 
 impl Lanes {
     /// Whether a lane of the first word matches the first key, or one of the second the second. The
-    /// low four bits of both keys are the same. No branch on the data: both words at once in the
-    /// vector unit.
+    /// nibbles of both keys are equal. No branch on the data: the vector unit compares both words
+    /// at once.
     #[inline(always)]
-    pub(crate) fn pair_matches<M: Matching, C: Coding>(
+    pub(super) fn pair_matches<M: Matching, C: Coding>(
         &self,
         words: [Opened<u64>; 2],
         keys: [u64; 2],
     ) -> bool {
-        let patterns = [self.pattern::<C>(keys[0]), self.pattern::<C>(keys[1])];
-        let pattern = Pattern {
-            lanes: u64x2::new([patterns[0].lanes, patterns[1].lanes]),
-            nibbles: u64x2::new([patterns[0].nibbles; 2]),
-        };
-        let [one, other] = M::any::<u64x2, C>(self, pair(words), pattern).to_array();
+        let [home, other] = [self.pattern::<C>(keys[0]), self.pattern::<C>(keys[1])];
+        let pattern = pair([home, (other.0, home.1)]);
+        let [one, other] = M::any::<_, C>(self, pair(words), pattern).to_array();
         (one | other) != 0
     }
 
-    /// The same as 1 or 0, by arithmetic alone, for vector code.
+    /// [`pair_matches`](Self::pair_matches) as 1 or 0, by arithmetic alone, for vector code.
     #[inline(always)]
     pub(super) fn match_byte<M: Matching, C: Coding>(
         &self,
@@ -94,20 +92,9 @@ impl Lanes {
         ((matches | matches.wrapping_neg()) >> 63) as u8
     }
 
-    /// Bit i: whether lane i of a word matches the key.
+    /// The tops of all lanes of a word that match the key.
     #[inline]
-    pub(super) fn matching_bits<M: Matching, C: Coding>(
-        &self,
-        word: Opened<u64>,
-        key: u64,
-        count: u32,
-    ) -> u32 {
-        self.bits(M::tops::<u64, C>(self, word, self.pattern::<C>(key)), count)
-    }
-
-    /// Bit i: whether lane i, of so many, passed.
-    #[inline]
-    pub(super) fn bits(&self, tops: u64, count: u32) -> u32 {
-        (0..count).map(|i| u32::from(self.lane(tops, i) != 0) << i).sum()
+    pub(super) fn matching_tops<M: Matching, C: Coding>(&self, word: Opened<u64>, key: u64) -> u64 {
+        M::tops::<u64, C>(self, word, self.pattern::<C>(key))
     }
 }

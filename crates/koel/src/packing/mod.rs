@@ -1,20 +1,24 @@
-//! The four slots of a bucket: how they are packed, and all that can be done with them packed.
+//! The four slots of a bucket: how they are packed, and all operations on them packed.
 //!
 //! | file | buckets |
 //! |---|---|
 //! | `plain64` | plain slots, at most 64 bits: one register |
-//! | `sorted64` | semi-sorted slots, at most 64 bits: one register beside the nibbles |
-//! | `halves` | wider ones, plain or semi-sorted: two registers of two lanes |
-//! | `sorted_wide` | semi-sorted ones whose lanes fit into one register without their code |
+//! | `sorted64` | semi-sorted slots, at most 64 bits: one register, and the nibbles |
+//! | `sorted_wide` | wider semi-sorted ones whose lanes fit into one register |
+//! | `halves` | all others of at most 128 bits, plain or semi-sorted: two registers of two lanes |
 //! | `slots64` | slots of 64 bits: a register each |
 //! | `unpacked` | a table that is being widened: narrow and wide buckets, read as `slots64` |
 //!
-//! A [`Packing`] has the masks of one layout. A table asks once which one it has
-//! ([`with_packing`]), and everything below is compiled for it. `layout` says what the bits mean;
-//! `swar` tests lanes, `narrow` has what `plain64` and `sorted64` share, `slot_coding` and
-//! `semisort` encode and decode; `matching` and `prefix` compare with keys, `block` does so for 64
-//! at once.
+//! A [`Packing`] has the masks of one layout. A table chooses its packing once ([`with_packing`]),
+//! and the code below that is compiled for it.
+//!
+//! * `layout` says what the bits mean, `marked` what those of a growing table's fingerprints mean.
+//! * `slot_coding` and `semisort` encode and decode slots.
+//! * `register`, `swar` and `prefix` test all lanes of a register at once; `matching` compares them
+//!   with a key, `block` does so for 64 keys.
+//! * `narrow` has the code that `plain64` and `sorted64` share.
 
+mod bits;
 mod block;
 mod bytes;
 mod candidates;
@@ -25,6 +29,7 @@ mod matching;
 mod narrow;
 mod plain64;
 mod prefix;
+mod register;
 mod semisort;
 mod slot_coding;
 mod slots64;
@@ -33,85 +38,112 @@ mod sorted_wide;
 mod swar;
 mod unpacked;
 
-use crate::address::geometry::Locations;
 use crate::mem::vector::BLOCK;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+pub(crate) use bits::low_word;
+pub(crate) use bits::{SLOTS, either};
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+pub(crate) use block::match_words;
 pub(crate) use block::{Batch, Words, is_near};
 pub(crate) use bytes::{bit_in_byte, byte_index, load, store};
 pub(crate) use candidates::Candidates;
 use halves::Halves;
-pub(crate) use layout::{Bucket, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
+pub(crate) use layout::{Bucket, MAX_VALUE_BITS, WIDE_SLOT_BITS};
 pub use layout::{Codec, Layout};
 pub(crate) use marked::Marked;
 pub(crate) use matching::{Exact, Matching, Prefixed};
-pub(crate) use narrow::{Narrow, either};
+pub(crate) use narrow::Narrow;
 pub(crate) use plain64::Plain64;
-use slot_coding::{Plain, Sorted};
+use register::Opened;
+use slot_coding::{Coding, Plain, Sorted};
 use slots64::Slots64;
 use sorted_wide::SortedWide;
 pub(crate) use sorted64::Sorted64;
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-pub(crate) use swar::low_word;
+use swar::Lanes;
 pub(crate) use unpacked::{Unpacked, Widening};
 
-/// What became of a new copy of an entry.
+/// The result of adding a copy of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Put {
-    /// It has a slot.
+    /// The copy has a slot.
     Done,
-    /// Nothing was written: there are more copies than allowed, this many.
+    /// Nothing was written: there are more copies than allowed, namely this many.
     Repeated(u64),
     /// Nothing was written: both buckets are full.
     Full,
 }
 
-/// What was taken out.
+/// The result of taking out a copy of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// The only entry there was.
+    /// It was the only copy.
     Last,
-    /// One of several equal ones.
+    /// There are others.
     Copy,
-    /// Nothing: there is none.
+    /// There was none.
     Nothing,
 }
 
-/// What can be done with the buckets of one packing, which lie in `bytes` from `start` on.
+/// The operations on buckets of one packing, which lie in `bytes`, each from a `start` on.
 ///
-/// A pair is the two buckets of a key, perhaps the same one twice: then it counts as one bucket.
-/// The provided methods decode a bucket, change a slot and encode it again. Those of one register
-/// have faster ones.
+/// A pair is the two buckets of a key. If both are the same bucket, it counts once. The provided
+/// methods test the lanes of registers; those that write decode the bucket and encode it again.
+/// Packings of one register have faster ones.
 pub(crate) trait Packing {
-    /// Whether lookups in batches ask the memory for buckets even where a cache has them.
+    /// Whether batched lookups prefetch buckets even where a cache has them.
     const PREFETCHES_NEAR: bool = true;
 
-    /// Where a bucket starts: its first bit in the table.
-    #[inline]
-    fn start(bucket: u64, bucket_bits: u64) -> u64 {
-        bucket * bucket_bits
-    }
+    /// How slots lie in a bucket.
+    type Coding: Coding;
 
-    /// Where the buckets of place `i` of a block start.
+    /// A bucket as registers: an array of one, two or four, each of as many lanes.
+    type Registers: AsRef<[Opened<u64>]>;
+
+    /// The masks of one register.
+    fn lanes(&self) -> &Lanes;
+
+    /// The registers of a bucket.
+    fn registers(&self, bytes: &[u8], start: u64) -> Self::Registers;
+
+    /// Writes the whole bucket.
     #[inline]
-    fn starts(locations: &Locations, i: usize) -> [u64; 2] {
-        locations.bits(i)
+    fn write(&self, bytes: &mut [u8], start: u64, slots: [u64; SLOTS]) {
+        let width = self.lanes().width;
+        let word = Self::Coding::encode(slots, width);
+        store(bytes, start, Self::Coding::bucket_bits(width), word);
     }
 
     /// The four slots.
-    fn slots(&self, bytes: &[u8], start: u64) -> [u64; SLOTS];
-
-    /// Writes the whole bucket.
-    fn write(&self, bytes: &mut [u8], start: u64, slots: [u64; SLOTS]);
+    #[inline]
+    fn slots(&self, bytes: &[u8], start: u64) -> [u64; SLOTS] {
+        slots_of::<Self::Coding>(self.lanes(), self.registers(bytes, start).as_ref())
+    }
 
     /// Whether a slot is empty.
-    fn has_room(&self, bytes: &[u8], start: u64) -> bool;
+    #[inline]
+    fn has_room(&self, bytes: &[u8], start: u64) -> bool {
+        self.lanes().has_room::<Self::Coding>(self.registers(bytes, start).as_ref())
+    }
 
-    /// Whether a slot of the one or the other bucket matches its key. No branch on the data.
-    fn matches<M: Matching>(&self, bytes: &[u8], starts: [u64; 2], keys: [u64; 2]) -> bool;
+    /// How many slots are empty.
+    #[inline]
+    fn vacancies(&self, bytes: &[u8], start: u64) -> u64 {
+        let empty = |&word| self.lanes().count(self.lanes().empty::<Self::Coding>(word));
+        self.registers(bytes, start).as_ref().iter().map(empty).sum()
+    }
 
-    /// Bit i: whether slot i matches the key.
-    fn matching<M: Matching>(&self, bytes: &[u8], start: u64, key: u64) -> u32;
+    /// Whether a slot of either bucket matches its key. No branch on the data.
+    #[inline]
+    fn matches<M: Matching>(&self, bytes: &[u8], starts: [u64; 2], keys: [u64; 2]) -> bool {
+        let (home, other) = (self.registers(bytes, starts[0]), self.registers(bytes, starts[1]));
+        let pairs = home.as_ref().iter().zip(other.as_ref());
+        pairs.fold(false, |found, (&home, &other)| {
+            found | self.lanes().pair_matches::<M, Self::Coding>([home, other], keys)
+        })
+    }
 
     /// [`matches`](Self::matches) for a block of pairs.
+    #[inline]
     fn match_block<M: Matching>(
         &self,
         batch: &Batch<'_>,
@@ -120,19 +152,45 @@ pub(crate) trait Packing {
     ) {
         for (i, found) in found.iter_mut().enumerate() {
             batch.prefetch(i);
-            *found =
-                self.matches::<M>(batch.bytes, Self::starts(batch.ready, i), batch.keys::<M>(i));
+            *found = self.matches::<M>(batch.bytes, batch.ready.bits(i), batch.keys::<M>(i));
         }
     }
 
-    /// How many slots are empty.
+    /// The slots of a pair that match their keys.
     #[inline]
-    fn vacancies(&self, bytes: &[u8], start: u64) -> u64 {
-        copies_in(self.slots(bytes, start), 0)
+    fn candidates<M: Matching>(
+        &self,
+        bytes: &[u8],
+        starts: [u64; 2],
+        keys: [u64; 2],
+    ) -> Candidates {
+        let (home, other) = (self.registers(bytes, starts[0]), self.registers(bytes, starts[1]));
+        let (lanes, pair) = (self.lanes(), [home.as_ref(), other.as_ref()]);
+        let same = starts[0] == starts[1];
+        if let ([home], [other], false) = (pair[0], pair[1], Self::Coding::SORTED) {
+            let tops = |&word, key| lanes.matching_tops::<M, Self::Coding>(word, key);
+            let tops = once([tops(home, keys[0]), tops(other, keys[1])], same);
+            return Candidates::of_lanes(lanes, [home.0, other.0], tops);
+        }
+        let bits = |i: usize| matching_bits::<M, Self::Coding>(lanes, pair[i], keys[i]);
+        let of_other = if same { 0 } else { bits(1) };
+        let slots = [0, 1].map(|i: usize| slots_of::<Self::Coding>(lanes, pair[i]));
+        Candidates::of_slots(slots, bits(0) | of_other << SLOTS)
     }
 
-    /// Writes `new` over the first slot that holds `old`; false, and nothing written, if there is
-    /// none. 0 is an empty slot.
+    /// How many slots of a pair hold `slot`.
+    #[inline]
+    fn copies(&self, bytes: &[u8], starts: [u64; 2], slot: u64) -> u64 {
+        let (lanes, pattern) = (self.lanes(), self.lanes().pattern::<Self::Coding>(slot));
+        let copies = |start| {
+            let equal = |&word| lanes.count(lanes.equal::<u64, Self::Coding>(word, pattern));
+            self.registers(bytes, start).as_ref().iter().map(equal).sum::<u64>()
+        };
+        copies(starts[0]) + if starts[0] == starts[1] { 0 } else { copies(starts[1]) }
+    }
+
+    /// Writes `new` over the first slot that holds `old`. Returns false, and writes nothing, if
+    /// there is none. 0 is an empty slot.
     #[inline]
     fn replace(&self, bytes: &mut [u8], start: u64, old: u64, new: u64) -> bool {
         let mut slots = self.slots(bytes, start);
@@ -145,29 +203,8 @@ pub(crate) trait Packing {
         found
     }
 
-    /// The slots of a pair that match their keys.
-    #[inline]
-    fn candidates<M: Matching>(
-        &self,
-        bytes: &[u8],
-        starts: [u64; 2],
-        keys: [u64; 2],
-    ) -> Candidates {
-        let bits = |i: usize| self.matching::<M>(bytes, starts[i], keys[i]);
-        let other = if starts[0] == starts[1] { 0 } else { bits(1) };
-        let slots = starts.map(|start| self.slots(bytes, start));
-        Candidates::of_slots(slots, bits(0) | other << SLOTS)
-    }
-
-    /// How many slots of a pair hold `slot`.
-    #[inline]
-    fn copies(&self, bytes: &[u8], starts: [u64; 2], slot: u64) -> u64 {
-        let [home, other] = starts.map(|start| copies_in(self.slots(bytes, start), slot));
-        home + if starts[0] == starts[1] { 0 } else { other }
-    }
-
-    /// Fills an empty slot of the emptier bucket of a pair with `slot`, where there are at most
-    /// `most` copies of it.
+    /// Fills an empty slot of the emptier bucket of a pair with `slot`, if there are at most `most`
+    /// copies of it.
     #[inline]
     fn put(&self, bytes: &mut [u8], starts: [u64; 2], slot: u64, most: u64) -> Put {
         let copies = self.copies(bytes, starts, slot);
@@ -179,7 +216,7 @@ pub(crate) trait Packing {
         if self.replace(bytes, starts[chosen], 0, slot) { Put::Done } else { Put::Full }
     }
 
-    /// Writes `new` over a slot of a pair that holds `old`, which is then taken out.
+    /// Writes `new` over a slot of a pair that holds `old`.
     #[inline]
     fn exchange(&self, bytes: &mut [u8], starts: [u64; 2], old: u64, new: u64) -> Taken {
         let copies = self.copies(bytes, starts, old);
@@ -194,14 +231,38 @@ pub(crate) trait Packing {
     }
 }
 
-/// How many of these slots hold `slot`.
+/// The lanes of a pair. Those of one bucket twice count once.
 #[inline]
-fn copies_in(slots: [u64; SLOTS], slot: u64) -> u64 {
-    slots.iter().map(|&held| u64::from(held == slot)).sum()
+fn once([home, other]: [u64; 2], same: bool) -> [u64; 2] {
+    [home, if same { 0 } else { other }]
 }
 
-/// The packing of a table. The representation gives it a tag of its own: one hidden in a field of a
-/// packing takes three instructions to read, which are 6 % of a lookup.
+/// The four slots in these registers.
+#[inline]
+fn slots_of<C: Coding>(lanes: &Lanes, registers: &[Opened<u64>]) -> [u64; SLOTS] {
+    let count = SLOTS / registers.len();
+    let slot = |i: usize| {
+        let ((word, nibbles), lane) = (registers[i / count], (i % count) as u32);
+        C::slot(lanes.lane(word, lane), nibbles, lane)
+    };
+    [slot(0), slot(1), slot(2), slot(3)]
+}
+
+/// Bit i is set if slot i matches the key.
+#[inline]
+fn matching_bits<M: Matching, C: Coding>(
+    lanes: &Lanes,
+    registers: &[Opened<u64>],
+    key: u64,
+) -> u32 {
+    let count = (SLOTS / registers.len()) as u32;
+    let bits =
+        registers.iter().map(|&word| lanes.bits(lanes.matching_tops::<M, C>(word, key), count));
+    bits.rev().fold(0, |all, bits| all << count | bits)
+}
+
+/// The packing of a table. The representation gives it a tag of its own: a tag that is hidden in a
+/// field takes three instructions to read, 6 % of a lookup.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub(crate) enum AnyPacking {
@@ -214,7 +275,7 @@ pub(crate) enum AnyPacking {
     Unpacked(Unpacked),
 }
 
-/// What `$work` gives for the packing `$any`, which it calls `$packing`.
+/// Evaluates `$work` with `$packing` bound to the packing in `$any`, whichever it is.
 macro_rules! with_packing {
     ($any:expr, $packing:ident => $work:expr) => {{
         use $crate::packing::AnyPacking;
@@ -232,7 +293,7 @@ macro_rules! with_packing {
 pub(crate) use with_packing;
 
 impl AnyPacking {
-    /// The packing of a layout, in a table whose buckets may be in the midst of being widened.
+    /// The packing of a layout. `widening` is given while the buckets of the table are widened.
     pub(crate) fn new(layout: Layout, widening: Option<Widening>) -> Self {
         if let Some(widening) = widening {
             return Self::Unpacked(Unpacked::new(layout, widening));

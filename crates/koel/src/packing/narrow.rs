@@ -1,24 +1,23 @@
-//! Buckets of at most 64 bits: one register each, tested and changed without unpacking the slots.
+//! Buckets of at most 64 bits: one register each, tested and changed without decoding the slots.
 //!
-//! Here is what plain and semi-sorted buckets have in common. It works on words, wherever they come
-//! from: [`Packing`] takes them from a row of bytes, a shared filter from atomics. What a changed
-//! pair becomes is told as the bits to flip, so that a write needs neither the word nor a mask of
-//! it.
+//! [`Narrow`] has the operations that plain and semi-sorted buckets share. They work on *words*: a
+//! bucket in the low bits of a register, whatever is above it. A table takes the words from a row
+//! of bytes, a concurrent filter from atomics. A change is computed as the bits to flip, so a write
+//! needs neither the old word nor a mask.
 //!
-//! Both words of a pair are compared in one vector register. The integer unit has the addresses of
-//! the next keys to work out, and what waits in it for the memory is in their way: inserts and
-//! removals take a tenth less time so (docs/decisions/0006-speed.md).
+//! One vector register compares both words of a pair. The integer unit computes the addresses of
+//! the next keys, and instructions that wait for memory are in its way: inserts and removals take
+//! 10 % less time (docs/decisions/0011-inserts.md).
 
-use core::hint::select_unpredictable;
-use core::slice;
+use wide::u64x2;
 
-use super::block::{Batch, Words, align, match_words};
-use super::bytes::{byte_index, read, store, xor_at};
+use super::bits::{by_mask, either, lowest, mask};
+use super::block::{Batch, InRegisters, Words};
+use super::bytes::{byte_index, xor_at};
+use super::register::{Opened, pair};
 use super::slot_coding::Coding;
-use super::swar::{Lanes, Opened, Pattern, pair};
-use super::{Candidates, Matching, Packing, Put, SLOTS, Taken};
-use crate::address::geometry::Locations;
-use crate::mem::unchecked::Reader;
+use super::swar::Lanes;
+use super::{Matching, Packing, Put, Taken, once};
 use crate::mem::vector::BLOCK;
 
 /// The packing of buckets of at most 64 bits.
@@ -29,113 +28,98 @@ pub(crate) trait Narrow {
     /// The masks of the layout.
     fn lanes(&self) -> &Lanes;
 
-    /// Whether a lane of two words may hold `slot`, as far as lanes show it.
-    fn may_equal(&self, words: [u64; 2], slot: u64) -> bool;
-
-    /// The empty lanes of two words.
-    fn empty(&self, words: [u64; 2]) -> [u64; 2];
-
-    /// Whether a bucket with `these` empty lanes has more of them than one with `those`.
-    fn is_emptier(&self, these: u64, those: u64) -> bool;
-
-    /// Whether a lane of a word is empty.
-    fn word_has_room(&self, word: u64) -> bool;
-
     /// The bits of a word that change when `new` replaces slot `old` in the lowest lane of `tops`,
-    /// of which there is one. None of them is outside the bucket.
-    fn change(&self, word: Opened<u64>, tops: u64, old: u64, new: u64) -> u64;
+    /// which is not 0. They are bits of the bucket. `IN_VECTOR` asks for arithmetic alone, for
+    /// vector code; `tops` may be 0 then, and the result is of no use.
+    fn change<const IN_VECTOR: bool>(
+        &self,
+        word: Opened<u64>,
+        tops: u64,
+        old: u64,
+        new: u64,
+    ) -> u64;
 
-    /// The bits that change when `slot` fills the lowest of the empty lanes `room`: by arithmetic
-    /// alone, for vector code.
-    fn filled(&self, word: Opened<u64>, room: u64, slot: u64) -> u64;
-
-    /// The bits that change when the lane `top`, which holds `slot`, is emptied: as above.
-    fn emptied(&self, word: Opened<u64>, top: u64, slot: u64) -> u64;
-
-    /// The byte that a bucket starts in, and at which of its bits.
-    #[inline]
-    fn position(bucket: u64, bucket_bits: u64) -> (usize, u32) {
-        Self::position_at(bucket * bucket_bits)
-    }
-
-    /// The same for the bucket at bit `start` of the table.
+    /// The byte in which the bucket at bit `start` of the table starts, and at which of its bits.
     #[inline]
     fn position_at(start: u64) -> (usize, u32) {
         (byte_index(start / 8), Self::Coding::shift(start))
     }
 
-    /// The word that starts with the bucket.
-    #[inline]
-    fn load(&self, bytes: &[u8], start: u64) -> u64 {
-        let (byte, shift) = Self::position_at(start);
-        read(bytes, byte) >> shift
-    }
-
-    /// Both words of a pair. Not a map: that would go through the stack.
-    #[inline(always)]
-    fn load_pair(&self, bytes: &[u8], [home, other]: [u64; 2]) -> [u64; 2] {
-        [self.load(bytes, home), self.load(bytes, other)]
-    }
-
-    /// A word beside its nibbles.
+    /// A word, and its nibbles.
     #[inline(always)]
     fn open(&self, word: u64) -> Opened<u64> {
-        (word, Self::Coding::nibbles(word >> self.code_start()))
+        let code_start = if Self::Coding::SORTED { 4 * self.lanes().width } else { 0 };
+        (word, Self::Coding::nibbles(word >> code_start))
     }
 
-    /// Where the code of a semi-sorted bucket starts.
-    #[inline]
-    fn code_start(&self) -> u32 {
-        if Self::Coding::SORTED { 4 * self.lanes().width() } else { 0 }
-    }
-
-    /// Whether the one or the other word matches its key. No branch on the data.
+    /// Whether either word matches its key. No branch on the data.
     #[inline(always)]
     fn words_match<M: Matching>(&self, [home, other]: [u64; 2], keys: [u64; 2]) -> bool {
         let words = [self.open(home), self.open(other)];
         self.lanes().pair_matches::<M, Self::Coding>(words, keys)
     }
 
-    /// The four slots of a word.
-    #[inline]
-    fn word_slots(&self, word: u64) -> [u64; SLOTS] {
-        let (word, nibbles) = self.open(word);
-        let slot = |i| Self::Coding::slot(self.lanes().lane(word, i), nibbles, i);
-        [slot(0), slot(1), slot(2), slot(3)]
-    }
-
-    /// The lanes of a word that hold `slot`.
-    #[inline]
-    fn equal(&self, word: u64, slot: u64) -> u64 {
-        let pattern = self.lanes().pattern::<Self::Coding>(slot);
-        self.lanes().equal::<u64, Self::Coding>(self.open(word), pattern)
-    }
-
-    /// The same of two words.
+    /// The lanes of both words that hold `slot`.
     #[inline(always)]
     fn both_equal(&self, [home, other]: [u64; 2], slot: u64) -> [u64; 2] {
         let pattern = self.lanes().pattern::<Self::Coding>(slot);
         let words = pair([self.open(home), self.open(other)]);
-        self.lanes().equal::<_, Self::Coding>(words, Pattern::pair([pattern; 2])).to_array()
+        self.lanes().equal::<_, Self::Coding>(words, pair([pattern; 2])).to_array()
+    }
+
+    /// Whether a lane of two words may hold `slot`: false positives are possible.
+    ///
+    /// Semi-sorted words are tested in the integer unit, which needs them for the insert. The way
+    /// to the vector unit and back costs more than it saves.
+    #[inline]
+    fn may_equal(&self, words: [u64; 2], slot: u64) -> bool {
+        let (lanes, pattern) = (self.lanes(), self.lanes().pattern::<Self::Coding>(slot).0);
+        let [one, other] = if Self::Coding::SORTED {
+            words.map(|word| lanes.any_zero(word ^ pattern))
+        } else {
+            lanes.any_zero(u64x2::new(words) ^ u64x2::new([pattern; 2])).to_array()
+        };
+        (one | other) != 0
+    }
+
+    /// The empty lanes of two words.
+    #[inline]
+    fn empty(&self, words: [u64; 2]) -> [u64; 2] {
+        if Self::Coding::SORTED {
+            words.map(|word| self.lanes().empty::<Self::Coding>(self.open(word)))
+        } else {
+            self.lanes().zero(u64x2::new(words)).to_array()
+        }
+    }
+
+    /// Whether a bucket with `these` empty lanes has more of them than one with `those`.
+    #[inline]
+    fn is_emptier(&self, these: u64, those: u64) -> bool {
+        if Self::Coding::SORTED {
+            // Empty slots come first, so more of them are a greater number.
+            these > those
+        } else {
+            self.lanes().count(these) > self.lanes().count(those)
+        }
     }
 
     /// The bits of a word that change when `new` replaces the first slot that holds `old`, if there
     /// is one.
     #[inline(always)]
     fn word_with(&self, word: u64, old: u64, new: u64) -> Option<u64> {
-        let equal = self.equal(word, old);
-        (equal != 0).then(|| self.change(self.open(word), equal, old, new))
+        let equal = self.lanes().holding::<Self::Coding>(self.open(word), old);
+        (equal != 0).then(|| self.change::<false>(self.open(word), equal, old, new))
     }
 
-    /// How many lanes of a pair hold `slot`.
+    /// How many lanes of a pair hold `slot`. `same` says that both words are of one bucket.
     #[inline(always)]
     fn words_copies(&self, words: [u64; 2], same: bool, slot: u64) -> u64 {
         let [home, other] = once(self.both_equal(words, slot), same);
         self.lanes().count(home) + self.lanes().count(other)
     }
 
-    /// Which word of a pair a new copy of `slot` goes to, the emptier one, and the bits of it that
-    /// change; or why it goes to none.
+    /// Adds a copy of `slot` to the emptier word of a pair, if there are at most `most` copies.
+    /// Returns which word changes, and its changed bits.
     #[inline(always)]
     fn put_in(
         &self,
@@ -143,7 +127,7 @@ pub(crate) trait Narrow {
         same: bool,
         (slot, most): (u64, u64),
     ) -> Result<(bool, u64), Put> {
-        // A new entry is the rule, and then lanes show that it is new.
+        // Most entries are new, and then lanes show it.
         if self.may_equal(words, slot) {
             let copies = self.words_copies(words, same, slot);
             if copies > most {
@@ -156,11 +140,11 @@ pub(crate) trait Narrow {
         if room == 0 {
             return Err(Put::Full);
         }
-        Ok((chosen, self.change(self.open(word), room, 0, slot)))
+        Ok((chosen, self.change::<false>(self.open(word), room, 0, slot)))
     }
 
-    /// Which word of a pair has a copy of `old` that becomes `new`, the bits of it that change, and
-    /// what is taken out so.
+    /// Replaces a copy of `old` in a pair by `new`. Returns which word changes, its changed bits,
+    /// and what was taken out; `None` if there is no copy.
     #[inline(always)]
     fn exchange_in(
         &self,
@@ -175,191 +159,91 @@ pub(crate) trait Narrow {
         if tops == 0 {
             return None;
         }
-        let change = self.change((word, either(chosen, nibbles)), tops, old, new);
-        let taken = if Lanes::is_one(once(equal, same)) { Taken::Last } else { Taken::Copy };
-        Some((chosen, change, taken))
+        let change = self.change::<false>((word, either(chosen, nibbles)), tops, old, new);
+        let [home, other] = once(equal, same);
+        let copies = home | other >> 1;
+        Some((chosen, change, if copies == lowest(copies) { Taken::Last } else { Taken::Copy }))
     }
 
-    /// Which of two words a new entry goes to, all ones for the other, and the bits of it that
-    /// change: none where both are full, or where a lane may have a copy. By arithmetic alone, for
-    /// vector code. Fingerprints have their core in their lanes.
+    /// Plans to add a new entry to the emptier of two words. Returns all ones if that is the second
+    /// one, and the bits of it that change: none if both are full, or if a lane may hold a copy. By
+    /// arithmetic alone, for vector code. Lanes must show the cores of fingerprints.
     #[inline(always)]
-    fn new_entry(&self, [one, other]: [Opened<u64>; 2], slot: u64) -> (u64, u64) {
+    fn new_entry(&self, words: [Opened<u64>; 2], slot: u64) -> (u64, u64) {
         let lanes = self.lanes();
-        let pattern = lanes.pattern::<Self::Coding>(slot).lanes;
-        let copies = lanes.any_zero(one.0 ^ pattern) | lanes.any_zero(other.0 ^ pattern);
-        let empty = [lanes.zero(one.0), lanes.zero(other.0)];
+        let pattern = lanes.pattern::<Self::Coding>(slot).0;
+        let [one, other] = words.map(|word| lanes.any_zero(word.0 ^ pattern));
+        let empty = words.map(|word| lanes.zero(word.0));
         let chosen = mask(self.is_emptier(empty[1], empty[0]));
         let room = by_mask(chosen, empty);
-        let word = (by_mask(chosen, [one.0, other.0]), by_mask(chosen, [one.1, other.1]));
-        let change = self.filled(word, room, slot);
-        (chosen, change & mask(copies == 0) & mask(room != 0))
+        let change = self.change::<true>(opened_by_mask(chosen, words), room, 0, slot);
+        (chosen, change & mask(one | other == 0) & mask(room != 0))
     }
 
-    /// Which of two words has the only lane of both that holds `slot`, all ones for the other, and
-    /// the bits of it that change when that is emptied: none where no lane holds it, or more than
-    /// one. By arithmetic alone, for vector code.
+    /// Plans to empty the only lane of two words that holds `slot`. Returns all ones if that is in
+    /// the second word, and the bits of it that change: none if no lane holds it, or more than one.
+    /// By arithmetic alone, for vector code.
     #[inline(always)]
-    fn only_entry(&self, [one, other]: [Opened<u64>; 2], slot: u64) -> (u64, u64) {
-        let lanes = self.lanes();
-        let pattern = lanes.pattern::<Self::Coding>(slot);
-        let equal = [one, other].map(|word| lanes.equal::<u64, Self::Coding>(word, pattern));
+    fn only_entry(&self, words: [Opened<u64>; 2], slot: u64) -> (u64, u64) {
+        let equal = words.map(|word| self.lanes().holding::<Self::Coding>(word, slot));
         let top = equal[0] | equal[1];
         let more = (equal[0] & equal[1]) | (top & top.wrapping_sub(1));
         let chosen = mask(equal[0] == 0);
-        let word = (by_mask(chosen, [one.0, other.0]), by_mask(chosen, [one.1, other.1]));
-        let change = self.emptied(word, top, slot);
+        let change = self.change::<true>(opened_by_mask(chosen, words), top, slot, 0);
         (chosen, change & mask(more == 0) & mask(top != 0))
     }
-
-    /// Puts the words of a pair into columns.
-    #[cfg(all(feature = "std", target_has_atomic = "64"))]
-    #[inline(always)]
-    fn set_column(&self, words: &mut Words, i: usize, [home, other]: [u64; 2]) {
-        words.set::<Self::Coding>(i, [self.open(home), self.open(other)]);
-    }
-
-    /// [`words_match`](Self::words_match) for columns of words.
-    #[inline(always)]
-    fn match_columns<M: Matching>(
-        &self,
-        locations: &Locations,
-        words: &Words,
-        found: &mut [bool; BLOCK],
-    ) {
-        match_words::<M, Self::Coding>(self.lanes(), locations, slice::from_ref(words), found);
-    }
 }
 
-/// The lanes of a pair, those of one bucket twice only once.
-#[inline]
-fn once([home, other]: [u64; 2], same: bool) -> [u64; 2] {
-    [home, if same { 0 } else { other }]
-}
-
-/// The one or the other of a pair. Which one is drawn by lot, so a branch would be mispredicted
-/// half of the time, and known to be only when the memory has answered.
-#[inline]
-pub(crate) fn either<T>(other: bool, [home, alternate]: [T; 2]) -> T {
-    select_unpredictable(other, alternate, home)
-}
-
-/// The second of two numbers where `other` is all ones, the first where it is 0.
-#[inline]
-fn by_mask(other: u64, [one, two]: [u64; 2]) -> u64 {
-    one ^ ((one ^ two) & other)
-}
-
-/// All ones where something is so.
-#[inline]
-fn mask(is_so: bool) -> u64 {
-    u64::from(is_so).wrapping_neg()
+/// [`by_mask`] for words with their nibbles.
+#[inline(always)]
+fn opened_by_mask(other: u64, [one, two]: [Opened<u64>; 2]) -> Opened<u64> {
+    (by_mask(other, [one.0, two.0]), by_mask(other, [one.1, two.1]))
 }
 
 impl<P: Narrow> Packing for P {
     const PREFETCHES_NEAR: bool = P::Coding::SORTED;
 
+    type Coding = P::Coding;
+    type Registers = [Opened<u64>; 1];
+
     #[inline]
-    fn slots(&self, bytes: &[u8], start: u64) -> [u64; SLOTS] {
-        self.word_slots(self.load(bytes, start))
+    fn lanes(&self) -> &Lanes {
+        self.lanes()
     }
 
     #[inline]
-    fn write(&self, bytes: &mut [u8], start: u64, slots: [u64; SLOTS]) {
-        let width = self.lanes().width();
-        let bits = P::Coding::bucket_bits(width);
-        store(bytes, start, bits, P::Coding::encode(slots, width));
-    }
-
-    #[inline]
-    fn has_room(&self, bytes: &[u8], start: u64) -> bool {
-        self.word_has_room(self.load(bytes, start))
-    }
-
-    #[inline(always)]
-    fn matches<M: Matching>(&self, bytes: &[u8], starts: [u64; 2], keys: [u64; 2]) -> bool {
-        self.words_match::<M>(self.load_pair(bytes, starts), keys)
-    }
-
-    #[inline]
-    fn matching<M: Matching>(&self, bytes: &[u8], start: u64, key: u64) -> u32 {
-        let word = self.open(self.load(bytes, start));
-        self.lanes().matching_bits::<M, P::Coding>(word, key, 4)
+    fn registers(&self, bytes: &[u8], start: u64) -> [Opened<u64>; 1] {
+        self.open_at(bytes, start)
     }
 
     #[inline]
     fn match_block<M: Matching>(
         &self,
         batch: &Batch<'_>,
-        [words, _]: &mut [Words; 2],
+        words: &mut [Words; 2],
         found: &mut [bool; BLOCK],
     ) {
-        let looks_ahead = batch.looks_ahead::<P>();
-        let reader = Reader::<0>::new(batch.bytes, batch.ready.bytes(), batch.set);
-        let code = self.code_start();
-        for i in 0..BLOCK {
-            if looks_ahead {
-                batch.prefetch(i);
-            }
-            let [home, other] = batch.ready.bits(i);
-            let open = |word: u64, start: u64| {
-                (word, P::Coding::nibbles(word >> (code + P::Coding::shift(start))))
-            };
-            let words_of = [open(reader.read(0, i), home), open(reader.read(1, i), other)];
-            words.set::<P::Coding>(i, words_of);
-        }
-        batch.set.run(
-            #[inline(always)]
-            || {
-                if P::Coding::SORTED {
-                    align(batch.ready, 0, words);
-                }
-                self.match_columns::<M>(batch.ready, words, found);
-            },
-        );
-    }
-
-    #[inline]
-    fn vacancies(&self, bytes: &[u8], start: u64) -> u64 {
-        let word = self.load(bytes, start);
-        self.lanes().count(self.empty([word; 2])[0])
+        self.match_columns::<M>(batch, &mut words[..1], found);
     }
 
     /// Not inlined, so that a function for all packings saves no registers for this one.
     #[inline(never)]
     fn replace(&self, bytes: &mut [u8], start: u64, old: u64, new: u64) -> bool {
-        let change = self.word_with(self.load(bytes, start), old, new);
+        let [(word, _)] = self.open_at(bytes, start);
+        let change = self.word_with(word, old, new);
         if let Some(change) = change {
             let (byte, shift) = P::position_at(start);
             xor_at(bytes, byte, change << shift);
         }
         change.is_some()
     }
+}
+
+impl<P: Narrow> InRegisters for P {
+    const LATER: usize = 0;
 
     #[inline(always)]
-    fn candidates<M: Matching>(
-        &self,
-        bytes: &[u8],
-        starts: [u64; 2],
-        keys: [u64; 2],
-    ) -> Candidates {
-        let [home, other] = self.load_pair(bytes, starts);
-        let tops = |word, key| {
-            let pattern = self.lanes().pattern::<P::Coding>(key);
-            M::tops::<u64, P::Coding>(self.lanes(), self.open(word), pattern)
-        };
-        let tops = once([tops(home, keys[0]), tops(other, keys[1])], starts[0] == starts[1]);
-        if !P::Coding::SORTED {
-            return Candidates::of_lanes(self.lanes(), [home, other], tops);
-        }
-        let [of_home, of_other] = tops.map(|tops| self.lanes().bits(tops, 4));
-        let slots = [self.word_slots(home), self.word_slots(other)];
-        Candidates::of_slots(slots, of_home | of_other << SLOTS)
-    }
-
-    #[inline]
-    fn copies(&self, bytes: &[u8], starts: [u64; 2], slot: u64) -> u64 {
-        let words = self.load_pair(bytes, starts);
-        self.words_copies(words, starts[0] == starts[1], slot)
+    fn open(&self, shift: u32, read: impl Fn(usize) -> u64) -> [Opened<u64>; 1] {
+        [Narrow::open(self, read(0) >> shift)]
     }
 }

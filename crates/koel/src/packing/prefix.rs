@@ -1,21 +1,21 @@
-//! Marked fingerprints against a key, in all lanes at once: a lane matches when its core is the
-//! key's and the bits that it stores are the key's first ones.
+//! Compares marked fingerprints with a key, all lanes at once. A lane matches when its core is the
+//! key's, and the bits that it stores are the key's first ones.
 //!
 //! ```text
 //!     | value | core, high 2 bits | 0 ... 0 1 | stored bits | core, low 4 bits, of a plain slot |
 //!                     ^ guard     '-------- field ---------'
 //! ```
 //!
-//! Let x be the exclusive-or of the lane's field and the key's. The lowest bit of x tells how many
-//! bits agree, and the highest bit of the field how many are stored. `x ^ (x - 1)` is all ones up
-//! to the lowest bit of x, so a lane matches when `x ^ (x - 1) >= field`. The guard is a bit above
-//! the field that x always has, so that nothing is borrowed from the next lane. The comparison
-//! subtracts from the top bit of the core, and leaves it there where the lane matches. Where cores
-//! differ, a sum sets the same bit of another word.
+//! * Let x be the exclusive-or of the lane's field and the key's. The lowest bit of x says how many
+//!   bits agree. The highest bit of the field says how many are stored.
+//! * `x ^ (x - 1)` is all ones up to the lowest bit of x. So a lane matches when
+//!   `x ^ (x - 1) >= field`.
+//! * The guard is a bit above the field that x always has, so no lane borrows from the next one.
+//! * The comparison subtracts from the top bit of the core, which stays set where the lane matches.
+//!   A sum sets the same bit of another word where the cores differ.
 
-use super::Marked;
-use super::slot_coding::Coding;
-use super::swar::{Lanes, Opened, Pattern, Register};
+use super::marked::Marked;
+use super::register::Register;
 
 /// The masks of marked fingerprints, each for every lane.
 #[derive(Clone, Copy, Default)]
@@ -26,17 +26,18 @@ pub(super) struct Prefixes {
     unit: u128,
     /// The bit above the field.
     guard: u128,
-    /// The top bit of the fingerprint, which is the core's, and all bits of the lane below it.
+    /// The top bit of the fingerprint, which is a bit of the core, and all bits of the lane below.
     top: u128,
     below: u128,
-    /// The core without its top bit: what every match has in common with the key.
+    /// The core without its top bit.
     core: u128,
-    /// How far the top bit of the lane is above that of the fingerprint.
-    above: u32,
+    /// Bits of the lane above the fingerprint: how far the result of `matches` is from the tops.
+    pub(super) above: u32,
 }
 
 impl Prefixes {
-    /// Of each fingerprint, `cut` bits are not in its lane.
+    /// The masks of lanes of `width` bits whose lowest bits are `ones`. The lanes lack the low
+    /// `cut` bits of each fingerprint.
     pub(super) fn new(
         marked: Marked,
         ones: u128,
@@ -45,51 +46,25 @@ impl Prefixes {
     ) -> Self {
         let [top, guard, unit] = marked.edges().map(|bit| ones << (bit - cut));
         let (field, below) = (guard - unit, top - ones);
-        Self {
-            field,
-            unit,
-            guard,
-            top,
-            below,
-            core: below & !field,
-            above: width - (fingerprint_bits - cut),
-        }
+        let above = width - (fingerprint_bits - cut);
+        Self { field, unit, guard, top, below, core: below & !field, above }
     }
-}
 
-impl Lanes {
-    /// The top bit of the fingerprint in every lane that matches the key of `pattern`, which is the
-    /// longest fingerprint of a key.
+    /// The top bit of the fingerprint in every lane of `word` that matches the `key`, which is the
+    /// longest fingerprint of a key, in every lane. Where nibbles are stored apart, the bits of
+    /// `nibbles` differ from the key's.
     #[inline(always)]
-    pub(super) fn prefix_matches<R: Register, C: Coding>(
-        &self,
-        (word, nibbles): Opened<R>,
-        pattern: Pattern<R>,
-    ) -> R {
-        let prefixes = &self.prefixes;
-        let (field, top) = (R::of(prefixes.field), R::of(prefixes.top));
-        let below = R::of(prefixes.below);
-        let x = word ^ pattern.lanes;
-        let core = x & R::of(prefixes.core);
-        // As in `nonzero`, but at the top bit of the fingerprint: it is set where the cores differ.
-        let core_mismatch = if C::SORTED {
-            let nibbles = self.spread(nibbles) ^ pattern.nibbles;
-            (((core | nibbles) & below) + below) | nibbles | x
-        } else {
-            (core + below) | x
+    pub(super) fn matches<R: Register>(&self, word: R, key: R, nibbles: Option<R>) -> R {
+        let (field, top, below) = (R::of(self.field), R::of(self.top), R::of(self.below));
+        let x = word ^ key;
+        let core = x & R::of(self.core);
+        // The top bit of the fingerprint is set where the cores differ.
+        let core_mismatch = match nibbles {
+            Some(nibbles) => (((core | nibbles) & below) + below) | nibbles | x,
+            None => (core + below) | x,
         };
-        let x = (x & field) | R::of(prefixes.guard);
-        let agreed = x ^ (x - R::of(prefixes.unit));
+        let x = (x & field) | R::of(self.guard);
+        let agreed = x ^ (x - R::of(self.unit));
         ((agreed | top) - (word & field)) & !core_mismatch & top
-    }
-
-    /// The tops of all lanes that match the key of `pattern`.
-    #[inline]
-    pub(super) fn prefix_tops<R: Register, C: Coding>(
-        &self,
-        word: Opened<R>,
-        pattern: Pattern<R>,
-    ) -> R {
-        self.prefix_matches::<R, C>(word, pattern) << self.prefixes.above
     }
 }

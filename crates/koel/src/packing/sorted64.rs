@@ -1,13 +1,16 @@
-//! Semi-sorted slots in buckets of at most 64 bits: one bit less for each slot, at the price of a
-//! look at the code.
+//! Semi-sorted slots in buckets of at most 64 bits: one bit less for each slot, for the cost of
+//! decoding the nibbles.
 //!
-//! A bucket may start in the middle of a byte. Its 64 bits from that byte on are enough: one of
-//! more than 60 bits has all 64, and starts with a byte.
+//! A bucket may start in the middle of a byte. The 64 bits from that byte on have all of it: a
+//! bucket of more than 60 bits has 64, and starts with a byte.
 
+use super::bits::lowest;
+use super::layout::Layout;
+use super::narrow::Narrow;
+use super::register::Opened;
 use super::semisort::{self, Open};
 use super::slot_coding::Sorted;
-use super::swar::{Lanes, Opened, lowest};
-use super::{Layout, Narrow};
+use super::swar::Lanes;
 
 /// Four semi-sorted slots in one register.
 #[derive(Clone, Copy)]
@@ -25,24 +28,7 @@ impl Sorted64 {
 
     /// Whether blocks of new entries can be planned: whether lanes show the cores of fingerprints.
     pub(crate) fn plans_entries(&self) -> bool {
-        self.lanes.core_in_lane()
-    }
-
-    #[inline]
-    fn opened(&self, (lanes, nibbles): Opened<u64>) -> Open {
-        Open { lanes, nibbles, width: self.lanes.width() }
-    }
-
-    /// The number of the lane with this top bit.
-    #[inline]
-    fn lane_of(&self, top: u64) -> u64 {
-        self.lanes.count(top.wrapping_sub(1) & self.lanes.tops())
-    }
-
-    /// The bits of a word that change when it becomes `closed`.
-    #[inline]
-    fn difference(&self, word: Opened<u64>, closed: u64) -> u64 {
-        (word.0 ^ closed) & self.bucket
+        self.lanes.core_in_lane
     }
 }
 
@@ -54,52 +40,38 @@ impl Narrow for Sorted64 {
         &self.lanes
     }
 
-    /// A slot is filled in the integer unit, which needs the words there. The way to the vector
-    /// unit and back would cost more than it saves.
-    #[inline]
-    fn may_equal(&self, [one, other]: [u64; 2], slot: u64) -> bool {
-        let pattern = self.lanes.pattern::<Sorted>(slot).lanes;
-        (self.lanes.any_zero(one ^ pattern) | self.lanes.any_zero(other ^ pattern)) != 0
-    }
-
-    #[inline]
-    fn empty(&self, words: [u64; 2]) -> [u64; 2] {
-        words.map(|word| {
-            if self.lanes.core_in_lane() { self.lanes.zero(word) } else { self.equal(word, 0) }
-        })
-    }
-
-    /// Empty slots come first, so more of them are a greater number.
-    #[inline]
-    fn is_emptier(&self, these: u64, those: u64) -> bool {
-        these > those
-    }
-
-    #[inline]
-    fn word_has_room(&self, word: u64) -> bool {
-        if self.lanes.core_in_lane() {
-            self.lanes.lane(word, 0) == 0
+    #[inline(always)]
+    fn change<const IN_VECTOR: bool>(
+        &self,
+        word: Opened<u64>,
+        tops: u64,
+        old: u64,
+        new: u64,
+    ) -> u64 {
+        let (lanes, nibbles) = replaced(&self.lanes, word, tops, old, new);
+        let code = if IN_VECTOR {
+            semisort::computed_code_of(nibbles)
         } else {
-            self.equal(word, 0) != 0
-        }
+            semisort::code_of(nibbles)
+        };
+        (word.0 ^ (lanes | code << (4 * self.lanes.width))) & self.bucket
     }
+}
 
-    #[inline(always)]
-    fn change(&self, word: Opened<u64>, tops: u64, old: u64, new: u64) -> u64 {
-        let top = lowest(tops);
-        let open = self.opened(word).replace((top, self.lane_of(top)), old, new);
-        self.difference(word, open.close(semisort::code_of(open.nibbles)))
-    }
-
-    #[inline(always)]
-    fn filled(&self, word: Opened<u64>, _room: u64, slot: u64) -> u64 {
-        let open = self.opened(word).with(slot);
-        self.difference(word, open.close(semisort::computed_code_of(open.nibbles)))
-    }
-
-    #[inline(always)]
-    fn emptied(&self, word: Opened<u64>, top: u64, _slot: u64) -> u64 {
-        let open = self.opened(word).without((top, self.lane_of(top)));
-        self.difference(word, open.close(semisort::computed_code_of(open.nibbles)))
-    }
+/// The lanes of a word, without anything above them, and its nibbles, after `new` has replaced slot
+/// `old` in the lowest lane of `tops`. 0 is an empty slot.
+#[inline(always)]
+pub(super) fn replaced(
+    lanes: &Lanes,
+    word: Opened<u64>,
+    tops: u64,
+    old: u64,
+    new: u64,
+) -> Opened<u64> {
+    let (top, width) = (lowest(tops), lanes.width);
+    let lane = lanes.count(top.wrapping_sub(1) & lanes.tops());
+    let open = Open { lanes: word.0, nibbles: word.1, width };
+    let rest = if old == 0 { open } else { open.without((top, lane)) };
+    let open = if new == 0 { rest } else { rest.with(new) };
+    (open.lanes & (u64::MAX >> (u64::BITS - 4 * width)), open.nibbles)
 }

@@ -1,246 +1,122 @@
-//! Lanes of a register, all tested at once (SWAR: SIMD within a register).
+//! Tests all lanes of a register at once (SWAR: SIMD within a register).
 //!
-//! A lane is `width` bits, lane 0 lowest. It holds a slot, or what a semi-sorted bucket stores of a
-//! slot beside its code. [`Lanes`] has the masks of one layout, computed once, so that one piece of
+//! A lane is `width` bits, lane 0 lowest. It holds a slot, or the part of a semi-sorted slot that
+//! its code does not have. [`Lanes`] has the masks of one layout, computed once, so one piece of
 //! code serves every width.
 //!
-//! A test takes the difference of a word and a slot and asks which lanes of it are zero. No carry
-//! leaves a lane: adding `0111..1` to the low bits of a lane sets its top bit exactly when one of
-//! them is set. Results are *tops*: the top bit of every lane that passed.
+//! A test takes the difference of a word and a slot, and finds the lanes of it that are zero. No
+//! carry leaves a lane: adding `0111..1` to the low bits of a lane sets its top bit exactly when
+//! one of them is set. Results are *tops*: the top bit of every lane that passed. Bits above the
+//! lanes do not matter.
 //! Source: H. Warren, Hacker's Delight, section 6-1.
 
-use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
-
-use wide::u64x2;
-
-use super::Layout;
+use super::bits::{low_ones, low_word};
+use super::layout::Layout;
 use super::prefix::Prefixes;
+use super::register::{Opened, Pattern, Register};
 use super::slot_coding::Coding;
 use crate::address::geometry::CORE_BITS;
 
 /// The lower two of four nibbles, in each of two registers.
 const LOW_PAIR: u128 = 0xff | 0xff << u64::BITS;
 
-/// A register of lanes: one of 64 bits, or two side by side in a vector register.
-pub(crate) trait Register:
-    Copy
-    + Add<Output = Self>
-    + BitAnd<Output = Self>
-    + BitOr<Output = Self>
-    + BitXor<Output = Self>
-    + Not<Output = Self>
-    + Shl<u32, Output = Self>
-    + Shr<u32, Output = Self>
-    + Sub<Output = Self>
-{
-    /// The mask, which has the same 64 bits twice.
-    fn of(mask: u128) -> Self;
-    /// The difference, modulo 2^64.
-    fn less(self, other: Self) -> Self;
-}
-
-impl Register for u64 {
-    #[inline]
-    fn of(mask: u128) -> Self {
-        low_word(mask)
-    }
-
-    #[inline]
-    fn less(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-}
-
-/// The vector unit of every x86-64 processor works on both at once.
-impl Register for u64x2 {
-    #[inline]
-    fn of(mask: u128) -> Self {
-        Self::new([low_word(mask), low_word(mask >> u64::BITS)])
-    }
-
-    #[inline]
-    fn less(self, other: Self) -> Self {
-        self - other
-    }
-}
-
-/// The low 64 bits.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "truncating is what it is for")]
-pub(crate) const fn low_word(wide: u128) -> u64 {
-    wide as u64
-}
-
-/// So many ones: fewer than 64.
-#[inline]
-pub(crate) const fn low_ones(bits: u32) -> u64 {
-    !(u64::MAX << bits)
-}
-
-/// The lowest bit that is set, alone; 0 of 0.
-#[inline]
-pub(crate) const fn lowest(word: u64) -> u64 {
-    word & word.wrapping_neg()
-}
-
-/// Lanes beside the nibbles of their slots; plain lanes have zeros there.
-pub(crate) type Opened<R> = (R, R);
-
-/// A slot in every lane, to be compared with words.
-#[derive(Clone, Copy)]
-pub(crate) struct Pattern<R> {
-    pub(super) lanes: R,
-    pub(super) nibbles: R,
-}
-
-impl Pattern<u64> {
-    /// Two patterns side by side.
-    #[inline]
-    pub(super) fn pair([one, other]: [Self; 2]) -> Pattern<u64x2> {
-        Pattern {
-            lanes: u64x2::new([one.lanes, other.lanes]),
-            nibbles: u64x2::new([one.nibbles, other.nibbles]),
-        }
-    }
-}
-
-/// Two opened words side by side.
-#[inline]
-pub(super) fn pair([one, other]: [Opened<u64>; 2]) -> Opened<u64x2> {
-    (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]))
-}
-
 /// The masks of a layout. Each has its 64 bits twice, so that the vector unit loads both at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes {
-    width: u32,
+    /// Bits of a lane.
+    pub(super) width: u32,
     /// The lowest bit of every lane.
     ones: u128,
     /// The top bit of every lane, and all bits below it.
     tops: u128,
     below: u128,
-    /// Where sums of lanes are gathered: the lowest bit of the last lane.
+    /// The lowest bit of the last lane, where a product puts the sum of all lanes.
     sum: u32,
-    /// The low bits of that lane, which hold a count.
-    count: u64,
     /// The bits of every lane that belong to the fingerprint.
     pub(super) fingerprints: u128,
     /// The low four bits of every second lane, where nibbles go.
     even_nibbles: u128,
-    /// Whether the core of a fingerprint, which is never 0, is in the lane: then an empty slot is
+    /// Whether the core of a fingerprint, which is never 0, is in the lane. Then an empty slot is
     /// a lane of zeros.
-    core_in_lane: bool,
-    /// The masks of marked fingerprints, where there are any.
+    pub(super) core_in_lane: bool,
+    /// The masks of marked fingerprints, if the layout has them.
     pub(super) prefixes: Prefixes,
 }
 
 impl Lanes {
-    /// The masks of `count` lanes of a layout.
+    /// The masks of `count` lanes of a layout. One lane is an unpacked slot, in all 64 bits.
     pub(super) fn new<C: Coding>(layout: Layout, count: u32) -> Self {
-        Self::of_width(layout, C::CUT, layout.slot_bits() - C::CUT, count)
-    }
-
-    /// The masks of a layout whose slots are unpacked: one plain lane of 64 bits.
-    pub(super) fn unpacked(layout: Layout) -> Self {
-        Self::of_width(layout, 0, u64::BITS, 1)
-    }
-
-    /// Of each slot, the low `cut` bits are not in its lane.
-    fn of_width(layout: Layout, cut: u32, width: u32, count: u32) -> Self {
+        let (cut, bits) = (C::CUT, layout.fingerprint_bits());
+        let width = if count == 1 { u64::BITS } else { layout.slot_bits() - cut };
         let twice = |mask: u128| mask | mask << u64::BITS;
         let ones = twice((0..count).fold(0, |ones, lane| ones | 1 << (lane * width)));
         let tops = ones << (width - 1);
-        let sum = (count - 1) * width;
-        let even_nibbles = if cut == 0 { 0 } else { twice(0xf | 0xf << (2 * width)) };
+        let even_nibbles = if C::SORTED { twice(0xf | 0xf << (2 * width)) } else { 0 };
         Self {
             width,
             ones,
             tops,
             below: tops - ones,
-            sum,
-            count: 7 << sum,
-            fingerprints: ones * u128::from(low_ones(layout.fingerprint_bits() - cut)),
+            sum: (count - 1) * width,
+            fingerprints: ones * u128::from(low_ones(bits - cut)),
             even_nibbles,
-            // A marked fingerprint has its mark there.
-            core_in_lane: layout.fingerprint_bits() >= CORE_BITS + cut,
+            // Where the core of a marked fingerprint would be, it has its mark.
+            core_in_lane: bits >= CORE_BITS + cut,
             prefixes: layout.marks().map_or(Prefixes::default(), |marked| {
-                Prefixes::new(marked, ones, (cut, layout.fingerprint_bits()), width)
+                Prefixes::new(marked, ones, (cut, bits), width)
             }),
         }
     }
 
-    /// Bits of a lane.
-    #[inline]
-    pub(crate) fn width(&self) -> u32 {
-        self.width
-    }
-
-    /// Whether an empty slot is a lane of zeros, whatever the nibbles.
-    #[inline]
-    pub(super) fn core_in_lane(&self) -> bool {
-        self.core_in_lane
-    }
-
     /// The lowest bit of every lane.
     #[inline]
-    pub(super) fn ones(&self) -> u64 {
+    fn ones(&self) -> u64 {
         low_word(self.ones)
     }
 
     /// The top bit of every lane.
     #[inline]
-    pub(crate) fn tops(&self) -> u64 {
+    pub(super) fn tops(&self) -> u64 {
         low_word(self.tops)
     }
 
-    /// A lane of a word.
+    /// One lane of a word.
     #[inline]
     pub(super) fn lane(&self, word: u64, index: u32) -> u64 {
         (word >> (index * self.width)) & (u64::MAX >> (u64::BITS - self.width))
     }
 
-    /// Not 0 where a lane is zero, whatever is above the lanes. Fewer steps than
-    /// [`zero`](Self::zero) takes, but lanes above a zero one may show as zero too, because it
-    /// borrows from them.
+    /// Not 0 if a lane is zero. Takes fewer steps than [`zero`](Self::zero), but lanes above a zero
+    /// one may show as zero too, because it borrows from them.
     #[inline]
     pub(super) fn any_zero<R: Register>(&self, word: R) -> R {
         word.less(R::of(self.ones)) & !word & R::of(self.tops)
     }
 
-    /// The lanes that are not zero, whatever is above the lanes.
-    #[inline]
-    pub(super) fn nonzero<R: Register>(&self, word: R) -> R {
-        let below = R::of(self.below);
-        (((word & below) + below) | word) & R::of(self.tops)
-    }
-
-    /// The lanes that are zero, whatever is above the lanes.
+    /// The lanes that are zero.
     #[inline]
     pub(super) fn zero<R: Register>(&self, word: R) -> R {
-        self.nonzero(word) ^ R::of(self.tops)
+        let below = R::of(self.below);
+        ((((word & below) + below) | word) & R::of(self.tops)) ^ R::of(self.tops)
     }
 
     /// `slot` in every lane.
     #[inline]
     pub(super) fn pattern<C: Coding>(&self, slot: u64) -> Pattern<u64> {
-        let ones = self.ones();
-        if C::SORTED {
-            let (high, nibble) = (slot >> C::CUT, slot & 15);
-            Pattern { lanes: ones.wrapping_mul(high), nibbles: ones.wrapping_mul(nibble) }
-        } else {
-            Pattern { lanes: ones.wrapping_mul(slot), nibbles: 0 }
-        }
+        let nibble = slot & low_ones(C::CUT);
+        let fill = |lane: u64| self.ones().wrapping_mul(lane);
+        (fill(slot >> C::CUT), fill(nibble))
     }
 
-    /// Four nibbles, each at the low end of a lane.
+    /// The bits of four nibbles that differ from those of a pattern, each at the low end of a lane.
     #[inline]
-    pub(super) fn spread<R: Register>(&self, nibbles: R) -> R {
+    pub(super) fn nibble_difference<R: Register>(&self, nibbles: R, pattern: Pattern<R>) -> R {
         let pairs = (nibbles & R::of(LOW_PAIR)) | ((nibbles >> 8) << (2 * self.width));
         let even = R::of(self.even_nibbles);
-        (pairs & even) | (((pairs >> 4) & even) << self.width)
+        ((pairs & even) | (((pairs >> 4) & even) << self.width)) ^ pattern.1
     }
 
-    /// Lane by lane, which of the bits in `mask` differ from those of `pattern`.
+    /// In every lane, the bits of the slot within `mask` that differ from those of a pattern.
     #[inline(always)]
     pub(super) fn difference<R: Register, C: Coding>(
         &self,
@@ -248,33 +124,48 @@ impl Lanes {
         pattern: Pattern<R>,
         mask: u128,
     ) -> R {
-        let lanes = (word ^ pattern.lanes) & R::of(mask);
-        if C::SORTED { lanes | (self.spread(nibbles) ^ pattern.nibbles) } else { lanes }
+        let lanes = (word ^ pattern.0) & R::of(mask);
+        if C::SORTED { lanes | self.nibble_difference(nibbles, pattern) } else { lanes }
     }
 
-    /// The lanes that hold exactly the slot of `pattern`.
+    /// The lanes that hold exactly the slot of a pattern.
     #[inline]
     pub(super) fn equal<R: Register, C: Coding>(&self, word: Opened<R>, pattern: Pattern<R>) -> R {
         self.zero(self.difference::<R, C>(word, pattern, u128::MAX))
     }
 
-    /// Whether exactly one lane of two words passed.
+    /// The lanes of one word that hold exactly `slot`.
     #[inline]
-    pub(super) fn is_one([one, other]: [u64; 2]) -> bool {
-        let both = one | (other >> 1);
-        both != 0 && both == lowest(both)
+    pub(super) fn holding<C: Coding>(&self, word: Opened<u64>, slot: u64) -> u64 {
+        self.equal::<u64, C>(word, self.pattern::<C>(slot))
     }
 
-    /// Whether more lanes passed in `these` than in `those`.
+    /// The lanes that are empty slots.
     #[inline]
-    pub(super) fn more(&self, these: u64, those: u64) -> bool {
-        let sum = |tops: u64| (tops >> (self.width - 1)).wrapping_mul(self.ones()) & self.count;
-        sum(these) > sum(those)
+    pub(super) fn empty<C: Coding>(&self, word: Opened<u64>) -> u64 {
+        if C::SORTED && !self.core_in_lane { self.holding::<C>(word, 0) } else { self.zero(word.0) }
     }
 
-    /// How many lanes passed: their sum, which one product gathers in the last lane.
+    /// Whether a slot of a bucket in these registers is empty.
+    #[inline]
+    pub(super) fn has_room<C: Coding>(&self, registers: &[Opened<u64>]) -> bool {
+        if C::SORTED {
+            // Empty slots come first.
+            let (word, nibbles) = registers[0];
+            return self.lane(word, 0) == 0 && (self.core_in_lane || nibbles & 15 == 0);
+        }
+        registers.iter().fold(0, |any, word| any | self.any_zero(word.0)) != 0
+    }
+
+    /// How many lanes passed. One product puts their sum into the last lane.
     #[inline]
     pub(super) fn count(&self, tops: u64) -> u64 {
         ((tops >> (self.width - 1)).wrapping_mul(self.ones()) >> self.sum) & 7
+    }
+
+    /// Bit i is set if lane i, of `count`, passed.
+    #[inline]
+    pub(super) fn bits(&self, tops: u64, count: u32) -> u32 {
+        (0..count).map(|i| u32::from(self.lane(tops, i) != 0) << i).sum()
     }
 }

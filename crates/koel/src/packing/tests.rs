@@ -6,7 +6,7 @@ use crate::address::geometry::CORE_BITS;
 use alloc::vec::Vec;
 use testkit::keys::splitmix64 as hash;
 
-/// Every layout that a filter may have, and some with values, and one of slots of 64 bits.
+/// Every layout of a filter, some with values, and one with slots of 64 bits.
 fn layouts() -> impl Iterator<Item = Layout> {
     let codecs = [Codec::Plain, Codec::SemiSorted];
     let widths = move |codec| {
@@ -19,6 +19,10 @@ fn layouts() -> impl Iterator<Item = Layout> {
 fn noise(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *seed ^ (*seed >> 29)
+}
+
+fn copies_in(slots: [u64; SLOTS], slot: u64) -> u64 {
+    Bucket(slots).copies(slot)
 }
 
 /// Two buckets of a layout, with other bits before, between and behind them.
@@ -48,7 +52,7 @@ impl Pair {
         [slot(0), slot(1), slot(2), slot(3)]
     }
 
-    /// The same in ascending order, as a changed bucket may have them in any.
+    /// The decoded slots in ascending order: a change may reorder them.
     fn sorted(&self, number: usize) -> [u64; SLOTS] {
         let mut slots = self.decoded(number);
         slots.sort_unstable();
@@ -71,8 +75,8 @@ fn each_bucket(mut check: impl FnMut(Layout, [u64; SLOTS], u64)) {
     for layout in layouts() {
         let slot_mask = u64::MAX >> (u64::BITS - layout.slot_bits());
         for _ in 0..500 {
-            // Few distinct values, so that equal and nearly equal slots are common; and a core, as
-            // every entry has one.
+            // Few distinct values, so that equal and nearly equal slots are common. Every entry has
+            // a core.
             let core = 1 << (layout.fingerprint_bits() - CORE_BITS);
             let mut slot = || noise(&mut seed) & slot_mask & !(noise(&mut seed) & !0x13) | core;
             let slots = [slot(), slot(), slot(), 0];
@@ -81,6 +85,14 @@ fn each_bucket(mut check: impl FnMut(Layout, [u64; SLOTS], u64)) {
             }
         }
     }
+}
+
+/// Bit i is set if slot i of a bucket matches the key.
+fn matching_slots<M: Matching>(packing: &impl Packing, bytes: &[u8], start: u64, key: u64) -> u32 {
+    fn bits<M: Matching, P: Packing>(packing: &P, registers: P::Registers, key: u64) -> u32 {
+        matching_bits::<M, P::Coding>(packing.lanes(), registers.as_ref(), key)
+    }
+    bits::<M, _>(packing, packing.registers(bytes, start), key)
 }
 
 /// A bucket in which no slot is empty.
@@ -100,7 +112,7 @@ fn check_bucket(layout: Layout, packing: &impl Packing, slots: [u64; SLOTS], pro
     let fingerprint = layout.fingerprint_of(probe);
     let alike = decoded.map(|slot| layout.fingerprint_of(slot) == fingerprint);
     let bits = (0..SLOTS).map(|i| u32::from(alike[i]) << i).sum::<u32>();
-    assert_eq!(packing.matching::<Exact>(bytes, starts[0], fingerprint), bits, "{}", says());
+    assert_eq!(matching_slots::<Exact>(packing, bytes, starts[0], fingerprint), bits, "{}", says());
     // The other bucket is empty.
     let found = bits != 0 || fingerprint == 0;
     for starts in [starts, [starts[1], starts[0]]] {
@@ -126,7 +138,7 @@ fn check_candidates(packing: &impl Packing, pair: &Pair, fingerprint: u64, alike
     expected.sort_unstable();
     found.sort_unstable();
     assert_eq!(found, expected, "{}", pair.layout);
-    // One bucket twice is one bucket.
+    // The same bucket twice counts once.
     let once = packing.candidates::<Exact>(&pair.bytes, [pair.starts[0]; 2], [fingerprint; 2]);
     assert_eq!(once.count_left(), alike.iter().filter(|&&alike| alike).count());
 }
@@ -170,7 +182,7 @@ fn check_changes(layout: Layout, packing: &impl Packing, slots: [u64; SLOTS], pr
     }
 }
 
-/// Whether a bucket is the one word for its slots.
+/// Whether the bucket is encoded as its only word.
 fn is_canonical(pair: &Pair) -> bool {
     let bits = pair.layout.bucket_bits();
     bits > MAX_BUCKET_BITS || pair.layout.is_canonical(load(&pair.bytes, pair.starts[0], bits))
@@ -227,12 +239,12 @@ fn the_last_byte_that_is_read_of_halves_is_within_reach() {
             _ => continue,
         };
         assert!(last / 8 <= packing.reach() as u64, "{layout}");
-        assert!(packing.reach() < halves::WINDOW, "{layout}");
+        assert!(packing.reach() < halves::LATER + 8, "{layout}");
     }
 }
 
-/// A third of the time of a batch of lookups in a large table went to buckets of which only the
-/// first and the last byte of their own had been asked for: registers are wider.
+/// Registers are wider than buckets. When only the first and the last byte of a bucket were
+/// prefetched, batched lookups in a large table took a third longer.
 #[test]
 fn the_last_byte_that_is_read_of_a_bucket_is_within_reach() {
     for layout in layouts() {
@@ -240,9 +252,8 @@ fn the_last_byte_that_is_read_of_a_bucket_is_within_reach() {
         let (bits, reach) = (u64::from(layout.bucket_bits()), packing.reach());
         for start in [0, bits] {
             let first = byte_index(start / 8);
-            // One check of the length is for all that may be read of halves, which have a test of
-            // their own for what is.
-            let checked = if is_halves(&packing) { halves::WINDOW } else { reach + 1 };
+            // Halves check the length once, for more than they read. Another test has their reads.
+            let checked = if is_halves(&packing) { halves::LATER + 8 } else { reach + 1 };
             let bytes = alloc::vec![0; first + checked];
             with_packing!(&packing, packing => {
                 assert!(packing.has_room(&bytes, start));
@@ -250,8 +261,7 @@ fn the_last_byte_that_is_read_of_a_bucket_is_within_reach() {
                 assert!(!packing.matches::<Exact>(&bytes, [start; 2], [1; 2]), "{layout}");
             });
         }
-        // A table that starts every bucket at a whole byte reads no bit of another line for
-        // nothing.
+        // Plain buckets read no byte more than a register needs.
         let register = if bits <= 64 {
             8
         } else if bits <= 128 {
@@ -273,7 +283,7 @@ fn a_bucket_of_128_bits_is_the_widest_but_for_slots_of_64() {
 
 // ---- marked fingerprints
 
-/// What a match is, one bit after the other.
+/// Whether a stored fingerprint matches a key, bit by bit.
 fn is_match(marked: Marked, stored: u64, (core, string): (u64, u64)) -> bool {
     let (bits, known) = marked.known(stored);
     stored != 0 && marked.core(stored) == core && (0..known).all(|i| (bits ^ string) >> i & 1 == 0)
@@ -292,7 +302,7 @@ fn check_marked(layout: Layout, packing: &impl Packing, slots: [u64; SLOTS], key
     let expected = pair.decoded(0).map(matching);
     let bits = (0..SLOTS).map(|i| u32::from(expected[i]) << i).sum::<u32>();
     let longest = marked.longest(key.0, key.1);
-    let found = packing.matching::<Prefixed>(&pair.bytes, pair.starts[0], longest);
+    let found = matching_slots::<Prefixed>(packing, &pair.bytes, pair.starts[0], longest);
     assert_eq!(found, bits, "{layout} {slots:x?} {key:x?}");
     let [one, other] = pair.starts;
     for starts in [[one, one], [one, other], [other, one]] {

@@ -1,18 +1,22 @@
-//! Buckets of a table that is being widened: the first ones are narrow still, the others wide.
+//! Buckets of a table that is being widened: the first ones are still narrow, the others wide.
 //!
-//! Each is decoded and read as four slots of 64 bits of the wide layout, and encoded again when it
-//! is written. A narrow bucket stores the first bits of a longer fingerprint, as many as it has
-//! room for. Lookups take two to three times as long meanwhile.
+//! A bucket is decoded into four slots of 64 bits of the wide layout, and encoded again when it is
+//! written. A narrow bucket stores as many of the first bits of a longer fingerprint as it has room
+//! for. Lookups take two to three times as long meanwhile.
 
-use super::{Bucket, Layout, Matching, Packing, SLOTS, Slots64, load, store};
-use crate::address::geometry::Locations;
+use super::bytes::{load, store};
+use super::layout::{Bucket, Layout};
+use super::register::Opened;
+use super::slot_coding::Plain;
+use super::swar::Lanes;
+use super::{Packing, SLOTS};
 
 /// How far the widening of a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Widening {
     /// The layout that the table was built with.
     pub(crate) narrow: Layout,
-    /// Buckets below this one have it still.
+    /// Buckets below this one still have it.
     pub(crate) below: u64,
 }
 
@@ -24,77 +28,69 @@ impl Widening {
     }
 }
 
-/// Narrow and wide buckets, read as wide slots of 64 bits. A bucket *starts* at its number.
+/// Narrow and wide buckets, unpacked into wide slots of 64 bits. Callers name a bucket by the bit
+/// at which it would start if all were wide.
 #[derive(Clone, Copy)]
 pub(crate) struct Unpacked {
     wide: Layout,
     widening: Widening,
-    slots64: Slots64,
+    /// The masks of one unpacked slot.
+    lanes: Lanes,
 }
 
 impl Unpacked {
     pub(super) fn new(wide: Layout, widening: Widening) -> Self {
-        Self { wide, widening, slots64: Slots64::new(wide) }
+        Self { wide, widening, lanes: Lanes::new::<Plain>(wide, 1) }
     }
 
-    /// Widens the last `buckets` of those that are narrow. Returns how many are left.
+    fn bucket_at(&self, start: u64) -> u64 {
+        start / u64::from(self.wide.bucket_bits())
+    }
+
+    /// Widens the last `buckets` of the narrow ones. Returns how many are left.
     pub(crate) fn widen(&mut self, bytes: &mut [u8], buckets: u64) -> u64 {
         let left = self.widening.below.saturating_sub(buckets);
         for bucket in (left..self.widening.below).rev() {
-            let slots = self.slots(bytes, bucket);
+            let start = bucket * u64::from(self.wide.bucket_bits());
+            let slots = self.slots(bytes, start);
             self.widening.below = bucket;
-            self.write(bytes, bucket, slots);
+            self.write(bytes, start, slots);
         }
         left
     }
 }
 
 impl Packing for Unpacked {
-    #[inline]
-    fn start(bucket: u64, _bucket_bits: u64) -> u64 {
-        bucket
-    }
+    type Coding = Plain;
+    type Registers = [Opened<u64>; SLOTS];
 
     #[inline]
-    fn starts(locations: &Locations, i: usize) -> [u64; 2] {
-        locations.buckets(i).into()
+    fn lanes(&self) -> &Lanes {
+        &self.lanes
     }
 
     #[cold]
-    fn slots(&self, bytes: &[u8], bucket: u64) -> [u64; SLOTS] {
+    fn registers(&self, bytes: &[u8], start: u64) -> [Opened<u64>; SLOTS] {
+        let bucket = self.bucket_at(start);
         let slots = |layout: Layout| {
             let bits = layout.bucket_bits();
             layout.decode(load(bytes, bucket * u64::from(bits), bits)).0
         };
-        match self.widening.narrow_at(bucket) {
+        let slots = match self.widening.narrow_at(bucket) {
             None => slots(self.wide),
             Some(narrow) => slots(narrow).map(|slot| self.wide.marked_slot(narrow, slot)),
-        }
+        };
+        slots.map(|slot| (slot, 0))
     }
 
     #[cold]
-    fn write(&self, bytes: &mut [u8], bucket: u64, slots: [u64; SLOTS]) {
+    fn write(&self, bytes: &mut [u8], start: u64, slots: [u64; SLOTS]) {
+        let bucket = self.bucket_at(start);
         let (layout, slots) = match self.widening.narrow_at(bucket) {
             None => (self.wide, slots),
             Some(narrow) => (narrow, slots.map(|slot| self.wide.unmarked_slot(narrow, slot))),
         };
         let bits = layout.bucket_bits();
         store(bytes, bucket * u64::from(bits), bits, layout.encode(Bucket(slots)));
-    }
-
-    #[inline]
-    fn has_room(&self, bytes: &[u8], bucket: u64) -> bool {
-        self.slots(bytes, bucket).contains(&0)
-    }
-
-    #[inline]
-    fn matches<M: Matching>(&self, bytes: &[u8], buckets: [u64; 2], keys: [u64; 2]) -> bool {
-        let any = |i: usize| self.slots64.any::<M>(self.slots(bytes, buckets[i]), keys[i]);
-        any(0) | any(1)
-    }
-
-    #[inline]
-    fn matching<M: Matching>(&self, bytes: &[u8], bucket: u64, key: u64) -> u32 {
-        self.slots64.bits::<M>(self.slots(bytes, bucket), key)
     }
 }

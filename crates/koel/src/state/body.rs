@@ -1,16 +1,19 @@
-//! Buckets and state: what a filter, a maplet and a counting filter are made of, and what a file of
-//! each holds.
+//! Buckets and state: the parts of a filter, a maplet and a counting filter, and of their files.
 //!
-//! The buckets in memory are the buckets in the file, so writing is a copy and opening a view costs
-//! one look at the header. There are three degrees of trust: [`open`](Body::open) checks the header
-//! and the length, after which no query can read outside the bytes whatever they are;
-//! [`verify`](Body::verify) checks the checksum and every bucket and counter (verify.rs); an owned
-//! body is made of bytes that passed both.
+//! The buckets in memory are the buckets in the file. So writing is a copy, and opening a view
+//! reads the header alone. There are three degrees of trust:
+//!
+//! * [`open`](Body::open) checks the header and the length. Whatever the other bytes are, no lookup
+//!   can then read outside them.
+//! * [`verify`](Body::verify) checks the checksum and every bucket and counter (verify.rs).
+//! * An owned body is made from verified bytes.
+
+use core::convert::Infallible;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Buckets, State};
-use crate::error::{ImageError, require};
+use crate::error::{ImageError, MemoryError};
 use crate::image::shape::{self, Profile, Shape};
 use crate::image::{self, Growth, HEADER_BYTES, Header, Kind};
 use crate::mem::buffer::Buffer;
@@ -21,47 +24,24 @@ use crate::state::counters::{self, ReadCounters, WriteCounters};
 pub(crate) struct Body<B, C> {
     pub(crate) buckets: Buckets<B>,
     pub(crate) state: State<C>,
-    /// What the bytes of a view say of their body.
+    /// The checksum that the bytes of a view store for their body.
     checksum: Option<u64>,
 }
 
 impl<'a, C: ReadCounters> Body<&'a [u8], C> {
-    /// The body in these bytes, where they lie. `counters` reads the counters' records. O(1).
+    /// The body in these bytes, without a copy. `counters` reads the counters' records. O(1).
     ///
     /// # Errors
-    /// [`ImageError`] where the header is not one of this kind, or where the length does not fit.
+    /// [`ImageError`] if the header is not one of this kind, or if the length does not match it.
     pub(crate) fn open(
         bytes: &'a [u8],
         kind: Kind,
         counters: impl FnOnce(&'a [u8]) -> C,
     ) -> Result<Self, ImageError> {
-        let header = Header::decode(bytes)?.of_kind(kind)?;
-        check_kind(&header)?;
+        let header = Header::decode_as(kind, bytes)?;
         let (table, records) = header.parts(bytes)?;
-        let spares = if kind == Kind::Filter { header.entries - header.distinct } else { 0 };
-        let state = State::new(kind, header.profile, counters(records));
-        let state = State { len: header.len, entries: header.entries, spares, ..state };
-        let checksum = Some(header.body_checksum);
-        Ok(Self { buckets: Buckets::of(&header, table), state, checksum })
+        Ok(Self::of(&header, table, counters(records)))
     }
-}
-
-/// Refuses what no header of its kind says.
-fn check_kind(header: &Header) -> Result<(), ImageError> {
-    let (limit, growable) = (header.profile.counter_limit, header.profile.growable);
-    let grows = header.growth.is_some();
-    match header.kind {
-        Kind::Filter => return Ok(()),
-        Kind::Maplet => {
-            require("counters", header.counters, header.counters == 0)?;
-            require("counter limit", limit, limit == 0)?;
-            require("keys", header.len, header.len == header.entries || grows)?;
-            require("keys", header.len, header.len <= header.entries)?;
-        }
-        Kind::Counting => require("counter limit", limit, limit == u64::MAX)?,
-    }
-    require("distinct entries", header.distinct, header.distinct == 0)?;
-    require("flags", u64::from(growable), growable == grows)
 }
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
@@ -69,29 +49,34 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         Self { buckets, state, checksum: None }
     }
 
-    /// A copy in memory of its own.
-    pub(crate) fn to_owned_body(&self) -> Body<Buffer, C::Owned> {
+    /// The body that a header describes, not verified.
+    fn of(header: &Header, table: B, counters: C) -> Self {
+        let spares = if header.kind == Kind::Filter { header.entries - header.distinct } else { 0 };
+        let state = State::new(header.kind, header.profile, counters);
+        let state = State { len: header.len, entries: header.entries, spares, ..state };
+        Self { buckets: Buckets::of(header, table), state, checksum: Some(header.body_checksum) }
+    }
+
+    /// A copy in its own memory.
+    pub(crate) fn copy(&self) -> Result<Body<Buffer, C::Owned>, MemoryError> {
         let grows = self.state.kind == Kind::Filter && self.state.profile.growable;
-        Body::new(self.buckets.to_owned_buckets(grows), self.state.to_owned_state())
+        let bytes = self.buckets.bytes().len();
+        let buckets = self.buckets.to_owned_buckets(grows).ok_or(MemoryError { bytes })?;
+        Ok(Body::new(buckets, self.state.copy()))
     }
 
-    /// A copy in which all buckets are wide; `None` where they are already.
-    pub(super) fn widened(&self) -> Option<Body<Buffer, C::Owned>> {
-        let buckets = self.buckets.widened()?;
-        Some(Body::new(buckets, self.state.to_owned_state()))
-    }
-
-    /// Hands the bytes of the file to `sink`, part by part. The buckets are copied only where some
-    /// are still to be widened.
+    /// Passes the bytes of the file to `sink`, piece by piece.
     pub(crate) fn write_to<E>(
         &self,
         mut sink: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        if let Some(whole) = self.widened() {
-            return whole.write_to(sink);
-        }
         sink(&self.header().encode())?;
-        sink(self.buckets.bytes())?;
+        self.each_piece(sink)
+    }
+
+    /// Passes the buckets and counters to `sink` as a file stores them.
+    fn each_piece<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.buckets.each_piece(&mut sink)?;
         self.state.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
     }
 
@@ -113,12 +98,14 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// XXH3-64 of buckets and counters as stored.
     fn computed_checksum(&self) -> u64 {
         let mut checksum = Xxh3::new();
-        checksum.update(self.buckets.bytes());
-        self.state.counters.iter().for_each(|counter| checksum.update(&counters::encode(counter)));
+        let Ok(()) = self.each_piece(|piece| {
+            checksum.update(piece);
+            Ok::<(), Infallible>(())
+        });
         checksum.digest()
     }
 
-    /// Whether the body is what its checksum says, where it has one.
+    /// Compares the body with its checksum, if it has one.
     pub(super) fn check_checksum(&self) -> Result<(), ImageError> {
         if self.checksum.is_some_and(|stored| stored != self.computed_checksum()) {
             return Err(ImageError::Checksum { part: "body" });
@@ -126,7 +113,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         Ok(())
     }
 
-    /// Whether these are bytes that nobody has verified.
+    /// Whether these bytes may never have been verified.
     pub(crate) fn is_unverified(&self) -> bool {
         self.checksum.is_some()
     }
@@ -143,12 +130,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         self.buckets.count() * SLOTS as u64
     }
 
-    /// The share of slots in use, 0 to 1.
-    pub(crate) fn load_factor(&self) -> f64 {
-        self.state.entries as f64 / self.slots() as f64
-    }
-
-    /// How many entries match an absent key on average, where all are different.
+    /// The number of entries that match an absent key on average. O(1).
     pub(crate) fn false_candidates(&self) -> f64 {
         match self.buckets.growing() {
             None => self.state.entries as f64 / self.possible_entries(),
@@ -156,8 +138,21 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         }
     }
 
-    /// The number of entries that keys can have, each as likely as any other. In a table that has
-    /// grown, the number that would give the same false-positive rate.
+    /// The probability that an entry matches an absent key. Second copies do not count.
+    pub(crate) fn false_positive_rate(&self) -> f64 {
+        (self.state.distinct() as f64 / self.possible_entries()).min(1.0)
+    }
+
+    /// An estimate of the number of distinct keys.
+    pub(crate) fn distinct_estimate(&self) -> f64 {
+        let estimate = shape::distinct_keys(self.state.distinct(), self.possible_entries());
+        // Growth doubles entries that have no bits left.
+        let has_grown = self.buckets.growing().is_some();
+        if has_grown { estimate.min(self.state.len as f64) } else { estimate }
+    }
+
+    /// The number of entries that keys can have, all equally likely. In a growing table, the number
+    /// that would give the same false-positive rate.
     pub(crate) fn possible_entries(&self) -> f64 {
         match self.buckets.growing() {
             None => {
@@ -170,12 +165,25 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
 }
 
 impl<C: WriteCounters> Body<Buffer, C> {
-    /// An empty body; `None` where its bytes cannot be addressed or had.
+    /// The body that a header describes, verified. `records` are the counters as stored.
+    #[cfg(any(feature = "std", feature = "serde"))]
+    pub(crate) fn of_parts(
+        header: &Header,
+        table: Buffer,
+        records: &[u8],
+    ) -> Result<Self, ImageError> {
+        let view = Body::of(header, table.as_ref(), C::stored(records));
+        view.verify()?;
+        let state = view.state.copy();
+        Ok(Self::new(Buckets::of(header, table), state))
+    }
+
+    /// An empty body; `None` if there is no memory for it.
     pub(crate) fn empty(kind: Kind, shape: Shape, profile: Profile) -> Option<Self> {
-        // A maplet is built in the table in which it grows.
-        let grow = kind == Kind::Filter && profile.growable;
+        // Maplets that grow have the growing table from the start.
+        let grows = kind == Kind::Filter && profile.growable;
         let state = State::new(kind, profile, C::default());
-        Some(Self::new(Buckets::empty(shape, grow)?, state))
+        Some(Self::new(Buckets::empty(shape, grows)?, state))
     }
 
     /// Removes everything. The size stays.
@@ -185,13 +193,7 @@ impl<C: WriteCounters> Body<Buffer, C> {
     }
 }
 
-impl<C: WriteCounters> Clone for Body<Buffer, C> {
-    fn clone(&self) -> Self {
-        Self::new(self.buckets.clone(), self.state.clone())
-    }
-}
-
-/// Equal bytes: built alike, and changed alike since.
+/// Equal file images: built alike, and changed alike since.
 impl<C: PartialEq> PartialEq for Body<Buffer, C> {
     fn eq(&self, other: &Self) -> bool {
         self.buckets == other.buckets && self.state == other.state

@@ -1,27 +1,29 @@
 //! The buckets of a filter or a maplet: a table of one size, or one that grows.
 //!
-//! Until the first growth they are in a table of one size. From then on they are in a growing one;
-//! from the start, where the filter was built to grow. This is the one place that asks which.
+//! Buckets start in a table of one size, and move to a growing one at the first growth. Maplets
+//! that are built to grow start in a growing one. Only this file asks which it is.
 
 use crate::address::geometry::Geometry;
-use crate::image::Header;
 use crate::image::shape::Shape;
+use crate::image::{Growth, Header};
 use crate::mem::buffer::Buffer;
-use crate::packing::{Bucket, Layout};
-use crate::table::{
-    Addressing, Candidates, Cuckoo, CuckooMut, Growing, Prefixes, Table, table_bytes,
-};
+use crate::packing::{Bucket, Layout, store};
+use crate::table::{Addressing, Candidates, Cuckoo, CuckooMut, Growing, Table, table_bytes};
+
+/// Buckets that [`Buckets::each_piece`] widens at once: they end with a byte.
+const PIECE: usize = 64;
+/// Bytes of so many buckets of up to 128 bits, and of the padding behind the last one.
+const PIECE_BYTES: usize = PIECE * 16 + 32;
 
 /// The buckets.
-#[derive(Clone)]
 pub(crate) enum Buckets<B> {
-    /// As they were built.
+    /// A table of one size.
     Fixed(Table<B>),
-    /// As they have grown.
+    /// A table that grows.
     Growing(Growing<B>),
 }
 
-/// Evaluates an expression for the table that the buckets are in, whichever it is.
+/// Evaluates an expression for the table that the buckets are in.
 macro_rules! on_table {
     ($buckets:expr, $table:ident => $work:expr) => {
         match $buckets {
@@ -58,10 +60,10 @@ impl<B: AsRef<[u8]>> Buckets<B> {
     /// The buckets in `bytes` that a header describes.
     pub(crate) fn of(header: &Header, bytes: B) -> Self {
         let layout = header.shape.layout;
-        match (header.stretch(), header.growth) {
+        match (header.linear_hashing(), header.growth) {
             (Some(addresses), Some(growth)) => {
-                let table = Table::new(addresses, layout, bytes);
-                Self::Growing(Growing::new(table, growth.match_weight, header.entries))
+                let (weight, entries) = (growth.match_weight, header.entries);
+                Self::Growing(Growing::grown(addresses, layout, bytes, weight, entries))
             }
             _ => Self::Fixed(Table::new(header.geometry(), layout, bytes)),
         }
@@ -83,110 +85,121 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         }
     }
 
-    /// The addresses that they were built with.
+    /// The addresses that the buckets were built with.
     pub(crate) fn base(&self) -> &Geometry {
-        on_table!(self, table => table.table().geometry().base())
+        on_table!(self, table => table.geometry().base())
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> u64 {
-        on_table!(self, table => table.table().geometry().buckets())
+        on_table!(self, table => table.geometry().buckets())
     }
 
     /// The packing of the buckets.
     #[inline]
     pub(crate) fn layout(&self) -> Layout {
-        on_table!(self, table => table.table().layout())
+        on_table!(self, table => table.layout())
     }
 
-    /// The shape that they were built with, in the layout that they have.
+    /// The shape that the buckets were built with, in their present layout.
     pub(crate) fn shape(&self) -> Shape {
         Shape::of(self.base(), self.layout())
     }
 
     /// The decoded bucket.
     pub(crate) fn read(&self, bucket: u64) -> Bucket {
-        on_table!(self, table => table.table().read(bucket))
+        on_table!(self, table => table.read(bucket))
     }
 
     /// The buckets as they are stored.
     pub(crate) fn bytes(&self) -> &[u8] {
-        on_table!(self, table => table.table().bytes())
+        on_table!(self, table => table.bytes())
     }
 
-    /// Whether an entry matches the key with this hash.
+    /// Whether an entry matches the key with this address.
     #[inline(always)]
-    pub(crate) fn contains(&self, hash: u64) -> bool {
-        on_table!(self, table => table.contains(hash))
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        on_table!(self, table => table.contains(address))
     }
 
-    /// Where the slots are that match the key with this hash; `None` if none does. Most keys that a
-    /// maplet is asked for are absent, so the slots are decoded in a second step: two buckets and a
-    /// fingerprint, or a hash in a growing table. Not a location, which would be written to memory
-    /// for every key.
+    /// The buckets of the key with this address, and what their slots are compared with. `None` if
+    /// no slot matches: most keys that a maplet is asked for are absent, so slots are decoded in a
+    /// second step, by [`candidates`](Self::candidates).
     #[inline(always)]
-    pub(crate) fn find(&self, hash: u64) -> Option<(u64, u64, u64)> {
+    pub(crate) fn find(&self, address: u64) -> Option<((u64, u64), [u64; 2])> {
         match self {
             Self::Fixed(table) => {
-                let (location, is_there) = table.find(hash);
-                is_there.then_some((location.home, location.alternate, location.fingerprint))
+                let (location, is_there) = table.find(address);
+                is_there.then_some((location.buckets(), [location.fingerprint; 2]))
             }
-            Self::Growing(growing) => growing.contains(hash).then_some((0, 0, hash)),
+            Self::Growing(table) => table.find_pair(address),
         }
     }
 
     /// The slots that [`find`](Self::find) found.
-    #[inline(never)]
-    pub(crate) fn candidates(&self, (home, alternate, key): (u64, u64, u64)) -> Candidates {
-        if let Self::Fixed(table) = self
-            && let Some(slots) = table.plain_candidates((home, alternate), [key; 2])
-        {
-            return slots;
-        }
-        self.other_candidates(home, alternate, key)
+    #[inline]
+    pub(crate) fn candidates(&self, (pair, keys): ((u64, u64), [u64; 2])) -> Candidates {
+        on_table!(self, table => table.candidates(pair, keys))
     }
 
-    /// A function of its own, so that the other saves no registers for it.
-    #[inline(never)]
-    fn other_candidates(&self, home: u64, alternate: u64, key: u64) -> Candidates {
+    /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory
+    /// for it.
+    pub(crate) fn to_owned_buckets(&self, grows: bool) -> Option<Buckets<Buffer>> {
         match self {
-            Self::Fixed(table) => table.candidates((home, alternate), [key; 2]),
-            Self::Growing(growing) => growing.candidates(key),
+            Self::Fixed(table) => table.to_owned_table(grows).map(Buckets::Fixed),
+            Self::Growing(table) => table.to_owned_table(true).map(Buckets::Growing),
         }
     }
 
-    /// A copy in memory of its own, to grow in if it `grows`.
-    pub(crate) fn to_owned_buckets(&self, grows: bool) -> Buckets<Buffer> {
-        match self {
-            Self::Fixed(table) => Buckets::Fixed(table.to_owned_table(grows)),
-            Self::Growing(growing) => Buckets::Growing(growing.to_owned_table()),
-        }
+    fn is_midway(&self) -> bool {
+        self.growing().is_some_and(Growing::is_midway)
     }
 
-    /// A copy in which all buckets are wide; `None` where they are already. Files have no other.
-    pub(crate) fn widened(&self) -> Option<Buckets<Buffer>> {
-        let growing = self.growing().filter(|growing| growing.is_midway())?;
-        let mut whole = growing.to_owned_table();
-        whole.finish_widening();
-        Some(Buckets::Growing(whole))
+    /// Passes the bytes of the buckets to `sink` as a file stores them: all of them wide. Buckets
+    /// that are still narrow are widened on the stack.
+    pub(crate) fn each_piece<E>(
+        &self,
+        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.is_midway() {
+            return sink(self.bytes());
+        }
+        let (layout, mut left) = (self.layout(), self.bytes().len());
+        let bits = layout.bucket_bits();
+        for first in (0..self.count()).step_by(PIECE) {
+            let mut piece = [0; PIECE_BYTES];
+            let end = self.count().min(first + PIECE as u64);
+            for bucket in first..end {
+                let at = (bucket - first) * u64::from(bits);
+                store(&mut piece, at, bits, layout.encode(self.read(bucket)));
+            }
+            // The last piece has the padding too.
+            let len = if end < self.count() { PIECE * bits as usize / 8 } else { left };
+            sink(&piece[..len])?;
+            left -= len;
+        }
+        Ok(())
     }
 }
 
-/// Equal when all of them are wide.
+/// Equal if they are when all of them are wide.
 impl PartialEq for Buckets<Buffer> {
     fn eq(&self, other: &Self) -> bool {
-        let whole = [self.widened(), other.widened()];
-        match (whole[0].as_ref().unwrap_or(self), whole[1].as_ref().unwrap_or(other)) {
-            (Self::Fixed(ours), Self::Fixed(theirs)) => ours == theirs,
-            (Self::Growing(ours), Self::Growing(theirs)) => ours == theirs,
-            _ => false,
+        let growth = |buckets: &Self| buckets.growing().map(Growth::of);
+        if self.shape() != other.shape() || growth(self) != growth(other) {
+            return false;
         }
+        if !self.is_midway() && !other.is_midway() {
+            return self.bytes() == other.bytes();
+        }
+        let word = |buckets: &Self, bucket| buckets.layout().encode(buckets.read(bucket));
+        (0..self.count()).all(|bucket| word(self, bucket) == word(other, bucket))
     }
 }
 
 impl Buckets<Buffer> {
-    /// Empty buckets, in memory to grow in if they `grow`; `None` where their bytes cannot be
-    /// addressed or had.
+    /// Empty buckets, in memory to grow in if they `grow`. `None` if their bytes cannot be
+    /// addressed or allocated.
     pub(crate) fn empty(shape: Shape, grow: bool) -> Option<Self> {
         let (geometry, layout) = (shape.geometry(), shape.layout);
         if layout.marks().is_some() {
@@ -204,7 +217,7 @@ impl Buckets<Buffer> {
         }
     }
 
-    /// The same by value.
+    /// The table of one size by value, if the buckets are in one.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub(crate) fn into_fixed(self) -> Option<Table<Buffer>> {
         match self {
@@ -213,8 +226,8 @@ impl Buckets<Buffer> {
         }
     }
 
-    /// Moves the buckets to the growing table that `begin` makes of the one of one size, unless
-    /// they are in one already.
+    /// Moves the buckets to the growing table that `begin` makes of a table of one size, unless
+    /// they are in a growing one already.
     pub(crate) fn grow<E>(
         &mut self,
         begin: impl FnOnce(&mut Table<Buffer>) -> Result<Growing<Buffer>, E>,
@@ -230,6 +243,9 @@ impl Buckets<Buffer> {
 
     /// Empties every bucket.
     pub(crate) fn clear(&mut self) {
-        on_table!(self, table => table.clear());
+        on_table!(self, table => {
+            table.clear();
+            table.finish_widening();
+        });
     }
 }

@@ -1,18 +1,18 @@
-//! How often a key is in, and how a counting filter changes that.
+//! Counts: of keys in filters and counting filters, and how a counting filter changes them.
 //!
-//! In a filter each entry counts one, and its counter counts further copies. In a counting filter
-//! the value of an entry is its count. From the largest value on its counter goes up, and a removal
-//! takes from that first.
+//! In a filter each entry counts one, and its counter counts the further copies. In a counting
+//! filter the value of an entry is its count. From the largest value on, the counter goes up; a
+//! removal lowers the counter first.
 
 use super::{Reader, State, Writer};
 use crate::error::FullError;
 use crate::image::Kind;
 use crate::packing::Layout;
 use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::table::{Cuckoo, CuckooMut, LocationOf, Match, Prefixes, grows};
+use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, grows};
 
 impl<C: ReadCounters> State<C> {
-    /// What a slot counts.
+    /// The count in a slot, without a counter.
     #[inline]
     pub(super) fn in_slot(&self, layout: Layout, slot: u64) -> u64 {
         if self.kind == Kind::Filter { 1 } else { layout.value_of(slot) }
@@ -20,12 +20,12 @@ impl<C: ReadCounters> State<C> {
 }
 
 impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
-    /// How often the key with this hash is in.
-    pub(crate) fn count_key(self, hash: u64) -> u64 {
-        self.count(&self.table.table().geometry().locate(hash))
+    /// How often the key with this address is in.
+    pub(crate) fn count_key(self, address: u64) -> u64 {
+        self.count(&self.table.table().geometry().locate(address))
     }
 
-    /// The sum over all entries that match. Those of one length have one name, and share a counter.
+    /// The sum over all entries that match. Entries of one length have one name and one counter.
     pub(crate) fn count(self, at: &LocationOf<T>) -> u64 {
         let (mut seen, mut sum) = (0_u64, 0_u64);
         for entry in self.table.table().matches(at) {
@@ -38,7 +38,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
         sum
     }
 
-    /// How often the keys of an entry are in: its copies, or its value, with its counter.
+    /// How often the keys of an entry are in: its copies or its value, and its counter.
     pub(crate) fn count_of(self, entry: &Match) -> u64 {
         let in_slots = match self.state.kind {
             Kind::Counting => self.in_slot(entry),
@@ -47,7 +47,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
         in_slots.saturating_add(self.beyond(entry))
     }
 
-    /// The count in a slot of a bucket, with the counter of its entry.
+    /// The count in a slot of a bucket, with its counter.
     pub(crate) fn count_in(self, bucket: u64, slot: u64) -> u64 {
         let entry = self.table.table().entry(bucket, slot);
         self.in_slot(&entry).saturating_add(self.beyond(&entry))
@@ -57,7 +57,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
         self.state.in_slot(self.table.table().layout(), entry.slot)
     }
 
-    /// What the counter of an entry counts besides.
+    /// The counter of an entry; 0 if it has none.
     #[inline]
     pub(crate) fn beyond(self, entry: &Match) -> u64 {
         if self.state.counters.len() > 0 && self.may_have_counter(entry) {
@@ -67,7 +67,8 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
         }
     }
 
-    /// Whether an entry may have a counter: it has the largest value, or none at all.
+    /// Whether an entry may have a counter: only if its value is the largest. Without values, every
+    /// entry may.
     #[inline]
     pub(super) fn may_have_counter(self, entry: &Match) -> bool {
         let layout = self.table.table().layout();
@@ -76,20 +77,20 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 }
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
-    /// Counts a key so many `times` more in a counting filter: its count then.
-    pub(crate) fn add(mut self, hash: u64, times: u64) -> Result<u64, FullError> {
+    /// Raises the count of a key in a counting filter by `times`, and returns it.
+    pub(crate) fn add(mut self, address: u64, times: u64) -> Result<u64, FullError> {
         let len = self.state.len.checked_add(times).ok_or(FullError::Overflow)?;
-        let at = self.table.table().geometry().locate(hash);
+        let at = self.table.table().geometry().locate(address);
         let count = match self.table.table().longest(&at) {
             Some(entry) => self.raise(&entry, times)?,
             None => self.begin(at, times)?,
         };
         self.state.len = len;
         // In a growing table the key may have several entries.
-        Ok(if grows::<T>() { self.reader().count_key(hash) } else { count })
+        Ok(if grows::<T>() { self.reader().count_key(address) } else { count })
     }
 
-    /// Makes an entry for a key that has none: its count.
+    /// Makes an entry for a key that has none. Returns its count.
     fn begin(&mut self, at: LocationOf<T>, times: u64) -> Result<u64, FullError> {
         if times > 0 {
             let in_slot = times.min(self.layout().largest_value());
@@ -99,7 +100,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok(times)
     }
 
-    /// Counts what the slot of a new entry cannot.
+    /// Adds to the counter of a new entry what its slot cannot hold.
     pub(super) fn add_beyond(&mut self, at: &LocationOf<T>, beyond: u64) {
         if beyond > 0
             && let Some(name) = self.table.table().name_of_longest(at)
@@ -108,7 +109,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         }
     }
 
-    /// Counts an entry so many `times` more: its count then.
+    /// Raises the count of an entry by `times`, and returns it.
     pub(super) fn raise(&mut self, entry: &Match, times: u64) -> Result<u64, FullError> {
         let layout = self.layout();
         let count = layout.value_of(entry.slot);
@@ -125,10 +126,10 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok(in_slot.saturating_add(counted))
     }
 
-    /// Counts a key once less in a counting filter; false if its count is 0.
-    pub(crate) fn subtract(mut self, hash: u64) -> bool {
+    /// Lowers the count of a key in a counting filter by 1. False if it is 0.
+    pub(crate) fn subtract(mut self, address: u64) -> bool {
         let table = self.table.table();
-        let Some(entry) = table.longest(&table.geometry().locate(hash)) else { return false };
+        let Some(entry) = table.longest(&table.geometry().locate(address)) else { return false };
         let (layout, may_have_counter) = (self.layout(), self.reader().may_have_counter(&entry));
         self.state.len = self.state.len.saturating_sub(1);
         if may_have_counter && self.state.counters.take(self.table.table().name(&entry)) {

@@ -1,15 +1,16 @@
-//! Exact counters for what the buckets do not hold: copies of a key beyond those in its slots,
+//! Exact counters for what the buckets do not hold: copies of a key beyond those in its slots, and
 //! counts too large for a slot of a counting filter.
 //!
-//! The name of a counter is the *identity* of the entry it belongs to: the smaller bucket number of
-//! its pair and its fingerprint
-//! ([`Location::identity`](crate::address::geometry::Location::identity)), or in a table that grows
-//! a name that growth does not change (`LinearHashing::identity`). A counter exists only beside at
-//! least one entry of that name in the buckets, so `contains` never looks here.
-//!
-//! In memory a B-tree: ordered, so that equal filters have equal bytes, O(log n) a step, about 25
-//! bytes a counter. In a file an ascending array of 16-byte records, read in place by binary
-//! search.
+//! * **Names.** A counter is named by the *identity* of its entry: the smaller bucket number of the
+//!   pair and the fingerprint
+//!   ([`Location::identity`](crate::address::geometry::Location::identity)). In a table that grows,
+//!   the identity is one that growth does not change (`LinearHashing::identity`).
+//! * **Invariant.** A counter exists only while an entry of that identity is in the buckets. So
+//!   `contains` never reads counters.
+//! * **In memory**: a B-tree of about 25 bytes per counter, O(log n) per operation. It is ordered,
+//!   so that equal filters have equal bytes. Its nodes are small, so an allocation that fails ends
+//!   the process, as in the collections of std.
+//! * **In a file**: an ascending array of 16-byte records, read in place by binary search.
 
 use alloc::collections::BTreeMap;
 use core::iter;
@@ -22,18 +23,18 @@ pub(crate) type Identity = u64;
 
 /// Reading counters, in memory or in a file.
 pub trait ReadCounters {
-    /// The same in memory, where they can be changed.
+    /// The type of counters in memory, which can be changed.
     type Owned: WriteCounters;
     /// A copy in memory.
     fn to_owned_counters(&self) -> Self::Owned;
-    /// Copies counted for this identity; 0 without a counter.
+    /// The count of this identity, 0 without a counter.
     fn get(&self, identity: u64) -> u64;
-    /// How many counters there are.
+    /// The number of counters.
     fn len(&self) -> u64;
-    /// All counters, ascending.
+    /// All counters, in ascending order of their identities.
     fn iter(&self) -> impl Iterator<Item = (u64, u64)>;
 
-    /// The sum of all counts, each of an entry that `is_name` knows.
+    /// The sum of all counts. `is_name` says whether an entry has an identity.
     ///
     /// # Errors
     /// [`ImageError`] for the first counter that this crate would not have written.
@@ -53,25 +54,30 @@ pub trait ReadCounters {
 
 /// Changing counters in memory.
 pub trait WriteCounters: ReadCounters + Clone + Default + PartialEq {
-    /// Whether there can be any.
+    /// The type of the counters of a file.
+    type Stored<'a>: ReadCounters<Owned = Self>;
+    /// The counters in the records of a file.
+    fn stored(records: &[u8]) -> Self::Stored<'_>;
+    /// Whether there can be any counters.
     const COUNTS: bool;
-    /// Counts `times` more copies, or changes nothing. Returns the count then. A new counter must
-    /// be one of at most `limit`.
+    /// Adds `times` to a count and returns the new count. Makes a counter if there are fewer than
+    /// `limit`.
     ///
     /// # Errors
-    /// [`FullError`] where the counter would be one too many, or its count too large.
+    /// [`FullError`] where there would be too many counters, or where the count would overflow.
+    /// Nothing has changed then.
     fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<u64, FullError>;
-    /// Counts `times` more copies, without a limit.
+    /// Adds `times` to a count, without a limit.
     fn add_all(&mut self, identity: Identity, times: u64);
-    /// Takes the whole counter out: its count, 0 without one.
+    /// Removes the counter and returns its count, 0 without a counter.
     fn remove(&mut self, identity: Identity) -> u64;
-    /// Counts one copy less; false without a counter.
+    /// Subtracts one from a count. False without a counter.
     fn take(&mut self, identity: Identity) -> bool;
-    /// False where there is no counter of this identity.
+    /// Whether there may be a counter of this identity. Never false where there is one.
     fn may_have(&self, identity: Identity) -> bool;
 }
 
-/// No counters: those of a maplet.
+/// No counters: a maplet has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct NoCounters;
 
@@ -96,6 +102,12 @@ impl ReadCounters for NoCounters {
 }
 
 impl WriteCounters for NoCounters {
+    type Stored<'a> = Self;
+
+    fn stored(_: &[u8]) -> Self {
+        Self
+    }
+
     const COUNTS: bool = false;
 
     fn add(&mut self, _: Identity, _: u64, limit: u64) -> Result<u64, FullError> {
@@ -126,9 +138,8 @@ pub struct Counters {
     marks: Marks,
 }
 
-/// One bit of 4096 for each identity that got a counter, so that the many without one need no walk
-/// down the tree: a removal asks for its counter each time, and in a large filter a few keys always
-/// have one.
+/// Sets one of 4096 bits for each identity that got a counter. Every removal looks for a counter,
+/// and most keys have none: the bit spares them the search of the tree.
 #[derive(Clone, Debug)]
 struct Marks([u64; 64]);
 
@@ -139,7 +150,7 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Word and bit, by the top 12 bits of a product.
+    /// The word and the bit of an identity: the top 12 bits of a product.
     #[inline]
     fn position(identity: Identity) -> (usize, u64) {
         let [.., second, first] = identity.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
@@ -158,7 +169,7 @@ impl Marks {
     }
 }
 
-/// Equal counts: marks may be left over from counters that are gone.
+/// Compares the counts only: marks may be left over from removed counters.
 impl PartialEq for Counters {
     fn eq(&self, other: &Self) -> bool {
         self.counts == other.counts
@@ -166,7 +177,7 @@ impl PartialEq for Counters {
 }
 
 impl Counters {
-    /// The counters of `records`; the caller has checked them.
+    /// The counters of `records`, which the caller has checked.
     pub(crate) fn from_iter(records: impl Iterator<Item = (Identity, u64)>) -> Self {
         let mut counters = Self { counts: records.collect(), marks: Marks::default() };
         counters.counts.keys().for_each(|&identity| counters.marks.set(identity));
@@ -193,6 +204,12 @@ impl Counters {
 }
 
 impl WriteCounters for Counters {
+    type Stored<'a> = StoredCounters<'a>;
+
+    fn stored(records: &[u8]) -> StoredCounters<'_> {
+        StoredCounters::new(records)
+    }
+
     const COUNTS: bool = true;
 
     fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<u64, FullError> {
@@ -255,15 +272,14 @@ impl ReadCounters for Counters {
     }
 }
 
-/// The counters of a file, read where they lie.
+/// The counters of a file, read in place.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredCounters<'a> {
     records: &'a [[u8; RECORD_BYTES]],
 }
 
 impl<'a> StoredCounters<'a> {
-    /// Counters in these bytes; a rest shorter than a record is ignored, and the caller has seen to
-    /// it that there is none.
+    /// The counters in these bytes, whose length is a multiple of a record's.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { records: bytes.as_chunks().0 }
     }
@@ -274,7 +290,7 @@ fn decode(record: &[u8; RECORD_BYTES]) -> (u64, u64) {
     (u64::from_le_bytes(halves[0]), u64::from_le_bytes(halves[1]))
 }
 
-/// The stored form of a counter.
+/// The record of a counter.
 pub(crate) fn encode((identity, count): (u64, u64)) -> [u8; RECORD_BYTES] {
     (u128::from(identity) | u128::from(count) << 64).to_le_bytes()
 }

@@ -1,49 +1,53 @@
-//! When a filter leaves the table of one size, and how memory is given back.
+//! Growth: when a filter leaves its fixed table, and how a table becomes smaller again.
 
 use core::ops::Range;
 
-use super::Merge;
-use super::{Batched, Body, Buckets, State, Writer, changing, reading};
+use super::{Body, Buckets, State, Writer, changing};
 use crate::address::geometry::CORE_BITS;
-use crate::error::{FullError, MergeError};
-use crate::image::sizing;
+use crate::error::FullError;
+use crate::image::{Kind, sizing};
 use crate::mem::buffer::Buffer;
 use crate::packing::Layout;
 use crate::state::counters::{Counters, ReadCounters, WriteCounters};
 use crate::table::blocks::Hashes;
-use crate::table::{CuckooMut, Growing, Prefixes, has_room_for};
+use crate::table::{Addressing, CuckooMut, Growing, has_room_for};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
-    /// The layout that the buckets have once they have grown, or would have.
-    pub(crate) fn marked_layout(&self) -> Option<Layout> {
+    /// The layout of the buckets in a growing table: the present one, or for a filter that has not
+    /// grown, the one that it would have. `None` if it cannot grow.
+    pub(super) fn marked_layout(&self) -> Option<Layout> {
         let layout = self.buckets.layout();
-        if layout.marks().is_some() { Some(layout) } else { sizing::marked_layout(layout) }
+        match layout.marks() {
+            Some(_) => Some(layout),
+            None if self.state.kind == Kind::Filter => sizing::marked_layout(layout),
+            None => None,
+        }
     }
 }
 
 impl Body<Buffer, Counters> {
-    /// Adds a copy of a key; where `UNIQUE`, unless an entry matches it. True if it was added. The
-    /// filter grows where it may and is full.
+    /// Adds a copy of a key; if `UNIQUE`, only if no entry matches it. Returns whether it was
+    /// added. A growable filter that is full grows.
     #[inline]
-    pub(crate) fn insert<const UNIQUE: bool>(&mut self, hash: u64) -> Result<bool, FullError> {
-        match changing!(self, writer => writer.insert::<UNIQUE>(hash)) {
+    pub(crate) fn insert<const UNIQUE: bool>(&mut self, address: u64) -> Result<bool, FullError> {
+        match changing!(self, writer => writer.insert::<UNIQUE>(address)) {
             Ok(added) => Ok(added),
-            Err(full) => self.insert_growing(hash, full),
+            Err(full) => self.insert_growing(address, full),
         }
     }
 
-    /// Inserts a key for which a table of one size has no room.
+    /// Inserts a key for which the fixed table has no room.
     #[cold]
     #[inline(never)]
-    fn insert_growing(&mut self, hash: u64, full: FullError) -> Result<bool, FullError> {
+    fn insert_growing(&mut self, address: u64, full: FullError) -> Result<bool, FullError> {
         if !self.grows_instead(full) {
             return Err(full);
         }
-        self.start_to_grow()?.insert::<false>(hash)
+        self.start_to_grow()?.insert::<false>(address)
     }
 
-    /// Adds the keys in order; where `UNIQUE`, those that are not there. Whether a key was added
-    /// goes to `added`, if that has so many.
+    /// Adds the keys in order; if `UNIQUE`, only those that no entry matches, and writes to `added`
+    /// whether each was added.
     pub(crate) fn insert_each<const UNIQUE: bool>(
         &mut self,
         hashes: impl Hashes,
@@ -59,7 +63,7 @@ impl Body<Buffer, Counters> {
                 }
             };
             let inserted = changing!(self, writer => {
-                Batched::insert_each::<UNIQUE, _>(writer, hashes, first, note)
+                writer.insert_each::<UNIQUE>(hashes, first, note)
             });
             match inserted {
                 Err(full) if self.grows_instead(full) => {
@@ -74,13 +78,15 @@ impl Body<Buffer, Counters> {
     }
 
     /// Whether the filter grows instead of returning this error.
-    fn grows_instead(&self, full: FullError) -> bool {
+    pub(super) fn grows_instead(&self, full: FullError) -> bool {
         self.buckets.fixed().is_some() && self.state.grows_instead(full)
     }
 
-    /// The growing table. The first time, that is what the one of one size becomes, and the
-    /// counters get the names that their entries have there.
-    fn start_to_grow(&mut self) -> Result<Writer<'_, Growing<Buffer>, Counters>, FullError> {
+    /// The growing table. The first call turns the fixed table into it, and renames the counters
+    /// after their entries there.
+    pub(super) fn start_to_grow(
+        &mut self,
+    ) -> Result<Writer<'_, Growing<Buffer>, Counters>, FullError> {
         let layout = self.layout_to_grow_in();
         let state = &mut self.state;
         let table = self.buckets.grow(|table| {
@@ -90,17 +96,17 @@ impl Body<Buffer, Counters> {
         Ok(Writer { table, state })
     }
 
-    /// The layout that the filter has once it has grown, if it may.
+    /// [`marked_layout`](Self::marked_layout), if the filter is growable.
     fn layout_to_grow_in(&self) -> Option<Layout> {
         self.marked_layout().filter(|_| self.state.profile.growable)
     }
 
-    /// Makes room for `additional` more distinct keys at once.
+    /// Makes room for `additional` more distinct keys now.
     pub(crate) fn reserve(&mut self, additional: u64) -> Result<(), FullError> {
         let entries = self.state.entries.saturating_add(additional);
         let has_room = match self.buckets.growing() {
             None => entries <= self.state.profile.capacity,
-            Some(growing) => !growing.is_due(entries),
+            Some(growing) => !growing.is_overfull(entries),
         };
         if has_room {
             return Ok(());
@@ -111,77 +117,18 @@ impl Body<Buffer, Counters> {
         }
         let mut writer = self.start_to_grow()?;
         writer.table.finish_widening();
-        while writer.table.is_due(entries) {
+        while writer.table.is_overfull(entries) {
             if !writer.split_chunk() {
                 return Err(writer.state.out_of_slots());
             }
         }
         Ok(())
     }
-
-    /// The union with `other`, in a copy. It grows where it may and the union does not fit, or
-    /// where one of both has grown.
-    pub(crate) fn merged<B: AsRef<[u8]>, D: ReadCounters>(
-        &self,
-        other: &Body<B, D>,
-        counts: Merge,
-    ) -> Result<Self, MergeError> {
-        if let (Some(_), Some(_)) = (self.buckets.fixed(), other.buckets.fixed()) {
-            let mut union = self.clone();
-            match union.merge_entries(other, counts) {
-                Err(full) if self.grows_instead(full) => {}
-                merged => return Ok(merged.map(|()| union)?),
-            }
-        }
-        if !self.state.profile.growable {
-            return Err(MergeError::Incompatible { field: "growth" });
-        }
-        let (ours, theirs) = (self.state.entries, other.state.entries);
-        let mut room = match counts {
-            Merge::Sum => theirs,
-            Merge::Max => theirs.saturating_sub(ours),
-        };
-        loop {
-            match self.merged_with_room(other, counts, room) {
-                // The halves of void entries, which growth has spread over many buckets, are all in
-                // two of a table that is too small.
-                Err(FullError::Slots { .. }) if room < other.slots() => {
-                    room = room.saturating_mul(2).max(1);
-                }
-                merged => return Ok(merged?),
-            }
-        }
-    }
-
-    /// The union with `other`, in a filter with room for so many entries more before it grows.
-    fn merged_with_room<B: AsRef<[u8]>, D: ReadCounters>(
-        &self,
-        other: &Body<B, D>,
-        counts: Merge,
-        room: u64,
-    ) -> Result<Self, FullError> {
-        let mut union = self.clone();
-        // Entries come in the order of their buckets, and would fill some of the buckets that
-        // growth makes and not others.
-        union.reserve(room)?;
-        union.start_to_grow()?.table.finish_widening();
-        union.merge_entries(other, counts)?;
-        Ok(union)
-    }
 }
 
 impl<C: WriteCounters> Body<Buffer, C> {
-    /// Adds the entries of `other`. After a failure this body must be dropped.
-    pub(crate) fn merge_entries<B: AsRef<[u8]>, D: ReadCounters>(
-        &mut self,
-        other: &Body<B, D>,
-        counts: Merge,
-    ) -> Result<(), FullError> {
-        changing!(self, writer => reading!(other, reader => writer.merge(reader, counts)))
-    }
-
-    /// Moves the entries to the smallest table that takes them, down to the size that the buckets
-    /// were built with.
+    /// Moves the entries to the smallest table that holds them, but to none smaller than the one
+    /// that was built. Changes nothing if there is no memory for it.
     pub(crate) fn shrink_to_fit(&mut self) {
         let Some(growing) = self.buckets.growing() else { return };
         let moved = |smaller: &mut _| self.state.moved(growing, smaller);
@@ -193,9 +140,9 @@ impl<C: WriteCounters> Body<Buffer, C> {
 }
 
 impl State<Counters> {
-    /// Gives the counters the names that their entries have in a growing table.
+    /// Renames the counters after their entries in a growing table.
     fn rename_counters(&mut self, growing: &Growing<Buffer>) {
-        let addresses = growing.addresses();
+        let addresses = growing.geometry();
         let bits = CORE_BITS + addresses.base().fraction_bits();
         let named = self.counters.iter().map(|(name, count)| {
             let (bucket, fingerprint) = (name >> bits, name & !(u64::MAX << bits));

@@ -1,33 +1,43 @@
-//! Adding a key to a filter, a copy at a time, and taking one out.
+//! Adds one copy of a key to a filter, or removes one.
 //!
-//! A new entry for which there is an empty slot is the usual case, and takes one walk through both
-//! buckets. The rest is out of line: copies of keys that are in, and buckets that are full.
+//! Mostly the key is new and has an empty slot: then an insert reads both buckets once. The other
+//! cases are out of line: copies of keys that are in, and full buckets.
 
 use super::{COPIES_IN_BUCKETS, State, Writer};
 use crate::error::FullError;
 use crate::state::counters::WriteCounters;
 use crate::table::search::Spares;
-use crate::table::{CuckooMut, LocationOf, Put, Removed, grows};
+use crate::table::{Addressing, CuckooMut, LocationOf, Put, Taken, grows};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Adds a copy of a key; where `UNIQUE`, unless an entry matches it. True if it was added.
+    #[inline]
+    pub(crate) fn insert<const UNIQUE: bool>(self, address: u64) -> Result<bool, FullError> {
+        let location = self.table.table().geometry().locate(address);
+        self.insert_at::<UNIQUE>(location)
+    }
+
+    /// [`insert`](Self::insert) for the key of a location.
     #[inline(always)]
-    pub(crate) fn insert<const UNIQUE: bool>(mut self, hash: u64) -> Result<bool, FullError> {
+    pub(super) fn insert_at<const UNIQUE: bool>(
+        mut self,
+        location: LocationOf<T>,
+    ) -> Result<bool, FullError> {
         if self.state.len == u64::MAX {
-            let is_there = UNIQUE && self.table.contains(hash);
+            let is_there = UNIQUE && self.table.table().longest(&location).is_some();
             return if is_there { Ok(false) } else { Err(FullError::Overflow) };
         }
-        match self.table.put_key(hash, 0, 0) {
-            (_, Put::Done) => {
+        match self.table.put(&location, 0, 0) {
+            Put::Done => {
                 self.note_new(1);
                 Ok(true)
             }
-            (_, Put::Repeated(_)) if UNIQUE => Ok(false),
-            (at, refused) => self.insert_refused(at, refused).map(|()| true),
+            Put::Repeated(_) if UNIQUE => Ok(false),
+            refused => self.insert_refused(location, refused).map(|()| true),
         }
     }
 
-    /// Counts new entries, which have got their slots, and keeps the load.
+    /// Updates the totals for new entries, and keeps the load.
     #[inline(always)]
     pub(super) fn note_new(&mut self, entries: u64) {
         self.state.len += entries;
@@ -37,8 +47,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         }
     }
 
-    /// Adds a copy of a key that has entries already, or whose buckets are full. `len` is not at
-    /// its end.
+    /// Adds a copy of a key that has entries already, or whose buckets are full. The caller has
+    /// checked that `len` can rise.
     #[inline(never)]
     pub(super) fn insert_refused(
         mut self,
@@ -59,8 +69,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok(())
     }
 
-    /// Gives a new entry a slot although its buckets are full. False where the table has grown
-    /// instead, so that there may be an empty slot.
+    /// Makes room for a new entry whose buckets are full, and gives it a slot. False if the table
+    /// has grown instead: then its buckets may have an empty slot.
     fn find_room(&mut self, at: &LocationOf<T>) -> Result<bool, FullError> {
         if self.make_room_for_new(at) {
             return Ok(true);
@@ -74,28 +84,27 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Err(self.state.out_of_slots())
     }
 
-    /// Finds a slot for a new entry whose buckets are full. It may be the slot of a spare copy. A
-    /// filter that grows is not filled to the last slot before: it begins to grow while there is
-    /// room for the keys that come until its buckets are wide.
+    /// Moves entries so that a new entry whose buckets are full gets a slot, perhaps that of a
+    /// spare copy. False if there is none. A growable filter is not filled to the last slot: it
+    /// starts to grow while there is room for the keys that come until its buckets are wide.
     pub(super) fn make_room_for_new(&mut self, at: &LocationOf<T>) -> bool {
         let is_due = self.state.distinct() >= self.state.profile.capacity;
         if !grows::<T>() && self.state.profile.growable && is_due {
             return false;
         }
         let spares = self.state.spares_to_take();
-        // Growth may be long in coming to a bucket that is the only one of its keys.
+        // If a bucket is the only one of its keys, it may be long until growth splits it.
         self.make_room(at, 0, spares) || T::is_alone(at) && self.share_slot(at)
     }
 
-    /// Makes two entries one, and gives a new entry the slot of the other.
+    /// Merges two entries, and gives a new entry the slot that this frees.
     fn share_slot(&mut self, at: &LocationOf<T>) -> bool {
         let is_in = self.share(at) && self.table.put(at, 0, u64::MAX) == Put::Done;
         self.state.entries += u64::from(is_in);
         is_in
     }
 
-    /// Adds a copy beside `copies` that match, in a slot or in a counter. A failure changes
-    /// nothing.
+    /// Adds a copy to `copies` that match, in a slot or in a counter. A failure changes nothing.
     fn add_copy(&mut self, at: &LocationOf<T>, copies: u64) -> Result<(), FullError> {
         let Some(name) = self.table.table().name_of_longest(at) else { return Ok(()) };
         if copies < COPIES_IN_BUCKETS && self.put_second(at, name) {
@@ -105,8 +114,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         self.state.count_copies(name, 1)
     }
 
-    /// Gives an entry its second slot while there is plenty; false, and nothing changed, where the
-    /// copy should be counted instead.
+    /// Gives the second copy of an entry a slot while there are many. False, and nothing changed,
+    /// if a counter should count it.
     pub(super) fn put_second(&mut self, at: &LocationOf<T>, name: u64) -> bool {
         let is_crowded = !grows::<T>() && self.state.is_crowded();
         if is_crowded || self.state.counters.get(name) > 0 {
@@ -129,29 +138,36 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Takes out one copy of a key with this value, which is 0 in a filter: a counted copy if there
     /// is one. False if there is none.
-    #[inline(always)]
-    pub(crate) fn remove(self, hash: u64, value: u64) -> bool {
-        let counters = &mut self.state.counters;
-        let removed = self.table.take_key(hash, value, |name| counters.take(name));
-        self.note_removed(removed)
+    #[inline]
+    pub(crate) fn remove(self, address: u64, value: u64) -> bool {
+        let location = self.table.table().geometry().locate(address);
+        self.remove_at(location, value)
     }
 
-    /// Counts what was taken out; false if that is nothing.
+    /// [`remove`](Self::remove) for the key of a location.
     #[inline(always)]
-    pub(super) fn note_removed(mut self, removed: Removed) -> bool {
-        if removed == Removed::Nothing {
-            return false;
-        }
-        if removed != Removed::Counted {
-            self.note_gone(C::COUNTS && removed == Removed::Copy);
+    pub(super) fn remove_at(self, location: LocationOf<T>, value: u64) -> bool {
+        let counters = &mut self.state.counters;
+        let taken = self.table.take(&location, value, |name| counters.take(name));
+        self.note_removed(taken)
+    }
+
+    /// Updates the totals after a removal. False if nothing was removed.
+    #[inline(always)]
+    fn note_removed(mut self, taken: Option<Taken>) -> bool {
+        match taken {
+            Some(Taken::Nothing) => return false,
+            Some(taken) => self.note_gone(C::COUNTS && taken == Taken::Copy),
+            // A counted copy.
+            None => {}
         }
         let len = self.state.len;
         self.state.len = if grows::<T>() { len.saturating_sub(1) } else { len - 1 };
         true
     }
 
-    /// Counts an entry less, which was a spare copy or not. In a growing table that is as much as
-    /// is known: matches of different lengths are not equal.
+    /// Updates the totals for an entry that is gone, a `spare` copy or not. In a growing table
+    /// `spare` is a guess: matches of different lengths are not equal.
     #[inline(always)]
     pub(super) fn note_gone(&mut self, spare: bool) {
         let state = &mut *self.state;
@@ -165,8 +181,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 }
 
 impl<C: WriteCounters> State<C> {
-    /// Spare copies are taken at once where they are common, for then empty slots are hard to
-    /// reach.
+    /// When a search may take the slot of a spare copy. At once if they are common, since empty
+    /// slots are then hard to reach.
     fn spares_to_take(&self) -> Spares {
         if self.counters.len() >= self.profile.counter_limit {
             Spares::Keep
@@ -177,14 +193,13 @@ impl<C: WriteCounters> State<C> {
         }
     }
 
-    /// Whether the slots up to the capacity are taken. From there on they are for distinct keys
-    /// only.
+    /// Whether entries fill the capacity. The slots beyond are for distinct keys only.
     fn is_crowded(&self) -> bool {
         self.entries >= self.profile.capacity
     }
 
-    /// Whether copies came from repeated keys, rather than from keys that happen to share an entry:
-    /// those are 1 in 60 at a rate of 3 %.
+    /// Whether spare copies come from repeated keys. Keys that share an entry by chance make fewer:
+    /// 1 in 60 at a rate of 3 %.
     fn spares_are_common(&self) -> bool {
         self.spares.saturating_mul(16) > self.entries
     }

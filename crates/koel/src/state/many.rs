@@ -1,254 +1,236 @@
-//! Many keys at once: the changes of `insert.rs` and `value.rs`, block by block.
+//! Batches: the changes of `insert.rs` and `value.rs` for many keys, in blocks of 64.
 //!
-//! A growing table takes one key after the other, with its buckets prefetched a block ahead. In a
-//! table of one size the buckets of a block are known beforehand, and where it pays, a whole block
-//! of changes is worked out in vector code (table/plans.rs). The bytes are those of single changes.
+//! The buckets of each key are prefetched a block ahead. Where it pays, the edits of a whole block
+//! are planned in vector code (table/edits.rs). The bytes are those of single changes.
 
 use core::convert::Infallible;
 use core::ops::Range;
 
-use super::value::{check_value, in_width};
-use super::{Reader, State, Writer};
+use super::{Reader, Writer};
 use crate::address::geometry::Locations;
 use crate::error::FullError;
-use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch;
 use crate::mem::vector::BLOCK;
 use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::table::blocks::{Hashes, MANY, each_change, each_hash, each_insert, each_planned};
-use crate::table::{BucketPairMut, Cuckoo, CuckooMut, Growing, Put, Removed, Table, Taken};
+use crate::table::blocks::{Blocks, Hashes};
+use crate::table::{Addressing, BlockEdits, Buckets, Cuckoo, CuckooMut, LocationOf, grows};
 
-/// Values and changes are prefetched so many keys ahead: a processor that fetches buckets from all
-/// over the table does not see by itself that they are read in order
-/// (docs/decisions/0007-maplet.md).
-const AHEAD: usize = BLOCK;
+/// A growing table grows ahead of a batch of at least this many keys. With fewer keys there is
+/// little to gain, and the bytes should not depend on how a stream is cut into slices.
+const MANY: usize = 4096;
+
+/// Values and changes are prefetched this many keys ahead. A processor that fetches buckets from
+/// all over the table does not detect that these are read in order (docs/decisions/0007-maplet.md).
+const VALUES_AHEAD: usize = BLOCK;
+
+/// The buckets that a search will look at first are prefetched this many keys ahead.
+const SEARCH_AHEAD: usize = 16;
+
+/// Searches are prepared in tables of more bytes than this, which no cache holds. Tests prepare
+/// them in small tables.
+const CACHED: usize = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
 impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     /// How often each key is in.
-    pub(crate) fn count_each(mut self, hashes: impl Hashes, counts: &mut [u64]) {
-        let prefetch = |reader: &Self, hash| reader.table.table().prefetch_key(hash);
-        let Ok(()) = each_hash(&mut self, prefetch, hashes, 0, |reader, key, hash| {
-            counts[key] = reader.count_key(hash);
-            Ok::<(), Infallible>(())
-        });
+    pub(crate) fn count_each(self, hashes: impl Hashes, counts: &mut [u64]) {
+        let table = self.table.table();
+        let mut blocks = Blocks::new(table, hashes, 0);
+        while let Some((ready, coming, start)) = blocks.next(table) {
+            for i in 0..ready.len {
+                table.prefetch_both(&coming.locations, i);
+                counts[start + i] =
+                    self.count(&table.geometry().locate_in_block(&ready.locations, i));
+            }
+        }
     }
 }
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
-    /// Calls `work` with each hash from number `first` on.
+    /// Calls `work` with each address from number `first` on.
     pub(crate) fn one_by_one<E>(
-        mut self,
+        self,
         hashes: impl Hashes,
         first: usize,
         mut work: impl FnMut(Writer<'_, T, C>, usize, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        let prefetch = |writer: &Self, hash| writer.table.table().prefetch_key(hash);
-        each_hash(&mut self, prefetch, hashes, first, |writer, key, hash| {
-            work(writer.reborrow(), key, hash)
+        self.each_key::<false, E>(hashes, first, |writer, key, locations, i| {
+            work(writer, key, locations.address(i))
         })
     }
-}
 
-/// A table in which many keys are changed, in order: one by one, unless it knows better.
-pub(crate) trait Batched: CuckooMut + Sized {
+    /// Calls `work` with the number of each key, and its number in a block of locations. Where
+    /// keys are `NEW`, the searches for room are prepared.
+    #[inline(always)]
+    fn each_key<const NEW: bool, E>(
+        mut self,
+        hashes: impl Hashes,
+        first: usize,
+        mut work: impl FnMut(Writer<'_, T, C>, usize, &Locations, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let table = self.table.table();
+        let prepares = NEW && !grows::<T>() && table.bytes().len() > CACHED;
+        let mut blocks = Blocks::new(table, hashes, first);
+        while let Some((ready, coming, start)) = blocks.next(self.table.table()) {
+            for i in 0..ready.len {
+                let table = self.table.table();
+                table.prefetch_both(&coming.locations, i);
+                if prepares {
+                    let ahead = if i + SEARCH_AHEAD < BLOCK { ready } else { coming };
+                    let number = (i + SEARCH_AHEAD) % BLOCK;
+                    table.prefetch_frontier(&self.locate(&ahead.locations, number));
+                }
+                work(self.reborrow(), start + i, &ready.locations, i)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans the edits of each block. Calls `work` with the numbers of keys in a row whose edits
+    /// were made as planned, and the location of the next key, whose edit is left to make, if there
+    /// is one. Where `TAKES`, entries are taken out, otherwise put in.
+    #[inline(always)]
+    fn each_planned<const TAKES: bool, W, E>(
+        mut self,
+        hashes: impl Hashes,
+        mut work: W,
+    ) -> Result<(), E>
+    where
+        W: FnMut(Writer<'_, T, C>, Range<usize>, Option<LocationOf<T>>) -> Result<(), E>,
+    {
+        let bits = self.layout().fingerprint_bits();
+        let mut edits = BlockEdits::<TAKES>::new();
+        let mut blocks = Blocks::new(self.table.table(), hashes, 0);
+        while let Some((ready, coming, start)) = blocks.next(self.table.table()) {
+            let (len, ready) = (ready.len, &ready.locations);
+            self.table.table().plan_edits(ready, &coming.locations, &mut edits);
+            let mut next = 0;
+            while next < len {
+                // A counted copy is taken first.
+                let counters = &self.state.counters;
+                let wanted = |i| !TAKES || !counters.may_have(ready.identity(i, bits));
+                let stop = self.table.table_mut().apply_edits(next..len, ready, &edits, wanted);
+                let made = (stop - next) as u64;
+                let change = |count: u64| if TAKES { count - made } else { count + made };
+                self.state.len = change(self.state.len);
+                self.state.entries = change(self.state.entries);
+                let rest = (stop < len).then(|| self.locate(ready, stop));
+                work(self.reborrow(), start + next..start + stop, rest)?;
+                next = stop + 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn locate(&self, locations: &Locations, i: usize) -> LocationOf<T> {
+        self.table.table().geometry().locate_in_block(locations, i)
+    }
+
     /// Adds the keys from number `first` on; where `UNIQUE`, those that no entry matches. Calls
-    /// `note` with the numbers of keys that are dealt with, and whether they were added.
-    fn insert_each<const UNIQUE: bool, C: WriteCounters>(
-        writer: Writer<'_, Self, C>,
+    /// `note` with the numbers of keys that were handled, and whether they were added.
+    pub(crate) fn insert_each<const UNIQUE: bool>(
+        self,
         hashes: impl Hashes,
         first: usize,
         mut note: impl FnMut(Range<usize>, bool),
     ) -> Result<(), FullError> {
         let len = hashes.len();
-        let mut ahead = if UNIQUE || len < MANY { len } else { first };
-        writer.one_by_one(hashes, first, |mut writer, key, hash| {
+        let is_countable = self.state.len.checked_add(len as u64).is_some();
+        if is_countable && self.table.table().plans_edits::<false>() {
+            return self.each_planned::<false, _, _>(hashes, |writer, keys, next| {
+                let key = keys.end;
+                note(keys, true);
+                if let Some(location) = next {
+                    note(key..key + 1, writer.insert_at::<UNIQUE>(location)?);
+                }
+                Ok(())
+            });
+        }
+        let grows_ahead = grows::<T>() && !UNIQUE && len >= MANY;
+        let mut ahead = if grows_ahead { first } else { len };
+        self.each_key::<true, _>(hashes, first, |mut writer, key, locations, i| {
             if key == ahead {
                 ahead += writer.make_way(len - key);
             }
-            note(key..key + 1, writer.insert::<UNIQUE>(hash)?);
+            let location = writer.locate(locations, i);
+            note(key..key + 1, writer.insert_at::<UNIQUE>(location)?);
             Ok(())
         })
     }
 
-    /// Takes out the keys: whether it did goes to `removed`.
-    fn remove_each<C: WriteCounters>(
-        writer: Writer<'_, Self, C>,
-        hashes: impl Hashes,
-        removed: &mut [bool],
-    ) {
-        let Ok(()) = writer.one_by_one(hashes, 0, |writer, key, hash| {
-            removed[key] = writer.remove(hash, 0);
-            Ok::<(), Infallible>(())
-        });
+    /// Takes out the keys, and writes to `removed` whether each was taken out.
+    pub(crate) fn remove_each(self, hashes: impl Hashes, removed: &mut [bool]) {
+        let Ok(()) = if self.table.table().plans_edits::<true>() {
+            self.each_planned::<true, _, _>(hashes, |writer, keys, next| {
+                let key = keys.end;
+                removed[keys].fill(true);
+                if let Some(location) = next {
+                    removed[key] = writer.remove_at(location, 0);
+                }
+                Ok::<(), Infallible>(())
+            })
+        } else {
+            self.each_key::<false, _>(hashes, 0, |writer, key, locations, i| {
+                let location = writer.locate(locations, i);
+                removed[key] = writer.remove_at(location, 0);
+                Ok(())
+            })
+        };
     }
 
     /// Adds the pairs of the keys and these values.
-    fn insert_pairs<C: WriteCounters>(
-        mut writer: Writer<'_, Self, C>,
+    pub(crate) fn insert_pairs(
+        mut self,
         hashes: impl Hashes,
         values: &[u64],
     ) -> Result<(), FullError> {
-        // Each takes a slot. In a table that is less full it is found sooner.
+        // Each pair takes a slot, which is found sooner in a table that is less full.
         if values.len() >= MANY {
-            writer.keep_load(values.len() as u64);
+            self.keep_load(values.len() as u64);
         }
-        writer.one_by_one(hashes, 0, |writer, key, hash| writer.insert_pair(hash, values[key]))
-    }
-
-    /// Changes values of the keys: how many.
-    fn replace_each<C: WriteCounters>(
-        writer: Writer<'_, Self, C>,
-        hashes: impl Hashes,
-        changes: &[(u64, u64)],
-    ) -> usize {
-        let mut changed = 0;
-        let Ok(()) = writer.one_by_one(hashes, 0, |writer, key, hash| {
-            changed += usize::from(writer.replace(hash, changes[key]));
-            Ok::<(), Infallible>(())
-        });
-        changed
-    }
-}
-
-impl Batched for Growing<Buffer> {}
-
-impl Batched for Table<Buffer> {
-    fn insert_each<const UNIQUE: bool, C: WriteCounters>(
-        writer: Writer<'_, Self, C>,
-        hashes: impl Hashes,
-        first: usize,
-        mut note: impl FnMut(Range<usize>, bool),
-    ) -> Result<(), FullError> {
-        let Writer { table, state } = writer;
-        if state.len.checked_add(hashes.len() as u64).is_none() {
-            // Each is looked at whether it can be counted.
-            return Writer { table, state }.one_by_one(hashes, first, |writer, key, hash| {
-                note(key..key + 1, writer.insert::<UNIQUE>(hash)?);
-                Ok(())
-            });
-        }
-        if !table.has_plans::<false>() {
-            return each_insert(table, hashes, |at, key, locations, i| {
-                note(key..key + 1, state.insert_at::<UNIQUE>(at, locations, i)?);
-                Ok(())
-            });
-        }
-        let any = |_: &State<C>, _: &Locations, _| true;
-        each_planned::<false, _, _>((state, table), hashes, any, |state, keys, other| {
-            state.len += keys.len() as u64;
-            state.entries += keys.len() as u64;
-            let key = keys.end;
-            note(keys, true);
-            if let Some((at, locations, i)) = other {
-                note(key..key + 1, state.insert_at::<UNIQUE>(at, locations, i)?);
-            }
-            Ok(())
+        self.each_key::<true, _>(hashes, 0, |writer, key, locations, i| {
+            prefetch(values, key + VALUES_AHEAD);
+            let location = writer.locate(locations, i);
+            writer.insert_pair_at(location, values[key])
         })
     }
 
-    fn remove_each<C: WriteCounters>(
-        Writer { table, state }: Writer<'_, Self, C>,
+    /// Changes values of the keys, and writes to `replaced` whether each was changed.
+    pub(crate) fn replace_each(
+        self,
         hashes: impl Hashes,
-        removed: &mut [bool],
+        changes: &[(u64, u64)],
+        replaced: &mut [bool],
     ) {
-        let bits = table.layout().fingerprint_bits();
-        let remove_at = |state: &mut State<C>, at: BucketPairMut<'_>, locations: &Locations, i| {
-            state.remove_at(at, locations.identity(i, bits), locations.fingerprints()[i])
-        };
-        if !table.has_plans::<true>() {
-            let Ok(()) = each_change(table, hashes, |at, key, locations, i| {
-                removed[key] = remove_at(state, at, locations, i);
-                Ok::<(), Infallible>(())
-            });
-            return;
-        }
-        // A counted copy goes first.
-        let is_not_counted = |state: &State<C>, locations: &Locations, i| {
-            !state.counters.may_have(locations.identity(i, bits))
-        };
-        let target = (state, table);
-        let Ok(()) =
-            each_planned::<true, _, _>(target, hashes, is_not_counted, |state, keys, other| {
-                state.len -= keys.len() as u64;
-                state.entries -= keys.len() as u64;
-                let key = keys.end;
-                removed[keys].fill(true);
-                if let Some((at, locations, i)) = other {
-                    removed[key] = remove_at(state, at, locations, i);
-                }
-                Ok::<(), Infallible>(())
-            });
-    }
-
-    fn insert_pairs<C: WriteCounters>(
-        Writer { table, state }: Writer<'_, Self, C>,
-        hashes: impl Hashes,
-        values: &[u64],
-    ) -> Result<(), FullError> {
-        let layout = table.layout();
-        each_insert(table, hashes, |mut at, key, locations, i| {
-            prefetch(values, key + AHEAD);
-            let value = values[key];
-            check_value(layout, value);
-            if at.put(layout.slot(locations.fingerprints()[i], value), u64::MAX) != Put::Done {
-                let writer = Writer { table: at.into_table(), state };
-                return writer.insert_refused_pair(locations.get(i), value);
-            }
-            state.len += 1;
-            state.entries += 1;
-            Ok(())
-        })
-    }
-
-    fn replace_each<C: WriteCounters>(
-        Writer { table, .. }: Writer<'_, Self, C>,
-        hashes: impl Hashes,
-        changes: &[(u64, u64)],
-    ) -> usize {
-        let (layout, mut changed) = (table.layout(), 0);
-        let Ok(()) = each_change(table, hashes, |mut at, key, locations, i| {
-            prefetch(changes, key + AHEAD);
+        let largest = self.layout().largest_value();
+        let Ok(()) = self.each_key::<false, _>(hashes, 0, |writer, key, locations, i| {
+            prefetch(changes, key + VALUES_AHEAD);
+            let location = writer.locate(locations, i);
             let (old, new) = changes[key];
-            if in_width(layout, (old, new)) {
-                let slot = |value| layout.slot(locations.fingerprints()[i], value);
-                changed += usize::from(at.exchange(slot(old), slot(new)) != Taken::Nothing);
-            }
+            replaced[key] = old <= largest && writer.table.revalue(&location, old, new);
             Ok::<(), Infallible>(())
         });
-        changed
     }
 }
 
-/// In a table of one size, of which the buckets of a key are at hand. That each key can be counted
-/// is known.
-impl<C: WriteCounters> State<C> {
-    /// Adds a copy of the entry of place `i`; where `UNIQUE`, unless it is there.
-    #[inline(always)]
-    fn insert_at<const UNIQUE: bool>(
-        &mut self,
-        mut at: BucketPairMut<'_>,
-        locations: &Locations,
-        i: usize,
-    ) -> Result<bool, FullError> {
-        match at.put(locations.fingerprints()[i], 0) {
-            Put::Done => {
-                self.len += 1;
-                self.entries += 1;
-                Ok(true)
-            }
-            Put::Repeated(_) if UNIQUE => Ok(false),
-            refused => {
-                let writer = Writer { table: at.into_table(), state: self };
-                writer.insert_refused(locations.get(i), refused).map(|()| true)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CuckooFilter, Prefer};
+    use alloc::vec::Vec;
+    use testkit::keys::hashes;
+
+    #[test]
+    fn searches_that_are_prepared_find_what_others_find() {
+        let keys: Vec<u64> = hashes(1, 20_000).collect();
+        for prefer in [Prefer::Fast, Prefer::Small] {
+            for rate in [0.03, 0.002, 1e-6] {
+                let builder = CuckooFilter::builder(20_000, rate).prefer(prefer);
+                let (mut many, mut single) = (builder.build().unwrap(), builder.build().unwrap());
+                assert!(many.size_in_bytes() > CACHED);
+                many.insert_many(&keys).unwrap();
+                keys.iter().for_each(|key| single.insert(key).unwrap());
+                assert!(many == single, "{prefer:?}, {rate}");
             }
         }
-    }
-
-    /// Takes out one copy of an entry of this name.
-    #[inline(always)]
-    fn remove_at(&mut self, mut at: BucketPairMut<'_>, name: u64, fingerprint: u64) -> bool {
-        let removed =
-            if self.counters.take(name) { Removed::Counted } else { at.take(fingerprint).into() };
-        Writer { table: at.into_table(), state: self }.note_removed(removed)
     }
 }

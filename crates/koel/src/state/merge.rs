@@ -1,14 +1,13 @@
-//! The entries of one table for another, which may have grown further, or less.
+//! Adds the entries of one table to another, which may have grown further, or less.
 //!
-//! A slot and its bucket say all that is needed to place the entry in another table of the same
-//! addresses: no key is hashed again. An entry is the first bits of its keys, and stands for every
-//! key that continues them. Where the other table has grown further, an entry may be too short to
-//! have one bucket there. Then its two continuations are added, which together stand for the same
+//! A slot and its bucket determine where the entry goes in another table with the same base
+//! addresses: no key is hashed again. An entry is a prefix of its keys' addresses, and stands for
+//! every key with that prefix. If the other table has grown further, a prefix may be too short to
+//! have one bucket there. Then its two continuations are added: together they stand for the same
 //! keys.
 //!
-//! A key of a growing table may have several entries. Where the larger count of two is wanted, what
-//! a key lacks is made up for one entry after the other, from the shortest: what one lacks is not
-//! taken from what was added for another.
+//! A key of a growing table may have several entries. [`Merge::Max`] adds what a key lacks for one
+//! entry after the other, from the shortest, so that nothing is added twice.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -17,23 +16,25 @@ use super::{COPIES_IN_BUCKETS, Reader, State, Writer};
 use crate::error::FullError;
 use crate::image::Kind;
 use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::table::{Cuckoo, CuckooMut, LocationOf, Match, Prefix, Prefixes, Put, grows};
+use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, Prefix, Put, grows};
 
-/// What becomes of the counts of a key that is in both filters.
+/// How a merge combines the counts of a key that is in both filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// They are added: the union of two multisets of separate events.
+    /// Adds them: the union of two multisets of separate events.
     Sum,
-    /// The larger one stays: the union of two sets that may overlap. Where a filter has grown,
-    /// [`len`](crate::CuckooFilter::len) is then known to some percent. A key of one filter that
-    /// the other takes for one of its own, as it does with the probability of a false positive, is
-    /// that one from then on: removing either takes the other with it.
+    /// Takes the larger one: the union of two sets that may overlap.
+    ///
+    /// * If a filter has grown, [`len`](crate::CuckooFilter::len) of the union is exact to some
+    ///   percent only.
+    /// * A key of one filter may be a false positive of the other. The two keys then share an
+    ///   entry, and removing one removes the other.
     Max,
 }
 
 impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
-    /// Calls `visit` with the prefix of each entry and how often its keys are in, or its value in a
-    /// maplet. Equal copies of a filter come once.
+    /// Calls `visit` with the prefix of each entry and its count, or its value in a maplet. Equal
+    /// copies of a filter come once.
     fn each_entry(
         self,
         mut visit: impl FnMut(Prefix, u64) -> Result<(), FullError>,
@@ -43,7 +44,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
             let mut entries = table.distinct_entries();
             return entries.try_for_each(|entry| visit(entry.prefix, self.count_of(&entry)));
         }
-        // Entries of one name share a counter, which counts once.
+        // Entries of one name share a counter, which is added once.
         let mut counted = BTreeSet::new();
         table.entries().try_for_each(|entry| {
             let beyond = self.beyond(&entry);
@@ -53,7 +54,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
         })
     }
 
-    /// How often a key of `prefix` is in at least.
+    /// A lower bound for the counts of all keys of `prefix`.
     fn least_count(self, prefix: Prefix) -> u64 {
         match self.table.table().geometry().location(prefix) {
             Some(at) => self.count(&at),
@@ -64,8 +65,8 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
         }
     }
 
-    /// The prefixes of the entries that match all keys of an entry, its own among them, the
-    /// shortest first and each length once. Each with its [`least_count`](Self::least_count).
+    /// The prefixes of all entries that match the keys of an entry, its own among them, each with
+    /// its [`least_count`](Self::least_count). The shortest is first, and each length comes once.
     fn shorter_entries(self, prefix: Prefix) -> Vec<(Prefix, u64)> {
         let table = self.table.table();
         let Some(at) = table.geometry().location(prefix) else { return Vec::new() };
@@ -77,7 +78,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 }
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
-    /// Adds the keys of another table. After a failure this one must be dropped.
+    /// Adds the keys of another table. After a failure this table must be dropped.
     pub(super) fn merge<U: Cuckoo, D: ReadCounters>(
         mut self,
         other: Reader<'_, U, D>,
@@ -108,11 +109,10 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         &mut self,
         other: Reader<'_, U, D>,
     ) -> Result<(), FullError> {
-        self.make_way_for(other.state.entries);
         other.each_entry(|prefix, amount| self.add_entry(prefix, amount))
     }
 
-    /// Adds copies of an entry to a filter, a count to a counting filter, or a value to a maplet.
+    /// Adds copies to a filter, a count to a counting filter, or a value to a maplet.
     fn add_entry(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
         match self.state.kind {
             Kind::Filter => self.add_copies(prefix, amount),
@@ -121,13 +121,12 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         }
     }
 
-    /// Adds what is missing for every key to be in as often as in the other table. Returns how much
-    /// was added, and how much of the other table's counts was there before.
+    /// Raises the count of every key to its count in the other table. Returns how much that added,
+    /// and how much of the other table's counts was in before.
     fn raise_all<U: Cuckoo, D: ReadCounters>(
         &mut self,
         other: Reader<'_, U, D>,
     ) -> Result<(u64, u128), FullError> {
-        self.make_way_for(other.state.entries.saturating_sub(self.state.entries));
         let (mut sum, mut shared) = (0_u64, 0_u128);
         for entry in other.table.table().distinct_entries() {
             let mut added = 0_u64;
@@ -140,15 +139,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok((sum, shared))
     }
 
-    /// Makes room ahead for the entries of a counting filter. They come in the order of their
-    /// buckets, and would fill some of the buckets that growth makes and not others.
-    fn make_way_for(&mut self, entries: u64) {
-        if self.state.kind == Kind::Counting {
-            self.keep_load(entries);
-        }
-    }
-
-    /// Adds what is missing for every key of `prefix` to be in so often: how much that was.
+    /// Raises the count of every key of `prefix` to `wanted`. Returns how much that added.
     fn raise_to(&mut self, prefix: Prefix, wanted: u64) -> Result<u64, FullError> {
         let mut missing = wanted.saturating_sub(self.reader().least_count(prefix));
         if missing > 0 {
@@ -158,9 +149,10 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok(missing)
     }
 
-    /// Cuts an entry that continues `prefix`, most likely one of the same key, to that: it stands
-    /// for all keys of the prefix from then on. In a filter an entry without a counter, in a
-    /// counting filter the one with the largest count. Returns its count, 0 if there is none.
+    /// Shortens an entry that continues `prefix` to that prefix, and returns its count; 0 if there
+    /// is no such entry. It most likely belongs to the same key, and from then on stands for all
+    /// keys of the prefix. Takes an entry without a counter in a filter, and the one with the
+    /// largest count in a counting filter.
     fn shorten_longer(&mut self, prefix: Prefix) -> u64 {
         if !grows::<T>() {
             return 0;
@@ -187,7 +179,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         count
     }
 
-    /// Adds so many copies of an entry of another filter, which may make the table grow.
+    /// Adds `times` copies of an entry of another filter. The table may grow.
     fn add_copies(&mut self, prefix: Prefix, times: u64) -> Result<(), FullError> {
         let mut left = times;
         while left > 0 {
@@ -196,7 +188,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             };
             let lengths = self.table.table().matches(&at).map(|entry| entry.prefix.length);
             let equals = lengths.filter(|&length| length == prefix.length).count() as u64;
-            // Those that got a slot may be in a counter again, where both buckets are one.
+            // If both buckets are one, a counter may count copies that got a slot before.
             let may_have_slot = equals.max(times - left) < COPIES_IN_BUCKETS;
             if may_have_slot && self.put_copy(&at, equals > 0) {
                 left -= 1;
@@ -205,7 +197,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 let name = self.table.table().name_of_longest(&at);
                 return name.map_or(Ok(()), |name| self.state.count_copies(name, left));
             } else if self.table.is_short(&at) {
-                // Too short to say which its other bucket is: its continuations can.
+                // The prefix is too short to have another bucket. Its continuations have one.
                 return self.add_continuations(prefix, left);
             } else if !self.split_for_room() {
                 return Err(self.state.out_of_slots());
@@ -218,7 +210,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         self.table.table().geometry().location(prefix)
     }
 
-    /// Gives a copy of an entry a slot, the first one or the second; false where it gets none.
+    /// Gives the first or the second copy of an entry a slot. False if it gets none.
     fn put_copy(&mut self, at: &LocationOf<T>, is_second: bool) -> bool {
         if is_second && !grows::<T>() {
             let name = self.table.table().name_of_longest(at);
@@ -243,8 +235,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         }
     }
 
-    /// Adds so many times to the entry that this prefix is stored as, which is made if there is
-    /// none.
+    /// Adds `times` to the entry that stores this prefix, and makes the entry if there is none.
     fn add_count(&mut self, prefix: Prefix, times: u64) -> Result<(), FullError> {
         if times == 0 {
             return Ok(());
@@ -263,7 +254,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 self.keep_load(0);
                 return Ok(());
             }
-            // Too short to say which its other bucket is: its continuations can.
+            // The prefix is too short to have another bucket. Its continuations have one.
             if self.table.is_short(&at) {
                 return self.add_continuations(prefix, times);
             }
@@ -273,7 +264,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         }
     }
 
-    /// Adds so much to both halves of an entry.
+    /// Adds `amount` to both continuations of a prefix.
     fn add_continuations(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
         let mut halves = prefix.continuations().into_iter();
         halves.try_for_each(|half| self.add_entry(half, amount))
@@ -281,7 +272,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 }
 
 impl<C: WriteCounters> State<C> {
-    /// The state of `smaller` with all entries of `table`, which are moved there; `None` where they
+    /// Adds all entries of `table` to the empty table `smaller`. Returns its state; `None` if they
     /// do not fit.
     pub(super) fn moved<T: CuckooMut>(&self, table: &T, smaller: &mut T) -> Option<Self> {
         let mut state = Self::new(self.kind, self.profile, C::default());

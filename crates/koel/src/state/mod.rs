@@ -1,26 +1,31 @@
-//! What a filter, a maplet or a counting filter is besides its slots, and the rules for both.
+//! The rules of filters, maplets and counting filters, and the state that they keep besides slots.
 //!
 //! ```text
-//!     Body      buckets and state: what the faces are made of, and what a file holds
-//!     Buckets   a table of one size, or one that grows
-//!     State     the counters, the totals and the settings
-//!     Reader    a table with its state: the rules for questions
-//!     Writer    the same to be changed: the rules for changes
+//!     Body      buckets and state: what a face has, and what a file stores
+//!     Buckets   a fixed table, or one that grows
+//!     State     counters, totals and settings
+//!     Reader    a table and its state, for lookups
+//!     Writer    a table and its state, for changes
 //! ```
 //!
 //! The rules are written once, for every table that is [`Cuckoo`]:
 //!
-//! * A key is in the set if an entry matches it. Its count is what all matches say, with their
+//! * **Lookup.** A key is in if an entry matches it. Its count is the sum over all matches and
+//!   their counters.
+//! * **Insert.** In a filter, the first copy of a key gets a slot, and the second gets one if there
+//!   is room. Each further copy raises the counter of the longest match. In a counting filter, the
+//!   value of the one entry goes up, and from the largest value on its counter. A maplet has no
 //!   counters.
-//! * In a filter, the first copy of a key gets a slot, and the second one where there is room. From
-//!   then on the counter of the longest match goes up. In a counting filter the value of the one
-//!   entry goes up, and beyond the largest value its counter. A maplet has no counters.
-//! * A removal takes from the counter of the longest match, or takes out that entry. It may be
-//!   another key's. Then the other key matches the shorter entries too, which are the first bits of
-//!   the longest one, and one of them is left for it: no key is ever lost.
-//! * A counter goes by the name of its entry and exists only beside such an entry. An entry with a
-//!   counter loses no bit when it moves. A void entry that is split leaves its counter to both
-//!   halves.
+//! * **Remove.** A removal lowers the counter of the longest match, or removes that entry. The
+//!   entry may be another key's. That key then matches the shorter entries too, since they are the
+//!   first bits of the longest one. One of them stays for it, so no key is ever lost.
+//! * **Counters.** A counter has the name of its entry, and exists only beside such an entry. An
+//!   entry with a counter loses no bits when it moves. When a void entry is split, both halves get
+//!   its counter.
+//!
+//! Counters are in a B-tree, which aborts where there is no memory for a node: its inserts cannot
+//! report that. All other memory whose size depends on bytes, keys or arguments is requested in a
+//! way that may fail.
 
 mod body;
 mod buckets;
@@ -28,17 +33,18 @@ mod count;
 pub(crate) mod counters;
 mod grow;
 mod insert;
+mod lookup;
 mod many;
 mod merge;
 mod relate;
 mod room;
 pub(crate) mod store;
+mod union;
 mod value;
 mod verify;
 
 pub(crate) use body::Body;
 pub(crate) use buckets::{Buckets, changing, on_table, reading};
-pub(crate) use many::Batched;
 pub use merge::Merge;
 pub(crate) use relate::{Lengths, Surplus};
 
@@ -50,20 +56,20 @@ use crate::state::counters::{ReadCounters, WriteCounters};
 use crate::table::Cuckoo;
 use crate::table::search::Search;
 
-/// Copies of an entry that may stay in the buckets. Two rather than one, because now and then two
-/// *keys* share a fingerprint: with one, each such pair would need a counter.
+/// The most copies of an entry that take slots. Two *keys* share a fingerprint now and then: with
+/// one copy, each such pair would need a counter.
 const COPIES_IN_BUCKETS: u64 = 2;
 
-/// The counters, the totals and the settings.
+/// Counters, totals and settings.
 pub(crate) struct State<C> {
     pub(crate) kind: Kind,
     pub(crate) profile: Profile,
     pub(crate) counters: C,
-    /// Keys or pairs inserted and not removed, copies included.
+    /// Keys or pairs inserted and not removed, with copies.
     pub(crate) len: u64,
-    /// Slots in use.
+    /// The number of slots in use.
     pub(crate) entries: u64,
-    /// Second copies of entries among them, in a filter.
+    /// In a filter, the number of slots with the second copy of an entry.
     pub(crate) spares: u64,
     search: Search,
 }
@@ -74,17 +80,15 @@ impl<C: ReadCounters> State<C> {
         Self { kind, profile, counters, len: 0, entries: 0, spares: 0, search: Search::default() }
     }
 
-    /// The same with counters that can be changed.
-    pub(crate) fn to_owned_state(&self) -> State<C::Owned> {
-        self.with_counters(self.counters.to_owned_counters())
-    }
-
-    fn with_counters<D: ReadCounters>(&self, counters: D) -> State<D> {
+    /// A copy with counters that can be changed. Panics if there is no memory for the counters, as
+    /// every B-tree does.
+    fn copy(&self) -> State<C::Owned> {
         let Self { len, entries, spares, .. } = *self;
+        let counters = self.counters.to_owned_counters();
         State { len, entries, spares, ..State::new(self.kind, self.profile, counters) }
     }
 
-    /// Entries without their second copies.
+    /// The number of entries, without second copies.
     pub(crate) fn distinct(&self) -> u64 {
         self.entries - self.spares
     }
@@ -93,13 +97,13 @@ impl<C: ReadCounters> State<C> {
         FullError::Slots { in_use: self.entries, capacity: self.profile.capacity }
     }
 
-    /// Whether the filter grows instead of returning this error.
+    /// Whether it grows instead of returning this error.
     fn grows_instead(&self, full: FullError) -> bool {
         self.profile.growable && matches!(full, FullError::Slots { .. })
     }
 }
 
-/// A table with its state, to be read.
+/// A table and its state, for lookups.
 pub(crate) struct Reader<'a, T, C> {
     pub(crate) table: &'a T,
     pub(crate) state: &'a State<C>,
@@ -113,20 +117,20 @@ impl<T, C> Clone for Reader<'_, T, C> {
 
 impl<T, C> Copy for Reader<'_, T, C> {}
 
-/// A table with its state, to be changed.
+/// A table and its state, for changes.
 pub(crate) struct Writer<'a, T, C> {
     pub(crate) table: &'a mut T,
     pub(crate) state: &'a mut State<C>,
 }
 
 impl<T: Cuckoo, C> Writer<'_, T, C> {
-    /// The same to be read.
+    /// A reader of the table and its state.
     #[inline(always)]
     fn reader(&self) -> Reader<'_, T, C> {
         Reader { table: self.table, state: self.state }
     }
 
-    /// The same for a function that is not inlined: handed over in registers.
+    /// Reborrows, for a function that is not inlined: it gets the references in registers.
     #[inline(always)]
     fn reborrow(&mut self) -> Writer<'_, T, C> {
         Writer { table: self.table, state: self.state }
@@ -143,23 +147,17 @@ impl<C: WriteCounters> State<C> {
         *self = Self::new(self.kind, self.profile, C::default());
     }
 
-    /// Counts so many copies more of the entry of this name.
+    /// Raises the counter of the entry with this name by `copies`.
     fn count_copies(&mut self, name: u64, copies: u64) -> Result<(), FullError> {
         self.counters.add(name, copies, self.profile.counter_limit).map(|_| ())
     }
 }
 
-/// Equal, but for the working memory.
+/// Compares all but the working memory of the search.
 impl<C: PartialEq> PartialEq for State<C> {
     fn eq(&self, other: &Self) -> bool {
         self.profile == other.profile
             && self.counters == other.counters
             && (self.len, self.entries, self.spares) == (other.len, other.entries, other.spares)
-    }
-}
-
-impl<C: WriteCounters> Clone for State<C> {
-    fn clone(&self) -> Self {
-        self.with_counters(self.counters.clone())
     }
 }

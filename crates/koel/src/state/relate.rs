@@ -1,26 +1,26 @@
-//! The entries of one filter beside those of another.
+//! Compares the entries of two filters.
 
-use alloc::vec::Vec;
+use alloc::collections::BTreeSet;
 
 use super::Reader;
 use crate::state::counters::ReadCounters;
 use crate::table::{Cuckoo, Prefix};
 
-/// How many entries of each length a filter has.
+/// The number of entries of each length.
 pub(crate) type Lengths = [u64; 64];
 
-/// The entries of one filter beside those of another.
+/// The entries of a filter, compared with those of another.
 pub(crate) struct Surplus {
     pub(crate) distinct: u64,
-    /// Entries that the other filter has too.
+    /// The number of entries that the other filter has too.
     pub(crate) common: u64,
-    /// Copies that the other filter lacks.
+    /// The number of copies that the other filter lacks.
     pub(crate) surplus: u64,
     pub(crate) lengths: Lengths,
 }
 
 impl Surplus {
-    /// An entry, so often in this filter and so often in the other.
+    /// Adds an entry with its counts in both filters.
     fn note(&mut self, ours: u64, theirs: u64) {
         self.distinct += 1;
         self.common += u64::from(theirs > 0);
@@ -29,7 +29,7 @@ impl Surplus {
 }
 
 impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
-    /// The entries of a filter beside those of another.
+    /// Compares the entries of this filter with those of another. O(buckets).
     pub(crate) fn surplus_over<U: Cuckoo, D: ReadCounters>(
         self,
         other: Reader<'_, U, D>,
@@ -42,16 +42,15 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
         found
     }
 
-    /// How many copies of entries there are that may belong to a key of `prefix`. Entries of one
+    /// The number of copies of all entries that may belong to a key of `prefix`. Entries of one
     /// name share a counter, which counts once.
     fn count_relatives(self, prefix: Prefix) -> u64 {
-        let (mut count, mut counted) = (0_u64, Vec::new());
+        let (mut count, mut counted) = (0_u64, BTreeSet::new());
         self.table.table().each_relative(prefix, &mut |entry| {
             let beyond = self.beyond(&entry);
             let name = self.table.table().name(&entry);
             count = count.saturating_add(1);
-            if beyond > 0 && !counted.contains(&name) {
-                counted.push(name);
+            if beyond > 0 && counted.insert(name) {
                 count = count.saturating_add(beyond);
             }
         });

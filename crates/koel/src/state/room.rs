@@ -1,5 +1,5 @@
-//! Room for an entry whose buckets are full: by moving other entries, by growth, or by making two
-//! entries one.
+//! Room for an entry whose buckets are full: by moving other entries, by growth, or by merging two
+//! entries.
 
 use super::Writer;
 use crate::error::FullError;
@@ -10,10 +10,16 @@ use crate::table::search::{End, Spares};
 use crate::table::{CuckooMut, EntryTest, LocationOf, Match, Prefix};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
-    /// Moves entries so that the one at `at`, whose buckets are full, gets a slot. Counts it.
-    /// False, and nothing changed, where there is no way.
-    pub(super) fn make_room(&mut self, at: &LocationOf<T>, value: u64, spares: Spares) -> bool {
-        let (layout, state) = (self.layout(), &mut *self.state);
+    /// Moves entries so that the one of `location`, whose buckets are full, gets a slot. Counts it.
+    /// False, and nothing changed, if there is no way.
+    pub(super) fn make_room(
+        &mut self,
+        location: &LocationOf<T>,
+        value: u64,
+        spares: Spares,
+    ) -> bool {
+        let (table, state) = (self.table.table_mut(), &mut *self.state);
+        let layout = table.layout();
         let (kind, counters) = (state.kind, &state.counters);
         // An entry with a counter keeps its bits, for the counter goes by its name.
         let is_pinned = |slot: u64, name: u64| match kind {
@@ -21,16 +27,15 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             Kind::Filter | Kind::Maplet => counters.get(name) > 0,
         };
         let pinned = (counters.len() > 0).then_some(&is_pinned as &EntryTest<'_>);
-        let Some(plan) = self.table.way_to_room(&mut state.search, at, spares, pinned) else {
+        let Some(path) = table.path_to_room(&mut state.search, location, spares, pinned) else {
             return false;
         };
-        let done = match (plan.end, plan.moves.last()) {
+        let done = match (path.end, path.moves.last()) {
             (End::Empty(_), _) => {
                 state.entries += 1;
                 true
             }
             (End::Spare, Some(&(bucket, slot))) => {
-                let table = self.table.table();
                 let is_counted =
                     state.count_copies(table.name(&table.entry(bucket, slot)), 1).is_ok();
                 state.spares -= u64::from(is_counted);
@@ -39,29 +44,29 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             (End::Spare, None) => false,
         };
         if done {
-            self.table.carry_out(&plan, at, value);
+            table.carry_out(&path, location, value);
         }
-        self.state.search.recycle(plan);
+        state.search.recycle(path);
         done
     }
 
-    /// Why an entry whose buckets are full finds no room: because no entry in them has another
-    /// bucket to go to, or because the search found none.
-    pub(super) fn why_full(&self, at: &LocationOf<T>) -> FullError {
+    /// Why an entry whose buckets are full finds no room: no entry in them has another bucket to
+    /// move to, or the search found none.
+    pub(super) fn why_full(&self, location: &LocationOf<T>) -> FullError {
         let layout = self.layout();
         let is_pinned = |slot: u64, _| layout.value_of(slot) == layout.largest_value();
         let pinned = (self.state.counters.len() > 0).then_some(&is_pinned as &EntryTest<'_>);
-        let held = self.table.held_fast(at, pinned);
-        held.map_or_else(|| self.state.out_of_slots(), |held| FullError::Values { held })
+        let stuck = self.table.table().stuck_slots(location, pinned);
+        stuck.map_or_else(|| self.state.out_of_slots(), |held| FullError::Values { held })
     }
 
-    /// Splits chunks until the load is what it should be with so many `more` entries.
+    /// Splits chunks until the load is right for so many `more` entries.
     pub(super) fn keep_load(&mut self, more: u64) {
-        while self.table.is_due(self.state.entries + more) && self.split_chunk() {}
+        while self.table.table().is_overfull(self.state.entries + more) && self.split_chunk() {}
     }
 
-    /// Makes room ahead for those of so many keys to come that are no more than a quarter of the
-    /// entries. Returns how many. Searches in a table that is less full are shorter.
+    /// Makes room ahead for as many of the coming keys as are a quarter of the entries. Returns how
+    /// many keys that is. Searches in a table that is less full are shorter.
     pub(super) fn make_way(&mut self, keys: usize) -> usize {
         let quarter = usize::try_from(self.state.entries / 4).unwrap_or(usize::MAX);
         let coming = keys.min(quarter.max(BLOCK));
@@ -69,13 +74,13 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         coming
     }
 
-    /// Splits the next chunk because a search found no room, if that can help.
+    /// Splits the next chunk after a search found no room, if that can help.
     pub(super) fn split_for_room(&mut self) -> bool {
-        let is_hopeful = self.table.is_hopeful(self.state.entries);
-        self.table.finish_widening() || is_hopeful && self.split_chunk()
+        let may_help = self.table.may_gain_room(self.state.entries);
+        self.table.finish_widening() || may_help && self.split_chunk()
     }
 
-    /// Splits the next chunk of buckets; false where the table cannot grow. A void entry is in both
+    /// Splits the next chunk of buckets. False if the table cannot grow. A void entry is in both
     /// halves from then on, each with the whole counter.
     #[inline(never)]
     pub(super) fn split_chunk(&mut self) -> bool {
@@ -89,15 +94,17 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         done
     }
 
-    /// Makes two entries of one core, in a bucket of `at`, into what they have in common, with the
-    /// sum of their counts. False, and nothing changed, if there are no two.
-    pub(super) fn share(&mut self, at: &LocationOf<T>) -> bool {
+    /// Merges two entries of one core, in a bucket of `location`, into their common prefix, with
+    /// the sum of their counts. False, and nothing changed, if there are no two.
+    pub(super) fn share(&mut self, location: &LocationOf<T>) -> bool {
         if self.state.counters.len() >= self.state.profile.counter_limit {
             return false;
         }
         // A narrow slot has no room for the mark of a short fingerprint.
         self.table.finish_widening();
-        let Some((kept, gone, length)) = self.table.closest(at) else { return false };
+        let Some((kept, gone, length)) = self.table.table().most_alike(location) else {
+            return false;
+        };
         let mut sum = 0_u64;
         for entry in [kept, gone] {
             let counted = self.state.counters.remove(self.table.table().name(&entry));

@@ -1,173 +1,134 @@
 //! What the rules of a filter ask of its table, of one size or growing.
 //!
-//! The rules are in `state/`, written once. What they read is in `matches.rs`, the same for all
-//! tables. What they change differs: entries of a growing table may lose bits when they move, and
-//! its match weight is kept. The operations that take a hash are those of hot paths; they read both
-//! buckets of the key once.
+//! The rules are in `state/`, written once. The tables differ in how they compare an entry with a
+//! key, and in growth: an entry may lose bits when it moves, and the table keeps its match weight.
 
-use super::{Match, Prefix, Prefixes, Put, Table, Taken};
+use super::{Addressing, Match, Prefix, Put, Table, Taken};
+use crate::mem::buffer::Buffer;
 use crate::packing::SLOTS;
-use crate::table::search::{EvictionPath, Frontier, Search, Spares};
 
 /// Whether something holds for an entry with this slot and this name.
 pub(crate) type EntryTest<'a> = dyn Fn(u64, u64) -> bool + 'a;
 
-/// What a removal took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Removed {
-    /// Nothing: no entry matches.
-    Nothing,
-    /// One from the counter of an entry.
-    Counted,
-    /// One of several entries that match.
-    Copy,
-    /// The only entry that matched.
-    Last,
-}
-
-impl From<Taken> for Removed {
-    #[inline(always)]
-    fn from(taken: Taken) -> Self {
-        match taken {
-            Taken::Nothing => Self::Nothing,
-            Taken::Copy => Self::Copy,
-            Taken::Last => Self::Last,
-        }
-    }
-}
+/// Below this load, a failed search says more about the keys than about the room: growth would not
+/// help them.
+const SPARSE_LOAD: f64 = 0.5;
 
 /// A table that is read.
 pub(crate) trait Cuckoo {
     type Bytes: AsRef<[u8]>;
-    type Addresses: Prefixes;
+    type Addresses: Addressing;
 
     /// The buckets.
     fn table(&self) -> &Table<Self::Bytes, Self::Addresses>;
 
-    /// Whether an entry matches the key with this hash.
-    fn contains(&self, hash: u64) -> bool;
+    /// Whether an entry matches the key with this address.
+    fn contains(&self, address: u64) -> bool;
 }
 
 /// Where a key of a table may live.
-pub(crate) type LocationOf<T> = <<T as Cuckoo>::Addresses as Prefixes>::Location;
+pub(crate) type LocationOf<T> = <<T as Cuckoo>::Addresses as Addressing>::Location;
 
 /// Whether a table grows.
 pub(crate) const fn grows<T: Cuckoo>() -> bool {
     T::Addresses::GROWS
 }
 
-/// A table that is changed. The methods that have a body are those of growth: a table of one size
-/// has nothing to do there.
-pub(crate) trait CuckooMut: Cuckoo {
-    /// Adds the entry of the key with this hash to an empty slot, where at most `most` entries
-    /// match the key. Returns where the key may live, too.
-    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (LocationOf<Self>, Put);
+/// A table that is changed.
+pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
+    /// The buckets.
+    fn table_mut(&mut self) -> &mut Table<Buffer, Self::Addresses>;
 
-    /// The same at a location.
-    fn put(&mut self, at: &LocationOf<Self>, value: u64, most: u64) -> Put;
+    /// Adds an entry for the key of a location to an empty slot, if at most `most` entries match.
+    fn put(&mut self, location: &LocationOf<Self>, value: u64, most: u64) -> Put;
 
-    /// Takes out the longest entry with this value that matches the key, unless `is_counted`
-    /// takes one from the counter of this name.
-    fn take_key(&mut self, hash: u64, value: u64, is_counted: impl FnOnce(u64) -> bool) -> Removed;
+    /// Takes out the longest entry with this value that matches. `None` if `is_counted` took one
+    /// from the counter of this name instead.
+    fn take(
+        &mut self,
+        location: &LocationOf<Self>,
+        value: u64,
+        is_counted: impl FnOnce(u64) -> bool,
+    ) -> Option<Taken>;
 
-    /// Changes the value of the longest entry with value `old` that matches the key; false if there
-    /// is none.
-    fn revalue_key(&mut self, hash: u64, old: u64, new: u64) -> bool;
+    /// Changes the value of the longest entry with value `old` that matches. False if there is
+    /// none.
+    fn revalue(&mut self, location: &LocationOf<Self>, old: u64, new: u64) -> bool;
 
     /// Writes another slot over that of an entry: with another value, or 0 to take it out.
-    fn write(&mut self, entry: &Match, slot: u64);
-
-    /// The shortest way to room for an entry whose buckets are full, along which entries that are
-    /// `pinned` keep all their bits.
-    fn way_to_room(
-        &self,
-        search: &mut Search,
-        at: &LocationOf<Self>,
-        spares: Spares,
-        pinned: Option<&EntryTest<'_>>,
-    ) -> Option<EvictionPath>;
-
-    /// Makes the moves of a plan, the last one first, so that no entry is ever in no bucket. Adds
-    /// an entry where the first one was.
-    fn carry_out(&mut self, plan: &EvictionPath, at: &LocationOf<Self>, value: u64);
-
-    /// Adds the buckets that the entries of a full bucket of a location could move to.
-    fn open(
-        &self,
-        at: &LocationOf<Self>,
-        bucket: u64,
-        pinned: Option<&EntryTest<'_>>,
-        ways: &mut Frontier,
-    );
-
-    /// Slots of the full buckets of a location, where no entry in them has another bucket to go to.
-    fn held_fast(&self, at: &LocationOf<Self>, pinned: Option<&EntryTest<'_>>) -> Option<u64> {
-        let (home, other) = Self::Addresses::pair(at);
-        let mut ways = Frontier::default();
-        self.open(at, home, pinned, &mut ways);
-        self.open(at, other, pinned, &mut ways);
-        let buckets = if home == other { 1 } else { 2 };
-        let is_closed = ways.buckets().iter().all(|&bucket| bucket == home || bucket == other);
-        is_closed.then_some(buckets * SLOTS as u64)
+    fn write(&mut self, entry: &Match, slot: u64) {
+        let table = self.table_mut();
+        table.replace(entry.bucket, entry.slot, slot);
+        if slot == 0 {
+            table.match_weight -= Self::Addresses::weight_of(entry.prefix.length);
+            // Every insert widens some buckets while any is narrow, whatever is removed.
+            let is_widening = table.geometry.widening().is_some();
+            table.limit = table.limit.saturating_sub(u64::from(is_widening));
+        }
     }
 
     /// The same location after the table has grown.
-    fn relocate(&self, at: &LocationOf<Self>) -> LocationOf<Self> {
-        *at
-    }
-
-    /// Whether so many entries are more than the table should hold.
-    fn is_due(&self, _entries: u64) -> bool {
-        false
-    }
-
-    /// Whether splitting buckets may help an entry for which no room was found.
-    fn is_hopeful(&self, _entries: u64) -> bool {
-        false
+    fn relocate(&self, location: &LocationOf<Self>) -> LocationOf<Self> {
+        self.table().geometry().relocate(location)
     }
 
     /// Whether so many entries leave so much room that a failed search says more about the keys.
-    fn is_sparse(&self, _entries: u64) -> bool {
-        false
+    fn is_sparse(&self, entries: u64) -> bool {
+        let slots = self.table().geometry().buckets() * SLOTS as u64;
+        grows::<Self>() && entries as f64 <= SPARSE_LOAD * slots as f64
+    }
+
+    /// Whether both buckets of a location are one, in a table that grows.
+    fn is_alone(location: &LocationOf<Self>) -> bool {
+        let (home, other) = Self::Addresses::pair(location);
+        grows::<Self>() && home == other
+    }
+
+    /// Whether a prefix is too short to tell its other bucket.
+    fn is_short(&self, location: &LocationOf<Self>) -> bool {
+        self.table().geometry().is_short(location)
+    }
+
+    /// Whether an entry stores as many bits of this prefix as every bucket can.
+    fn is_whole(&self, entry: &Match, prefix: &Prefix) -> bool {
+        entry.prefix.length >= prefix.length.min(self.table().geometry().common_length())
+    }
+
+    /// Whether an entry may lose the bits beyond this length.
+    fn may_shorten(&self, entry: &Match, length: u32) -> bool {
+        let shorter = Prefix { length, ..entry.prefix };
+        let bucket = self.table().geometry().bucket_of(shorter.base, &shorter);
+        entry.prefix.length > length && bucket.is_some()
+    }
+
+    /// Cuts the prefix of an entry to this length, which [it may](Self::may_shorten), and gives it
+    /// this value.
+    fn shorten(&mut self, entry: &Match, length: u32, value: u64) {
+        let table = self.table_mut();
+        let Some(location) = table.geometry.location(Prefix { length, ..entry.prefix }) else {
+            return;
+        };
+        let [fingerprint, _] = table.geometry.fingerprints(&location);
+        table.replace(entry.bucket, entry.slot, table.layout.slot(fingerprint, value));
+        let stored = table.geometry.stored_length(&location, 0);
+        table.match_weight -= Self::Addresses::weight_of(entry.prefix.length);
+        table.match_weight += Self::Addresses::weight_of(stored);
     }
 
     /// Splits the next chunk of buckets, or widens the next ones. Calls `doubled` with the name of
     /// each void entry, which is in two buckets from then on, and the names of both halves. False,
-    /// and nothing changed, where the table cannot grow or where growth would make no room.
+    /// and nothing changed, if the table cannot grow or growth would make no room.
     fn split(&mut self, _doubled: &mut impl FnMut(u64, [u64; 2])) -> bool {
         false
     }
 
-    /// Widens all buckets that are still narrow; false if none is.
+    /// Whether a search that found no room may find some after a [`split`](Self::split).
+    fn may_gain_room(&self, _entries: u64) -> bool {
+        false
+    }
+
+    /// Widens all buckets that are still narrow. False if none is.
     fn finish_widening(&mut self) -> bool {
         false
     }
-
-    /// Whether both buckets of a location are one, in a table that grows.
-    fn is_alone(_at: &LocationOf<Self>) -> bool {
-        false
-    }
-
-    /// Whether a prefix is too short to say which its other bucket is.
-    fn is_short(&self, _at: &LocationOf<Self>) -> bool {
-        false
-    }
-
-    /// Whether an entry has as many bits of this prefix as every bucket has room for.
-    fn is_whole(&self, _entry: &Match, _prefix: &Prefix) -> bool {
-        true
-    }
-
-    /// The two entries in a bucket of a location that have most bits in common, and how many bits.
-    fn closest(&self, _at: &LocationOf<Self>) -> Option<(Match, Match, u32)> {
-        None
-    }
-
-    /// Whether an entry may lose the bits beyond this length.
-    fn may_shorten(&self, _entry: &Match, _length: u32) -> bool {
-        false
-    }
-
-    /// Cuts the prefix of an entry to so many bits and gives it this value.
-    fn shorten(&mut self, _entry: &Match, _length: u32, _value: u64) {}
 }

@@ -1,34 +1,34 @@
-//! Changes of a block of places at once: which of its two buckets a new entry goes to, or an old
-//! one leaves, and which bits of that change. Vector code works it out for all before the first is
-//! written.
+//! Edits of a block of keys, planned all at once: which of its two buckets a new entry goes to or
+//! an old one leaves, and which bits of that bucket change. Vector code works it out for all 64
+//! keys before the first bucket is written.
 //!
-//! A plan holds only while both buckets are what they were when they were read: another entry of
-//! the same block may have changed one of them, or the one that follows it in the same eight bytes.
-//! In a table of m buckets that happens to about 100 of m entries. Where it does not hold, and
-//! where nothing is planned, the change is made as if it came alone (`at.rs`). So the bytes are
-//! those of changes made one after the other.
+//! A planned edit holds only while both buckets are what they were when they were read. Another
+//! entry of the same block may have changed one of them, or the bucket that follows it in the same
+//! eight bytes. In a table of m buckets that happens to about 100 of m entries. An edit that does
+//! not hold, or that was not planned, is made as if it came alone (pair.rs). So the bytes are those
+//! of edits made one after the other.
 //!
-//! In a filter for 100,000 keys that is not yet two thirds full, an insert takes 4.8 ns instead of
-//! 7.9 in plain buckets and 9.0 instead of 16 in semi-sorted ones, whose codes are then computed
-//! instead of read from a table (docs/decisions/0006-speed.md).
+//! In a filter for 100,000 keys that is less than two thirds full, an insert takes 4.8 ns instead
+//! of 7.9 in plain buckets. In semi-sorted ones, whose codes are then computed instead of read from
+//! a table, it takes 9.0 ns instead of 16 (docs/decisions/0011-inserts.md).
 
 use core::ops::Range;
 
-use super::pair::{BlockMut, PairBytes};
-use super::{Buckets, Table};
+use super::pair::BucketPairMut;
+use super::{Addressing, Buckets, Table};
 use crate::address::geometry::Locations;
 use crate::mem::buffer::Buffer;
 use crate::mem::unchecked::Reader;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
 use crate::packing::{AnyPacking, Narrow, Packing, is_near};
 
-/// What becomes of the buckets of a block of places: where `TAKES`, an entry that is in one of them
-/// once is taken out, otherwise a new one is put in where there is room for it.
+/// The planned edits of a block. Where `TAKES`, an entry that is in one of its buckets once is
+/// taken out. Otherwise a new entry is put in, if there is room for it.
 #[repr(align(64))]
 pub(crate) struct BlockEdits<const TAKES: bool> {
-    /// Both buckets as they were when they were read, with what follows them, and their nibbles, of
-    /// semi-sorted ones alone.
+    /// Both buckets as they were read, with what follows them.
     seen: [Column; 2],
+    /// Their nibbles, of semi-sorted ones alone.
     nibbles: [Column; 2],
     /// All ones where the other bucket changes.
     other: Column,
@@ -42,8 +42,18 @@ impl<const TAKES: bool> BlockEdits<TAKES> {
         Self { seen: [column; 2], nibbles: [column; 2], other: column, change: column }
     }
 
+    /// Makes edit `i`, if it holds.
     #[inline(always)]
-    fn carry_out(&self, packing: &impl Narrow, i: usize, mut pair: PairBytes<'_>) -> bool {
+    fn apply(&self, i: usize, pair: BucketPairMut<'_>) -> bool {
+        match pair.packing {
+            AnyPacking::Plain64(packing) => self.apply_in(packing, i, pair),
+            AnyPacking::Sorted64(packing) => self.apply_in(packing, i, pair),
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
+    fn apply_in(&self, packing: &impl Narrow, i: usize, mut pair: BucketPairMut<'_>) -> bool {
         let [home, other] = pair.words(packing);
         let holds = home == self.seen[0][i] && other == self.seen[1][i] && self.change[i] != 0;
         if holds {
@@ -66,91 +76,81 @@ impl<const TAKES: bool> BlockEdits<TAKES> {
     }
 }
 
-/// Tables of fewer bytes are not planned for: too many entries of a block meet there.
+/// Edits of smaller tables are not planned: too many entries of a block meet there.
 const SMALL: usize = if cfg!(test) { 0 } else { 16 << 10 };
-/// Nor for larger ones than these, of plain buckets and of semi-sorted ones. The memory has nothing
-/// to do while a block is changed, and there that costs more than it saves. Bulk builds fill a
-/// segment of about 2 MiB at a time.
+/// Nor are those of larger tables than these, of plain buckets and of semi-sorted ones. The memory
+/// has nothing to do while a block is edited, and there that costs more than it saves. Bulk builds
+/// fill a segment of about 2 MiB at a time.
 const LARGE_PLAIN: usize = 4 << 20;
 const LARGE_SORTED: usize = 16 << 20;
 
-impl Table<Buffer> {
-    /// Whether the changes of its buckets are planned.
-    pub(crate) fn has_plans<const TAKES: bool>(&self) -> bool {
+impl<A: Addressing> Table<Buffer, A> {
+    /// Whether a batch of edits is planned in this table.
+    pub(crate) fn plans_edits<const TAKES: bool>(&self) -> bool {
         let most = match &self.packing {
+            _ if A::GROWS => return false,
             AnyPacking::Plain64(_) => LARGE_PLAIN,
             AnyPacking::Sorted64(packing) if TAKES || packing.plans_entries() => LARGE_SORTED,
             _ => return false,
         };
         (SMALL..=most).contains(&self.bytes().len())
     }
-}
 
-impl BlockMut<'_, '_> {
-    /// Plans the changes of all places, whose entries are their fingerprints, while the memory is
-    /// asked for the buckets of the `coming` places.
-    pub(crate) fn plan<const TAKES: bool>(
+    /// Plans the edits of the `ready` block, whose entries are fingerprints. Prefetches the buckets
+    /// of the `coming` block meanwhile.
+    pub(crate) fn plan_edits<const TAKES: bool>(
         &self,
-        set: InstructionSet,
+        ready: &Locations,
         coming: &Locations,
-        plans: &mut BlockEdits<TAKES>,
+        edits: &mut BlockEdits<TAKES>,
     ) {
-        match &self.table().packing {
-            AnyPacking::Plain64(packing) => self.plan_in(packing, set, coming, plans),
-            AnyPacking::Sorted64(packing) => self.plan_in(packing, set, coming, plans),
-            _ => unreachable!("`has_plans` says for which packings there are plans"),
+        match &self.packing {
+            AnyPacking::Plain64(packing) => self.plan_edits_in(packing, ready, coming, edits),
+            AnyPacking::Sorted64(packing) => self.plan_edits_in(packing, ready, coming, edits),
+            _ => unreachable!("`plans_edits` says for which packings edits are planned"),
         }
     }
 
-    fn plan_in<P: Narrow + Packing, const TAKES: bool>(
+    fn plan_edits_in<P: Narrow + Packing, const TAKES: bool>(
         &self,
         packing: &P,
-        set: InstructionSet,
+        ready: &Locations,
         coming: &Locations,
-        plans: &mut BlockEdits<TAKES>,
+        edits: &mut BlockEdits<TAKES>,
     ) {
-        let (table, locations) = (self.table(), self.locations());
-        let looks_ahead = P::PREFETCHES_NEAR || !is_near(table.bytes().len());
-        let reader = Reader::<0>::new(table.bytes(), locations.bytes(), set);
+        let looks_ahead = P::PREFETCHES_NEAR || !is_near(self.bytes().len());
+        let set = InstructionSet::best();
+        let reader = Reader::new(self.bytes(), ready.bytes(), 0, set);
         for i in 0..BLOCK {
             if looks_ahead {
-                table.prefetch_both(coming, i);
+                self.prefetch_both(coming, i);
             }
-            let shifts = locations.bits(i).map(|start| P::position_at(start).1);
+            let shifts = ready.bits(i).map(|start| P::position_at(start).1);
             let home = packing.open(reader.read(0, i) >> shifts[0]);
             let other = packing.open(reader.read(1, i) >> shifts[1]);
-            (plans.seen[0][i], plans.seen[1][i]) = (home.0, other.0);
+            (edits.seen[0][i], edits.seen[1][i]) = (home.0, other.0);
             if P::PREFETCHES_NEAR {
-                (plans.nibbles[0][i], plans.nibbles[1][i]) = (home.1, other.1);
+                (edits.nibbles[0][i], edits.nibbles[1][i]) = (home.1, other.1);
             }
         }
         set.run(
             #[inline(always)]
-            || plans.plan(packing, locations.fingerprints()),
+            || edits.plan(packing, ready.fingerprints()),
         );
     }
 
-    /// Makes the changes of these places as planned, in order. Stops at the first that is not
-    /// `wanted`, that is not planned, or of which a bucket is not what it was, and returns which it
-    /// is.
+    /// Makes the edits of these keys of the block as planned, in order. Returns the number of the
+    /// first one that is not `wanted`, was not planned or does not hold.
     #[inline(always)]
-    pub(crate) fn carry_out<const TAKES: bool>(
+    pub(crate) fn apply_edits<const TAKES: bool>(
         &mut self,
-        mut locations: Range<usize>,
-        plans: &BlockEdits<TAKES>,
+        mut keys: Range<usize>,
+        locations: &Locations,
+        edits: &BlockEdits<TAKES>,
         wanted: impl Fn(usize) -> bool,
     ) -> usize {
-        let (packing, mut pairs) = self.pairs();
-        let end = locations.end;
-        let stop = match packing {
-            AnyPacking::Plain64(packing) => {
-                locations.find(|&i| !(wanted(i) && plans.carry_out(packing, i, pairs.get(i))))
-            }
-            AnyPacking::Sorted64(packing) => {
-                locations.find(|&i| !(wanted(i) && plans.carry_out(packing, i, pairs.get(i))))
-            }
-            _ => locations.next(),
-        };
+        let end = keys.end;
+        let stop = keys.find(|&i| !(wanted(i) && edits.apply(i, self.pair_at(locations.bits(i)))));
         stop.unwrap_or(end)
     }
 }
@@ -178,7 +178,7 @@ mod tests {
         plain.into_iter().chain(sorted).map(|(codec, width)| table(codec, width, 600))
     }
 
-    /// Calls `work` with the places of so many blocks of hashes.
+    /// Calls `work` with the locations of so many blocks of hashes.
     fn in_blocks(
         table: &mut Table<Buffer>,
         set: InstructionSet,
@@ -193,26 +193,25 @@ mod tests {
         }
     }
 
-    /// At the end most find no room.
+    /// At the end, most entries find no room.
     #[test]
     fn planned_entries_leave_the_bytes_of_entries_put_one_after_the_other() {
         each_set(|set| {
             for mut table in tables() {
-                assert!(table.has_plans::<false>());
-                let mut one_by_one = table.to_owned_table(false);
-                let mut plans = BlockEdits::<false>::new();
+                assert!(table.plans_edits::<false>());
+                let mut one_by_one = table.to_owned_table(false).unwrap();
+                let mut edits = BlockEdits::<false>::new();
                 let (mut planned, mut alone, mut refused) = (0, 0, 0);
                 in_blocks(&mut table, set, 40, |table, locations| {
-                    let mut each = table.at_each(locations);
-                    each.plan(set, locations, &mut plans);
+                    table.plan_edits(locations, locations, &mut edits);
                     for i in 0..BLOCK {
                         let slot = locations.fingerprints()[i];
-                        let put = one_by_one.at(locations.buckets(i)).put(slot, 0);
-                        if each.carry_out(i..i + 1, &plans, |_| true) > i {
+                        let put = one_by_one.pair_mut(locations.buckets(i)).put(slot, 0);
+                        if table.apply_edits(i..i + 1, locations, &edits, |_| true) > i {
                             assert_eq!(put, Put::Done);
                             planned += 1;
                         } else {
-                            assert_eq!(each.get(i).put(slot, 0), put);
+                            assert_eq!(table.pair_at(locations.bits(i)).put(slot, 0), put);
                             alone += u32::from(put == Put::Done);
                             refused += u32::from(put != Put::Done);
                         }
@@ -225,34 +224,35 @@ mod tests {
         });
     }
 
-    /// A third of the entries is there twice, and a third of those asked for is not there.
+    /// A third of the entries are in the table twice. A third of those to be taken out are absent.
     #[test]
     fn planned_removals_leave_the_bytes_of_entries_taken_out_one_after_the_other() {
         each_set(|set| {
-            // Among them lanes that do not show the core of a fingerprint.
+            // The last one has lanes that do not show the core of a fingerprint.
             for mut table in tables().chain([table(Codec::SemiSorted, 9, 600)]) {
-                assert!(table.has_plans::<true>());
+                assert!(table.plans_edits::<true>());
                 in_blocks(&mut table, set, 20, |table, locations| {
                     for i in 0..BLOCK {
                         for copy in 0..[1, 0, 2][i % 3] {
-                            table.at(locations.buckets(i)).put(locations.fingerprints()[i], copy);
+                            table
+                                .pair_mut(locations.buckets(i))
+                                .put(locations.fingerprints()[i], copy);
                         }
                     }
                 });
-                let mut one_by_one = table.to_owned_table(false);
-                let mut plans = BlockEdits::<true>::new();
+                let mut one_by_one = table.to_owned_table(false).unwrap();
+                let mut edits = BlockEdits::<true>::new();
                 let (mut planned, mut copies, mut absent) = (0, 0, 0);
                 in_blocks(&mut table, set, 20, |table, locations| {
-                    let mut each = table.at_each(locations);
-                    each.plan(set, locations, &mut plans);
+                    table.plan_edits(locations, locations, &mut edits);
                     for i in 0..BLOCK {
                         let slot = locations.fingerprints()[i];
-                        let taken = one_by_one.at(locations.buckets(i)).take(slot);
-                        if each.carry_out(i..i + 1, &plans, |_| true) > i {
+                        let taken = one_by_one.pair_mut(locations.buckets(i)).take(slot);
+                        if table.apply_edits(i..i + 1, locations, &edits, |_| true) > i {
                             assert_eq!(taken, Taken::Last);
                             planned += 1;
                         } else {
-                            assert_eq!(each.get(i).take(slot), taken);
+                            assert_eq!(table.pair_at(locations.bits(i)).take(slot), taken);
                             copies += u32::from(taken == Taken::Copy);
                             absent += u32::from(taken == Taken::Nothing);
                         }
@@ -273,8 +273,8 @@ mod tests {
             (Codec::SemiSorted, 9, true),
         ] {
             let table = table(codec, width, 10);
-            assert!(!table.has_plans::<false>(), "{codec:?}, {width}");
-            assert_eq!(table.has_plans::<true>(), takes, "{codec:?}, {width}");
+            assert!(!table.plans_edits::<false>(), "{codec:?}, {width}");
+            assert_eq!(table.plans_edits::<true>(), takes, "{codec:?}, {width}");
         }
     }
 }

@@ -1,5 +1,8 @@
 //! A table that grows as entries come, without their keys: linear hashing under cuckoo hashing.
 //!
+//! * **Entries** are marked fingerprints (packing/marked.rs) under the addresses of
+//!   [`LinearHashing`]. The two buckets of a key may stand for different numbers of bits, so a key
+//!   has a fingerprint for each.
 //! * **Load.** The next chunk of buckets is split when the entries exceed the design load
 //!   (load.rs). A search for room that fails splits the next chunk too.
 //! * **Pauses.** A chunk is a 64th of the level, at most [`MAX_CHUNK`] buckets: less than a
@@ -15,73 +18,45 @@ use core::{iter, mem};
 
 use super::load::{addresses_for, design_limit};
 use super::{
-    Addressing, Candidates, Cuckoo, CuckooMut, EntryTest, GrowingLocation, LeveledBucket,
-    LinearHashing, Match, Prefix, Prefixes, Put, Removed, Table,
+    Addressing, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Table, Taken,
+    table_bytes,
 };
 use crate::address::geometry::Geometry;
 use crate::mem::buffer::Buffer;
-use crate::packing::{Layout, SLOTS};
-use crate::table::search::{End, EvictionPath, Frontier, Search, Spares};
+use crate::mem::prefetch::prefetch;
+use crate::packing::{Bucket, Layout, Packing, Prefixed, SLOTS, byte_index, with_packing};
 
-/// The most buckets that are widened at once: tens of microseconds. Not fewer, since lookups are
+/// The most buckets that one insert widens, in tens of microseconds. Not fewer, since lookups are
 /// slow until the last bucket is wide.
 const MAX_WIDENED: u64 = 1024;
-/// The most buckets that are split at once.
+/// The most buckets that one step splits.
 const MAX_CHUNK: u64 = 4096;
-/// A table is not split where an absent key matches more entries than this on average. That happens
+/// A table is not split if an absent key matches more entries than this on average. That happens
 /// only where most entries have no bits of their own, in a forged file or in a union of many
 /// filters. Such entries go to both halves of a bucket, so splitting makes no room. A table that
 /// grew from the narrowest fingerprints to 2^27 times its size has 0.09.
 const MOST_MATCHES: f64 = 0.1;
-/// Below this load a failed search says more about the keys than about the room: growth would not
-/// help them.
-const HOPELESS_LOAD: f64 = 0.5;
 
-/// A table that grows, and what is known about it without reading it.
-#[derive(Clone)]
-pub(crate) struct Growing<B> {
-    table: Table<B, LinearHashing>,
-    /// The sum of 2^-length of all entries, in units of 2^-64.
-    match_weight: u128,
-    /// Entries beyond which the next chunk is split.
-    limit: u64,
-}
-
-/// Equal entries in equal buckets, whatever is due next.
-impl<B: PartialEq> PartialEq for Growing<B> {
-    fn eq(&self, other: &Self) -> bool {
-        self.table == other.table && self.match_weight == other.match_weight
-    }
-}
-
-/// How likely an entry of this length matches a key with its core and its base bucket.
-fn weight_of(length: u32) -> u128 {
-    (u128::from(u64::MAX) + 1) >> length
-}
+/// A table that grows.
+pub(crate) type Growing<B> = Table<B, LinearHashing>;
 
 impl<B: AsRef<[u8]>> Growing<B> {
-    /// A table, the match weight of its entries, and their number.
-    pub(crate) fn new(table: Table<B, LinearHashing>, match_weight: u128, entries: u64) -> Self {
-        let mut growing = Self { table, match_weight, limit: 0 };
-        growing.limit = growing.design_limit().max(entries);
-        growing
-    }
-
-    /// A copy in memory of its own.
-    pub(crate) fn to_owned_table(&self) -> Growing<Buffer> {
-        let Self { match_weight, limit, .. } = *self;
-        Growing { table: self.table.to_owned_table(true), match_weight, limit }
+    /// The table in `bytes`, with the match weight of its entries, and their number.
+    pub(crate) fn grown(
+        addresses: LinearHashing,
+        layout: Layout,
+        bytes: B,
+        match_weight: u128,
+        entries: u64,
+    ) -> Self {
+        let table = Self { match_weight, ..Self::new(addresses, layout, bytes) };
+        Self { limit: table.design_limit().max(entries), ..table }
     }
 
     /// Whether some buckets are still to be widened.
     #[inline]
     pub(crate) fn is_midway(&self) -> bool {
-        self.addresses().widening().is_some()
-    }
-
-    #[inline]
-    pub(crate) fn addresses(&self) -> &LinearHashing {
-        self.table.geometry()
+        self.geometry.widening().is_some()
     }
 
     /// The sum of 2^-length of all entries, in units of 2^-64.
@@ -91,76 +66,79 @@ impl<B: AsRef<[u8]>> Growing<B> {
 
     /// The match weight, computed from the buckets. O(buckets).
     pub(crate) fn computed_weight(&self) -> u128 {
-        self.table.entries().map(|entry| weight_of(entry.prefix.length)).sum()
+        self.entries().map(|entry| LinearHashing::weight_of(entry.prefix.length)).sum()
     }
 
-    /// Entries that match an absent key on average: each does if the key has its core, one of its
-    /// two base buckets and its bits.
+    /// Entries that match an absent key on average. Each matches if the key has its core, one of
+    /// its two base buckets and its bits.
     pub(crate) fn matches_of_an_absent_key(&self) -> f64 {
-        self.match_weight as f64 / weight_of(0) as f64 / self.addresses().locations()
+        let entries = self.match_weight as f64 / LinearHashing::weight_of(0) as f64;
+        entries / self.geometry.locations()
     }
 
-    /// The slots that match the key with this hash.
-    pub(crate) fn candidates(&self, hash: u64) -> Candidates {
-        let location = self.addresses().locate(hash);
-        self.table.candidates(location.buckets(), self.table.keys(&location))
+    /// The buckets of the key with this address and what entries there are compared with. `None` if
+    /// no entry matches.
+    ///
+    /// O(1): two loads, no branch on the data. Not inlined, so that lookups in tables of one size
+    /// save no register for it.
+    #[inline(never)]
+    pub(crate) fn find_pair(&self, address: u64) -> Option<((u64, u64), [u64; 2])> {
+        let location = self.geometry.located(address);
+        let is_there = self.contains_location(&location);
+        is_there.then(|| (location.buckets(), self.geometry.keys(&location)))
     }
 
-    /// The smallest table of the same kind that takes all entries as `move_to` moves them into an
-    /// empty one, with what `move_to` returns; `None` where that is no smaller than this one. The
-    /// first table tried is one for `entries`. The halves of a void entry, which growth has spread
-    /// over many buckets, are all in two of a table that is too small, so larger ones are tried.
+    /// Whether an entry matches the key of a location.
+    ///
+    /// Prefetches both buckets before it waits for one. A processor runs a few hundred instructions
+    /// ahead of a read that waits. That is as many as lie between the reads of two lookups, so the
+    /// next lookup prefetches while this one waits.
+    #[inline(always)]
+    fn contains_location(&self, location: &GrowingLocation) -> bool {
+        for leveled in location.leveled_buckets {
+            prefetch(self.bytes(), byte_index(leveled.bucket * self.bucket_bits / 8));
+        }
+        let keys = self.geometry.keys(location);
+        with_packing!(&self.packing, packing => {
+            let starts = self.starts(location.buckets());
+            packing.matches::<Prefixed>(self.bytes(), starts, keys)
+        })
+    }
+
+    /// The smallest table into which `move_to` moves all entries, and the result of `move_to`.
+    /// `None` if that table is no smaller than this one.
+    ///
+    /// Tries a table for `entries` first, then larger ones: growth has spread the halves of a void
+    /// entry over many buckets, and in a small table all of them fall into two.
     pub(crate) fn in_fewer_buckets<T>(
         &self,
         entries: u64,
         move_to: impl Fn(&mut Growing<Buffer>) -> Option<T>,
     ) -> Option<(Growing<Buffer>, T)> {
+        let buckets = self.geometry.buckets();
+        let smaller = |room| {
+            let addresses = addresses_for(self.geometry.base(), self.layout, room)?;
+            (addresses.buckets() < buckets).then(|| Growing::of(addresses, self.layout))?
+        };
         let rooms = iter::successors(Some(entries), |room| room.checked_mul(2));
-        rooms.map_while(|room| self.smaller(room)).find_map(|mut smaller| {
+        rooms.map_while(smaller).find_map(|mut smaller| {
             let moved = move_to(&mut smaller)?;
-            (smaller.buckets() < self.buckets()).then_some((smaller, moved))
+            (smaller.geometry.buckets() < buckets).then_some((smaller, moved))
         })
     }
 
-    /// The smallest table of the same kind that holds so many entries, empty; `None` where that is
-    /// no smaller than this one.
-    fn smaller(&self, entries: u64) -> Option<Growing<Buffer>> {
-        let layout = self.table.layout();
-        let addresses = addresses_for(self.addresses().base(), layout, entries)?;
-        if addresses.buckets() >= self.buckets() {
-            return None;
-        }
-        Some(Growing::new(Table::stretched(addresses, layout)?, 0, 0))
-    }
-
-    pub(crate) fn buckets(&self) -> u64 {
-        self.addresses().buckets()
-    }
-
     fn design_limit(&self) -> u64 {
-        let (codec, addresses) = (self.table.layout().codec(), self.addresses());
-        design_limit(codec, addresses.split(), addresses.level_buckets())
+        design_limit(self.layout.codec(), &self.geometry)
     }
 
-    /// The entry with most bits of those that match a key and have this value, and how many they
-    /// are.
+    /// The longest entry that matches and has this value, and how many do.
     #[inline]
-    fn longest_with(&self, hash: u64, value: u64) -> Option<(Match, u64)> {
-        let (layout, mut matches) = (self.table.layout(), 0);
-        let location = self.addresses().locate(hash);
-        let entries = self.table.matches(&location);
-        let with_value = entries.filter(|entry| layout.value_of(entry.slot) == value);
+    fn longest_with(&self, location: &GrowingLocation, value: u64) -> Option<(Match, u64)> {
+        let mut matches = 0;
+        let has_value = |entry: &Match| self.layout.value_of(entry.slot) == value;
+        let with_value = self.matches(location).filter(has_value);
         let longest = with_value.inspect(|_| matches += 1).max_by_key(|entry| entry.prefix.length);
         longest.map(|entry| (entry, matches))
-    }
-
-    /// The two entries of a bucket that have most bits in common, and how many bits that is.
-    fn closest_in(&self, bucket: u64) -> Option<(Match, Match, u32)> {
-        let entries = self.table.entries_of(bucket);
-        let earlier = |n| self.table.entries_of(bucket).take(n);
-        let pairs = entries.enumerate().flat_map(|(n, a)| earlier(n).map(move |b| (a, b)));
-        let close = pairs.filter_map(|(a, b)| Some((a, b, a.prefix.in_common(&b.prefix)?)));
-        close.max_by_key(|&(_, _, length)| length)
     }
 }
 
@@ -168,37 +146,42 @@ impl<B: AsRef<[u8]>> Cuckoo for Growing<B> {
     type Bytes = B;
     type Addresses = LinearHashing;
 
-    #[inline(always)]
-    fn table(&self) -> &Table<B, LinearHashing> {
-        &self.table
+    #[inline]
+    fn table(&self) -> &Self {
+        self
     }
 
     /// Not inlined, so that lookups in tables of one size save no register for it.
     #[inline(never)]
-    fn contains(&self, hash: u64) -> bool {
-        self.table.contains_hash(hash)
+    fn contains(&self, address: u64) -> bool {
+        self.contains_location(&self.geometry.located(address))
     }
 }
 
 impl Growing<Buffer> {
-    /// An empty table with the addresses of `base`; `None` where its bytes cannot be addressed or
-    /// had.
+    /// An empty table with the addresses of `base`. `None` if its bytes cannot be addressed or
+    /// allocated.
     pub(crate) fn empty(base: Geometry, layout: Layout) -> Option<Self> {
         let addresses = LinearHashing::new(base, layout.marks()?, 0, 0);
-        if !addresses.is_sound() {
-            return None;
-        }
-        Some(Self::new(Table::stretched(addresses, layout)?, 0, 0))
+        if addresses.is_sound() { Self::of(addresses, layout) } else { None }
     }
 
-    /// What a table of one size becomes that has so many entries and no values: marked, and so able
-    /// to grow. [`split`](CuckooMut::split) widens its buckets, a few at a time. `None`, and
-    /// nothing changed, where there is no memory for that. O(1).
+    /// An empty table with these addresses. `None` if its bytes cannot be addressed or allocated.
+    fn of(addresses: LinearHashing, layout: Layout) -> Option<Self> {
+        let bytes = table_bytes(layout, addresses.buckets())?;
+        Some(Self::grown(addresses, layout, Buffer::zeroed(bytes, true)?, 0, 0))
+    }
+
+    /// The growing table that `built` becomes, which has so many entries and no values.
+    /// [`split`](CuckooMut::split) widens its buckets, a few at a time. `None`, and nothing
+    /// changed, if there is no memory for that. O(1).
     pub(crate) fn begun(built: &mut Table<Buffer>, layout: Layout, entries: u64) -> Option<Self> {
-        let match_weight = u128::from(entries) * weight_of(built.geometry().fraction_bits());
+        let weight = LinearHashing::weight_of(built.geometry().fraction_bits());
         let stand_in = Table::stand_in(built.layout())?;
         match Table::to_be_widened(mem::replace(built, stand_in), layout) {
-            Ok(table) => Some(Self { table, match_weight, limit: entries }),
+            Ok(table) => {
+                Some(Self { match_weight: u128::from(entries) * weight, limit: entries, ..table })
+            }
             Err(unchanged) => {
                 *built = unchanged;
                 None
@@ -206,57 +189,60 @@ impl Growing<Buffer> {
         }
     }
 
-    /// Empties every bucket; the size stays.
-    pub(crate) fn clear(&mut self) {
-        self.table.clear();
-        self.match_weight = 0;
-        self.finish_widening();
-    }
-
-    /// Takes the weight of what a slot holds that is about to leave its bucket. Returns what it
-    /// stands for.
-    fn subtract_weight(&mut self, (bucket, slot): (u64, u64)) -> Prefix {
-        let prefix = self.addresses().prefix(bucket, self.table.layout().fingerprint_of(slot));
-        self.match_weight -= weight_of(prefix.length);
-        prefix
-    }
-
-    fn add_weight(&mut self, prefix: &Prefix, leveled: LeveledBucket) {
-        let length = self.addresses().longest_in(leveled).min(prefix.length);
-        self.match_weight += weight_of(length);
-    }
-
-    /// Writes as much of a prefix as there is room for over a slot of one of its buckets. The slot
-    /// is empty, or its weight was subtracted.
-    fn occupy(&mut self, (bucket, old): (u64, u64), prefix: &Prefix, value: u64) {
-        let leveled = self.addresses().leveled_bucket(bucket);
-        let fingerprint = self.addresses().fingerprint(prefix, leveled);
-        self.table.replace(bucket, old, self.table.layout().slot(fingerprint, value));
-        self.add_weight(prefix, leveled);
-    }
-
-    /// Sets the limit after a step of growth: to the design limit, or to one entry more where there
+    /// Sets the limit after a step of growth: to the design limit, or to one entry more if there
     /// are more than that, so that one insert makes one step. A table that was just widened is
     /// fuller than designed.
-    fn raise_limit(&mut self) {
+    pub(super) fn raise_limit(&mut self) {
         let designed = if self.is_midway() { 0 } else { self.design_limit() };
-        self.limit = designed.max(self.limit + 1);
+        self.limit = designed.max(self.limit.saturating_add(1));
+    }
+
+    /// Splits the next bucket of the level. Calls `doubled` as [`split`](CuckooMut::split) does.
+    fn split_next(&mut self, doubled: &mut impl FnMut(u64, [u64; 2])) {
+        let (lower, upper) = (self.geometry.next_to_split(), self.geometry.buckets());
+        let needed = table_bytes(self.layout, upper + 1);
+        assert!(needed.is_some_and(|bytes| bytes <= self.bytes().len()), "no room for a bucket");
+        let from = self.geometry.origin(lower);
+        let mut halves = [[0; SLOTS]; 2];
+        for (i, slot) in self.read(lower).0.into_iter().enumerate().filter(|&(_, slot)| slot != 0) {
+            let (fingerprint, value) =
+                (self.layout.fingerprint_of(slot), self.layout.value_of(slot));
+            match self.geometry.half(&from, fingerprint) {
+                Some((upper, rest)) => {
+                    halves[usize::from(upper)][i] = self.layout.slot(rest, value);
+                }
+                None => {
+                    halves.iter_mut().for_each(|half| half[i] = slot);
+                    let void = self.geometry.prefix(lower, fingerprint);
+                    let names = void.continuations().map(|half| self.geometry.identity(&half));
+                    doubled(self.geometry.identity(&void), names);
+                }
+            }
+        }
+        self.write_bucket(lower, Bucket(halves[0]));
+        self.write_bucket(upper, Bucket(halves[1]));
+        self.geometry.advance();
+        self.end += self.bucket_bits;
     }
 }
 
 impl CuckooMut for Growing<Buffer> {
-    /// Not inlined, so that inserts into tables of one size save no register for it.
-    #[inline(never)]
-    fn put_key(&mut self, hash: u64, value: u64, most: u64) -> (GrowingLocation, Put) {
-        let location = self.addresses().locate(hash);
-        (location, self.put(&location, value, most))
+    #[inline]
+    fn table_mut(&mut self) -> &mut Self {
+        self
     }
 
-    #[inline]
     fn put(&mut self, location: &GrowingLocation, value: u64, most: u64) -> Put {
-        match self.table.put_at(location, value, most) {
-            Ok(leveled) => {
-                self.add_weight(&location.prefix, leveled);
+        let keys = self.geometry.fingerprints(location);
+        let slots = keys.map(|key| self.layout.slot(key, value));
+        let chosen = with_packing!(&self.packing, packing => {
+            let starts = self.starts(location.buckets());
+            put(packing, self.bytes.as_mut(), starts, (keys, slots), most)
+        });
+        match chosen {
+            Ok(which) => {
+                let length = self.geometry.stored_length(location, which);
+                self.match_weight += LinearHashing::weight_of(length);
                 Put::Done
             }
             Err(refused) => refused,
@@ -264,144 +250,76 @@ impl CuckooMut for Growing<Buffer> {
     }
 
     #[inline]
-    fn take_key(&mut self, hash: u64, value: u64, is_counted: impl FnOnce(u64) -> bool) -> Removed {
-        let Some((longest, matches)) = self.longest_with(hash, value) else {
-            return Removed::Nothing;
+    fn take(
+        &mut self,
+        location: &GrowingLocation,
+        value: u64,
+        is_counted: impl FnOnce(u64) -> bool,
+    ) -> Option<Taken> {
+        let Some((longest, matches)) = self.longest_with(location, value) else {
+            return Some(Taken::Nothing);
         };
-        if is_counted(self.table.name(&longest)) {
-            return Removed::Counted;
+        if is_counted(self.name(&longest)) {
+            return None;
         }
         self.write(&longest, 0);
-        if matches == 1 { Removed::Last } else { Removed::Copy }
+        Some(if matches == 1 { Taken::Last } else { Taken::Copy })
     }
 
-    fn revalue_key(&mut self, hash: u64, old: u64, new: u64) -> bool {
-        let Some((longest, _)) = self.longest_with(hash, old) else { return false };
-        let layout = self.table.layout();
-        self.write(&longest, layout.slot(layout.fingerprint_of(longest.slot), new));
+    fn revalue(&mut self, location: &GrowingLocation, old: u64, new: u64) -> bool {
+        let Some((longest, _)) = self.longest_with(location, old) else { return false };
+        let slot = self.layout.slot(self.layout.fingerprint_of(longest.slot), new);
+        self.write(&longest, slot);
         true
     }
 
-    fn write(&mut self, entry: &Match, slot: u64) {
-        self.table.replace(entry.bucket, entry.slot, slot);
-        if slot == 0 {
-            self.match_weight -= weight_of(entry.prefix.length);
-            // While buckets are being widened, every insert widens some, whatever is removed.
-            self.limit = self.limit.saturating_sub(u64::from(self.is_midway()));
-        }
-    }
-
-    fn way_to_room(
-        &self,
-        search: &mut Search,
-        location: &GrowingLocation,
-        _: Spares,
-        pinned: Option<&EntryTest<'_>>,
-    ) -> Option<EvictionPath> {
-        self.table.way_to_room(
-            search,
-            location.leveled_buckets.map(|leveled| leveled.bucket),
-            pinned,
-        )
-    }
-
-    fn carry_out(&mut self, plan: &EvictionPath, location: &GrowingLocation, value: u64) {
-        let End::Empty(room) = plan.end else { return };
-        let mut free = (room, 0);
-        for &from in plan.moves.iter().rev() {
-            let prefix = self.subtract_weight(from);
-            self.occupy(free, &prefix, self.table.layout().value_of(from.1));
-            free = from;
-        }
-        self.occupy(free, &location.prefix, value);
-    }
-
-    fn open(
-        &self,
-        _: &GrowingLocation,
-        bucket: u64,
-        pinned: Option<&EntryTest<'_>>,
-        ways: &mut Frontier,
-    ) {
-        self.table.open(bucket, pinned, ways);
-    }
-
-    fn relocate(&self, location: &GrowingLocation) -> GrowingLocation {
-        self.addresses().location(location.prefix).unwrap_or(*location)
-    }
-
-    #[inline]
-    fn is_due(&self, entries: u64) -> bool {
-        entries > self.limit
-    }
-
-    fn is_hopeful(&self, entries: u64) -> bool {
-        self.addresses().can_grow() && !self.is_sparse(entries)
-    }
-
-    fn is_sparse(&self, entries: u64) -> bool {
-        let slots = self.buckets() * SLOTS as u64;
-        entries as f64 <= HOPELESS_LOAD * slots as f64
+    fn may_gain_room(&self, entries: u64) -> bool {
+        self.geometry.can_grow() && !self.is_sparse(entries)
     }
 
     fn split(&mut self, doubled: &mut impl FnMut(u64, [u64; 2])) -> bool {
-        if self.table.widen((self.buckets() / 16).clamp(1, MAX_WIDENED)) {
-            self.raise_limit();
+        let buckets = self.geometry.buckets();
+        if self.widen((buckets / 16).clamp(1, MAX_WIDENED)) {
             return true;
         }
-        let addresses = self.addresses();
-        let level = addresses.level_buckets();
-        let chunk = (level / 64).clamp(1, MAX_CHUNK).min(level - addresses.split());
-        let helps = addresses.can_grow() && self.matches_of_an_absent_key() < MOST_MATCHES;
-        if !helps || !self.table.extend(chunk) {
+        let level = self.geometry.level_buckets();
+        let chunk = (level / 64).clamp(1, MAX_CHUNK).min(level - self.geometry.split());
+        let helps = self.geometry.can_grow() && self.matches_of_an_absent_key() < MOST_MATCHES;
+        let bytes = table_bytes(self.layout, buckets + chunk).filter(|_| helps);
+        if !bytes.is_some_and(|bytes| self.bytes.grow(bytes)) {
             return false;
         }
-        let mut leave_to_both = |addresses: &LinearHashing, void: Prefix| {
-            let halves = void.continuations().map(|half| addresses.identity(&half));
-            doubled(addresses.identity(&void), halves);
-        };
-        (0..chunk).for_each(|_| self.table.split_next(&mut leave_to_both));
+        (0..chunk).for_each(|_| self.split_next(doubled));
         self.raise_limit();
         true
     }
 
     fn finish_widening(&mut self) -> bool {
-        let was_midway = self.table.widen(u64::MAX);
-        if was_midway {
-            self.raise_limit();
+        self.widen(u64::MAX)
+    }
+}
+
+/// Fills an empty slot of the emptier bucket of a pair with the slot for that bucket, if at most
+/// `most` entries match the keys. Returns which bucket it was.
+#[inline(always)]
+fn put<P: Packing>(
+    packing: &P,
+    bytes: &mut [u8],
+    starts: [u64; 2],
+    (keys, slots): ([u64; 2], [u64; 2]),
+    most: u64,
+) -> Result<usize, Put> {
+    if packing.matches::<Prefixed>(bytes, starts, keys) {
+        let copies = packing.candidates::<Prefixed>(bytes, starts, keys).count_left() as u64;
+        if copies > most {
+            return Err(Put::Repeated(copies));
         }
-        was_midway
     }
-
-    fn is_alone(location: &GrowingLocation) -> bool {
-        location.leveled_buckets[0] == location.leveled_buckets[1]
+    let vacancies = starts.map(|start| packing.vacancies(bytes, start));
+    let chosen = usize::from(vacancies[1] > vacancies[0]);
+    if vacancies[chosen] == 0 {
+        return Err(Put::Full);
     }
-
-    fn is_short(&self, location: &GrowingLocation) -> bool {
-        self.addresses().is_short(location)
-    }
-
-    fn is_whole(&self, entry: &Match, prefix: &Prefix) -> bool {
-        let most = self.addresses().level() + self.addresses().marked().most();
-        entry.prefix.length >= prefix.length.min(most)
-    }
-
-    fn closest(&self, location: &GrowingLocation) -> Option<(Match, Match, u32)> {
-        let pairs = location
-            .leveled_buckets
-            .into_iter()
-            .filter_map(|leveled| self.closest_in(leveled.bucket));
-        pairs.max_by_key(|&(_, _, length)| length)
-    }
-
-    fn may_shorten(&self, entry: &Match, length: u32) -> bool {
-        let level = self.addresses().level_of(entry.bucket);
-        entry.prefix.length > length && level <= length
-    }
-
-    fn shorten(&mut self, entry: &Match, length: u32, value: u64) {
-        self.match_weight -= weight_of(entry.prefix.length);
-        let prefix = Prefix { length, ..entry.prefix };
-        self.occupy((entry.bucket, entry.slot), &prefix, value);
-    }
+    packing.replace(bytes, starts[chosen], 0, slots[chosen]);
+    Ok(chosen)
 }

@@ -5,9 +5,17 @@
 //! ```
 //!
 //! The zeros at the end let every bucket be read as a whole register. A lookup loads both buckets
-//! before it looks at either, so that the two cache misses overlap. All methods work on single
-//! entries in single buckets; `placement.rs` says which entries may move where, and `packing/` how
-//! a bucket is read and written.
+//! before it looks at either, so that the two cache misses overlap.
+//!
+//! | file | |
+//! |---|---|
+//! | `addressing` | what a table asks of its addressing |
+//! | `fixed`, `growing` | tables of one size, and tables that grow |
+//! | `linear_hashing`, `load`, `widening` | where keys live in a growing table, and when it grows |
+//! | `cuckoo`, `matches` | what the rules of `state/` ask of both |
+//! | `pair` | edits of the two buckets of a key |
+//! | `search`, `room` | the search for room, and what it asks of a table |
+//! | `blocks`, `edits` | batches: blocks of 64 keys, and edits planned for a block |
 
 use alloc::vec::Vec;
 
@@ -16,16 +24,15 @@ use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
 use crate::packing::{
-    AnyPacking, Batch, Bucket, Layout, Matching, Packing, SLOTS, Widening, bit_in_byte, byte_index,
-    load, with_packing,
+    AnyPacking, Batch, Bucket, Layout, Packing, SLOTS, bit_in_byte, byte_index, load, with_packing,
 };
 
+mod addressing;
 pub(crate) mod blocks;
 mod cuckoo;
 mod edits;
 mod fixed;
 mod growing;
-mod grown;
 mod linear_hashing;
 mod load;
 mod matches;
@@ -35,13 +42,12 @@ pub(crate) mod search;
 mod widening;
 
 pub(crate) use crate::packing::{Candidates, Put, Taken, Words};
-pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, LocationOf, Removed, grows};
+pub(crate) use addressing::{Addressing, Match, Prefix};
+pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, LocationOf, grows};
 pub(crate) use edits::BlockEdits;
 pub(crate) use growing::Growing;
-pub(crate) use linear_hashing::{GrowingLocation, LeveledBucket, LinearHashing};
+pub(crate) use linear_hashing::{GrowingLocation, LinearHashing};
 pub(crate) use load::{FULL_LOAD, has_room_for};
-pub(crate) use matches::{Match, Prefix, Prefixes};
-pub(crate) use pair::BucketPairMut;
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
@@ -54,7 +60,7 @@ pub(crate) fn table_bytes(layout: Layout, buckets: u64) -> Option<usize> {
 }
 
 /// Buckets and their shape. The addressing `A` says where a key may live: [`Geometry`] in a table
-/// of one size, `LinearHashing` in one that grows.
+/// of one size, [`LinearHashing`] in one that grows.
 ///
 /// The invariant that unchecked reads rely on: `bytes` has all buckets and the padding behind them.
 #[derive(Clone)]
@@ -67,75 +73,35 @@ pub(crate) struct Table<B, A = Geometry> {
     end: u64,
     /// How far the last byte that is read of a bucket is from the first.
     reach: usize,
+    /// The sum of 2^-length of all entries, in units of 2^-64; 0 in a table of one size.
+    match_weight: u128,
+    /// A growing table splits its next chunk when it has more entries than this.
+    limit: u64,
     bytes: B,
 }
 
-/// The same addressing, layout and bytes.
+/// Equal addressing, layout and bytes, whatever is split next.
 impl<B: PartialEq, A: PartialEq> PartialEq for Table<B, A> {
     fn eq(&self, other: &Self) -> bool {
-        self.geometry == other.geometry && self.layout == other.layout && self.bytes == other.bytes
-    }
-}
-
-/// Where the keys of a table may live, and how entries are compared with them.
-pub(crate) trait Addressing: Clone {
-    /// How an entry matches a key.
-    type Matching: Matching;
-
-    /// Buckets of the whole table.
-    fn buckets(&self) -> u64;
-
-    /// How far the table is, if its buckets are being widened.
-    fn widening(&self) -> Option<Widening> {
-        None
-    }
-
-    /// The places of the hashes that `hash` writes, in buckets of so many bits.
-    fn locate_many(
-        &self,
-        set: InstructionSet,
-        bucket_bits: u64,
-        hash: impl FnOnce(&mut Column),
-        locations: &mut Locations,
-    );
-
-    /// What entries in the one and the other bucket of place `i` are compared with.
-    #[inline]
-    fn keys(locations: &Locations, i: usize) -> [u64; 2] {
-        let [home, other] = Self::Matching::keys(locations);
-        [home[i], other[i]]
+        self.geometry == other.geometry
+            && self.layout == other.layout
+            && self.match_weight == other.match_weight
+            && self.bytes == other.bytes
     }
 }
 
 /// What a walk over blocks of keys needs of a table, of plain bytes or of atomic words.
 pub(crate) trait Buckets {
-    /// The places of the hashes that `hash` writes.
+    /// Locates the addresses that `write` writes.
     fn locate_many(
         &self,
         set: InstructionSet,
-        hash: impl FnOnce(&mut Column),
+        write: impl FnOnce(&mut Column),
         locations: &mut Locations,
     );
 
-    /// Asks the memory for both buckets of place `i`.
+    /// Prefetches both buckets of key `i`.
     fn prefetch_both(&self, locations: &Locations, i: usize);
-}
-
-impl<B: Buckets> Buckets for &B {
-    #[inline]
-    fn locate_many(
-        &self,
-        set: InstructionSet,
-        hash: impl FnOnce(&mut Column),
-        locations: &mut Locations,
-    ) {
-        (*self).locate_many(set, hash, locations);
-    }
-
-    #[inline]
-    fn prefetch_both(&self, locations: &Locations, i: usize) {
-        (*self).prefetch_both(locations, i);
-    }
 }
 
 impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
@@ -143,13 +109,13 @@ impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
     fn locate_many(
         &self,
         set: InstructionSet,
-        hash: impl FnOnce(&mut Column),
+        write: impl FnOnce(&mut Column),
         locations: &mut Locations,
     ) {
-        self.geometry.locate_many(set, self.bucket_bits, hash, locations);
+        self.geometry.locate_many(set, self.bucket_bits, write, locations);
     }
 
-    #[inline(always)]
+    #[inline]
     fn prefetch_both(&self, locations: &Locations, i: usize) {
         for column in locations.bytes() {
             self.prefetch_from(byte_index(column[i]));
@@ -157,7 +123,6 @@ impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
     }
 }
 
-/// Whatever the addressing.
 impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
     /// The table in `bytes`, which are as many as [`table_bytes`] says.
     pub(crate) fn new(geometry: A, layout: Layout, bytes: B) -> Self {
@@ -165,7 +130,8 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         let packing = AnyPacking::new(layout, geometry.widening());
         let (bucket_bits, reach) = (u64::from(layout.bucket_bits()), packing.reach());
         let end = geometry.buckets() * bucket_bits;
-        Self { geometry, layout, packing, bucket_bits, end, reach, bytes }
+        let (match_weight, limit) = (0, u64::MAX);
+        Self { geometry, layout, packing, bucket_bits, end, reach, match_weight, limit, bytes }
     }
 
     pub(crate) fn geometry(&self) -> &A {
@@ -183,54 +149,54 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 
     /// Where a bucket starts.
     #[inline]
-    fn start<P: Packing>(&self, _packing: &P, bucket: u64) -> u64 {
-        P::start(bucket, self.bucket_bits)
+    fn start(&self, bucket: u64) -> u64 {
+        bucket * self.bucket_bits
     }
 
-    /// The same of a pair.
+    /// Where both buckets of a pair start.
     #[inline]
-    fn starts<P: Packing>(&self, packing: &P, (home, other): (u64, u64)) -> [u64; 2] {
-        [self.start(packing, home), self.start(packing, other)]
+    fn starts(&self, (home, other): (u64, u64)) -> [u64; 2] {
+        [self.start(home), self.start(other)]
     }
 
-    /// Asks the memory for a bucket: for the first byte that is read of it and for the last one,
-    /// which may be in another cache line, even where the bucket itself ends before.
+    /// Prefetches a bucket: the first byte that is read of it, and the last one, which may be in
+    /// another cache line even if the bucket itself ends before.
     #[inline]
     fn prefetch(&self, bucket: u64) {
         self.prefetch_from(byte_index(bucket * self.bucket_bits / 8));
     }
 
-    /// The same for a bucket that starts in this byte.
-    #[inline(always)]
+    /// Prefetches the bucket that starts in this byte.
+    #[inline]
     fn prefetch_from(&self, byte: usize) {
         for byte in [byte, byte + self.reach] {
             prefetch(self.bytes(), byte);
         }
     }
 
-    /// The decoded bucket.
+    /// Reads and decodes a bucket.
     pub(crate) fn read(&self, bucket: u64) -> Bucket {
         Bucket(with_packing!(&self.packing, packing => self.slots_in(packing, bucket)))
     }
 
-    #[inline(always)]
+    #[inline]
     fn slots_in<P: Packing>(&self, packing: &P, bucket: u64) -> [u64; SLOTS] {
-        packing.slots(self.bytes(), self.start(packing, bucket))
+        packing.slots(self.bytes(), self.start(bucket))
     }
 
     /// Whether a slot of `bucket` is empty.
-    #[inline(always)]
+    #[inline]
     fn has_room_in<P: Packing>(&self, packing: &P, bucket: u64) -> bool {
-        packing.has_room(self.bytes(), self.start(packing, bucket))
+        packing.has_room(self.bytes(), self.start(bucket))
     }
 
-    /// The bucket as it is stored, in a table without values: with them, it may have more bits.
+    /// The bucket as it is stored, in a table without values. With values it may have more bits.
     pub(crate) fn word(&self, bucket: u64) -> u128 {
         load(self.bytes(), bucket * self.bucket_bits, self.layout.bucket_bits())
     }
 
-    /// Whether entries match the keys of a block of places, whose buckets the memory was asked for,
-    /// while it is asked for those of the `coming` block.
+    /// Whether entries match each key of the `ready` block, whose buckets were prefetched.
+    /// Prefetches those of the `coming` block meanwhile.
     pub(crate) fn contains_block(
         &self,
         set: InstructionSet,
@@ -245,34 +211,43 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         );
     }
 
-    /// The slots of a pair of buckets that match the key of either. O(1): two loads.
-    #[inline]
+    /// The slots of a pair of buckets that match their keys. O(1): two loads.
+    #[inline(never)]
     pub(crate) fn candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
-        with_packing!(&self.packing, packing => self.candidates_in(packing, pair, keys))
-    }
-
-    /// The same where slots are plain, in 64 bits; `None` elsewhere.
-    #[inline(always)]
-    pub(crate) fn plain_candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Option<Candidates> {
         match &self.packing {
-            AnyPacking::Plain64(packing) => Some(self.candidates_in(packing, pair, keys)),
-            _ => None,
+            AnyPacking::Plain64(packing) => self.candidates_in(packing, pair, keys),
+            _ => self.other_candidates(pair, keys),
         }
     }
 
-    #[inline(always)]
+    /// A function of its own, so that plain buckets save fewer registers.
+    #[inline(never)]
+    fn other_candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
+        with_packing!(&self.packing, packing => self.candidates_in(packing, pair, keys))
+    }
+
+    #[inline]
     fn candidates_in<P: Packing>(
         &self,
         packing: &P,
         pair: (u64, u64),
         keys: [u64; 2],
     ) -> Candidates {
-        packing.candidates::<A::Matching>(self.bytes(), self.starts(packing, pair), keys)
+        packing.candidates::<A::Matching>(self.bytes(), self.starts(pair), keys)
     }
 
-    /// The same table in memory of its own, to grow in if it `grows`.
-    pub(crate) fn to_owned_table(&self, grows: bool) -> Table<Buffer, A> {
-        Table::new(self.geometry.clone(), self.layout, Buffer::copy_of(self.bytes(), grows))
+    /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory
+    /// for it.
+    pub(crate) fn to_owned_table(&self, grows: bool) -> Option<Table<Buffer, A>> {
+        let bytes = Buffer::copy_of(self.bytes(), grows)?;
+        let copy = Table::new(self.geometry.clone(), self.layout, bytes);
+        Some(Table { match_weight: self.match_weight, limit: self.limit, ..copy })
+    }
+
+    /// Whether so many entries are too many, so that a growing table splits buckets next.
+    #[inline]
+    pub(crate) fn is_overfull(&self, entries: u64) -> bool {
+        entries > self.limit
     }
 
     /// Whether all bits behind the last bucket are zero.
@@ -289,41 +264,38 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
 }
 
 impl<A: Addressing> Table<Buffer, A> {
-    /// Empties every bucket.
+    /// Empties every bucket. The size stays.
     pub(crate) fn clear(&mut self) {
         self.bytes.as_mut().fill(0);
-    }
-
-    /// Moves each entry of a plan, a bucket and what a slot of it holds, to where the next one is.
-    /// The last one goes first, so that no entry is ever in no place; a copy of it is elsewhere
-    /// already. `slot` goes to where the first one was.
-    pub(crate) fn shift(&mut self, moves: &[(u64, u64)], slot: u64) {
-        let arriving = moves.iter().rev().skip(1).map(|&(_, moved)| moved).chain([slot]);
-        for (&(bucket, old), new) in moves.iter().rev().zip(arriving) {
-            self.replace(bucket, old, new);
-        }
+        self.match_weight = 0;
     }
 
     /// Writes `new` over one slot of `bucket` that holds `old`; false, and nothing written, if
-    /// there is none. With 0 for `old` this fills an empty slot, with 0 for `new` it empties one.
+    /// there is none. An `old` of 0 fills an empty slot, a `new` of 0 empties one.
     pub(crate) fn replace(&mut self, bucket: u64, old: u64, new: u64) -> bool {
         with_packing!(&self.packing, packing => {
-            let start = self.start(packing, bucket);
+            let start = self.start(bucket);
             packing.replace(self.bytes.as_mut(), start, old, new)
         })
     }
 
     /// Writes the whole bucket.
-    pub(crate) fn write(&mut self, bucket: u64, slots: Bucket) {
+    pub(crate) fn write_bucket(&mut self, bucket: u64, slots: Bucket) {
         with_packing!(&self.packing, packing => {
-            let start = self.start(packing, bucket);
+            let start = self.start(bucket);
             packing.write(self.bytes.as_mut(), start, slots.0);
         });
     }
 }
 
 impl Table<Buffer> {
-    /// The bytes of each segment, where segments are whole bytes.
+    /// The bytes, without the shape.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn into_bytes(self) -> Buffer {
+        self.bytes
+    }
+
+    /// The bytes of each segment. Several segments begin at whole bytes.
     pub(crate) fn segments_mut(&mut self) -> Vec<&mut [u8]> {
         let bits = u64::from(self.geometry.segment_buckets()) * self.bucket_bits;
         let segments = 1 << self.geometry.segment_bits();

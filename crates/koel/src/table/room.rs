@@ -1,118 +1,187 @@
-//! Room in a table that grows. Such a table is always nearly full, so three inserts of four search
-//! for room.
+//! Room for an entry whose buckets are full: what the search asks of a table, and how its result is
+//! carried out.
 //!
-//! The search is that of `placement.rs`; here is what it asks of the table. Entries that are
-//! *pinned* keep all their bits when they move, because a counter goes by their name.
+//! Entries that are *pinned* keep all their bits when they move, because a counter goes by their
+//! name. Only a growing table has entries that could lose bits.
 
-use super::linear_hashing::Origin;
-use super::{EntryTest, LinearHashing, Prefixes, Table};
+use super::{Addressing, EntryTest, Table};
 use crate::mem::buffer::Buffer;
-use crate::packing::{Packing, with_packing};
-use crate::table::search::{
-    End, EvictionPath, Frontier, LOOKAHEAD, LOOKAHEAD_CACHED, Neighbours, Search,
-};
+use crate::packing::{Packing, SLOTS, is_near, with_packing};
+use crate::table::search::{End, EvictionPath, Neighbourhood, Neighbours, Search, Spares};
 
-/// Tables of at most so many bytes are in a cache that answers soon, even where a program has
-/// several of them, as the log store's index. Tests have larger ones too.
-const CACHED: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
-
-impl Table<Buffer, LinearHashing> {
-    /// The shortest way from the full buckets `roots` to an empty slot.
-    pub(crate) fn way_to_room(
+impl<A: Addressing> Table<Buffer, A> {
+    /// The shortest path to room for an entry whose buckets are full. Entries that are `pinned`
+    /// keep all their bits along it.
+    pub(crate) fn path_to_room(
         &self,
         search: &mut Search,
-        roots: [u64; 2],
+        location: &A::Location,
+        spares: Spares,
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<EvictionPath> {
-        // Few entries are pinned, as a rule, so those of the plan are looked at instead of all on
-        // the way to it.
-        let plan = self.shortest_way(search, roots, None)?;
+        // Few entries are pinned, so those on the path are tested instead of all that the search
+        // comes to.
+        let path = self.shortest_path(search, location, spares, None)?;
         match pinned {
-            Some(test) if self.forgets_pinned(&plan, test) => {
-                search.recycle(plan);
-                self.shortest_way(search, roots, pinned)
+            Some(test) if A::GROWS && self.unpins(&path, test) => {
+                search.recycle(path);
+                self.shortest_path(search, location, spares, pinned)
             }
-            _ => Some(plan),
+            _ => Some(path),
         }
     }
 
-    fn shortest_way(
+    fn shortest_path(
         &self,
         search: &mut Search,
-        roots: [u64; 2],
+        location: &A::Location,
+        spares: Spares,
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<EvictionPath> {
-        let is_cached = self.bytes().len() <= CACHED;
-        with_packing!(&self.packing, packing => if is_cached {
-            self.way_in::<_, LOOKAHEAD_CACHED>(packing, search, roots, pinned)
-        } else {
-            self.way_in::<_, LOOKAHEAD>(packing, search, roots, pinned)
+        with_packing!(&self.packing, packing => {
+            Packed { table: self, packing, pinned }.path(search, location, spares)
         })
     }
 
-    /// A function for each lookahead, which the compiler knows then. With one that it does not
-    /// know, or both in one function, a search takes a sixth longer.
+    /// Whether a path makes a pinned entry lose a bit.
+    fn unpins(&self, path: &EvictionPath, pinned: &EntryTest<'_>) -> bool {
+        let room = if let End::Empty(bucket) = path.end { Some(bucket) } else { None };
+        let targets = path.moves.iter().skip(1).map(|&(bucket, _)| bucket).chain(room);
+        path.moves
+            .iter()
+            .zip(targets)
+            .any(|(&(bucket, slot), target)| self.must_stay(bucket, slot, target, pinned))
+    }
+
+    /// Whether an entry may not move to bucket `target`: it is pinned, and would lose a bit there.
+    fn must_stay(&self, bucket: u64, slot: u64, target: u64, pinned: &EntryTest<'_>) -> bool {
+        self.geometry.loses_bits(bucket, self.layout.fingerprint_of(slot), target)
+            && pinned(slot, self.name(&self.entry(bucket, slot)))
+    }
+
+    /// The number of slots in the full buckets of a location, if no entry in them has another
+    /// bucket to move to.
+    pub(crate) fn stuck_slots(
+        &self,
+        location: &A::Location,
+        pinned: Option<&EntryTest<'_>>,
+    ) -> Option<u64> {
+        let (home, other) = A::pair(location);
+        let base = A::segment_start(location);
+        let is_stuck = |&bucket: &u64| {
+            let others = self.neighbours(base, bucket, pinned).others;
+            others.iter().all(|&target| target == home || target == other)
+        };
+        let buckets = if home == other { 1 } else { 2 };
+        [home, other].iter().all(is_stuck).then_some(buckets * SLOTS as u64)
+    }
+
+    /// The slots of a full bucket, which is in the segment that starts at `base`, each with its
+    /// other bucket.
+    pub(super) fn neighbours(
+        &self,
+        base: u64,
+        bucket: u64,
+        pinned: Option<&EntryTest<'_>>,
+    ) -> Neighbours {
+        with_packing!(&self.packing, packing => {
+            Packed { table: self, packing, pinned }.neighbours(base, bucket)
+        })
+    }
+
+    /// If both buckets of a location are full, prefetches the buckets to which their entries could
+    /// move: a search begins there.
+    pub(crate) fn prefetch_frontier(&self, location: &A::Location) {
+        let (home, other) = A::pair(location);
+        let has_room = with_packing!(&self.packing, packing => {
+            self.has_room_in(packing, home) | self.has_room_in(packing, other)
+        });
+        if !has_room {
+            for bucket in [home, other] {
+                let others = self.neighbours(A::segment_start(location), bucket, None).others;
+                others.iter().for_each(|&other| self.prefetch(other));
+            }
+        }
+    }
+
+    /// Makes the moves of a path, the last one first, so that no entry is ever in no bucket. Adds
+    /// the entry of `location` where the first one was.
+    pub(crate) fn carry_out(&mut self, path: &EvictionPath, location: &A::Location, value: u64) {
+        let mut moves = path.moves.iter().rev().copied();
+        let free = if let End::Empty(room) = path.end { Some((room, 0)) } else { moves.next() };
+        let Some(mut free) = free else { return };
+        for (bucket, slot) in moves {
+            let (moved, added) = self.geometry.moved_slot(self.layout, bucket, slot, free.0);
+            self.replace(free.0, free.1, moved);
+            self.match_weight += added;
+            free = (bucket, slot);
+        }
+        let which = usize::from(free.0 != A::pair(location).0);
+        let fingerprint = self.geometry.fingerprints(location)[which];
+        self.replace(free.0, free.1, self.layout.slot(fingerprint, value));
+        self.match_weight += A::weight_of(self.geometry.stored_length(location, which));
+    }
+}
+
+/// A table with its packing, and the entries that are pinned.
+struct Packed<'a, A, P> {
+    table: &'a Table<Buffer, A>,
+    packing: &'a P,
+    pinned: Option<&'a EntryTest<'a>>,
+}
+
+impl<A: Addressing, P: Packing> Packed<'_, A, P> {
     #[inline(never)]
-    fn way_in<P: Packing, const LOOKAHEAD: usize>(
+    fn path(
         &self,
-        packing: &P,
         search: &mut Search,
-        roots: [u64; 2],
-        pinned: Option<&EntryTest<'_>>,
+        location: &A::Location,
+        spares: Spares,
     ) -> Option<EvictionPath> {
-        search.shortest::<LOOKAHEAD>(
-            roots,
-            |bucket, ways| self.open_in(packing, bucket, pinned, ways),
-            |bucket| self.has_room_in(packing, bucket),
-            |_, _| false,
-        )
+        // Equal entries of a growing table may differ in length, so none is known to be spare.
+        let spares = if A::GROWS { Spares::Keep } else { spares };
+        search.path(self, A::segment_start(location), A::pair(location), spares)
+    }
+}
+
+impl<A: Addressing, P: Packing> Neighbourhood for Packed<'_, A, P> {
+    #[inline(always)]
+    fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
+        let Self { table, packing, pinned } = *self;
+        let slots = table.slots_in(packing, bucket);
+        let mut others = table.geometry.other_buckets(table.layout, base, bucket, slots);
+        if A::GROWS
+            && let Some(pinned) = pinned
+        {
+            for (other, slot) in others.iter_mut().zip(slots) {
+                let stays = table.must_stay(bucket, slot, *other, pinned);
+                *other = if stays { bucket } else { *other };
+            }
+        }
+        Neighbours { slots, others }
     }
 
-    /// Whether a plan makes an entry forget a bit that is `pinned`.
-    fn forgets_pinned(&self, plan: &EvictionPath, pinned: &EntryTest<'_>) -> bool {
-        let room = if let End::Empty(bucket) = plan.end { Some(bucket) } else { None };
-        let targets = plan.moves.iter().skip(1).map(|&(bucket, _)| bucket).chain(room);
-        plan.moves.iter().zip(targets).any(|(&(bucket, slot), target)| {
-            self.stays(&self.geometry.origin(bucket), slot, target, pinned)
-        })
+    #[inline]
+    fn prefetch(&self, bucket: u64) {
+        self.table.prefetch(bucket);
     }
 
-    /// Whether an entry may not go to bucket `target`: it would lose a bit there, and is pinned.
-    fn stays(&self, from: &Origin, slot: u64, target: u64, pinned: &EntryTest<'_>) -> bool {
-        let fingerprint = self.layout.fingerprint_of(slot);
-        let name = || self.geometry.identity(&self.geometry.prefix(from.bucket(), fingerprint));
-        self.geometry.would_forget(from, fingerprint, target) && pinned(slot, name())
-    }
-
-    /// Adds the slots of a full bucket, each with its other bucket, which the memory is asked for.
-    /// One that cannot move has its own: its other bucket is unknown, or it would forget a bit
-    /// there and is one of those that are `pinned`, if any are.
-    pub(crate) fn open(&self, bucket: u64, pinned: Option<&EntryTest<'_>>, ways: &mut Frontier) {
-        with_packing!(&self.packing, packing => self.open_in(packing, bucket, pinned, ways));
+    #[inline]
+    fn is_near(&self) -> bool {
+        is_near(self.table.bytes().len())
     }
 
     #[inline(always)]
-    fn open_in<P: Packing>(
-        &self,
-        packing: &P,
-        bucket: u64,
-        pinned: Option<&EntryTest<'_>>,
-        ways: &mut Frontier,
-    ) {
-        let origin = self.geometry.origin(bucket);
-        let slots = self.slots_in(packing, bucket);
-        let mut others = slots;
-        for other in &mut others {
-            *other = self.geometry.other_bucket(&origin, self.layout.fingerprint_of(*other));
-        }
-        if let Some(pinned) = pinned {
-            for (other, slot) in others.iter_mut().zip(slots) {
-                *other = if self.stays(&origin, slot, *other, pinned) { bucket } else { *other };
-            }
-        }
-        ways.add(Neighbours { slots, others });
-        for other in others {
-            self.prefetch(other);
-        }
+    fn has_room(&self, bucket: u64) -> bool {
+        self.table.has_room_in(self.packing, bucket)
+    }
+
+    fn is_spare(&self, bucket: u64, slot: u64) -> bool {
+        let Self { table, packing, .. } = *self;
+        let location = table.geometry.location(table.entry(bucket, slot).prefix);
+        location.is_some_and(|location| {
+            let starts = table.starts(A::pair(&location));
+            packing.copies(table.bytes(), starts, slot) > 1
+        })
     }
 }

@@ -1,19 +1,18 @@
-//! A table in the midst of getting wider slots, where it lies: what growth needs before the first
-//! bucket of a filter is split.
+//! Widening: a table gets wider slots in place, before growth splits its first bucket.
 //!
 //! ```text
 //!     before    |0|1|2|3|4|5|               narrow buckets, as the table was built
-//!     midst     |0|1|2|3|   |  4  |  5  |   buckets from `below` on are wide, and will stay
+//!     meanwhile |0|1|2|3|   |  4  |  5  |   buckets from `below` on are wide, and stay there
 //!     after     |  0  |  1  |  2  |  3  |  4  |  5  |
 //! ```
 //!
-//! * The last bucket goes first, to its own end of the longer table: it never reaches one that is
-//!   still narrow. So there is one table at any time, each insert widens a few buckets, and none
-//!   waits for all of them.
-//! * In the midst, buckets are read and written as `packing/unpacked.rs` does it: all else sees a
+//! * The last bucket goes first, to the end of the longer table. So it never reaches a bucket that
+//!   is still narrow: one table is enough, each insert widens a few buckets, and none waits for all
+//!   of them.
+//! * Meanwhile `packing/unpacked.rs` reads and writes buckets of both widths. All other code sees a
 //!   wide table.
-//! * No fingerprint is shorter than a narrow bucket has room for: the first entries have just so
-//!   many bits, and no bucket has been split.
+//! * No fingerprint is shorter than a narrow bucket has room for: the first entries have exactly
+//!   that many bits, and no bucket has been split.
 
 use super::{Addressing, LinearHashing, Table, table_bytes};
 use crate::address::geometry::Geometry;
@@ -21,8 +20,8 @@ use crate::mem::buffer::Buffer;
 use crate::packing::{AnyPacking, Layout, Widening};
 
 impl Table<Buffer> {
-    /// An empty table of one bucket, in the place of one that is taken away. `None` where there is
-    /// no memory even for that.
+    /// An empty table of one bucket, to replace one that is taken by value. `None` if there is no
+    /// memory even for that.
     pub(crate) fn stand_in(layout: Layout) -> Option<Self> {
         let geometry = Geometry::new(0, 1, layout.fingerprint_bits());
         let bytes = table_bytes(layout, geometry.buckets())?;
@@ -31,8 +30,8 @@ impl Table<Buffer> {
 }
 
 impl Table<Buffer, LinearHashing> {
-    /// The table that `built` becomes, all of its buckets narrow as yet. Gives `built` back as it
-    /// was where the wide ones cannot be addressed or had.
+    /// The growing table that `built` becomes, with all of its buckets still narrow. Returns
+    /// `built` as it was if the wide ones cannot be addressed or allocated.
     #[expect(clippy::result_large_err, reason = "called once in the life of a filter")]
     pub(crate) fn to_be_widened(
         mut built: Table<Buffer>,
@@ -49,7 +48,7 @@ impl Table<Buffer, LinearHashing> {
         Ok(Self::new(geometry, layout, built.bytes))
     }
 
-    /// Widens so many buckets, or all that are left. False where none is.
+    /// Widens so many buckets, or all that are still narrow. False if none is.
     pub(crate) fn widen(&mut self, buckets: u64) -> bool {
         let (Some(widening), AnyPacking::Unpacked(packing)) =
             (self.geometry.widening(), &mut self.packing)
@@ -63,6 +62,7 @@ impl Table<Buffer, LinearHashing> {
             self.packing = AnyPacking::new(self.layout, None);
             self.reach = self.packing.reach();
         }
+        self.raise_limit();
         true
     }
 }
@@ -126,8 +126,7 @@ mod tests {
             for step in 0..=buckets {
                 let read = |bucket| sorted(table.read(bucket).0);
                 assert_eq!((0..buckets).map(read).collect::<Vec<_>>(), expected, "{layout} {step}");
-                // Another entry comes, with all the bits that there may be; a narrow bucket has no
-                // room for all.
+                // Adds an entry with as many bits as possible. A narrow bucket has no room for all.
                 let bucket = hash(step) % buckets;
                 let old = table.read(bucket).0[usize::try_from(step % 4).unwrap()];
                 let longest = layout.marks().unwrap().longest(1 + hash(step) % CORES, hash(!step));

@@ -6,13 +6,13 @@ use testkit::keys::hashes;
 /// Enough keys for a table of several segments.
 const KEYS: u64 = 1_900_000;
 
-fn builders() -> impl Iterator<Item = Builder> {
+fn builders() -> impl Iterator<Item = Builder<CuckooFilter>> {
     [Prefer::Fast, Prefer::Small]
         .map(|prefer| CuckooFilter::builder(KEYS, 0.001).prefer(prefer))
         .into_iter()
 }
 
-fn in_turn(builder: &Builder, keys: &[u64]) -> CuckooFilter {
+fn in_turn(builder: &Builder<CuckooFilter>, keys: &[u64]) -> CuckooFilter {
     let mut filter = builder.build().unwrap();
     filter.insert_many(keys).unwrap();
     filter

@@ -19,7 +19,7 @@ const PREFERENCES: [Prefer; 2] = [Prefer::Small, Prefer::Fast];
 /// A rate for each width of the words: 32 and 64 bits.
 const RATES: [f64; 2] = [0.03, 0.001];
 
-fn builders(capacity: u64) -> impl Iterator<Item = Builder> {
+fn builders(capacity: u64) -> impl Iterator<Item = Builder<ConcurrentFilter>> {
     let rates = move |prefer| {
         RATES.map(|rate| ConcurrentFilter::builder(capacity, rate).prefer(prefer).seed(3))
     };
@@ -27,12 +27,12 @@ fn builders(capacity: u64) -> impl Iterator<Item = Builder> {
 }
 
 fn filters(capacity: u64) -> impl Iterator<Item = ConcurrentFilter> {
-    builders(capacity).map(|builder| builder.build_concurrent().unwrap())
+    builders(capacity).map(|builder| builder.build().unwrap())
 }
 
 /// Sound by its own rules and by those of the format, and all the sizes add up.
 fn assert_sound(filter: &ConcurrentFilter) -> CuckooFilter {
-    let snapshot = filter.snapshot();
+    let snapshot = filter.snapshot().unwrap();
     assert_eq!(snapshot.verify(), Ok(()));
     assert_eq!(audit(&snapshot.to_bytes()), Ok(()));
     assert_eq!((snapshot.len(), snapshot.slots_in_use()), (filter.len(), filter.slots_in_use()));
@@ -134,7 +134,7 @@ mod alone {
                 Op::Remove(key) => self.remove(key),
                 Op::RemoveRun(first, count) => run(first, count).for_each(|key| self.remove(key)),
                 Op::Reload => {
-                    let filter = self.filter.snapshot();
+                    let filter = self.filter.snapshot().unwrap();
                     self.filter = ConcurrentFilter::try_from(filter).unwrap();
                 }
                 _ => self.check(),
@@ -173,7 +173,7 @@ mod alone {
                 });
                 prop_assert!(multiset.filter.is_empty());
                 prop_assert_eq!(multiset.filter.slots_in_use(), 0);
-                prop_assert!(multiset.filter.into_filter() == case.setup.build());
+                prop_assert!(multiset.filter.into_filter().unwrap() == case.setup.build());
             }
         }
     }
@@ -222,7 +222,7 @@ mod alone {
                         assert_eq!(concurrent.count("many times"), 5);
                         assert!(keys::hashes(5, 1000).all(|hash| concurrent.contains(&at(hash))));
                         assert!(assert_sound(&concurrent) == filter);
-                        assert!(concurrent.into_filter() == filter);
+                        assert!(concurrent.into_filter().unwrap() == filter);
                     }
                     Err(error) => {
                         assert_eq!(error, ConvertError::TooWide { bucket_bits: bits });
@@ -238,7 +238,8 @@ mod alone {
         for capacity in [100, 10_000, 1_000_000] {
             for prefer in PREFERENCES {
                 let filter = |rate| CuckooFilter::builder(capacity, rate).prefer(prefer);
-                let shared = |rate| filter(rate).build_concurrent();
+                let shared =
+                    |rate| ConcurrentFilter::builder(capacity, rate).prefer(prefer).build();
                 shared(asked_for(&shared(1e-15).unwrap_err())).unwrap();
                 let of_file = |rate| ConcurrentFilter::try_from(filter(rate).build().unwrap());
                 of_file(asked_for(&of_file(1e-6).unwrap_err())).unwrap();
@@ -249,7 +250,7 @@ mod alone {
     #[test]
     fn counts_do_not_pass_the_largest_number() {
         let mut filter =
-            ConcurrentFilter::builder(9, 0.001).build_concurrent().unwrap().into_filter();
+            ConcurrentFilter::builder(9, 0.001).build().unwrap().into_filter().unwrap();
         filter.insert("a").unwrap();
         while filter.len() < u64::MAX / 2 {
             let twin = filter.clone();
@@ -305,7 +306,7 @@ fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
 fn threads_that_insert_and_remove_the_same_few_keys_leave_no_copy_too_few_or_too_many() {
     // Few buckets, so that entries move and copies are counted all the time.
     for builder in builders(40) {
-        let filter = builder.build_concurrent().unwrap();
+        let filter = builder.build().unwrap();
         let all: Vec<u64> = keys::hashes(7, 40).collect();
         for round in 0..60 {
             let held = on_threads(4, |thread| {
@@ -338,13 +339,13 @@ fn threads_that_insert_and_remove_the_same_few_keys_leave_no_copy_too_few_or_too
                 (0, 0, 0)
             );
         }
-        assert!(filter.into_filter() == builder_of_same_shape(&builder));
+        assert!(filter.into_filter().unwrap() == builder_of_same_shape(&builder));
     }
 }
 
 /// The empty plain filter with the buckets of what `builder` builds for threads.
-fn builder_of_same_shape(builder: &Builder) -> CuckooFilter {
-    builder.build_concurrent().unwrap().into_filter()
+fn builder_of_same_shape(builder: &Builder<ConcurrentFilter>) -> CuckooFilter {
+    builder.build().unwrap().into_filter().unwrap()
 }
 
 #[test]
@@ -369,9 +370,9 @@ fn of_threads_that_insert_one_key_as_new_one_is_told_so_and_of_those_that_remove
 
 /// Looks keys up that are in all the time, while two threads replace the others at 95 % load; how
 /// many lookups missed theirs, and how many inserts there were.
-fn misses_under_churn(builder: &Builder, lookups: u64) -> (u64, u64) {
+fn misses_under_churn(builder: &Builder<ConcurrentFilter>, lookups: u64) -> (u64, u64) {
     const LASTING: u64 = 20_000;
-    let filter = builder.build_concurrent().unwrap();
+    let filter = builder.build().unwrap();
     let lasting: Vec<u64> = keys::hashes(8, LASTING).collect();
     filter.insert_many(&all_at(&lasting)).unwrap();
     let passing = filter.slots() * 95 / 100 - LASTING;
@@ -409,7 +410,7 @@ fn misses_under_churn(builder: &Builder, lookups: u64) -> (u64, u64) {
             let at_once = found.iter().filter(|&&found| !found).count();
             misses.fetch_add((one_by_one + at_once) as u64, Ordering::Relaxed);
             if round % 64 == 0 {
-                let snapshot = filter.snapshot();
+                let snapshot = filter.snapshot().unwrap();
                 assert!(lasting.iter().all(|&hash| snapshot.contains(&at(hash))));
             }
         }
@@ -423,7 +424,7 @@ fn misses_under_churn(builder: &Builder, lookups: u64) -> (u64, u64) {
 /// many inserts ran beside the lookups.
 #[test]
 fn no_key_is_missed_in_a_billion_lookups_beside_writers_at_95_percent() {
-    let builders: Vec<Builder> = builders(60_000).collect();
+    let builders: Vec<Builder<ConcurrentFilter>> = builders(60_000).collect();
     let lookups = 1_000_000_000 / builders.len() as u64;
     for builder in &builders {
         let (misses, inserts) = misses_under_churn(builder, lookups);

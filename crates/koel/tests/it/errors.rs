@@ -2,7 +2,8 @@
 //! are those of the case.
 
 use koel::{
-    BuildError, Builder, CuckooFilter, FullError, ImageError, Maplet, Merge, MergeError, Prefer,
+    BuildError, Builder, CuckooFilter, FullError, ImageError, InsertError, Maplet, Merge,
+    MergeError, Prefer,
 };
 use testkit::exercise::is_one_line;
 use testkit::keys::at;
@@ -29,9 +30,9 @@ fn the_rate_that_a_message_asks_for_can_be_had() {
         for prefer in [Prefer::Small, Prefer::Fast] {
             let fixed = |rate| CuckooFilter::builder(capacity, rate).prefer(prefer);
             let plans = [
-                |builder: Builder| builder.plan(),
-                |builder: Builder| builder.growable().plan(),
-                |builder: Builder| builder.grow_from(1).plan(),
+                |builder: Builder<CuckooFilter>| builder.plan(),
+                |builder: Builder<CuckooFilter>| builder.growable().plan(),
+                |builder: Builder<CuckooFilter>| builder.grow_from(1).plan(),
             ];
             for plan in plans {
                 plan(fixed(asked_for(&plan(fixed(1e-15)).unwrap_err()))).unwrap();
@@ -100,7 +101,12 @@ fn a_full_filter_and_a_full_maplet_say_so_in_one_sentence_that_is_right_for_both
     let is_slots = |full: &FullError| matches!(full, FullError::Slots { .. });
     let hashes = || keys::hashes(1, 1000);
     let of_filter = hashes().filter_map(|hash| filter.insert(&at(hash)).err()).find(is_slots);
-    let of_maplet = hashes().filter_map(|hash| maplet.insert(&at(hash), 1).err()).find(is_slots);
+    let of_maplet = hashes()
+        .filter_map(|hash| match maplet.insert(&at(hash), 1) {
+            Err(InsertError::Full(full)) => Some(full),
+            _ => None,
+        })
+        .find(is_slots);
     let says = |in_use: u64| {
         format!(
             "the table is full: {in_use} entries in one built for 10 keys; build a larger one from the keys"

@@ -9,7 +9,7 @@ use koel::{BuildError, Builder, CuckooFilter, Merge, Prefer};
 use testkit::keys::{self, all_at, at, splitmix64};
 
 /// The ways to ask for a filter that grows from a thousand keys to `last`, at this rate.
-fn builders(last: u64, rate: f64) -> impl Iterator<Item = Builder> {
+fn builders(last: u64, rate: f64) -> impl Iterator<Item = Builder<CuckooFilter>> {
     let ways = [
         CuckooFilter::builder(1000, rate).growable(),
         CuckooFilter::builder(last, rate).grow_from(1000),

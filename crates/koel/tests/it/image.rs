@@ -369,7 +369,7 @@ fn a_table_full_of_entries_without_bits_is_not_split_for_ever() {
             image[192 + (at + bit) / 8] |= 1 << ((at + bit) % 8);
         }
     }
-    // Keys, entries, distinct entries and the high half of their mass.
+    // Keys, entries, distinct entries and the high half of their match weight.
     for field in [80, 88, 112, 120] {
         image::set(&mut image, field, 4 * BUCKETS);
     }

@@ -1,7 +1,7 @@
 //! Keys and their hashes are one: what takes keys gives the answers, and makes the bytes, that the
 //! same call for their hashes does.
 
-use koel::{CountingFilter, CuckooFilter, KeyHash, KeyHasher, Maplet};
+use koel::{CountingFilter, CuckooFilter, KeyHash, KeyHasher, Maplet, Values};
 
 /// Not all of one length, and one of them twice.
 const NAMES: [&str; 6] = ["ada", "grace", "mary", "ada", "", "emmy noether"];
@@ -40,19 +40,24 @@ fn a_maplet_takes_keys_as_it_takes_their_hashes() {
         let hashes = hashes(by_keys.hasher());
         by_keys.insert_many(&NAMES, &values).unwrap();
         by_hashes.insert_many(&hashes, &values).unwrap();
-        assert_eq!(by_keys.replace_many(&NAMES[1..], &changes[1..]), 5);
-        assert_eq!(by_hashes.replace_many(&hashes[1..], &changes[1..]), 5);
+        let mut replaced = [[false; 5]; 2];
+        by_keys.replace_many(&NAMES[1..], &changes[1..], &mut replaced[0]).unwrap();
+        by_hashes.replace_many(&hashes[1..], &changes[1..], &mut replaced[1]).unwrap();
+        assert_eq!(replaced, [[true; 5]; 2]);
         assert!(by_keys == by_hashes);
-        let mut found = [vec![], vec![]];
-        by_keys.get_many(&NAMES, |i, value| found[0].push((i, value)));
-        by_hashes.get_many(&hashes, |i, value| found[1].push((i, value)));
-        found[0].sort_unstable();
-        found[1].sort_unstable();
-        assert_eq!(
-            found[0],
-            [(0, 1), (0, 14), (1, 12), (2, 13), (3, 1), (3, 14), (4, 10), (5, 11)]
-        );
-        assert_eq!(found[0], found[1]);
+        let mut found = [(); 2].map(|()| [(); 6].map(|()| Values::default()));
+        by_keys.get_many(&NAMES, &mut found[0]);
+        by_hashes.get_many(&hashes, &mut found[1]);
+        let [by_keys, by_hashes] = found.map(|found| {
+            found.map(|values| {
+                let mut values: Vec<u64> = values.collect();
+                values.sort_unstable();
+                values
+            })
+        });
+        let expected: [&[u64]; 6] = [&[1, 14], &[12], &[13], &[1, 14], &[10], &[11]];
+        assert_eq!(by_keys, expected);
+        assert_eq!(by_keys, by_hashes);
     }
 }
 
@@ -77,8 +82,7 @@ fn a_counting_filter_takes_keys_as_it_takes_their_hashes() {
 #[test]
 fn a_filter_of_many_threads_takes_keys_as_it_takes_their_hashes() {
     let builder = koel::ConcurrentFilter::builder(100, 1e-4);
-    let (by_keys, by_hashes) =
-        (builder.build_concurrent().unwrap(), builder.build_concurrent().unwrap());
+    let (by_keys, by_hashes) = (builder.build().unwrap(), builder.build().unwrap());
     let hashes = hashes(by_keys.hasher());
     by_keys.insert_many(&NAMES).unwrap();
     by_hashes.insert_many(&hashes).unwrap();

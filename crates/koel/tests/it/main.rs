@@ -9,6 +9,8 @@ mod copies;
 mod counting;
 mod equality;
 mod errors;
+#[cfg(feature = "std")]
+mod files;
 mod format;
 mod grow;
 mod image;
@@ -18,6 +20,8 @@ mod load;
 mod many;
 mod map;
 mod maplet;
+#[cfg(target_os = "linux")]
+mod memory;
 mod model;
 mod rates;
 mod route;

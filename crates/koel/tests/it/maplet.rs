@@ -5,9 +5,7 @@ mod image;
 mod model;
 mod rates;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use koel::{BuildError, FullError, Maplet};
+use koel::{BuildError, FullError, InsertError, Maplet, Values};
 use testkit::keys;
 use testkit::keys::{all_at, at};
 use testkit::places::Places;
@@ -77,7 +75,8 @@ fn an_insert_that_fails_changes_nothing() {
         for hash in keys::hashes(7, 2 * maplet.slots()) {
             let before = maplet.to_bytes();
             if let Err(error) = maplet.insert(&at(hash), value_of(&maplet, hash)) {
-                assert_eq!(error, FullError::Slots { in_use: maplet.len(), capacity: 3000 });
+                let full = FullError::Slots { in_use: maplet.len(), capacity: 3000 };
+                assert_eq!(error, InsertError::Full(full));
                 assert!(maplet.to_bytes() == before);
                 failures += 1;
             }
@@ -102,12 +101,12 @@ fn a_key_has_room_for_eight_values_and_the_ninth_is_refused() {
             (0..held).for_each(|i| maplet.insert(&at(hash), i & 1).unwrap());
             let before = maplet.to_bytes();
             let error = maplet.insert(&at(hash), 1).unwrap_err();
-            assert_eq!(error, FullError::Values { held });
+            assert_eq!(error, InsertError::Full(FullError::Values { held }));
             assert!(error.to_string().contains(&format!("{held} values")));
             assert!(maplet.to_bytes() == before);
             assert_eq!(maplet.get(&at(hash)).len() as u64, held);
             assert_eq!(maplet.get(&at(hash)).sum::<u64>(), held / 2);
-            assert!(maplet.replace(&at(hash), 1, 0));
+            assert_eq!(maplet.replace(&at(hash), 1, 0), Ok(true));
             assert_eq!(maplet.get(&at(hash)).sum::<u64>(), held / 2 - 1);
         }
     }
@@ -139,7 +138,12 @@ fn values_beyond_the_width_are_in_no_maplet() {
         maplet.insert("key", last).unwrap();
         maplet.insert("zero", 0).unwrap();
         for beyond in [last + 1, last << 1 | 1, u64::MAX, 1 << 63] {
-            assert!(!maplet.remove("key", beyond) && !maplet.replace("zero", beyond, 0));
+            assert!(!maplet.remove("key", beyond));
+            assert_eq!(maplet.replace("zero", beyond, 0), Ok(false));
+            let (mut removed, mut replaced) = ([true; 2], [true; 2]);
+            maplet.remove_many(&["key", "zero"], &[beyond; 2], &mut removed);
+            maplet.replace_many(&["key", "zero"], &[(beyond, 0); 2], &mut replaced).unwrap();
+            assert_eq!([removed, replaced], [[false; 2]; 2]);
         }
         assert_eq!(maplet.get("key").collect::<Vec<_>>(), [last]);
         assert_eq!(maplet.get("zero").collect::<Vec<_>>(), [0]);
@@ -153,17 +157,24 @@ fn a_value_too_wide_is_not_cut() {
     for builder in [builder.clone(), builder.grow_from(10)] {
         let mut maplet = builder.build().unwrap();
         maplet.insert("key", 31).unwrap();
-        let changes: [fn(&mut Maplet); 2] = [
-            |maplet| maplet.insert("key", 32).unwrap(),
-            |maplet| assert!(maplet.replace("key", 31, 32)),
+        let keys = ["other", "key"];
+        let changes: [fn(&mut Maplet, [&str; 2]) -> Result<(), InsertError>; 4] = [
+            |maplet, _| maplet.insert("key", 32),
+            |maplet, _| maplet.replace("key", 31, 32).map(|_| ()).map_err(InsertError::Value),
+            |maplet, keys| maplet.insert_many(&keys, &[3, 32]),
+            |maplet, keys| Ok(maplet.replace_many(&keys, &[(3, 4), (31, 32)], &mut [false; 2])?),
         ];
         for change in changes {
-            let attempt = catch_unwind(AssertUnwindSafe(|| change(&mut maplet)));
-            let message = *attempt.unwrap_err().downcast::<String>().unwrap();
-            assert_eq!(message, "the value 32 does not fit into 5 bits");
-            assert!(maplet.get("key").eq([31]) && maplet.verify().is_ok());
+            let error = change(&mut maplet, keys).unwrap_err();
+            assert!(matches!(error, InsertError::Value(error) if error.value == 32));
+            assert_eq!(
+                error.to_string(),
+                "the value 32 does not fit into the 5 bits of this maplet"
+            );
+            assert!(maplet.get("key").eq([31]) && maplet.len() == 1 && maplet.verify().is_ok());
         }
-        assert!(maplet.replace("key", 31, 3) && maplet.get("key").eq([3]));
+        assert_eq!(maplet.replace("key", 31, 3), Ok(true));
+        assert!(maplet.get("key").eq([3]));
     }
 }
 
@@ -180,18 +191,31 @@ fn many_at_once_are_the_same_as_one_by_one() {
             many.insert_many(&all_at(&hashes), &values).unwrap();
             assert!(many == one_by_one && many.to_bytes() == one_by_one.to_bytes());
             let asked: Vec<_> = hashes.into_iter().chain(keys::hashes(2, capacity + 7)).collect();
-            let mut found = vec![];
-            many.get_many(&all_at(&asked), |i, value| found.push((i, value)));
-            let singly = |(i, &hash)| many.get(&at(hash)).map(move |value| (i, value));
-            assert!(asked.iter().enumerate().flat_map(singly).eq(found));
+            let mut found = vec![Values::default(); asked.len()];
+            many.get_many(&all_at(&asked), &mut found);
+            let mut each = asked.iter().zip(found);
+            assert!(each.all(|(&hash, values)| many.get(&at(hash)).eq(values)));
+            let mut found = vec![false; asked.len()];
+            many.contains_many(&all_at(&asked), &mut found);
+            let mut each = asked.iter().zip(found);
+            assert!(each.all(|(&hash, found)| many.contains(&at(hash)) == found));
             // Half of the changes are of values that are not there.
             let change = |&hash: &u64| (value_of(&many, hash), value_of(&many, hash >> 1));
             let changes: Vec<_> = asked.iter().map(change).collect();
             let each = asked.iter().zip(&changes);
-            let changed =
-                each.filter(|&(&hash, &(old, new))| one_by_one.replace(&at(hash), old, new));
-            assert_eq!(changed.count(), many.replace_many(&all_at(&asked), &changes));
-            assert!(many == one_by_one);
+            let singly =
+                each.map(|(&hash, &(old, new))| one_by_one.replace(&at(hash), old, new).unwrap());
+            let mut changed = vec![false; asked.len()];
+            many.replace_many(&all_at(&asked), &changes, &mut changed).unwrap();
+            assert!(singly.eq(changed) && many == one_by_one);
+            // Half of the pairs to be removed are there.
+            let values: Vec<_> = asked.iter().map(|&hash| value_of(&many, hash >> 1)).collect();
+            let each = asked.iter().zip(&values);
+            let singly = each.map(|(&hash, &value)| one_by_one.remove(&at(hash), value));
+            let mut removed = vec![false; asked.len()];
+            many.remove_many(&all_at(&asked), &values, &mut removed);
+            assert!(singly.eq(removed.iter().copied()) && many == one_by_one);
+            assert!(removed.contains(&true) && removed.contains(&false));
         }
     }
 }

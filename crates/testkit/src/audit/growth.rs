@@ -88,11 +88,11 @@ impl<'a> Grown<'a> {
         Ok(Name { base: base.min(other), core, string })
     }
 
-    /// Whether the mass of these entries is the one of the header.
-    pub(super) fn check_mass(&self, names: &[Name]) -> Result<(), &'static str> {
-        let mass: u128 = names.iter().map(|name| (1 << 64) >> name.string.len()).sum();
+    /// Whether the match weight of these entries is the one of the header.
+    pub(super) fn check_match_weight(&self, names: &[Name]) -> Result<(), &'static str> {
+        let weight: u128 = names.iter().map(|name| (1 << 64) >> name.string.len()).sum();
         let (low, high) = (self.header.number(40, 8), self.header.number(120, 8));
-        require(mass == u128::from(high) << 64 | u128::from(low), "mass")
+        require(weight == u128::from(high) << 64 | u128::from(low), "match weight")
     }
 
     /// The names in the form that counters have them in.

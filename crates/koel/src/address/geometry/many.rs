@@ -47,6 +47,12 @@ impl Locations {
         (self.home[index], self.alternate[index])
     }
 
+    /// The address of key `index`.
+    #[inline]
+    pub(crate) fn address(&self, index: usize) -> u64 {
+        self.address[index]
+    }
+
     /// The [identity](Location::identity) of a location's entry.
     #[inline]
     pub(crate) fn identity(&self, index: usize, fingerprint_bits: u32) -> u64 {
@@ -57,12 +63,6 @@ impl Locations {
     #[inline]
     pub(crate) fn bits(&self, index: usize) -> [u64; 2] {
         [self.bits[0][index], self.bits[1][index]]
-    }
-
-    /// [`bits`](Self::bits) of every location.
-    #[inline]
-    pub(crate) fn starts(&self) -> &[Column; 2] {
-        &self.bits
     }
 
     /// The bytes of the table where the two buckets of each location start.
@@ -197,7 +197,7 @@ impl Geometry {
 /// The product of the low halves. The masks tell the compiler that the high halves do not count, so
 /// that it uses the vector instruction for such a product.
 #[inline]
-pub(crate) fn product(one: u64, other: u64) -> u64 {
+pub(crate) const fn product(one: u64, other: u64) -> u64 {
     (one & LOW) * (other & LOW)
 }
 

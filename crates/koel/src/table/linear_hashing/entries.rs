@@ -1,42 +1,31 @@
-//! What the entries of a table that grows stand for: from a bucket and a fingerprint to the prefix
-//! of a key, its name and its other bucket, and back.
+//! What the entries of a growing table stand for: from a bucket and a fingerprint to the prefix of
+//! a key, its name and its other bucket, and back.
 
 use core::hint::select_unpredictable;
 
-use super::{LeveledBucket, LinearHashing, Segment, quotient, scatter};
+use super::{LeveledBucket, LinearHashing, quotient, scatter};
 use crate::table::Prefix;
 
-/// Where a bucket comes from: what it says of the entries in it.
+/// Where a bucket comes from, which tells what its entries stand for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     /// The bucket itself.
     bucket: u64,
-    /// The segment and the number in it of the base bucket that it was split off, and the number in
-    /// turn of that one.
-    pub(super) segment: Segment,
-    pub(super) local: u64,
-    pub(super) turn: u64,
-    pub(super) world: u64,
+    /// The base bucket that it was split off.
+    pub(super) base: u64,
+    /// The segment of the base bucket, its number there, and its interleaved index.
+    pub(super) segment: u64,
+    local: u64,
+    index: u64,
+    pub(super) split_index: u64,
     pub(super) level: u32,
 }
 
 impl Origin {
-    /// The bucket itself.
-    #[inline]
-    pub(crate) fn bucket(&self) -> u64 {
-        self.bucket
-    }
-
-    /// The base bucket that it was split off.
-    #[inline]
-    pub(super) fn base(&self) -> u64 {
-        self.segment.first + self.local
-    }
-
     /// The bits of a string that the bucket stands for.
     #[inline]
     pub(super) fn string(&self, core: u64) -> u64 {
-        (self.world ^ scatter(self.turn, core)) & !(u64::MAX << self.level)
+        (self.split_index ^ scatter(self.index, core)) & !(u64::MAX << self.level)
     }
 }
 
@@ -44,33 +33,26 @@ impl LinearHashing {
     /// Where a bucket comes from.
     #[inline]
     pub(crate) fn origin(&self, bucket: u64) -> Origin {
-        let world = quotient(bucket, self.reciprocal);
-        let rest = bucket - world * self.base.buckets();
+        let split_index = quotient(bucket, self.reciprocal);
+        let rest = bucket - split_index * self.base.buckets();
         if self.base.is_one_segment() {
-            let level = self.level_of_number(bucket);
-            return Origin {
-                bucket,
-                segment: Segment::ONLY,
-                local: rest,
-                turn: rest,
-                world,
-                level,
-            };
+            let (base, local, index, level) = (rest, rest, rest, self.level_of_number(bucket));
+            return Origin { bucket, base, segment: 0, local, index, split_index, level };
         }
-        // Both are worked out, so that neither waits for the world.
+        // Both are worked out, so that neither waits for the split index.
         let built = self.segment_of(bucket);
-        let (number, local) = self.base.deinterleave(rest);
-        let is_first = world == 0;
-        let segment = self.segment(select_unpredictable(is_first, built.number, number));
-        let local = select_unpredictable(is_first, bucket - built.first, local);
-        let turn = self.base.interleave(segment.number, local);
-        let level = self.level_of_number(turn + (bucket - rest));
-        Origin { bucket, segment, local, turn, world, level }
+        let (segment, local) = self.base.deinterleave(rest);
+        let is_base = split_index == 0;
+        let segment = select_unpredictable(is_base, built, segment);
+        let local = select_unpredictable(is_base, bucket - self.segment_start(built), local);
+        let base = self.segment_start(segment) + local;
+        let index = self.base.interleave(segment, local);
+        let level = self.level_of_number(index + (bucket - rest));
+        Origin { bucket, base, segment, local, index, split_index, level }
     }
 
-    /// The other bucket of a fingerprint; that of `from` itself where the fingerprint does not say
-    /// which it is. Of what the fingerprint knows only the first bit can matter: buckets stand for
-    /// at most one bit more than others.
+    /// The other bucket of a fingerprint; that of `from` itself if the fingerprint does not tell
+    /// it. Levels differ by at most one, so only the first stored bit matters.
     #[inline(always)]
     pub(crate) fn other_bucket(&self, from: &Origin, fingerprint: u64) -> u64 {
         let core = self.marked.core(fingerprint);
@@ -78,17 +60,11 @@ impl LinearHashing {
         let string = first | from.string(core);
         let other = self.base.reflected(0, from.local, core);
         let leveled = self.leveled(from.segment, other, core, string);
-        let says = leveled.level <= from.level || !self.marked.is_void(fingerprint);
-        if says { leveled.bucket } else { from.bucket }
+        let tells = leveled.level <= from.level || !self.marked.is_void(fingerprint);
+        if tells { leveled.bucket } else { from.bucket }
     }
 
-    /// Whether a fingerprint would forget a bit in `other`, its other bucket.
-    pub(crate) fn would_forget(&self, from: &Origin, fingerprint: u64, other: u64) -> bool {
-        let (_, known) = self.marked.known(fingerprint);
-        from.level + known > self.longest_in(self.leveled_bucket(other))
-    }
-
-    /// A bucket, as a place of entries.
+    /// A bucket with its level.
     #[inline]
     pub(crate) fn leveled_bucket(&self, bucket: u64) -> LeveledBucket {
         LeveledBucket { bucket, level: self.level_of(bucket) }
@@ -100,10 +76,10 @@ impl LinearHashing {
         if self.base.is_one_segment() {
             return self.level_of_number(bucket);
         }
-        let is_first = bucket < self.base.buckets();
         let segment = self.segment_of(bucket);
-        let turn = self.base.interleave(segment.number, bucket - segment.first);
-        self.level_of_number(select_unpredictable(is_first, turn, bucket))
+        let index = self.base.interleave(segment, bucket - self.segment_start(segment));
+        let is_base = bucket < self.base.buckets();
+        self.level_of_number(select_unpredictable(is_base, index, bucket))
     }
 
     #[inline]
@@ -117,20 +93,21 @@ impl LinearHashing {
         if self.split < self.base.buckets() { self.base.bucket_at(self.split) } else { self.split }
     }
 
-    /// The fingerprint that stands for a prefix in a bucket; it forgets what there is no room for.
+    /// The fingerprint that stands for a prefix in a bucket. It loses the bits for which there is
+    /// no room.
     #[inline]
     pub(crate) fn fingerprint(&self, prefix: &Prefix, leveled: LeveledBucket) -> u64 {
-        let known = (prefix.length - leveled.level).min(self.most_in(leveled.bucket));
-        self.marked.fingerprint(prefix.core, prefix.string >> leveled.level, known)
+        let stored = (prefix.length - leveled.level).min(self.most_in(leveled.bucket));
+        self.marked.fingerprint(prefix.core, prefix.string >> leveled.level, stored)
     }
 
-    /// Which half of a bucket an entry goes to when the bucket is split, and its fingerprint there;
-    /// `None` for a void one, which goes to both.
+    /// The half of a bucket to which an entry goes when the bucket is split, and its fingerprint
+    /// there. `None` for a void entry, which goes to both.
     pub(crate) fn half(&self, from: &Origin, fingerprint: u64) -> Option<(bool, u64)> {
-        let (bits, known) = self.marked.known(fingerprint);
+        let (bits, stored) = self.marked.known(fingerprint);
         let core = self.marked.core(fingerprint);
-        let turned = scatter(from.turn, core) >> from.level & 1;
-        let rest = || self.marked.fingerprint(core, bits >> 1, known - 1);
-        (known > 0).then(|| ((bits ^ turned) & 1 == 1, rest()))
+        let scattered = scatter(from.index, core) >> from.level & 1;
+        let rest = || self.marked.fingerprint(core, bits >> 1, stored - 1);
+        (stored > 0).then(|| ((bits ^ scattered) & 1 == 1, rest()))
     }
 }

@@ -1,45 +1,44 @@
-//! Where a key may live in a table that grows: linear hashing under cuckoo hashing.
+//! The addressing of a table that grows: linear hashing under cuckoo hashing.
 //!
 //! ```text
-//!     string    = fraction | hash << r          what tells keys apart, the first bit lowest
-//!     turn      = local << k | segment          base: one of the m buckets as built, in turn
-//!     world     = string ^ scatter(turn, core)
-//!     number    = turn + m * (world mod 2^level)      level + 1 where that is below the split
-//!     bucket    = the base itself in the first world, then number
+//!     string       = fraction | hash << r         tells keys apart, the first bit lowest
+//!     index        = local << k | segment         interleaved index of a base bucket
+//!     split index  = string ^ scatter(index, core)
+//!     number       = index + m * (split index mod 2^level)     level + 1 if below the split
+//!     bucket       = the base bucket itself if the split index is 0, otherwise number
 //! ```
 //!
-//! * The base buckets of all segments are numbered in turn, the first one of each, then the second:
-//!   so they are split in turn too. Both buckets of a key are in one segment, and in a table whose
-//!   segments were split one after the other, none but the first would have room before the last is
-//!   split.
-//! * The table grows bucket by bucket: the next number `n` of a level is split in two, `n` and `n +
-//!   m 2^level`, which is the next one behind the last. So a table grows at its end, and nothing
-//!   else moves: the buckets that it was built with, the first world, stay where they were. When
-//!   all buckets of a level are split, the next level begins.
-//! * The two base buckets of a key never change: they are those that `Geometry` gave it when the
-//!   table was built. Its string says which of the buckets that each became is meant.
-//! * A bucket not yet split has twice the keys of a split one. `scatter` gives the two buckets of a
-//!   key different worlds, so that many keys have one of each kind, and the search for room evens
-//!   it out: the load stays between 0.90 and 0.96 all the way. It needs the core: of bases alone
-//!   the differences cancel along every path of moves, and an entry could only reach the buckets of
-//!   one world, which are few in a table that began small.
-//! * An entry is the first bits of a string: as many as its bucket stands for, and those that it
-//!   knows beyond. Growth moves bits from the second part to the first, so its *length*, the sum,
-//!   stays the same, and names it whatever the table grows to.
+//! * The two base buckets of a key never change: they are those that `Geometry` gave it among the m
+//!   buckets that the table was built with. The string says which of the buckets that each became
+//!   is meant.
+//! * The table grows bucket by bucket. The next number `n` of a level is split in two, `n` and
+//!   `n + m 2^level`, which is the next one behind the last. So a table grows at its end, and
+//!   nothing else moves. When all buckets of a level are split, the next level begins.
+//! * Base buckets are interleaved: the first one of each segment, then the second. So they are
+//!   split in that order too. Otherwise only the first segment gains room until the last one
+//!   splits, for both buckets of a key are in one segment.
+//! * A bucket that is not split yet has twice the keys of a split one. `scatter` gives the two
+//!   buckets of a key different split indices, so that many keys have one of each kind, and the
+//!   search for room evens it out. So the load stays between 0.90 and 0.96 all the way. `scatter`
+//!   needs the core: differences of bases alone cancel along every path of moves, and an entry
+//!   could only reach the buckets of one split index, which are few in a table that began small.
+//! * An entry is the first bits of a string: as many as its bucket stands for, and those that its
+//!   fingerprint stores beyond. Growth moves bits from the second part to the first. So the
+//!   *length*, their sum, does not change, and names the entry whatever the table grows to.
 //!
 //! Source: W. Litwin, Linear Hashing (VLDB 1980); the balance between split and unsplit buckets is
 //! ours (docs/decisions/0008-growth.md).
 
+mod addressing;
 mod entries;
 
 use core::hint::select_unpredictable;
 
-use super::{Addressing, Prefix, Prefixes};
+use super::Prefix;
 use crate::address::geometry::{CORE_BITS, CORES, Geometry, Locations, low_half, product};
 use crate::address::wide_product::wide_product;
-use crate::mem::vector::{Column, InstructionSet};
-use crate::packing::{Marked, Prefixed, Widening};
-pub(super) use entries::Origin;
+use crate::mem::vector::InstructionSet;
+use crate::packing::{Marked, Widening};
 
 /// The addresses of a table that grows.
 #[derive(Clone, PartialEq, Eq)]
@@ -51,30 +50,18 @@ pub(crate) struct LinearHashing {
     level: u32,
     /// Buckets below this one have been split once more.
     split: u64,
-    /// What a whole level has: worlds, and buckets.
-    worlds: u64,
+    /// The bits of a split index that a whole level uses.
+    index_mask: u64,
+    /// Buckets that a whole level has.
     level_buckets: u64,
-    /// The bits of a fingerprint of the table as it was built that are not of its core.
+    /// The bits of a base fingerprint below its core.
     fraction: u64,
-    /// What bucket numbers are multiplied with instead of dividing them by the buckets of the table
-    /// as it was built, and by those of a segment of it.
+    /// Bucket numbers are multiplied with these instead of divided by the number of base buckets,
+    /// and by that of a segment.
     reciprocal: u64,
     segment_reciprocal: u64,
     /// Where buckets still have the slots that the table was built with.
     widening: Option<Widening>,
-}
-
-/// A segment of the table as it was built.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    number: u64,
-    /// Its first bucket.
-    first: u64,
-}
-
-impl Segment {
-    /// The one of a table that has no other.
-    const ONLY: Self = Self { number: 0, first: 0 };
 }
 
 /// A bucket, and how many bits of the string it stands for.
@@ -84,7 +71,7 @@ pub(crate) struct LeveledBucket {
     pub(crate) level: u32,
 }
 
-/// The two buckets of a prefix; the same one twice where both bases are one.
+/// The two buckets of a prefix; the same one twice if both base buckets are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GrowingLocation {
     pub(crate) prefix: Prefix,
@@ -99,52 +86,20 @@ impl GrowingLocation {
     }
 }
 
-/// An entry matches the keys that it is the first bits of.
-impl Addressing for LinearHashing {
-    type Matching = Prefixed;
-
-    #[inline]
-    fn buckets(&self) -> u64 {
-        self.level_buckets + self.split
-    }
-
-    #[inline]
-    fn widening(&self) -> Option<Widening> {
-        self.widening
-    }
-
-    #[inline]
-    fn locate_many(
-        &self,
-        set: InstructionSet,
-        bucket_bits: u64,
-        hash: impl FnOnce(&mut Column),
-        locations: &mut Locations,
-    ) {
-        self.base.locate_many(set, 1, hash, locations);
-        // A loop for each, because one with a branch in it would not become vector code.
-        if self.base.is_one_segment() {
-            self.refine::<true>(set, bucket_bits, locations);
-        } else {
-            self.refine::<false>(set, bucket_bits, locations);
-        }
-    }
-}
-
 impl LinearHashing {
-    /// The addresses of a table that has grown so far: `split` is below the buckets of `level`.
+    /// The addresses of a table that has grown this far. `split` is below the buckets of `level`.
     pub(crate) fn new(base: Geometry, marked: Marked, level: u32, split: u64) -> Self {
         let level_buckets = base.buckets() << level;
         let reciprocal = u64::MAX / base.buckets();
         let segment_reciprocal = u64::MAX / u64::from(base.segment_buckets());
         let fraction = !(u64::MAX << base.fraction_bits());
-        let worlds = 1 << level;
+        let index_mask = (1 << level) - 1;
         Self {
             base,
             marked,
             level,
             split,
-            worlds,
+            index_mask,
             level_buckets,
             fraction,
             reciprocal,
@@ -153,13 +108,9 @@ impl LinearHashing {
         }
     }
 
-    /// How many pairs of base buckets and cores there are, all equally likely.
+    /// The number of pairs of base buckets and cores, all equally likely.
     pub(crate) fn locations(&self) -> f64 {
         CORES as f64 * self.base.buckets() as f64 / 2.0
-    }
-
-    pub(crate) fn marked(&self) -> Marked {
-        self.marked
     }
 
     pub(crate) fn level(&self) -> u32 {
@@ -170,7 +121,6 @@ impl LinearHashing {
         self.split
     }
 
-    /// Buckets that a whole level has.
     pub(crate) fn level_buckets(&self) -> u64 {
         self.level_buckets
     }
@@ -179,7 +129,7 @@ impl LinearHashing {
         self.widening = widening;
     }
 
-    /// The most bits of a string that an entry can know in a bucket, beyond those that the bucket
+    /// The most bits of a string that an entry can store in a bucket, beyond those that the bucket
     /// stands for.
     #[inline]
     fn most_in(&self, bucket: u64) -> u32 {
@@ -189,7 +139,7 @@ impl LinearHashing {
         }
     }
 
-    /// How long the prefix of an entry can be in a bucket.
+    /// The length of the longest prefix that an entry can store in a bucket.
     #[inline]
     pub(crate) fn longest_in(&self, leveled: LeveledBucket) -> u32 {
         leveled.level + self.most_in(leveled.bucket)
@@ -200,12 +150,13 @@ impl LinearHashing {
         self.has_room(self.level + 1)
     }
 
-    /// Whether a table can have grown like this.
+    /// Whether a table can have grown this far.
     pub(crate) fn is_sound(&self) -> bool {
         self.has_room(self.level + u32::from(self.split > 0)) && self.split < self.level_buckets()
     }
 
-    /// Whether a table of so many levels has addresses of 32 bits, and names of 64 for its entries.
+    /// Whether a table of so many levels has addresses of 32 bits, and names of 64 bits for
+    /// entries.
     fn has_room(&self, level: u32) -> bool {
         let buckets = u128::from(self.base.buckets()) << level.min(64);
         let name = u128::BITS - buckets.leading_zeros() + CORE_BITS + self.marked.most() + 1;
@@ -220,26 +171,45 @@ impl LinearHashing {
         }
     }
 
+    /// The longest fingerprint that the key of `location` has in each of its buckets.
     #[inline(always)]
-    fn located(&self, segment: Segment, hash: u64) -> GrowingLocation {
-        let (home, rest) = self.base.home_and_rest(hash);
-        let bits = self.base.fraction_bits();
-        let core = (rest >> bits) + 1;
-        let string = rest & self.fraction | hash << bits;
-        let local = home - segment.first;
-        let other = self.base.reflected(0, local, core);
-        let leveled_buckets = [
-            self.leveled(segment, local, core, string),
-            self.leveled(segment, other, core, string),
-        ];
-        GrowingLocation {
-            prefix: Prefix { core, base: home, string, length: u64::BITS },
-            leveled_buckets,
+    pub(crate) fn keys(&self, location: &GrowingLocation) -> [u64; 2] {
+        let Prefix { core, string, .. } = location.prefix;
+        location.leveled_buckets.map(|leveled| self.marked.longest(core, string >> leveled.level))
+    }
+
+    /// Where the key with this address may live.
+    #[inline(always)]
+    pub(crate) fn located(&self, address: u64) -> GrowingLocation {
+        // As in `Geometry::locate`: most growing tables began as one segment.
+        if self.base.is_one_segment() {
+            self.located_in::<true>(address)
+        } else {
+            self.located_in::<false>(address)
         }
     }
 
-    /// Puts the buckets that the base buckets of `locations` became in their place, and what stands
-    /// for the keys there, in a table of `ONE` segment or of several.
+    /// [`located`](Self::located) in a table of `ONE` segment or of several.
+    #[inline(always)]
+    fn located_in<const ONE: bool>(&self, address: u64) -> GrowingLocation {
+        let (home, rest) = self.base.home_and_rest(address);
+        let bits = self.base.fraction_bits();
+        let core = (rest >> bits) + 1;
+        let string = rest & self.fraction | address << bits;
+        let segment = if ONE { 0 } else { self.base.segment(address) };
+        let local = home - self.segment_start(segment);
+        let other = self.base.reflected(0, local, core);
+        // Not a map over both: that would be a call, and go through the stack.
+        let leveled_buckets = [
+            self.leveled_in::<ONE>(segment, local, core, string),
+            self.leveled_in::<ONE>(segment, other, core, string),
+        ];
+        let prefix = Prefix { core, base: home, string, length: u64::BITS };
+        GrowingLocation { prefix, leveled_buckets }
+    }
+
+    /// Replaces the base buckets of `locations` by the buckets that they became, and writes the
+    /// longest fingerprints of the keys there.
     #[inline(always)]
     fn refine<const ONE: bool>(
         &self,
@@ -247,28 +217,17 @@ impl LinearHashing {
         bucket_bits: u64,
         locations: &mut Locations,
     ) {
-        let bits = self.base.fraction_bits();
         set.run(
             #[inline(always)]
             || {
                 locations.refine(
                     bucket_bits,
                     #[inline(always)]
-                    |hash, first, buckets, fingerprint| {
-                        let core = fingerprint >> bits;
-                        let string = fingerprint & self.fraction | hash << bits;
+                    |address, first, buckets, fingerprint| {
+                        let key = (address, fingerprint);
                         buckets.map(
                             #[inline(always)]
-                            |bucket| {
-                                let leveled = if ONE {
-                                    self.numbered(bucket, core, string)
-                                } else {
-                                    let segment =
-                                        Segment { number: self.base.segment(hash), first };
-                                    self.dealt(segment, bucket - first, core, string)
-                                };
-                                (leveled.bucket, self.marked.longest(core, string >> leveled.level))
-                            },
+                            |bucket| self.refined::<ONE>(key, first, bucket),
                         )
                     },
                 );
@@ -276,91 +235,91 @@ impl LinearHashing {
         );
     }
 
+    /// The bucket that a base bucket became for a key, in the segment that starts at `first`, and
+    /// the longest fingerprint of the key there.
+    #[inline(always)]
+    fn refined<const ONE: bool>(
+        &self,
+        (address, fingerprint): (u64, u64),
+        first: u64,
+        bucket: u64,
+    ) -> (u64, u64) {
+        let bits = self.base.fraction_bits();
+        let core = fingerprint >> bits;
+        let string = fingerprint & self.fraction | address << bits;
+        let segment = if ONE { 0 } else { self.base.segment(address) };
+        let leveled = self.leveled_in::<ONE>(segment, bucket - first, core, string);
+        (leveled.bucket, self.marked.longest(core, string >> leveled.level))
+    }
+
     /// What bucket `local` of a segment became for this string.
     #[inline(always)]
-    fn leveled(&self, segment: Segment, local: u64, core: u64, string: u64) -> LeveledBucket {
+    fn leveled(&self, segment: u64, local: u64, core: u64, string: u64) -> LeveledBucket {
         if self.base.is_one_segment() {
-            self.numbered(local, core, string)
+            self.leveled_in::<true>(segment, local, core, string)
         } else {
-            self.dealt(segment, local, core, string)
+            self.leveled_in::<false>(segment, local, core, string)
         }
     }
 
-    /// The same in a table of several segments: in one of a single segment, buckets have their
-    /// numbers in turn.
     #[inline(always)]
-    fn dealt(&self, segment: Segment, local: u64, core: u64, string: u64) -> LeveledBucket {
-        let leveled = self.numbered(self.base.interleave(segment.number, local), core, string);
-        let is_first = leveled.bucket < self.base.buckets();
-        let bucket = select_unpredictable(is_first, segment.first + local, leveled.bucket);
-        LeveledBucket { bucket, ..leveled }
-    }
-
-    /// The same for the base bucket with this number in turn, and the number of what it became.
-    #[inline(always)]
-    fn numbered(&self, turn: u64, core: u64, string: u64) -> LeveledBucket {
-        let world = string ^ scatter(turn, core);
+    fn leveled_in<const ONE: bool>(
+        &self,
+        segment: u64,
+        local: u64,
+        core: u64,
+        string: u64,
+    ) -> LeveledBucket {
+        let index = if ONE { local } else { self.base.interleave(segment, local) };
+        let split_index = string ^ scatter(index, core);
         let buckets = self.base.buckets();
-        // Not a map over both, here and in `located`: that would be a call, and go through the
-        // stack.
-        let number = turn + product(buckets, world & (self.worlds - 1));
-        let half = turn + product(buckets, world & (2 * self.worlds - 1));
-        // Half of the buckets are split, so a branch would be taken wrongly half of the time.
+        let number = index + product(buckets, split_index & self.index_mask);
+        let half = index + product(buckets, split_index & (2 * self.index_mask + 1));
+        // Half of the buckets are split, so a branch would be mispredicted half of the time.
         let is_split = u64::from(number < self.split);
-        let bucket = number ^ ((number ^ half) & is_split.wrapping_neg());
+        let number = number ^ ((number ^ half) & is_split.wrapping_neg());
+        let base = self.segment_start(segment) + local;
+        let bucket =
+            if ONE { number } else { select_unpredictable(number < buckets, base, number) };
         LeveledBucket { bucket, level: self.level + low_half(is_split) }
     }
 
-    /// Whether the prefix of a site is too short to say which its other bucket is.
-    pub(crate) fn is_short(&self, location: &GrowingLocation) -> bool {
-        location.leveled_buckets[0] == location.leveled_buckets[1]
-            && self.other_base(&location.prefix) != location.prefix.base
-    }
-
-    /// The bucket that `base` became for this prefix, if it is long enough to say.
+    /// The bucket that `base` became for this prefix. `None` if the prefix is too short to tell.
     pub(crate) fn named_bucket(&self, base: u64, prefix: &Prefix) -> Option<LeveledBucket> {
         let segment = self.segment_of(base);
-        let leveled = self.leveled(segment, base - segment.first, prefix.core, prefix.string);
+        let local = base - self.segment_start(segment);
+        let leveled = self.leveled(segment, local, prefix.core, prefix.string);
         (leveled.level <= prefix.length).then_some(leveled)
-    }
-
-    /// The segment that a hash is in.
-    #[inline(always)]
-    fn segment_of_hash(&self, hash: u64) -> Segment {
-        Segment { number: self.base.segment(hash), first: self.base.segment_start(hash) }
     }
 
     /// The segment of a base bucket.
     #[inline(always)]
-    fn segment_of(&self, base: u64) -> Segment {
-        if self.base.is_one_segment() {
-            return Segment::ONLY;
-        }
-        self.segment(quotient(base, self.segment_reciprocal))
+    fn segment_of(&self, base: u64) -> u64 {
+        if self.base.is_one_segment() { 0 } else { quotient(base, self.segment_reciprocal) }
     }
 
+    /// The first bucket of a segment.
     #[inline(always)]
-    fn segment(&self, number: u64) -> Segment {
-        Segment { number, first: number * u64::from(self.base.segment_buckets()) }
+    fn segment_start(&self, segment: u64) -> u64 {
+        product(segment, u64::from(self.base.segment_buckets()))
     }
 }
 
-/// The quotient of numbers of 32 bits, by `u64::MAX` over the divisor: n + 1 over it, less at most
-/// 1 over it, is not below the quotient and below the next number.
+/// The quotient of numbers of 32 bits, with a `reciprocal` of `u64::MAX / divisor`. The product is
+/// (n + 1) / divisor, less at most 1 / divisor: not below the quotient, and below the next number.
 #[inline(always)]
 fn quotient(number: u64, reciprocal: u64) -> u64 {
     let (_, quotient) = wide_product(number + 1, reciprocal);
     quotient
 }
 
-/// Bits that differ from base bucket to base bucket, here by its number in turn, and from core to
-/// core, as if drawn by lot: of a sum of products, those that the carries reach.
+/// Bits that differ from one interleaved index to the next and from core to core, as if drawn at
+/// random: those of a sum of products that the carries reach.
 #[inline(always)]
-fn scatter(turn: u64, core: u64) -> u64 {
+fn scatter(index: u64, core: u64) -> u64 {
     let of_core = core.wrapping_mul(0x01d8_af3c_6e2f_4d1b);
-    product(turn, 0x9e37_79b9).wrapping_add(of_core) >> 16
+    product(index, 0x9e37_79b9).wrapping_add(of_core) >> 16
 }
 
-mod prefixes;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! What prefixes say, how far a table can grow, and where its keys are in every state on the way.
 
 use super::*;
+use crate::table::Addressing;
 use alloc::vec::Vec;
 use testkit::keys::splitmix64 as hash;
 
@@ -31,7 +32,7 @@ fn a_table_grows_until_a_number_or_a_name_has_too_many_bits() {
             let split = last.buckets() / 2 - 1;
             assert!(at(before, split).is_sound() && !at(before, split + 1).is_sound());
         }
-        let length = level + last.marked().most();
+        let length = level + last.marked.most();
         let string = !(u64::MAX << length);
         for (core, base) in [(CORES, u64::from(buckets) - 1), (1, 0)] {
             let prefix = Prefix { core, base, string, length };
@@ -51,19 +52,24 @@ fn the_origin_of_a_bucket_is_quotient_and_remainder() {
     {
         let base = Geometry::new(segment_bits, segment_buckets, 13);
         let count = base.buckets();
-        let stretch = LinearHashing::new(base, Marked::new(17), 0, 0);
+        let addresses = LinearHashing::new(base, Marked::new(17), 0, 0);
         let near = |bucket: u64| [bucket.saturating_sub(1), bucket, bucket + 1];
         let multiples = (0..1000).map(|i| hash(i) % (last / count + 1) * count);
         let others = (0..1000).map(|i| hash(i) >> (32 + i % 32));
         let buckets = multiples.chain(others).chain([last]).flat_map(near);
         for bucket in buckets.filter(|&bucket| bucket <= last) {
-            let origin = stretch.origin(bucket);
-            let Origin { segment: Segment { number: segment, first }, world, .. } = origin;
-            let (base, rest, geometry) = (origin.base(), bucket % count, stretch.base());
-            let expected = if world == 0 { rest } else { geometry.bucket_at(rest) };
-            assert_eq!((base, world), (expected, bucket / count), "{bucket} of {count}");
+            let origin = addresses.origin(bucket);
+            let (rest, geometry) = (bucket % count, addresses.base());
+            let expected = if origin.split_index == 0 { rest } else { geometry.bucket_at(rest) };
+            assert_eq!(
+                (origin.base, origin.split_index),
+                (expected, bucket / count),
+                "{bucket} of {count}"
+            );
             let segment_buckets = u64::from(segment_buckets);
-            assert_eq!((segment, first), (base / segment_buckets, base - base % segment_buckets));
+            let first = origin.base - origin.base % segment_buckets;
+            assert_eq!(origin.segment, origin.base / segment_buckets);
+            assert_eq!(addresses.segment_start(origin.segment), first);
         }
     }
 }

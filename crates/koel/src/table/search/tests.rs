@@ -1,4 +1,4 @@
-//! Plans are chains that can be carried out, as short as chains get; and what they cost.
+//! Eviction paths can be carried out, and are as short as possible. What they cost.
 
 extern crate std;
 
@@ -9,10 +9,10 @@ use std::println;
 use super::*;
 use testkit::keys::splitmix64 as hash;
 
-use crate::address::geometry::Geometry;
+use crate::address::geometry::{Geometry, Location};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Codec, Layout};
-use crate::table::{CuckooMut, Put, Table, table_bytes};
+use crate::table::{Put, Table, table_bytes};
 
 fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Buffer> {
     let geometry = Geometry::new(segment_bits, buckets, fingerprint_bits);
@@ -21,13 +21,13 @@ fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<
     Table::new(geometry, layout, bytes)
 }
 
-/// Puts the entry where `plan` makes room; the filter does the same with counters beside.
-fn carry_out(table: &mut Table<Buffer>, plan: &EvictionPath, mut arriving: u64) {
-    for &(bucket, leaving) in &plan.moves {
+/// Puts the entry where `path` makes room.
+fn carry_out(table: &mut Table<Buffer>, path: &EvictionPath, mut arriving: u64) {
+    for &(bucket, leaving) in &path.moves {
         assert!(table.replace(bucket, leaving, arriving));
         arriving = leaving;
     }
-    if let End::Empty(bucket) = plan.end {
+    if let End::Empty(bucket) = path.end {
         assert!(table.replace(bucket, 0, arriving));
     }
 }
@@ -60,14 +60,14 @@ fn distance_to_room(table: &Table<Buffer>, location: &Location) -> Option<usize>
     None
 }
 
-fn assert_is_a_chain(table: &Table<Buffer>, location: &Location, plan: &EvictionPath) {
+fn assert_is_a_path(table: &Table<Buffer>, location: &Location, path: &EvictionPath) {
     let (home, alternate) = location.buckets();
-    assert!([home, alternate].contains(&plan.moves[0].0));
-    let distinct: BTreeSet<_> = plan.moves.iter().map(|&(bucket, _)| bucket).collect();
-    assert_eq!(distinct.len(), plan.moves.len());
-    for (step, &(bucket, leaving)) in plan.moves.iter().enumerate() {
+    assert!([home, alternate].contains(&path.moves[0].0));
+    let distinct: BTreeSet<_> = path.moves.iter().map(|&(bucket, _)| bucket).collect();
+    assert_eq!(distinct.len(), path.moves.len());
+    for (step, &(bucket, leaving)) in path.moves.iter().enumerate() {
         let other = table.geometry().location_of(bucket, leaving).buckets().1;
-        match (plan.moves.get(step + 1), plan.end) {
+        match (path.moves.get(step + 1), path.end) {
             (Some(&(next, _)), _) | (None, End::Empty(next)) => assert_eq!(other, next),
             (None, End::Spare) => {
                 assert!(table.equals(&table.entry(bucket, leaving)) > 1);
@@ -77,22 +77,22 @@ fn assert_is_a_chain(table: &Table<Buffer>, location: &Location, plan: &Eviction
 }
 
 #[test]
-fn a_plan_is_a_chain_of_the_fewest_moves_or_there_is_no_room_at_all() {
+fn a_path_has_the_fewest_moves_or_there_is_no_room_at_all() {
     for buckets in [1, 2, 3, 7, 30, 100, 700] {
         let mut table = empty_table(1, buckets, 16);
         let mut search = Search::default();
         let mut refused = 0;
         for counter in 0.. {
             let location = table.geometry().locate(hash(counter));
-            if table.at(location.buckets()).put(location.fingerprint, 0) != Put::Full {
+            if table.pair_mut(location.buckets()).put(location.fingerprint, 0) != Put::Full {
                 continue;
             }
             let fewest = distance_to_room(&table, &location);
-            match table.way_to_room(&mut search, &location, Spares::Keep, None) {
-                Some(plan) => {
-                    assert_is_a_chain(&table, &location, &plan);
-                    assert_eq!(Some(plan.moves.len()), fewest);
-                    carry_out(&mut table, &plan, location.fingerprint);
+            match table.path_to_room(&mut search, &location, Spares::Keep, None) {
+                Some(path) => {
+                    assert_is_a_path(&table, &location, &path);
+                    assert_eq!(Some(path.moves.len()), fewest);
+                    carry_out(&mut table, &path, location.fingerprint);
                 }
                 None => {
                     assert_eq!(fewest, None);
@@ -111,7 +111,7 @@ struct Decoded<'a>(&'a Table<Buffer>);
 
 impl Neighbourhood for Decoded<'_> {
     fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
-        self.0.neighbours(base, bucket)
+        self.0.neighbours(base, bucket, None)
     }
 
     fn prefetch(&self, _: u64) {}
@@ -136,13 +136,15 @@ fn shortest(
     location: &Location,
 ) -> Option<EvictionPath> {
     let (home, alternate) = location.buckets();
-    let open = |bucket, ways: &mut Frontier| ways.add(table.neighbours(location.base, bucket));
+    let expand = |bucket, frontier: &mut Frontier| {
+        frontier.add(table.neighbours(location.base, bucket, None));
+    };
     let has_room = |bucket| Decoded(table).has_room(bucket);
-    search.shortest::<LOOKAHEAD>([home, alternate], open, has_room, |_, _| false)
+    search.shortest::<LOOKAHEAD>([home, alternate], expand, has_room, |_, _| false)
 }
 
 #[test]
-fn a_search_for_one_move_first_finds_what_the_breadth_first_search_does() {
+fn a_search_for_one_move_finds_what_the_breadth_first_search_does() {
     for (segment_bits, buckets) in [(0, 1), (1, 2), (0, 3), (2, 50), (1, 2000)] {
         let mut table = empty_table(segment_bits, buckets, 12);
         let mut search = Search::default();
@@ -150,22 +152,22 @@ fn a_search_for_one_move_first_finds_what_the_breadth_first_search_does() {
         while none < 20 {
             counter += 1;
             let location = table.geometry().locate(hash(counter));
-            if table.at(location.buckets()).put(location.fingerprint, 0) != Put::Full {
+            if table.pair_mut(location.buckets()).put(location.fingerprint, 0) != Put::Full {
                 continue;
             }
-            let first = search.one_move(&Decoded(&table), &location);
-            let plan = shortest(&mut search, &table, &location);
+            let first = search.one_move(&Decoded(&table), location.base, location.buckets());
+            let path = shortest(&mut search, &table, &location);
             let looked = search.looked;
-            let is_one = plan.as_ref().is_some_and(|plan| plan.moves.len() == 1);
-            assert_eq!(first, plan.clone().filter(|_| is_one));
-            assert_eq!(table.way_to_room(&mut search, &location, Spares::Keep, None), plan);
+            let is_one = path.as_ref().is_some_and(|path| path.moves.len() == 1);
+            assert_eq!(first, path.clone().filter(|_| is_one));
+            assert_eq!(table.path_to_room(&mut search, &location, Spares::Keep, None), path);
             assert_eq!(search.looked, looked);
-            match &plan {
-                Some(plan) => carry_out(&mut table, plan, location.fingerprint),
+            match &path {
+                Some(path) => carry_out(&mut table, path, location.fingerprint),
                 None => none += 1,
             }
             one += u32::from(is_one);
-            more += u32::from(plan.is_some() && !is_one);
+            more += u32::from(path.is_some() && !is_one);
         }
         assert!(buckets < 50 || one > more && more > 0, "{one} and {more}");
     }
@@ -180,22 +182,22 @@ fn a_spare_copy_makes_room_only_when_it_may() {
         .find_map(|counter| {
             let location = table.geometry().locate(hash(counter));
             let full = (0..2).any(|most| {
-                table.at(location.buckets()).put(location.fingerprint, most) == Put::Full
+                table.pair_mut(location.buckets()).put(location.fingerprint, most) == Put::Full
             });
             full.then_some((location, counter))
         })
         .unwrap();
-    // A few more, where there are empty slots left, so that no chain ends in one.
+    // A few more, where there are empty slots left, so that no path ends in one.
     for counter in counter + 1..counter + 10_000 {
         let location = table.geometry().locate(hash(counter));
-        table.at(location.buckets()).put(location.fingerprint, 0);
+        table.pair_mut(location.buckets()).put(location.fingerprint, 0);
     }
     assert_eq!(entries(&table), 200);
-    assert_eq!(table.way_to_room(&mut search, &location, Spares::Keep, None), None);
+    assert_eq!(table.path_to_room(&mut search, &location, Spares::Keep, None), None);
     for spares in [Spares::IfNeeded, Spares::AtOnce] {
-        let plan = table.way_to_room(&mut search, &location, spares, None).unwrap();
-        assert_eq!(plan.end, End::Spare);
-        assert_is_a_chain(&table, &location, &plan);
+        let path = table.path_to_room(&mut search, &location, spares, None).unwrap();
+        assert_eq!(path.end, End::Spare);
+        assert_is_a_path(&table, &location, &path);
     }
 }
 
@@ -205,10 +207,10 @@ fn no_search_looks_at_more_slots_than_its_budget() {
     let mut search = Search::default();
     for counter in 0..80_000 {
         let location = table.geometry().locate(hash(counter));
-        if table.at(location.buckets()).put(location.fingerprint, 0) == Put::Full {
-            let plan = table.way_to_room(&mut search, &location, Spares::Keep, None);
+        if table.pair_mut(location.buckets()).put(location.fingerprint, 0) == Put::Full {
+            let path = table.path_to_room(&mut search, &location, Spares::Keep, None);
             assert!(search.looked <= BUDGET);
-            plan.inspect(|plan| carry_out(&mut table, plan, location.fingerprint));
+            path.inspect(|path| carry_out(&mut table, path, location.fingerprint));
         }
     }
     assert!((77_600..80_000).contains(&entries(&table)));
@@ -221,17 +223,17 @@ fn cost_of_placement() {
     let slots = table.geometry().buckets() * 4;
     let mut search = Search::default();
     let (mut counter, mut longest) = (0, 0);
-    println!("up to load | slots looked at | moves | longest chain so far");
+    println!("up to load | slots looked at | moves | longest path so far");
     for load in [0.85, 0.88, 0.90, 0.92, 0.93, 0.94, 0.95, 0.96, 0.965, 0.97] {
         let (first, mut looked, mut moves) = (counter, 0, 0);
         while (counter as f64) < slots as f64 * load {
             let location = table.geometry().locate(hash(counter));
-            if table.at(location.buckets()).put(location.fingerprint, 0) == Put::Full {
-                let plan = table.way_to_room(&mut search, &location, Spares::Keep, None).unwrap();
+            if table.pair_mut(location.buckets()).put(location.fingerprint, 0) == Put::Full {
+                let path = table.path_to_room(&mut search, &location, Spares::Keep, None).unwrap();
                 looked += search.looked;
-                moves += plan.moves.len();
-                longest = longest.max(plan.moves.len());
-                carry_out(&mut table, &plan, location.fingerprint);
+                moves += path.moves.len();
+                longest = longest.max(path.moves.len());
+                carry_out(&mut table, &path, location.fingerprint);
             }
             counter += 1;
         }

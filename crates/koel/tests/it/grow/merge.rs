@@ -8,7 +8,10 @@ use testkit::keys::{self, at, splitmix64};
 use super::{builders, in_segments, insert, measured_rate};
 
 /// A filter of these parts of the hashes of seed 5, in order.
-fn filled<const PARTS: usize>(builder: &Builder, parts: [Range<u64>; PARTS]) -> CuckooFilter {
+fn filled<const PARTS: usize>(
+    builder: &Builder<CuckooFilter>,
+    parts: [Range<u64>; PARTS],
+) -> CuckooFilter {
     let mut filter = builder.build().unwrap();
     for part in parts {
         let before = usize::try_from(part.start).unwrap();

@@ -1,7 +1,7 @@
 //! Maplets that grow: every pair stays, wrong values are as rare as promised, and the bytes are
 //! read back.
 
-use koel::{FullError, Maplet, MapletView};
+use koel::{FullError, InsertError, Maplet, MapletView, Values};
 use testkit::keys::{all_at, at};
 use testkit::{image, keys};
 
@@ -33,8 +33,9 @@ fn every_pair_stays_and_wrong_values_are_as_rare_as_promised() {
             assert!(maplet.get(&at(hash)).any(|found| found == value), "{maplet:?}");
         }
         let absent: Vec<u64> = keys::hashes(2, 1_000_000).collect();
-        let mut wrong = 0;
-        maplet.get_many(&all_at(&absent), |_, _| wrong += 1);
+        let mut values = vec![Values::default(); absent.len()];
+        maplet.get_many(&all_at(&absent), &mut values);
+        let wrong: usize = values.into_iter().map(Iterator::count).sum();
         let one_by_one: usize = absent.iter().map(|&hash| maplet.get(&at(hash)).count()).sum();
         assert_eq!(one_by_one, wrong);
         let (wrong, mean) = (wrong as f64, 1e6 * maplet.false_candidates());
@@ -69,7 +70,9 @@ fn values_are_replaced_and_pairs_removed_and_no_other_pair_with_them() {
         let new = |number: usize| value(&maplet, 1 << 40 | number as u64);
         let new: Vec<u64> = (0..40_000).map(new).collect();
         let changes: Vec<(u64, u64)> = values.iter().copied().zip(new.iter().copied()).collect();
-        assert_eq!(maplet.replace_many(&all_at(&hashes[..20_000]), &changes[..20_000]), 20_000);
+        let mut replaced = [false; 20_000];
+        maplet.replace_many(&all_at(&hashes[..20_000]), &changes[..20_000], &mut replaced).unwrap();
+        assert!(replaced.iter().all(|&replaced| replaced));
         for i in (0..40_000).step_by(2) {
             let now = if i < 20_000 { new[i] } else { values[i] };
             assert!(maplet.remove(&at(hashes[i]), now), "{maplet:?}");
@@ -178,7 +181,8 @@ fn the_ninth_value_of_a_key_is_refused_and_makes_nothing_grow() {
             held += usize::from(refused.is_none());
             refused.inspect(|full| assert!(maplet.to_bytes() == before, "{full:?} {maplet:?}"))
         });
-        assert!(matches!(refused, Some(FullError::Values { held: 8 })), "{refused:?}");
+        let full = InsertError::Full(FullError::Values { held: 8 });
+        assert_eq!(refused, Some(full));
         assert!(held >= 6 && maplet.get(&at(hash)).count() == held, "{held} {maplet:?}");
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use koel::{FullError, Maplet, MapletView};
+use koel::{FullError, InsertError, Maplet, MapletView};
 use proptest::prelude::*;
 use testkit::image;
 use testkit::keys::{at, hashes, sharing_entry, sharing_home, sharing_pair};
@@ -100,7 +100,7 @@ impl Run {
 
     /// Both buckets are full; and of entries that live in no others, if that is what the error
     /// says.
-    fn assert_full(&self, hash: u64, error: FullError) {
+    fn assert_full(&self, hash: u64, error: InsertError) {
         let (home, other) = self.places.pair(hash);
         let here: Vec<_> =
             self.maplet.entries().filter(|e| e.bucket == home || e.bucket == other).collect();
@@ -113,8 +113,8 @@ impl Run {
             elsewhere == home || elsewhere == other
         });
         match error {
-            FullError::Values { held } => assert!(stay && held == slots as u64),
-            FullError::Slots { .. } => assert!(!stay),
+            InsertError::Full(FullError::Values { held }) => assert!(stay && held == slots as u64),
+            InsertError::Full(FullError::Slots { .. }) => assert!(!stay),
             _ => panic!("{error}"),
         }
     }
@@ -139,7 +139,7 @@ impl Run {
         if expected {
             *self.pairs.entry((entry, new)).or_default() += 1;
         }
-        assert_eq!(self.maplet.replace(&at(hash), old, new), expected);
+        assert_eq!(self.maplet.replace(&at(hash), old, new), Ok(expected));
     }
 
     fn step(&mut self, op: &Op) {

@@ -1,0 +1,252 @@
+//! Saving to paths and writers, and loading from paths and readers.
+//!
+//! * **A save is all or nothing.** It writes a new file beside the target, syncs it, and renames it.
+//!   Until then only the owner can read it, since a header may hold a secret key.
+//! * **A forged header takes no memory.** A load checks the header first. From a reader it then
+//!   takes at most twice the memory of the bytes that have come, or 1 MiB. A file on a disk says its
+//!   own length, which must be the header's.
+//!
+//! One generic function does each; a macro gives them to each type as methods.
+
+extern crate std;
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::format;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::FileImage;
+use crate::error::ImageError;
+use crate::image::{HEADER_BYTES, Header};
+use crate::mem::buffer::Buffer;
+use crate::state::store::Store;
+use crate::{CountingFilter, CuckooFilter, Maplet};
+
+/// Memory for a part of an image before any byte of it has been read.
+const FIRST_STEP: usize = 1 << 20;
+
+/// A filter or maplet that could not be saved or loaded.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The system could not read or write.
+    Io(io::Error),
+    /// The bytes are not a sound filter or maplet.
+    Image(ImageError),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Image(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for FileError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => error.source(),
+            Self::Image(error) => error.source(),
+        }
+    }
+}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<ImageError> for FileError {
+    fn from(error: ImageError) -> Self {
+        Self::Image(error)
+    }
+}
+
+/// Gives the methods for files to a type and its views.
+macro_rules! saved_and_loaded {
+    ($type:ident) => {
+        /// Files. Need the feature `std`.
+        impl<S: Store> $type<S> {
+            /// Saves to a file: writes a new file beside `path`, syncs it and renames it. So a crash
+            /// leaves either the old file or the new one. If the process is killed, it may leave a
+            /// `.koel-*` file, which is safe to delete.
+            ///
+            /// An existing file keeps its permissions. A new one can be read by its owner only; on
+            /// systems other than Unix it gets the permissions of any new file.
+            ///
+            /// # Errors
+            /// [`FileError::Io`], and then the file at `path` is as it was.
+            pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), FileError> {
+                save(path.as_ref(), |file| self.save_to(file))
+            }
+
+            /// Writes the file image to `writer`, and flushes it.
+            ///
+            /// # Errors
+            /// [`FileError::Io`], the first error of `writer`.
+            pub fn save_to(&self, writer: impl std::io::Write) -> Result<(), FileError> {
+                let mut writer = BufWriter::new(writer);
+                self.write_to(|part| writer.write_all(part))?;
+                Ok(writer.flush()?)
+            }
+        }
+
+        /// Files. Need the feature `std`.
+        impl $type {
+            /// Loads a file, and checks it in full.
+            ///
+            /// # Errors
+            /// [`FileError::Io`] where the file cannot be read, [`FileError::Image`] where it is not
+            /// sound or the system has no memory for it.
+            pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, FileError> {
+                load(path.as_ref())
+            }
+
+            /// Reads a file image from `reader`, and checks it in full. Reads no byte beyond the
+            /// image, so that others may follow. Wrap a reader that is slow for small reads in a
+            /// `BufReader`.
+            ///
+            /// # Errors
+            /// [`FileError::Io`] where `reader` fails, [`FileError::Image`] where the bytes are not
+            /// sound or the system has no memory for them.
+            pub fn load_from(reader: impl std::io::Read) -> Result<Self, FileError> {
+                read_image(reader, None)
+            }
+        }
+    };
+}
+
+saved_and_loaded!(CuckooFilter);
+saved_and_loaded!(Maplet);
+saved_and_loaded!(CountingFilter);
+
+/// Replaces the file at `path` by what `write` writes, or leaves it as it is.
+fn save(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    // Through symbolic links, which stay.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let (temporary, mut file) = create_in(folder)?;
+    let replace = || {
+        write(&mut file)?;
+        if let Ok(old) = fs::metadata(&target) {
+            file.set_permissions(old.permissions())?;
+        }
+        file.sync_all()?;
+        fs::rename(&temporary, &target)?;
+        Ok(())
+    };
+    if let Err(error) = replace() {
+        // The first error says more than one of the removal would.
+        drop(fs::remove_file(&temporary));
+        return Err(error);
+    }
+    sync_folder(folder)
+}
+
+/// Makes a rename durable.
+fn sync_folder(folder: &Path) -> Result<(), FileError> {
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// A new file that only the owner can read, and its path.
+fn create_in(folder: &Path) -> io::Result<(PathBuf, File)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".koel-{}-{number}", std::process::id()));
+        match options.open(&path) {
+            // Left by a process of this number that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (path, file)),
+        }
+    }
+}
+
+fn load<T: FileImage>(path: &Path) -> Result<T, FileError> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    // A pipe has no length.
+    read_image(file, metadata.is_file().then_some(metadata.len()))
+}
+
+/// Reads an image. `size` is how many bytes there are, where that is known.
+fn read_image<T: FileImage>(reader: impl Read, size: Option<u64>) -> Result<T, FileError> {
+    let mut source = Source { reader, read: 0 };
+    let mut bytes = [0; HEADER_BYTES];
+    let filled = source.fill(&mut bytes)?;
+    let header = Header::decode_as(T::KIND, &bytes[..filled])?;
+    let known = size.is_some();
+    if let Some(size) = size.filter(|&size| size != header.file_bytes()) {
+        return Err(header.wrong_length(size).into());
+    }
+    let (table, records) = header.lengths().ok_or(ImageError::NoMemory)?;
+    let mut part = |len: usize, grows: bool| {
+        let step = if known { len } else { FIRST_STEP };
+        let part = source.part(len, step, grows)?;
+        part.ok_or_else(|| FileError::from(header.wrong_length(source.read)))
+    };
+    let table = part(table, header.grows())?;
+    let records = part(records, false)?;
+    Ok(T::of_parts(&header, table, records.as_ref())?)
+}
+
+/// A reader, and how much it has given.
+struct Source<R> {
+    reader: R,
+    read: u64,
+}
+
+impl<R: Read> Source<R> {
+    /// Reads bytes until `bytes` is full or no more come. Returns how many.
+    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.reader.read(&mut bytes[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.read += filled as u64;
+        Ok(filled)
+    }
+
+    /// Reads `len` bytes into memory that has `step` bytes at first, and then doubles. `None` where
+    /// fewer come.
+    fn part(&mut self, len: usize, step: usize, grows: bool) -> Result<Option<Buffer>, FileError> {
+        let mut size = len.min(step);
+        let mut part = Buffer::zeroed(size, grows).ok_or(ImageError::NoMemory)?;
+        let mut start = 0;
+        loop {
+            let rest = &mut part.as_mut()[start..];
+            if self.fill(rest)? < size - start {
+                return Ok(None);
+            }
+            if size == len {
+                return Ok(Some(part));
+            }
+            start = size;
+            size = len.min(2 * size);
+            if !part.grow(size) {
+                return Err(ImageError::NoMemory.into());
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Lookups of keys in a body, of single keys and of many.
+
+use super::{Body, on_table, reading};
+use crate::Key;
+use crate::state::counters::ReadCounters;
+use crate::table::Cuckoo;
+use crate::table::blocks::{Hashed, Hashes, contains_each};
+
+impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
+    /// The address of `key`.
+    #[inline]
+    pub(crate) fn address<K: Key + ?Sized>(&self, key: &K) -> u64 {
+        self.state.profile.route.address(key)
+    }
+
+    /// The keys, to be turned into addresses a block at a time.
+    pub(crate) fn hashed<'k, K: Key>(&self, keys: &'k [K]) -> Hashed<'k, K> {
+        Hashed(self.state.profile.route, keys)
+    }
+
+    /// Whether an entry matches `key`.
+    // Always inlined: as a call, a lookup of a ready hash takes a quarter more instructions.
+    #[inline(always)]
+    pub(crate) fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        match self.state.profile.route.xxh3_only(key) {
+            Some(address) => self.buckets.contains(address),
+            None => self.contains_other(key),
+        }
+    }
+
+    /// Kept out of line, so that no loop over lookups saves its registers for a call.
+    #[cold]
+    #[inline(never)]
+    fn contains_other<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.buckets.contains(self.address(key))
+    }
+
+    /// Writes to `found` whether an entry matches each key.
+    pub(crate) fn contains_many(&self, hashes: impl Hashes, found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len(), "one answer for each key");
+        on_table!(&self.buckets, table => contains_each(table.table(), hashes, found));
+    }
+
+    /// How often the key with this address is in.
+    pub(crate) fn count(&self, address: u64) -> u64 {
+        reading!(self, reader => reader.count_key(address))
+    }
+
+    /// Writes to `counts` how often each key is in.
+    pub(crate) fn count_many(&self, hashes: impl Hashes, counts: &mut [u64]) {
+        assert_eq!(hashes.len(), counts.len(), "one answer for each key");
+        reading!(self, reader => reader.count_each(hashes, counts));
+    }
+}

@@ -1,0 +1,209 @@
+//! Saving and loading, as paths and as streams: the same bytes, all or nothing, and no memory for
+//! bytes that never come.
+
+use std::fs;
+use std::io::{self, Cursor, Read, Write};
+use std::path::PathBuf;
+
+use koel::{CountingFilter, CuckooFilter, FileError, FilterView, ImageError, Maplet};
+use testkit::image;
+use testkit::keys::{self, at};
+
+/// A folder of its own for each test, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("koel-files-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn filter(keys: u64) -> CuckooFilter {
+    let mut filter = CuckooFilter::builder(keys, 0.001).build().unwrap();
+    keys::hashes(1, keys).for_each(|hash| filter.insert(&at(hash)).unwrap());
+    (0..9).for_each(|_| filter.insert("again").unwrap());
+    filter
+}
+
+fn grown() -> CuckooFilter {
+    let mut filter = CuckooFilter::builder(1000, 0.001).growable().build().unwrap();
+    filter.try_extend(0_u64..20_000).unwrap();
+    filter
+}
+
+fn maplet() -> Maplet {
+    let mut maplet = Maplet::builder(1000, 0.001, 9).build().unwrap();
+    (0..500_u64).for_each(|key| maplet.insert(&key, key).unwrap());
+    maplet
+}
+
+fn counting() -> CountingFilter {
+    let mut filter = CountingFilter::builder(100, 0.001).build().unwrap();
+    (0..100_u64).for_each(|key| assert_eq!(filter.add(&key, 10 * key + 1), Ok(10 * key + 1)));
+    filter
+}
+
+fn image_error(loaded: Result<CuckooFilter, FileError>) -> ImageError {
+    match loaded {
+        Err(FileError::Image(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_type_goes_through_a_file_and_through_a_stream() {
+    let folder = Folder::new("types");
+    let path = folder.0.join("a");
+    // Saved over one another. The largest takes several steps to read.
+    for filter in [filter(100), filter(2_000_000), grown()] {
+        filter.save(&path).unwrap();
+        assert!(fs::read(&path).unwrap() == filter.to_bytes());
+        assert!(CuckooFilter::load(&path).unwrap() == filter);
+        let mut stream = Vec::new();
+        filter.save_to(&mut stream).unwrap();
+        assert!(stream == filter.to_bytes());
+        assert!(CuckooFilter::load_from(&*stream).unwrap() == filter);
+        let view = FilterView::open(&stream).unwrap();
+        view.save(&path).unwrap();
+        assert!(fs::read(&path).unwrap() == stream);
+    }
+    maplet().save(&path).unwrap();
+    assert!(Maplet::load(&path).unwrap() == maplet());
+    assert!(matches!(image_error(CuckooFilter::load(&path)), ImageError::Kind { .. }));
+    counting().save(&path).unwrap();
+    assert!(CountingFilter::load(&path).unwrap() == counting());
+    assert_eq!(folder.names(), ["a"]);
+}
+
+/// Gives one byte a call, and is interrupted in between.
+struct Slow<R>(R, bool);
+
+impl<R: Read> Read for Slow<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.1 = !self.1;
+        if self.1 {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let few = bytes.len().min(1);
+        self.0.read(&mut bytes[..few])
+    }
+}
+
+#[test]
+fn a_stream_may_be_slow_and_what_follows_the_image_is_left_in_it() {
+    let mut stream = filter(100).to_bytes();
+    maplet().save_to(&mut stream).unwrap();
+    stream.extend(b"rest");
+    let mut stream = Slow(Cursor::new(stream), false);
+    assert!(CuckooFilter::load_from(&mut stream).unwrap() == filter(100));
+    assert!(Maplet::load_from(&mut stream).unwrap() == maplet());
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "rest");
+}
+
+#[test]
+fn damage_is_refused_with_the_reason_wherever_it_is() {
+    let folder = Folder::new("damage");
+    let path = folder.0.join("a");
+    let whole = filter(100).to_bytes();
+    for len in [0, 1, 100, 191, 192, 193, whole.len() - 20, whole.len() - 1] {
+        let cut = image_error(CuckooFilter::load_from(&whole[..len]));
+        assert_eq!(Err(cut), CuckooFilter::from_bytes(&whole[..len]), "{len}");
+        fs::write(&path, &whole[..len]).unwrap();
+        assert_eq!(image_error(CuckooFilter::load(&path)), cut, "{len}");
+    }
+    fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
+    let got = whole.len() as u64 + 1;
+    let error = image_error(CuckooFilter::load(&path));
+    assert_eq!(error, ImageError::Length { expected: got - 1, got });
+    for byte in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[byte] ^= 1;
+        let error = image_error(CuckooFilter::load_from(&*damaged));
+        assert_eq!(Err(error), CuckooFilter::from_bytes(&damaged), "{byte}");
+    }
+    let missing = CuckooFilter::load(folder.0.join("b")).unwrap_err();
+    assert!(matches!(&missing, FileError::Io(error) if error.kind() == io::ErrorKind::NotFound));
+}
+
+/// A table of 2^50 bytes, which no machine has: memory for all of it would be refused.
+#[test]
+fn a_forged_header_takes_no_memory_for_bytes_that_do_not_come() {
+    let mut bytes = CuckooFilter::builder(1, 0.03).build().unwrap().to_bytes();
+    bytes[18] = 42;
+    image::reseal(&mut bytes);
+    let error = image_error(CuckooFilter::load_from(&*bytes));
+    let ImageError::Length { expected, got } = error else { panic!("{error}") };
+    assert!(expected > 1 << 48 && got == bytes.len() as u64, "{error}");
+    let endless = bytes.chain(io::repeat(0).take(20 << 20));
+    let error = image_error(CuckooFilter::load_from(endless));
+    assert!(matches!(error, ImageError::Length { .. }), "{error}");
+}
+
+/// Takes `0` bytes, then fails.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0 < bytes.len() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.0 -= bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_save_that_fails_says_so_and_leaves_the_old_file() {
+    for room in [0, 192, 500] {
+        let error = filter(10_000).save_to(Full(room)).unwrap_err();
+        assert!(matches!(&error, FileError::Io(e) if e.kind() == io::ErrorKind::StorageFull));
+        assert!(std::error::Error::source(&error).is_none() && !error.to_string().is_empty());
+    }
+    let folder = Folder::new("failing");
+    // A folder is where the file should go: the rename fails at the very end.
+    fs::create_dir_all(folder.0.join("a/b")).unwrap();
+    assert!(matches!(filter(100).save(folder.0.join("a")), Err(FileError::Io(_))));
+    assert!(matches!(filter(100).save(folder.0.join("none/a")), Err(FileError::Io(_))));
+    assert_eq!(folder.names(), ["a"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_file_is_private_and_an_old_one_keeps_its_permissions_and_its_links() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = Folder::new("permissions");
+    let (path, link) = (folder.0.join("a"), folder.0.join("link"));
+    let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    filter(100).save(&path).unwrap();
+    assert_eq!(mode(), 0o600);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    symlink(&path, &link).unwrap();
+    grown().save(&link).unwrap();
+    assert_eq!(mode(), 0o644);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(CuckooFilter::load(&path).unwrap() == grown());
+    assert_eq!(folder.names(), ["a", "link"]);
+}

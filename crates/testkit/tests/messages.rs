@@ -1,0 +1,73 @@
+//! What the compiler says about a type that is not a key.
+//!
+//! `#[diagnostic::on_unimplemented]` is only advice to the compiler, so nothing fails when it is
+//! misspelled or when a bound hides the trait. These tests compile small programs against the
+//! library that this test was linked with, and read the message.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The libraries that were compiled for this test.
+fn libraries() -> PathBuf {
+    let test = env::current_exe().expect("the path of this test");
+    test.parent().expect("a folder of libraries").to_owned()
+}
+
+/// The newest compiled library of `koel` in this folder.
+fn koel(folder: &Path) -> PathBuf {
+    let entries = fs::read_dir(folder).expect("a folder of libraries");
+    let paths = entries.map(|entry| entry.expect("a file").path());
+    let is_koel = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("libkoel-") && path.extension().is_some_and(|end| end == "rlib")
+    };
+    let age = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).ok();
+    paths.filter(is_koel).max_by_key(age).expect("a library of koel")
+}
+
+/// Compiles a function that gives `key` to a filter. Returns the errors, empty where there are none.
+fn errors_for(name: &str, key: &str) -> String {
+    let libraries = libraries();
+    let source = env::temp_dir().join(format!("koel-{name}-{}.rs", std::process::id()));
+    let compiled_to = source.with_extension("rmeta");
+    let program = format!(
+        "pub struct Mine;\n\
+         pub fn ask(filter: &koel::CuckooFilter) -> bool {{ filter.contains(&{key}) }}\n"
+    );
+    fs::write(&source, program).expect("a temporary file");
+    let compiled = Command::new("rustc")
+        .args(["--edition=2024", "--crate-type=lib", "--crate-name=it", "--emit=metadata"])
+        .arg("-o")
+        .arg(&compiled_to)
+        .arg(format!("-Ldependency={}", libraries.display()))
+        .arg(format!("--extern=koel={}", koel(&libraries).display()))
+        .arg(&source)
+        .current_dir(testkit::workspace::root())
+        .output()
+        .expect("a compiler");
+    fs::remove_file(source).expect("the temporary file");
+    drop(fs::remove_file(compiled_to));
+    String::from_utf8(compiled.stderr).expect("messages in UTF-8")
+}
+
+#[test]
+fn a_key_compiles() {
+    assert_eq!(errors_for("key", "(7_u64, \"text\")"), "");
+}
+
+#[test]
+fn a_type_that_is_no_key_is_named_with_what_to_do() {
+    for (name, key, shown) in [("mine", "Mine", "Mine"), ("float", "0.5_f64", "f64")] {
+        let errors = errors_for(name, key);
+        for part in [
+            &format!("`{shown}` is not a key"),
+            "has no stable bytes that a filter could hash",
+            "implement `koel::Key` for a type of your own",
+            "use `to_bits`",
+        ] {
+            assert!(errors.contains(part), "{part}: {errors}");
+        }
+    }
+}
