@@ -158,7 +158,8 @@ fn a_value_too_wide_is_not_cut() {
         let mut maplet = builder.build().unwrap();
         maplet.insert("key", 31).unwrap();
         let keys = ["other", "key"];
-        let changes: [fn(&mut Maplet, [&str; 2]) -> Result<(), InsertError>; 4] = [
+        type Change = fn(&mut Maplet, [&str; 2]) -> Result<(), InsertError>;
+        let changes: [Change; 4] = [
             |maplet, _| maplet.insert("key", 32),
             |maplet, _| maplet.replace("key", 31, 32).map(|_| ()).map_err(InsertError::Value),
             |maplet, keys| maplet.insert_many(&keys, &[3, 32]),
