@@ -71,7 +71,7 @@ fn plain(keys: fn(Vec<u64>) -> Keys) -> Box<Case<CuckooFilter>> {
 
 /// As `plain`, with a filter that threads share.
 fn concurrent(keys: fn(Vec<u64>) -> Keys) -> Box<Case<ConcurrentFilter>> {
-    let filter = ConcurrentFilter::builder(CAPACITY, 0.001).build_concurrent().expect("a filter");
+    let filter = ConcurrentFilter::builder(CAPACITY, 0.001).build().expect("a filter");
     let present = keys(hashes(PRESENT, CAPACITY).collect());
     for_keys!(&present, present => filter.insert_many(present)).expect("room for the capacity");
     Case::new(filter, keys(unknown()))
