@@ -27,7 +27,8 @@ fn koel(folder: &Path) -> PathBuf {
     paths.filter(is_koel).max_by_key(age).expect("a library of koel")
 }
 
-/// Compiles a function that gives `key` to a filter. Returns the errors, empty where there are none.
+/// Compiles a function that gives `key` to a filter. Returns the errors, empty where there are
+/// none.
 fn errors_for(name: &str, key: &str) -> String {
     let libraries = libraries();
     let source = env::temp_dir().join(format!("koel-{name}-{}.rs", std::process::id()));

@@ -18,8 +18,8 @@ pub(super) const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
 
 /// The part of the filter whose entries have the same low bits in their fingerprints.
 pub(super) struct Shard {
-    /// Entries written to any bucket, by an insert or by a move. Lookups read it, so nothing else is
-    /// in its cache line.
+    /// Entries written to any bucket, by an insert or by a move. Lookups read it, so nothing else
+    /// is in its cache line.
     arrivals: Line,
     /// Entries cleared from a bucket.
     departures: AtomicU64,

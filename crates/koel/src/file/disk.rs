@@ -1,10 +1,10 @@
 //! Saving to paths and writers, and loading from paths and readers.
 //!
-//! * **A save is all or nothing.** It writes a new file beside the target, syncs it, and renames it.
-//!   Until then only the owner can read it, since a header may hold a secret key.
+//! * **A save is all or nothing.** It writes a new file beside the target, syncs it, and renames
+//!   it. Until then only the owner can read it, since a header may hold a secret key.
 //! * **A forged header takes no memory.** A load checks the header first. From a reader it then
-//!   takes at most twice the memory of the bytes that have come, or 1 MiB. A file on a disk says its
-//!   own length, which must be the header's.
+//!   takes at most twice the memory of the bytes that have come, or 1 MiB. A file on a disk says
+//!   its own length, which must be the header's.
 //!
 //! One generic function does each; a macro gives them to each type as methods.
 
@@ -72,9 +72,9 @@ macro_rules! saved_and_loaded {
     ($type:ident) => {
         /// Files. Need the feature `std`.
         impl<S: Store> $type<S> {
-            /// Saves to a file: writes a new file beside `path`, syncs it and renames it. So a crash
-            /// leaves either the old file or the new one. If the process is killed, it may leave a
-            /// `.koel-*` file, which is safe to delete.
+            /// Saves to a file: writes a new file beside `path`, syncs it and renames it. So a
+            /// crash leaves either the old file or the new one. If the process is killed, it may
+            /// leave a `.koel-*` file, which is safe to delete.
             ///
             /// An existing file keeps its permissions. A new one can be read by its owner only; on
             /// systems other than Unix it gets the permissions of any new file.
@@ -101,8 +101,8 @@ macro_rules! saved_and_loaded {
             /// Loads a file, and checks it in full.
             ///
             /// # Errors
-            /// [`FileError::Io`] where the file cannot be read, [`FileError::Image`] where it is not
-            /// sound or the system has no memory for it.
+            /// [`FileError::Io`] where the file cannot be read, [`FileError::Image`] where it is
+            /// not sound or the system has no memory for it.
             pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, FileError> {
                 load(path.as_ref())
             }

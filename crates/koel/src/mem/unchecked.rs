@@ -77,8 +77,8 @@ impl<'a> Reader<'a> {
     #[expect(clippy::cast_possible_truncation, reason = "less than the length of a slice")]
     pub(crate) fn read_later(&self, column: usize, i: usize, later: usize) -> u64 {
         assert!(later <= self.most_later, "a read beyond the bytes that were checked");
-        // SAFETY: `new` checked that `most_later + 8` bytes follow the largest of `starts`, which have
-        // been borrowed since.
+        // SAFETY: `new` checked that `most_later + 8` bytes follow the largest of `starts`, which
+        // have been borrowed since.
         unsafe { read(self.bytes, self.starts[column][i] as usize + later) }
     }
 }
