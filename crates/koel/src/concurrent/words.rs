@@ -19,11 +19,12 @@ pub(super) enum AtomicWords {
 macro_rules! with_words {
     ($any:expr, $words:ident => $work:expr) => {
         match $any {
-            Self::Half($words) => $work,
-            Self::Whole($words) => $work,
+            AtomicWords::Half($words) => $work,
+            AtomicWords::Whole($words) => $work,
         }
     };
 }
+pub(super) use with_words;
 
 impl AtomicWords {
     /// Words for buckets of `bucket_bits` bits.
