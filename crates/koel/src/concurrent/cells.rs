@@ -7,7 +7,8 @@
 
 use core::slice;
 
-use super::words::AtomicWords;
+use super::sync::Ordering;
+use super::words::{AtomicWords, index, with_words};
 use crate::address::geometry::{Geometry, Location, Locations};
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
@@ -90,13 +91,15 @@ impl Cells {
     ) {
         let words = slice::from_mut(words);
         let prefetch = |i| self.prefetch_both(coming, i);
-        with_packing!(self, packing => {
-            let block = (set, ready, self.size_in_bytes());
+        let block = (set, ready, self.size_in_bytes());
+        // The width is chosen once for the block.
+        with_packing!(self, packing => with_words!(&self.words, cells => {
             match_words::<Exact, _>(packing, block, words, found, prefetch, |i| {
-                let [home, alternate] = self.words.load_pair(ready.buckets(i));
-                [[packing.open(home)], [packing.open(alternate)]]
+                let (home, alternate) = ready.buckets(i);
+                let open = |bucket| [packing.open(cells[index(bucket)].load(Ordering::Acquire).into())];
+                [open(home), open(alternate)]
             });
-        });
+        }));
     }
 
     /// How many copies the buckets of `location` held when they were read.

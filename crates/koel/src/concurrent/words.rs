@@ -33,11 +33,12 @@ pub(super) enum AtomicWords {
 macro_rules! with_words {
     ($any:expr, $words:ident => $work:expr) => {
         match $any {
-            Self::Half($words) => $work,
-            Self::Whole($words) => $work,
+            AtomicWords::Half($words) => $work,
+            AtomicWords::Whole($words) => $work,
         }
     };
 }
+pub(super) use with_words;
 
 impl AtomicWords {
     /// The buckets of `table`, of at most 64 bits each. `None` where the system has no memory for a

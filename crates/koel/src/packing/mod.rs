@@ -54,13 +54,14 @@ pub(crate) use marked::Marked;
 pub(crate) use matching::{Exact, Matching, Prefixed};
 pub(crate) use narrow::Narrow;
 pub(crate) use plain64::Plain64;
-use register::Opened;
+use register::{Opened, pair};
 use slot_coding::{Coding, Plain, Sorted};
 use slots64::Slots64;
 use sorted_wide::SortedWide;
 pub(crate) use sorted64::Sorted64;
 use swar::Lanes;
 pub(crate) use unpacked::{Unpacked, Widening};
+use wide::u64x2;
 
 /// The result of adding a copy of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +158,7 @@ pub(crate) trait Packing {
     }
 
     /// The slots of a pair that match their keys.
-    #[inline]
+    #[inline(always)]
     fn candidates<M: Matching>(
         &self,
         bytes: &[u8],
@@ -181,11 +182,7 @@ pub(crate) trait Packing {
     /// How many slots of a pair hold `slot`.
     #[inline]
     fn copies(&self, bytes: &[u8], starts: [u64; 2], slot: u64) -> u64 {
-        let (lanes, pattern) = (self.lanes(), self.lanes().pattern::<Self::Coding>(slot));
-        let copies = |start| {
-            let equal = |&word| lanes.count(lanes.equal::<u64, Self::Coding>(word, pattern));
-            self.registers(bytes, start).as_ref().iter().map(equal).sum::<u64>()
-        };
+        let copies = |start| Bucket(self.slots(bytes, start)).copies(slot);
         copies(starts[0]) + if starts[0] == starts[1] { 0 } else { copies(starts[1]) }
     }
 
@@ -248,17 +245,22 @@ fn slots_of<C: Coding>(lanes: &Lanes, registers: &[Opened<u64>]) -> [u64; SLOTS]
     [slot(0), slot(1), slot(2), slot(3)]
 }
 
-/// Bit i is set if slot i matches the key.
+/// Bit i is set if slot i matches the key. The vector unit compares two registers at once.
 #[inline]
 fn matching_bits<M: Matching, C: Coding>(
     lanes: &Lanes,
     registers: &[Opened<u64>],
     key: u64,
 ) -> u32 {
-    let count = (SLOTS / registers.len()) as u32;
-    let bits =
-        registers.iter().map(|&word| lanes.bits(lanes.matching_tops::<M, C>(word, key), count));
-    bits.rev().fold(0, |all, bits| all << count | bits)
+    if let &[word] = registers {
+        return lanes.bits(lanes.matching_tops::<M, C>(word, key), SLOTS as u32);
+    }
+    let (count, pattern) = ((SLOTS / registers.len()) as u32, pair([lanes.pattern::<C>(key); 2]));
+    let bits = |&words: &[Opened<u64>; 2]| {
+        let [one, other] = M::tops::<u64x2, C>(lanes, pair(words), pattern).to_array();
+        lanes.bits(one, count) | lanes.bits(other, count) << count
+    };
+    registers.as_chunks().0.iter().rev().fold(0, |all, words| all << (2 * count) | bits(words))
 }
 
 /// The packing of a table. The representation gives it a tag of its own: a tag that is hidden in a
