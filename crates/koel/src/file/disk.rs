@@ -10,12 +10,13 @@
 
 extern crate std;
 
-use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::format;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+
+use thiserror::Error;
 
 use super::FileImage;
 use crate::error::ImageError;
@@ -28,43 +29,15 @@ use crate::{CountingFilter, CuckooFilter, Maplet};
 const FIRST_STEP: usize = 1 << 20;
 
 /// A filter or maplet that could not be saved or loaded.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// The system could not read or write.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// The bytes are not a sound filter or maplet.
-    Image(ImageError),
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Image(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for FileError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => error.source(),
-            Self::Image(error) => error.source(),
-        }
-    }
-}
-
-impl From<io::Error> for FileError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<ImageError> for FileError {
-    fn from(error: ImageError) -> Self {
-        Self::Image(error)
-    }
+    #[error(transparent)]
+    Image(#[from] ImageError),
 }
 
 /// Gives the methods for files to a type and its views.
