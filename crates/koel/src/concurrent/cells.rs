@@ -7,8 +7,7 @@
 
 use core::slice;
 
-use super::sync::Ordering;
-use super::words::{AtomicWords, index, with_words};
+use super::words::{AtomicWords, load, with_words};
 use crate::address::geometry::{Geometry, Location, Locations};
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
@@ -96,7 +95,7 @@ impl Cells {
         with_packing!(self, packing => with_words!(&self.words, cells => {
             match_words::<Exact, _>(packing, block, words, found, prefetch, |i| {
                 let (home, alternate) = ready.buckets(i);
-                let open = |bucket| [packing.open(cells[index(bucket)].load(Ordering::Acquire).into())];
+                let open = |bucket| [packing.open(load(cells, bucket))];
                 [open(home), open(alternate)]
             });
         }));

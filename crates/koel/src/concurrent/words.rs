@@ -79,7 +79,7 @@ impl AtomicWords {
     /// Loads a bucket. What was done before the bucket was written is visible from here on.
     #[inline]
     pub(super) fn load(&self, bucket: u64) -> u64 {
-        with_words!(self, words => words[index(bucket)].load(Ordering::Acquire).into())
+        with_words!(self, words => load(words, bucket))
     }
 
     /// Loads two buckets, the first one first.
@@ -87,8 +87,8 @@ impl AtomicWords {
     pub(super) fn load_pair(&self, (home, other): (u64, u64)) -> [u64; 2] {
         with_words!(self, words => {
             let [home, other] = [&words[index(home)], &words[index(other)]];
-            let home = home.load(Ordering::Acquire);
-            [home.into(), other.load(Ordering::Acquire).into()]
+            let home = home.value();
+            [home, other.value()]
         })
     }
 
@@ -103,6 +103,32 @@ impl AtomicWords {
             Self::Whole(words) => words[at].compare_exchange(old, new, success, failure).is_ok(),
         }
     }
+}
+
+/// A word of either width.
+pub(super) trait Word {
+    /// Its value. What was done before it was written is visible from here on.
+    fn value(&self) -> u64;
+}
+
+impl Word for AtomicU32 {
+    #[inline]
+    fn value(&self) -> u64 {
+        self.load(Ordering::Acquire).into()
+    }
+}
+
+impl Word for AtomicU64 {
+    #[inline]
+    fn value(&self) -> u64 {
+        self.load(Ordering::Acquire)
+    }
+}
+
+/// Loads a bucket.
+#[inline]
+pub(super) fn load(words: &[impl Word], bucket: u64) -> u64 {
+    words[index(bucket)].value()
 }
 
 #[inline]

@@ -236,6 +236,7 @@ fn once([home, other]: [u64; 2], same: bool) -> [u64; 2] {
 
 /// The four slots in these registers.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a bucket has four lanes")]
 fn slots_of<C: Coding>(lanes: &Lanes, registers: &[Opened<u64>]) -> [u64; SLOTS] {
     let count = SLOTS / registers.len();
     let slot = |i: usize| {
@@ -247,6 +248,7 @@ fn slots_of<C: Coding>(lanes: &Lanes, registers: &[Opened<u64>]) -> [u64; SLOTS]
 
 /// Bit i is set if slot i matches the key. The vector unit compares two registers at once.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a bucket has four lanes")]
 fn matching_bits<M: Matching, C: Coding>(
     lanes: &Lanes,
     registers: &[Opened<u64>],

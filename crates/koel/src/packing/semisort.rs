@@ -42,6 +42,7 @@ const fn pair_codes(shift: u32) -> [u16; 256] {
     table
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "a code is below `CODE_SPACE`")]
 const fn all_nibbles() -> [u16; CODE_SPACE] {
     let mut table = [0; CODE_SPACE];
     let mut packed: u16 = 0;
