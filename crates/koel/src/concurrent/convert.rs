@@ -1,5 +1,5 @@
-//! From a plain filter to a concurrent one and back. Buckets stay as they are; only their distance
-//! may change (`words.rs`).
+//! Converts a plain filter to a concurrent one and back. The bits of each bucket stay the same; the
+//! width of its word in memory may change (`words.rs`).
 
 use super::ConcurrentFilter;
 use super::cells::Cells;
@@ -11,14 +11,14 @@ use crate::state::counters::{Counters, ReadCounters};
 use crate::table::{Table, table_bytes};
 
 impl ConcurrentFilter {
-    /// A copy of the filter as it is now, as a plain one: for bytes, views, merges and exact
-    /// figures. Other threads may go on meanwhile. O(buckets), and as much memory again.
+    /// Copies the filter as it is now into a plain one, for bytes, views, merges and exact figures.
+    /// Other threads may use the filter meanwhile. O(buckets), and as much memory again.
     ///
-    /// * Every key is in it as often as it was in the set at one moment of the call. The moments of
-    ///   different keys may differ. So a key is in if its insert had returned before the call and
-    ///   nobody removed it.
-    /// * Lookups do not wait for it, nor do inserts that find a free slot. Removes, counts,
-    ///   repeated inserts and inserts that move entries wait until the buckets are copied.
+    /// * Each key is copied as often as it was in the set at some moment of the call. That moment
+    ///   may differ from key to key. A key whose insert returned before the call is in the copy,
+    ///   unless another thread removed it.
+    /// * Lookups and inserts that find a free slot do not wait. Removes, counts, repeated inserts
+    ///   and inserts that move entries wait until the buckets are copied.
     ///
     /// ```
     /// let seen = koel::ConcurrentFilter::builder(1000, 0.001).build()?;
@@ -37,12 +37,12 @@ impl ConcurrentFilter {
             .and_then(|bytes| Buffer::zeroed(bytes, self.profile.growable))
             .ok_or(ConvertError::NoMemory)?;
         let mut table = Table::new(geometry, layout, bytes);
-        // No entry leaves a bucket while these are held, so the copy misses none.
+        // No entry leaves a bucket while these locks are held, so the copy misses none.
         let shards = self.shards.write_all();
         for bucket in 0..buckets {
             table.set_word(bucket, self.cells.load(bucket));
         }
-        let counters = of_all(&shards);
+        let counters = counters_of(&shards);
         drop(shards);
         Ok(CuckooFilter::from_parts(table, counters, self.profile))
     }
@@ -52,13 +52,13 @@ impl ConcurrentFilter {
     ///
     /// # Errors
     /// [`ConvertError::NoMemory`] where the system has no memory for a copy. The filter is dropped
-    /// then; [`snapshot`](Self::snapshot) leaves it.
+    /// then; [`snapshot`](Self::snapshot) keeps it.
     pub fn into_filter(self) -> Result<CuckooFilter, ConvertError> {
         if self.cells.layout.bucket_bits() != u64::BITS {
             return self.snapshot();
         }
         let (geometry, layout) = (self.cells.geometry.clone(), self.cells.layout);
-        let counters = of_all(&self.shards.write_all());
+        let counters = counters_of(&self.shards.write_all());
         let bytes = self.cells.into_words().into_bytes(layout).ok_or(ConvertError::NoMemory)?;
         let table = Table::new(geometry, layout, bytes);
         Ok(CuckooFilter::from_parts(table, counters, self.profile))
@@ -66,7 +66,7 @@ impl ConcurrentFilter {
 }
 
 /// The counters of all shards.
-fn of_all(shards: &[WriteGuard<'_, Counters>]) -> Counters {
+fn counters_of(shards: &[WriteGuard<'_, Counters>]) -> Counters {
     Counters::from_iter(shards.iter().flat_map(|counters| counters.iter()))
 }
 
@@ -79,12 +79,12 @@ impl TryFrom<ConcurrentFilter> for CuckooFilter {
     }
 }
 
-/// Takes filters of any layout whose buckets have at most 64 bits, read from files as well. Buckets
-/// of 64 bits stay where they are in memory; others are copied. A bucket of 36 to 60 bits gets a
-/// word of 64: the two layouts for a rate of about 0.1 %, plain 4x12 and semi-sorted 4x13, become a
-/// third larger. O(buckets).
+/// Converts a filter of any layout whose buckets have at most 64 bits, built or loaded. O(buckets).
 ///
-/// A filter that has grown, or whose buckets are wider, is refused and dropped.
+/// * Buckets of 64 bits stay where they are in memory; others are copied.
+/// * A bucket of 36 to 60 bits gets a word of 64. So the two layouts for a rate of about 0.1 %,
+///   plain 4x12 and semi-sorted 4x13, become a third larger.
+/// * A filter that has grown, or whose buckets are wider, is refused and dropped.
 impl TryFrom<CuckooFilter> for ConcurrentFilter {
     type Error = ConvertError;
 

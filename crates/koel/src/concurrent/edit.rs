@@ -1,7 +1,7 @@
 //! Changes of a concurrent filter: insert, remove, and the moves that make room.
 //!
-//! They follow the rules of a plain filter (`state/`), except that other threads may change what a
-//! thread has seen. So a search only *makes* room, and the insert then starts again.
+//! They follow the rules of a plain filter (`state/`), but another thread may change a bucket after
+//! this one has read it. So a search only *makes* room, and the insert then starts again.
 
 use super::{ConcurrentFilter, sync, words};
 use crate::Key;
@@ -12,24 +12,23 @@ use crate::table::Put;
 use crate::table::search::{End, EvictionPath, Neighbourhood, Spares};
 
 impl ConcurrentFilter {
-    /// Adds a copy of `key`. O(1): looks at up to 4096 slots, and again if another thread was
-    /// faster.
+    /// Adds a copy of `key`. O(1): examines up to 4096 slots, and starts again if another thread
+    /// changed a bucket first.
     ///
     /// # Errors
     /// [`FullError`] if there is no room. Then the copy was not added and nothing was lost, though
-    /// entries may have moved. This does not happen before [`capacity`](Self::capacity) distinct
-    /// keys are in, unless keys repeat and [`counter_limit`](crate::Builder::counter_limit) is
-    /// lower.
+    /// entries may have moved. [`capacity`](Self::capacity) distinct keys always fit, unless keys
+    /// repeat and [`counter_limit`](crate::Builder::counter_limit) is lower.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), FullError> {
         self.add(&self.cells.geometry.locate(self.route().address(key)))
     }
 
-    /// Adds `key` unless it is present. Returns whether it was added. If several threads do this
-    /// with one absent key at once, one of them gets true.
+    /// Adds `key` unless it is present. Returns whether it was added. If several threads add one
+    /// absent key at once, exactly one of them gets true.
     ///
-    /// A false positive counts as present. So do not remove from a filter filled this way: the key
-    /// that was not added shares an entry with the key that it was mistaken for.
+    /// A false positive counts as present. So do not remove keys from a filter filled this way: a
+    /// key that was not added shares the entry of another key.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -57,15 +56,14 @@ impl ConcurrentFilter {
     /// of the number of counters).
     ///
     /// True does not prove that the key was there: see [`CuckooFilter`](crate::CuckooFilter) on
-    /// removing absent keys. If several threads remove a key, as many of them get true as there
-    /// were copies.
+    /// removing absent keys. If several threads remove a key, one gets true for each copy.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.take(&self.cells.geometry.locate(self.route().address(key)))
     }
 
-    /// Removes one copy of the entry of `location`. It takes from the counter if there is one: then
-    /// a copy is in the buckets too.
+    /// Removes one copy of the entry of `location`. Subtracts from its counter if there is one: a
+    /// counted entry also has a copy in the buckets.
     pub(super) fn take(&self, location: &Location) -> bool {
         let shard = self.shards.of(location.fingerprint);
         loop {
@@ -107,8 +105,8 @@ impl ConcurrentFilter {
         put
     }
 
-    /// Adds a copy of the entry of `location`, for which [`put`](Self::put) found copies or no
-    /// empty slot.
+    /// Adds a copy of the entry of `location` after [`put`](Self::put) has `refused`: it found
+    /// copies or no empty slot.
     #[inline(never)]
     fn add_refused(&self, location: &Location, mut refused: Put) -> Result<(), FullError> {
         loop {
@@ -141,7 +139,7 @@ impl ConcurrentFilter {
         self.shards.count(shard, &mut counters, identity).map(|()| true)
     }
 
-    /// Whether as many slots as the capacity are in use. The others are for distinct keys only.
+    /// Whether as many slots as the capacity are in use. The rest are kept for distinct keys.
     fn is_crowded(&self) -> bool {
         self.slots_in_use() >= self.capacity()
     }
@@ -161,8 +159,8 @@ impl ConcurrentFilter {
             } else {
                 Spares::IfNeeded
             };
-            // A spare copy may have been removed meanwhile, from a bucket that the search had
-            // passed before. So it searches again.
+            // Another thread may have removed a spare copy from a bucket that the search had
+            // already passed. So it searches again.
             let mut path =
                 |spares| search.path(&self.cells, location.base, location.buckets(), spares);
             let plan = path(spares).or_else(|| path(Spares::Keep));
@@ -176,8 +174,8 @@ impl ConcurrentFilter {
         Ok(())
     }
 
-    /// Makes the moves of `plan`, the last one first, and stops at the first that the table no
-    /// longer allows. Returns false if that is the one that counts a spare copy.
+    /// Makes the moves of `plan`, the last one first. Stops at the first move that the table no
+    /// longer allows. Returns false if a spare copy could not be counted.
     fn carry_out(&self, plan: &EvictionPath) -> bool {
         let mut moves = plan.moves.iter().rev();
         let mut room = match plan.end {
@@ -221,8 +219,8 @@ impl ConcurrentFilter {
             && self.cells.holds(bucket, slot)
             && self.shards.count(shard, &mut counters, self.identity(&location)).is_ok();
         if counted {
-            // This copy leaves because the other one came. The insert of that one may not have
-            // counted its arrival yet.
+            // The insert of the other copy may not have counted its arrival yet, so it is counted
+            // here too, before this copy is cleared.
             shard.arrive();
             self.cells.replace(bucket, slot, 0);
             shard.depart();

@@ -49,8 +49,8 @@ impl ConcurrentFilter {
     /// [`insert`](Self::insert) for each of `keys`, in order.
     ///
     /// # Errors
-    /// [`FullError`] at the first key that finds no room. The keys before it are in. Insert them
-    /// singly to know which it is.
+    /// [`FullError`] at the first key that finds no room. The keys before it were inserted. Insert
+    /// keys singly to learn which one failed.
     pub fn insert_many<K: Key>(&self, keys: &[K]) -> Result<(), FullError> {
         self.each_location(keys, |_, location| self.add(location))
     }
@@ -68,7 +68,7 @@ impl ConcurrentFilter {
         });
     }
 
-    /// Looks up the absent keys again whose entries may have moved since `before`.
+    /// Repeats the lookup of every absent key whose entry may have moved since `before`.
     #[cold]
     fn ask_again(&self, before: &Arrivals, block: &Block, answers: &mut [bool; BLOCK]) {
         for (i, answer) in answers[..block.len].iter_mut().enumerate() {

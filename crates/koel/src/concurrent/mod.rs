@@ -1,8 +1,9 @@
-//! One filter for many threads: the table of `CuckooFilter`, with buckets that change one at a time
-//! and lookups that never wait.
+//! A filter that many threads share: the table of `CuckooFilter`, where each bucket changes
+//! atomically and lookups never wait.
 //!
-//! A lookup could miss an entry in only one way: it reads bucket A, then the entry or an equal one
-//! is written to A and cleared from B, then the lookup reads B. Two rules prevent that:
+//! A lookup could miss an entry in only one way. It reads bucket A; then another thread writes the
+//! entry, or an equal one, to A and clears it from B; then the lookup reads B. Two rules prevent
+//! that:
 //!
 //! * A thread that writes an entry into a bucket counts an *arrival* of its shard afterwards,
 //!   before it does anything else to the entry.
@@ -15,23 +16,24 @@
 //! ```
 //!
 //! Why that suffices: a lookup that reads B after the clear sees the earlier arrival in v2. If
-//! v1 = v2, then v1 saw it too, and the read of A, which comes after v1, sees the copy.
+//! v1 = v2, then v1 saw it too. The read of A comes after v1, so it sees the copy.
 //!
 //! Further rules:
 //!
-//! * There are 32 shards, by fingerprint (`shards.rs`). In each, one thread at a time counts copies
-//!   or moves entries, and nobody removes entries meanwhile. So no copy is counted beside an entry
-//!   that is just leaving, and no entry is removed twice while it is in two buckets for a moment.
+//! * There are 32 shards, chosen by fingerprint (`shards.rs`). In each, one thread at a time counts
+//!   copies or moves entries, and no thread removes entries meanwhile. So no copy is counted for an
+//!   entry that is being removed, and no entry is removed twice while a move holds it in two
+//!   buckets.
 //! * In each segment, one thread at a time moves entries along the path that `table/search` found.
 //!   It checks each step. If the table has changed since, it stops and searches again. After every
 //!   step, every entry is in one of its buckets.
-//! * Threads that insert copies of one key at the same time may fill more than the two slots that a
-//!   plain filter uses for copies: each found no copy in either bucket, and then wrote to a bucket
-//!   that had not changed. These copies are counted and removed like any others.
-//! * Locks are taken in the order segment, shard, and those of shards in ascending order.
+//! * Threads that insert copies of one key at once may fill more than the two slots that a plain
+//!   filter uses for copies. Each may find no copy in either bucket and then write to a bucket that
+//!   has not changed. These copies are counted and removed like any others.
+//! * A thread locks the segment before the shard, and several shards in ascending order.
 //!
-//! `tests/loom.rs` checks this in all orders of two threads on tables of a few buckets, and
-//! `tests/it/concurrent.rs` under load.
+//! `tests/loom.rs` checks all interleavings of two threads on tables of a few buckets;
+//! `tests/it/concurrent.rs` checks many threads under load.
 
 mod builder;
 mod cells;
@@ -83,14 +85,14 @@ const MOST_SEARCHES: u64 = 1024;
 /// ```
 ///
 /// # Which operations wait
-/// * **Lookups never wait.** They are lock-free, and look again while entries with the same low
-///   bits of the fingerprint keep arriving.
+/// * **Lookups never wait.** They are lock-free, and repeat while entries with the same low bits of
+///   the fingerprint keep arriving.
 /// * **Inserts of new keys** that find a free slot are one compare-and-swap, and lock-free. Below a
 ///   load of 0.85, nearly all do. The others move entries, one insert at a time in each segment of
 ///   about 2 MiB.
-/// * **Removes** are one compare-and-swap under a lock that removes share. They wait while another
-///   thread moves or counts an entry of their shard, one of 32 by fingerprint. That takes a few
-///   hundred nanoseconds.
+/// * **Removes** are one compare-and-swap under a read lock. They wait while another thread moves
+///   or counts an entry of their shard, one of 32 chosen by fingerprint. That takes a few hundred
+///   nanoseconds.
 /// * **Repeated keys** and [`count`](Self::count) wait for each other in the same way.
 /// * During a [`snapshot`](Self::snapshot), everything waits except lookups and inserts of new keys
 ///   into free slots.
@@ -143,7 +145,8 @@ impl ConcurrentFilter {
         }
     }
 
-    /// Out of line, so that loops over lookups need not save registers for a call.
+    /// [`contains`](Self::contains) for keys that are not hashed with XXH3 alone. Out of line, so
+    /// that loops over lookups need not save registers for a call.
     #[cold]
     #[inline(never)]
     fn contains_other<K: Key + ?Sized>(&self, key: &K) -> bool {
@@ -156,9 +159,9 @@ impl ConcurrentFilter {
         self.contains_location(&self.cells.geometry.locate(address))
     }
 
-    /// Looks into the two buckets of a key while no entry of its shard arrives. A hit would not
-    /// need to look at the arrivals, but that costs less than a branch on whether the key is there.
-    /// One loop without another exit costs less than a call of a second look.
+    /// Reads the two buckets of a key, and repeats that if an entry of its shard arrived meanwhile.
+    /// A hit need not check the arrivals, but the check costs less than a branch on the hit. One
+    /// loop with one exit costs less than a call for the second attempt.
     #[inline(always)]
     fn contains_location(&self, location: &Location) -> bool {
         let shard = self.shards.of(location.fingerprint);

@@ -1,9 +1,9 @@
-//! The arrivals, departures and counters that the threads share, in 32 shards by fingerprint, so
-//! that threads seldom meet.
+//! The arrivals, departures and counters that threads share. There are 32 shards, chosen by
+//! fingerprint, so that threads seldom contend.
 //!
 //! The lock of a shard guards its counters and the copies of its entries. A thread that removes a
-//! copy holds it shared; a thread that counts a copy or moves an entry holds it alone. So an entry
-//! stays while a copy of it is counted, and no entry is removed twice while it moves.
+//! copy holds a read lock. A thread that counts a copy or moves an entry holds the write lock. So
+//! an entry stays while a copy of it is counted, and no entry is removed twice while it moves.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use super::sync::{self, AtomicU64, Ordering, ReadGuard, RwLock, WriteGuard};
 use crate::error::FullError;
 use crate::state::counters::{Counters, Identity, ReadCounters, WriteCounters};
 
-/// A power of two. Under loom there is one, so that threads always meet.
+/// A power of two. Under loom there is one, so that threads always contend.
 pub(super) const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
 
 /// The part of the filter whose entries have the same low bits in their fingerprints.
@@ -33,7 +33,7 @@ pub(super) struct Shard {
 struct Line(AtomicU64);
 
 impl Shard {
-    /// A shard of so many entries with these counters.
+    /// A shard with `entries` entries and these counters.
     fn new(entries: u64, counters: Counters) -> Self {
         let counted = counters.iter().map(|(_, count)| count).sum();
         Self {
@@ -50,11 +50,10 @@ impl Shard {
         self.arrivals.0.load(Ordering::Acquire)
     }
 
-    /// Whether there was no arrival since `before` that could matter to the buckets read in
-    /// between.
+    /// Whether there was no arrival between `before` and the last read of a bucket.
     #[inline(always)]
     pub(super) fn is_still(&self, before: u64) -> bool {
-        // It stays behind the reads in between, which are acquiring.
+        // Ordered after the reads in between, because those acquire.
         self.arrivals.0.load(Ordering::Relaxed) == before
     }
 
@@ -71,13 +70,13 @@ impl Shard {
         self.departures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Locks the counters, shared: nobody changes them meanwhile.
+    /// Takes the read lock: no thread changes the counters meanwhile.
     #[inline(always)]
     pub(super) fn read(&self) -> ReadGuard<'_, Counters> {
         sync::read(&self.counters)
     }
 
-    /// Locks the counters, alone: nobody reads them or removes an entry meanwhile.
+    /// Takes the write lock: no other thread reads the counters or removes an entry meanwhile.
     pub(super) fn write(&self) -> WriteGuard<'_, Counters> {
         sync::write(&self.counters)
     }
@@ -86,15 +85,15 @@ impl Shard {
 /// All shards.
 pub(super) struct Shards {
     all: Box<[Shard; SHARDS]>,
-    /// Counters in all shards. In a box, like everything that changes: so the filter itself never
-    /// changes, and compilers keep the fields that a lookup reads in registers between lookups.
+    /// Counters in all shards. In a box, like everything that changes: then the filter itself never
+    /// changes, and compilers keep its fields in registers between lookups.
     counters: Box<AtomicU64>,
-    /// Counters that there may be.
+    /// The most counters allowed.
     limit: u64,
 }
 
 impl Shards {
-    /// The shards of a table with so many entries and these counters.
+    /// The shards of a table with `entries` entries and these counters.
     pub(super) fn new(entries: u64, counters: &Counters, limit: u64) -> Self {
         let shard = |shard| {
             // The low bits of an identity are the fingerprint.
@@ -189,7 +188,7 @@ impl Shards {
         true
     }
 
-    /// Locks every shard, alone.
+    /// Takes the write locks of all shards.
     pub(super) fn write_all(&self) -> Vec<WriteGuard<'_, Counters>> {
         self.all.iter().map(Shard::write).collect()
     }

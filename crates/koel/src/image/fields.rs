@@ -11,81 +11,52 @@ use crate::packing::SLOTS;
 /// A field of the header: offset, bytes, name.
 pub(crate) type Field = (usize, usize, &'static str);
 
-pub(super) const MAGIC_FIELD: Field = (0, 8, "magic");
-pub(super) const VERSION_FIELD: Field = (8, 2, "version");
-pub(super) const HEADER_LENGTH: Field = (10, 2, "header length");
-pub(super) const KIND: Field = (12, 1, "kind");
-pub(super) const CODEC: Field = (13, 1, "codec");
-pub(super) const SLOT_COUNT: Field = (14, 1, "slots");
-pub(super) const FINGERPRINT_BITS: Field = (15, 1, "fingerprint bits");
-pub(super) const CORE: Field = (16, 1, "core bits");
-pub(super) const VALUE_BITS: Field = (17, 1, "value bits");
-pub(super) const SEGMENT_BITS: Field = (18, 1, "segment bits");
-pub(super) const HASH: Field = (19, 1, "hash");
-pub(super) const SEGMENT_BUCKETS: Field = (20, 4, "segment buckets");
-pub(super) const LEVEL: Field = (24, 1, "level");
-pub(super) const MARKED: Field = (25, 1, "marked");
-pub(super) const FIRST_BITS: Field = (26, 1, "fraction bits at first");
-pub(super) const FRACTION_BITS: Field = (27, 1, "fraction bits");
-pub(super) const FLAGS: Field = (28, 4, "flags");
-pub(super) const SPLIT: Field = (32, 8, "split buckets");
-pub(super) const WEIGHT_LOW: Field = (40, 8, "match weight, low half");
-pub(super) const SEED: Field = (48, 16, "seed");
-pub(super) const CAPACITY: Field = (64, 8, "capacity");
-pub(super) const RATE: Field = (72, 8, "requested rate");
-pub(super) const LEN: Field = (80, 8, "keys");
-pub(super) const ENTRIES: Field = (88, 8, "entries");
-pub(super) const COUNTERS: Field = (96, 8, "counters");
-pub(super) const COUNTER_LIMIT: Field = (104, 8, "counter limit");
-pub(super) const DISTINCT: Field = (112, 8, "distinct entries");
-pub(super) const WEIGHT_HIGH: Field = (120, 8, "match weight, high half");
-pub(super) const ROUTE: Field = (128, 1, "route");
-pub(super) const SECRET_KIND: Field = (129, 1, "secret kind");
-pub(super) const RESERVED: Field = (130, 6, "reserved");
-pub(super) const LINE_OPTIONS: Field = (136, 16, "line options");
-pub(super) const EXPIRY: Field = (152, 24, "expiry");
-pub(super) const BODY_CHECKSUM: Field = (176, 8, "body checksum");
-pub(super) const HEADER_CHECKSUM: Field = (184, 8, "header checksum");
+/// Defines a constant for each field, and the list of all of them for the tests.
+macro_rules! fields {
+    ($($field:ident = ($offset:expr, $bytes:expr, $name:expr);)*) => {
+        $(pub(super) const $field: Field = ($offset, $bytes, $name);)*
+        #[cfg(test)]
+        const FIELDS: &[Field] = &[$($field),*];
+    };
+}
 
-/// Every field, in order and without gaps.
-#[cfg(test)]
-const FIELDS: [Field; 35] = [
-    MAGIC_FIELD,
-    VERSION_FIELD,
-    HEADER_LENGTH,
-    KIND,
-    CODEC,
-    SLOT_COUNT,
-    FINGERPRINT_BITS,
-    CORE,
-    VALUE_BITS,
-    SEGMENT_BITS,
-    HASH,
-    SEGMENT_BUCKETS,
-    LEVEL,
-    MARKED,
-    FIRST_BITS,
-    FRACTION_BITS,
-    FLAGS,
-    SPLIT,
-    WEIGHT_LOW,
-    SEED,
-    CAPACITY,
-    RATE,
-    LEN,
-    ENTRIES,
-    COUNTERS,
-    COUNTER_LIMIT,
-    DISTINCT,
-    WEIGHT_HIGH,
-    ROUTE,
-    SECRET_KIND,
-    RESERVED,
-    LINE_OPTIONS,
-    EXPIRY,
-    BODY_CHECKSUM,
-    HEADER_CHECKSUM,
-];
+fields! {
+    MAGIC_FIELD = (0, 8, "magic");
+    VERSION_FIELD = (8, 2, "version");
+    HEADER_LENGTH = (10, 2, "header length");
+    KIND = (12, 1, "kind");
+    CODEC = (13, 1, "codec");
+    SLOT_COUNT = (14, 1, "slots");
+    FINGERPRINT_BITS = (15, 1, "fingerprint bits");
+    CORE = (16, 1, "core bits");
+    VALUE_BITS = (17, 1, "value bits");
+    SEGMENT_BITS = (18, 1, "segment bits");
+    HASH = (19, 1, "hash");
+    SEGMENT_BUCKETS = (20, 4, "segment buckets");
+    LEVEL = (24, 1, "level");
+    MARKED = (25, 1, "marked");
+    FIRST_BITS = (26, 1, "fraction bits at first");
+    FRACTION_BITS = (27, 1, "fraction bits");
+    FLAGS = (28, 4, "flags");
+    SPLIT = (32, 8, "split buckets");
+    WEIGHT_LOW = (40, 8, "match weight, low half");
+    SEED = (48, 16, "seed");
+    CAPACITY = (64, 8, "capacity");
+    RATE = (72, 8, "requested rate");
+    LEN = (80, 8, "keys");
+    ENTRIES = (88, 8, "entries");
+    COUNTERS = (96, 8, "counters");
+    COUNTER_LIMIT = (104, 8, "counter limit");
+    DISTINCT = (112, 8, "distinct entries");
+    WEIGHT_HIGH = (120, 8, "match weight, high half");
+    ROUTE = (128, 1, "route");
+    SECRET_KIND = (129, 1, "secret kind");
+    RESERVED = (130, 6, "reserved");
+    LINE_OPTIONS = (136, 16, "line options");
+    EXPIRY = (152, 24, "expiry");
+    BODY_CHECKSUM = (176, 8, "body checksum");
+    HEADER_CHECKSUM = (184, 8, "header checksum");
+}
 
 /// Fields that have one value.
 pub(super) const FIXED: [(Field, u64); 3] =
@@ -94,8 +65,6 @@ pub(super) const FIXED: [(Field, u64); 3] =
 pub(super) const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, WEIGHT_LOW, WEIGHT_HIGH];
 /// Fields that later versions of the program will define. A reader refuses any byte but 0.
 pub(super) const FOR_LATER: [Field; 4] = [SECRET_KIND, RESERVED, LINE_OPTIONS, EXPIRY];
-/// The flag of a filter that grows when it is full.
-pub(super) const GROWABLE: u64 = 1;
 
 /// Reads the fields of a header.
 #[derive(Clone, Copy)]
@@ -104,12 +73,19 @@ pub(super) struct Reader<'a>(pub(super) &'a [u8; HEADER_BYTES]);
 impl<'a> Reader<'a> {
     /// A field of up to 8 bytes.
     pub(super) fn number(self, field: Field) -> u64 {
-        little_endian(self.raw(field))
+        self.raw(field).iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
-    /// A field of one byte.
-    pub(super) fn byte(self, (offset, _, _): Field) -> u32 {
-        u32::from(self.0[offset])
+    /// A field of up to 4 bytes.
+    pub(super) fn word(self, field: Field) -> u32 {
+        self.raw(field).iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
+    }
+
+    /// The one of `choices` whose index is in the field.
+    pub(super) fn choice<T: Copy>(self, field: Field, choices: &[T]) -> Result<T, ImageError> {
+        let index = usize::try_from(self.number(field)).ok();
+        let choice = index.and_then(|index| choices.get(index));
+        choice.copied().ok_or_else(|| self.refuse(field))
     }
 
     /// The bytes of a field.
@@ -120,6 +96,11 @@ impl<'a> Reader<'a> {
     /// Refuses the header unless the field `holds`.
     pub(super) fn require(self, field: Field, holds: bool) -> Result<(), ImageError> {
         if holds { Ok(()) } else { Err(self.refuse(field)) }
+    }
+
+    /// Refuses the header unless the field has this value.
+    pub(super) fn require_value(self, field: Field, value: u64) -> Result<(), ImageError> {
+        self.require(field, self.number(field) == value)
     }
 
     /// Refuses the header unless all bytes of the field are 0.
@@ -151,11 +132,6 @@ impl Writer {
     }
 }
 
-/// The number in up to 8 bytes.
-fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +141,7 @@ mod tests {
     #[test]
     fn the_fields_follow_one_another_and_fill_the_header() {
         let mut end = 0;
-        for (offset, bytes, name) in FIELDS {
+        for &(offset, bytes, name) in FIELDS {
             assert_eq!(offset, end, "{name}");
             end = offset + bytes;
         }
@@ -178,7 +154,7 @@ mod tests {
         let table = page.lines().skip_while(|line| !line.starts_with("| offset"));
         let rows: Vec<_> = table.skip(2).take_while(|line| line.starts_with('|')).collect();
         assert_eq!(rows.len(), FIELDS.len());
-        for ((offset, bytes, name), row) in FIELDS.into_iter().zip(rows) {
+        for ((offset, bytes, name), row) in FIELDS.iter().zip(rows) {
             assert!(row.starts_with(&format!("| {offset} | {bytes} | {name} |")), "{row}");
         }
     }

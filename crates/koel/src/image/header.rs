@@ -22,10 +22,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::fields::{
     BODY_CHECKSUM, CAPACITY, CODEC, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES, FINGERPRINT_BITS,
-    FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, GROWABLE, HASH, HEADER_CHECKSUM, KIND, LEN,
-    LEVEL, MAGIC_FIELD, MARKED, OF_GROWTH, RATE, ROUTE, Reader, SEED, SEGMENT_BITS,
-    SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, WEIGHT_HIGH, WEIGHT_LOW, Writer,
+    FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, HASH, HEADER_CHECKSUM, KIND, LEN, LEVEL,
+    MAGIC_FIELD, MARKED, OF_GROWTH, RATE, ROUTE, Reader, SEED, SEGMENT_BITS, SEGMENT_BUCKETS,
+    SPLIT, VALUE_BITS, VERSION_FIELD, WEIGHT_HIGH, WEIGHT_LOW, Writer,
 };
+
+/// The codecs, at the index that is their discriminant and their number in a file.
+const CODECS: [Codec; 2] = [Codec::Plain, Codec::SemiSorted];
 
 /// The type that the bytes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +42,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// In the order of their numbers.
+    /// The kinds, at the index that is their number in a file.
     const ALL: [Self; 3] = [Self::Filter, Self::Maplet, Self::Counting];
 
     pub(crate) fn name(self) -> &'static str {
@@ -105,7 +108,7 @@ impl Header {
         }
         bytes.number(KIND, self.kind as u64);
         bytes.number(VALUE_BITS, u64::from(layout.value_bits()));
-        bytes.number(CODEC, encode_codec(layout.codec()));
+        bytes.number(CODEC, layout.codec() as u64);
         bytes.number(FINGERPRINT_BITS, u64::from(layout.fingerprint_bits()));
         bytes.number(SEGMENT_BITS, u64::from(self.shape.segment_bits));
         bytes.number(HASH, hash);
@@ -115,7 +118,7 @@ impl Header {
             self.growth.map_or(fraction_bits, |growth| growth.first_bits.into()),
         );
         bytes.number(FRACTION_BITS, fraction_bits);
-        bytes.number(FLAGS, u64::from(self.profile.growable) * GROWABLE);
+        bytes.number(FLAGS, self.profile.growable.into());
         if let Some(Growth { level, split, match_weight, .. }) = self.growth {
             bytes.number(MARKED, 1);
             bytes.number(LEVEL, u64::from(level));
@@ -151,8 +154,9 @@ impl Header {
         };
         let fields = Reader(bytes);
         check_frame(fields)?;
-        let kind = decode_kind(fields)?;
-        let growth = decode_growth(fields)?;
+        let kind = fields.choice(KIND, &Kind::ALL)?;
+        let growable = fields.choice(FLAGS, &[false, true])?;
+        let growth = decode_growth(fields, growable)?;
         let shape = decode_shape(fields, kind, growth)?;
         let header = Self {
             kind,
@@ -163,7 +167,7 @@ impl Header {
                 capacity: fields.number(CAPACITY),
                 rate: f64::from_bits(fields.number(RATE)),
                 counter_limit: fields.number(COUNTER_LIMIT),
-                growable: fields.number(FLAGS) == GROWABLE,
+                growable,
             },
             len: fields.number(LEN),
             entries: fields.number(ENTRIES),
@@ -320,17 +324,8 @@ fn check_frame(fields: Reader<'_>) -> Result<(), ImageError> {
     if fields.number(HEADER_CHECKSUM) != xxh3_64(&fields.0[..HEADER_CHECKSUM.0]) {
         return Err(ImageError::Checksum { part: "header" });
     }
-    fields.require(FLAGS, fields.number(FLAGS) <= GROWABLE)?;
     FOR_LATER.into_iter().try_for_each(|field| fields.require_zero(field))?;
-    FIXED
-        .into_iter()
-        .try_for_each(|(field, value)| fields.require(field, fields.number(field) == value))
-}
-
-fn decode_kind(fields: Reader<'_>) -> Result<Kind, ImageError> {
-    let number = usize::try_from(fields.number(KIND)).ok();
-    let kind = number.and_then(|number| Kind::ALL.get(number));
-    kind.copied().ok_or(fields.refuse(KIND))
+    FIXED.into_iter().try_for_each(|(field, value)| fields.require_value(field, value))
 }
 
 /// The layout and the bucket counts, whose bucket numbers fit the hash.
@@ -339,26 +334,21 @@ fn decode_shape(
     kind: Kind,
     growth: Option<Growth>,
 ) -> Result<Shape, ImageError> {
-    let codec = match fields.number(CODEC) {
-        0 => Codec::Plain,
-        1 => Codec::SemiSorted,
-        got => return Err(ImageError::Field { field: CODEC.2, got }),
-    };
-    let fingerprint_bits = fields.byte(FINGERPRINT_BITS);
-    let value_bits = fields.byte(VALUE_BITS);
+    let codec = fields.choice(CODEC, &CODECS)?;
+    let fingerprint_bits = fields.word(FINGERPRINT_BITS);
+    let value_bits = fields.word(VALUE_BITS);
     let has_values = kind.has_values();
     fields.require(VALUE_BITS, has_values == (value_bits > 0) && value_bits <= MAX_VALUE_BITS)?;
     fields.require(CODEC, codec == Codec::Plain || !has_values)?;
     let layout =
         Layout::new(codec, fingerprint_bits, value_bits).ok_or(fields.refuse(FINGERPRINT_BITS))?;
     let layout = if growth.is_some() { layout.with_marks() } else { layout };
-    let first_bits = fields.byte(FIRST_BITS);
-    fields.require(FRACTION_BITS, fields.byte(FRACTION_BITS) == layout.fraction_bits())?;
+    let first_bits = fields.word(FIRST_BITS);
+    fields.require(FRACTION_BITS, fields.word(FRACTION_BITS) == layout.fraction_bits())?;
     let least = if growth.is_some() { 2 } else { layout.fraction_bits() };
     fields.require(FIRST_BITS, (least..=layout.fraction_bits()).contains(&first_bits))?;
-    let segment_bits = fields.byte(SEGMENT_BITS);
-    let segment_buckets = u32::try_from(fields.number(SEGMENT_BUCKETS))
-        .map_err(|_| fields.refuse(SEGMENT_BUCKETS))?;
+    let segment_bits = fields.word(SEGMENT_BITS);
+    let segment_buckets = fields.word(SEGMENT_BUCKETS);
     fields.require(SEGMENT_BUCKETS, segment_buckets > 0)?;
     fields.require(
         SEGMENT_BITS,
@@ -368,30 +358,20 @@ fn decode_shape(
 }
 
 /// How far the table has grown; `None` where its fingerprints are not marked.
-fn decode_growth(fields: Reader<'_>) -> Result<Option<Growth>, ImageError> {
-    if fields.number(MARKED) == 0 {
-        OF_GROWTH
-            .into_iter()
-            .try_for_each(|field| fields.require(field, fields.number(field) == 0))?;
+fn decode_growth(fields: Reader<'_>, growable: bool) -> Result<Option<Growth>, ImageError> {
+    if !fields.choice(MARKED, &[false, true])? {
+        OF_GROWTH.into_iter().try_for_each(|field| fields.require_value(field, 0))?;
         return Ok(None);
     }
-    fields.require(MARKED, fields.number(MARKED) == 1)?;
-    fields.require(FLAGS, fields.number(FLAGS) == GROWABLE)?;
-    fields.require(LEVEL, fields.byte(LEVEL) < u32::BITS)?;
+    fields.require(FLAGS, growable)?;
+    fields.require(LEVEL, fields.word(LEVEL) < u32::BITS)?;
     Ok(Some(Growth {
-        first_bits: fields.byte(FIRST_BITS),
-        level: fields.byte(LEVEL),
+        first_bits: fields.word(FIRST_BITS),
+        level: fields.word(LEVEL),
         split: fields.number(SPLIT),
         match_weight: u128::from(fields.number(WEIGHT_HIGH)) << 64
             | u128::from(fields.number(WEIGHT_LOW)),
     }))
-}
-
-fn encode_codec(codec: Codec) -> u64 {
-    match codec {
-        Codec::Plain => 0,
-        Codec::SemiSorted => 1,
-    }
 }
 
 fn encode_hasher(hasher: KeyHasher) -> (u64, [u8; 16]) {
@@ -402,8 +382,8 @@ fn encode_hasher(hasher: KeyHasher) -> (u64, [u8; 16]) {
 }
 
 fn decode_route(fields: Reader<'_>) -> Result<Route, ImageError> {
-    fields.require(ROUTE, fields.number(ROUTE) <= 1)?;
-    Ok(Route::new(decode_hasher(fields)?, fields.number(ROUTE) == 1))
+    let trusts_hashes = fields.choice(ROUTE, &[false, true])?;
+    Ok(Route::new(decode_hasher(fields)?, trusts_hashes))
 }
 
 fn decode_hasher(fields: Reader<'_>) -> Result<KeyHasher, ImageError> {
@@ -415,6 +395,6 @@ fn decode_hasher(fields: Reader<'_>) -> Result<KeyHasher, ImageError> {
             Err(_) => Err(fields.refuse((SEED.0 + 8, 8, SEED.2))),
         },
         1 => Ok(KeyHasher::Sip13 { key }),
-        got => Err(ImageError::Field { field: HASH.2, got }),
+        _ => Err(fields.refuse(HASH)),
     }
 }

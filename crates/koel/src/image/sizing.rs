@@ -20,7 +20,7 @@ use crate::error::BuildError;
 use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
 use crate::table::{FULL_LOAD, table_bytes};
 
-/// Fingerprint widths of a small filter: any. With 33 bits a semi-sorted bucket fills 128.
+/// Fingerprint widths of a small filter. With 33 bits, a semi-sorted bucket fills 128 bits.
 const SMALL_WIDTHS: &[u32] = &[
     8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
     32, 33,
@@ -33,10 +33,10 @@ const GROWABLE_FRACTION_BITS: u32 = 5;
 /// Fingerprint widths of a maplet.
 const MAPLET_WIDTHS: RangeInclusive<u32> = 8..=32;
 
-/// The largest segment. In filters of several segments they have more than half of it.
+/// The largest segment. If there are several, each has more than half of this size.
 const SEGMENT_BYTES: u64 = 2 << 20;
-/// Slots that every segment gets beyond the design load. In a table of a few buckets, it is not
-/// rare that five keys have only one and the same bucket.
+/// Slots that every segment gets beyond the design load. In a table of a few buckets, five keys
+/// often share one bucket as their only one.
 const SPARE_SLOTS: f64 = 160.0;
 /// The load at which inserts begin to fail. A segment with its share of keys must stay below it.
 const FAILING_LOAD: f64 = 0.9745;
@@ -47,9 +47,9 @@ pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, 
     first_within(layouts(prefer), capacity, rate, prefer, reached)
 }
 
-/// [`choose`] for a filter that may grow. Fingerprints have enough bits that few entries have none
-/// left after some doublings, and leave room for the mark. The filter keeps the rate when it is
-/// full beyond its capacity, since it will be before it grows.
+/// [`choose`] for a filter that may grow. Fingerprints are wide enough that few entries run out of
+/// bits after some doublings, and leave room for the mark. The filter keeps the rate when it is
+/// full beyond its capacity, because it fills that far before it grows.
 pub(crate) fn choose_growable(
     capacity: u64,
     rate: f64,
@@ -73,8 +73,8 @@ pub(crate) fn too_precise_to_grow(layout: Layout, capacity: u64, rate: f64) -> B
     }
 }
 
-/// The smallest shape with marks for about `capacity` distinct keys that keeps the rate over so
-/// many doublings.
+/// The smallest shape with marks for about `capacity` distinct keys that keeps the rate over
+/// `doublings` doublings.
 pub(crate) fn choose_marked(
     layouts: impl Iterator<Item = Layout>,
     (capacity, doublings): (u64, f64),
@@ -107,7 +107,7 @@ impl Layout {
     }
 }
 
-/// The false-positive rate of a table with marks that is full after so many doublings. Each
+/// The false-positive rate of a table with marks that is full after `doublings` doublings. Each
 /// doubling takes a bit from older entries. Measured, that adds 0.73 of the first rate
 /// (docs/decisions/0008-growth.md).
 pub(crate) fn rate_when_full(layout: Layout, doublings: f64) -> f64 {
@@ -116,7 +116,7 @@ pub(crate) fn rate_when_full(layout: Layout, doublings: f64) -> f64 {
     full * (1.0 + 0.73 * doublings)
 }
 
-/// Whether fingerprints have enough bits that few entries have none left after some doublings.
+/// Whether fingerprints are wide enough that few entries run out of bits after some doublings.
 fn has_bits_to_lose(layout: &Layout) -> bool {
     layout.fraction_bits() >= GROWABLE_FRACTION_BITS
 }
@@ -169,7 +169,7 @@ pub(crate) fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Lay
     Ok(layouts.filter(move |layout| !is_wide(layout)).chain(wide))
 }
 
-/// The shape for so many keys in the first layout whose rate, computed by `reached`, is at most
+/// The shape for `keys` keys in the first layout whose rate, computed by `reached`, is at most
 /// `rate`.
 fn first_within(
     layouts: impl Iterator<Item = Layout>,
@@ -259,8 +259,8 @@ fn round_up(value: f64) -> u64 {
     if (whole as f64) < value { whole + 1 } else { whole }
 }
 
-/// A square root without the standard library: of the value rounded up, rounded down.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of no sign")]
+/// The square root of the value rounded up, itself rounded down. Needs no standard library.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "is not negative")]
 pub(crate) fn square_root(value: f64) -> f64 {
     let whole = value as u128;
     whole.saturating_add(u128::from((whole as f64) < value)).isqrt() as f64
@@ -270,10 +270,10 @@ pub(crate) fn square_root(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// That of a variance to a millionth of a key, of some hundred million keys: beyond 64 bits it
-    /// was 0.
+    /// The variance of some hundred million keys, counted in millionths of a key, exceeds 64 bits.
+    /// Its root was 0 before.
     #[test]
-    fn a_square_root_is_one_at_any_size() {
+    fn square_roots_are_right_at_any_size() {
         for root in [1.0, 3e3, 4.2e9, 4.3e9, 1e12, 3e18] {
             let found = square_root(root * root);
             assert!((found / root - 1.0).abs() < 1e-9, "{found}, not {root}");

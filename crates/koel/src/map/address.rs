@@ -1,4 +1,4 @@
-//! Hash to buckets: where an entry of the map may lie, for any number of choices and buckets.
+//! From a hash to buckets: where the map may store an entry, for any number of choices and buckets.
 //!
 //! ```text
 //!     hash     = finalize(output of the hasher), or 1 instead of 0
@@ -10,9 +10,9 @@
 //! that returns small integers unchanged does no harm. Choices may coincide; the entry then has
 //! fewer buckets.
 //!
-//! Folding in the number of buckets gives each table an order of its own. Otherwise a map that is
-//! filled in the iteration order of another one would receive entries for its lowest buckets first:
-//! full there and empty elsewhere, it would overflow long before it is full.
+//! Folding in the number of buckets gives each table its own order. Otherwise, filling a map in the
+//! iteration order of another one would fill the lowest buckets first, and the map would overflow
+//! long before it is full.
 //!
 //! Equal hashes have equal buckets in a table of any size, so growth does not separate them.
 //! `buckets.rs` describes where they go.
@@ -23,8 +23,8 @@ use core::num::NonZeroU64;
 use crate::address::hash::finalize;
 use crate::address::wide_product::wide_product;
 
-/// The mixed 64-bit hash of a key. It is stored beside the key, so moving an entry calls no code of
-/// the user. It is never 0, so that an `Option` of an entry takes no extra space.
+/// The mixed 64-bit hash of a key. It is stored beside the key, so moving an entry calls no user
+/// code. It is never 0, so that an `Option` of an entry takes no extra space.
 pub(super) type StoredHash = NonZeroU64;
 
 /// 2^64 divided by the golden ratio. It is odd, and its multiples lie far apart.
@@ -53,8 +53,8 @@ fn fold(a: u64, b: u64) -> u64 {
     low ^ high
 }
 
-/// The byte that stands for the entry among its bucket's tags. It is never 0. Two entries have the
-/// same tag with probability 1 in 254.
+/// The tag of an entry in its bucket. It is never 0. Two entries have the same tag with probability
+/// 1 in 254.
 #[inline]
 pub(super) fn tag(hash: StoredHash) -> u8 {
     hash.get().wrapping_mul(GOLDEN).to_le_bytes()[7].max(1)

@@ -12,11 +12,11 @@
 //! * A lookup reads the tags of all choices, and an entry only where a tag matches. It searches the
 //!   overflow only if it found nothing and the overflow is not empty.
 //! * An entry goes to the overflow only while the map holds less than its capacity; beyond that,
-//!   the table grows. So the map never grows below its capacity, and the number of slots stays in
-//!   proportion to the entries however hashes collide. A removal brings an entry back when it makes
-//!   room for it.
-//! * Hashes are stored, so only the comparison in [`Buckets::find`] calls code of the user: no
-//!   panic interrupts a move. The `NonZero` of the hash makes the `Option` free.
+//!   the table grows. So the map never grows below its capacity, and the number of slots stays
+//!   proportional to the entries however hashes collide. A removal that makes room for an
+//!   overflowed entry moves it back.
+//! * Hashes are stored, so only the comparison in [`Buckets::find`] calls user code: no panic
+//!   interrupts a move. The `NonZero` of the hash makes the `Option` free.
 //! * Functions that allocate return `None`, and change nothing, if the memory is not available.
 //!
 //! Source: A. Kirsch, M. Mitzenmacher, U. Wieder, More Robust Hashing: Cuckoo Hashing with a Stash
@@ -46,7 +46,7 @@ pub(super) type Slot<K, V> = Option<Stored<K, V>>;
 pub(super) struct Buckets<K, V, const HASHES: usize, const SLOTS: usize> {
     tags: Vec<[u8; SLOTS]>,
     pub(super) stored: Vec<Slot<K, V>>,
-    /// No slot of it is empty.
+    /// Entries that found no room in the buckets. Each is `Some`.
     pub(super) overflow: Vec<Slot<K, V>>,
     pub(super) len: usize,
     search: Search,
@@ -109,8 +109,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         Some(copy)
     }
 
-    /// The fewest buckets whose capacity is at least `entries`; more than a table can have, if
-    /// there is no such number.
+    /// The fewest buckets whose capacity is at least `entries`. Exceeds the most that a table can
+    /// have if no table is large enough.
     fn buckets_for(entries: usize) -> usize {
         let buckets = (entries as u128 * 1000).div_ceil((Self::LOAD * SLOTS) as u128);
         usize::try_from(buckets).unwrap_or(usize::MAX)
@@ -120,7 +120,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         self.stored.len()
     }
 
-    /// Positions are below this.
+    /// All positions are below this.
     pub(super) fn positions(&self) -> usize {
         self.slots() + self.overflow.len()
     }
@@ -152,7 +152,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
     /// The position of the entry with this hash whose key `is_key` accepts.
     ///
     /// Loads the tags of all choices before it compares any, so that the cache misses overlap, and
-    /// compares them together, because which bucket has the entry is unpredictable.
+    /// compares them together, because a branch on the bucket would be unpredictable.
     #[inline]
     pub(super) fn find(
         &self,
@@ -209,7 +209,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
     }
 }
 
-/// A bit for each slot whose tag is this one.
+/// A mask with a bit set for each slot whose tag is `tag`.
 #[inline]
 fn equal_to<const SLOTS: usize>(tag: u8, tags: [u8; SLOTS]) -> u64 {
     tags.iter().enumerate().fold(0, |bits, (slot, &held)| bits | u64::from(held == tag) << slot)

@@ -1,8 +1,8 @@
 //! The map's default hash: SipHash-1-3 with a 128-bit key, as in std.
 //!
-//! The map promises a bounded lookup, and the bound is only as good as the hash. Whoever can choose
-//! keys that share all their buckets fills the overflow list, which lookups search from end to end.
-//! A keyed hash prevents that for everyone who does not know the key. XXH3 is faster but cannot
+//! The map promises a bounded lookup, and the bound is only as good as the hash. An attacker who
+//! can choose keys with the same buckets fills the overflow list, which lookups search from end to
+//! end. A keyed hash prevents that as long as its key is secret. XXH3 is faster but does not
 //! (`address/hash.rs` says why).
 //!
 //! Cost: about 7 ns for an integer, less than one cache miss of a lookup in a large map.
@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// library nothing else differs between runs. With address space layout randomisation, which
 /// today's systems have, an outsider cannot easily guess the key, and the order of iteration
 /// differs from run to run. Without it, as on bare metal, the key is the same in every run, and
-/// whoever knows the program can find keys that collide.
+/// anyone who has the program can find keys that collide.
 ///
 /// A program that must not rely on this uses `std::hash::RandomState` instead, or
 /// [`SipState::with_key`] with a secret of its own.
@@ -87,7 +87,7 @@ impl fmt::Debug for SipHasher {
     }
 }
 
-/// Passes each of these calls on.
+/// Forwards each of these calls.
 macro_rules! pass_on {
     ($($write:ident($data:ty))*) => {$(
         #[inline]

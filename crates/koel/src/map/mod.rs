@@ -1,5 +1,5 @@
-//! The map: exact keys with values, each entry in one of a few buckets. A lookup has a bound, not
-//! only a mean.
+//! The map: exact keys with values, each entry in one of a few buckets. Lookups have a worst-case
+//! bound.
 //!
 //! This file has the type and the methods that do not hash, `keyed.rs` those that take a key.
 //! `buckets.rs` holds the entries, and `buckets/room.rs` finds room for new ones with the crate's
@@ -45,8 +45,8 @@ const NO_MEMORY: &str = "memory for the entries of a map";
 /// ```
 ///
 /// # When to use it
-/// Rarely: std's `HashMap` (hashbrown) inserts, finds and removes more keys per second. With the
-/// same hash, lookups of absent keys come close.
+/// Rarely: std's `HashMap` (hashbrown) has a higher throughput for inserts, lookups and removals.
+/// With the same hash, lookups of absent keys come close.
 ///
 /// This map is for lookups that must have a bound. A lookup reads `HASHES` buckets of tags, then
 /// the entry: at 95 % of the slots in use as at 5 %, and after any history of removals. hashbrown
@@ -58,8 +58,8 @@ const NO_MEMORY: &str = "memory for the entries of a map";
 /// * A lookup or removal: the hash, `HASHES` buckets of tags whose cache misses overlap, and each
 ///   entry whose tag matches. A lookup of an absent key reads an entry with probability 1 in 32
 ///   (`HASHES * SLOTS / 254`). If entries have overflowed, a removal looks for room for them.
-/// * An insert: a lookup, then an empty slot of the emptiest bucket. Near the full load entries
-///   make way along the shortest chain that a breadth-first search finds. It gives up after 4096
+/// * An insert: a lookup, then an empty slot of the emptiest bucket. Near the full load, entries
+///   move along the shortest chain that a breadth-first search finds. It gives up after 4096
 ///   possible moves. Growing costs O(n), and at most two moves per entry over time.
 /// * Memory: per slot a byte and an `Option<(hash, K, V)>`, 25 bytes for keys and values of 8. A
 ///   map made [`with_capacity`](Self::with_capacity) has 1.05 slots per entry, one that grew up to
@@ -77,7 +77,7 @@ const NO_MEMORY: &str = "memory for the entries of a map";
 /// entries. Someone who does not know the key of the default hash, [`SipState`], cannot choose keys
 /// that collide.
 ///
-/// # Memory that is not available
+/// # Out of memory
 /// Methods with the names of std panic if there is no memory for the entries, and leave the map
 /// unchanged, where std's map would abort. [`try_with_capacity`](Self::try_with_capacity),
 /// [`try_reserve`](Self::try_reserve), [`try_insert`](Self::try_insert),
@@ -193,7 +193,7 @@ impl<K, V, S, const HASHES: usize, const SLOTS: usize> CuckooMap<K, V, S, HASHES
         self.len() == 0
     }
 
-    /// How many entries the map takes without growing, at least. Mostly it takes a few more.
+    /// The number of entries that the map holds at least without growing. Usually a few more fit.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.buckets.capacity()
@@ -264,7 +264,7 @@ impl<K, V, S, const HASHES: usize, const SLOTS: usize> CuckooMap<K, V, S, HASHES
     /// that were not removed before.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         // Backwards, because the last entry of the overflow takes the position of a removed one.
-        // None returns to a bucket meanwhile: `keep` would see it twice.
+        // No entry moves back to a bucket meanwhile: `keep` would see it twice.
         for position in (0..self.buckets.positions()).rev() {
             let stored = self.buckets.slot_mut(position).as_mut();
             if stored.is_some_and(|stored| !keep(&stored.key, &mut stored.value)) {

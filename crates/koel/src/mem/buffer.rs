@@ -16,7 +16,7 @@
 //!   error.
 
 use alloc::vec::Vec;
-use core::{alloc::Layout, fmt, hint};
+use core::{alloc::Layout, fmt, hint, mem};
 
 use bytemuck::allocation::try_zeroed_vec;
 use bytemuck::{must_cast_slice, must_cast_slice_mut};
@@ -51,14 +51,15 @@ enum Memory {
 }
 
 impl Buffer {
-    /// So many zeros, in memory that can mostly [`grow`](Self::grow) without a copy if it `grows`.
-    /// `None` where the system has no memory for them.
+    /// `len` zeros. If it `grows`, they are in memory that can mostly [`grow`](Self::grow) without
+    /// a copy. `None` where the system has no memory for them.
     pub(crate) fn zeroed(len: usize, grows: bool) -> Option<Self> {
-        let map = grows.then(|| Self::reserved(len)).flatten().or_else(|| Self::mapped(len));
+        let map = Self::mapped(len, grows).or_else(|| Self::mapped(len, false));
         map.or_else(|| try_zeroed_vec(words(len)).ok().map(Self::from_words))
     }
 
-    /// A copy, in memory to grow in if it `grows`. `None` where the system has no memory for it.
+    /// A copy, in memory with room to grow if it `grows`. `None` where the system has no memory for
+    /// it.
     pub(crate) fn copy_of(bytes: &[u8], grows: bool) -> Option<Self> {
         let mut copy = Self::zeroed(bytes.len(), grows)?;
         copy.as_mut().copy_from_slice(bytes);
@@ -88,36 +89,32 @@ impl Buffer {
         }
     }
 
-    /// [`grow`](Self::grow) where there is no room: into a map to grow in, or into ordinary memory.
+    /// [`grow`](Self::grow) into new memory: a map with addresses to grow, or ordinary memory.
     fn grow_elsewhere(&mut self, len: usize) -> Option<()> {
-        if let Some(mut grown) = Self::reserved(len) {
-            let bytes = self.as_ref();
-            grown.as_mut()[..bytes.len()].copy_from_slice(bytes);
-            *self = grown;
-            return Some(());
-        }
         let wanted = words(len + len / 32);
-        match &mut self.0 {
+        let grown = match (Self::mapped(len, true), &mut self.0) {
+            (Some(map), _) => map,
             // It may grow where it is.
-            Memory::Heap(heap) => {
+            (None, Memory::Heap(heap)) => {
                 heap.try_reserve_exact(wanted - heap.len()).ok()?;
                 heap.resize(words(len), 0);
+                return Some(());
             }
             #[cfg(feature = "huge-pages")]
-            Memory::Mapped { .. } => {
+            (None, Memory::Mapped { .. }) => {
                 let mut heap = Vec::new();
                 heap.try_reserve_exact(wanted).ok()?;
                 heap.resize(words(len), 0);
-                let mut grown = Self::from_words(heap);
-                let bytes = self.as_ref();
-                grown.as_mut()[..bytes.len()].copy_from_slice(bytes);
-                *self = grown;
+                Self::from_words(heap)
             }
-        }
+        };
+        let before = mem::replace(self, grown);
+        let before = before.as_ref();
+        self.as_mut()[..before.len()].copy_from_slice(before);
         Some(())
     }
 
-    /// The buffer of these words, each in the order of bytes that the machine has.
+    /// The buffer of these words, each in the machine's byte order.
     pub(crate) const fn from_words(words: Vec<u64>) -> Self {
         Self(Memory::Heap(words))
     }
@@ -137,40 +134,33 @@ impl Buffer {
         }
     }
 
-    /// So many zeros with addresses to grow into. `None` where they are few, or where the system
-    /// refuses.
+    /// `len` zeros in a map of their own, with addresses to grow into if it `grows`. `None` where
+    /// they are few, or where the system refuses.
     #[cfg(feature = "huge-pages")]
-    fn reserved(len: usize) -> Option<Self> {
-        // A multiple of a huge page, so that the map beside it begins with one too.
-        let most = len.checked_mul(RESERVED)?.checked_next_multiple_of(HUGE_PAGE)?;
-        if len < GROWN || most == 0 {
+    fn mapped(len: usize, grows: bool) -> Option<Self> {
+        let (least, addresses) = if grows {
+            // A multiple of a huge page, so that the map beside it begins with one too.
+            (GROWN, len.checked_mul(RESERVED)?.checked_next_multiple_of(HUGE_PAGE)?)
+        } else {
+            (LARGE, len)
+        };
+        if len < least || addresses == 0 {
             return None;
         }
-        let map = MmapOptions::new().len(most).no_reserve_swap().map_anon().ok()?;
+        let mut options = MmapOptions::new();
+        options.len(addresses);
+        if grows {
+            options.no_reserve_swap();
+        }
+        let map = options.map_anon().ok()?;
         if len >= LARGE {
             advise_huge_pages(&map, len);
         }
         Some(Self(Memory::Mapped { map, len }))
     }
 
-    /// So many zeros in a map of their own. `None` where they are few, or where the system refuses.
-    #[cfg(feature = "huge-pages")]
-    fn mapped(len: usize) -> Option<Self> {
-        if len < LARGE {
-            return None;
-        }
-        let map = MmapMut::map_anon(len).ok()?;
-        advise_huge_pages(&map, len);
-        Some(Self(Memory::Mapped { map, len }))
-    }
-
     #[cfg(not(feature = "huge-pages"))]
-    fn reserved(_len: usize) -> Option<Self> {
-        None
-    }
-
-    #[cfg(not(feature = "huge-pages"))]
-    fn mapped(_len: usize) -> Option<Self> {
+    fn mapped(_len: usize, _grows: bool) -> Option<Self> {
         None
     }
 
@@ -184,12 +174,12 @@ impl Buffer {
     }
 }
 
-/// Words of so many bytes.
+/// The number of words that `len` bytes need.
 fn words(len: usize) -> usize {
     len.div_ceil(size_of::<u64>())
 }
 
-/// No bytes.
+/// An empty buffer.
 impl Default for Buffer {
     fn default() -> Self {
         Self::from_words(Vec::new())
@@ -238,14 +228,14 @@ impl PartialEq for Buffer {
     }
 }
 
-/// Never the bytes.
+/// Shows the length, not the bytes.
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Buffer({} bytes)", self.as_ref().len())
     }
 }
 
-/// Whether the system has so much memory to give, as far as it says so before the memory is used.
+/// Whether the system can allocate `len` bytes, as far as it says so before they are used.
 pub(crate) fn can_be_had(len: usize) -> bool {
     let mut probe = Vec::<u8>::new();
     let is_there = probe.try_reserve_exact(len).is_ok();
@@ -254,7 +244,8 @@ pub(crate) fn can_be_had(len: usize) -> bool {
     is_there
 }
 
-/// Advice for the first `len` bytes. A system without huge pages refuses it, and gives small ones.
+/// Advises the system to use huge pages for the first `len` bytes. A system without them refuses,
+/// and small pages remain.
 #[cfg(feature = "huge-pages")]
 fn advise_huge_pages(map: &MmapMut, len: usize) {
     #[cfg(target_os = "linux")]

@@ -1,5 +1,5 @@
-//! Exact counters for what the buckets do not hold: copies of a key beyond those in its slots, and
-//! counts too large for a slot of a counting filter.
+//! Exact counters for what does not fit in the buckets: copies of a key beyond those in its slots,
+//! and counts too large for a slot of a counting filter.
 //!
 //! * **Names.** A counter is named by the *identity* of its entry: the smaller bucket number of the
 //!   pair and the fingerprint

@@ -1,8 +1,8 @@
-//! Room for a new entry of the map: an empty slot, a slot that moves make empty, the overflow, or a
-//! larger table. And the way back from the overflow.
+//! Finds room for a new entry of the map: an empty slot, a slot emptied by moves, the overflow, or
+//! a larger table. Also moves overflowed entries back.
 //!
-//! `table/search` plans the moves before anything is written. Nothing here calls code of the user:
-//! the stored hash determines where an entry may move. So an insert is either done or never begun.
+//! `table/search` plans the moves before anything is written. Nothing here calls user code: the
+//! stored hash determines where an entry may move. So an insert completes or changes nothing.
 //!
 //! Cost of an insert: O(1) on average, and at most 4096 possible moves examined. When the table
 //! doubles, O(slots), which amounts to at most two moves per entry over time. A search uses at most
@@ -78,7 +78,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
             return room;
         }
         let (tags, stored) = (&self.tags, &self.stored);
-        // The search knows an entry by its slot. The entry may move to all its other buckets.
+        // The search identifies an entry by its slot. The entry may move to any of its other
+        // buckets.
         let expand = |from: u64, frontier: &mut Frontier| {
             let entries = stored[index(from) * SLOTS..][..SLOTS].iter().flatten();
             for (slot, entry) in (0..).zip(entries) {
@@ -102,7 +103,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
 
     /// Makes the moves, the last one first, and returns the position that is empty then.
     fn carry_out(&mut self, path: &EvictionPath) -> Option<usize> {
-        // The map never reports a spare, so no path ends with one.
+        // The map has no spare copies, so no path ends with one.
         let End::Empty(room) = path.end else { return None };
         let mut empty = self.empty_slot(index(room))?;
         for &(bucket, slot) in path.moves.iter().rev() {
@@ -139,8 +140,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
 
     /// Moves all entries into a new table, by their stored hashes.
     ///
-    /// They are no more than its capacity, so entries that find no room overflow. These stay in the
-    /// old memory if there is no other for them: after the first move nothing can fail.
+    /// They are no more than its capacity, so entries that find no room overflow. The overflow
+    /// keeps its old memory if no other is available: after the first move nothing can fail.
     fn rebuild(&mut self, buckets: usize) -> Option<()> {
         let mut rebuilt = Self::new(buckets)?;
         rebuilt.len = self.len;
