@@ -111,7 +111,7 @@ fn write(store: &LogStore, keys: impl Iterator<Item = u32>, round: u8) {
 }
 
 fn check(store: &LogStore, round: impl Fn(u32) -> u8) {
-    // In an order in which neighbours are in different segments.
+    // Reads in an order in which neighbours are in different segments.
     for i in 0..KEYS {
         let key = i.wrapping_mul(677) % KEYS;
         let found = store.get(&key.to_le_bytes()).unwrap();

@@ -1,5 +1,5 @@
-//! An in-memory disk of limited size. A removed file takes space until its last handle is closed,
-//! as in POSIX.
+//! An in-memory disk of limited size. As in POSIX, a removed file takes space until its last handle
+//! is closed.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,8 +1,8 @@
-//! Sound records in the wrong place. A disk that writes to the wrong place or returns an old sector
+//! Sound records at wrong offsets. A disk that writes to a wrong offset or returns an old sector
 //! keeps all bytes of a record, so a checksum of the bytes alone would match.
 //!
-//! All records have the same length and every key is written twice. So any record fits in the place
-//! of any other, most of all the old record of a key in the place of the new one.
+//! All records have equal lengths and every key is written twice. So any record can replace any
+//! other, in particular the old record of a key the new one.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ fn judge(image: Image, state: &State, what: &str) -> bool {
 }
 
 #[test]
-fn an_old_record_in_the_place_of_the_new_one_is_reported() {
+fn an_old_record_that_replaces_the_new_one_is_reported() {
     let (image, state) = store();
     let mut random = Random::new(first_seed());
     let trials = count(100, 2_000);
@@ -99,7 +99,7 @@ fn an_old_record_in_the_place_of_the_new_one_is_reported() {
 }
 
 #[test]
-fn records_in_the_place_of_others_are_reported() {
+fn swapped_records_are_reported() {
     let (image, state) = store();
     let mut random = Random::new(first_seed());
     let trials = count(100, 2_000);

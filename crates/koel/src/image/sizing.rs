@@ -270,10 +270,10 @@ pub(crate) fn square_root(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// That of a variance to a millionth of a key, of some hundred million keys: beyond 64 bits it
-    /// was 0.
+    /// The variance of a hundred million keys, in millionths of a key, exceeds 64 bits. Its square
+    /// root was once 0.
     #[test]
-    fn a_square_root_is_one_at_any_size() {
+    fn square_roots_are_right_at_any_size() {
         for root in [1.0, 3e3, 4.2e9, 4.3e9, 1e12, 3e18] {
             let found = square_root(root * root);
             assert!((found / root - 1.0).abs() < 1e-9, "{found}, not {root}");

@@ -35,7 +35,7 @@ pub struct Program {
     random: Random,
     keys: Vec<Vec<u8>>,
     longest: usize,
-    /// Half of all programs sync a tenth as often as the others.
+    /// Half of all programs sync ten times as often as the others.
     patient: bool,
 }
 
