@@ -85,7 +85,7 @@ pub enum Op {
     Check,
 }
 
-/// A filter and what to do with it.
+/// A filter and the operations on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// The filter.

@@ -1,4 +1,4 @@
-//! What a store does while some of its records are damaged.
+//! The behaviour of a store while some of its records are damaged.
 
 use std::sync::Arc;
 

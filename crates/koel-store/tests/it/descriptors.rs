@@ -177,7 +177,7 @@ fn a_compaction_of_many_segments_has_few_files_open() {
 }
 
 #[test]
-fn threads_that_open_and_close_each_others_files_get_what_was_written() {
+fn threads_that_open_and_close_each_others_files_read_the_written_values() {
     let folder = Counting::default();
     let store = folder.store();
     write(&store, 0..KEYS, 1);

@@ -264,7 +264,7 @@ fn of_dead_segments(disk: &MemoryFolder) {
 
 /// Once a segment whose header could not be written stayed until the next opening.
 #[test]
-fn a_compaction_that_fails_removes_what_it_created() {
+fn a_failed_compaction_removes_the_files_it_created() {
     let prepared = MemoryFolder::new();
     of_dead_segments(&prepared);
     let fresh = |fault| FaultyFolder::new(prepared.crash_clone(100, 0), fault);

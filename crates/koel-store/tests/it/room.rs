@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use koel_store::files::{File, Folder};
 
-/// A folder on such a disk. Clones are handles to the same folder.
+/// A folder on such a disk. Clones share the folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
     room: Arc<Room>,

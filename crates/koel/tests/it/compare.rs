@@ -145,7 +145,8 @@ fn shards_merged_in_any_order_answer_like_one_build() {
 }
 
 /// For filters of very different sizes, the estimate for the larger was once up to 3 % too high: it
-/// used the collision rate with keys of the other filter in place of that within the filter.
+/// used the rate of false positives in the other filter instead of the rate of collisions within
+/// the filter.
 #[test]
 fn estimates_between_grown_filters_are_off_by_less_than_a_percent_on_average() {
     const PAIRS: u64 = 20;

@@ -417,7 +417,7 @@ fn entries_split_by_growth_are_rejoined_in_a_smaller_table() {
 }
 
 #[test]
-fn a_filter_that_does_not_grow_refuses_room_and_keeps_what_it_has() {
+fn a_fixed_filter_refuses_room_and_keeps_its_keys() {
     let mut filter = CuckooFilter::builder(1000, 0.001).build().unwrap();
     let before = filter.to_bytes();
     filter.reserve(1000).unwrap();

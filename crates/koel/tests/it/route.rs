@@ -24,7 +24,7 @@ struct Figures {
     wrong: [f64; 3],
 }
 
-/// Measures the population of which `draw(seed)` is an endless sample.
+/// Measures a population; `draw(seed)` returns an endless sample of it.
 fn figures<I: Iterator<Item = u64>>(trusts: bool, draw: impl Fn(u64) -> I) -> Figures {
     let mut figures = Figures::default();
     for seed in (0..SEEDS).map(u64::from) {

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_use_is_no_edge() {
+    fn text_that_uses_no_name_is_no_edge() {
         for text in [
             "// use crate::b::B;",
             "#[cfg(test)] mod tests { use crate::b::B; }",

@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         path
     }
 
-    /// `use tree;`, and what made it public before it.
+    /// `use tree;`, with the visibility before it.
     fn import(&mut self, scope: &mut Scope) {
         let before = &self.tokens[self.at.saturating_sub(4)..self.at];
         let public =

@@ -28,7 +28,7 @@ use super::Random;
 
 const SECTOR: usize = 512;
 
-/// An in-memory folder. Clones are handles to the same folder.
+/// An in-memory folder. Clones share the folder.
 #[derive(Clone, Default)]
 pub struct MemoryFolder {
     names: Arc<Mutex<Names>>,

@@ -100,7 +100,7 @@ fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
 /// A key with only one bucket was once refused when that bucket was full of similar keys, although
 /// growth would have separated them.
 #[test]
-fn a_cleared_filter_is_as_large_as_it_was_and_counts_anew() {
+fn a_cleared_filter_keeps_its_size_and_counts_from_zero() {
     for mut filter in growing() {
         let hashes: Vec<u64> = keys::hashes(1, 20_000).collect();
         for (i, &hash) in (0..).zip(&hashes) {

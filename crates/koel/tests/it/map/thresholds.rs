@@ -71,7 +71,7 @@ fn assert_loads<const HASHES: usize, const SLOTS: usize>(bounds: std::ops::Range
 }
 
 #[test]
-fn more_choices_or_slots_fail_where_theory_says() {
+fn more_choices_or_slots_fail_at_the_theoretical_thresholds() {
     assert_loads::<3, 1>(0.900..0.920);
     assert_loads::<4, 1>(0.963..0.979);
     assert_loads::<2, 2>(0.883..0.900);
