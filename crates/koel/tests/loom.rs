@@ -1,11 +1,11 @@
-//! The concurrent filter in every order in which two threads can run: loom tries them all, on
-//! tables of a few buckets.
+//! The concurrent filter in every interleaving of two threads: loom tries them all, on tables of a
+//! few buckets.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p koel --release --test loom`. Each model is one short
-//! story: what two threads do at once, and what must hold whatever the order; the older values that
-//! a weaker processor may read are tried too. The tests have been seen to fail: with the arrival of
-//! a move told after the clear, with any of the orderings relaxed, with moves or removes outside
-//! the lock of their shard.
+//! `RUSTFLAGS="--cfg loom" cargo test -p koel --release --test loom`. Each model has two threads
+//! that each do one thing, and a condition that holds in every order. Loom also tries the stale
+//! values that a weaker memory model allows. The tests are known to fail if a move announces its
+//! arrival after it clears the source, if any ordering is relaxed, or if moves or removals run
+//! outside the lock of their shard.
 #![cfg(loom)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
@@ -17,10 +17,10 @@ use testkit::keys;
 use testkit::keys::at;
 use testkit::places::Places;
 
-/// Where the header has the capacity (docs/FORMAT.md).
+/// The offset of the capacity in the header (docs/FORMAT.md).
 const CAPACITY: usize = 64;
 
-/// An empty filter of so few buckets: plain slots of 16 bits, four a word of 64.
+/// An empty filter of this many buckets, with plain slots of 16 bits, four to a word of 64.
 fn empty(buckets: u32) -> CuckooFilter {
     let builder = |rate| CuckooFilter::builder(8, rate).prefer(Prefer::Fast).counter_limit(8);
     let mut filters = (1..).map(|bits| builder(0.5_f64.powi(bits)).build().unwrap());
@@ -38,15 +38,15 @@ fn slots(filter: &CuckooFilter) -> Vec<Vec<u64>> {
     words.map(slots).collect()
 }
 
-/// A filter in which `arriving` finds room only where `moved` makes way, in one move.
+/// A filter in which `arriving` finds room only after one move, that of `moved`.
 struct Crowd {
     filter: CuckooFilter,
     arriving: u64,
     moved: u64,
 }
 
-/// The first such crowd of filters filled with ever other keys, in which the moved key leaves its
-/// second bucket if `to_home`: the one that a lookup reads last.
+/// Fills filters with different keys until one is such a crowd. If `to_home`, the moved key leaves
+/// its second bucket, which a lookup reads last.
 fn crowd(buckets: u32, to_home: bool) -> Crowd {
     for seed in 0..10_000 {
         let mut filter = empty(buckets);
@@ -79,9 +79,9 @@ fn crowd(buckets: u32, to_home: bool) -> Crowd {
     panic!("no such crowd");
 }
 
-/// Goes through the orders in which two threads can do `one` and `other` with a filter made of
-/// `filter`, and has `check` judge what came of it. Twice, because loom starts from one thread
-/// running to its end and finds where to part from that by what the second one reads.
+/// Tries every interleaving of `one` and `other` on copies of `filter`, and passes each result to
+/// `check`. Runs twice with the threads swapped: loom starts with one thread running to its end and
+/// branches where the second one reads.
 fn model<A: 'static, B: 'static>(
     filter: &CuckooFilter,
     one: impl Fn(&ConcurrentFilter) -> A + Copy + Send + Sync + 'static,
@@ -111,7 +111,7 @@ fn all_orders<A: 'static, B: 'static>(
     });
 }
 
-/// With no thread running: sound, and of so many keys.
+/// Checks that the filter is sound and holds this many keys, with no thread running.
 fn assert_len(filter: &ConcurrentFilter, len: u64) {
     let snapshot = filter.snapshot().unwrap();
     assert_eq!(snapshot.verify(), Ok(()));
@@ -175,7 +175,7 @@ fn a_snapshot_has_a_key_that_moves() {
     }
 }
 
-/// A filter of four buckets that holds one key, so often.
+/// A filter of four buckets that holds one key, this many times.
 fn copies(hash: u64, copies: u64) -> CuckooFilter {
     let mut filter = empty(4);
     (0..copies).for_each(|_| filter.insert(&at(hash)).unwrap());
@@ -183,7 +183,7 @@ fn copies(hash: u64, copies: u64) -> CuckooFilter {
 }
 
 #[test]
-fn a_key_is_found_while_a_copy_of_it_comes_and_another_goes() {
+fn a_key_is_found_while_one_copy_is_inserted_and_another_removed() {
     let hash = keys::splitmix64(1);
     let replace = move |f: &ConcurrentFilter| (f.insert(&at(hash)), f.remove(&at(hash)));
     for held in [1, 2] {
@@ -196,9 +196,8 @@ fn a_key_is_found_while_a_copy_of_it_comes_and_another_goes() {
 }
 
 #[test]
-fn a_key_is_found_while_its_copy_in_the_bucket_read_last_makes_way_for_one_in_the_first() {
-    // The key is in its second bucket; copies of it come to the first, as long as that is the
-    // emptier one.
+fn a_key_is_found_while_a_copy_in_the_first_bucket_replaces_the_one_read_last() {
+    // The key is in its second bucket. New copies go to the first, as long as that one is emptier.
     let mut filter = empty(4);
     let places = Places::of(&filter.to_bytes());
     let apart = |&hash: &u64| places.pair(hash).0 != places.pair(hash).1;
@@ -222,7 +221,7 @@ fn a_key_is_found_while_its_copy_in_the_bucket_read_last_makes_way_for_one_in_th
 }
 
 #[test]
-fn two_that_insert_a_key_leave_two_copies_and_two_that_remove_one_take_one() {
+fn two_inserts_of_a_key_leave_two_copies_and_two_removals_of_one_copy_take_one() {
     let hash = keys::splitmix64(1);
     let insert = move |f: &ConcurrentFilter| f.insert(&at(hash));
     model(&empty(4), insert, insert, move |filter, one, other| {
@@ -237,7 +236,7 @@ fn two_that_insert_a_key_leave_two_copies_and_two_that_remove_one_take_one() {
 }
 
 #[test]
-fn of_two_that_insert_a_new_key_one_is_told_so() {
+fn of_two_unique_inserts_of_a_key_one_succeeds() {
     let hash = keys::splitmix64(1);
     let insert = move |f: &ConcurrentFilter| f.insert_unique(&at(hash)).unwrap();
     model(&empty(4), insert, insert, |filter, one, other| {
@@ -261,8 +260,8 @@ fn a_copy_that_is_counted_while_another_is_removed_is_not_lost() {
 }
 
 #[test]
-fn a_copy_that_is_counted_beside_one_that_is_removed_is_not_left_alone() {
-    // Of capacity 1, so that a second copy is counted at once.
+fn a_copy_counted_while_another_is_removed_keeps_its_slot() {
+    // Capacity 1, so that a second copy is counted at once.
     let hash = keys::splitmix64(1);
     let image = copies(hash, 1).to_bytes();
     let filter = crowded(&image);
@@ -275,7 +274,7 @@ fn a_copy_that_is_counted_beside_one_that_is_removed_is_not_left_alone() {
     });
 }
 
-/// The same filter of capacity 1.
+/// The filter with its capacity set to 1.
 fn crowded(image: &[u8]) -> CuckooFilter {
     let mut image = image.to_vec();
     image::set(&mut image, CAPACITY, 1);
@@ -284,7 +283,7 @@ fn crowded(image: &[u8]) -> CuckooFilter {
 }
 
 #[test]
-fn two_keys_that_both_need_room_both_get_it() {
+fn two_keys_that_need_room_both_get_it() {
     let Crowd { mut filter, arriving, moved } = crowd(3, true);
     while filter.slots_in_use() > filter.slots() - 3 {
         let held =
@@ -309,7 +308,7 @@ fn two_keys_that_both_need_room_both_get_it() {
 
 #[test]
 fn a_key_whose_spare_copy_makes_room_is_found_and_keeps_its_count() {
-    // Two buckets of four slots: one key twice, others once, and a new one.
+    // Two buckets of four slots: one key twice, the others once, and a new key to insert.
     let spare = keys::splitmix64(1);
     let mut filter = empty(2);
     (0..2).for_each(|_| filter.insert(&at(spare)).unwrap());
@@ -338,9 +337,9 @@ fn a_key_whose_spare_copy_makes_room_is_found_and_keeps_its_count() {
 }
 
 #[test]
-fn a_slot_that_is_emptied_while_room_is_sought_is_not_counted_as_a_copy() {
-    // Three full buckets. Two entries leave the second one, whose empty slots would be a pair with
-    // the third, which stays full.
+fn a_slot_emptied_during_a_search_for_room_is_not_counted_as_a_copy() {
+    // Three full buckets. Two entries leave the second bucket. Its empty slots must not be taken
+    // for copies in the third, which stays full.
     let mut filter = empty(3);
     let new = |filter: &CuckooFilter, hash| !filter.contains(&at(hash));
     let mut held = keys::hashes(1, 1000).collect::<Vec<u64>>();

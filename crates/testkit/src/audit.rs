@@ -1,8 +1,8 @@
-//! Which strings of bytes are filters: docs/FORMAT.md read a second time.
+//! Decides which bytes are a valid filter: a second implementation of docs/FORMAT.md.
 //!
-//! The library and this file share no line of code, so a check that is missing in one of them shows
-//! as soon as a fuzzer finds bytes they disagree about. Written for clarity: it takes a bucket
-//! apart bit by bit and keeps every entry in a map.
+//! The library and this file share no code, so a check missing in one of them shows when a fuzzer
+//! finds bytes on which they disagree. It is written for clarity: it reads a bucket bit by bit and
+//! keeps every entry in a map.
 
 mod growth;
 
@@ -15,10 +15,10 @@ use crate::image::{BODY_CHECKSUM, HEADER_BYTES, HEADER_CHECKSUM};
 use crate::places::{Entry, Places};
 use growth::Grown;
 
-/// What the format says of these bytes: nothing, or the first rule they break.
+/// Checks these bytes against the format.
 ///
 /// # Errors
-/// The broken rule.
+/// The first rule that they break.
 pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     let (header, body) = image.split_at_checked(HEADER_BYTES).ok_or("no room for a header")?;
     let header = Header(header);
@@ -140,7 +140,7 @@ impl Header<'_> {
     }
 }
 
-/// Every entry of the table, and how often it stands there.
+/// Every entry of the table, and the number of its slots.
 fn read_table(header: &Header<'_>, table: &[u8]) -> Result<BTreeMap<Entry, u64>, &'static str> {
     let places = Places::of(header.0);
     let mut entries = BTreeMap::new();
@@ -154,7 +154,7 @@ fn read_table(header: &Header<'_>, table: &[u8]) -> Result<BTreeMap<Entry, u64>,
     Ok(entries)
 }
 
-/// Whether all bits behind the last of so many buckets are zero.
+/// Whether all bits behind the last bucket are zero.
 fn check_padding(header: &Header<'_>, table: &[u8], buckets: u64) -> Result<(), &'static str> {
     let end = buckets * header.bucket_bits();
     let zeros = (end..table.len() as u64 * 8).all(|bit| bits(table, bit, 1) == 0);
@@ -198,7 +198,7 @@ fn codes() -> &'static [[u64; 4]] {
     })
 }
 
-/// The sum of all counts, each of an entry that `is_name` knows.
+/// The sum of all counts. `is_name` must accept each counter's entry.
 fn read_counters(records: &[u8], is_name: impl Fn(u64) -> bool) -> Result<u128, &'static str> {
     let (mut sum, mut last) = (0, None);
     for record in records.chunks(16) {
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(refuse(112, 2), "distinct entries");
         assert_eq!(refuse(96, 2), "length");
         assert_eq!(refuse(104, 0), "counter limit");
-        // From the end: the count of the counter, its identity, and the zeros before it.
+        // Backwards from the end: the count of the counter, its identity, and the zeros before it.
         assert_eq!(refuse(2000 - 8, 0), "a count of 0");
         assert_eq!(refuse(2000 - 16, 0), "a counter beside no entry");
         assert_eq!(refuse(2000 - 17, 1), "zeros behind the last bucket");

@@ -1,30 +1,28 @@
-//! What a model test is made of: a filter to build, keys to use, operations to apply.
+//! The parts of a model test: a filter to build, keys to use, operations to apply.
 //!
-//! All plain data, so that a failing case can be printed, shrunk and written down as a test.
-//! [`Case::decode`] reads one from any string of bytes, for fuzzing: every string is some case, and
-//! similar strings are similar cases.
+//! All of it is plain data, so that a failing case can be printed, shrunk and written down as a
+//! test. For fuzzing, [`Case::decode`] turns any bytes into a case, and similar bytes into similar
+//! cases.
 
 use koel::{Builder, CuckooFilter, Merge, Prefer};
 
 use crate::keys;
 use crate::{image, places::Places};
 
-/// How many keys there are: few, so that they come again and again, and more than a small filter
-/// has slots.
+/// The number of keys: few enough that they repeat, but more than the slots of a small filter.
 pub const KEYS: u16 = 256;
 
 /// One of the [`KEYS`] keys of a case, by number.
 pub type KeyNumber = u8;
 
-/// What the keys of a case are.
+/// The kind of keys in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Universe {
     /// The integers 0 to 255, hashed by the filter.
     Integers,
     /// Uniform hashes.
     Uniform,
-    /// Hashes that crowd: in one bucket pair, in one home bucket, or so that several are the same
-    /// entry.
+    /// Hashes that collide: in one bucket pair, in one home bucket, or in one entry.
     Crowded,
 }
 
@@ -41,50 +39,53 @@ pub struct Setup {
     pub keyed: bool,
     /// `None` for the default.
     pub counter_limit: Option<u64>,
-    /// Segment bits and buckets per segment, where no builder would choose them.
+    /// Segment bits and buckets per segment, for shapes that no builder chooses.
     pub shape: Option<(u8, u32)>,
-    /// What the keys are.
+    /// The kind of keys.
     pub universe: Universe,
 }
 
-/// One step. Keys are numbers of keys of the universe.
+/// One step. Keys are given by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Adds a copy.
     Insert(KeyNumber),
-    /// Adds so many copies of one key, until one is refused; the same at once.
+    /// Adds this many copies of one key until one is refused, by single calls and in a batch.
     InsertTimes(KeyNumber, u8),
-    /// Adds a copy of so many keys from this one on, until one is refused; the same at once.
+    /// Adds a copy of each of this many keys, starting with this one, until one is refused: by
+    /// single calls and in a batch.
     InsertRun(KeyNumber, u8),
-    /// Adds a key unless it is there.
+    /// Adds a key unless it is present.
     InsertUnique(KeyNumber),
-    /// Takes a copy out, if the key has one; if nothing answers to the key, tries and must fail.
+    /// Removes a copy if the key has one. If the filter reports the key as absent, tries and must
+    /// fail.
     Remove(KeyNumber),
-    /// Takes all copies of so many keys from this one on out, the first of each also at once.
+    /// Removes all copies of this many keys, starting with this one; the first copy of each also in
+    /// a batch.
     RemoveRun(KeyNumber, u8),
     /// Compares the count.
     Count(KeyNumber),
-    /// Forgets every key.
+    /// Removes every key.
     Clear,
-    /// To bytes and back.
+    /// Writes the bytes and reads them back.
     Reload,
     /// Opens the bytes in place and compares every answer.
     View,
-    /// Merges a filter with these keys, each so many times, into this one; `as_view` from its
-    /// bytes.
+    /// Merges a filter with these keys, each this many times, into this one; if `as_view`, as a
+    /// view of its bytes.
     Merge {
         /// Keys and copies of the other filter.
         other: Vec<(KeyNumber, u8)>,
-        /// How counts unite.
+        /// How counts are combined.
         counts: Merge,
-        /// Whether the other one is a view.
+        /// Whether the other filter is a view.
         as_view: bool,
     },
     /// Compares everything.
     Check,
 }
 
-/// A filter and what to do with it.
+/// A filter and the operations on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// The filter.
@@ -97,7 +98,7 @@ impl Setup {
     /// The empty filter.
     ///
     /// # Panics
-    /// Where the setup asks for what no filter can do.
+    /// If no filter can be built with this setup.
     #[must_use]
     pub fn build(&self) -> CuckooFilter {
         let filter = self.builder().build().expect("a setup names a filter that can be built");
@@ -119,8 +120,8 @@ impl Setup {
         }
     }
 
-    /// Whether the filter promises room for its capacity of distinct keys: it does for keys that
-    /// nobody crafted, unless the caller cut down the counters or this module the buckets.
+    /// Whether the filter promises room for its capacity of distinct keys. It does not for crafted
+    /// keys, a reduced number of counters, or a number of buckets set by this module.
     #[must_use]
     pub fn promises_capacity(&self) -> bool {
         self.universe != Universe::Crowded && self.shape.is_none() && self.counter_limit.is_none()
@@ -152,8 +153,8 @@ impl Setup {
 }
 
 impl Case {
-    /// The case that `bytes` stand for: a setup of six bytes, then operations of one byte and what
-    /// they need. Bytes that are not there are 0.
+    /// Decodes a case: a setup of six bytes, then operations of one byte and their arguments.
+    /// Missing bytes are 0.
     #[must_use]
     pub fn decode(bytes: &[u8], max_ops: usize) -> Self {
         let mut bytes = bytes.iter().copied();
@@ -211,7 +212,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_string_of_bytes_is_a_case_whose_filter_can_be_built() {
+    fn any_bytes_decode_to_a_case_whose_filter_can_be_built() {
         for seed in 0..2000 {
             let bytes: Vec<u8> =
                 keys::hashes(seed, seed % 40).flat_map(|hash| hash.to_le_bytes()).collect();

@@ -1,5 +1,5 @@
-//! Operations on a counting filter of unknown content, as [`exercise`](crate::exercise) has them
-//! for filters: what it holds nobody knows, but no count falls below what was put in.
+//! Operations on a counting filter of unknown content, like [`exercise`](crate::exercise) for
+//! filters. Its content is unknown, but no count may fall below what was added.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use crate::exercise::is_one_line;
 use crate::keys;
 use crate::keys::{all_at, at};
 
-/// How many hashes are used.
+/// The number of hashes in use.
 const HASHES: u64 = 40;
 
-/// Holds any string of bytes to the promise of the format: a sound counting filter, or refused with
-/// a reason in one line.
+/// Checks the promise of the format for any bytes: they are a sound counting filter, or are refused
+/// with a reason in one line.
 ///
 /// # Errors
 /// Why the bytes were refused.
 ///
 /// # Panics
-/// Where opening and reading disagree, or where an accepted filter misbehaves.
+/// If opening and reading disagree, or an accepted filter misbehaves.
 pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
     let opened = CountingView::open(bytes);
     if let Ok(view) = &opened {
@@ -34,7 +34,7 @@ pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> 
     Ok(())
 }
 
-/// Asks a view that nobody verified whatever can be asked: nothing may panic.
+/// Calls every query of an unverified view: none may panic.
 fn question(view: &CountingView<'_>) {
     let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
     let mut counts = vec![0; hashes.len()];
@@ -78,8 +78,8 @@ fn exercise(filter: &mut CountingFilter, seed: u64, operations: u32) {
     assert_eq!(filter.verify(), Ok(()));
 }
 
-/// The larger of equal counts changes nothing; their sum is at least twice as much, or does not
-/// fit.
+/// Merges the filter with itself: the maximum changes nothing; the sum is at least twice as large,
+/// or does not fit.
 fn merge_with_itself(filter: &mut CountingFilter, hash: u64) {
     let (twin, count) = (filter.clone(), filter.count(&at(hash)));
     let larger = filter.merge(&twin, Merge::Max);

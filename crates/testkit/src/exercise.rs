@@ -1,9 +1,9 @@
-//! Operations on a filter of unknown content: what came out of a fuzzer, or of a file that was
-//! tampered with and still accepted.
+//! Operations on a filter of unknown content, from a fuzzer or from a manipulated file that was
+//! accepted.
 //!
-//! Nobody knows what such a filter holds, so the oracle is the difference each operation makes: an
-//! insert counts one more, a remove one less, a refusal changes no byte. Afterwards the filter must
-//! verify and must read its own bytes back.
+//! The content is unknown, so the oracle is the effect of each operation: an insert adds one to a
+//! count, a removal subtracts one, a refusal changes no byte. Afterwards the filter must verify and
+//! its bytes must round-trip.
 
 use koel::{CuckooFilter, FilterView, ImageError, Merge};
 
@@ -13,17 +13,17 @@ use crate::keys;
 use crate::keys::{all_at, at};
 use crate::places::Places;
 
-/// How many hashes are used.
+/// The number of hashes in use.
 const HASHES: usize = 48;
 
-/// Holds any string of bytes to the promise of the format: a sound filter, or refused with a
-/// reason in one line, and that by the rules of [`audit()`].
+/// Checks the promise of the format for any bytes: they are a sound filter, or are refused with a
+/// reason in one line, as [`audit()`] decides.
 ///
 /// # Errors
 /// Why the bytes were refused.
 ///
 /// # Panics
-/// Where opening, reading and the format disagree, or where an accepted filter misbehaves.
+/// If opening, reading and the format disagree, or an accepted filter misbehaves.
 pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
     let opened = FilterView::open(bytes);
     if let Ok(view) = &opened {
@@ -39,12 +39,12 @@ pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> 
     Ok(())
 }
 
-/// Tries bytes from a fuzzer as they are, which a checksum almost always stops, and with checksums
-/// that fit, so that every other check is tried. `holds` is what holds them to a promise, with so
-/// many operations: [`arbitrary_bytes`], or that of another kind of file.
+/// Tries bytes from a fuzzer unchanged, where a checksum almost always refuses them, and with valid
+/// checksums, so that every other check is reached. `holds` checks the promise with a given number
+/// of operations: [`arbitrary_bytes`], or the function for another kind of file.
 ///
 /// # Panics
-/// As `holds`, or where fitting checksums make it refuse what it took.
+/// As `holds`, or if valid checksums make it refuse bytes that it accepted.
 pub fn fuzzed_bytes(bytes: &[u8], holds: impl Fn(&[u8], u32) -> Result<(), ImageError>) {
     let first = holds(bytes, operations(bytes));
     let mut sealed = bytes.to_vec();
@@ -53,14 +53,14 @@ pub fn fuzzed_bytes(bytes: &[u8], holds: impl Fn(&[u8], u32) -> Result<(), Image
     assert!(first.is_err() || second.is_ok(), "sealing broke a sound file");
 }
 
-/// How many operations an input of a fuzzer is worth: most a few, so that many inputs are tried,
-/// and one in 256 a thousand.
+/// The number of operations for a fuzzer's input: a few for most, so that many inputs are tried,
+/// and a thousand for one in 256.
 fn operations(bytes: &[u8]) -> u32 {
     let sum = bytes.iter().fold(0_u8, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte));
     if sum == 0 { 1000 } else { 12 }
 }
 
-/// Asks a view that nobody verified whatever can be asked: nothing may panic.
+/// Calls every query of an unverified view: none may panic.
 pub fn question(view: &FilterView<'_>) {
     let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
     let (mut found, mut counts) = (vec![false; hashes.len()], vec![0; hashes.len()]);
@@ -75,7 +75,7 @@ pub fn question(view: &FilterView<'_>) {
     assert!(is_one_line(&format!("{view:?}")));
 }
 
-/// Whether an error says something, and in one line.
+/// Whether an error's message is one line that is not empty.
 #[must_use]
 pub fn is_one_line(message: &str) -> bool {
     !message.trim().is_empty() && !message.contains('\n')
@@ -103,7 +103,7 @@ fn choose(filter: &CuckooFilter, seed: u64) -> Vec<u64> {
     hashes.take(HASHES).collect()
 }
 
-/// The hashes in use, and those that were inserted and not removed, each as often as it is in.
+/// The hashes in use, and those that were inserted and not removed, with repetitions.
 struct Hands {
     hashes: Vec<u64>,
     inserted: Vec<u64>,
@@ -172,22 +172,22 @@ impl Hands {
     }
 }
 
-/// Whether a key that was counted `copies` times is counted once more. In a filter that has grown,
-/// an entry that made room may have become shorter, and match it from now on.
+/// Whether the count of a key with `copies` copies has grown by one. In a grown filter an entry
+/// that moved may have lost bits and match the key now.
 fn has_one_more(filter: &CuckooFilter, hash: u64, copies: u64) -> bool {
     let count = filter.count(&at(hash));
     count == copies.saturating_add(1) || filter.has_grown() && count > copies
 }
 
-/// Whether a key that was counted `copies` times is counted once less. In a filter that has grown,
-/// the entries of several keys may come to more than any number says.
+/// Whether the count of a key with `copies` copies has fallen by one. In a grown filter, the counts
+/// of several matching entries may saturate.
 fn has_one_less(filter: &CuckooFilter, hash: u64, copies: u64) -> bool {
     let count = filter.count(&at(hash));
     count == copies - 1 || filter.has_grown() && copies == u64::MAX && count == copies
 }
 
-/// The larger of equal counts changes nothing; their sum is twice as much, or does not fit. In a
-/// filter that has grown a key may match entries that have become shorter, so it may be more.
+/// Merges the filter with itself: the maximum changes nothing; the sum is twice as large, or does
+/// not fit. In a grown filter it may be larger, because a key may match entries that lost bits.
 fn merge_with_itself(filter: &mut CuckooFilter, hash: u64) {
     let (twin, copies) = (filter.clone(), filter.count(&at(hash)));
     let max = filter.merge(&twin, Merge::Max);

@@ -1,21 +1,20 @@
-//! Surgery on the bytes of a filter.
+//! Edits the bytes of a filter.
 //!
-//! A change to a file is caught by its checksums, so what lies behind them is never reached by
-//! chance. [`reseal`] makes the checksums fit again, for tests of every check but those.
-//! [`reshape`] makes filters of a few buckets, which no builder gives, where a table is full, both
-//! buckets of a key are one, or a segment has a single bucket.
+//! Checksums detect every change to a file, so random changes never reach the checks behind them.
+//! [`reseal`] makes the checksums valid again, for tests of those checks. [`reshape`] makes filters
+//! of a few buckets, which no builder makes: full tables, keys whose two buckets are one, and
+//! segments with a single bucket.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 192;
-/// Where the header has the checksum of the body.
+/// The offset of the body's checksum in the header.
 pub const BODY_CHECKSUM: usize = 176;
-/// Where the header has the checksum of the bytes before it.
+/// The offset of the header's own checksum.
 pub const HEADER_CHECKSUM: usize = 184;
 
-/// Makes both checksums of `image` fit its bytes. Does nothing to bytes that are too few for a
-/// header.
+/// Makes both checksums of `image` valid. Does nothing if `image` is shorter than a header.
 pub fn reseal(image: &mut [u8]) {
     let Some((_, body)) = image.split_at_checked(HEADER_BYTES) else { return };
     let body = xxh3_64(body);
@@ -23,10 +22,10 @@ pub fn reseal(image: &mut [u8]) {
     reseal_header(image);
 }
 
-/// Makes the checksum of the header fit, and leaves that of the body as it is.
+/// Makes the checksum of the header valid, and does not change that of the body.
 ///
 /// # Panics
-/// Where `image` is shorter than a header.
+/// If `image` is shorter than a header.
 pub fn reseal_header(image: &mut [u8]) {
     let header = xxh3_64(&image[..HEADER_CHECKSUM]);
     set(image, HEADER_CHECKSUM, header);
@@ -35,16 +34,16 @@ pub fn reseal_header(image: &mut [u8]) {
 /// Writes the 8-byte field at `offset`.
 ///
 /// # Panics
-/// Where `image` ends before the field does.
+/// If `image` ends before the field does.
 pub fn set(image: &mut [u8], offset: usize, value: u64) {
     image[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The image of an empty filter or maplet like that of `image`, but of `1 << segment_bits` segments
-/// of `segment_buckets` buckets.
+/// The image of an empty filter or maplet like `image`, but with `1 << segment_bits` segments of
+/// `segment_buckets` buckets.
 ///
 /// # Panics
-/// Where `image` is shorter than a header, or where the buckets would not fit into memory.
+/// If `image` is shorter than a header, or the buckets would not fit into memory.
 #[must_use]
 pub fn reshape(image: &[u8], segment_bits: u8, segment_buckets: u32) -> Vec<u8> {
     let mut header = image[..HEADER_BYTES].to_vec();
@@ -75,7 +74,7 @@ mod tests {
     use koel::{CuckooFilter, ImageError, Prefer};
 
     #[test]
-    fn sealing_what_is_sealed_changes_nothing_and_a_changed_image_passes_the_checksums_again() {
+    fn resealing_changes_no_valid_image_and_makes_a_changed_one_valid() {
         let mut filter = CuckooFilter::with_capacity(10);
         filter.insert("a").unwrap();
         let sealed = filter.to_bytes();

@@ -1,8 +1,8 @@
-//! Keys and hashes that are the same in every run.
+//! Deterministic keys and hashes.
 //!
-//! Uniform ones are SplitMix64, so that no test needs a random number. The others are made to meet
-//! each other: hashes that share a pair of buckets, or all of an entry, are what a filter must
-//! survive and what uniform hashes of a test almost never are.
+//! Uniform ones come from SplitMix64, so that no test needs a random number. The others collide by
+//! construction: they share a bucket pair or an entry, which uniform hashes in a test almost never
+//! do.
 //!
 //! Source: G. Steele, D. Lea, C. Flood, Fast Splittable Pseudorandom Number Generators (OOPSLA
 //! 2014).
@@ -34,7 +34,7 @@ pub fn address(hash: KeyHash) -> u64 {
 /// The ready hash with this address in a filter that mixes hashes.
 #[must_use]
 pub fn at(address: u64) -> KeyHash {
-    // Undoes the steps of `mix`, the last one first.
+    // Inverts the steps of `mix` in reverse order.
     let z = address ^ (address >> 31) ^ (address >> 62);
     let z = z.wrapping_mul(0x3196_42b2_d24d_8ec3);
     let z = (z ^ (z >> 27) ^ (z >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
@@ -47,15 +47,15 @@ pub fn all_at(addresses: &[u64]) -> Vec<KeyHash> {
     addresses.iter().map(|&address| at(address)).collect()
 }
 
-/// `count` uniform hashes, all different. Equal seeds give equal hashes; a longer run starts as a
-/// shorter one does.
+/// `count` distinct uniform hashes. Equal seeds give equal hashes; a shorter run is a prefix of a
+/// longer one.
 pub fn hashes(seed: u64, count: u64) -> impl Iterator<Item = u64> + Clone {
     let start = splitmix64(seed);
     (0..count).map(move |i| mix(start.wrapping_add(i.wrapping_mul(GAMMA))))
 }
 
-/// One of each two that come from `first` and `second`, as a coin says: a processor can guess which
-/// only every other time.
+/// One of each pair from `first` and `second`, chosen by a coin, so that a branch predictor is
+/// right only half of the time.
 pub fn by_chance(
     seed: u64,
     first: impl Iterator<Item = u64>,
@@ -65,15 +65,14 @@ pub fn by_chance(
     both.map(|((first, second), coin)| if coin % 2 == 0 { first } else { second })
 }
 
-/// Up to 200 hashes with the same home bucket and the same fingerprint as `hash`: no filter of this
-/// shape can tell them apart.
+/// Up to 200 hashes with the home bucket and fingerprint of `hash`: no filter of this shape can
+/// distinguish them.
 pub fn sharing_entry(places: &Places, hash: u64) -> impl Iterator<Item = u64> + Clone {
     let first = places.hash_of(places.pair(hash).0, places.fingerprint(hash));
     (0..200).map(move |i| first + i)
 }
 
-/// One hash for every fingerprint that lives in the same two buckets as `hash` because it has the
-/// same core.
+/// One hash for every fingerprint with the core of `hash`, and so with its bucket pair.
 pub fn sharing_pair(places: &Places, hash: u64) -> impl Iterator<Item = u64> + Clone {
     let (home, _) = places.pair(hash);
     let fraction_bits = places.fraction_bits();
@@ -83,8 +82,8 @@ pub fn sharing_pair(places: &Places, hash: u64) -> impl Iterator<Item = u64> + C
         .map(move |fraction| places.hash_of(home, (core << fraction_bits) | fraction))
 }
 
-/// One hash for every core, all with home bucket `bucket`: their alternates are all over the
-/// segment.
+/// One hash for every core, all with home bucket `bucket`: their alternate buckets are spread over
+/// the segment.
 pub fn sharing_home(places: &Places, bucket: u64) -> impl Iterator<Item = u64> + Clone {
     let places = *places;
     (1..64).map(move |core| places.hash_of(bucket, core << places.fraction_bits()))
@@ -117,21 +116,21 @@ mod tests {
     }
 
     #[test]
-    fn by_chance_half_come_from_either_and_what_is_next_cannot_be_told() {
+    fn half_come_from_either_side_and_the_next_is_unpredictable() {
         let is_first: Vec<bool> =
             by_chance(3, 0..10_000, 10_000..20_000).map(|key| key < 10_000).collect();
         assert!(by_chance(3, 0..10_000, 10_000..20_000).zip(0..).all(|(key, i)| key % 10_000 == i));
         let share = |holds: &dyn Fn(&[bool]) -> bool| {
             is_first.windows(2).filter(|pair| holds(pair)).count() as f64 / 9999.0
         };
-        // Five standard deviations of a share of so many coins: 0.025.
+        // Five standard deviations of the share of this many coins are 0.025.
         for share in [share(&|pair| pair[0]), share(&|pair| pair[0] == pair[1])] {
             assert!((share - 0.5).abs() < 0.025, "{share}");
         }
     }
 
     #[test]
-    fn a_filter_takes_hashes_that_share_an_entry_for_one_key() {
+    fn hashes_that_share_an_entry_are_one_key_to_a_filter() {
         for (prefer, rate) in [(Prefer::Small, 0.03), (Prefer::Small, 1e-8), (Prefer::Fast, 1e-4)] {
             let mut filter = empty(prefer, rate);
             let places = Places::of(&filter.to_bytes());

@@ -1,13 +1,14 @@
-//! What the tests of this workspace share: models, key generators, image surgery, folders that
-//! fail, and the sources themselves. Never published.
+//! Shared by the tests of this workspace: models, key generators, edits of images, faulty folders,
+//! and access to the sources. Never published.
 //!
-//! An oracle is worth having only if it is not the code it judges: [`places`] computes addresses
-//! from docs/FORMAT.md anew, [`audit`] reads its bytes anew, and [`model`] is an exact multiset.
-//! Whatever drives a filter through random operations (proptest, the fuzz targets, a crash test)
-//! drives it through [`model::Model`] or, where the filter came from bytes of unknown origin,
-//! through [`exercise`]; for the bytes of a maplet there is [`maplets`], for those of a counting
-//! filter [`counting`], for the files of a store [`stores`]. Stores are tried in folders of
-//! [`storage`], beside a history that says what must survive. [`source`] reads the Rust of the
+//! An oracle must be independent of the code it tests. [`places`] is a second implementation of the
+//! addressing in docs/FORMAT.md, [`audit`] one of its rules for bytes, and [`model`] is an exact
+//! multiset.
+//!
+//! Tests with random operations (proptest, fuzz targets, crash tests) use [`model::Model`]. For
+//! filters from bytes of unknown origin there is [`exercise`], for maplets [`maplets`], for
+//! counting filters [`counting`], and for the files of a store [`stores`]. Stores run in folders of
+//! [`storage`], with a history that defines what must survive. [`source`] reads the Rust of the
 //! [`workspace`] for the tests of its layers and its words.
 #![forbid(unsafe_code)]
 

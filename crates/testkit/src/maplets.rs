@@ -1,5 +1,5 @@
-//! Operations on a maplet of unknown content, as [`exercise`](crate::exercise) has them for
-//! filters: what it holds nobody knows, but what is put into it is found until it is taken out.
+//! Operations on a maplet of unknown content, like [`exercise`](crate::exercise) for filters. Its
+//! content is unknown, but an inserted pair is found until it is removed.
 
 use koel::{ImageError, Maplet, MapletView, Values};
 
@@ -7,16 +7,16 @@ use crate::exercise::is_one_line;
 use crate::keys::{all_at, at};
 use crate::{counting, keys};
 
-/// How many hashes are used.
+/// The number of hashes in use.
 const HASHES: u64 = 40;
 
-/// Holds any string of bytes to the promises of maplets and of counting filters.
+/// Checks the promises of maplets and of counting filters for any bytes.
 ///
 /// # Errors
-/// Why neither took the bytes.
+/// Why both refused the bytes.
 ///
 /// # Panics
-/// Where both did, or where one of them misbehaves.
+/// If both accept the bytes, or one of them misbehaves.
 pub fn with_values(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
     let maplet = arbitrary_bytes(bytes, operations);
     let counting = counting::arbitrary_bytes(bytes, operations);
@@ -24,14 +24,14 @@ pub fn with_values(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
     maplet.or(counting)
 }
 
-/// Holds any string of bytes to the promise of the format: a sound maplet, or refused with a reason
-/// in one line.
+/// Checks the promise of the format for any bytes: they are a sound maplet, or are refused with a
+/// reason in one line.
 ///
 /// # Errors
 /// Why the bytes were refused.
 ///
 /// # Panics
-/// Where opening and reading disagree, or where an accepted maplet misbehaves.
+/// If opening and reading disagree, or an accepted maplet misbehaves.
 pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
     let opened = MapletView::open(bytes);
     if let Ok(view) = &opened {
@@ -46,7 +46,7 @@ pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> 
     Ok(())
 }
 
-/// Asks a view that nobody verified whatever can be asked: nothing may panic.
+/// Calls every query of an unverified view: none may panic.
 fn question(view: &MapletView<'_>) {
     let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
     let mut values = vec![Values::default(); hashes.len()];

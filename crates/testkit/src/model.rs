@@ -1,14 +1,17 @@
-//! A filter beside the multiset it stands for.
+//! A filter and the exact multiset it must match.
 //!
-//! The model is exact. A filter cannot tell keys with equal [entries](crate::places::Entry) apart,
-//! so it *is* a multiset of entries, and the model, which knows the entry of each key, says of
-//! every count what it must be, not only what it may not be below. Each operation is checked where
-//! it happens; [`Model::check`] compares everything.
+//! The model is exact. A filter cannot distinguish keys with equal [entries](crate::places::Entry),
+//! so it *is* a multiset of entries. The model computes the entry of each key, and so the exact
+//! value of every count, not only a lower bound. Each operation is checked at once;
+//! [`Model::check`] compares everything.
 //!
-//! What is held against the filter: no false negative, ever; every count and the length; an insert
-//! that fails leaves every byte as it was, and fails only for the reason it gives; an entry has at
-//! most two slots; counters keep to their limit; all removed, the bytes are those of the empty
-//! filter; bytes read back are the same filter, read in place they answer alike.
+//! The checks:
+//!
+//! * There are no false negatives, and every count and the length are right.
+//! * A failed insert changes no byte, and the reason it gives is true.
+//! * An entry has at most two slots, and the number of counters stays within its limit.
+//! * After all keys are removed, the bytes are those of the empty filter.
+//! * Bytes read back give an equal filter, and a view of them gives equal answers.
 
 mod check;
 
@@ -23,7 +26,7 @@ use crate::places::{Entry, Places};
 /// The copies of each key, under the entry they share.
 type Multiset = BTreeMap<Entry, BTreeMap<KeyNumber, u64>>;
 
-/// A filter and what must be in it.
+/// A filter and its expected content.
 #[derive(Debug)]
 pub struct Model {
     setup: Setup,
@@ -46,11 +49,10 @@ impl Model {
         Self { keys: keys.collect(), setup, filter, empty, places, held: Multiset::new() }
     }
 
-    /// Goes through `case` from beginning to end, then takes everything out again. Returns the
-    /// bytes before that.
+    /// Runs `case`, then removes everything again. Returns the bytes from before the removal.
     ///
     /// # Panics
-    /// Where the filter does not do what it should: that is what a model is for.
+    /// If the filter deviates from the model.
     pub fn run(case: &Case) -> Vec<u8> {
         let mut model = Self::new(case.setup.clone());
         case.ops.iter().for_each(|op| model.apply(op));
@@ -60,16 +62,16 @@ impl Model {
         bytes
     }
 
-    /// The filter as it is now.
+    /// The current filter.
     #[must_use]
     pub fn filter(&self) -> &CuckooFilter {
         &self.filter
     }
 
-    /// Applies one operation to both and compares what it says.
+    /// Applies one operation to both and compares the results.
     ///
     /// # Panics
-    /// Where the two differ.
+    /// If the two differ.
     pub fn apply(&mut self, op: &Op) {
         match op {
             Op::Insert(key) => match self.insert(*key) {
@@ -100,17 +102,17 @@ impl Model {
         }
     }
 
-    /// Takes out every copy of every key; then the bytes are those of the empty filter.
+    /// Removes every copy of every key; then the bytes must be those of the empty filter.
     ///
     /// # Panics
-    /// Where a key is not found or something stays behind.
+    /// If a key is not found, or the filter is not empty afterwards.
     pub fn drain(&mut self) {
         (0..=KeyNumber::MAX).for_each(|key| self.remove_all(key));
         assert!(self.held.is_empty());
         assert_eq!(self.filter.to_bytes(), self.empty, "all removed is not empty");
     }
 
-    /// Inserts one after the other until one is refused; all at once it must come to the same.
+    /// Inserts by single calls until one is refused. A batch must have an equal result.
     fn insert_each(&mut self, keys: &[KeyNumber]) {
         let mut at_once = self.filter.clone();
         let many = match self.setup.universe {
@@ -125,7 +127,7 @@ impl Model {
         assert!(at_once == self.filter, "inserting many is not inserting each");
     }
 
-    /// Removes a copy of each that has one; all at once it must come to the same.
+    /// Removes a copy of each key that has one. A batch must have an equal result.
     fn remove_each(&mut self, keys: &[KeyNumber]) {
         let present: Vec<KeyNumber> =
             keys.iter().copied().filter(|&key| self.copies(key) > 0).collect();
@@ -197,8 +199,8 @@ impl Model {
         self.check_key(key);
     }
 
-    /// Removes a copy if the key has one. Where it has none but shares its entry with a key that
-    /// has, removing is what the documentation forbids, and nothing is done.
+    /// Removes a copy if the key has one. Does nothing if only another key of its entry has one:
+    /// the documentation forbids that removal.
     fn remove(&mut self, key: KeyNumber) {
         let (hash, entry) = self.keys[usize::from(key)];
         let copies = self.copies(key);
@@ -248,7 +250,7 @@ impl Model {
         self.check();
     }
 
-    /// The empty filter of the same setup.
+    /// The empty filter of this setup.
     fn new_twin(&self) -> Self {
         let filter = CuckooFilter::from_bytes(&self.empty).expect("its own bytes are a filter");
         Self {
@@ -299,14 +301,14 @@ impl Model {
     }
 }
 
-/// `count` keys from `first` on, around the end of the universe.
+/// `count` keys starting with `first`, wrapping around after the last key.
 fn run(first: KeyNumber, count: u8) -> impl Iterator<Item = KeyNumber> {
     const { assert!(KEYS == KeyNumber::MAX as u16 + 1) };
     (0..count).map(move |i| first.wrapping_add(i))
 }
 
-/// The multiset after a merge. The larger count of an entry cannot be divided among its keys by
-/// anyone who sees the filter alone, so a maximum over several keys belongs to the first of them.
+/// The multiset after a merge. A filter cannot divide the larger count of an entry among its keys,
+/// so a maximum over several keys belongs to the first of them.
 fn unite(ours: &mut Multiset, theirs: &Multiset, counts: Merge) {
     for (entry, their_keys) in theirs {
         let our_keys = ours.entry(*entry).or_default();

@@ -1,8 +1,8 @@
-//! Where a hash lives in a filter, computed from docs/FORMAT.md and the header alone.
+//! The buckets and the fingerprint of a hash, computed from docs/FORMAT.md and the header alone.
 //!
-//! The second implementation of the addressing, in 128-bit arithmetic and without a table. A filter
-//! is exactly a multiset of entries, where an entry is a pair of buckets and a fingerprint, so
-//! whoever can name the entry of a hash can say what every count must be.
+//! A second implementation of the addressing, in 128-bit arithmetic and without a table. A filter
+//! is exactly a multiset of entries, each a bucket pair and a fingerprint. So the entries of the
+//! inserted hashes determine every count.
 
 /// The addressing of one filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +12,12 @@ pub struct Places {
     fingerprint_bits: u32,
 }
 
-/// What the filter stores for a key. Keys with equal entries are one key to it.
+/// The bucket pair and fingerprint of a key. The filter cannot distinguish keys with equal entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// The smaller bucket number of the pair.
     pub lower: u64,
-    /// The fingerprint; with it and one bucket the other bucket is known.
+    /// The fingerprint. Together with one bucket it determines the other one.
     pub fingerprint: u64,
 }
 
@@ -25,7 +25,7 @@ impl Places {
     /// The addressing that the header of `image` describes.
     ///
     /// # Panics
-    /// Where `image` is shorter than a header.
+    /// If `image` is shorter than a header.
     #[must_use]
     pub fn of(image: &[u8]) -> Self {
         let buckets = image[20..24].try_into().expect("a range of 4 bytes");
@@ -42,7 +42,7 @@ impl Places {
         self.segment_buckets << self.segment_bits
     }
 
-    /// Bits of a fingerprint behind its core.
+    /// Bits of a fingerprint outside its core.
     #[must_use]
     pub fn fraction_bits(&self) -> u32 {
         self.fingerprint_bits - 6
@@ -64,19 +64,19 @@ impl Places {
         (home, self.other(home, self.fingerprint(hash)))
     }
 
-    /// What the filter stores for a hash.
+    /// The entry of a hash.
     #[must_use]
     pub fn entry(&self, hash: u64) -> Entry {
         self.entry_in(self.pair(hash).0, self.fingerprint(hash))
     }
 
-    /// The entry of a fingerprint that stands in `bucket`.
+    /// The entry of a fingerprint in `bucket`.
     #[must_use]
     pub fn entry_in(&self, bucket: u64, fingerprint: u64) -> Entry {
         Entry { lower: bucket.min(self.other(bucket, fingerprint)), fingerprint }
     }
 
-    /// The number of a bucket where those of all segments are counted in turn, as growth does it.
+    /// The interleaved number of a bucket, which counts the segments round-robin, as growth does.
     #[must_use]
     pub fn in_turn(&self, bucket: u64) -> u64 {
         ((bucket % self.segment_buckets) << self.segment_bits) + bucket / self.segment_buckets
@@ -89,14 +89,14 @@ impl Places {
         number % segments * self.segment_buckets + number / segments
     }
 
-    /// How many entries there can be, each as likely as any other: an entry has two buckets.
+    /// The number of possible entries, all equally likely: an entry has two buckets.
     #[must_use]
     pub fn possible_entries(&self) -> f64 {
         (63_u64 << self.fraction_bits()) as f64 * self.buckets() as f64 / 2.0
     }
 
     /// The smallest hash with this home bucket and fingerprint. The next 200 have them too, because
-    /// 8 of the 64 bits are not used.
+    /// 8 of the 64 bits are unused.
     #[must_use]
     pub fn hash_of(&self, bucket: u64, fingerprint: u64) -> u64 {
         let buckets = u128::from(self.buckets());
@@ -108,7 +108,7 @@ impl Places {
         low(first + wanted.saturating_sub(rest).div_ceil(buckets))
     }
 
-    /// The other bucket of a fingerprint that stands in `bucket`.
+    /// The other bucket of a fingerprint in `bucket`.
     #[must_use]
     pub fn other(&self, bucket: u64, fingerprint: u64) -> u64 {
         let local = bucket % self.segment_buckets;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_made_for_a_place_has_it_and_so_have_the_next_200_but_not_the_one_before() {
+    fn the_smallest_hash_of_a_location_and_the_next_200_have_it_and_the_one_before_does_not() {
         for places in shapes() {
             for hash in keys::hashes(3, 2000) {
                 let (home, fingerprint) = (places.pair(hash).0, places.fingerprint(hash));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn in_turn_every_bucket_has_one_number_and_neighbours_are_of_neighbouring_segments() {
+    fn interleaved_numbers_are_unique_and_neighbours_are_in_neighbouring_segments() {
         for places in shapes().filter(|places| places.buckets() < 5000) {
             for bucket in 0..places.buckets() {
                 let number = places.in_turn(bucket);

@@ -1,10 +1,10 @@
-//! Stores of unknown bytes: what came out of a fuzzer is a manifest, segments and hints, and every
-//! value that a store gives must be in one of them, under a right checksum.
+//! Stores of unknown bytes: a fuzzer's input becomes a manifest, segments and hints. Every value
+//! that the store returns must be in one of them, under a valid checksum.
 //!
-//! An input is a list of pieces of files (`files_of`), so that a change of one file leaves the
-//! others where they are, and a few bytes stand for a long value. [`seal`] makes checksums fit
-//! again, since behind them little is reached by chance. Both, and the search for values, follow
-//! docs/FORMAT.md and nothing of the store.
+//! An input is a list of pieces of files (`files_of`), so that a change of one file does not move
+//! the others, and a few bytes can encode a long value. [`seal`] makes the checksums valid again,
+//! because random changes rarely reach the code behind them. Both, and the search for values,
+//! follow docs/FORMAT.md and share no code with the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,15 +27,16 @@ const FIRST: usize = 40;
 const LEAST: usize = 24;
 const BLOCK: usize = 65_536;
 
-/// What a piece is of, in the two lowest bits of its first byte; the others are a number or a byte.
+/// The kind of a piece, in the two lowest bits of its first byte; the other bits are a number or a
+/// byte.
 const MANIFEST: u8 = 0;
 const LOG: u8 = 1;
 const HINT: u8 = 2;
 const FILL: u8 = 3;
 
-/// The files that an input stands for. A piece is a byte, a length of 16 bits, and so many bytes
-/// for the end of a file: the manifest, or log or hint 1 to 64. A piece of equal bytes, eight for
-/// each unit of its length, goes to the file of the piece before.
+/// Decodes the files of an input. A piece is a byte, a length of 16 bits, and that many bytes to
+/// append to a file: the manifest, or log or hint 1 to 64. A piece of equal bytes, eight for each
+/// unit of its length, is appended to the file of the previous piece.
 fn files_of(mut input: &[u8]) -> Files {
     let mut files = Files::new();
     let mut name = "MANIFEST".to_owned();
@@ -60,7 +61,7 @@ fn files_of(mut input: &[u8]) -> Files {
     files
 }
 
-/// An input that stands for these files, which have the names of [`files_of`].
+/// An input that decodes to these files, which have the names of [`files_of`].
 fn input_of(files: &Files) -> Vec<u8> {
     let mut input = Vec::new();
     for (name, bytes) in files {
@@ -105,7 +106,7 @@ fn salt_of(files: &Files) -> u64 {
     files.get("MANIFEST").map_or(0, |bytes| number::<8>(bytes, 16))
 }
 
-/// The little-endian number of `BYTES` bytes at `at`; 0 where there are none.
+/// The little-endian number of `BYTES` bytes at `at`; 0 if `bytes` ends before.
 fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> u64 {
     let part = bytes.get(at..at + BYTES).unwrap_or_default();
     part.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
@@ -124,10 +125,10 @@ fn checksum(salt: u64, log: u64, at: usize, meta: u64, content: &[u8]) -> u64 {
     xxh3_64_with_seed(&bytes, salt)
 }
 
-/// Where the parts of a record are in its log.
+/// The offsets of the parts of a record in its log.
 struct Record {
     meta: u64,
-    /// The lengths are as wide as they have to be.
+    /// Whether the lengths have their minimal width.
     fits: bool,
     key: Range<usize>,
     /// The end of the body.
@@ -175,7 +176,7 @@ impl Record {
         is_there.then_some(Self { meta, fits, key, body, value, end })
     }
 
-    /// Returns the offset and the right value of each checksum.
+    /// Returns the offset and the correct value of each checksum.
     fn checksums(&self, salt: u64, number: u64, log: &[u8], at: usize) -> Vec<(usize, u64)> {
         let body = checksum(salt, number, at, self.meta, &log[at + 16..self.body]);
         let of_block = |block: &Range<usize>| {
@@ -187,7 +188,7 @@ impl Record {
     }
 }
 
-/// Makes the checksums fit the bytes, and logs and hints have the salt of the manifest.
+/// Makes the checksums valid, and gives logs and hints the salt of the manifest.
 pub fn seal(files: &mut Files) {
     let salt = salt_of(files);
     for (name, bytes) in files {
@@ -213,7 +214,7 @@ pub fn seal(files: &mut Files) {
     }
 }
 
-/// Keys with values, of all records of all logs whose checksums are right with this salt.
+/// The keys and values of all records in all logs whose checksums are valid with this salt.
 fn values_in(files: &Files, salt: u64) -> Values {
     let mut values = Values::new();
     for (name, log) in files.iter().filter(|(name, _)| name.ends_with(".log")) {
@@ -231,9 +232,9 @@ fn values_in(files: &Files, salt: u64) -> Values {
     values
 }
 
-/// Holds any files to the promise of a store: refused with a reason in one line, or every value in
-/// it was written. `whole` says that nothing has made wrong checksums right; then an accepted store
-/// takes writes too, and has them when it is opened again.
+/// Checks the promise of a store for any files: they are refused with a reason in one line, or
+/// every value in the store was written. `whole` means that no checksum was forged; then an
+/// accepted store also takes writes, and has them after it is reopened.
 fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
     let mut values = values_in(&files, salt_of(&files));
     let salvaged = salvage(&files);
@@ -279,8 +280,8 @@ fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Salvages any files, which may belong to several stores: every value that comes out was written.
-/// What is in the new store, where there was no damage.
+/// Salvages any files, which may belong to several stores: every recovered value was written.
+/// Returns the content of the new store if there was no damage.
 fn salvage(files: &Files) -> Option<Values> {
     let logs = files.iter().filter(|(name, _)| name.ends_with(".log"));
     let salts: BTreeSet<u64> =
@@ -302,7 +303,7 @@ fn contents_of(store: &LogStore) -> Values {
     store.iter().flatten().collect()
 }
 
-/// Asks a store whatever can be asked: whether it is sound.
+/// Calls every query of a store. Returns whether it is sound.
 fn read_all_ways(store: &LogStore, values: &Values) -> bool {
     let keys: BTreeSet<&Vec<u8>> = values.iter().map(|(key, _)| key).collect();
     for key in keys {
@@ -334,11 +335,11 @@ fn one_line(error: &Error) {
     assert!(is_one_line(&error.to_string()), "{error}");
 }
 
-/// Holds the files of a fuzzer's input to the promise of a store, as they are and with checksums
-/// that fit: refused with a reason in one line, or every value was written.
+/// Checks the promise of a store for the files of a fuzzer's input, unchanged and with valid
+/// checksums: they are refused with a reason in one line, or every value was written.
 ///
 /// # Panics
-/// Where the promise is broken.
+/// If the promise is broken.
 pub fn fuzzed_bytes(input: &[u8]) {
     let mut files = files_of(input);
     // Only the assertions matter.
@@ -347,11 +348,11 @@ pub fn fuzzed_bytes(input: &[u8]) {
     drop(arbitrary_files(files, false));
 }
 
-/// Stores that fuzzing starts from: closed, or left as by a crash; with hints and without; of one
-/// log to three, with batches, tombstones and large values.
+/// The seed stores for fuzzing: closed or crashed, with and without hints, with one to three logs,
+/// and with batches, tombstones and large values.
 ///
 /// # Panics
-/// Where a store does not take its writes.
+/// If a store refuses its writes.
 #[must_use]
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
@@ -407,7 +408,7 @@ mod tests {
     use crate::storage::Random;
 
     #[test]
-    fn seeds_are_stores_with_all_their_values_and_sealing_changes_none() {
+    fn seeds_are_stores_with_all_their_values_and_sealing_does_not_change_them() {
         let seeds = seeds();
         assert!(seeds.len() >= 12 && seeds.iter().all(|seed| seed.len() <= 4096));
         for seed in &seeds {
@@ -423,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_that_were_changed_at_random_are_refused_or_keep_their_promise() {
+    fn randomly_changed_seeds_are_refused_or_keep_the_promise() {
         let seeds = seeds();
         for number in 0..4_000 {
             let mut random = Random::new(number);

@@ -16,8 +16,8 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Path from the root of the repository, with slashes, and text of every file below `crates`,
-/// `docs`, `fuzz` and `scripts` whose path `wanted` accepts.
+/// The path from the root of the repository, with slashes, and the text of every file below
+/// `crates`, `docs`, `fuzz` and `scripts` whose path `wanted` accepts.
 ///
 /// # Panics
 ///

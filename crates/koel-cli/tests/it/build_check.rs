@@ -92,7 +92,7 @@ fn with_0_nul_ends_keys_in_the_input_and_output() {
 }
 
 #[test]
-fn the_same_keys_give_the_same_bytes_from_a_file_a_pipe_or_a_redirection() {
+fn equal_keys_make_equal_bytes_from_a_file_a_pipe_or_a_redirection() {
     let shell = Shell::new();
     let keys = keys("key", 5_000);
     shell.write("input", lines(&keys));

@@ -56,7 +56,7 @@ fn a_pipe_needs_no_temporary_file() {
 }
 
 #[test]
-fn a_growable_filter_is_the_same_from_a_pipe_and_from_a_file() {
+fn a_growable_filter_has_equal_bytes_from_a_pipe_and_from_a_file() {
     let shell = Shell::new();
     let input = keys("key", 10_000);
     shell.write("input", lines(&input));

@@ -137,7 +137,7 @@ fn replacing_a_file_waits_for_edits_of_it() {
 }
 
 #[test]
-fn the_error_for_an_unprintable_report_tells_what_was_done() {
+fn the_error_for_an_unprintable_report_names_the_completed_work() {
     let shell = with_list_and_filter();
     let before = shell.ok("info --json set").json()["keys"].as_u64().unwrap();
     for (line, done) in [

@@ -145,7 +145,7 @@ fn a_flipped_bit_is_reported_and_no_damaged_file_is_exported() {
     assert!(ran.code == 2 && ran.text().contains("DAMAGED"), "{}", ran.text());
 }
 
-/// Regression: the report named the damaged place in the log, but the file only with `--json`.
+/// Regression: the report named the damaged offset in the log, but the file only with `--json`.
 #[test]
 fn verify_names_damaged_files() {
     let shell = Shell::new();

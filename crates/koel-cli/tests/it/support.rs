@@ -112,7 +112,7 @@ pub(crate) fn lines(keys: &[String]) -> Vec<u8> {
     keys.iter().flat_map(|key| [key.as_bytes(), b"\n"].concat()).collect()
 }
 
-/// A generator of pseudo-random numbers, the same in every run.
+/// A deterministic generator of pseudo-random numbers.
 pub(crate) fn scattered(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed;
     move |below| {

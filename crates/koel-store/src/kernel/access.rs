@@ -77,7 +77,7 @@ pub(crate) fn read_whole(
 mod tests {
     use super::*;
 
-    /// Says that it read or wrote one byte more than it was given.
+    /// Reports one byte more than it read or wrote.
     #[derive(Debug)]
     struct Overcounts;
 

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn each_folder_is_durable_before_anything_is_put_into_it() -> io::Result<()> {
+    fn each_folder_is_durable_before_its_first_entry() -> io::Result<()> {
         let temporary = tempfile::tempdir()?;
         let root = temporary.path();
         let above = root.parent().map(Path::to_owned).into_iter();

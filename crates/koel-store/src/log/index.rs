@@ -310,8 +310,8 @@ mod tests {
         Ok(())
     }
 
-    /// The bits that all hashes of a shard share were once part of the fingerprint: the rate was
-    /// eight times what the maplets said.
+    /// The bits shared by all hashes of a shard were once part of the fingerprint, so the rate was
+    /// eight times that reported by the maplets.
     #[test]
     fn absent_keys_have_candidates_at_the_rate_of_the_maplets() -> Result<(), Error> {
         let index = Index::new(0)?;

@@ -201,9 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_whose_records_still_die_fast_waits() {
-        // Of the first, 500 died while 1000 records were written, of the second 300 while 2000
-        // were.
+    fn a_segment_whose_records_still_die_quickly_waits() {
+        // In the first segment, 500 records died while 1000 were written; in the second, 300 while
+        // 2000 were.
         let fast = Usage { age: 1000, ..usage(1000, 500) };
         let slow = Usage { age: 2000, ..usage(1000, 300) };
         assert_eq!(pick(&[fast, slow], 600, POLICY), Some(0..1));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn tombstones_make_the_segment_picked_that_was_cleaned_longest_ago() {
+    fn among_segments_with_tombstones_the_one_cleaned_longest_ago_is_picked() {
         let hiding = Usage { tombstones: 300, ..usage(1000, 0) };
         let unclean = |sequence| Usage { uncleaned: Some(sequence), ..usage(1000, 1) };
         let all = [unclean(7), unclean(3), hiding];

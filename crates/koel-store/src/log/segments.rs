@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::kernel::disk::DiskFolder;
 
-    /// The slots were once a vector as long as the greatest slot.
+    /// The slots were once a vector whose length was the greatest slot number.
     #[test]
     fn a_large_segment_number_takes_no_more_memory() -> Result<(), Box<dyn std::error::Error>> {
         let temporary = tempfile::tempdir()?;

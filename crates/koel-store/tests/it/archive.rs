@@ -298,7 +298,7 @@ fn a_file_beyond_four_gibibytes_and_one_of_three_hundred_thousand_chunks_come_ba
     report("large", &format!("{} and {} bytes: equal", middle + 200_001, noise.len()));
 }
 
-/// Returns whether two streams have the same bytes.
+/// Returns whether two streams have equal bytes.
 fn same(one: &mut dyn Read, other: &mut dyn Read) -> bool {
     let (mut from_one, mut from_other) = (Vec::new(), Vec::new());
     loop {

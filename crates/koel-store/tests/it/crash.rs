@@ -30,7 +30,7 @@ struct Crashes {
     outcomes: Outcomes,
 }
 
-/// Counts what the failures did, to show that the trial tests something.
+/// Counts the effects of the failures, to show that the trial tests something.
 #[derive(Debug, Default)]
 struct Outcomes {
     clones: u64,
@@ -103,7 +103,7 @@ impl Crashes {
         }
     }
 
-    /// Returns what a read-only store finds on a disk, if it opens. It must change nothing.
+    /// Returns the contents of a disk as a read-only store, if it opens. It must change nothing.
     fn read_only_state(&self, disk: &MemoryFolder) -> Option<(State, Option<TornEnd>)> {
         let files = disk.contents();
         files.get("MANIFEST")?;

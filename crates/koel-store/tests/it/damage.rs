@@ -254,7 +254,7 @@ fn a_missing_or_misplaced_file_is_reported_or_harmless() {
 }
 
 #[test]
-fn a_piece_of_zeros_or_of_another_place_is_reported_or_harmless() {
+fn a_piece_of_zeros_or_of_another_offset_is_reported_or_harmless() {
     damage("pieces", count(500, 2_000), |victim, random, image| {
         let name = victim.file(random);
         let bytes = image.get_mut(&name).expect("one of the files");

@@ -1,4 +1,4 @@
-//! What a store does while some of its records are damaged.
+//! The behaviour of a store while some of its records are damaged.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ fn verify_checks_that_the_manifest_is_the_one_of_its_store() {
 }
 
 /// Tombstones before, in and after damage: what they hide never comes back, whatever is compacted.
-/// If hints tell whose the damaged record was, every key can be written and deleted.
+/// If hints identify the key of the damaged record, every key can be written and deleted.
 #[test]
 fn keys_can_be_written_and_deleted_despite_damage() {
     for seed in first_seed()..first_seed() + count(100, 2_000) {
@@ -166,7 +166,7 @@ fn a_damaged_record_does_not_make_other_keys_unreadable() {
             }
         }
         let folder = MemoryFolder::with(files);
-        // The second time all other segments were compacted.
+        // In the second round all other segments were compacted.
         for _ in 0..2 {
             let store = options().open_in(Arc::new(folder.clone())).unwrap();
             for other in 0..30 {

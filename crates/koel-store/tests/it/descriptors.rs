@@ -111,7 +111,7 @@ fn write(store: &LogStore, keys: impl Iterator<Item = u32>, round: u8) {
 }
 
 fn check(store: &LogStore, round: impl Fn(u32) -> u8) {
-    // In an order in which neighbours are in different segments.
+    // Reads in an order in which neighbours are in different segments.
     for i in 0..KEYS {
         let key = i.wrapping_mul(677) % KEYS;
         let found = store.get(&key.to_le_bytes()).unwrap();
@@ -177,7 +177,7 @@ fn a_compaction_of_many_segments_has_few_files_open() {
 }
 
 #[test]
-fn threads_that_open_and_close_each_others_files_get_what_was_written() {
+fn threads_that_open_and_close_each_others_files_read_the_written_values() {
     let folder = Counting::default();
     let store = folder.store();
     write(&store, 0..KEYS, 1);

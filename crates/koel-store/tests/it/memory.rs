@@ -1,5 +1,5 @@
-//! Bytes of a store do not decide how much memory is taken: sparse files and wrong lengths under
-//! valid checksums. The sizes of reads show how much is taken.
+//! The bytes of a store do not control memory use: sparse files and wrong lengths under valid
+//! checksums are refused first. The sizes of reads show how much memory is used.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -227,7 +227,7 @@ fn the_first_manifest_of_a_store_is_refused_with_a_later_log() {
     assert!(folder.contents() == mixed, "opening changed or removed a file");
 }
 
-/// Once the log was unsound for the other store, so all of it was removed.
+/// Once the log was unsound under the manifest of the other store, so all of it was removed.
 #[test]
 fn the_manifest_of_another_store_is_refused_and_nothing_is_removed() {
     let of_seed = |seed: u64, folder: &MemoryFolder| {
@@ -264,7 +264,7 @@ fn of_dead_segments(disk: &MemoryFolder) {
 
 /// Once a segment whose header could not be written stayed until the next opening.
 #[test]
-fn a_compaction_that_fails_removes_what_it_created() {
+fn a_failed_compaction_removes_the_files_it_created() {
     let prepared = MemoryFolder::new();
     of_dead_segments(&prepared);
     let fresh = |fault| FaultyFolder::new(prepared.crash_clone(100, 0), fault);
@@ -383,7 +383,7 @@ fn two_segments_in_one_slot_are_refused() {
 
 /// Found by review: two ends of 2^63 bytes overflow their sum.
 #[test]
-fn a_segment_longer_than_any_is_refused_in_a_manifest() {
+fn a_segment_of_impossible_length_is_refused_in_a_manifest() {
     for end in [(16 << 30) + 8, 1 << 63] {
         let files = forged(20, |files| {
             set(files, "MANIFEST", 72 + 8, end);

@@ -1,5 +1,5 @@
-//! An in-memory disk of limited size. A removed file takes space until its last handle is closed,
-//! as in POSIX.
+//! An in-memory disk of limited size. As in POSIX, a removed file takes space until its last handle
+//! is closed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use koel_store::files::{File, Folder};
 
-/// A folder on such a disk. Clones are handles to the same folder.
+/// A folder on such a disk. Clones share the folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
     room: Arc<Room>,

@@ -1,8 +1,8 @@
-//! Sound records in the wrong place. A disk that writes to the wrong place or returns an old sector
+//! Sound records at wrong offsets. A disk that writes to a wrong offset or returns an old sector
 //! keeps all bytes of a record, so a checksum of the bytes alone would match.
 //!
-//! All records have the same length and every key is written twice. So any record fits in the place
-//! of any other, most of all the old record of a key in the place of the new one.
+//! All records have equal lengths and every key is written twice. So any record can replace any
+//! other, in particular the old record of a key the new one.
 
 use std::sync::Arc;
 
@@ -44,25 +44,25 @@ fn store() -> (Image, State) {
 }
 
 /// Returns the offsets of the records of a key, the older one first.
-fn places(image: &Image, number: usize) -> Vec<(String, usize)> {
+fn locations(image: &Image, number: usize) -> Vec<(String, usize)> {
     let key = key(number);
     let logs = image.iter().filter(|(name, _)| name.ends_with(".log"));
-    let places: Vec<(String, usize)> = logs
+    let locations: Vec<(String, usize)> = logs
         .flat_map(|(name, bytes)| {
             let at = (0..bytes.len() - 8).filter(|&at| bytes[at..at + 8] == key);
             at.map(|at| (name.clone(), at - HEAD)).collect::<Vec<_>>()
         })
         .collect();
-    assert_eq!(places.len(), 2, "records of this length, in logs that are in order");
-    places
+    assert_eq!(locations.len(), 2, "records of this length, in logs that are in order");
+    locations
 }
 
-fn record(image: &Image, place: &(String, usize)) -> Vec<u8> {
-    image[&place.0][place.1..place.1 + RECORD].to_vec()
+fn record(image: &Image, location: &(String, usize)) -> Vec<u8> {
+    image[&location.0][location.1..location.1 + RECORD].to_vec()
 }
 
-fn put(image: &mut Image, place: &(String, usize), record: &[u8]) {
-    image.get_mut(&place.0).unwrap()[place.1..place.1 + RECORD].copy_from_slice(record);
+fn put(image: &mut Image, location: &(String, usize), record: &[u8]) {
+    image.get_mut(&location.0).unwrap()[location.1..location.1 + RECORD].copy_from_slice(record);
 }
 
 /// Opens and reads everything. The state must be right if nothing is reported.
@@ -84,22 +84,22 @@ fn judge(image: Image, state: &State, what: &str) -> bool {
 }
 
 #[test]
-fn an_old_record_in_the_place_of_the_new_one_is_reported() {
+fn an_old_record_that_replaces_the_new_one_is_reported() {
     let (image, state) = store();
     let mut random = Random::new(first_seed());
     let trials = count(100, 2_000);
     for _ in 0..trials {
         let number = random.below(KEYS);
-        let places = places(&image, number);
+        let locations = locations(&image, number);
         let mut damaged = image.clone();
-        put(&mut damaged, &places[1], &record(&image, &places[0]));
+        put(&mut damaged, &locations[1], &record(&image, &locations[0]));
         assert!(judge(damaged, &state, "old for new"), "key {number}: nothing was said");
     }
     report("old for new", &format!("{trials} records: all reported"));
 }
 
 #[test]
-fn records_in_the_place_of_others_are_reported() {
+fn swapped_records_are_reported() {
     let (image, state) = store();
     let mut random = Random::new(first_seed());
     let trials = count(100, 2_000);
@@ -108,7 +108,7 @@ fn records_in_the_place_of_others_are_reported() {
         if one == other {
             continue;
         }
-        let (here, there) = (&places(&image, one)[1], &places(&image, other)[1]);
+        let (here, there) = (&locations(&image, one)[1], &locations(&image, other)[1]);
         let mut damaged = image.clone();
         put(&mut damaged, here, &record(&image, there));
         put(&mut damaged, there, &record(&image, here));

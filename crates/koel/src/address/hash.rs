@@ -153,7 +153,7 @@ mod tests {
     use testkit::keys::splitmix64;
 
     #[test]
-    fn finalize_and_unfinalize_undo_each_other() {
+    fn finalize_and_unfinalize_are_inverse() {
         let single_bits = (0..64).map(|bit| 1 << bit);
         for word in single_bits.chain([0, u64::MAX]).chain((0..10_000).map(splitmix64)) {
             assert_eq!(unfinalize(finalize(word)), word);

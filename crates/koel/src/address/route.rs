@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_route_leaves_digests_as_they_are_and_the_other_one_leaves_hashes() {
+    fn the_default_route_keeps_digests_and_a_trusting_route_keeps_hashes() {
         for hasher in HASHERS {
             assert_eq!(Route::new(hasher, false).address("ada"), hasher.digest(b"ada"));
             assert_eq!(Route::new(hasher, true).address(&KeyHash::new(7)), 7);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_in_which_a_route_is_put_together_does_not_matter() {
+    fn the_order_of_the_settings_of_a_route_does_not_matter() {
         let [first, second] = HASHERS;
         let routes = [
             Route::new(first, false).with_hasher(second).trusting(),

@@ -221,10 +221,10 @@ mod tests {
     use super::*;
     use crate::table::table_bytes;
 
-    /// A search that came to a bucket before others emptied two of its slots took one of them for a
-    /// copy of the other, and counted it.
+    /// A search once took an empty slot for a copy of another empty slot and counted it, after
+    /// other threads had emptied two slots of a bucket.
     #[test]
-    fn an_empty_slot_is_no_spare_copy() {
+    fn an_empty_slot_is_not_a_spare_copy() {
         for (codec, width) in [(Codec::Plain, 8), (Codec::Plain, 16), (Codec::SemiSorted, 17)] {
             let layout = Layout::new(codec, width, 0).unwrap();
             let bytes = Buffer::zeroed(table_bytes(layout, 100).unwrap(), false).unwrap();

@@ -49,7 +49,7 @@ mod tests {
         filter.body.buckets.growing().is_some_and(Growing::is_midway)
     }
 
-    /// A filter of `keys` keys, one of 50 of them three times.
+    /// A filter of `keys` keys, one in 50 of them inserted three times.
     fn filled(keys: u64, rate: f64, prefer: Prefer) -> CuckooFilter {
         let builder = CuckooFilter::builder(keys, rate).prefer(prefer).growable();
         let mut filter = builder.build().unwrap();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_filter_is_widened_a_few_buckets_an_insert_and_answers_for_all_keys_meanwhile() {
+    fn a_large_filter_is_widened_by_a_few_buckets_per_insert_and_finds_all_keys_meanwhile() {
         for (rate, prefer) in [
             (0.05, Prefer::Small),
             (0.001, Prefer::Small),
@@ -78,7 +78,7 @@ mod tests {
                 key += 1;
                 steps += u64::from(is_midway(&filter) || was_midway);
                 if was_midway {
-                    // One of the first keys goes for each new one.
+                    // Removes one of the first keys for each new one.
                     assert!(filter.remove(&(50 * removed + 1)));
                     removed += 1;
                     let is_in = |key: &u64| key % 50 != 1 || key / 50 >= removed;
@@ -93,8 +93,8 @@ mod tests {
                     filter.verify().unwrap();
                 }
                 if was_midway && !is_midway(&filter) {
-                    // It has more entries now than it should, and so has one that is read from a
-                    // file.
+                    // The filter now has more entries than it is meant to have. A filter read from
+                    // a file must accept that.
                     filter = CuckooFilter::from_bytes(&filter.to_bytes()).unwrap();
                 }
             }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_wide_buckets_finds_them() {
+    fn operations_that_need_wide_buckets_finish_the_widening() {
         let begun = || {
             let mut filter = filled(40_000, 0.001, Prefer::Small);
             let mut inserted = 0;

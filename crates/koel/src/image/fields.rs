@@ -139,7 +139,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn the_fields_follow_one_another_and_fill_the_header() {
+    fn the_fields_are_contiguous_and_fill_the_header() {
         let mut end = 0;
         for &(offset, bytes, name) in FIELDS {
             assert_eq!(offset, end, "{name}");

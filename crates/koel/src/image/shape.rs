@@ -91,10 +91,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_series_are_an_exponential_and_a_logarithm() {
+    fn the_series_approximate_an_exponential_and_a_logarithm() {
         for percent in [0, 1, 5, 20_u64] {
             let x = percent as f64 / 100.0;
-            // `rest` is more than the terms that the series leaves out.
+            // `rest` is a bound for the omitted terms of the series.
             let close = |found: f64, exact: f64, rest: f64| {
                 assert!((found - exact).abs() <= rest + 1e-9 * exact, "{found}, not {exact}");
             };

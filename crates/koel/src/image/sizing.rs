@@ -270,8 +270,8 @@ pub(crate) fn square_root(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The variance of some hundred million keys, counted in millionths of a key, exceeds 64 bits.
-    /// Its root was 0 before.
+    /// The variance of a hundred million keys, in millionths of a key, exceeds 64 bits. Its square
+    /// root was once 0.
     #[test]
     fn square_roots_are_right_at_any_size() {
         for root in [1.0, 3e3, 4.2e9, 4.3e9, 1e12, 3e18] {

@@ -274,9 +274,9 @@ mod tests {
         }
     }
 
-    /// From the heap into a map, within it, and out of it.
+    /// Grows from the heap into a mapping, within it, and out of it.
     #[test]
-    fn bytes_that_grow_keep_what_they_were_and_end_in_zeros() {
+    fn growing_keeps_the_bytes_and_appends_zeros() {
         for (start, grows) in [(1000, true), (1000, false), (5 << 20, true), (5 << 20, false)] {
             let mut buffer = Buffer::zeroed(start, grows).unwrap();
             let mut written = buffer.as_ref().to_vec();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_machine_has_is_refused_and_changes_nothing() {
+    fn a_failed_allocation_changes_nothing() {
         assert!([false, true].iter().all(|&grows| Buffer::zeroed(1 << 60, grows).is_none()));
         let mut buffer = Buffer::zeroed(1000, true).unwrap();
         buffer.as_mut().fill(7);

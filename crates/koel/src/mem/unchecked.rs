@@ -116,7 +116,7 @@ mod tests {
     extern crate std;
 
     #[test]
-    fn a_block_is_read_if_it_is_in_the_table_and_refused_if_one_location_is_not() {
+    fn a_block_is_read_only_if_all_its_locations_are_in_the_table() {
         let bytes: Vec<u8> = (0..=255).collect();
         each_set(|set| {
             for odd in 0..2 * BLOCK {

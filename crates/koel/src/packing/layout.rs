@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_says_all_that_tells_it_from_others() {
+    fn the_text_of_a_layout_is_unambiguous() {
         let layout = |codec, bits, values| Layout::new(codec, bits, values).unwrap();
         let says = |layout: Layout, text: &str| assert_eq!(alloc::format!("{layout}"), text);
         says(layout(Codec::Plain, 12, 0), "plain 4x12");

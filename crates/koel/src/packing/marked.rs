@@ -132,7 +132,7 @@ mod tests {
     use crate::address::geometry::CORES;
 
     #[test]
-    fn a_fingerprint_gives_back_what_it_was_made_of() {
+    fn a_fingerprint_returns_its_parts() {
         for most in 1..=40 {
             let marked = Marked::new(most + Marked::OVERHEAD);
             for (core, known) in (1..=CORES).flat_map(|core| (0..=most).map(move |n| (core, n))) {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn without_core_or_mark_there_is_no_fingerprint() {
+    fn fingerprints_without_core_or_mark_are_invalid() {
         let marked = Marked::new(13);
         assert!(!marked.is_sound(0) && !marked.is_sound(7) && !marked.is_sound(1 << 5));
     }

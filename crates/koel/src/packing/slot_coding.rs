@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_of_the_same_slots_gives_the_same_word_and_the_slots_back() {
+    fn slots_in_any_order_have_one_word_and_are_decoded_from_it() {
         for width in [4, 5, 9, 13, 14, 29] {
             for nibbles in ascending().step_by(7) {
                 let high = [3, 1, 2, 1].map(|high: u64| high % (1 << width));

@@ -1,4 +1,4 @@
-//! Packings against buckets that are decoded, for every layout.
+//! Compares packings with decoded buckets, for every layout.
 
 use super::layout::MAX_BUCKET_BITS;
 use super::*;
@@ -25,7 +25,7 @@ fn copies_in(slots: [u64; SLOTS], slot: u64) -> u64 {
     Bucket(slots).copies(slot)
 }
 
-/// Two buckets of a layout, with other bits before, between and behind them.
+/// Two buckets of a layout, with random bits before, between and behind them.
 struct Pair {
     layout: Layout,
     bytes: Vec<u8>,
@@ -69,7 +69,7 @@ impl Pair {
     }
 }
 
-/// Calls `check` with every layout, some buckets of it, and a slot like theirs.
+/// Calls `check` with every layout, some buckets of it, and a slot similar to theirs.
 fn each_bucket(mut check: impl FnMut(Layout, [u64; SLOTS], u64)) {
     let mut seed = 1;
     for layout in layouts() {
@@ -138,13 +138,13 @@ fn check_candidates(packing: &impl Packing, pair: &Pair, fingerprint: u64, alike
     expected.sort_unstable();
     found.sort_unstable();
     assert_eq!(found, expected, "{}", pair.layout);
-    // The same bucket twice counts once.
+    // A pair of one bucket counts its slots once.
     let once = packing.candidates::<Exact>(&pair.bytes, [pair.starts[0]; 2], [fingerprint; 2]);
     assert_eq!(once.count_left(), alike.iter().filter(|&&alike| alike).count());
 }
 
 #[test]
-fn a_packing_reads_of_a_bucket_what_is_in_its_slots() {
+fn a_packing_reads_the_slots_of_a_bucket() {
     each_bucket(|layout, slots, probe| {
         with_packing!(&AnyPacking::new(layout, None), packing => {
             check_bucket(layout, packing, slots, probe);
@@ -152,7 +152,7 @@ fn a_packing_reads_of_a_bucket_what_is_in_its_slots() {
     });
 }
 
-/// Writes `new` over `old` in the slots of a bucket, if it is there.
+/// Replaces `old` by `new` in the slots of a bucket, if present.
 fn replaced(mut slots: [u64; SLOTS], old: u64, new: u64) -> Option<[u64; SLOTS]> {
     *slots.iter_mut().find(|slot| **slot == old)? = new;
     slots.sort_unstable();
@@ -182,7 +182,7 @@ fn check_changes(layout: Layout, packing: &impl Packing, slots: [u64; SLOTS], pr
     }
 }
 
-/// Whether the bucket is encoded as its only word.
+/// Whether the bucket has the one canonical encoding of its slots.
 fn is_canonical(pair: &Pair) -> bool {
     let bits = pair.layout.bucket_bits();
     bits > MAX_BUCKET_BITS || pair.layout.is_canonical(load(&pair.bytes, pair.starts[0], bits))
@@ -217,7 +217,7 @@ fn check_pair(packing: &impl Packing, fresh: &impl Fn() -> Pair, slots: [u64; SL
 }
 
 #[test]
-fn a_packing_changes_a_bucket_as_one_would_change_its_slots() {
+fn a_packing_changes_a_bucket_like_its_decoded_slots() {
     each_bucket(|layout, slots, probe| {
         with_packing!(&AnyPacking::new(layout, None), packing => {
             check_changes(layout, packing, slots, probe);
@@ -230,7 +230,7 @@ fn is_halves(packing: &AnyPacking) -> bool {
 }
 
 #[test]
-fn the_last_byte_that_is_read_of_halves_is_within_reach() {
+fn reads_of_halves_stay_within_reach() {
     for layout in layouts() {
         let packing = AnyPacking::new(layout, None);
         let last = match &packing {
@@ -243,16 +243,17 @@ fn the_last_byte_that_is_read_of_halves_is_within_reach() {
     }
 }
 
-/// Registers are wider than buckets. When only the first and the last byte of a bucket were
-/// prefetched, batched lookups in a large table took a third longer.
+/// A register is wider than a bucket, so `reach` covers the bytes of the register. When only the
+/// bytes of the bucket were prefetched, batched lookups in a large table took a third longer.
 #[test]
-fn the_last_byte_that_is_read_of_a_bucket_is_within_reach() {
+fn reads_of_a_bucket_stay_within_reach() {
     for layout in layouts() {
         let packing = AnyPacking::new(layout, None);
         let (bits, reach) = (u64::from(layout.bucket_bits()), packing.reach());
         for start in [0, bits] {
             let first = byte_index(start / 8);
-            // Halves check the length once, for more than they read. Another test has their reads.
+            // Halves check the length once, for more bytes than they read. The test above checks
+            // their reads.
             let checked = if is_halves(&packing) { halves::LATER + 8 } else { reach + 1 };
             let bytes = alloc::vec![0; first + checked];
             with_packing!(&packing, packing => {
@@ -261,7 +262,7 @@ fn the_last_byte_that_is_read_of_a_bucket_is_within_reach() {
                 assert!(!packing.matches::<Exact>(&bytes, [start; 2], [1; 2]), "{layout}");
             });
         }
-        // Plain buckets read no byte more than a register needs.
+        // Plain buckets read exactly one register.
         let register = if bits <= 64 {
             8
         } else if bits <= 128 {
@@ -275,7 +276,7 @@ fn the_last_byte_that_is_read_of_a_bucket_is_within_reach() {
 }
 
 #[test]
-fn a_bucket_of_128_bits_is_the_widest_but_for_slots_of_64() {
+fn no_bucket_exceeds_128_bits_except_with_slots_of_64() {
     let bits = || layouts().map(|layout| layout.bucket_bits());
     assert!(bits().all(|bits| bits <= MAX_BUCKET_BITS || bits == 256));
     assert!(bits().any(|bits| bits == MAX_BUCKET_BITS));
@@ -318,7 +319,7 @@ fn check_marked(layout: Layout, packing: &impl Packing, slots: [u64; SLOTS], key
 }
 
 #[test]
-fn a_lane_matches_when_core_and_known_bits_are_the_keys() {
+fn a_lane_matches_if_core_and_stored_bits_match_the_key() {
     for layout in marked_layouts() {
         let marked = layout.marks().unwrap();
         for i in 0..400 {

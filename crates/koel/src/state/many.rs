@@ -220,7 +220,7 @@ mod tests {
     use testkit::keys::hashes;
 
     #[test]
-    fn searches_that_are_prepared_find_what_others_find() {
+    fn prepared_searches_find_the_paths_of_others() {
         let keys: Vec<u64> = hashes(1, 20_000).collect();
         for prefer in [Prefer::Fast, Prefer::Small] {
             for rate in [0.03, 0.002, 1e-6] {

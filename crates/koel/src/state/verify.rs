@@ -94,7 +94,7 @@ mod tests {
     use crate::CuckooFilter;
 
     #[test]
-    fn a_name_is_of_an_entry_that_is_there_and_of_a_bucket_that_is() {
+    fn only_present_entries_and_existing_buckets_are_named() {
         let mut filter = CuckooFilter::builder(100, 0.01).build().unwrap();
         for key in 0..100_u64 {
             filter.insert(&key).unwrap();

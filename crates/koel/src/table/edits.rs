@@ -171,14 +171,14 @@ mod tests {
         Table::new(geometry, layout, Buffer::zeroed(bytes, false).unwrap())
     }
 
-    /// Tables of 600 buckets, in which hundreds of entries of a block meet.
+    /// Tables of 600 buckets, in which hundreds of entries of a block share buckets.
     fn tables() -> impl Iterator<Item = Table<Buffer>> {
         let plain = [8, 12, 16].map(|width| (Codec::Plain, width));
         let sorted = [10, 13, 17].map(|width| (Codec::SemiSorted, width));
         plain.into_iter().chain(sorted).map(|(codec, width)| table(codec, width, 600))
     }
 
-    /// Calls `work` with the locations of so many blocks of hashes.
+    /// Calls `work` with the locations of `blocks` blocks of hashes.
     fn in_blocks(
         table: &mut Table<Buffer>,
         set: InstructionSet,
@@ -195,7 +195,7 @@ mod tests {
 
     /// At the end, most entries find no room.
     #[test]
-    fn planned_entries_leave_the_bytes_of_entries_put_one_after_the_other() {
+    fn planned_inserts_make_the_bytes_of_single_inserts() {
         each_set(|set| {
             for mut table in tables() {
                 assert!(table.plans_edits::<false>());
@@ -224,11 +224,11 @@ mod tests {
         });
     }
 
-    /// A third of the entries are in the table twice. A third of those to be taken out are absent.
+    /// A third of the entries are in the table twice. A third of the entries to remove are absent.
     #[test]
-    fn planned_removals_leave_the_bytes_of_entries_taken_out_one_after_the_other() {
+    fn planned_removals_make_the_bytes_of_single_removals() {
         each_set(|set| {
-            // The last one has lanes that do not show the core of a fingerprint.
+            // The lanes of the last table do not show the core of a fingerprint.
             for mut table in tables().chain([table(Codec::SemiSorted, 9, 600)]) {
                 assert!(table.plans_edits::<true>());
                 in_blocks(&mut table, set, 20, |table, locations| {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_buckets_are_not_planned_for_nor_new_entries_in_lanes_that_do_not_show_the_core() {
+    fn edits_of_wide_buckets_and_inserts_into_lanes_without_the_core_are_not_planned() {
         for (codec, width, takes) in [
             (Codec::Plain, 24, false),
             (Codec::SemiSorted, 18, false),

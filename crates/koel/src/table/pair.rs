@@ -185,7 +185,7 @@ mod tests {
         })
     }
 
-    /// All slots of a table, decoded and changed one by one.
+    /// All slots of a table, decoded and changed one at a time.
     struct Model(Vec<[u64; SLOTS]>);
 
     impl Model {
@@ -193,7 +193,7 @@ mod tests {
             Self(table.iter().map(|bucket| bucket.0).collect())
         }
 
-        /// The buckets of a location, each once, and how many slots of each hold `slot`.
+        /// The distinct buckets of a location, and the number of slots of each that hold `slot`.
         fn holding(&self, location: &Location, slot: u64) -> Vec<(usize, usize)> {
             let (home, alternate) = location.buckets();
             let mut buckets: Vec<_> =
@@ -209,7 +209,7 @@ mod tests {
 
         fn put(&mut self, location: &Location, slot: u64, most: u64) -> Put {
             let copies = self.copies(location, slot) as u64;
-            // The first of the emptiest.
+            // Picks the first of the emptiest buckets.
             let vacant =
                 self.holding(location, 0).into_iter().rev().max_by_key(|&(_, vacant)| vacant);
             match vacant {
@@ -233,7 +233,7 @@ mod tests {
             *self.0[bucket].iter_mut().find(|held| **held == old).unwrap() = new;
         }
 
-        /// Whether every bucket of the table holds the same slots, in any order.
+        /// Whether every bucket of the table holds the slots of the model, in any order.
         fn is_in(&self, table: &Table<Buffer>) -> bool {
             let sorted = |mut slots: [u64; SLOTS]| {
                 slots.sort_unstable();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_the_one_that_is_made_to_decoded_slots() {
+    fn every_change_equals_that_of_decoded_slots() {
         for mut table in [1, 3, 20].into_iter().flat_map(tables) {
             let (layout, mut model) = (table.layout(), Model::of(&table));
             let mut seen = [0; 6];
@@ -253,7 +253,7 @@ mod tests {
                 let location = table.geometry().locate(key);
                 let pair = table.pair_mut(location.buckets());
                 let slot = layout.slot(location.fingerprint, value);
-                // More and more puts, then fewer and fewer.
+                // Mostly puts, then mostly removals.
                 let kind = match (i % 4000 < 2000, hash(i + 7) % 4) {
                     (true, 1..) | (false, 1) => {
                         let most = hash(i + 11) % 9;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_changed_as_its_keys_are_one_by_one() {
+    fn a_block_is_changed_like_its_single_keys() {
         let hashes: Vec<_> = (0..150).map(hash).collect();
         for (mut many, mut single) in tables(30).zip(tables(30)) {
             let mut blocks = Blocks::new(&many, &hashes[..], 0);

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn at_every_step_buckets_are_read_as_wide_ones_and_can_be_written() {
+    fn at_every_step_buckets_are_read_as_wide_and_can_be_written() {
         let shapes = [
             (Codec::Plain, 8),
             (Codec::Plain, 12),
@@ -126,7 +126,8 @@ mod tests {
             for step in 0..=buckets {
                 let read = |bucket| sorted(table.read(bucket).0);
                 assert_eq!((0..buckets).map(read).collect::<Vec<_>>(), expected, "{layout} {step}");
-                // Adds an entry with as many bits as possible. A narrow bucket has no room for all.
+                // Writes an entry with as many bits as possible. A narrow bucket stores only some
+                // of them.
                 let bucket = hash(step) % buckets;
                 let old = table.read(bucket).0[usize::try_from(step % 4).unwrap()];
                 let longest = layout.marks().unwrap().longest(1 + hash(step) % CORES, hash(!step));
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_memory_for_leaves_the_table_as_it_was() {
+    fn a_failed_allocation_leaves_the_table_unchanged() {
         let mut built = narrow_table(Codec::Plain, 12, (0, 5));
         assert!(built.replace(3, 0, 0x123));
         let (narrow, layout) = (built.layout(), marked_layout(built.layout()).unwrap());

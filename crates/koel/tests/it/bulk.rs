@@ -1,4 +1,4 @@
-//! A filter built from all its keys at once answers like one that was given them in turn.
+//! A filter built from all its keys in bulk answers like one filled by single inserts.
 
 use koel::{BuildError, Builder, CuckooFilter, Prefer};
 use testkit::keys::hashes;
@@ -18,7 +18,7 @@ fn in_turn(builder: &Builder<CuckooFilter>, keys: &[u64]) -> CuckooFilter {
     filter
 }
 
-/// Everything that does not depend on the order of the inserts.
+/// Compares everything that does not depend on the order of the inserts.
 fn assert_alike(bulk: &CuckooFilter, turns: &CuckooFilter, keys: &[u64]) {
     assert_eq!(bulk.len(), turns.len());
     assert_eq!(bulk.false_positive_rate(), turns.false_positive_rate());
@@ -31,7 +31,7 @@ fn assert_alike(bulk: &CuckooFilter, turns: &CuckooFilter, keys: &[u64]) {
 }
 
 #[test]
-fn the_answers_are_those_of_inserts_in_turn() {
+fn a_bulk_build_answers_like_single_inserts() {
     let keys: Vec<_> = hashes(1, KEYS).collect();
     for builder in builders() {
         let bulk = builder.build_from(&keys).unwrap();
@@ -41,7 +41,7 @@ fn the_answers_are_those_of_inserts_in_turn() {
 }
 
 #[test]
-fn keys_that_come_several_times_are_counted() {
+fn repeated_keys_are_counted() {
     let distinct: Vec<_> = hashes(2, KEYS / 2).collect();
     let keys: Vec<_> = (0..7).flat_map(|copy| distinct.iter().skip(copy * 1000)).copied().collect();
     for builder in builders() {
@@ -51,10 +51,10 @@ fn keys_that_come_several_times_are_counted() {
     }
 }
 
-/// Keys that share an entry by chance have two slots in either case. Every second segment, the ones
-/// with more than their share of the keys, counted the second one.
+/// Keys that share an entry by chance take two slots either way. A bulk build once used a counter
+/// for the second key in every segment with more keys than average, half of all segments.
 #[test]
-fn keys_that_share_an_entry_are_not_counted_for_want_of_room() {
+fn keys_that_share_an_entry_take_slots_before_counters() {
     let keys: Vec<_> = hashes(6, 8_000_000).collect();
     let builder = CuckooFilter::builder(8_000_000, 0.03);
     let (bulk, turns) = (builder.build_from(&keys).unwrap(), in_turn(&builder, &keys));
@@ -64,7 +64,7 @@ fn keys_that_share_an_entry_are_not_counted_for_want_of_room() {
 }
 
 #[test]
-fn hashes_may_be_given_instead_of_keys() {
+fn a_bulk_build_accepts_hashes() {
     let keys: Vec<_> = hashes(3, KEYS).collect();
     for builder in builders() {
         let hasher = builder.build().unwrap().hasher();
@@ -75,7 +75,7 @@ fn hashes_may_be_given_instead_of_keys() {
 }
 
 #[test]
-fn a_table_of_one_segment_is_filled_in_turn() {
+fn a_table_of_one_segment_is_filled_by_single_inserts() {
     for count in [0, 1, 63, 64, 65, 5000] {
         let keys: Vec<_> = hashes(4, count).collect();
         let builder = CuckooFilter::builder(5000, 0.001);
@@ -84,7 +84,7 @@ fn a_table_of_one_segment_is_filled_in_turn() {
 }
 
 #[test]
-fn too_many_keys_are_the_error_of_the_insert_that_fails() {
+fn too_many_keys_return_the_error_of_the_insert_that_fails() {
     let keys: Vec<_> = hashes(5, KEYS + KEYS / 20).collect();
     for builder in builders() {
         let mut filter = builder.build().unwrap();
@@ -96,9 +96,9 @@ fn too_many_keys_are_the_error_of_the_insert_that_fails() {
     assert!(matches!(few.build_from(&copies), Err(BuildError::Full(_))));
 }
 
-/// Where a segment is full, the whole filter grows, as it does for inserts in turn.
+/// When a segment is full, the whole filter grows, as with single inserts.
 #[test]
-fn a_filter_that_may_grow_takes_more_keys_than_it_was_built_for() {
+fn a_growable_filter_takes_more_keys_than_it_was_built_for() {
     let keys: Vec<_> = hashes(7, KEYS + KEYS / 10).collect();
     for builder in builders().map(Builder::growable) {
         assert!(builder.build().unwrap().segments() > 1);
@@ -110,7 +110,7 @@ fn a_filter_that_may_grow_takes_more_keys_than_it_was_built_for() {
 
 #[test]
 #[cfg(feature = "rayon")]
-fn the_bytes_are_the_same_however_many_threads_there_are() {
+fn the_number_of_threads_does_not_change_the_bytes() {
     let keys: Vec<_> = hashes(6, KEYS).chain(hashes(6, 1000)).collect();
     for builder in builders() {
         let one = builder.build_from(&keys).unwrap();

@@ -1,5 +1,5 @@
-//! What two filters have in common: exact in entries, estimated in keys, with errors as large as
-//! they say.
+//! Comparing two filters: counts of entries are exact, counts of keys are estimates with a stated
+//! standard error.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ fn filter_of(rate: f64, seed: u64, keys: &[u64]) -> CuckooFilter {
     builder.build_from(keys).unwrap()
 }
 
-/// Two filters with so many keys in the first only, in the second only and in both.
+/// Compares two filters, given the number of keys in the first only, the second only and both.
 fn compared(rate: f64, seed: u64, [first, second, both]: [u64; 3]) -> Comparison {
     let keys: Vec<_> = hashes(seed, first + second + both).collect();
     let (of_first, rest) = keys.split_at(usize::try_from(first).unwrap());
@@ -20,7 +20,7 @@ fn compared(rate: f64, seed: u64, [first, second, both]: [u64; 3]) -> Comparison
     with(of_first).compare(&with(of_second)).unwrap()
 }
 
-/// Over many pairs of filters, deviations in standard errors: their mean and mean square.
+/// Mean and mean square of the deviations over many pairs of filters, in standard errors.
 fn deviations(sizes: [u64; 3], truth: f64, of: impl Fn(&Comparison) -> Estimate) -> (f64, f64) {
     const PAIRS: u64 = 400;
     let each = (0..PAIRS).map(|seed| {
@@ -32,9 +32,9 @@ fn deviations(sizes: [u64; 3], truth: f64, of: impl Fn(&Comparison) -> Estimate)
 }
 
 #[test]
-fn estimates_are_right_on_average_and_as_uncertain_as_they_say() {
-    // Where filters are much alike, an error of the union and one of what is common nearly cancel
-    // in the index.
+fn estimates_are_unbiased_and_their_standard_errors_are_right() {
+    // For similar filters, the errors of the union and of the intersection nearly cancel in the
+    // Jaccard index.
     for [a, b, c] in [[6000, 9000, 5000], [1000, 500, 18_000]] {
         let whole = (a + b + c) as f64;
         let check = |name: &str, truth: f64, of: fn(&Comparison) -> Estimate| {
@@ -55,7 +55,7 @@ fn estimates_are_right_on_average_and_as_uncertain_as_they_say() {
 }
 
 #[test]
-fn equal_filters_are_equal_and_empty_ones_too() {
+fn equal_filters_compare_equal_and_so_do_empty_ones() {
     let filter = filter_of(0.001, 0, &hashes(1, 5000).collect::<Vec<_>>());
     let same = filter.compare(&filter).unwrap();
     assert_eq!((same.surplus_first(), same.surplus_second()), (0, 0));
@@ -83,7 +83,7 @@ fn a_view_is_compared_like_its_filter_and_another_shape_is_refused() {
 }
 
 #[test]
-fn snapshots_differ_by_what_was_inserted_and_removed_between_them() {
+fn snapshots_differ_by_the_inserts_and_removals_between_them() {
     let keys: Vec<_> = hashes(4, 3000).collect();
     let before = filter_of(1e-9, 0, &keys);
     let mut after = before.clone();
@@ -101,7 +101,7 @@ fn snapshots_differ_by_what_was_inserted_and_removed_between_them() {
 }
 
 #[test]
-fn entries_are_all_there_is_and_their_counts_add_up() {
+fn entries_lists_every_entry_and_the_counts_add_up() {
     let keys: Vec<_> = hashes(6, 2000).collect();
     let mut filter = filter_of(0.03, 0, &keys);
     for _ in 0..5 {
@@ -124,7 +124,7 @@ fn shards_merged_in_any_order_answer_like_one_build() {
         for &next in &order[1..] {
             left.merge(&shards[next], Merge::Sum).unwrap();
         }
-        // The other way to put brackets: each into the next one.
+        // The other association: each shard is merged into the next.
         let mut right = shards[order[5]].clone();
         for &next in order[..5].iter().rev() {
             let mut merged = shards[next].clone();
@@ -144,8 +144,9 @@ fn shards_merged_in_any_order_answer_like_one_build() {
     }
 }
 
-/// Of filters of very different sizes the larger one was said to have up to 3 % more keys: by the
-/// chance that one of its keys is one of the other filter's, not one of its own.
+/// For filters of very different sizes, the estimate for the larger was once up to 3 % too high: it
+/// used the rate of false positives in the other filter instead of the rate of collisions within
+/// the filter.
 #[test]
 fn estimates_between_grown_filters_are_off_by_less_than_a_percent_on_average() {
     const PAIRS: u64 = 20;

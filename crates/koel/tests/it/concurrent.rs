@@ -1,5 +1,5 @@
-//! One filter, many threads: no false negative while entries move, every copy accounted for, the
-//! same answers as a plain filter's.
+//! One filter shared by many threads: no false negatives while entries move, exact counts of
+//! copies, and the answers of a plain filter.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::errors::asked_for;
 use testkit::keys::{all_at, at};
 
 const PREFERENCES: [Prefer; 2] = [Prefer::Small, Prefer::Fast];
-/// A rate for each width of the words: 32 and 64 bits.
+/// One builder for each cell width: 32 and 64 bits.
 const RATES: [f64; 2] = [0.03, 0.001];
 
 fn builders(capacity: u64) -> impl Iterator<Item = Builder<ConcurrentFilter>> {
@@ -30,7 +30,7 @@ fn filters(capacity: u64) -> impl Iterator<Item = ConcurrentFilter> {
     builders(capacity).map(|builder| builder.build().unwrap())
 }
 
-/// Sound by its own rules and by those of the format, and all the sizes add up.
+/// Checks the filter's invariants, those of the format, and that all sizes add up.
 fn assert_sound(filter: &ConcurrentFilter) -> CuckooFilter {
     let snapshot = filter.snapshot().unwrap();
     assert_eq!(snapshot.verify(), Ok(()));
@@ -41,11 +41,11 @@ fn assert_sound(filter: &ConcurrentFilter) -> CuckooFilter {
 }
 
 mod alone {
-    //! With one thread a concurrent filter is a filter.
+    //! On one thread, a concurrent filter behaves like a plain filter.
 
     use super::*;
 
-    /// What is in, by entry: keys that share one cannot be told apart.
+    /// The number of copies by entry: keys that share an entry are indistinguishable.
     struct Multiset {
         filter: ConcurrentFilter,
         hashes: Vec<u64>,
@@ -107,7 +107,7 @@ mod alone {
             }
         }
 
-        /// Removes only what was inserted, or what nothing answers to.
+        /// Removes only keys that were inserted, or that the filter reports as absent.
         fn remove(&mut self, key: u8) {
             let number = usize::from(key);
             if self.copies[number] > 0 || self.held(key) == 0 {
@@ -161,7 +161,7 @@ mod alone {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn after_any_operations_it_is_the_multiset_it_stands_for(
+        fn after_any_operations_it_equals_its_multiset(
             bytes in prop::collection::vec(any::<u8>(), 6..200),
         ) {
             let case = Case::decode(&bytes, 60);
@@ -195,7 +195,7 @@ mod alone {
     }
 
     #[test]
-    fn wrong_yeses_are_as_frequent_as_promised() {
+    fn the_false_positive_rate_is_as_promised() {
         for filter in filters(100_000) {
             keys::hashes(1, 100_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
             let rate = assert_sound(&filter).false_positive_rate();
@@ -203,13 +203,13 @@ mod alone {
             let wrong = keys::hashes(2, asked).filter(|&hash| filter.contains(&at(hash))).count();
             let expected = asked as f64 * rate;
             assert!((wrong as f64 - expected).abs() < 5.0 * expected.sqrt(), "{filter:?} {wrong}");
-            // Some keys share an entry, and count twice here.
+            // Some keys share an entry and are counted twice here.
             assert!((rate..rate * 1.05).contains(&filter.false_positive_rate()));
         }
     }
 
     #[test]
-    fn a_filter_of_any_layout_up_to_64_bits_comes_and_goes_byte_for_byte() {
+    fn every_layout_up_to_64_bits_round_trips_byte_for_byte() {
         for prefer in PREFERENCES {
             for rate in [0.03, 0.01, 0.004, 0.001, 0.000_2, 0.000_06, 0.000_01, 1e-7] {
                 let mut filter = CuckooFilter::builder(1000, rate).prefer(prefer).build().unwrap();
@@ -234,7 +234,7 @@ mod alone {
     }
 
     #[test]
-    fn the_rate_that_a_message_asks_for_makes_buckets_that_fit_into_a_word() {
+    fn the_rate_that_an_error_suggests_has_buckets_that_fit_into_a_word() {
         for capacity in [100, 10_000, 1_000_000] {
             for prefer in PREFERENCES {
                 let filter = |rate| CuckooFilter::builder(capacity, rate).prefer(prefer);
@@ -248,7 +248,7 @@ mod alone {
     }
 
     #[test]
-    fn counts_do_not_pass_the_largest_number() {
+    fn counts_do_not_overflow() {
         let mut filter =
             ConcurrentFilter::builder(9, 0.001).build().unwrap().into_filter().unwrap();
         filter.insert("a").unwrap();
@@ -276,7 +276,7 @@ mod alone {
     }
 
     #[test]
-    fn a_filter_that_is_full_says_so_and_keeps_what_it_has() {
+    fn a_full_filter_returns_an_error_and_keeps_its_keys() {
         for filter in filters(500) {
             let all: Vec<u64> = keys::hashes(6, 5000).collect();
             let accepted: Vec<u64> =
@@ -293,7 +293,7 @@ mod alone {
     }
 }
 
-/// Calls `work` with the numbers 0 to `threads - 1`, each on a thread of its own.
+/// Calls `work` with the numbers 0 to `threads - 1`, each on its own thread.
 fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let work = &work;
     thread::scope(|scope| {
@@ -303,8 +303,8 @@ fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
 }
 
 #[test]
-fn threads_that_insert_and_remove_the_same_few_keys_leave_no_copy_too_few_or_too_many() {
-    // Few buckets, so that entries move and copies are counted all the time.
+fn threads_that_insert_and_remove_a_few_shared_keys_keep_exact_counts() {
+    // Few buckets, so that entries move and counters change all the time.
     for builder in builders(40) {
         let filter = builder.build().unwrap();
         let all: Vec<u64> = keys::hashes(7, 40).collect();
@@ -343,13 +343,13 @@ fn threads_that_insert_and_remove_the_same_few_keys_leave_no_copy_too_few_or_too
     }
 }
 
-/// The empty plain filter with the buckets of what `builder` builds for threads.
+/// An empty plain filter with as many buckets as `builder` gives a concurrent filter.
 fn builder_of_same_shape(builder: &Builder<ConcurrentFilter>) -> CuckooFilter {
     builder.build().unwrap().into_filter().unwrap()
 }
 
 #[test]
-fn of_threads_that_insert_one_key_as_new_one_is_told_so_and_of_those_that_remove_it_one_too() {
+fn of_threads_that_insert_or_remove_one_unique_key_exactly_one_succeeds() {
     for filter in filters(2000) {
         for round in 0..20 {
             let all: Vec<u64> = keys::hashes(round, 2000).collect();
@@ -368,8 +368,8 @@ fn of_threads_that_insert_one_key_as_new_one_is_told_so_and_of_those_that_remove
     }
 }
 
-/// Looks keys up that are in all the time, while two threads replace the others at 95 % load; how
-/// many lookups missed theirs, and how many inserts there were.
+/// Looks up keys that are always present, while two threads replace the other keys at 95 % load.
+/// Returns the number of false negatives and the number of inserts.
 fn misses_under_churn(builder: &Builder<ConcurrentFilter>, lookups: u64) -> (u64, u64) {
     const LASTING: u64 = 20_000;
     let filter = builder.build().unwrap();
@@ -420,8 +420,8 @@ fn misses_under_churn(builder: &Builder<ConcurrentFilter>, lookups: u64) -> (u64
     (misses.into_inner(), inserts.into_inner())
 }
 
-/// Half a minute on two cores. `cargo test -p koel --test it -- --nocapture a_billion` says how
-/// many inserts ran beside the lookups.
+/// Takes half a minute on two cores. `cargo test -p koel --test it -- --nocapture a_billion` prints
+/// how many inserts ran during the lookups.
 #[test]
 fn no_key_is_missed_in_a_billion_lookups_beside_writers_at_95_percent() {
     let builders: Vec<Builder<ConcurrentFilter>> = builders(60_000).collect();

@@ -1,4 +1,5 @@
-//! Copies of a key: any number, counted, taken out again, and never in the way of distinct keys.
+//! Copies of a key: any number is counted and removed again, and copies take no room from distinct
+//! keys.
 
 use koel::{CuckooFilter, FullError};
 use testkit::keys;
@@ -22,7 +23,7 @@ fn one_key_goes_in_and_out_a_million_times_on_two_slots() {
     assert!(filter.to_bytes() == empty);
 }
 
-/// The share of slots that *distinct* keys reach when every key comes `times` times.
+/// The load factor that *distinct* keys reach when every key is inserted `times` times.
 fn distinct_load(times: u32) -> f64 {
     let mut filter = CuckooFilter::builder(250_000, 0.001).counter_limit(u64::MAX).build().unwrap();
     let mut distinct = 0_u64;
@@ -39,7 +40,7 @@ fn distinct_load(times: u32) -> f64 {
 }
 
 #[test]
-fn keys_that_come_eight_times_fill_the_filter_as_far_as_keys_that_come_once() {
+fn keys_inserted_eight_times_reach_the_load_of_keys_inserted_once() {
     let once = distinct_load(1);
     assert!(once > 0.97);
     for times in [2, 3, 8] {
@@ -60,7 +61,7 @@ fn capacity_keys_fit_with_any_number_of_copies_of_each() {
 }
 
 #[test]
-fn at_the_bound_of_the_counters_an_insert_fails_and_nothing_changes() {
+fn at_the_counter_limit_an_insert_fails_and_nothing_changes() {
     let mut filter = CuckooFilter::builder(100, 1e-6).counter_limit(2).build().unwrap();
     for key in ["a", "b"] {
         (0..10).for_each(|_| filter.insert(key).unwrap());
@@ -75,10 +76,10 @@ fn at_the_bound_of_the_counters_an_insert_fails_and_nothing_changes() {
 }
 
 #[test]
-fn counts_of_a_heavy_tailed_stream_are_never_too_low_and_all_come_out_again() {
+fn counts_of_a_heavy_tailed_stream_are_never_too_low_and_all_copies_can_be_removed() {
     let mut filter = CuckooFilter::builder(50_000, 0.001).build().unwrap();
     let empty = filter.to_bytes();
-    // Key number k comes about 50,000 / k times.
+    // Key number k is inserted about 50,000 / k times.
     let stream =
         || keys::hashes(6, 50_000).enumerate().map(|(k, hash)| (hash, 50_000 / (k as u64 + 1)));
     for (hash, times) in stream() {
@@ -99,7 +100,7 @@ fn counts_of_a_heavy_tailed_stream_are_never_too_low_and_all_come_out_again() {
 }
 
 #[test]
-fn insert_unique_adds_what_is_new_and_says_so() {
+fn insert_unique_adds_new_keys_only_and_reports_them() {
     let mut filter = CuckooFilter::with_capacity(10);
     assert_eq!(filter.insert_unique("a"), Ok(true));
     assert_eq!(filter.insert_unique("a"), Ok(false));
@@ -107,7 +108,7 @@ fn insert_unique_adds_what_is_new_and_says_so() {
 }
 
 #[test]
-fn copies_change_neither_the_error_rate_nor_the_estimate_of_distinct_keys() {
+fn copies_change_neither_the_false_positive_rate_nor_the_distinct_estimate() {
     for times in [1, 2, 5] {
         let mut filter = CuckooFilter::builder(100_000, 0.01).build().unwrap();
         for hash in keys::hashes(11, 90_000) {

@@ -1,4 +1,5 @@
-//! The counting filter: against a model, at its edges, as it grows, and its bytes.
+//! The counting filter: limits and rates. Submodules test it against a model, its growth, its
+//! unions and its bytes.
 
 mod grow;
 mod image;
@@ -10,7 +11,7 @@ use testkit::keys;
 use testkit::keys::{all_at, at};
 
 #[test]
-fn what_cannot_be_built_is_refused_with_a_reason() {
+fn impossible_builds_are_refused_with_a_reason() {
     let build = |rate, bits| CountingFilter::builder(1000, rate).count_bits(bits).build();
     assert_eq!(build(0.01, 0).unwrap_err(), BuildError::ValueBits { value_bits: 0 });
     assert_eq!(build(0.01, 41).unwrap_err(), BuildError::ValueBits { value_bits: 41 });
@@ -19,7 +20,7 @@ fn what_cannot_be_built_is_refused_with_a_reason() {
 }
 
 #[test]
-fn what_it_was_built_for_is_in_its_bytes() {
+fn the_build_parameters_are_in_the_bytes() {
     let builder = CountingFilter::builder(5000, 0.003);
     let keyed = builder.clone().sip_key([3; 16]);
     assert!(keyed.build().unwrap().hasher() != builder.build().unwrap().hasher());
@@ -36,7 +37,7 @@ fn what_it_was_built_for_is_in_its_bytes() {
 }
 
 #[test]
-fn every_capacity_fits_whatever_the_counts_and_taking_everything_out_leaves_zeros() {
+fn every_capacity_fits_with_any_counts_and_removing_everything_leaves_zeros() {
     for capacity in (1..=100).chain([10_000, 300_000]) {
         for bits in [1, 8, 40] {
             let builder = CountingFilter::builder(capacity, 0.001).count_bits(bits);
@@ -82,7 +83,7 @@ fn wrong_counts_are_as_rare_as_promised() {
 }
 
 #[test]
-fn a_full_filter_refuses_a_new_key_and_goes_on_counting_the_others() {
+fn a_full_filter_refuses_new_keys_and_still_counts_the_others() {
     let mut filter = CountingFilter::builder(50, 0.001).build().unwrap();
     let refused = keys::hashes(3, 1000).find_map(|hash| filter.insert(&at(hash)).err());
     assert!(
@@ -100,7 +101,7 @@ fn a_full_filter_refuses_a_new_key_and_goes_on_counting_the_others() {
 }
 
 #[test]
-fn counts_end_with_an_error_where_64_bits_do() {
+fn a_count_beyond_64_bits_is_an_error() {
     let mut filter = CountingFilter::builder(10, 0.001).build().unwrap();
     assert_eq!(filter.add("ada", u64::MAX - 1), Ok(u64::MAX - 1));
     assert_eq!(filter.add("ada", 2), Err(FullError::Overflow));

@@ -1,12 +1,11 @@
-//! `==` is what most other tests judge by, so here it is judged itself: two of a kind are equal if
-//! their bytes are, and only then.
+//! Most other tests rely on `==`. This one tests `==` itself: two values are equal if and only if
+//! their bytes are.
 
 use koel::{CountingFilter, CuckooFilter, Maplet};
 use testkit::keys::at;
 use testkit::{image, keys};
 
-/// Compares each with each, by `==` and by bytes; no two of them have the same bytes, and each is
-/// equal to its copy.
+/// Compares every pair by `==` and by bytes. No two have equal bytes, and each equals its clone.
 #[track_caller]
 fn assert_equal_by_bytes<T: PartialEq + Clone>(all: &[T], bytes: impl Fn(&T) -> Vec<u8>) {
     for (i, one) in all.iter().enumerate() {
@@ -21,7 +20,7 @@ fn assert_equal_by_bytes<T: PartialEq + Clone>(all: &[T], bytes: impl Fn(&T) -> 
 #[test]
 fn filters_are_equal_if_their_bytes_are() {
     let builder = CuckooFilter::builder(100, 0.001);
-    // Of one shape, and not built alike.
+    // Of one shape, but built with different parameters.
     let builders = [
         builder.clone(),
         builder.clone().seed(1),
@@ -37,7 +36,7 @@ fn filters_are_equal_if_their_bytes_are() {
         &["bo"],
         &["ada"; 2],
         &["ada"; 3],
-        // The same entries, and as many keys.
+        // Equal entries, and equally many keys.
         &["ada", "ada", "ada", "bo", "bo", "bo", "bo"],
         &["ada", "ada", "ada", "ada", "bo", "bo", "bo"],
     ];
@@ -51,8 +50,8 @@ fn filters_are_equal_if_their_bytes_are() {
     assert_equal_by_bytes(&filled.collect::<Vec<_>>(), CuckooFilter::to_bytes);
 }
 
-/// In one that has grown these are kept, not counted: two with the same buckets may say different
-/// error rates.
+/// A grown filter stores the number of distinct entries and does not recount it. So two filters
+/// with equal buckets may report different false-positive rates.
 #[test]
 fn filters_that_have_grown_to_different_numbers_of_distinct_entries_differ() {
     let mut filter = CuckooFilter::builder(10_000, 0.001).grow_from(1000).build().unwrap();
@@ -95,7 +94,7 @@ fn counting_filters_are_equal_if_their_bytes_are() {
         builder.grow_from(100),
         CountingFilter::builder(99, 0.001).count_bits(2),
     ];
-    // Counts in slots, and beyond them: two with the same slots, and as many keys.
+    // Counts in slots and in counters: two filters have equal slots and equally many keys.
     let contents: [&[(&str, u64)]; 7] = [
         &[],
         &[("ada", 1)],

@@ -1,5 +1,5 @@
-//! Every error, made the way a user makes it: it says what happened in one line, and its figures
-//! are those of the case.
+//! Provokes every error as a user would. Its message says in one line what happened, with the right
+//! figures.
 
 use koel::{
     BuildError, Builder, CuckooFilter, FullError, ImageError, InsertError, Maplet, Merge,
@@ -16,7 +16,7 @@ fn assert_says(error: impl std::error::Error, words: &[&str]) {
     assert!(words.iter().all(|word| line.contains(word)), "{line}");
 }
 
-/// The error rate that a message asks for.
+/// The false-positive rate that an error suggests.
 #[track_caller]
 pub(crate) fn asked_for(error: &impl ToString) -> f64 {
     let line = error.to_string();
@@ -25,7 +25,7 @@ pub(crate) fn asked_for(error: &impl ToString) -> f64 {
 }
 
 #[test]
-fn the_rate_that_a_message_asks_for_can_be_had() {
+fn the_rate_that_an_error_suggests_can_be_built() {
     for capacity in [100, 10_000, 1_000_000] {
         for prefer in [Prefer::Small, Prefer::Fast] {
             let fixed = |rate| CuckooFilter::builder(capacity, rate).prefer(prefer);
@@ -50,7 +50,7 @@ fn the_rate_that_a_message_asks_for_can_be_had() {
 }
 
 #[test]
-fn a_filter_that_cannot_be_built_says_what_to_ask_for() {
+fn an_impossible_build_suggests_possible_parameters() {
     for rate in [0.0, 1.0, 2.0, -0.1, f64::NAN, f64::INFINITY] {
         let error = CuckooFilter::builder(10, rate).build().unwrap_err();
         assert!(matches!(error, BuildError::Rate { .. }), "{error:?}");
@@ -68,7 +68,7 @@ fn a_filter_that_cannot_be_built_says_what_to_ask_for() {
 }
 
 #[test]
-fn a_filter_too_precise_to_grow_says_what_would_have_been_to_ask_for() {
+fn a_filter_too_precise_to_grow_suggests_a_rate_that_grows() {
     for (prefer, rate) in [(Prefer::Small, 1e-7), (Prefer::Fast, 3e-7), (Prefer::Small, 1e-9)] {
         let builder = |rate| CuckooFilter::builder(100_000, rate).prefer(prefer);
         let mut filter = builder(rate).build().unwrap();
@@ -83,7 +83,7 @@ fn a_filter_too_precise_to_grow_says_what_would_have_been_to_ask_for() {
 }
 
 #[test]
-fn a_full_filter_says_what_it_holds_and_why_it_is_full() {
+fn a_full_filter_reports_its_size_and_why_it_is_full() {
     let mut filter = CuckooFilter::builder(10, 1e-8).counter_limit(0).build().unwrap();
     let full = keys::hashes(1, 1000).find_map(|hash| filter.insert(&at(hash)).err()).unwrap();
     assert_eq!(full, FullError::Slots { in_use: filter.slots_in_use(), capacity: 10 });
@@ -95,7 +95,7 @@ fn a_full_filter_says_what_it_holds_and_why_it_is_full() {
 }
 
 #[test]
-fn a_full_filter_and_a_full_maplet_say_so_in_one_sentence_that_is_right_for_both() {
+fn full_filters_and_full_maplets_share_one_error_message() {
     let mut filter = CuckooFilter::builder(10, 0.001).build().unwrap();
     let mut maplet = Maplet::builder(10, 0.001, 8).build().unwrap();
     let is_slots = |full: &FullError| matches!(full, FullError::Slots { .. });
@@ -112,7 +112,7 @@ fn a_full_filter_and_a_full_maplet_say_so_in_one_sentence_that_is_right_for_both
             "the table is full: {in_use} entries in one built for 10 keys; build a larger one from the keys"
         )
     };
-    // Since then keys with room elsewhere may have come.
+    // Keys with room elsewhere may have been inserted since.
     for (full, len) in [(of_filter, filter.len()), (of_maplet, maplet.len())] {
         let full = full.unwrap();
         let FullError::Slots { in_use, capacity: 10 } = full else { panic!("{full:?}") };
@@ -121,9 +121,9 @@ fn a_full_filter_and_a_full_maplet_say_so_in_one_sentence_that_is_right_for_both
     }
 }
 
-/// Two counts of more than half of 2^64, in bytes that are a sound filter.
+/// The bytes of a valid filter with two counts above 2^63.
 #[test]
-fn a_count_that_would_pass_64_bits_is_refused_and_changes_nothing() {
+fn a_count_beyond_64_bits_is_refused_and_changes_nothing() {
     let mut filter = CuckooFilter::builder(10, 0.001).build().unwrap();
     (0..9).for_each(|_| filter.insert("often").unwrap());
     let mut bytes = filter.to_bytes();
@@ -147,7 +147,7 @@ fn a_count_that_would_pass_64_bits_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn filters_that_do_not_merge_say_in_what_they_differ() {
+fn a_failed_merge_names_the_difference() {
     let one = CuckooFilter::builder(1000, 0.001);
     let others = [
         ("layout", CuckooFilter::builder(1000, 0.01)),
@@ -171,7 +171,7 @@ fn filters_that_do_not_merge_say_in_what_they_differ() {
 }
 
 #[test]
-fn bytes_that_are_not_a_filter_say_what_is_wrong() {
+fn invalid_bytes_are_refused_with_the_reason() {
     let bytes = CuckooFilter::with_capacity(10).to_bytes();
     let changed = |offset: usize, value: u8, sealed: bool| {
         let mut bytes = bytes.clone();

@@ -1,5 +1,5 @@
-//! Saving and loading, as paths and as streams: the same bytes, all or nothing, and no memory for
-//! bytes that never come.
+//! Saving and loading through paths and streams: equal bytes, all or nothing, and no memory
+//! allocated for bytes that never arrive.
 
 use std::fs;
 use std::io::{self, Cursor, Read, Write};
@@ -9,7 +9,7 @@ use koel::{CountingFilter, CuckooFilter, FileError, FilterView, ImageError, Mapl
 use testkit::image;
 use testkit::keys::{self, at};
 
-/// A folder of its own for each test, removed at the end.
+/// A temporary folder, one per test, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -67,10 +67,10 @@ fn image_error(loaded: Result<CuckooFilter, FileError>) -> ImageError {
 }
 
 #[test]
-fn each_type_goes_through_a_file_and_through_a_stream() {
+fn each_type_round_trips_through_a_file_and_a_stream() {
     let folder = Folder::new("types");
     let path = folder.0.join("a");
-    // Saved over one another. The largest takes several steps to read.
+    // All are saved to one path in turn. Reading the largest takes several steps.
     for filter in [filter(100), filter(2_000_000), grown()] {
         filter.save(&path).unwrap();
         assert!(fs::read(&path).unwrap() == filter.to_bytes());
@@ -91,7 +91,7 @@ fn each_type_goes_through_a_file_and_through_a_stream() {
     assert_eq!(folder.names(), ["a"]);
 }
 
-/// Gives one byte a call, and is interrupted in between.
+/// Returns one byte per call, with an interruption before each.
 struct Slow<R>(R, bool);
 
 impl<R: Read> Read for Slow<R> {
@@ -106,7 +106,7 @@ impl<R: Read> Read for Slow<R> {
 }
 
 #[test]
-fn a_stream_may_be_slow_and_what_follows_the_image_is_left_in_it() {
+fn a_slow_stream_is_read_exactly_to_the_end_of_the_image() {
     let mut stream = filter(100).to_bytes();
     maplet().save_to(&mut stream).unwrap();
     stream.extend(b"rest");
@@ -143,9 +143,9 @@ fn damage_is_refused_with_the_reason_wherever_it_is() {
     assert!(matches!(&missing, FileError::Io(error) if error.kind() == io::ErrorKind::NotFound));
 }
 
-/// A table of 2^50 bytes, which no machine has: memory for all of it would be refused.
+/// A header for a table of 2^50 bytes: allocating all of it would fail on any machine.
 #[test]
-fn a_forged_header_takes_no_memory_for_bytes_that_do_not_come() {
+fn a_forged_header_allocates_no_memory_for_missing_bytes() {
     let mut bytes = CuckooFilter::builder(1, 0.03).build().unwrap().to_bytes();
     bytes[18] = 42;
     image::reseal(&mut bytes);
@@ -175,14 +175,14 @@ impl Write for Full {
 }
 
 #[test]
-fn a_save_that_fails_says_so_and_leaves_the_old_file() {
+fn a_failed_save_returns_an_error_and_keeps_the_old_file() {
     for room in [0, 192, 500] {
         let error = filter(10_000).save_to(Full(room)).unwrap_err();
         assert!(matches!(&error, FileError::Io(e) if e.kind() == io::ErrorKind::StorageFull));
         assert!(std::error::Error::source(&error).is_none() && !error.to_string().is_empty());
     }
     let folder = Folder::new("failing");
-    // A folder is where the file should go: the rename fails at the very end.
+    // The target is a folder, so the final rename fails.
     fs::create_dir_all(folder.0.join("a/b")).unwrap();
     assert!(matches!(filter(100).save(folder.0.join("a")), Err(FileError::Io(_))));
     assert!(matches!(filter(100).save(folder.0.join("none/a")), Err(FileError::Io(_))));

@@ -1,5 +1,5 @@
-//! docs/FORMAT.md against the code: its hash vectors and its whole examples. The tables of fields
-//! and of places are compared where those live, in `image/fields.rs` and `geometry.rs`.
+//! Checks the hash vectors and the complete examples of docs/FORMAT.md against the code.
+//! `image/fields.rs` and `address/geometry` check its tables of fields and of locations.
 
 use koel::{CountingFilter, CuckooFilter, FilterView, KeyHash, KeyHasher, Maplet, Prefer};
 use testkit::keys::{address, at};
@@ -23,7 +23,7 @@ fn hash(hasher: KeyHasher, key: &str) -> KeyHash {
 }
 
 #[test]
-fn the_hash_vectors_are_those_of_the_format() {
+fn the_hash_vectors_match_the_format() {
     let key = core::array::from_fn(|i| u8::try_from(i).unwrap());
     let hashers =
         [KeyHasher::Xxh3 { seed: 0 }, KeyHasher::Xxh3 { seed: 42 }, KeyHasher::Sip13 { key }];
@@ -43,7 +43,7 @@ fn the_hash_vectors_are_those_of_the_format() {
 }
 
 #[test]
-fn the_route_vectors_are_those_of_the_format() {
+fn the_route_vectors_match_the_format() {
     let table = FORMAT.lines().skip_while(|line| !line.starts_with("| hash | address"));
     let rows: Vec<_> = table.skip(2).take_while(|line| line.starts_with('|')).map(cells).collect();
     assert_eq!(rows.len(), 4);
@@ -64,7 +64,8 @@ fn the_route_vectors_are_those_of_the_format() {
     assert!(FORMAT.contains(&seed), "{seed}");
 }
 
-/// So many bytes as the page shows them under this heading; lines that it leaves out are all zeros.
+/// The first `length` bytes of the dump under this heading; lines that the page omits are all
+/// zeros.
 fn whole(heading: &str, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     let (page, _) = FORMAT.split(heading).nth(1).unwrap().split_once("\n#").unwrap();
@@ -80,7 +81,7 @@ fn whole(heading: &str, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn the_whole_filter_of_the_format_is_what_the_code_writes_and_reads() {
+fn the_code_writes_and_reads_the_example_filter() {
     let mut filter = CuckooFilter::builder(1, 0.03).seed(42).build().unwrap();
     let bytes = whole("## A whole filter", 368);
     filter.insert("example.org").unwrap();
@@ -93,7 +94,7 @@ fn the_whole_filter_of_the_format_is_what_the_code_writes_and_reads() {
 }
 
 #[test]
-fn the_whole_maplet_of_the_format_is_what_the_code_writes_and_reads() {
+fn the_code_writes_and_reads_the_example_maplet() {
     let mut maplet = Maplet::builder(1, 0.03, 40).seed(42).build().unwrap();
     let bytes = whole("## A whole maplet", 1520);
     maplet.insert("example.org", 513).unwrap();
@@ -104,7 +105,7 @@ fn the_whole_maplet_of_the_format_is_what_the_code_writes_and_reads() {
 }
 
 #[test]
-fn the_whole_counting_filter_of_the_format_is_what_the_code_writes_and_reads() {
+fn the_code_writes_and_reads_the_example_counting_filter() {
     let mut filter = CountingFilter::builder(1, 0.03).count_bits(2).seed(42).build().unwrap();
     let bytes = whole("## A whole counting filter", 432);
     filter.insert("example.org").unwrap();
@@ -115,7 +116,7 @@ fn the_whole_counting_filter_of_the_format_is_what_the_code_writes_and_reads() {
 }
 
 #[test]
-fn the_whole_grown_filter_of_the_format_is_what_the_code_writes_and_reads() {
+fn the_code_writes_and_reads_the_example_grown_filter() {
     let mut filter = CuckooFilter::builder(1, 0.03).growable().seed(42).build().unwrap();
     let bytes = whole("## A whole grown filter", 752);
     filter.insert("example.org").unwrap();
@@ -128,7 +129,7 @@ fn the_whole_grown_filter_of_the_format_is_what_the_code_writes_and_reads() {
     let counts = ["example.org", "twice", "later", "absent"].map(|key| read.count(key));
     assert_eq!(counts, [1, 5, 1, 0]);
     assert_eq!(FilterView::open(&bytes).unwrap().count("twice"), 5);
-    // What the table below the dump says of places.
+    // The locations in the table below the dump.
     let entries: Vec<_> = read.entries().map(|entry| entry.bucket).collect();
     assert_eq!(entries, [18, 21, 27]);
 }
@@ -140,8 +141,8 @@ fn dump(bytes: &[u8]) -> String {
     lines.map(|(i, line)| format!("{:04x} {}\n", 16 * i, hex(line))).collect()
 }
 
-/// XXH3-64 of the bytes of filters that hold 0 to 999, the multiples of ten three times: layout,
-/// keyed or not, digest.
+/// Layout, whether keyed, and XXH3-64 of the bytes of filters that hold 0 to 999, with the
+/// multiples of ten inserted three times.
 const IMAGES: [(Prefer, f64, bool, u64); 9] = [
     (Prefer::Small, 0.03, false, 0xd6db_63cc_3f43_9294),
     (Prefer::Small, 0.01, false, 0x09b3_f564_871d_5680),
@@ -155,7 +156,7 @@ const IMAGES: [(Prefer, f64, bool, u64); 9] = [
 ];
 
 #[test]
-fn filters_of_every_kind_have_the_bytes_they_always_had() {
+fn the_bytes_of_every_kind_of_filter_are_stable() {
     let found = IMAGES.map(|(prefer, rate, keyed, _)| {
         let builder = CuckooFilter::builder(1000, rate).prefer(prefer);
         let builder = if keyed { builder.sip_key([3; 16]) } else { builder };

@@ -1,5 +1,5 @@
-//! Filters that grow: no key is ever lost, the error rate and the load are kept on the way, and
-//! what is taken out is gone.
+//! Growing filters: no key is ever lost, the false-positive rate and the load factor hold at every
+//! size, and removed keys are gone.
 
 mod merge;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use koel::{BuildError, Builder, CuckooFilter, Merge, Prefer};
 use testkit::keys::{self, all_at, at, splitmix64};
 
-/// The ways to ask for a filter that grows from a thousand keys to `last`, at this rate.
+/// Every kind of builder for a filter that grows from a thousand keys to `last`, at this rate.
 fn builders(last: u64, rate: f64) -> impl Iterator<Item = Builder<CuckooFilter>> {
     let ways = [
         CuckooFilter::builder(1000, rate).growable(),
@@ -38,7 +38,7 @@ fn measured_rate(filter: &CuckooFilter) -> (f64, f64) {
 }
 
 #[test]
-fn on_the_whole_way_no_key_is_lost_and_rate_and_load_are_kept() {
+fn at_every_size_no_key_is_lost_and_rate_and_load_hold() {
     for rate in [0.05, 0.004, 0.001, 0.000_1] {
         for builder in builders(200_000, rate) {
             let mut filter = builder.build().unwrap();
@@ -73,8 +73,8 @@ fn on_the_whole_way_no_key_is_lost_and_rate_and_load_are_kept() {
     }
 }
 
-/// Tables for few keys have room for many more, so that they may be nearly empty when these are in;
-/// not when they grow.
+/// A fixed table for few keys has room for many more and may be nearly empty at its capacity. A
+/// growing one may not.
 #[test]
 fn filters_built_for_few_keys_keep_the_rate_too() {
     for capacity in [1, 10, 100, 500, 3000] {
@@ -92,7 +92,7 @@ fn filters_built_for_few_keys_keep_the_rate_too() {
 }
 
 #[test]
-fn a_reserve_that_cannot_be_had_changes_nothing() {
+fn a_failed_reserve_changes_nothing() {
     for builder in [
         CuckooFilter::builder(1000, 0.001).growable(),
         CuckooFilter::builder(1_000_000, 0.001).grow_from(1000),
@@ -111,8 +111,8 @@ fn a_reserve_that_cannot_be_had_changes_nothing() {
     }
 }
 
-/// From 81 buckets, a quarter of what a filter for a thousand keys has, and with the narrowest
-/// fingerprints that grow.
+/// Starts with 81 buckets, a quarter of those for a thousand keys, and the narrowest fingerprints
+/// that can grow.
 #[test]
 fn fourteen_doublings_keep_the_rate() {
     const BUCKETS: u32 = 81;
@@ -137,9 +137,9 @@ fn fourteen_doublings_keep_the_rate() {
     }
 }
 
-/// Found by a bench: segments were split one after the other, so that the last one had no room
-/// before nearly all were split: a filter of 16 million keys took twice the memory as soon as it
-/// grew, or refused the key.
+/// A bench found that segments were split one after another, so the last one gained no room until
+/// nearly all were split. A filter of 16 million keys doubled its memory as soon as it grew, or
+/// refused the key.
 #[test]
 fn filters_of_several_segments_grow_no_faster_than_their_keys() {
     const KEYS: u64 = 1_000_000;
@@ -152,7 +152,7 @@ fn filters_of_several_segments_grow_no_faster_than_their_keys() {
         let mut filter = builder.build().unwrap();
         assert!(filter.segments() > 1, "{filter:?}");
         let hashes: Vec<u64> = keys::hashes(3, 3 * KEYS).collect();
-        // Inserts one by one, which make no room ahead.
+        // Single inserts, which reserve no room.
         for (i, &hash) in (1..).zip(&hashes) {
             filter.insert(&at(hash)).unwrap();
             if i > KEYS && i % (KEYS / 50) == 0 {
@@ -170,12 +170,12 @@ fn filters_of_several_segments_grow_no_faster_than_their_keys() {
 }
 
 #[test]
-fn what_is_taken_out_is_gone_and_takes_no_other_key_with_it() {
+fn removed_keys_are_gone_and_all_others_stay() {
     for rate in [0.05, 0.001] {
         for builder in builders(60_000, rate) {
             let mut filter = builder.build().unwrap();
             insert(&mut filter, keys::hashes(7, 60_000));
-            // One half, while new ones make it grow further.
+            // Removes one half, while new keys make the filter grow further.
             for (i, hash) in keys::hashes(7, 60_000).enumerate().filter(|(i, _)| i % 2 == 0) {
                 assert!(filter.remove(&at(hash)), "{filter:?}");
                 filter.insert(&at(splitmix64(i as u64 + (1 << 40)))).unwrap();
@@ -212,7 +212,7 @@ fn a_cleared_filter_is_as_large_as_it_was_and_takes_other_keys() {
 }
 
 #[test]
-fn keys_taken_out_are_no_longer_counted_among_the_different_ones() {
+fn removed_keys_no_longer_count_as_distinct() {
     for builder in builders(60_000, 0.001) {
         let mut filter = builder.build().unwrap();
         insert(&mut filter, keys::hashes(7, 40_000));
@@ -224,7 +224,7 @@ fn keys_taken_out_are_no_longer_counted_among_the_different_ones() {
     }
 }
 
-/// A filter beside the exact multiset, over few keys and with collisions in plenty.
+/// A filter and its exact multiset, over few keys with many collisions.
 struct Pair {
     filter: CuckooFilter,
     held: BTreeMap<u64, u64>,
@@ -244,7 +244,7 @@ impl Pair {
     }
 
     fn step(&mut self, draw: u64) {
-        // Most keys seldom, some often, one all the time.
+        // Most keys rarely, some often, one all the time.
         let key = match draw % 8 {
             0 => 0,
             1..3 => draw >> 8 & 63,
@@ -265,7 +265,7 @@ impl Pair {
         }
     }
 
-    /// Takes everything out again, in no order.
+    /// Removes everything again, in random order.
     fn drain(&mut self) {
         for (&hash, count) in self.held.iter_mut().rev() {
             for _ in 0..*count {
@@ -278,7 +278,7 @@ impl Pair {
 }
 
 #[test]
-fn a_growing_filter_is_the_multiset_it_stands_for() {
+fn a_growing_filter_equals_its_multiset() {
     for rate in [0.05, 0.002] {
         let whole = builders(30_000, rate).map(|builder| builder.build().unwrap());
         let filters = whole.flat_map(|whole| [in_segments(&whole), whole]);
@@ -299,7 +299,7 @@ fn a_growing_filter_is_the_multiset_it_stands_for() {
 }
 
 #[test]
-fn a_key_inserted_at_every_size_is_removed_as_often() {
+fn a_key_inserted_at_every_size_can_be_removed_as_often() {
     for builder in builders(100_000, 0.01) {
         let mut filter = builder.build().unwrap();
         let key = splitmix64(u64::MAX);
@@ -315,7 +315,7 @@ fn a_key_inserted_at_every_size_is_removed_as_often() {
 }
 
 #[test]
-fn until_it_grows_a_growable_filter_is_the_fixed_one() {
+fn until_it_grows_a_growable_filter_equals_the_fixed_one() {
     for prefer in [Prefer::Small, Prefer::Fast] {
         let builder = CuckooFilter::builder(5000, 0.001).prefer(prefer);
         let (mut fixed, mut growable) =
@@ -337,7 +337,7 @@ fn copies_of_the_keys_that_it_has_room_for_do_not_make_a_filter_grow() {
             filter.insert(&at(splitmix64(key))).unwrap();
         }
         assert!(!filter.has_grown());
-        // A few keys are taken for others, and more fit in.
+        // A few keys share an entry with another, so more keys fit.
         (20_000..22_000).for_each(|key| filter.insert(&at(splitmix64(key))).unwrap());
         assert!(filter.has_grown());
         assert!((0..10_000).all(|key| filter.count(&at(splitmix64(key))) >= 4));
@@ -354,9 +354,9 @@ fn a_fixed_filter_can_be_let_grow() {
     assert!(measured_rate(&filter).0 < 0.001_35);
 }
 
-/// Growth needs bits in every slot: below a rate of about one in ten million there are none.
+/// Growth needs spare bits in every slot. There are none below a rate of about one in ten million.
 #[test]
-fn any_number_of_keys_of_a_filter_that_is_let_grow_may_have_counters_and_one_too_precise_is_not() {
+fn making_a_filter_growable_lifts_the_counter_limit_and_fails_if_it_is_too_precise() {
     let mut filter = CuckooFilter::builder(100, 0.001).counter_limit(1).build().unwrap();
     filter.make_growable().unwrap();
     assert_eq!((filter.is_growable(), filter.counter_limit()), (true, u64::MAX));
@@ -369,7 +369,7 @@ fn any_number_of_keys_of_a_filter_that_is_let_grow_may_have_counters_and_one_too
 }
 
 #[test]
-fn room_is_made_at_once_and_given_back() {
+fn reserve_makes_room_at_once_and_shrink_returns_it() {
     for builder in builders(100_000, 0.001) {
         let mut filter = builder.build().unwrap();
         insert(&mut filter, keys::hashes(1, 1000));
@@ -388,10 +388,10 @@ fn room_is_made_at_once_and_given_back() {
     }
 }
 
-/// Of a thousand keys growth had made ten thousand entries, whose halves had no room in a table for
-/// so few: none of the memory was given back, and a smaller filter refused them.
+/// Growth once turned a thousand keys into ten thousand entries, whose halves did not fit into a
+/// table for a thousand. No memory was returned, and a smaller filter refused to merge them.
 #[test]
-fn what_growth_has_put_into_many_buckets_is_moved_to_fewer() {
+fn entries_split_by_growth_are_rejoined_in_a_smaller_table() {
     for rate in [0.05, 0.001] {
         let builder = CuckooFilter::builder(1000, rate).growable();
         let mut filter = builder.build().unwrap();
@@ -417,7 +417,7 @@ fn what_growth_has_put_into_many_buckets_is_moved_to_fewer() {
 }
 
 #[test]
-fn a_filter_that_does_not_grow_refuses_room_and_keeps_what_it_has() {
+fn a_fixed_filter_refuses_room_and_keeps_its_keys() {
     let mut filter = CuckooFilter::builder(1000, 0.001).build().unwrap();
     let before = filter.to_bytes();
     filter.reserve(1000).unwrap();
@@ -425,10 +425,10 @@ fn a_filter_that_does_not_grow_refuses_room_and_keeps_what_it_has() {
     assert!(filter.to_bytes() == before);
 }
 
-/// Sixteen keys of one pair of buckets that only the 16th doubling would part: the ninth was
+/// Sixteen keys of one bucket pair, which only the 16th doubling would separate. The ninth was once
 /// refused.
 #[test]
-fn keys_that_growth_does_not_part_share_their_slots() {
+fn keys_that_growth_does_not_separate_share_slots() {
     let alike = |n: u64| (0..n).map(|i| splitmix64(1 << 50) & !0xff | i << 2);
     for room in [0, 4000] {
         let mut filter = CuckooFilter::builder(1000, 1e-5).growable().build().unwrap();
@@ -443,7 +443,7 @@ fn keys_that_growth_does_not_part_share_their_slots() {
     }
 }
 
-/// Without counters they cannot share: then one is refused, after growth that did not help it.
+/// Without counters the keys cannot share slots: growth does not help, and one key is refused.
 #[test]
 fn a_refused_key_leaves_all_answers_as_they_were() {
     let builder = CuckooFilter::builder(1000, 1e-5).counter_limit(0).growable();
@@ -460,7 +460,7 @@ fn a_refused_key_leaves_all_answers_as_they_were() {
 }
 
 #[test]
-fn many_keys_at_once_end_in_a_table_of_the_size_that_they_need() {
+fn a_batch_grows_the_table_to_the_size_it_needs() {
     for builder in builders(60_000, 0.01) {
         let hashes: Vec<u64> = keys::hashes(1, 60_000).chain(keys::hashes(1, 500)).collect();
         for batch in [1, 100, 7000, hashes.len()] {
@@ -480,9 +480,9 @@ fn many_keys_at_once_end_in_a_table_of_the_size_that_they_need() {
     }
 }
 
-/// A stream comes in slices of any length.
+/// A stream arrives in slices of any length.
 #[test]
-fn where_few_keys_at_once_are_cut_does_not_show() {
+fn the_cuts_between_small_batches_do_not_change_the_bytes() {
     for builder in builders(60_000, 0.01) {
         let hashes: Vec<u64> = keys::hashes(1, 60_000).collect();
         let filters = [1, 63, 1000, 4095].map(|batch| {
@@ -495,14 +495,14 @@ fn where_few_keys_at_once_are_cut_does_not_show() {
 }
 
 #[test]
-fn copies_make_a_table_a_quarter_too_large_at_most() {
+fn copies_make_a_table_at_most_a_quarter_too_large() {
     for builder in builders(60_000, 0.001) {
         let distinct: Vec<u64> = keys::hashes(1, 20_000).collect();
         let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
         insert(&mut one, distinct.iter().copied());
         let copies: Vec<u64> = distinct.iter().cycle().take(400_000).copied().collect();
         many.insert_many(&all_at(&copies)).unwrap();
-        // A second copy takes a slot where there is one.
+        // A second copy takes a free slot if there is one.
         let entries = many.slots_in_use() as f64 / one.slots_in_use() as f64;
         let buckets = many.buckets() as f64 / one.buckets() as f64;
         assert!(buckets < 1.3 * entries, "{buckets}, {entries}");
@@ -511,7 +511,7 @@ fn copies_make_a_table_a_quarter_too_large_at_most() {
 }
 
 #[test]
-fn one_after_the_other_and_many_at_once_make_the_same_bytes() {
+fn single_and_batched_inserts_make_equal_bytes() {
     for builder in builders(20_000, 0.01) {
         let hashes: Vec<u64> = keys::hashes(1, 20_000).chain(keys::hashes(1, 500)).collect();
         let mut one = builder.build().unwrap();
@@ -539,9 +539,9 @@ fn one_after_the_other_and_many_at_once_make_the_same_bytes() {
 }
 
 #[test]
-fn many_keys_that_are_to_be_in_once_are_told_apart_while_the_filter_starts_to_grow() {
+fn batched_unique_inserts_detect_duplicates_while_the_filter_starts_to_grow() {
     let builder = CuckooFilter::builder(1000, 0.001).growable();
-    // Each comes twice, some of them at once.
+    // Each key is inserted twice, some twice within one batch.
     let hashes: Vec<u64> =
         keys::hashes(1, 2000).flat_map(|hash| [hash, hash]).chain(keys::hashes(1, 2000)).collect();
     let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
@@ -552,10 +552,10 @@ fn many_keys_that_are_to_be_in_once_are_told_apart_while_the_filter_starts_to_gr
     assert!(added.iter().filter(|&&added| added).count() > 1990);
 }
 
-/// Found by fuzzing: a counter in the two halves of a void entry was one more than the limit
-/// allows, and the file was refused.
+/// Fuzzing found that a counter kept by both halves of a void entry exceeded the limit by one, so
+/// that the file was refused.
 #[test]
-fn a_counter_that_growth_leaves_to_two_entries_may_exceed_the_limit() {
+fn a_counter_that_growth_splits_may_exceed_the_limit() {
     let mut filter = CuckooFilter::builder(10, 0.3).counter_limit(1).growable().build().unwrap();
     let first = splitmix64(8);
     insert(&mut filter, [first].into_iter().cycle().take(5));

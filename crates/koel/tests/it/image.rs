@@ -1,8 +1,9 @@
-//! Bytes from outside: a sound filter is read as it was, everything else is refused with a reason,
-//! and nothing panics.
+//! Untrusted bytes: a valid filter round-trips, everything else is refused with a reason, and
+//! nothing panics.
 //!
-//! Small filters, so that *every* flip, cut and extension can be tried. Behind the checksums, where
-//! chance never gets, `testkit::image::reseal` leads.
+//! The filters are small, so that *every* flip, cut and extension can be tried.
+//! `testkit::image::reseal` makes the checksums valid again, so that the checks behind them are
+//! reached.
 
 use koel::{CuckooFilter, FilterView, ImageError, Merge, MergeError, Prefer};
 use testkit::exercise::{self, arbitrary_bytes};
@@ -45,7 +46,7 @@ fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
 }
 
 #[test]
-fn every_flipped_bit_of_a_file_is_found() {
+fn every_flipped_bit_of_a_file_is_detected() {
     for filter in samples() {
         let bytes = filter.to_bytes();
         for bit in 0..8 * bytes.len() {
@@ -69,7 +70,7 @@ fn every_flipped_bit_of_a_file_is_found() {
 }
 
 #[test]
-fn every_flipped_bit_behind_fitting_checksums_is_refused_or_harmless() {
+fn every_flipped_bit_with_valid_checksums_is_refused_or_harmless() {
     let (mut accepted, mut refused) = (0, 0);
     let small = |filter: &CuckooFilter| [reshaped(filter, 0, 1), reshaped(filter, 2, 3)];
     let all: Vec<_> = samples().into_iter().flat_map(|f| [small(&f).to_vec(), vec![f]]).collect();
@@ -85,7 +86,7 @@ fn every_flipped_bit_behind_fitting_checksums_is_refused_or_harmless() {
             }
         }
     }
-    // Both must have been tried: fields such as the seed may have any value, others may not.
+    // Both outcomes must occur: fields such as the seed may have any value, others may not.
     assert!(accepted > 1000 && refused > 1000, "{accepted} accepted, {refused} refused");
 }
 
@@ -123,7 +124,7 @@ fn every_extension_by_a_byte_is_refused() {
 }
 
 #[test]
-fn a_table_or_a_counter_too_many_or_too_few_is_refused_though_the_checksums_fit() {
+fn missing_or_extra_buckets_or_counters_are_refused_with_valid_checksums() {
     for filter in samples() {
         let bytes = filter.to_bytes();
         for difference in [-32, -16, -8, -1, 1, 8, 16, 32_isize] {
@@ -135,10 +136,10 @@ fn a_table_or_a_counter_too_many_or_too_few_is_refused_though_the_checksums_fit(
     }
 }
 
-/// What a view answers from the header alone must not be absurd, for nobody may ever look at the
-/// body.
+/// A view answers some questions from the header alone and may never read the body, so the header
+/// must be consistent.
 #[test]
-fn a_header_whose_counts_exceed_each_other_is_not_even_opened() {
+fn a_header_with_inconsistent_counts_is_not_opened() {
     for filter in samples() {
         let (entries, len) = (filter.slots_in_use(), filter.len());
         let forgeries = [
@@ -150,7 +151,7 @@ fn a_header_whose_counts_exceed_each_other_is_not_even_opened() {
         ];
         for (field, offset, value) in forgeries {
             let mut forged = filter.to_bytes();
-            // So many keys that only the forged field can be at fault.
+            // With this many keys, only the forged field can be invalid.
             image::set(&mut forged, 80, len + filter.slots());
             image::set(&mut forged, offset, value);
             image::reseal(&mut forged);
@@ -160,8 +161,8 @@ fn a_header_whose_counts_exceed_each_other_is_not_even_opened() {
     }
 }
 
-/// 56 bits of a hash are bucket and fingerprint; a header that needs 57 is refused for that, not
-/// for its length.
+/// Bucket and fingerprint take 56 bits of a hash. A header that needs 57 is refused for that
+/// reason, not for its length.
 #[test]
 fn more_buckets_than_a_hash_can_name_are_refused_before_their_bytes_are_counted() {
     let bytes = CuckooFilter::builder(1, 1e-8).build().unwrap().to_bytes();
@@ -240,7 +241,7 @@ fn a_view_of_garbage_behind_a_sound_header_answers_without_a_panic() {
         for round in 0..200 {
             let mut bytes = filter.to_bytes();
             let noise = keys::hashes(1000 * seed + round, u64::MAX).flat_map(u64::to_le_bytes);
-            // Bytes of one value now and then: full of zeros, of ones, of one nibble.
+            // Some bodies repeat one byte: all zeros, all ones, or one nibble.
             let same = round % 8 == 0;
             for (byte, noise) in bytes[192..].iter_mut().zip(noise) {
                 *byte = if same { round.to_le_bytes()[0].wrapping_mul(17) } else { noise };
@@ -280,7 +281,7 @@ fn random_bytes_are_refused() {
 }
 
 #[test]
-fn another_version_is_called_older_or_newer_whatever_else_the_header_says() {
+fn another_version_is_reported_as_older_or_newer_whatever_the_rest_of_the_header() {
     let mut bytes = samples()[0].to_bytes();
     bytes[10..].fill(0xee);
     for version in (0..3).chain(4..=u16::MAX) {
@@ -293,9 +294,9 @@ fn another_version_is_called_older_or_newer_whatever_else_the_header_says() {
     }
 }
 
-/// Later versions of the program will give these bytes a meaning, so no byte may be ignored today.
+/// Later versions will give these bytes a meaning, so none may be ignored today.
 #[test]
-fn bytes_kept_for_later_versions_are_refused_by_name() {
+fn nonzero_reserved_bytes_are_refused_by_name() {
     let bytes = samples()[0].to_bytes();
     let fields = [
         (129..130, "secret kind"),
@@ -314,9 +315,9 @@ fn bytes_kept_for_later_versions_are_refused_by_name() {
     }
 }
 
-/// `found/`: inputs on which fuzzing has failed, each named after what was wrong.
+/// `found/` has the inputs on which fuzzing failed, each named after its bug.
 #[test]
-fn what_fuzzing_found_is_not_found_again() {
+fn inputs_that_fuzzing_found_no_longer_fail() {
     let found = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/found");
     let files: Vec<_> =
         std::fs::read_dir(found).unwrap().map(|file| file.unwrap().path()).collect();
@@ -326,16 +327,16 @@ fn what_fuzzing_found_is_not_found_again() {
     }
 }
 
-/// No builder makes plain buckets that are no whole bytes. Read as if they were, those of 36 to 52
-/// bits led behind the table, and those of 60 and 124 gave wrong answers.
+/// No builder makes plain buckets that are not whole bytes. Reading them as whole bytes once ran
+/// past the table for 36 to 52 bits, and gave wrong answers for 60 and 124.
 #[test]
-fn plain_buckets_that_are_no_whole_bytes_are_refused() {
+fn plain_buckets_that_are_not_whole_bytes_are_refused() {
     let sample = CuckooFilter::builder(5, 0.02).prefer(Prefer::Fast).build().unwrap().to_bytes();
     for fingerprint_bits in 8..=32 {
         let expected = fingerprint_bits % 2 == 0;
         for buckets in [1, 3, 7, 16, 27, 40] {
             let mut image = sample.clone();
-            // Fingerprint bits, and those of them that are not the core.
+            // Fingerprint bits, and the fingerprint bits outside the core.
             image[15] = fingerprint_bits;
             image[26..28].fill(fingerprint_bits - 6);
             let image = image::reshape(&image, 0, buckets);
@@ -352,10 +353,10 @@ fn plain_buckets_that_are_no_whole_bytes_are_refused() {
     }
 }
 
-/// Entries of which no bit is known are in both halves of every bucket that is split: in a table
-/// full of them an insert would split until no memory is left.
+/// Entries without stored bits go into both halves of every bucket that is split. In a table full
+/// of them, an insert would split until memory runs out.
 #[test]
-fn a_table_full_of_entries_without_bits_is_not_split_for_ever() {
+fn a_table_full_of_entries_without_bits_is_not_split_forever() {
     const BUCKETS: u64 = 40;
     let filter = CuckooFilter::builder(10_000, 0.004).prefer(Prefer::Fast).grow_from(1000).build();
     let mut image = image::reshape(&filter.unwrap().to_bytes(), 0, 40);
@@ -381,11 +382,11 @@ fn a_table_full_of_entries_without_bits_is_not_split_for_ever() {
     assert!(filter.size_in_bytes() < 10 * before.size_in_bytes());
 }
 
-/// Found by the fuzzer: a sound file of a filter that has grown, with a counter of 2^64 - 3 beside
-/// an entry that others match too. The count of their keys is no number of 64 bits: it is the
-/// largest, which the check of an insert added one to.
+/// Fuzzing found a valid grown filter with a counter of 2^64 - 3 and other entries that match the
+/// key. The count of that key exceeds 64 bits and saturates, and the test of an insert added one to
+/// it.
 #[test]
-fn a_count_that_no_number_can_say_stays_the_largest() {
+fn a_count_beyond_64_bits_saturates() {
     let text = concat!(
         "6b6f656c0d0a1a0a0200c000000004180600000003000000020106110100000000000000000000000000000000400684",
         "0000000000000000000000000000000014000000000000007b14ae47e17a843f32000000000000002900000000000000",

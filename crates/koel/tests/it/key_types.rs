@@ -1,4 +1,4 @@
-//! The bytes of each type of key: docs/FORMAT.md against the code.
+//! Checks the bytes of each key type in docs/FORMAT.md against the code.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -44,7 +44,7 @@ fn keys() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn the_key_vectors_are_those_of_the_format() {
+fn the_key_vectors_match_the_format() {
     let table = FORMAT.lines().skip_while(|line| !line.starts_with("| key | bytes |"));
     let rows = table.skip(2).take_while(|line| line.starts_with('|'));
     let stated: Vec<_> = rows.map(str::to_owned).collect();
@@ -54,7 +54,7 @@ fn the_key_vectors_are_those_of_the_format() {
 }
 
 #[test]
-fn what_stands_for_a_key_is_that_key() {
+fn wrappers_of_a_key_have_the_bytes_of_the_key() {
     let key = hex("ada");
     assert_eq!(hex(&Cow::Borrowed("ada")), key);
     assert_eq!(hex(&Cow::<str>::Owned("ada".to_owned())), key);

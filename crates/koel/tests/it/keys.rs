@@ -1,9 +1,9 @@
-//! Keys and their hashes are one: what takes keys gives the answers, and makes the bytes, that the
-//! same call for their hashes does.
+//! Keys and their hashes are interchangeable: a call with keys gives the answers and bytes of the
+//! call with their hashes.
 
 use koel::{CountingFilter, CuckooFilter, KeyHash, KeyHasher, Maplet, Values};
 
-/// Not all of one length, and one of them twice.
+/// Keys of several lengths, one of them twice.
 const NAMES: [&str; 6] = ["ada", "grace", "mary", "ada", "", "emmy noether"];
 
 fn hashes(hasher: KeyHasher) -> [KeyHash; 6] {
@@ -11,7 +11,7 @@ fn hashes(hasher: KeyHasher) -> [KeyHash; 6] {
 }
 
 #[test]
-fn a_filter_takes_keys_as_it_takes_their_hashes() {
+fn a_filter_treats_keys_like_their_hashes() {
     let builder = CuckooFilter::builder(10_000, 1e-6);
     for builder in [builder.clone(), builder.grow_from(1000)] {
         let (mut by_keys, mut by_hashes) = (builder.build().unwrap(), builder.build().unwrap());
@@ -32,7 +32,7 @@ fn a_filter_takes_keys_as_it_takes_their_hashes() {
 }
 
 #[test]
-fn a_maplet_takes_keys_as_it_takes_their_hashes() {
+fn a_maplet_treats_keys_like_their_hashes() {
     let values = [1, 2, 3, 4, 5, 6];
     let changes = values.map(|value| (value, 10 + value % 5));
     for builder in [Maplet::builder(100, 1e-6, 8), Maplet::builder(100, 1e-6, 8).grow_from(1)] {
@@ -62,7 +62,7 @@ fn a_maplet_takes_keys_as_it_takes_their_hashes() {
 }
 
 #[test]
-fn a_counting_filter_takes_keys_as_it_takes_their_hashes() {
+fn a_counting_filter_treats_keys_like_their_hashes() {
     let builder = CountingFilter::builder(100, 1e-6);
     for builder in [builder.clone(), builder.grow_from(1)] {
         let (mut by_keys, mut by_hashes) = (builder.build().unwrap(), builder.build().unwrap());
@@ -80,7 +80,7 @@ fn a_counting_filter_takes_keys_as_it_takes_their_hashes() {
 
 #[cfg(feature = "std")]
 #[test]
-fn a_filter_of_many_threads_takes_keys_as_it_takes_their_hashes() {
+fn a_concurrent_filter_treats_keys_like_their_hashes() {
     let builder = koel::ConcurrentFilter::builder(100, 1e-4);
     let (by_keys, by_hashes) = (builder.build().unwrap(), builder.build().unwrap());
     let hashes = hashes(by_keys.hasher());

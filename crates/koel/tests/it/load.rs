@@ -1,12 +1,12 @@
-//! How full a filter gets: its capacity always fits, and the first failure comes where two choices
-//! of four slots allow it.
+//! How full a filter gets: its capacity always fits, and the first failure is near the load
+//! threshold of two choices of four slots.
 
 use koel::{CuckooFilter, FullError, Prefer};
 use testkit::keys;
 use testkit::keys::at;
 
-/// Fills a filter for `capacity` keys with so many, and fails with the numbers that make it
-/// repeatable.
+/// Inserts `capacity` keys into a filter built for them. A failure prints the parameters that
+/// reproduce it.
 fn assert_capacity_fits(capacity: u64, prefer: Prefer, seed: u64) {
     let mut filter = CuckooFilter::builder(capacity, 0.001).prefer(prefer).build().unwrap();
     for (i, hash) in keys::hashes(seed, capacity).enumerate() {

@@ -1,4 +1,4 @@
-//! The tests of the library through its public face: one binary, so that it is linked once.
+//! The tests of the library's public API: one binary, so that it is linked once.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 mod bulk;

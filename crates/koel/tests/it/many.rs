@@ -1,5 +1,4 @@
-//! Many keys at once do what one after the other does: the same answers, the same bytes, the same
-//! failure.
+//! Batched calls equal single calls: in answers, bytes and failures.
 
 use koel::{CuckooFilter, FilterView, FullError, Prefer};
 use testkit::keys;
@@ -31,7 +30,7 @@ fn hashes(count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn inserting_many_gives_the_bytes_of_inserting_each() {
+fn batched_inserts_make_the_bytes_of_single_inserts() {
     for (many, mut each) in filters().zip(filters()) {
         for length in LENGTHS {
             let mut many = many.clone();
@@ -46,7 +45,7 @@ fn inserting_many_gives_the_bytes_of_inserting_each() {
 }
 
 #[test]
-fn asking_many_gives_the_answers_of_asking_each_in_filters_and_views() {
+fn batched_lookups_equal_single_lookups_in_filters_and_views() {
     for mut filter in filters() {
         let all = hashes(4000);
         filter.insert_many(&all_at(&all[..1500])).unwrap();
@@ -71,7 +70,7 @@ fn asking_many_gives_the_answers_of_asking_each_in_filters_and_views() {
 }
 
 #[test]
-fn removing_many_takes_out_what_is_there_and_says_so() {
+fn batched_removals_remove_present_keys_and_report_them() {
     for mut filter in filters() {
         let empty = filter.to_bytes();
         let all = hashes(1500);
@@ -87,10 +86,10 @@ fn removing_many_takes_out_what_is_there_and_says_so() {
     }
 }
 
-/// Filters in which blocks of removals are planned, with entries that are there once and twice, and
-/// once or twice and counted: of copies that come to a full filter only one has a slot.
+/// Filters large enough for planned blocks of removals. Entries take one or two slots, with or
+/// without a counter: copies inserted into a full filter get only one slot.
 #[test]
-fn removing_many_takes_counted_copies_first() {
+fn batched_removals_take_counted_copies_first() {
     for mut filter in filters_for(25_000) {
         let empty = filter.to_bytes();
         let all = hashes(26_000);
@@ -112,7 +111,7 @@ fn removing_many_takes_counted_copies_first() {
 }
 
 #[test]
-fn keys_of_every_kind_are_hashed_as_one_by_one() {
+fn batched_calls_hash_keys_of_every_type_like_single_calls() {
     let mut filter = CuckooFilter::builder(1000, 1e-9).sip_key([1; 16]).build().unwrap();
     let names: Vec<String> = (0..300).map(|i| format!("name {i}")).collect();
     filter.insert_many(&names).unwrap();
@@ -131,7 +130,7 @@ fn keys_of_every_kind_are_hashed_as_one_by_one() {
 }
 
 #[test]
-fn a_failure_in_the_middle_leaves_what_came_before() {
+fn a_failure_in_the_middle_keeps_the_earlier_keys() {
     let (mut many, mut each) = (CuckooFilter::with_capacity(500), CuckooFilter::with_capacity(500));
     let all = hashes(5000);
     let failed = many.insert_many(&all_at(&all));
@@ -148,7 +147,7 @@ fn answers_for_other_numbers_of_keys_are_refused() {
 }
 
 #[test]
-fn unique_inserts_of_many_are_those_of_each_in_turn() {
+fn batched_unique_inserts_equal_single_ones() {
     for (rate, prefer) in [(0.03, Prefer::Fast), (0.001, Prefer::Small), (1e-8, Prefer::Small)] {
         let all = hashes(5000);
         let asked: Vec<_> = all.iter().chain(&all[..700]).chain(&all[4990..]).copied().collect();
@@ -167,7 +166,7 @@ fn unique_inserts_of_many_are_those_of_each_in_turn() {
 }
 
 #[test]
-fn unique_inserts_of_many_stop_at_the_first_that_finds_no_room() {
+fn batched_unique_inserts_stop_at_the_first_key_without_room() {
     let all = hashes(3000);
     let builder = CuckooFilter::builder(1000, 0.001);
     let (mut many, mut turns) = (builder.build().unwrap(), builder.build().unwrap());

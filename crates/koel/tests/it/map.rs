@@ -1,5 +1,5 @@
-//! The map through its public face: `model.rs` against std's, `thresholds.rs` how full it gets,
-//! `hostile.rs` with hashers, keys and closures that do their worst.
+//! The public API of the map. `model.rs` compares it with std's, `thresholds.rs` measures how full
+//! it gets, and `hostile.rs` tries hostile hashers, keys and closures.
 
 mod hostile;
 mod model;
@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher};
 use koel::CuckooMap;
 use testkit::keys::splitmix64;
 
-/// Hashers from the best to the worst, for keys that are one `u64`. No random number is in them.
+/// Hashers for `u64` keys, from the best to the worst. All are deterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hashing {
     /// SplitMix64.
@@ -49,7 +49,8 @@ impl Hasher for State {
     }
 }
 
-/// What every map is at any time: as long as its parts, and able to find what it lists.
+/// Checks what holds for every map: its length is the sum of its parts, and it finds every entry
+/// that it lists.
 fn assert_sound<V, S: BuildHasher, const HASHES: usize, const SLOTS: usize>(
     map: &CuckooMap<u64, V, S, HASHES, SLOTS>,
 ) {

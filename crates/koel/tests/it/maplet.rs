@@ -1,4 +1,5 @@
-//! The maplet: against a model, at its edges, its rates on both sides, and its bytes.
+//! The maplet: limits and batches. Submodules test it against a model, its growth, its rates and
+//! its bytes.
 
 mod grow;
 mod image;
@@ -10,7 +11,7 @@ use testkit::keys;
 use testkit::keys::{all_at, at};
 use testkit::places::Places;
 
-/// A maplet of each form of bucket: 64 bits, 128, and 256.
+/// A maplet of each packing: buckets of 64, 128 and 256 bits.
 fn of_each_form(capacity: u64) -> [Maplet; 5] {
     [(0.004, 5), (0.1, 1), (0.001, 12), (1e-5, 40), (1e-8, 7)]
         .map(|(rate, bits)| Maplet::builder(capacity, rate, bits).build().unwrap())
@@ -22,7 +23,7 @@ fn value_of(maplet: &Maplet, hash: u64) -> u64 {
 }
 
 #[test]
-fn the_layouts_are_those_that_the_documentation_says() {
+fn the_layouts_match_the_documentation() {
     let layouts = of_each_form(1_000_000).map(|maplet| maplet.layout().to_string());
     let expected = ["4x11+5", "4x9+1", "4x14+12", "4x24+40", "4x32+7"];
     assert_eq!(layouts, expected.map(|widths| format!("plain {widths}")));
@@ -36,7 +37,7 @@ fn the_layouts_are_those_that_the_documentation_says() {
 }
 
 #[test]
-fn what_cannot_be_built_is_refused_with_a_reason() {
+fn impossible_builds_are_refused_with_a_reason() {
     let build = |rate, bits| Maplet::builder(1000, rate, bits).build().unwrap_err();
     assert_eq!(build(0.01, 0), BuildError::ValueBits { value_bits: 0 });
     assert_eq!(build(0.01, 41), BuildError::ValueBits { value_bits: 41 });
@@ -49,7 +50,7 @@ fn what_cannot_be_built_is_refused_with_a_reason() {
 }
 
 #[test]
-fn every_capacity_fits_and_taking_everything_out_leaves_zeros() {
+fn every_capacity_fits_and_removing_everything_leaves_zeros() {
     for capacity in (1..=300).chain([10_000, 1_000_000]) {
         for mut maplet in of_each_form(capacity) {
             let empty = maplet.to_bytes();
@@ -97,7 +98,7 @@ fn a_key_has_room_for_eight_values_and_the_ninth_is_refused() {
             maplet.clear();
             let (home, other) = places.pair(hash);
             let held = if home == other { 4 } else { 8 };
-            // The same value again and again where there are only two.
+            // Values repeat where only two exist.
             (0..held).for_each(|i| maplet.insert(&at(hash), i & 1).unwrap());
             let before = maplet.to_bytes();
             let error = maplet.insert(&at(hash), 1).unwrap_err();
@@ -112,7 +113,7 @@ fn a_key_has_room_for_eight_values_and_the_ninth_is_refused() {
     }
 }
 
-/// What the page of `Maplet` says of them, on both sides.
+/// Checks the figures in the documentation of `Maplet`, as lower and upper bounds.
 #[test]
 fn several_values_of_every_key_need_more_room() {
     let refused = |values: u64, room: u64| {
@@ -132,7 +133,7 @@ fn several_values_of_every_key_need_more_room() {
 }
 
 #[test]
-fn values_beyond_the_width_are_in_no_maplet() {
+fn values_wider_than_the_maplet_are_never_found() {
     for mut maplet in of_each_form(100) {
         let last = (1 << maplet.layout().value_bits()) - 1;
         maplet.insert("key", last).unwrap();
@@ -152,7 +153,7 @@ fn values_beyond_the_width_are_in_no_maplet() {
 }
 
 #[test]
-fn a_value_too_wide_is_not_cut() {
+fn a_value_too_wide_is_refused_not_truncated() {
     let builder = Maplet::builder(10, 0.01, 5);
     for builder in [builder.clone(), builder.grow_from(10)] {
         let mut maplet = builder.build().unwrap();
@@ -180,7 +181,7 @@ fn a_value_too_wide_is_not_cut() {
 }
 
 #[test]
-fn many_at_once_are_the_same_as_one_by_one() {
+fn batched_calls_equal_single_calls() {
     for capacity in [10, 64, 1000, 300_000] {
         for mut one_by_one in of_each_form(capacity) {
             let mut many = one_by_one.clone();
@@ -200,7 +201,7 @@ fn many_at_once_are_the_same_as_one_by_one() {
             many.contains_many(&all_at(&asked), &mut found);
             let mut each = asked.iter().zip(found);
             assert!(each.all(|(&hash, found)| many.contains(&at(hash)) == found));
-            // Half of the changes are of values that are not there.
+            // Half of the changes name values that are absent.
             let change = |&hash: &u64| (value_of(&many, hash), value_of(&many, hash >> 1));
             let changes: Vec<_> = asked.iter().map(change).collect();
             let each = asked.iter().zip(&changes);
@@ -209,7 +210,7 @@ fn many_at_once_are_the_same_as_one_by_one() {
             let mut changed = vec![false; asked.len()];
             many.replace_many(&all_at(&asked), &changes, &mut changed).unwrap();
             assert!(singly.eq(changed) && many == one_by_one);
-            // Half of the pairs to be removed are there.
+            // Half of the pairs to remove are present.
             let values: Vec<_> = asked.iter().map(|&hash| value_of(&many, hash >> 1)).collect();
             let each = asked.iter().zip(&values);
             let singly = each.map(|(&hash, &value)| one_by_one.remove(&at(hash), value));
@@ -233,7 +234,7 @@ fn a_full_maplet_stops_insert_many_where_it_stops_insert() {
 }
 
 #[test]
-fn the_entries_are_what_was_inserted() {
+fn entries_lists_the_inserted_pairs() {
     for mut maplet in of_each_form(1000) {
         let places = Places::of(&maplet.to_bytes());
         keys::hashes(4, 1000).for_each(|h| maplet.insert(&at(h), value_of(&maplet, h)).unwrap());

@@ -1,13 +1,13 @@
-//! Where the memory is short, everything returns its error or goes without, and nothing is lost.
+//! When memory is short, calls return an error or do without, and nothing is lost.
 //!
-//! A limit on memory holds for a process. So a test starts this binary again under `ulimit`, for
-//! the tests in [`without_memory`].
+//! A memory limit applies to a process, so the test runs this binary again under `ulimit` for the
+//! tests in [`without_memory`].
 
 use std::process::Command;
 
 #[test]
 fn short_memory_is_an_error_and_nothing_is_lost() {
-    // 512 MiB: room for what the tests make, and for little more.
+    // 512 MiB: enough for the tests, and little more.
     let script = "ulimit -v 524288; exec \"$0\" memory::without_memory --ignored --test-threads=1";
     let binary = std::env::current_exe().unwrap();
     let output = Command::new("sh").arg("-c").arg(script).arg(binary).output().unwrap();
@@ -21,7 +21,7 @@ mod without_memory {
         MergeError,
     };
 
-    /// Nothing of this many bytes or more is left. All tables below are larger. The working memory
+    /// No allocation of this size succeeds. All tables below are larger. The working memory
     /// of a search for room is smaller, and has a constant size.
     const LEFT: usize = 512 << 10;
 

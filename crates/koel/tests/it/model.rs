@@ -1,8 +1,7 @@
-//! Random operations against the exact multiset of `testkit::model`, which says what is checked
-//! after each.
+//! Random operations against the exact multiset of `testkit::model`, which documents the checks.
 //!
-//! A case that fails is printed as the plain data it is, shrunk: it becomes a test with a name
-//! before the bug is fixed.
+//! A failing case is shrunk and printed as plain data. It becomes a named test before the bug is
+//! fixed.
 
 use koel::{Merge, Prefer};
 use proptest::prelude::*;
@@ -58,7 +57,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn after_any_operations_a_filter_is_the_multiset_it_stands_for(case in case()) {
+    fn after_any_operations_a_filter_equals_its_multiset(case in case()) {
         Model::run(&case);
     }
 }
@@ -67,12 +66,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn the_same_operations_give_the_same_bytes(case in case()) {
+    fn equal_operations_give_equal_bytes(case in case()) {
         prop_assert_eq!(Model::run(&case), Model::run(&case));
     }
 
     #[test]
-    fn reading_the_bytes_back_after_every_step_changes_no_later_byte(case in case()) {
+    fn reloading_after_every_step_changes_no_later_byte(case in case()) {
         let ops = case.ops.iter().flat_map(|op| [op.clone(), Op::Reload]).collect();
         let reloaded = Case { ops, ..case.clone() };
         prop_assert_eq!(Model::run(&case), Model::run(&reloaded));

@@ -1,4 +1,5 @@
-//! The promised error rate, measured on both sides: too few wrong answers would be a bug as well.
+//! The promised false-positive rate, bounded from both sides: too few false positives would be a
+//! bug as well.
 
 use koel::{CuckooFilter, Prefer};
 use testkit::keys;
@@ -7,12 +8,12 @@ use testkit::places::Places;
 
 const QUERIES: u64 = 4_000_000;
 
-/// Wrong answers for keys that were never inserted.
+/// False positives among keys that were never inserted.
 fn false_positives(filter: &CuckooFilter) -> u64 {
     keys::hashes(99, QUERIES).filter(|&hash| filter.contains(&at(hash))).count() as u64
 }
 
-/// Five standard deviations around what the filter says of itself.
+/// Within five standard deviations of the rate that the filter reports.
 fn assert_as_expected(filter: &CuckooFilter) {
     let rate = filter.false_positive_rate();
     let (mean, hits) = (QUERIES as f64 * rate, false_positives(filter) as f64);
@@ -72,7 +73,7 @@ fn the_rate_holds_for_text_and_integers_under_both_hashes() {
 }
 
 #[test]
-fn counts_are_too_high_as_seldom_as_the_documentation_says() {
+fn counts_are_too_high_as_rarely_as_documented() {
     let mut filter = CuckooFilter::builder(400_000, 0.01).build().unwrap();
     keys::hashes(5, 400_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
     let wrong =
@@ -88,7 +89,7 @@ fn no_fingerprint_is_wrong_more_often_than_another() {
     let mut filter = CuckooFilter::builder(300_000, 0.03).build().unwrap();
     keys::hashes(5, 300_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
     let places = Places::of(&filter.to_bytes());
-    // By core, the part of the fingerprint on which the alternate bucket depends as well.
+    // Grouped by core, the part of the fingerprint that also determines the alternate bucket.
     let mut wrong = [0_u32; 64];
     for hash in keys::hashes(98, QUERIES).filter(|&hash| filter.contains(&at(hash))) {
         wrong[usize::try_from(places.fingerprint(hash) >> places.fraction_bits()).unwrap()] += 1;

@@ -1,7 +1,7 @@
-//! A filter does not depend on what else its hashes were used for, nor on how skewed they are.
+//! A filter works equally well with hashes that have other uses and with skewed hashes.
 //!
-//! Each population of hashes must keep the capacity and the false-positive rate that fresh hashes
-//! have, within 3 %: docs/decisions/0010-hash-route.md.
+//! With each population of hashes, capacity and false-positive rate stay within 3 % of those with
+//! fresh hashes: docs/decisions/0010-hash-route.md.
 
 use koel::{CuckooFilter, KeyHash, KeyHasher, Maplet};
 use testkit::keys::{address, hashes};
@@ -11,20 +11,20 @@ const PROBES: usize = 300_000;
 const SEEDS: u8 = 3;
 const RATE: f64 = 0.03;
 
-/// What is measured of one population, as the sum over all seeds.
+/// The measurements of one population, summed over all seeds.
 #[derive(Debug, Default)]
 struct Figures {
-    /// Keys that a fixed filter, one that grows and a maplet took.
+    /// Keys accepted by a fixed filter, a growing filter and a maplet.
     taken: [usize; 3],
-    /// Keys in a fixed filter before it refused one.
+    /// Keys in a fixed filter before the first refusal.
     first_refusal: f64,
     /// Slots of the filter that has grown.
     slots: f64,
-    /// False positives of the two filters, wrong values of the maplet.
+    /// False positives of the two filters, and wrong values of the maplet.
     wrong: [f64; 3],
 }
 
-/// Measures the population of which `draw(seed)` is an endless sample.
+/// Measures a population; `draw(seed)` returns an endless sample of it.
 fn figures<I: Iterator<Item = u64>>(trusts: bool, draw: impl Fn(u64) -> I) -> Figures {
     let mut figures = Figures::default();
     for seed in (0..SEEDS).map(u64::from) {
@@ -57,7 +57,7 @@ fn figures<I: Iterator<Item = u64>>(trusts: bool, draw: impl Fn(u64) -> I) -> Fi
     figures
 }
 
-/// Whether a population keeps what fresh hashes have, within 3 %.
+/// Whether the figures are within 3 % of those for fresh hashes.
 fn is_kept(found: &Figures, fresh: &Figures) -> bool {
     let near = |found: f64, fresh: f64| (found / fresh - 1.0).abs() <= 0.03;
     found.taken == [KEYS * usize::from(SEEDS); 3]
@@ -72,7 +72,7 @@ fn fresh() -> Figures {
 
 type Division = (&'static str, fn(u64) -> bool);
 
-/// How systems divide keys by a hash, and which part this filter gets.
+/// How systems partition keys by a hash, and the part that this filter gets.
 const DIVISIONS: [Division; 9] = [
     ("top bit", |h| h >> 63 == 1),
     ("top 4 bits", |h| h >> 60 == 5),
@@ -87,7 +87,7 @@ const DIVISIONS: [Division; 9] = [
 
 type Skew = (&'static str, fn(u64) -> u64);
 
-/// Numbers of which only some bits differ, as hashes.
+/// Hashes that differ in some bits only.
 const SKEWED: [Skew; 6] = [
     ("i << 44", |i| i << 44),
     ("multiples of 2^8", |i| i << 8),
@@ -123,8 +123,7 @@ fn skewed_hashes_keep_capacity_and_rate() {
     }
 }
 
-/// Other systems divide keys by XXH3-64 with seed 0, which is not the hash of any filter by
-/// default.
+/// Other systems partition keys by XXH3-64 with seed 0, which no filter uses by default.
 #[test]
 fn keys_divided_by_xxh3_with_seed_0_keep_capacity_and_rate() {
     let fresh = fresh();
@@ -138,8 +137,8 @@ fn keys_divided_by_xxh3_with_seed_0_keep_capacity_and_rate() {
     }
 }
 
-/// The tests above can fail: without the finalizer, which is how a filter that trusts hashes works,
-/// these populations do not keep what fresh hashes have, which do.
+/// Shows that the tests above can fail: a filter that trusts hashes skips the finalizer, and with
+/// these populations it leaves the bounds.
 #[test]
 fn a_filter_that_trusts_hashes_depends_on_them() {
     let fresh = fresh();
@@ -154,7 +153,7 @@ fn a_filter_that_trusts_hashes_depends_on_them() {
 }
 
 #[test]
-fn the_hash_of_a_key_finds_it_in_filters_of_every_route() {
+fn a_key_is_found_by_its_hash_in_filters_of_every_route() {
     let fixed = CuckooFilter::builder(1000, 1e-6);
     for builder in [fixed.clone(), fixed.clone().grow_from(100), fixed.sip_key([7; 16])] {
         for builder in [builder.clone(), builder.trust_hashes()] {

@@ -1,5 +1,5 @@
-//! Filters and maplets inside other messages: a string of bytes where the format has one, a list of
-//! numbers where not, and refused where damaged.
+//! Filters and maplets in serde formats: a byte string if the format has one, else a list of
+//! numbers. Damaged ones are refused.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ fn filter() -> CuckooFilter {
     filter
 }
 
-/// A maplet that has its size, and one that has grown.
+/// A fixed maplet, and one that has grown.
 fn maplets() -> [Maplet; 2] {
     let builder = Maplet::builder(1000, 0.001, 9).seed(9);
     [builder.clone(), builder.grow_from(10)].map(|builder| {
@@ -42,12 +42,12 @@ fn assert_goes_through<T: Serialize + DeserializeOwned + PartialEq + Debug>(it: 
     assert_eq!(&serde_json::from_str::<T>(&json).unwrap(), it);
     let binary = postcard::to_stdvec(it).unwrap();
     assert_eq!(&postcard::from_bytes::<T>(&binary).unwrap(), it);
-    // A length, and the image as it is.
+    // A length, then the image unchanged.
     assert!(binary.ends_with(image) && binary.len() <= image.len() + 4);
 }
 
 #[test]
-fn filters_and_maplets_go_through_json_and_through_a_binary_format() {
+fn filters_and_maplets_round_trip_through_json_and_a_binary_format() {
     assert_goes_through(&filter(), &filter().to_bytes());
     assert_goes_through(&counting(), &counting().to_bytes());
     for maplet in maplets() {
@@ -69,14 +69,14 @@ fn assert_refuses_damage<T: Serialize + DeserializeOwned + Debug>(it: &T) {
 }
 
 #[test]
-fn what_is_damaged_is_refused_with_the_reason() {
+fn damaged_bytes_are_refused_with_the_reason() {
     assert_refuses_damage(&filter());
     assert_refuses_damage(&counting());
     maplets().iter().for_each(assert_refuses_damage);
 }
 
 #[test]
-fn what_is_of_the_other_kind_is_refused_with_the_reason() {
+fn another_kind_is_refused_with_the_reason() {
     for maplet in maplets() {
         let json = serde_json::to_string(&maplet).unwrap();
         let error = serde_json::from_str::<CuckooFilter>(&json).unwrap_err();

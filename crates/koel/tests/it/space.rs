@@ -1,4 +1,4 @@
-//! Bits per key, everything included: the figures that the README and the design promise.
+//! Bits per key, everything included, against the figures that the README and the design promise.
 
 use koel::{BuildError, CountingFilter, CuckooFilter, Maplet, Prefer};
 use testkit::keys;
@@ -58,7 +58,7 @@ fn a_tenth_of_a_percent_costs_at_most_12_4_bits_from_a_million_keys_on() {
 }
 
 #[test]
-fn a_capacity_just_above_a_power_of_two_costs_no_more_per_key_than_one_just_below() {
+fn a_capacity_just_above_a_power_of_two_takes_no_more_bits_per_key_than_one_just_below() {
     for prefer in [Prefer::Small, Prefer::Fast] {
         for power in 17..30 {
             let bits = |capacity| {
@@ -70,13 +70,13 @@ fn a_capacity_just_above_a_power_of_two_costs_no_more_per_key_than_one_just_belo
     }
 }
 
-/// Bits for each of so many keys.
+/// Bits per key, for `keys` keys.
 fn bits_each(size_in_bytes: usize, keys: u64) -> f64 {
     size_in_bytes as f64 * 8.0 / keys as f64
 }
 
 #[test]
-fn bits_per_key_count_the_keys_that_are_in_where_the_size_follows_them() {
+fn bits_per_key_of_a_growing_filter_count_its_keys() {
     const KEYS: u64 = 50_000;
     let small = CuckooFilter::builder(1000, 0.001).growable();
     let far = CuckooFilter::builder(1_000_000_000, 0.001).grow_from(100);
@@ -99,25 +99,25 @@ fn bits_per_key_count_the_keys_that_are_in_where_the_size_follows_them() {
 }
 
 #[test]
-fn bits_per_key_count_the_capacity_where_there_is_room_for_it() {
+fn bits_per_key_count_the_capacity_of_a_filter_with_room_for_it() {
     let filter = CuckooFilter::builder(1000, 0.001).growable().build().unwrap();
     assert_eq!(filter.bits_per_key(), bits_each(filter.size_in_bytes(), 1000));
     let maplet = Maplet::builder(1000, 0.001, 20).build().unwrap();
     assert_eq!(maplet.bits_per_entry(), bits_each(maplet.size_in_bytes(), 1000));
     let counts = CountingFilter::builder(1000, 0.001).build().unwrap();
     assert_eq!(counts.bits_per_key(), bits_each(counts.size_in_bytes(), 1000));
-    // Nothing starts smaller than for a thousand keys.
+    // No filter starts with room for fewer than a thousand keys.
     let few = CuckooFilter::builder(1_000_000, 0.001).grow_from(1).plan().unwrap();
     assert_eq!(few, CuckooFilter::builder(1_000_000, 0.001).grow_from(1000).plan().unwrap());
-    // A plan to grow far has room for the first keys only.
+    // A filter planned to grow far has room for the first keys only.
     let plan = CuckooFilter::builder(1_000_000_000, 0.001).grow_from(5000).plan().unwrap();
     assert_eq!(plan.bits_per_key, bits_each(plan.size_in_bytes, 5000));
 }
 
-/// In the four layouts, the bits that its documentation says.
+/// Checks the documented bits per key in the four layouts.
 #[cfg(feature = "std")]
 #[test]
-fn a_filter_of_many_threads_takes_the_bits_that_its_buckets_do() {
+fn a_concurrent_filter_takes_only_the_bits_of_its_buckets() {
     const KEYS: u64 = 10_000_000;
     for (prefer, rate, bits) in [
         (Prefer::Small, 0.02, 8.3),
@@ -132,7 +132,7 @@ fn a_filter_of_many_threads_takes_the_bits_that_its_buckets_do() {
 }
 
 #[test]
-fn the_rate_of_a_plan_is_that_at_the_capacity_however_far_the_filter_grows_to_it() {
+fn the_planned_rate_is_that_at_the_capacity_however_far_the_filter_grows() {
     for capacity in [1000, 100_000, 1_000_000, 1_000_000_000] {
         for rate in [0.05, 0.001, 0.000_01] {
             for first in [100, 1000, 5000, 100_000] {
@@ -145,11 +145,11 @@ fn the_rate_of_a_plan_is_that_at_the_capacity_however_far_the_filter_grows_to_it
 }
 
 #[test]
-fn what_no_memory_has_room_for_is_an_error() {
+fn a_filter_too_large_for_memory_is_an_error() {
     for capacity in [1 << 40, 1 << 44] {
         let builder = CuckooFilter::builder(capacity, 0.001);
         let plan = builder.plan().unwrap();
-        // Systems that promise any memory until it is used give this too.
+        // Systems that overcommit memory grant this allocation.
         match builder.build() {
             Ok(filter) => assert_eq!(filter.size_in_bytes(), plan.size_in_bytes),
             Err(error) => assert_eq!(error, BuildError::NoMemory),
@@ -158,7 +158,7 @@ fn what_no_memory_has_room_for_is_an_error() {
 }
 
 #[test]
-fn a_plan_says_what_the_filter_will_be() {
+fn a_plan_predicts_the_filter() {
     for (capacity, rate) in [(1, 0.5), (1000, 0.01), (77_777, 1e-5), (3_000_000, 1e-7)] {
         for prefer in [Prefer::Small, Prefer::Fast] {
             let builder = CuckooFilter::builder(capacity, rate).prefer(prefer);

@@ -1,13 +1,12 @@
-//! The section "Growth" of docs/FORMAT.md, read a second time: what the entries of a table of
-//! marked fingerprints stand for.
+//! A second implementation of the section "Growth" of docs/FORMAT.md: the meaning of entries in a
+//! table of marked fingerprints.
 
 use std::collections::BTreeSet;
 
 use super::{Header, require, slots_of};
 use crate::places::Places;
 
-/// What names an entry: the smaller base, the core, and the bits of the string from the first one
-/// on.
+/// The name of an entry: the smaller base, the core, and the stored bits in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name {
     base: u64,
@@ -16,14 +15,14 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The number that stands for it in a counter.
+    /// Its identity in a counter.
     fn identity(&self, bases: u64) -> u128 {
         let bits = self.string.iter().rev().fold(1_u128, |bits, &bit| bits << 1 | u128::from(bit));
         (bits << 6 | u128::from(self.core)) * u128::from(bases) + u128::from(self.base)
     }
 }
 
-/// A table that has grown, as its header says.
+/// A grown table, as its header describes it.
 pub(super) struct Grown<'a> {
     header: &'a Header<'a>,
     places: Places,
@@ -53,7 +52,7 @@ impl<'a> Grown<'a> {
         (self.places.buckets() << self.level) + self.split
     }
 
-    /// The names of all entries, each as often as it is there.
+    /// The names of all entries, with repetitions.
     pub(super) fn names(&self, table: &[u8]) -> Result<Vec<Name>, &'static str> {
         let mut names = Vec::new();
         for bucket in 0..self.buckets() {
@@ -66,7 +65,7 @@ impl<'a> Grown<'a> {
         Ok(names)
     }
 
-    /// What a slot of a bucket stands for.
+    /// The name of the entry in a slot of a bucket.
     fn name(&self, bucket: u64, slot: u64) -> Result<Name, &'static str> {
         let known_bits = self.header.fraction_bits();
         let core = (slot >> (known_bits + 5)) << 4 | slot & 15;
@@ -88,14 +87,14 @@ impl<'a> Grown<'a> {
         Ok(Name { base: base.min(other), core, string })
     }
 
-    /// Whether the match weight of these entries is the one of the header.
+    /// Whether the match weight of these entries equals that in the header.
     pub(super) fn check_match_weight(&self, names: &[Name]) -> Result<(), &'static str> {
         let weight: u128 = names.iter().map(|name| (1 << 64) >> name.string.len()).sum();
         let (low, high) = (self.header.number(40, 8), self.header.number(120, 8));
         require(weight == u128::from(high) << 64 | u128::from(low), "match weight")
     }
 
-    /// The names in the form that counters have them in.
+    /// The names as the identities of counters.
     pub(super) fn identities(&self, names: &[Name]) -> BTreeSet<u128> {
         names.iter().map(|name| name.identity(self.places.buckets())).collect()
     }

@@ -13,7 +13,7 @@ impl Model {
     /// Compares every answer of the filter with the model's, and verifies its bytes.
     ///
     /// # Panics
-    /// Where they differ.
+    /// If they differ.
     pub fn check(&self) {
         self.compare(&Face {
             contains: &|hash| self.filter.contains(&at(hash)),
@@ -62,7 +62,7 @@ impl Model {
         assert_eq!(face.occupancy.iter().sum::<u64>(), self.filter.buckets());
     }
 
-    /// One key, by way of the key where it is one.
+    /// One key, passed as the key itself if the case has integer keys.
     pub(super) fn check_key(&self, key: KeyNumber) {
         let (hash, entry) = self.keys[usize::from(key)];
         let total = self.total(entry);
@@ -99,7 +99,7 @@ impl Model {
         assert!(self.filter.to_bytes() == before, "a refusal changed the filter");
     }
 
-    /// Whether the reason is a true one, for an insert that would have made it `distinct` entries.
+    /// Whether the reason is true, for an insert after which there would be `distinct` entries.
     pub(super) fn check_refusal(&self, full: FullError, distinct: u64) {
         let promised = self.setup.promises_capacity() && distinct <= self.filter.capacity();
         assert!(!promised, "{full}, with {distinct} entries");
@@ -114,7 +114,7 @@ impl Model {
     }
 }
 
-/// The questions that filters and views are both asked.
+/// The queries that filters and views share.
 struct Face<'a> {
     contains: &'a dyn Fn(u64) -> bool,
     count: &'a dyn Fn(u64) -> u64,

@@ -1,19 +1,18 @@
-//! Circles: files that know each other in a ring.
+//! Circles: files that depend on each other in a cycle.
 //!
-//! A circle is a strongly connected part of the [`Graph`]: each of its files leads to each other
-//! one. A module and its own descendants are one family, though: a child may use what its parent
-//! defines, as Rust's privacy lets it, and the parent what the child defines. A ring that only
-//! closes in the file of a common ancestor of all its files is therefore no circle; what is left of
-//! it without that file may be one.
+//! A circle is a strongly connected component of the [`Graph`]. A module and its descendants form a
+//! family, in which parent and child may use each other's definitions, as Rust's privacy allows. So
+//! a cycle through the file of a common ancestor of all its files does not count. The rest of it,
+//! without that file, may still be a circle.
 //!
-//! Reachability from every file, O(files * edges): a crate has some hundred of each.
+//! Computes reachability from every file, O(files * edges): a crate has some hundred of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::graph::{Edge, Graph};
 
-/// Files that know each other in a ring.
+/// Files that depend on each other in a cycle.
 #[derive(Debug)]
 pub struct Circle {
     /// Their paths.
@@ -32,8 +31,8 @@ impl fmt::Display for Circle {
     }
 }
 
-/// The graphs of all targets of a crate, whose files are given by path and text. A file that no
-/// other one declares is the root of a target, so that no file is left out.
+/// The graphs of all targets of a crate, given its files by path and text. A file that no other
+/// file declares is the root of a target, so no file is left out.
 #[must_use]
 pub fn graphs_of(files: &BTreeMap<String, String>) -> Vec<Graph> {
     let mut roots: Vec<&String> = files.keys().collect();
@@ -68,7 +67,7 @@ pub fn circles_of(graph: &Graph) -> Vec<Circle> {
     circles
 }
 
-/// The strongly connected parts of more than one file.
+/// The strongly connected components of more than one file.
 fn rings(edges: &[Edge]) -> Vec<Circle> {
     let reach: BTreeMap<&str, BTreeSet<&str>> =
         edges.iter().map(|edge| (edge.from.as_str(), reachable(&edge.from, edges))).collect();
@@ -86,7 +85,7 @@ fn rings(edges: &[Edge]) -> Vec<Circle> {
     rings
 }
 
-/// The files to which edges lead from `start`; `start` itself only in a ring.
+/// The files reachable from `start`; `start` itself only if it is on a cycle.
 fn reachable<'a>(start: &'a str, edges: &'a [Edge]) -> BTreeSet<&'a str> {
     let (mut found, mut open) = (BTreeSet::new(), vec![start]);
     while let Some(file) = open.pop() {
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_of_any_length_is_one_circle() {
+    fn a_cycle_of_any_length_is_one_circle() {
         let two = [
             ("lib.rs", "mod a; mod b; mod c;"),
             ("a.rs", "use crate::b::B; pub struct A;"),
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_through_another_family_is_a_circle() {
+    fn a_cycle_through_another_family_is_a_circle() {
         let files = [
             ("lib.rs", "mod a; mod d; pub struct Root; fn f() { a::f(); d::f() }"),
             ("a/mod.rs", "mod b; pub fn f() { b::f() }"),

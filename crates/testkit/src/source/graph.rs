@@ -1,15 +1,15 @@
-//! Which file of a crate knows which other.
+//! The dependencies among the files of a crate.
 //!
-//! A node is a file. An edge goes from a file to the file that **defines** a name the first one
-//! imports or reaches by a path: `crate::`, `super::`, `self::`, a child, an imported module, a
-//! glob. What is an edge:
+//! A node is a file. An edge goes from a file to the file that **defines** a name which the first
+//! one imports or reaches by a path: `crate::`, `super::`, `self::`, a child, an imported module, a
+//! glob. The rules:
 //!
-//! * `mod child;` is none: it says where a file is, not what is in it.
-//! * A re-export, `pub use child::Name`, is none: it is an address. A file that imports the name
-//!   through it has an edge to the file that defines the name, and so has the re-exporting file as
-//!   soon as its own code uses the name. So a facade is never part of a circle.
-//! * An imported module is none; each path through it is one.
-//! * A method call is none: `value.method()` names no file.
+//! * `mod child;` is no edge: it names a file, not its content.
+//! * A re-export, `pub use child::Name`, is no edge. A file that imports the name through it has an
+//!   edge to the file that defines the name, and so has the re-exporting file if its own code uses
+//!   the name. So a facade is never part of a circle.
+//! * An imported module is no edge; each path through it is one.
+//! * A method call is no edge: `value.method()` names no file.
 //! * Code for tests alone has no edges.
 //!
 //! Files are found by the names of their modules; `#[path]` is not followed. Source: "Paths" and
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::scope::{Path, Scope, read};
 
-/// How many re-exports of re-exports are followed.
+/// The longest chain of re-exports that is followed.
 const MAX_DEPTH: usize = 8;
 
 /// The modules of one target of a crate: a library, a program, a test.
@@ -40,7 +40,7 @@ struct Module {
     scope: Scope,
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     Module(usize),
@@ -60,7 +60,7 @@ pub struct Edge {
 }
 
 impl Graph {
-    /// The modules that can be reached from the file `root`, among files given by path and text.
+    /// The modules reachable from the file `root`, among files given by path and text.
     #[must_use]
     pub fn of(root: &str, files: &BTreeMap<String, String>) -> Self {
         let mut graph = Self::default();
@@ -84,7 +84,8 @@ impl Graph {
         self.modules.iter().map(|module| module.file.as_str()).collect()
     }
 
-    /// Whether the module of the file `above` is that of the file `below` or one of its ancestors.
+    /// Whether the module of the file `above` is an ancestor of, or equal to, that of the file
+    /// `below`.
     pub(super) fn contains(&self, above: &str, below: &str) -> bool {
         let mut at = self.modules.iter().position(|module| module.file == below);
         while let Some(id) = at {
@@ -172,7 +173,7 @@ impl Graph {
         }
     }
 
-    /// What a path leads to, and how many of its segments lead there; `None` in another crate.
+    /// The target of a path, and the number of segments that lead there; `None` in another crate.
     fn resolve(&self, id: usize, path: &Path, depth: usize) -> Option<(Target, usize)> {
         let mut at = Target::Module(id);
         for (number, segment) in path.iter().enumerate() {
@@ -193,8 +194,8 @@ impl Graph {
         Some((at, path.len()))
     }
 
-    /// What a name means in a module. A module and a function may share a name: what a path goes on
-    /// from is the module, what it ends in the function.
+    /// Resolves a name in a module. A module and a function may share a name: a path that continues
+    /// means the module, one that ends there the function.
     fn member(&self, id: usize, name: &str, is_last: bool, depth: usize) -> Option<Target> {
         let Module { children, scope, .. } = &self.modules[id];
         let child = children.get(name).map(|&child| Target::Module(child));
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_use_is_no_edge() {
+    fn text_that_uses_no_name_is_no_edge() {
         for text in [
             "// use crate::b::B;",
             "#[cfg(test)] mod tests { use crate::b::B; }",

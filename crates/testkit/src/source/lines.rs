@@ -1,8 +1,8 @@
-//! Counts that say how large a folder of Rust is and how it looks.
+//! Counts lines, attributes and functions in a folder of Rust.
 //!
-//! A code line is one with anything on it but blanks and comments, in code that is not for tests
-//! alone: items behind `#[cfg(test)]`, files named `tests.rs` and folders named `tests` are left
-//! out. Attributes and lines with a lone brace count. One pass over each file.
+//! A code line has more than blanks and comments and is not test code: items behind `#[cfg(test)]`,
+//! files named `tests.rs` and folders named `tests` are left out. Attributes and lines with a lone
+//! brace count. One pass over each file.
 
 use std::ops::AddAssign;
 
@@ -12,9 +12,9 @@ use super::{without_comments, without_tests};
 /// The counts of one file, or of several.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
-    /// Files that have code which is not for tests alone.
+    /// Files that have more than test code.
     pub files: usize,
-    /// Lines of such code.
+    /// Code lines.
     pub code: usize,
     /// All lines of the longest of these files.
     pub longest_file: usize,
@@ -62,7 +62,7 @@ pub fn count(path: &str, text: &str) -> Counts {
     }
 }
 
-/// The lines that have a comment on them: their numbers from 1, and how many columns they have.
+/// The lines with a comment: their numbers from 1, and their columns.
 pub fn comment_lines(text: &str) -> Vec<(usize, usize)> {
     let comments = comments_of(text);
     let lines = text.lines().zip(comments.lines()).enumerate();
@@ -70,7 +70,7 @@ pub fn comment_lines(text: &str) -> Vec<(usize, usize)> {
     with_comment.map(|(at, (line, _))| (at + 1, line.chars().count())).collect()
 }
 
-/// Lines of code that is not for tests alone. Literals count: a line of a long string is code.
+/// The code lines. Literals count: a line of a long string is code.
 fn code_lines(text: &str) -> usize {
     let shipped = blank_ranges(&without_comments(text), &tests_in(&code_of(text)));
     shipped.lines().filter(|line| !line.trim().is_empty()).count()
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_what_is_neither_blank_nor_comment_nor_test() {
+    fn blank_lines_comments_and_tests_are_not_code() {
         let text = "//! What it is.\n\n/* a\n b */\nfn f() { // why\n    \"one\n  two\"\n}\n\
             #[cfg(test)]\nmod tests {\n    fn g() {}\n}\nconst C: u8 = 1;\n";
         assert_eq!(count("src/a.rs", text).code, 5);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_comments_and_strings_is_not_counted() {
+    fn text_in_comments_and_strings_is_not_counted() {
         let text = "// #[inline(always)] unsafe { } pub fn\n\
             #[inline(always)] pub fn a() { unsafe { b() } }\n\
             pub const unsafe fn c() {} pub(crate) fn d() {} unsafe fn e() {} pub struct F;\n\
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_add_up_and_the_longest_stays() {
+    fn counts_are_added_and_the_longest_is_kept() {
         let mut total = count("src/a.rs", "fn a() {}\n// four\n");
         total += count("src/b.rs", "fn b() {}\nfn c() {} // longer\n\n");
         let Counts { files, code, longest_file, longest_comment, .. } = total;

@@ -1,9 +1,8 @@
-//! Rust and Cargo manifests read as text: enough of both for tests that look at imports, words and
-//! lines.
+//! Reads Rust and Cargo manifests as text, well enough for tests of imports, words and lines.
 //!
-//! No parser: comments, strings and characters are blanked out, and what is left is searched. That
-//! is exact for words and for paths; macros are not expanded. [`graph`] finds which file knows
-//! which, [`circles`] the files that know each other in a ring, [`lines`] counts.
+//! There is no parser: comments, strings and characters are blanked out, and the rest is searched.
+//! That is exact for words and paths; macros are not expanded. [`graph`] finds the dependencies
+//! among files, [`circles`] their cycles, and [`lines`] counts.
 
 use std::ops::Range;
 
@@ -38,7 +37,7 @@ enum Part {
     Literal,
 }
 
-/// The text with spaces in place of the parts that are hidden. Lines and bytes stay.
+/// The text with spaces in place of the hidden parts. Line numbers and offsets stay.
 fn blank(text: &str, hidden: impl Fn(Part) -> bool) -> String {
     let mut left = String::with_capacity(text.len());
     let (mut rest, mut before) = (text, None);
@@ -115,7 +114,7 @@ fn block_comment_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Whether the file is compiled for tests alone.
+/// Whether the file is compiled only for tests.
 #[must_use]
 pub fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs")
@@ -127,7 +126,7 @@ pub fn without_tests(code: &str) -> String {
     blank_ranges(code, &tests_in(code))
 }
 
-/// Where code has items behind `#[cfg(test)]`.
+/// The ranges of items behind `#[cfg(test)]`.
 fn tests_in(code: &str) -> Vec<Range<usize>> {
     let (mut tests, mut from) = (Vec::new(), 0);
     while let Some(found) = code[from..].find(TEST) {
@@ -168,7 +167,7 @@ fn blank_ranges(text: &str, ranges: &[Range<usize>]) -> String {
     left + &text[from..]
 }
 
-/// As many bytes and lines as `hidden` has, all of them blank.
+/// Blanks with as many bytes and lines as `hidden`.
 fn push_blank(left: &mut String, hidden: &str) {
     left.extend(hidden.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
 }
@@ -190,7 +189,7 @@ fn tokens_of(code: &str) -> Vec<&str> {
     tokens
 }
 
-/// Whether `word` stands in the code, not as a part of a longer name.
+/// Whether `word` is in the code, and not as a part of a longer name.
 #[must_use]
 pub fn has_word(code: &str, word: &str) -> bool {
     code.split(|c| !is_word(c)).any(|found| found == word)
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compiled_for_tests_only_is_cut_out() {
+    fn test_items_are_cut_out() {
         let code =
             "a #[cfg(test)] const F: [u8; 2] = [1; 2]; b #[cfg(test)] mod t { fn f() { x } } c";
         assert_eq!(words(&without_tests(code)), ["a", "b", "c"]);

@@ -1,4 +1,4 @@
-//! What one module says: its children, the names it defines, its imports and the paths it uses.
+//! The text of one module: its children, the names it defines, its imports and the paths it uses.
 //!
 //! Reads tokens, not syntax: words, `::` and single characters of the code without comments,
 //! literals and tests. A module is a file, or a block `mod name { .. }` inside one. One pass over
@@ -11,7 +11,7 @@ use super::{code_of, is_word, tokens_of, without_tests};
 /// The segments of a path, as written: `["super", "table", "Table"]`.
 pub(super) type Path = Vec<String>;
 
-/// A module, as far as its own text says.
+/// A module, as its own text describes it.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     /// Names of the modules declared with `mod name;`, which have files of their own.
@@ -34,7 +34,7 @@ pub(super) struct Scope {
     pub(super) macros: BTreeSet<String>,
 }
 
-/// What an imported name stands for.
+/// The target of an imported name.
 #[derive(Debug)]
 pub(super) struct Import {
     pub(super) path: Path,
@@ -42,7 +42,7 @@ pub(super) struct Import {
     pub(super) public: bool,
 }
 
-/// What the text of a file says. Code for tests alone is left out.
+/// Reads the text of a file. Test code is left out.
 pub(super) fn read(text: &str) -> Scope {
     let code = without_tests(&code_of(text));
     let tokens = tokens_of(&code);
@@ -53,7 +53,7 @@ fn is_name(token: &str) -> bool {
     token.starts_with(is_word)
 }
 
-/// Keywords that a name follows which they define.
+/// Keywords followed by the name that they define.
 const ITEMS: [&str; 9] =
     ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "mod"];
 
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         path
     }
 
-    /// `use tree;`, and what made it public before it.
+    /// `use tree;`, with the visibility before it.
     fn import(&mut self, scope: &mut Scope) {
         let before = &self.tokens[self.at.saturating_sub(4)..self.at];
         let public =

@@ -1,8 +1,9 @@
 //! A folder whose n-th call fails.
 //!
 //! Calls are counted from 0 over the folder and all its files, in the order in which they arrive;
-//! [`FaultyFolder::calls`] of a run without a fault says how many there are to fail. A call that
-//! fails may have happened in part, as POSIX has it: an `Eio` write has written half of its bytes.
+//! [`FaultyFolder::calls`] of a run without a fault is the number of calls that can fail. A failed
+//! call may have taken partial effect, as POSIX allows: an `Eio` write has written half of its
+//! bytes.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +13,8 @@ use koel_store::files::{File, Folder};
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The device fails: of the first write that fails half is written, anything else is not done.
-    /// Lasting, it is the power that fails.
+    /// The device fails: the first failing write writes half of its bytes, and all other calls have
+    /// no effect. A lasting failure is a power failure.
     Eio,
     /// The disk is full: calls that need space fail. Reading, truncating and removing work.
     Enospc,
@@ -35,17 +36,17 @@ pub struct Fault {
 /// One call, for a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What was asked: `open`, `write`, ..
+    /// The operation: `open`, `write`, ..
     pub verb: &'static str,
-    /// Of which file; nothing where the folder itself was asked.
+    /// The name of the file; empty for calls of the folder.
     pub name: String,
-    /// Where it reads or writes, or the length it sets.
+    /// The offset at which it reads or writes, or the length it sets.
     pub offset: u64,
-    /// How many bytes it reads or writes.
+    /// The number of bytes it reads or writes.
     pub bytes: usize,
 }
 
-/// A folder around another one.
+/// A wrapper around another folder.
 #[derive(Clone, Debug)]
 pub struct FaultyFolder<F> {
     inner: F,
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_stops_only_what_needs_room() {
+    fn a_full_disk_fails_only_calls_that_need_space() {
         let failing = (0..9).filter(|&at| program(&with(at, false, Failure::Enospc)).is_err());
         assert_eq!(failing.collect::<Vec<_>>(), [0, 1, 2, 3, 5]);
         let folder = with(1, true, Failure::Enospc);
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_write_is_no_error_and_writes_half_and_a_failed_one_may() {
+    fn short_and_failed_writes_write_half_and_a_short_one_is_no_error() {
         let folder = with(1, false, Failure::Short);
         program(&folder).unwrap();
         assert_eq!(folder.calls(), 10, "the other half took a call of its own");
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_power_failed_nothing_is_written() {
+    fn after_a_power_failure_nothing_is_written() {
         let folder = with(1, true, Failure::Eio);
         assert!(program(&folder).is_err());
         let file = MemoryFolder::open(folder.inner(), "a").unwrap();

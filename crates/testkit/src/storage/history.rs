@@ -1,10 +1,10 @@
-//! What a store must hold: all writes that were made durable, and of the later ones a prefix.
+//! The writes that a store must hold: all that were made durable, and a prefix of the later ones.
 //!
-//! [`History`] is told of each write before the store says what came of it, and of each moment up
-//! to which everything is durable. After a crash [`History::survived`] compares the store with
+//! The test records each write in [`History`] before the store returns its result, and each moment
+//! up to which everything is durable. After a crash [`History::survived`] compares the store with
 //! every state it may be in: the durable one, that with the first later write, with the first two,
-//! and so on; a batch is one write, so half a batch is none of them. A lost write, a deleted key
-//! that is back and a write that survives one before it all show as a state that never was.
+//! and so on. A batch is one write, so half a batch is no such state. Neither is a lost write, a
+//! deleted key that is back, or a write that survives without an earlier one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 /// The keys and values of a store.
 pub type State = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What is done at once: keys with their new values, or with none to delete them.
+/// One atomic write: keys with their new values, or with none to delete them.
 pub type Write = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// The writes of a store, in order.
@@ -30,7 +30,7 @@ impl History {
         Self::default()
     }
 
-    /// Adds a write that the store is about to be asked for.
+    /// Adds a write that the store is about to do.
     pub fn write(&mut self, changes: Write) {
         apply(&mut self.now, &changes);
         self.later.push_back(changes);
@@ -54,18 +54,19 @@ impl History {
         self.later.len()
     }
 
-    /// Takes `found` for the new beginning if it is the state after all durable writes and a prefix
-    /// of the later ones, of which the first `acknowledged` must be in it. Says how many are.
+    /// Makes `found` the new durable state if it has all durable writes and a prefix of the later
+    /// ones, with at least the first `acknowledged`. Returns the length of that prefix.
     ///
     /// # Errors
-    /// A description of the difference, if it is not such a state.
+    /// A description of the difference if it is not such a state.
     pub fn survived(&mut self, found: State, acknowledged: usize) -> Result<usize, String> {
         let count = self.prefix(&found, acknowledged)?;
         *self = Self { durable: found.clone(), later: VecDeque::new(), now: found };
         Ok(count)
     }
 
-    /// The same after the end of a process, when nothing became durable that was not.
+    /// Like [`survived`](Self::survived), but after the end of a process only, which makes nothing
+    /// durable.
     ///
     /// # Errors
     /// As for [`survived`](Self::survived).
@@ -88,8 +89,8 @@ impl History {
         Ok(count)
     }
 
-    /// The keys that are not as they were at any time since all was durable; if there are none, no
-    /// single moment had them all.
+    /// The keys with values that they never had since the durable state. If there are none, the
+    /// values never existed together.
     fn complaint(&self, found: &State) -> String {
         let mut possible: BTreeMap<&[u8], Vec<Option<&[u8]>>> = BTreeMap::new();
         for (key, value) in &self.durable {
@@ -118,7 +119,7 @@ impl History {
     }
 }
 
-/// Makes the changes to a state.
+/// Applies the changes to a state.
 fn apply(state: &mut State, changes: &Write) {
     for (key, value) in changes {
         match value {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_survives_the_end_of_a_process_is_not_durable_yet() {
+    fn writes_that_survive_the_end_of_a_process_are_not_durable_yet() {
         let mut history = history();
         assert_eq!(history.outlived(state(&[("a", "2"), ("b", "2")]), 0), Ok(1));
         assert_eq!((history.now(), history.later()), (&state(&[("a", "2"), ("b", "2")]), 1));

@@ -1,17 +1,17 @@
 //! An in-memory folder that simulates power failures.
 //!
-//! [`MemoryFolder::crash_clone`] gives what a disk might hold after power loss: another folder, so
-//! that no late write of a background thread can touch it, with everything that was synced, and of
-//! the rest what chance keeps:
+//! [`MemoryFolder::crash_clone`] returns a possible state of the disk after a power failure. It is
+//! a separate folder, so that no late write of a background thread reaches it. It has everything
+//! that was synced, and keeps the rest at random:
 //!
-//! * of the 512-byte sectors written since a file's last sync, each on its own is new or old;
+//! * each 512-byte sector written since a file's last sync is independently new or old;
 //! * a file's length is the synced one, the current one, or between;
-//! * each name created, renamed or removed since the folder's last sync is changed or not, on its
-//!   own; a rename is never half done.
+//! * each creation, renaming or removal of a name since the folder's last sync is independently
+//!   kept or lost; a rename is never half done.
 //!
-//! That is all that POSIX leaves open, and more than most file systems make use of. Every call
-//! excludes a crash clone and the other way round, so a clone is one moment of the whole folder.
-//! Cost of a clone: the bytes of all files.
+//! That is all that POSIX allows, and more than most file systems do. Calls and crash clones
+//! exclude each other, so a clone is a consistent snapshot of the whole folder. A clone copies the
+//! bytes of all files.
 //!
 //! Source: the crash clones of Pebble's in-memory file system.
 
@@ -28,7 +28,7 @@ use super::Random;
 
 const SECTOR: usize = 512;
 
-/// An in-memory folder. Clones are handles to the same folder.
+/// An in-memory folder. Clones share the folder.
 #[derive(Clone, Default)]
 pub struct MemoryFolder {
     names: Arc<Mutex<Names>>,
@@ -94,9 +94,8 @@ impl MemoryFolder {
         names.now.iter().map(|(name, file)| (name.clone(), lock(&file.data).now.clone())).collect()
     }
 
-    /// What a disk might hold if the power failed now. Of what was not synced, each sector and each
-    /// change of a name is kept in `unsynced_kept` of 100 cases. Nobody holds the lock of the
-    /// clone.
+    /// Returns a possible state of the disk if the power failed now. Each unsynced sector and each
+    /// unsynced change of a name is kept in `unsynced_kept` of 100 cases. The clone is not locked.
     #[must_use]
     pub fn crash_clone(&self, unsynced_kept: u32, seed: u64) -> Self {
         let _still = self.power.write();
@@ -126,7 +125,7 @@ impl Change {
             Self::Created { name, file } => {
                 tree.insert(name.clone(), Arc::clone(file));
             }
-            // A file has one name, whichever of its earlier names the disk knew.
+            // A file has one name, whichever of its earlier names was on the disk.
             Self::Renamed { to, file } => {
                 tree.retain(|_, other| !Arc::ptr_eq(other, file));
                 tree.insert(to.clone(), Arc::clone(file));

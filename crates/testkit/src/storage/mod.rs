@@ -1,12 +1,12 @@
 //! Shared by the tests of stores: folders that fail, random programs, and the history of what must
 //! survive.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
 //! | `memory.rs` | an in-memory folder that simulates power failures |
 //! | `faulty.rs` | a folder whose n-th call fails |
-//! | `program.rs` | random operations, the same for a seed |
-//! | `history.rs` | what a store may contain after it was opened again |
+//! | `program.rs` | random operations, determined by a seed |
+//! | `history.rs` | the contents that a reopened store may have |
 //! | `random.rs` | the random numbers behind all of them |
 
 mod faulty;

@@ -1,9 +1,9 @@
 //! Random programs for a store: writes, reads, syncs, compactions and reopenings over a few keys,
-//! so that keys meet each other often.
+//! which are therefore reused often.
 //!
-//! A program is endless and the same for the same seed. Keys are 0 to 40 bytes long; values are
-//! mostly short, sometimes of several sectors and now and then longer than a small segment. A value
-//! is random bytes, so no two of eight bytes or more are equal by chance.
+//! A program is endless and determined by its seed. Keys are 0 to 40 bytes long. Most values are
+//! short, some span several sectors, and a few are longer than a small segment. Values are random
+//! bytes, so no two of eight bytes or more are equal by chance.
 
 use super::{Random, Write};
 
@@ -12,20 +12,20 @@ use super::{Random, Write};
 pub enum Op {
     /// A put, a delete, or a batch of both.
     Write {
-        /// What changes.
+        /// The changes.
         changes: Write,
-        /// Whether it must be durable when the store answers.
+        /// Whether it must be durable when the call returns.
         synced: bool,
     },
     /// Reads one key.
     Get(Vec<u8>),
     /// Makes everything durable.
     Sync,
-    /// Rewrites what holds dead bytes.
+    /// Compacts the segments with dead bytes.
     Compact,
-    /// Goes through everything.
+    /// Iterates over everything.
     Iterate,
-    /// Closes and opens again.
+    /// Closes and reopens the store.
     Reopen,
 }
 
@@ -35,7 +35,7 @@ pub struct Program {
     random: Random,
     keys: Vec<Vec<u8>>,
     longest: usize,
-    /// Half of all programs wait for the disk ten times less than the others.
+    /// Half of all programs sync ten times as often as the others.
     patient: bool,
 }
 
@@ -45,7 +45,7 @@ impl Program {
     #[must_use]
     pub fn new(seed: u64, keys: usize, longest: usize) -> Self {
         let mut random = Random::new(seed);
-        // The number in front keeps them different; the first key is empty.
+        // The number in front makes them distinct; the first key is empty.
         let key = |number: usize| {
             let mut key = number.to_string().into_bytes();
             let filler = random.below(36);
@@ -113,7 +113,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_program_repeats_itself_and_has_everything_in_it() {
+    fn a_program_is_deterministic_and_has_every_operation() {
         let text =
             |seed| format!("{:?}", Program::new(seed, 20, 5_000).take(500).collect::<Vec<_>>());
         assert_eq!(text(1), text(1));

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers that are the same for the same seed: SplitMix64.
+//! Pseudo-random numbers determined by a seed: SplitMix64.
 
 use crate::keys::splitmix64;
 

@@ -1,10 +1,10 @@
-//! How much a read of a record takes, and what a failed sync means.
+//! The size of the first read of a record, and the effect of a failed sync.
 
 use std::sync::atomic::AtomicBool;
 
 use super::*;
 
-/// A file whose first sync fails and whose later syncs succeed, as some systems have it.
+/// A file whose first sync fails and whose later syncs succeed, as on some systems.
 #[derive(Debug, Default)]
 struct LosesBytes {
     failed: AtomicBool,

@@ -13,8 +13,7 @@ fn noted(notes: &[Note]) -> Notes {
 }
 
 #[test]
-fn notes_that_were_read_continue_like_those_that_were_written()
--> Result<(), Box<dyn std::error::Error>> {
+fn notes_continue_after_reading_as_after_writing() -> Result<(), Box<dyn std::error::Error>> {
     let temporary = tempfile::tempdir()?;
     let folder = DiskFolder::new(temporary.path())?;
     let segment = Segment::create(&folder, 1, 2)?;

@@ -1,4 +1,4 @@
-//! What compaction drops, what it costs, and what it must not disturb.
+//! Compaction: the records it drops, its cost, and concurrent reads and writes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use crate::Error;
 use crate::log::pick::Policy;
 use crate::log::{Batch, CompactReport, Durability, LogStore};
 
-/// The tombstone has the very next sequence after those that the compaction saw. The segment with
-/// the value is worth a compaction once and not twice, that of the tombstone is the second time.
+/// The tombstone has the first sequence number after those that the compaction saw. The first
+/// compaction picks the segment with the value, the second only that with the tombstone.
 #[test]
 fn a_key_deleted_right_after_a_compaction_stays_deleted() -> Outcome {
     let folder = tempfile::tempdir()?;
@@ -74,7 +74,7 @@ fn compaction_frees_the_space_of_marks_once() -> Outcome {
     let store = open(false)?;
     assert_eq!(store.compact()?, CompactReport::default());
     store.close()?;
-    // So does the thread, and then it finds nothing more to do.
+    // The background thread does so too, and then finds nothing more to do.
     let store = open(true)?;
     for i in 300..600 {
         store.put(&key(i), &[1; 8], Durability::Synced)?;
@@ -203,7 +203,7 @@ fn a_log_with_a_few_hot_keys_is_rewritten_less() -> Outcome {
     Ok(())
 }
 
-/// Once each MiB took 0.1 s at any rate, and so did a record of any length.
+/// Once each MiB took 0.1 s at every rate, and so did a record of any length.
 #[test]
 fn background_compaction_keeps_its_rate_and_stops_at_once() -> Outcome {
     let folder = tempfile::tempdir()?;
@@ -290,7 +290,7 @@ fn compaction_frees_the_memory_of_deleted_keys() -> Outcome {
 #[test]
 fn the_last_free_slot_goes_to_one_segment() -> Outcome {
     let folder = tempfile::tempdir()?;
-    // The number of segments of this size that have slots.
+    // The number of segments of this size for which there are slots.
     let (open, slots) = (|| options().segment_bytes(16 << 30).open(folder.path()), 128);
     let store = open()?;
     let twice = |i| (0..2).try_for_each(|_| store.put(&key(i), &key(i), NONE));

@@ -1,4 +1,4 @@
-//! What a store does, one behaviour at a time. Models, crashes and faults are in `tests/`.
+//! The behaviours of a store, one per test. Models, crashes and faults are in `tests/`.
 
 mod compaction;
 
@@ -64,7 +64,7 @@ fn an_iterator_shows_one_moment_despite_writes_and_compactions() -> Outcome {
     Ok(())
 }
 
-/// Records move all the time: readers have a location when its segment goes away.
+/// Records move all the time, so segments are removed while readers have locations in them.
 #[test]
 fn a_key_that_moves_is_always_found() -> Outcome {
     let folder = tempfile::tempdir()?;
@@ -97,7 +97,7 @@ fn a_key_that_moves_is_always_found() -> Outcome {
 }
 
 #[test]
-fn a_source_that_fails_changes_nothing() -> Outcome {
+fn a_failing_source_changes_nothing() -> Outcome {
     let folder = tempfile::tempdir()?;
     let store = options().open(folder.path())?;
     store.put(b"key", b"old", Durability::Synced)?;
@@ -139,7 +139,7 @@ impl Read for Panics {
 }
 
 #[test]
-fn a_source_that_panics_poisons_the_store_until_it_is_opened_again() -> Outcome {
+fn a_panicking_source_poisons_the_store_until_it_is_reopened() -> Outcome {
     for lies in [false, true] {
         let folder = tempfile::tempdir()?;
         let store = options().open(folder.path())?;
@@ -182,7 +182,7 @@ fn the_last_write_of_a_key_in_a_batch_wins() -> Outcome {
 }
 
 #[test]
-fn a_batch_larger_than_a_segment_is_refused_and_a_record_is_not() -> Outcome {
+fn a_batch_larger_than_a_segment_is_refused_but_a_larger_record_is_not() -> Outcome {
     let folder = tempfile::tempdir()?;
     let store = options().open(folder.path())?;
     let mut batch = Batch::new();
@@ -240,7 +240,7 @@ fn a_store_can_be_open_only_once() -> Outcome {
 }
 
 #[test]
-fn opening_finds_the_same_with_and_without_hints() -> Outcome {
+fn opening_finds_equal_contents_with_and_without_hints() -> Outcome {
     let folder = tempfile::tempdir()?;
     let options = || options().segment_bytes(1 << 20);
     let store = options().open(folder.path())?;

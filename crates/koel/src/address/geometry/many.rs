@@ -240,12 +240,12 @@ mod tests {
         let fitting = sizes.into_iter().flat_map(|(bits, buckets)| {
             [8, 13, 18, 21].map(|fingerprint_bits| Geometry::new(bits, buckets, fingerprint_bits))
         });
-        // Fingerprints that just fit into 32 bits, and that do not.
+        // Fingerprints that just fit into 32 bits, and some that do not.
         fitting.chain([32, 33, 40].map(|fingerprint_bits| Geometry::new(1, 41, fingerprint_bits)))
     }
 
     #[test]
-    fn every_instruction_set_gives_the_locations_of_locate() {
+    fn every_instruction_set_computes_the_locations_of_locate() {
         let address_of = |block: u64, i: usize| match i {
             0 => 0,
             1 => u64::MAX,

@@ -56,7 +56,7 @@ fn an_entry_found_in_either_bucket_leads_back_to_the_same_pair() {
 }
 
 #[test]
-fn interleaved_buckets_are_one_of_each_segment_in_turn() {
+fn interleaved_buckets_cycle_through_the_segments() {
     for (segment_bits, segment_buckets) in [(0, 7), (1, 1), (3, 5), (5, 77)] {
         let geometry = Geometry::new(segment_bits, segment_buckets, 13);
         let mut buckets: Vec<_> = (0..geometry.buckets()).collect();
@@ -127,7 +127,7 @@ fn products_of_32_by_32_bits_give_the_same_addresses() {
 }
 
 #[test]
-fn the_vectors_of_the_format_page_are_those_of_the_code() {
+fn the_vectors_of_the_format_match_the_code() {
     let page = include_str!("../../../../../docs/FORMAT.md");
     let table = page.lines().skip_while(|line| !line.starts_with("| k | M"));
     let rows: Vec<_> = table.skip(2).take_while(|line| line.starts_with('|')).collect();

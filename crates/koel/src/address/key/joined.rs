@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_around_the_length_that_needs_an_allocation_are_whole() {
+    fn keys_around_the_length_that_needs_an_allocation_are_complete() {
         for len in SHORT - 20..SHORT + 20 {
             let (first, second) = (vec![1_u8; len / 2], vec![2_u8; len - len / 2]);
             let length = |part: &Vec<u8>| (part.len() as u64).to_le_bytes().to_vec();

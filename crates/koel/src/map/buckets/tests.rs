@@ -1,4 +1,4 @@
-//! Invariants that callers cannot see: each entry is in one of its buckets, and each tag is that of
+//! Invariants that callers cannot see: each entry is in one of its buckets, and each tag matches
 //! its entry.
 
 extern crate std;
@@ -22,8 +22,8 @@ fn find<const HASHES: usize, const SLOTS: usize>(
     table.find(mix(hash), |&key| key == hash)
 }
 
-/// A slot is empty or has an entry in one of its buckets, with its tag. The overflow has no empty
-/// slot.
+/// Checks that each slot is empty or holds an entry that belongs to the bucket, with its tag, and
+/// that the overflow has no empty slot.
 fn assert_invariants<const HASHES: usize, const SLOTS: usize>(table: &Table<HASHES, SLOTS>) {
     let tags = table.tags.as_flattened();
     assert_eq!(tags.len(), table.slots());
@@ -40,7 +40,7 @@ fn assert_invariants<const HASHES: usize, const SLOTS: usize>(table: &Table<HASH
     assert!(table.overflow.iter().all(Option::is_some));
 }
 
-/// Inserts up to `load` per mille of the slots, then as many removals and inserts again.
+/// Fills `load` per mille of the slots, then removes and inserts as many entries again.
 fn churn<const HASHES: usize, const SLOTS: usize>(slots: usize, load: usize) {
     let mut table = Table::<HASHES, SLOTS>::new(slots / SLOTS).unwrap();
     let count = slots * load / 1000;
@@ -93,7 +93,7 @@ fn growing_from_nothing_and_shrinking_keep_the_invariants() {
 }
 
 #[test]
-fn the_capacity_is_that_of_the_fewest_buckets_that_have_it() {
+fn buckets_for_returns_the_fewest_buckets_with_the_capacity() {
     fn assert_for<const HASHES: usize, const SLOTS: usize>() {
         for entries in (0..3000).chain([999_999, 1 << 31]) {
             let buckets = Table::<HASHES, SLOTS>::buckets_for(entries);
@@ -112,7 +112,7 @@ fn the_capacity_is_that_of_the_fewest_buckets_that_have_it() {
 }
 
 #[test]
-fn two_entries_have_the_same_tag_once_in_254_times() {
+fn two_entries_have_equal_tags_once_in_254_times() {
     let tags = |seed| hashes(seed, 1 << 20).map(|hash| tag(mix(hash)));
     let equal = tags(3).zip(tags(4)).filter(|(one, other)| one == other).count();
     let expected = f64::from(1 << 20) / 254.0;

@@ -1,4 +1,4 @@
-//! What prefixes say, how far a table can grow, and where its keys are in every state on the way.
+//! Prefixes, the limits of growth, and the origins of buckets.
 
 use super::*;
 use crate::table::Addressing;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use testkit::keys::splitmix64 as hash;
 
 #[test]
-fn continuations_know_one_bit_more_whatever_was_beyond() {
+fn continuations_have_one_more_bit_whatever_follows_the_prefix() {
     for (string, length) in [(0, 5), (u64::MAX, 5), (0, 0), (u64::MAX, 0), (u64::MAX, 40)] {
         let prefix = Prefix { core: 1, base: 2, string, length };
         let known = |prefix: Prefix, length: u32| prefix.string & !(u64::MAX << length);

@@ -1,4 +1,4 @@
-//! Eviction paths can be carried out, and are as short as possible. What they cost.
+//! Eviction paths are valid, as short as possible, and found within the budget.
 
 extern crate std;
 
@@ -21,7 +21,7 @@ fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<
     Table::new(geometry, layout, bytes)
 }
 
-/// Puts the entry where `path` makes room.
+/// Carries out `path` and puts the arriving entry into the freed slot.
 fn carry_out(table: &mut Table<Buffer>, path: &EvictionPath, mut arriving: u64) {
     for &(bucket, leaving) in &path.moves {
         assert!(table.replace(bucket, leaving, arriving));
@@ -32,12 +32,12 @@ fn carry_out(table: &mut Table<Buffer>, path: &EvictionPath, mut arriving: u64) 
     }
 }
 
-/// Entries in all buckets.
+/// The number of entries in all buckets.
 fn entries(table: &Table<Buffer>) -> usize {
     table.iter().map(|bucket| bucket.entries().count()).sum()
 }
 
-/// Moves needed to reach an empty slot, by flooding the whole segment one move at a time.
+/// The number of moves to an empty slot, found by flooding the whole segment one move at a time.
 fn distance_to_room(table: &Table<Buffer>, location: &Location) -> Option<usize> {
     let (home, alternate) = location.buckets();
     let mut reached = BTreeSet::from([home, alternate]);
@@ -106,7 +106,7 @@ fn a_path_has_the_fewest_moves_or_there_is_no_room_at_all() {
     }
 }
 
-/// What a search asks, answered by decoded buckets.
+/// Answers the queries of a search from decoded buckets.
 struct Decoded<'a>(&'a Table<Buffer>);
 
 impl Neighbourhood for Decoded<'_> {
@@ -144,7 +144,7 @@ fn shortest(
 }
 
 #[test]
-fn a_search_for_one_move_finds_what_the_breadth_first_search_does() {
+fn a_search_for_one_move_finds_the_path_of_the_breadth_first_search() {
     for (segment_bits, buckets) in [(0, 1), (1, 2), (0, 3), (2, 50), (1, 2000)] {
         let mut table = empty_table(segment_bits, buckets, 12);
         let mut search = Search::default();
@@ -177,7 +177,7 @@ fn a_search_for_one_move_finds_what_the_breadth_first_search_does() {
 fn a_spare_copy_makes_room_only_when_it_may() {
     let mut table = empty_table(0, 50, 16);
     let mut search = Search::default();
-    // Every entry twice, until some entry finds no room.
+    // Puts every entry twice, until one finds no room.
     let (location, counter) = (0..)
         .find_map(|counter| {
             let location = table.geometry().locate(hash(counter));
@@ -187,7 +187,7 @@ fn a_spare_copy_makes_room_only_when_it_may() {
             full.then_some((location, counter))
         })
         .unwrap();
-    // A few more, where there are empty slots left, so that no path ends in one.
+    // Fills the remaining empty slots, so that no path ends in one.
     for counter in counter + 1..counter + 10_000 {
         let location = table.geometry().locate(hash(counter));
         table.pair_mut(location.buckets()).put(location.fingerprint, 0);
@@ -202,7 +202,7 @@ fn a_spare_copy_makes_room_only_when_it_may() {
 }
 
 #[test]
-fn no_search_looks_at_more_slots_than_its_budget() {
+fn no_search_examines_more_slots_than_its_budget() {
     let mut table = empty_table(0, 20_000, 13);
     let mut search = Search::default();
     for counter in 0..80_000 {

@@ -1,11 +1,11 @@
-//! Counting filters that grow: no count is ever too low, whatever is removed, and few are too high.
+//! Growing counting filters: no count is ever too low, also after removals, and few are too high.
 
 use koel::{CountingFilter, CountingView};
 use testkit::keys::{all_at, at};
 use testkit::{image, keys};
 
-/// Filters that grow from 40 buckets on, so that most entries have lost all bits of their own: with
-/// counts that fit into slots, with some that do not, and with none that does.
+/// Filters that grow from 40 buckets, so that most entries lose all stored bits. Their count widths
+/// let all, some or hardly any counts fit into slots.
 fn growing() -> impl Iterator<Item = CountingFilter> {
     let ways = [(0.05, 1), (0.05, 3), (0.01, 2), (0.001, 8), (0.000_1, 30)];
     ways.into_iter().map(|(rate, bits)| {
@@ -15,7 +15,7 @@ fn growing() -> impl Iterator<Item = CountingFilter> {
     })
 }
 
-/// How often the key of this number comes: once most of the time, seldom very often.
+/// The count of the key with this number: mostly 1, rarely very large.
 fn times(number: u64) -> u64 {
     match number % 100 {
         0 => 1000,
@@ -35,7 +35,7 @@ fn no_count_is_too_low_while_keys_come_and_go() {
             assert!(filter.add(&at(hash), times(number)).unwrap() >= times(number));
             exact[i] = times(number);
             len += times(number);
-            // An earlier key comes once more, and another one goes once.
+            // Adds 1 to an earlier key and subtracts 1 from another.
             let again = usize::try_from(keys::splitmix64(number) % (number + 1)).unwrap();
             assert!(filter.insert(&at(hashes[again])).unwrap() > exact[again]);
             exact[again] += 1;
@@ -57,7 +57,7 @@ fn no_count_is_too_low_while_keys_come_and_go() {
         assert_eq!(low(&filter, &exact), 0, "{filter:?}");
         assert_eq!(filter.verify(), Ok(()));
         assert!(filter.counts().fold(0, u64::saturating_add) >= len);
-        // Half of the keys go, one count after the other; the others stay what they are.
+        // Removes half of the keys, one count at a time; the others keep their counts.
         for (i, &hash) in hashes.iter().enumerate().filter(|(i, _)| i % 2 == 0) {
             (0..exact[i]).for_each(|_| assert!(filter.remove(&at(hash)), "{filter:?}"));
             exact[i] = 0;
@@ -70,7 +70,7 @@ fn no_count_is_too_low_while_keys_come_and_go() {
             assert!(!is_shrunk || filter.load_factor() > 1.6 * before, "{before} {filter:?}");
             filter.shrink_to_fit();
         }
-        // What is left goes too.
+        // Removes the rest.
         for (&hash, &count) in hashes.iter().zip(&exact) {
             (0..count).for_each(|_| assert!(filter.remove(&at(hash)), "{filter:?}"));
         }
@@ -78,8 +78,8 @@ fn no_count_is_too_low_while_keys_come_and_go() {
     }
 }
 
-/// The halves of entries without bits of their own are in many buckets, and would be in two of a
-/// table that is too small: such filters stayed as large as they were.
+/// Entries without stored bits have halves in many buckets. In a table that is too small they would
+/// share two buckets, so such filters once failed to shrink.
 #[test]
 fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
     for mut filter in growing() {
@@ -97,10 +97,10 @@ fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
     }
 }
 
-/// A key that has one bucket was refused where that one was full of others that have no other,
-/// although growth would have parted them.
+/// A key with only one bucket was once refused when that bucket was full of similar keys, although
+/// growth would have separated them.
 #[test]
-fn a_cleared_filter_is_as_large_as_it_was_and_counts_anew() {
+fn a_cleared_filter_keeps_its_size_and_counts_from_zero() {
     for mut filter in growing() {
         let hashes: Vec<u64> = keys::hashes(1, 20_000).collect();
         for (i, &hash) in (0..).zip(&hashes) {
@@ -118,7 +118,7 @@ fn a_cleared_filter_is_as_large_as_it_was_and_counts_anew() {
 }
 
 #[test]
-fn wrong_counts_are_as_rare_as_promised_and_right_ones_exact() {
+fn wrong_counts_are_as_rare_as_promised_and_the_others_are_exact() {
     for rate in [0.01, 0.001] {
         let builder = CountingFilter::builder(200_000, rate).grow_from(1000);
         let mut filter = builder.build().unwrap();
@@ -144,15 +144,14 @@ fn wrong_counts_are_as_rare_as_promised_and_right_ones_exact() {
             assert!(count >= times(number).min(300));
             count > times(number).min(300)
         });
-        // A key is too high by the keys that came before and after it: at most about twice the
-        // rate.
+        // Keys inserted before and after a key can raise its count: at most about twice the rate.
         let high = high.count() as f64 / present.len() as f64;
         assert!(high < 2.0 * expected, "{filter:?}: {high}");
     }
 }
 
 #[test]
-fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
+fn single_and_batched_calls_make_equal_bytes_which_are_read_back() {
     for mut many in growing() {
         let mut one = many.clone();
         let stream: Vec<u64> = keys::hashes(1, 5000).chain(keys::hashes(1, 2000)).collect();
@@ -175,10 +174,10 @@ fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
     }
 }
 
-/// Grown from a thousand keys, a filter refused the 382,110th of these: its only bucket was full of
-/// keys like it.
+/// A filter grown from a thousand keys once refused the 382,110th key: its only bucket was full of
+/// similar keys.
 #[test]
-fn a_filter_grown_from_little_has_room_for_every_key() {
+fn a_filter_that_started_small_has_room_for_every_key() {
     const FIRST: u64 = 0x3773_3d00_0000_0000;
     const STRIDE: u64 = 0xf1de_83e1_9937_733d;
     let mut filter = CountingFilter::builder(1000, 0.01).grow_from(0).build().unwrap();

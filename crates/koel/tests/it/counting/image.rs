@@ -1,5 +1,4 @@
-//! The bytes of a counting filter: read as written, and refused or harmless when they are anything
-//! else.
+//! The bytes of a counting filter: they round-trip, and damaged bytes are refused or harmless.
 
 use koel::{CountingFilter, CuckooFilter, ImageError, Maplet};
 use testkit::counting::arbitrary_bytes;
@@ -26,7 +25,7 @@ fn samples() -> Vec<CountingFilter> {
 }
 
 #[test]
-fn a_counting_filter_is_read_as_it_was_written_and_not_as_anything_else() {
+fn a_counting_filter_round_trips_and_is_not_read_as_another_type() {
     for filter in samples() {
         let bytes = filter.to_bytes();
         assert_eq!(bytes.len(), filter.size_in_bytes());
@@ -45,7 +44,7 @@ fn a_counting_filter_is_read_as_it_was_written_and_not_as_anything_else() {
 }
 
 #[test]
-fn every_flipped_bit_is_found_and_behind_fitting_checksums_refused_or_harmless() {
+fn every_flipped_bit_is_detected_and_with_valid_checksums_refused_or_harmless() {
     let (mut accepted, mut refused) = (0, 0);
     for filter in samples() {
         let bytes = filter.to_bytes();
@@ -76,8 +75,7 @@ fn every_truncation_and_extension_is_refused() {
     }
 }
 
-/// Makes the filter of one key, and of another in another slot, one that nothing would have
-/// written.
+/// Edits the bytes of a filter of one key into states that no filter writes.
 #[test]
 fn slots_and_counters_that_contradict_each_other_are_refused() {
     let mut filter = CountingFilter::builder(8, 0.000_3).count_bits(3).build().unwrap();
@@ -102,7 +100,7 @@ fn slots_and_counters_that_contradict_each_other_are_refused() {
     refuse(&|bytes| bytes[at + 8] += 1, "keys");
     refuse(&|bytes| bytes[at + 8] = 0, "counter value");
     refuse(&|bytes| bytes[at] ^= 1, "counter identity");
-    // The counter of a slot that could have said it.
+    // A counter whose value would fit into the slot.
     refuse(&|bytes| set_count(bytes, bucket, 6), "counter identity");
     refuse(&|bytes| set_count(bytes, bucket, 0), "bucket");
     // A second slot for the same key.

@@ -1,11 +1,10 @@
-//! Unions of counting filters: as one filter would have counted, and never less than either.
+//! Unions of counting filters: they count like one filter, and never less than either input.
 
 use koel::{CountingFilter, CountingView, ImageError, Merge, MergeError};
 use testkit::keys;
 use testkit::keys::{all_at, at};
 
-/// How often the key of this number came to the first and to the second filter: most came to one of
-/// them, once.
+/// The counts of the key with this number in both filters: most keys are in one of them, once.
 fn times(number: usize) -> [u64; 2] {
     match number % 60 {
         0 => [1000, 3],
@@ -59,12 +58,12 @@ fn a_union_counts_as_one_filter_would_have() {
 }
 
 #[test]
-fn filters_that_grew_apart_count_no_key_less_together() {
+fn a_union_of_filters_that_grew_separately_counts_no_key_too_low() {
     for (rate, bits) in [(0.05, 1), (0.05, 3), (0.001, 8), (0.000_1, 30)] {
         let builder = CountingFilter::builder(1_000_000, rate).count_bits(bits).grow_from(1000);
         let empty = builder.build().unwrap();
         for sizes in [[20_000, 20_000], [20_000, 3000], [3000, 20_000], [100, 20_000]] {
-            // Some keys came again after growth.
+            // Some keys were inserted again after growth.
             let filters = [0, 1].map(|which| {
                 let first = filled(empty.clone(), which, sizes[which]);
                 filled(first, which, sizes[which].min(2000))
@@ -81,8 +80,8 @@ fn filters_that_grew_apart_count_no_key_less_together() {
                     high += usize::from(union.count(&at(hash)) > least);
                 }
                 assert_eq!(low, 0, "{counts:?} of {filters:?}");
-                // What one filter knows more of a key than the other is forgotten; and an entry in
-                // two halves counts twice.
+                // The union drops bits that only one filter stores for a key, and an entry in two
+                // halves counts twice.
                 let wrong = f64::from(u32::try_from(high).unwrap()) / 20_000.0;
                 assert!(wrong < 0.01 + 4.0 * rate, "{counts:?} of {filters:?}: {wrong}");
             }
@@ -102,10 +101,10 @@ fn filters_that_grew_apart_count_no_key_less_together() {
     }
 }
 
-/// What came last to the one came first to the other, so that either has entries which know more of
-/// a key than those of the other.
+/// The second filter gets the keys in reverse order, so that each stores more bits than the other
+/// for some keys.
 #[test]
-fn the_larger_of_two_counts_is_not_their_sum_where_filters_know_more_and_less_of_a_key() {
+fn the_larger_of_two_counts_is_not_their_sum_when_entries_store_different_numbers_of_bits() {
     for (rate, bits) in [(0.02, 3), (0.001, 8)] {
         let builder = CountingFilter::builder(1_000_000, rate).count_bits(bits).grow_from(1000);
         let empty = builder.build().unwrap();
@@ -122,14 +121,14 @@ fn the_larger_of_two_counts_is_not_their_sum_where_filters_know_more_and_less_of
                 low += usize::from(larger.count(&at(hash)) < most);
                 high += usize::from(larger.count(&at(hash)) > most);
             }
-            // Of the 3333 keys that came to both.
+            // Of the 3333 keys in both filters.
             assert!(low == 0 && high <= 10, "{low} too low and {high} too high: {ours:?}");
         }
     }
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused_and_changes_nothing() {
+fn incompatible_filters_are_refused_and_nothing_changes() {
     let builder = CountingFilter::builder(1000, 0.01);
     let (mut filter, before) = (builder.build().unwrap(), builder.build().unwrap());
     let refused = |filter: &mut CountingFilter, other: CountingFilter| {

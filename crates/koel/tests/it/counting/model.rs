@@ -1,5 +1,5 @@
-//! Random operations against the exact counts of entries, as a second implementation of the
-//! addressing names them. Counts of few bits, so that most are beyond their slots.
+//! Random operations against exact counts by entry, which a second implementation of the addressing
+//! computes. Counts have few bits, so that most exceed their slots.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use testkit::places::{Entry, Places};
 enum Op {
     Insert(u8),
     Add(u8, u64),
-    /// Several keys, from this one on.
+    /// Several keys, starting with this one.
     InsertRun(u8, u8),
     Remove(u8),
     RemoveRun(u8, u8),
-    /// With a filter in which several keys, from this one on, came so often.
+    /// Merges a filter of several keys, starting with this one, each inserted so often.
     Merge(u8, u8, u64, bool),
     Reload,
     Clear,
@@ -63,7 +63,7 @@ impl Run {
         let small = CountingFilter::builder(1, rate).count_bits(count_bits).build().unwrap();
         let bytes = image::reshape(&small.to_bytes(), segment_bits, buckets);
         let places = Places::of(&bytes);
-        // A quarter each: the same entry, the same pair of buckets, the same home, and any.
+        // A quarter each: equal entries, equal bucket pairs, equal home buckets, and random keys.
         let first = hashes(5, 1).next().unwrap();
         let same_entry = sharing_entry(&places, first).take(16);
         let same_pair = sharing_pair(&places, first).step_by(3).take(64);
@@ -99,7 +99,7 @@ impl Run {
                 assert!(self.filter.to_bytes() == before);
                 let overflows = self.len().checked_add(times).is_none();
                 assert_eq!(full == FullError::Overflow, overflows);
-                // A key that is in needs no room.
+                // A key that is present needs no room.
                 assert!(overflows || known == 0, "{full}");
             }
         }
@@ -113,7 +113,7 @@ impl Run {
         self.counts.retain(|_, count| *count > 0);
     }
 
-    /// The union with a filter of these keys, which has as much room.
+    /// Merges an equally large filter of these keys.
     fn merge(&mut self, run: impl Iterator<Item = u8>, times: u64, how: Merge) {
         let empty = image::reshape(&self.empty, self.shape.0, self.shape.1);
         let mut twin = CountingFilter::from_bytes(&empty).unwrap();
@@ -194,7 +194,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn after_any_operations_a_counting_filter_is_the_counts_of_its_entries(
+    fn after_any_operations_a_counting_filter_has_the_exact_counts_of_its_entries(
         setup in setup(),
         ops in prop::collection::vec(op(), 0..40),
     ) {

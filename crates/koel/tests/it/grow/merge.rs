@@ -1,4 +1,4 @@
-//! Filters that have grown, side by side: what they are together, and what they have in common.
+//! Merges and comparisons of filters that have grown.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use testkit::keys::{self, at, splitmix64};
 
 use super::{builders, in_segments, insert, measured_rate};
 
-/// A filter of these parts of the hashes of seed 5, in order.
+/// A filter of these ranges of the hashes of seed 5, in order.
 fn filled<const PARTS: usize>(
     builder: &Builder<CuckooFilter>,
     parts: [Range<u64>; PARTS],
@@ -21,7 +21,7 @@ fn filled<const PARTS: usize>(
 }
 
 #[test]
-fn what_has_grown_merges_into_a_filter_that_may_grow_and_into_no_other() {
+fn a_grown_filter_merges_only_into_a_growable_filter() {
     let fixed = CuckooFilter::builder(1000, 0.001).build().unwrap();
     let mut grown = fixed.clone();
     grown.make_growable().unwrap();
@@ -40,7 +40,7 @@ fn what_has_grown_merges_into_a_filter_that_may_grow_and_into_no_other() {
 }
 
 #[test]
-fn filters_that_have_not_grown_grow_where_their_union_does_not_fit() {
+fn growable_filters_grow_when_their_union_does_not_fit() {
     for counts in [Merge::Sum, Merge::Max] {
         let builder = CuckooFilter::builder(2000, 0.001).growable();
         let [one, other] = [0..1500, 1400..2900].map(|part| filled(&builder, [part]));
@@ -48,14 +48,14 @@ fn filters_that_have_not_grown_grow_where_their_union_does_not_fit() {
         let mut union = one.clone();
         union.merge(&other, counts).unwrap();
         assert!(union.has_grown() && union.verify().is_ok(), "{union:?}");
-        // Of the larger counts, but for keys of one that the other takes for its own.
+        // The larger counts, except for keys that are false positives of the other filter.
         let expected = if counts == Merge::Sum { 3000..=3000 } else { 2890..=2900 };
         assert!(expected.contains(&union.len()), "{union:?}");
         assert!(keys::hashes(5, 2900).all(|hash| union.contains(&at(hash))));
     }
 }
 
-/// A filter of 16 segments, not grown yet.
+/// A filter of 16 segments that has not grown yet.
 fn of_small_segments() -> CuckooFilter {
     in_segments(&CuckooFilter::builder(1000, 1e-4).growable().build().unwrap())
 }
@@ -65,7 +65,7 @@ fn filters_of_several_segments_are_merged_and_compared_whether_or_not_they_have_
     let (mut built, mut grown) = (of_small_segments(), of_small_segments());
     insert(&mut built, keys::hashes(5, 800));
     insert(&mut grown, keys::hashes(5, 9000).skip(400));
-    // One with a counter.
+    // One key has a counter.
     let often = splitmix64(1);
     insert(&mut grown, [often; 5].into_iter());
     assert!(!built.has_grown() && grown.has_grown());
@@ -82,7 +82,7 @@ fn filters_of_several_segments_are_merged_and_compared_whether_or_not_they_have_
     }
 }
 
-/// Counters get other names when a table with them first grows.
+/// The identities of counters change when a table first grows.
 #[test]
 fn counters_of_several_segments_are_kept_when_the_filter_first_grows() {
     let mut filter = of_small_segments();
@@ -97,10 +97,10 @@ fn counters_of_several_segments_are_kept_when_the_filter_first_grows() {
 }
 
 #[test]
-fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
+fn filters_that_grew_separately_merge_in_any_order_and_answer_like_one_build() {
     for rate in [0.05, 0.001] {
         for builder in builders(90_000, rate) {
-            // Of very different sizes: one has not grown at all.
+            // The sizes differ widely: one filter has not grown at all.
             let shards = [0..300, 300..20_000, 15_000..90_000].map(|part| filled(&builder, [part]));
             for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
                 let mut union = shards[order[0]].clone();
@@ -109,12 +109,13 @@ fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
                 assert_eq!(union.len(), 95_000);
                 assert!(keys::hashes(5, 90_000).all(|hash| union.contains(&at(hash))));
                 let (wrong, error) = measured_rate(&union);
-                // Nobody can tell more of the keys than each filter does: their rates add up.
+                // A union stores no more bits than its inputs, so their false-positive rates add
+                // up.
                 let sum: f64 = shards.iter().map(CuckooFilter::false_positive_rate).sum();
                 assert!(wrong - error <= 1.05 * sum, "{union:?}: {wrong} of {sum}");
                 assert!(CuckooFilter::from_bytes(&union.to_bytes()).as_ref() == Ok(&union));
-                // Its keys; the 5000 common ones may have entries of two lengths, and some entries
-                // are in two halves.
+                // The 5000 common keys may have entries of two lengths, and some entries are in two
+                // halves.
                 let off = union.distinct_estimate() / 90_000.0 - 1.0;
                 assert!(off.abs() < 0.07 + 2.0 * rate, "{union:?}: {}", union.distinct_estimate());
                 for (i, hash) in keys::hashes(5, 90_000).enumerate() {
@@ -127,18 +128,18 @@ fn filters_that_grew_apart_merge_in_any_order_to_what_one_build_answers() {
             let mut most = shards[1].clone();
             most.merge(&shards[2], Merge::Max).unwrap();
             assert!(keys::hashes(5, 90_000).skip(300).all(|hash| most.contains(&at(hash))));
-            // The common ones are there once, but for those that chance takes for another, and for
-            // entries in two halves, which count twice.
+            // Common keys count once, except for false positives and entries in two halves, which
+            // count twice.
             let off = 1.0 - most.len() as f64 / 89_700.0;
             assert!(off.abs() < 0.01 + 1.5 * rate, "{most:?}");
         }
     }
 }
 
-/// A key that came again after growth has an entry that knows more of it than the first one does:
-/// the first one was taken for both.
+/// A key inserted again after growth has a second entry with more bits than the first. A merge once
+/// took the first entry for both.
 #[test]
-fn the_larger_count_is_no_smaller_than_either() {
+fn the_larger_count_is_at_least_each_count() {
     for rate in [0.05, 0.001] {
         for builder in builders(40_000, rate) {
             let empty = builder.build().unwrap();
@@ -163,13 +164,13 @@ fn the_larger_count_is_no_smaller_than_either() {
 }
 
 #[test]
-fn what_grown_filters_have_in_common_is_within_its_error() {
+fn the_common_keys_of_grown_filters_are_estimated_within_the_error() {
     for rate in [0.02, 0.001] {
         for builder in builders(90_000, rate) {
             let [one, other] = [0..40_000, 30_000..90_000].map(|part| filled(&builder, [part]));
             let found = one.compare(&other).unwrap();
             let (common, jaccard) = (found.common(), found.jaccard());
-            // Entries that are in two halves count twice: up to three percent of a filter.
+            // Entries in two halves count twice: up to three percent of a filter.
             let slack = |value: f64, error: f64| 5.0 * error + 0.03 * value;
             assert!(
                 (common.value - 10_000.0).abs() < slack(10_000.0, common.standard_error),
@@ -186,7 +187,7 @@ fn what_grown_filters_have_in_common_is_within_its_error() {
 }
 
 #[test]
-fn a_filter_that_has_grown_and_one_that_has_not_are_compared_both_ways() {
+fn a_grown_and_a_fixed_filter_are_compared_in_both_orders() {
     for (rate, prefer) in [(0.02, Prefer::Small), (0.001, Prefer::Fast)] {
         let builder = CuckooFilter::builder(40_000, rate).prefer(prefer).growable();
         let [one, other] = [0..30_000, 20_000..110_000].map(|part| filled(&builder, [part]));
@@ -204,8 +205,8 @@ fn a_filter_that_has_grown_and_one_that_has_not_are_compared_both_ways() {
     }
 }
 
-/// Found by fuzzing: splitting a void entry gave its huge count to both halves, and the sum of all
-/// counts was one too many for 64 bits.
+/// Fuzzing found that splitting a void entry gave its huge count to both halves, so that the sum of
+/// all counts exceeded 64 bits by one.
 #[test]
 fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
     let mut filter = CuckooFilter::builder(2000, 0.05).grow_from(1000).build().unwrap();
@@ -226,7 +227,8 @@ fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
     assert_eq!(testkit::audit::audit(&filter.to_bytes()), Ok(()));
 }
 
-/// Found by fuzzing: the lengths were added before what both have in common was taken off.
+/// Fuzzing found that the lengths were added, and overflowed, before the common part was
+/// subtracted.
 #[test]
 fn the_larger_of_counts_beyond_63_bits_is_not_their_sum() {
     let mut filter = CuckooFilter::builder(2000, 0.05).grow_from(1000).build().unwrap();

@@ -1,5 +1,5 @@
-//! What a map must survive: keys that all collide, `Hash`, `Eq`, `Drop` and closures that panic,
-//! iterators that are leaked.
+//! Hostile uses of a map: keys that all collide, panics in `Hash`, `Eq`, `Drop` and closures, and
+//! leaked iterators.
 
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
@@ -17,7 +17,7 @@ fn a_thousand_keys_with_one_hash_are_kept_in_bounded_memory() {
         assert_eq!(map.insert(key, key), None);
         assert!(map.slots() <= map.len() * 11 / 5 + 8, "{} slots for {key}", map.slots());
     }
-    // Two buckets of four are all that one hash has.
+    // One hash has only two buckets of four slots.
     assert!((992..=996).contains(&map.overflow_len()));
     assert_sound(&map);
     assert!((0..1000).all(|key| map.insert(key, key + 1) == Some(key)));
@@ -31,7 +31,7 @@ fn a_thousand_keys_with_one_hash_are_kept_in_bounded_memory() {
 }
 
 #[test]
-fn what_overflowed_comes_back_when_removals_make_room() {
+fn overflowed_entries_return_when_removals_make_room() {
     let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::OneOf(1));
     map.extend((0..100_u64).map(|key| (key, key)));
     let room = map.len() - map.overflow_len();
@@ -42,8 +42,8 @@ fn what_overflowed_comes_back_when_removals_make_room() {
     map.retain(|&key, _| key < 50 + room as u64);
     assert_eq!((map.len(), map.overflow_len()), (room, 0));
     assert_sound(&map);
-    // At its capacity a small map overflows now and then; half full it never does, whatever it went
-    // through.
+    // A small map at its capacity sometimes overflows. A half-full one never does, whatever its
+    // history.
     for seed in 0..100 {
         let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::Uniform);
         map.reserve(150);
@@ -59,7 +59,7 @@ fn what_overflowed_comes_back_when_removals_make_room() {
 }
 
 #[test]
-fn keys_that_collide_do_not_stand_in_the_way_of_others() {
+fn colliding_keys_do_not_block_others() {
     let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::Identity);
     (0..20_000_u64).for_each(|key| assert_eq!(map.insert(key, key), None));
     let alone = map.slots();
@@ -71,12 +71,13 @@ fn keys_that_collide_do_not_stand_in_the_way_of_others() {
     assert_sound(&mixed);
 }
 
-/// The order in which a map lists its entries is that of their buckets. One that takes them in this
-/// order has no more of them beside its buckets than any other.
+/// A map lists its entries in the order of their buckets. A map filled in this order overflows no
+/// more than any other.
 #[test]
-fn a_map_filled_in_the_order_of_another_is_like_any_other() {
+fn a_map_filled_in_the_order_of_another_overflows_no_more() {
     for count in [4000, 7500, 50_000] {
-        // Keys by lot leave three entries beside a table of some 28 in one run of twenty.
+        // With random keys, one run in twenty leaves three entries in the overflow of a table of
+        // about 28.
         let hasher = SipState::with_key(*b"in another order");
         let mut one: CuckooMap<u64, u64> = CuckooMap::with_hasher(hasher);
         (0..count).for_each(|key| assert_eq!(one.insert(key, key), None));
@@ -140,8 +141,8 @@ fn contents<const HASHES: usize, const SLOTS: usize>(
     entries
 }
 
-/// `change`, tried with every fuse until it gets through: a map that it did not get through with is
-/// as it was.
+/// Tries `change` with longer and longer fuses until it completes. A map whose change panicked is
+/// unchanged.
 fn assert_all_or_nothing<const HASHES: usize, const SLOTS: usize>(
     map: &mut FusedMap<HASHES, SLOTS>,
     change: impl Fn(&mut FusedMap<HASHES, SLOTS>),
@@ -184,18 +185,18 @@ fn a_panic_in_hash_or_eq_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn memory_that_cannot_be_had_is_a_panic_that_changes_nothing() {
+fn a_failed_allocation_panics_and_changes_nothing() {
     let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::Uniform);
     map.insert(7_u64, [7; 1 << 16]);
-    // As many slots as there may be, nearly, and more bytes than a process has addresses for.
+    // Nearly the largest number of slots, and more bytes than a process can address.
     let stopped = catch_unwind(AssertUnwindSafe(|| map.reserve(1 << 32)));
     assert!(stopped.is_err());
     assert_eq!((map.len(), map.get(&7)), (1, Some(&[7_u8; 1 << 16])));
 }
 
 #[test]
-fn methods_with_an_error_report_memory_that_is_not_available() {
-    // Too many bytes, too many buckets, and too many of both for a number.
+fn fallible_methods_report_failed_allocations() {
+    // Too many bytes, too many buckets, and a number of bytes that overflows.
     for entries in [1 << 33, 1 << 40, usize::MAX] {
         let refused = CuckooMap::<u64, [u8; 1 << 16]>::try_with_capacity(entries).unwrap_err();
         assert_eq!(refused.entries, entries);
@@ -217,7 +218,7 @@ fn methods_with_an_error_report_memory_that_is_not_available() {
 }
 
 #[test]
-fn methods_with_an_error_do_what_those_that_panic_do() {
+fn fallible_methods_equal_those_that_panic() {
     for hashing in [Hashing::Uniform, Hashing::OneOf(3), Hashing::OneOf(1)] {
         let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(hashing);
         for key in 0..500_u64 {
@@ -249,7 +250,7 @@ fn a_lookup_compares_the_key_it_finds_and_no_other() {
 }
 
 #[test]
-fn a_closure_that_panics_leaves_a_map_of_what_was_not_taken_out() {
+fn a_closure_that_panics_leaves_the_entries_that_were_not_removed() {
     let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::OneOf(7));
     map.extend((0..100_u64).map(|key| (key, key)));
     let mut asked = 0;
@@ -270,7 +271,7 @@ fn a_closure_that_panics_leaves_a_map_of_what_was_not_taken_out() {
     assert_eq!(map.len(), 70);
 }
 
-/// A value that panics when it is dropped, if it is the one.
+/// A value that panics when it is dropped if it holds `true`.
 struct Bomb(bool);
 
 impl Drop for Bomb {

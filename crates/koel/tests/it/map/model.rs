@@ -1,4 +1,4 @@
-//! Random operations against std's `HashMap`, in every shape and with every quality of hash.
+//! Random operations against std's `HashMap`, in every shape and with hashers of every quality.
 
 use std::collections::HashMap;
 
@@ -216,7 +216,7 @@ impl<const HASHES: usize, const SLOTS: usize> Pair<HASHES, SLOTS> {
     }
 }
 
-/// Adds 1, and what the value is then.
+/// Adds 1 and returns the new value.
 fn increment(value: &mut u64) -> u64 {
     *value = value.wrapping_add(1);
     *value
@@ -226,7 +226,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn after_any_operations_a_map_is_the_one_of_std(
+    fn after_any_operations_a_map_equals_the_one_of_std(
         hashing in hashing(),
         ops in prop::collection::vec(op(), 0..60),
     ) {
@@ -248,7 +248,7 @@ proptest! {
         let map = |model: &HashMap<u64, u64>| -> CuckooMap<u64, u64> {
             model.iter().map(|(&key, &value)| (key, value)).collect()
         };
-        // Each has a key of its own for the hash, and so an order of its own.
+        // Each map has its own hash key and so its own order.
         prop_assert_eq!(map(&ours) == map(&theirs), ours == theirs);
         prop_assert_eq!(map(&ours).clone(), map(&ours));
     }

@@ -1,5 +1,5 @@
-//! The load at which the first insert finds no room, beside the thresholds that theory gives: not
-//! lower by more than a search that ends after 4096 entries explains, and not higher.
+//! The load at which the first insert finds no room, compared with the theoretical thresholds. It
+//! is never higher, and lower only by what a search limit of 4096 entries explains.
 
 use koel::CuckooMap;
 use testkit::keys;
@@ -31,8 +31,7 @@ fn load_before_growth<const HASHES: usize, const SLOTS: usize>(
 /// A hasher, and keys for it.
 type Pattern = (Hashing, Box<dyn Iterator<Item = u64>>);
 
-/// Keys that an honest program may have: uniform, in a row, far apart, with only their high bits in
-/// use.
+/// Keys of honest programs: uniform, consecutive, far apart, or using only their high bits.
 fn patterns(seed: u64) -> [Pattern; 5] {
     let row = seed << 33;
     [
@@ -54,8 +53,8 @@ fn loads<const HASHES: usize, const SLOTS: usize>() -> Vec<f64> {
     runs.flat_map(of).collect()
 }
 
-/// One slot and two choices: at half the slots on average. Single tables differ, for the window
-/// closes only with the cube root of their size.
+/// With one slot and two choices, half of the slots on average. Single tables vary, because the
+/// window narrows only with the cube root of their size.
 #[test]
 fn two_choices_of_one_slot_fail_near_a_half() {
     let loads = loads::<2, 1>();
@@ -72,7 +71,7 @@ fn assert_loads<const HASHES: usize, const SLOTS: usize>(bounds: std::ops::Range
 }
 
 #[test]
-fn more_choices_or_slots_fail_where_theory_says() {
+fn more_choices_or_slots_fail_at_the_theoretical_thresholds() {
     assert_loads::<3, 1>(0.900..0.920);
     assert_loads::<4, 1>(0.963..0.979);
     assert_loads::<2, 2>(0.883..0.900);
@@ -81,7 +80,7 @@ fn more_choices_or_slots_fail_where_theory_says() {
     assert_loads::<4, 2>(0.992..0.9984);
 }
 
-/// The promise of `capacity`, kept by the overflow where the slots do not.
+/// Checks the promise of `capacity`, which the overflow keeps where the slots cannot.
 fn assert_capacity_is_kept<const HASHES: usize, const SLOTS: usize>() {
     for hashing in [Hashing::Uniform, Hashing::OneOf(40)] {
         for capacity in (0..300).chain([1000, 10_000]) {
@@ -105,7 +104,7 @@ fn no_map_grows_below_its_capacity() {
 }
 
 #[test]
-fn large_maps_filled_to_their_capacity_overflow_never_and_small_ones_by_a_few_entries() {
+fn at_their_capacity_large_maps_never_overflow_and_small_ones_by_a_few_entries() {
     let overflow = |capacity: u64, seed: u64| {
         let mut map: CuckooMap<_, _, _> = CuckooMap::with_hasher(Hashing::Identity);
         map.reserve(usize::try_from(capacity).unwrap());

@@ -1,5 +1,5 @@
-//! Maplets that grow: every pair stays, wrong values are as rare as promised, and the bytes are
-//! read back.
+//! Growing maplets: every pair stays, wrong values are as rare as promised, and the bytes
+//! round-trip.
 
 use koel::{FullError, InsertError, Maplet, MapletView, Values};
 use testkit::keys::{all_at, at};
@@ -44,7 +44,7 @@ fn every_pair_stays_and_wrong_values_are_as_rare_as_promised() {
     }
 }
 
-/// As filters do (`grow.rs`).
+/// See `filters_of_several_segments_grow_no_faster_than_their_keys` in `grow.rs`.
 #[test]
 fn a_maplet_of_several_segments_grows_no_faster_than_its_pairs() {
     const FIRST: u64 = 400_000;
@@ -64,7 +64,7 @@ fn a_maplet_of_several_segments_grows_no_faster_than_its_pairs() {
 }
 
 #[test]
-fn values_are_replaced_and_pairs_removed_and_no_other_pair_with_them() {
+fn replacing_values_and_removing_pairs_changes_no_other_pair() {
     for mut maplet in growing() {
         let (hashes, values) = fill(&mut maplet, 40_000);
         let new = |number: usize| value(&maplet, 1 << 40 | number as u64);
@@ -92,7 +92,7 @@ fn values_are_replaced_and_pairs_removed_and_no_other_pair_with_them() {
 }
 
 #[test]
-fn room_is_given_back_and_no_pair_with_it() {
+fn shrinking_returns_room_and_loses_no_pair() {
     for mut maplet in growing() {
         let (hashes, values) = fill(&mut maplet, 80_000);
         let grown = maplet.slots();
@@ -119,13 +119,13 @@ fn room_is_given_back_and_no_pair_with_it() {
     }
 }
 
-/// The halves of entries without bits of their own are in many buckets, and would be in two of a
-/// table that is too small: such maplets stayed as large as they were.
+/// Entries without stored bits have halves in many buckets. In a table that is too small they would
+/// share two buckets, so such maplets once failed to shrink.
 #[test]
 fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
     for bits in [3, 20, 38] {
-        // From 100 buckets on, and built for a tenth of the keys: the oldest have lost all bits of
-        // their own.
+        // Starts with 100 buckets and is built for a tenth of the keys, so the oldest entries have
+        // lost all stored bits.
         let built = Maplet::builder(8000, 0.02, bits).grow_from(1).build().unwrap();
         let mut maplet = Maplet::from_bytes(&image::reshape(&built.to_bytes(), 0, 100)).unwrap();
         let (old, values) = fill(&mut maplet, 300);
@@ -143,7 +143,7 @@ fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
 }
 
 #[test]
-fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
+fn single_and_batched_calls_make_equal_bytes_which_are_read_back() {
     for mut many in growing() {
         let mut one = many.clone();
         let (hashes, values) = fill(&mut many, 5000);
@@ -171,7 +171,7 @@ fn one_by_one_and_at_once_make_the_same_bytes_which_are_read_back() {
 }
 
 #[test]
-fn the_ninth_value_of_a_key_is_refused_and_makes_nothing_grow() {
+fn the_ninth_value_of_a_key_is_refused_without_growth() {
     for mut maplet in growing() {
         fill(&mut maplet, 10_000);
         let (mut held, hash) = (0, keys::splitmix64(77));

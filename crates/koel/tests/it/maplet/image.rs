@@ -1,11 +1,11 @@
-//! The bytes of a maplet: read as written, and refused or harmless when they are anything else.
+//! The bytes of a maplet: they round-trip, and damaged bytes are refused or harmless.
 
 use koel::{CuckooFilter, FilterView, ImageError, Maplet};
 use testkit::keys::at;
 use testkit::maplets::arbitrary_bytes;
 use testkit::{image, keys};
 
-/// Small maplets of each form, nearly full.
+/// Small maplets of each packing, nearly full.
 fn samples() -> Vec<Maplet> {
     let fill = |small: Maplet, segment_bits, buckets| {
         let bytes = image::reshape(&small.to_bytes(), segment_bits, buckets);
@@ -21,7 +21,7 @@ fn samples() -> Vec<Maplet> {
 }
 
 #[test]
-fn a_maplet_is_read_as_it_was_written_and_not_as_a_filter() {
+fn a_maplet_round_trips_and_is_not_read_as_a_filter() {
     for maplet in samples() {
         let bytes = maplet.to_bytes();
         assert_eq!(bytes.len(), maplet.size_in_bytes());
@@ -36,7 +36,7 @@ fn a_maplet_is_read_as_it_was_written_and_not_as_a_filter() {
 }
 
 #[test]
-fn every_flipped_bit_is_found_and_behind_fitting_checksums_refused_or_harmless() {
+fn every_flipped_bit_is_detected_and_with_valid_checksums_refused_or_harmless() {
     let (mut accepted, mut refused) = (0, 0);
     for maplet in samples() {
         let bytes = maplet.to_bytes();
@@ -68,7 +68,7 @@ fn every_truncation_and_extension_is_refused() {
 }
 
 #[test]
-fn a_field_that_no_maplet_has_is_named() {
+fn an_invalid_field_is_named() {
     let wide = Maplet::builder(1, 1e-5, 33).build().unwrap();
     let cases = [
         ("kind", 12, 3),

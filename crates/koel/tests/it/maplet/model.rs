@@ -1,8 +1,8 @@
-//! Random operations against the exact multiset of pairs: an entry, as a second implementation of
-//! the addressing names it, and a value.
+//! Random operations against the exact multiset of pairs of an entry and a value. A second
+//! implementation of the addressing computes the entries.
 //!
-//! Keys of the same entry are one key to a maplet, so the model says what `get` gives to the last
-//! value, wrong ones included.
+//! A maplet cannot distinguish keys with equal entries, so the model predicts every value that
+//! `get` returns, wrong ones included.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use testkit::places::{Entry, Places};
 #[derive(Clone, Debug)]
 enum Op {
     Insert(u8, u64),
-    /// The same value for several keys, from this one on.
+    /// One value for several keys, starting with this one.
     InsertRun(u8, u64, u8),
     Replace(u8, u64, u64),
     Remove(u8, u64),
@@ -52,7 +52,7 @@ struct Run {
     maplet: Maplet,
     places: Places,
     keys: Vec<u64>,
-    /// The low bits are few values, and the top bit shows whether wide ones are cut.
+    /// Low bits from a few values; the top bit shows whether wide values are truncated.
     top: u64,
     pairs: BTreeMap<(Entry, u64), u64>,
 }
@@ -62,7 +62,7 @@ impl Run {
         let small = Maplet::builder(1, rate, value_bits).build().unwrap();
         let bytes = image::reshape(&small.to_bytes(), segment_bits, buckets);
         let places = Places::of(&bytes);
-        // A quarter each: the same entry, the same pair of buckets, the same home, and any.
+        // A quarter each: equal entries, equal bucket pairs, equal home buckets, and random keys.
         let first = hashes(5, 1).next().unwrap();
         let same_entry = sharing_entry(&places, first).take(16);
         let same_pair = sharing_pair(&places, first).step_by(3).take(64);
@@ -81,7 +81,7 @@ impl Run {
         self.keys[usize::from(key)]
     }
 
-    /// One of four values: the two lowest, and these with the top bit.
+    /// One of four values: the two lowest, each with and without the top bit.
     fn value(&self, value: u64) -> u64 {
         value & 1 | if value & 2 == 0 { 0 } else { self.top }
     }
@@ -98,8 +98,8 @@ impl Run {
         }
     }
 
-    /// Both buckets are full; and of entries that live in no others, if that is what the error
-    /// says.
+    /// Checks that both buckets are full, and if the error says so, that all their entries have
+    /// these buckets only.
     fn assert_full(&self, hash: u64, error: InsertError) {
         let (home, other) = self.places.pair(hash);
         let here: Vec<_> =
@@ -189,7 +189,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn after_any_operations_a_maplet_is_the_multiset_of_its_pairs(
+    fn after_any_operations_a_maplet_equals_the_multiset_of_its_pairs(
         setup in setup(),
         ops in prop::collection::vec(op(), 0..40),
     ) {

@@ -1,4 +1,5 @@
-//! Wrong values, counted on both sides: for absent keys, and beside the right one of present keys.
+//! Wrong values, bounded from both sides: for absent keys, and in addition to the right value of
+//! present keys.
 
 use koel::Maplet;
 use testkit::keys;
@@ -25,7 +26,8 @@ fn absent_keys_have_e_values_and_present_keys_one_and_e() {
                 keys::hashes(9, QUERIES).map(|hash| maplet.get(&at(hash)).len()).sum();
             assert_near(wrong as u64, QUERIES as f64 * expected, &maplet);
             let values: usize = keys::hashes(1, share).map(|h| maplet.get(&at(h)).len()).sum();
-            // Two keys of one entry are wrong about each other: pairs, which are half as many.
+            // Two keys with one entry give each other a wrong value, so there are half as many
+            // independent pairs.
             let pairs = (values as u64 - share) / 2;
             assert_near(pairs, share as f64 * expected / 2.0, &maplet);
         }

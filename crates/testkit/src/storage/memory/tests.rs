@@ -1,4 +1,4 @@
-//! What was synced survives every crash; what was not is sometimes kept and sometimes lost.
+//! Synced data survives every crash; unsynced data is sometimes kept and sometimes lost.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn crashes(folder: &MemoryFolder, kept: u32) -> Vec<BTreeMap<String, Vec<u8>>> {
     (0..CRASHES).map(|seed| folder.crash_clone(kept, seed).contents()).collect()
 }
 
-/// A folder with one durable file of four sectors of ones.
+/// A folder with one durable file: four sectors of ones.
 fn folder_with_a_file() -> (MemoryFolder, Arc<dyn File>) {
     let folder = MemoryFolder::new();
     let file = folder.create("a").unwrap();
@@ -19,7 +19,7 @@ fn folder_with_a_file() -> (MemoryFolder, Arc<dyn File>) {
 }
 
 #[test]
-fn what_is_synced_survives_whatever_chance_keeps() {
+fn synced_data_survives_every_crash() {
     let (folder, _file) = folder_with_a_file();
     for kept in [0, 50, 100] {
         assert!(crashes(&folder, kept).iter().all(|crash| crash["a"] == [1; 4 * SECTOR]));
@@ -27,7 +27,7 @@ fn what_is_synced_survives_whatever_chance_keeps() {
 }
 
 #[test]
-fn unsynced_sectors_are_new_or_old_each_on_its_own() {
+fn unsynced_sectors_are_independently_new_or_old() {
     let (folder, file) = folder_with_a_file();
     file.write_at(&[2; 2 * SECTOR], SECTOR as u64).unwrap();
     let kept = |percent| -> BTreeSet<Vec<u8>> {
@@ -100,7 +100,7 @@ fn a_rename_happened_or_did_not() {
 }
 
 #[test]
-fn a_clone_is_a_folder_of_its_own() {
+fn a_clone_is_independent() {
     let (folder, file) = folder_with_a_file();
     let _guard = folder.lock().unwrap();
     assert_eq!(folder.lock().err().unwrap().kind(), io::ErrorKind::WouldBlock);
