@@ -166,6 +166,7 @@ fn full_fact(full: FullError, keys: u64) -> String {
         FullError::Counters { limit } => {
             format!("all {} counters for repeated keys are in use", grouped(limit))
         }
+        FullError::NoMemory => "no memory for the filter to grow".to_owned(),
         other => other.to_string(),
     }
 }

@@ -34,6 +34,12 @@ pub enum FullError {
         /// Counters that the filter may have.
         limit: u64,
     },
+    /// The table has to grow, and the system has no memory for that.
+    #[error(
+        "the table is full, and the system has no memory for it to grow; free some memory, or \
+         build it on a larger machine"
+    )]
+    NoMemory,
     /// A count would pass 2^64 - 1.
     #[error("the count of a key would pass 2^64 - 1; remove copies first")]
     Overflow,
@@ -214,7 +220,7 @@ pub enum MergeError {
     },
     /// The union does not fit.
     #[error("the union does not fit: {0}")]
-    Full(#[from] FullError),
+    Full(FullError),
     /// The other filter is a view of bytes that are not sound.
     #[error("the other filter is {0}")]
     Unsound(ImageError),
@@ -250,13 +256,25 @@ impl MergeError {
 #[error("no memory for a copy of {bytes} bytes; free some memory")]
 #[non_exhaustive]
 pub struct MemoryError {
-    /// Bytes of the buckets to be copied.
+    /// Bytes of the file image.
     pub bytes: usize,
 }
 
 impl From<MemoryError> for ImageError {
     fn from(_: MemoryError) -> Self {
         Self::NoMemory
+    }
+}
+
+impl From<FullError> for BuildError {
+    fn from(full: FullError) -> Self {
+        if full == FullError::NoMemory { Self::NoMemory } else { Self::Full(full) }
+    }
+}
+
+impl From<FullError> for MergeError {
+    fn from(full: FullError) -> Self {
+        if full == FullError::NoMemory { Self::NoMemory } else { Self::Full(full) }
     }
 }
 

@@ -127,12 +127,21 @@ macro_rules! face {
                 self.body.buckets.growing().is_some()
             }
 
-            /// The file image (docs/FORMAT.md). Aborts if there is no memory for it, as
-            /// [`Vec::with_capacity`](alloc::vec::Vec::with_capacity) does;
-            /// [`write_to`](Self::write_to) needs no memory.
+            /// The file image (docs/FORMAT.md). [`write_to`](Self::write_to) needs no memory.
+            ///
+            /// # Panics
+            /// If there is no memory for it: see [`try_to_bytes`](Self::try_to_bytes).
             #[must_use]
             pub fn to_bytes(&self) -> alloc::vec::Vec<u8> {
-                $crate::image::collected(self.size_in_bytes(), |sink| self.write_to(sink))
+                self.try_to_bytes().expect("memory for the file image")
+            }
+
+            /// [`to_bytes`](Self::to_bytes), with an error instead of a panic.
+            ///
+            /// # Errors
+            /// [`MemoryError`](crate::MemoryError) if there is no memory for the bytes.
+            pub fn try_to_bytes(&self) -> Result<alloc::vec::Vec<u8>, $crate::MemoryError> {
+                self.body.to_bytes()
             }
 
             /// Passes the file image to `sink`, piece by piece and in order. Copies no buckets.

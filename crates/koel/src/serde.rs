@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 
 use crate::error::ImageError;
 use crate::file::FileImage;
-use crate::image::{self, Header};
+use crate::image::Header;
 use crate::mem::buffer::Buffer;
 use crate::{CountingFilter, CuckooFilter, Maplet};
 
@@ -19,8 +19,7 @@ macro_rules! as_file_image {
     ($type:ident) => {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let bytes = image::try_collected(self.size_in_bytes(), |sink| self.write_to(sink));
-                let bytes = bytes.ok_or(ImageError::NoMemory).map_err(ser::Error::custom)?;
+                let bytes = self.try_to_bytes().map_err(ser::Error::custom)?;
                 serializer.serialize_bytes(&bytes)
             }
         }

@@ -71,7 +71,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 fn too_small(args: &Args, full: FullError, filter: &CuckooFilter) -> Failure {
     let name = args.filter.display();
-    let remedy = if filter.layout().can_grow() {
+    let remedy = if full == FullError::NoMemory {
+        format!("{name} is unchanged; free some memory")
+    } else if filter.layout().can_grow() {
         format!("{name} is unchanged; make it growable with `koel grow {name}`")
     } else {
         format!("{name} is unchanged: {}", sizing::CANNOT_GROW)

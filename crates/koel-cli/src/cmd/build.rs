@@ -98,6 +98,7 @@ fn empty(args: &Args, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
 fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
     let remedy = match full {
         FullError::Counters { .. } => "nothing was written; use --unique or a larger --keys",
+        FullError::NoMemory => "nothing was written; free some memory",
         _ => "nothing was written; use --grow or a larger --keys",
     };
     Failure::Full { full, keys: filter.len(), remedy: remedy.to_owned() }

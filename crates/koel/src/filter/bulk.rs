@@ -44,7 +44,7 @@ impl Builder<CuckooFilter> {
             filter.clear();
         }
         if filter.is_empty() {
-            filter.body.insert_each::<false>(hashes, &mut []).map_err(BuildError::Full)?;
+            filter.body.insert_each::<false>(hashes, &mut [])?;
         }
         Ok(filter)
     }
@@ -54,12 +54,12 @@ impl Builder<CuckooFilter> {
     fn fill(&self, filter: &mut CuckooFilter, hashes: impl Hashes + Sync) -> Option<()> {
         let table = filter.body.buckets.fixed_mut()?;
         let parts = self.partition(hashes, table.geometry().segment_bits())?;
-        let filled = self.fill_segments(table, filter.body.state.profile, &parts)?;
-        filter.body.state.take_in(filled).ok()
+        let segments = self.fill_segments(table, filter.body.state.profile, &parts)?;
+        filter.body.state.take_in(segments).ok()
     }
 
     /// The addresses by segment, one share of the keys after the other; `None` if there is no
-    /// memory for them.
+    /// memory for them. There is one share, or one for each thread.
     fn partition(&self, hashes: impl Hashes + Sync, segment_bits: u32) -> Option<Vec<Parts>> {
         let work = |keys| Parts::of(hashes, keys, segment_bits);
         #[cfg(feature = "rayon")]
@@ -74,30 +74,36 @@ impl Builder<CuckooFilter> {
     }
 
     /// Fills the segments of an empty table.
-    fn fill_segments(
+    fn fill_segments<'t>(
         &self,
-        table: &mut Table<Buffer>,
+        table: &'t mut Table<Buffer>,
         profile: Profile,
         shares: &[Parts],
-    ) -> Option<Vec<Filled>> {
+    ) -> Option<Vec<Segment<'t>>> {
         let shape = Shape::of(table.geometry(), table.layout());
         let segment_buckets = u64::from(shape.segment_buckets);
-        let fill = |scratch: &mut Option<CuckooFilter>, (segment, bytes): (usize, &mut [u8])| {
+        let fill = |scratch: &mut Option<CuckooFilter>,
+                    (number, segment): (usize, &mut Segment)| {
             let scratch = scratch.as_mut()?;
             scratch.clear();
-            shares.iter().try_for_each(|parts| parts.insert_into(scratch, segment))?;
-            bytes.copy_from_slice(&scratch.body.buckets.bytes()[..bytes.len()]);
-            Some(Filled::of(scratch, segment as u64 * segment_buckets))
+            shares.iter().try_for_each(|parts| parts.insert_into(scratch, number))?;
+            segment.take_in(scratch, number as u64 * segment_buckets)
         };
         let scratch = || segment_of(shape, profile);
-        let segments = table.segments_mut();
+        let bytes = table.segments_mut();
+        let mut segments = Vec::new();
+        segments.try_reserve_exact(bytes.len()).ok()?;
+        segments.extend(bytes.map(Segment::new));
         #[cfg(feature = "rayon")]
         if self.settings.parallel {
             use rayon::prelude::*;
-            return segments.into_par_iter().enumerate().map_init(scratch, fill).collect();
+            let each = segments.par_iter_mut().enumerate();
+            each.map_init(scratch, fill).collect::<Option<()>>()?;
+            return Some(segments);
         }
         let mut scratch = scratch();
-        segments.into_iter().enumerate().map(|segment| fill(&mut scratch, segment)).collect()
+        segments.iter_mut().enumerate().try_for_each(|segment| fill(&mut scratch, segment))?;
+        Some(segments)
     }
 }
 
@@ -114,34 +120,53 @@ fn segment_of(shape: Shape, profile: Profile) -> Option<CuckooFilter> {
     CuckooFilter::empty(shape, Profile { capacity, growable: false, ..profile })
 }
 
-/// The totals and the counters of a filled segment.
-struct Filled {
+/// The bytes, the totals and the counters of a segment.
+struct Segment<'t> {
+    bytes: &'t mut [u8],
     len: u64,
     entries: u64,
     spares: u64,
     counters: Vec<(u64, u64)>,
 }
 
-impl Filled {
-    /// Of a segment whose first bucket is number `base` of the whole table.
-    fn of(segment: &CuckooFilter, base: u64) -> Self {
-        let base = base << segment.layout().fingerprint_bits();
-        let State { len, entries, spares, counters, .. } = &segment.body.state;
-        let counters = counters.iter().map(|(name, count)| (base + name, count)).collect();
-        Self { len: *len, entries: *entries, spares: *spares, counters }
+impl<'t> Segment<'t> {
+    fn new(bytes: &'t mut [u8]) -> Self {
+        Self { bytes, len: 0, entries: 0, spares: 0, counters: Vec::new() }
+    }
+
+    /// Takes in a filled filter. The first bucket of the segment is number `base` of the whole
+    /// table. `None` if there is no memory for the counters.
+    fn take_in(&mut self, filled: &CuckooFilter, base: u64) -> Option<()> {
+        let len = self.bytes.len();
+        self.bytes.copy_from_slice(&filled.body.buckets.bytes()[..len]);
+        let base = base << filled.layout().fingerprint_bits();
+        let State { len, entries, spares, counters, .. } = &filled.body.state;
+        (self.len, self.entries, self.spares) = (*len, *entries, *spares);
+        self.counters.try_reserve_exact(usize::try_from(counters.len()).ok()?).ok()?;
+        self.counters.extend(counters.iter().map(|(name, count)| (base + name, count)));
+        Some(())
     }
 }
 
 impl State<Counters> {
     /// Adds the totals and counters of segments.
-    fn take_in(&mut self, filled: Vec<Filled>) -> Result<(), FullError> {
-        for segment in &filled {
+    fn take_in(&mut self, segments: Vec<Segment<'_>>) -> Result<(), FullError> {
+        let mut counters = 0;
+        for segment in &segments {
+            counters += segment.counters.len() as u64;
             self.len = self.len.checked_add(segment.len).ok_or(FullError::Overflow)?;
             self.entries += segment.entries;
             self.spares += segment.spares;
         }
-        self.counters = Counters::from_iter(filled.into_iter().flat_map(|filled| filled.counters));
         let limit = self.profile.counter_limit;
-        if self.counters.len() > limit { Err(FullError::Counters { limit }) } else { Ok(()) }
+        if counters > limit {
+            return Err(FullError::Counters { limit });
+        }
+        if !Counters::fit(counters) {
+            return Err(FullError::NoMemory);
+        }
+        let counters = segments.into_iter().flat_map(|segment| segment.counters);
+        self.counters = Counters::from_iter(counters);
+        Ok(())
     }
 }

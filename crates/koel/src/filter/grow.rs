@@ -30,9 +30,9 @@ impl CuckooFilter {
     /// many have come.
     ///
     /// # Errors
-    /// [`FullError::Slots`], and then no answer has changed, if there is no room and the filter is
-    /// not growable, if 32-bit bucket numbers have no room for so many buckets, or if the system
-    /// has no memory for all of them.
+    /// [`FullError::Slots`] if there is no room and the filter is not growable, or if 32-bit bucket
+    /// numbers have no room for so many buckets. [`FullError::NoMemory`] if the system has no memory
+    /// for all of them. No answer has changed then.
     pub fn reserve(&mut self, additional: u64) -> Result<(), FullError> {
         self.body.reserve(additional)
     }

@@ -3,10 +3,7 @@
 //! docs/FORMAT.md describes every byte, with test vectors. `fields.rs` says where each field is.
 //! Reading trusts nothing: each field is bounded before it is used in arithmetic.
 
-use alloc::alloc as memory;
-use alloc::vec::Vec;
 use core::cmp::Ordering;
-use core::convert::Infallible;
 
 use super::format::{HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION};
 use crate::address::geometry::{CORE_BITS, Geometry};
@@ -279,33 +276,6 @@ impl Header {
         let limited = self.counters <= self.profile.counter_limit;
         fields.require(COUNTER_LIMIT, limited || self.growth.is_some())
     }
-}
-
-/// All bytes that `write` hands to its sink, `size` in all. Ends the process where the system has
-/// no memory for them, as the collections of std do.
-pub(crate) fn collected(
-    size: usize,
-    write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Infallible>) -> Result<(), Infallible>,
-) -> Vec<u8> {
-    let no_memory = || match memory::Layout::array::<u8>(size) {
-        Ok(layout) => memory::handle_alloc_error(layout),
-        Err(_) => panic!("capacity overflow"),
-    };
-    try_collected(size, write).unwrap_or_else(no_memory)
-}
-
-/// [`collected`], but `None` where the system has no memory for the bytes.
-pub(crate) fn try_collected(
-    size: usize,
-    write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Infallible>) -> Result<(), Infallible>,
-) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).ok()?;
-    let Ok(()) = write(&mut |part| {
-        bytes.extend_from_slice(part);
-        Ok(())
-    });
-    Some(bytes)
 }
 
 /// Bits of `size_in_bytes` per key. No keys count as one.

@@ -16,6 +16,4 @@ pub(crate) mod shape;
 pub(crate) mod sizing;
 
 pub(crate) use format::{HEADER_BYTES, RECORD_BYTES, VERSION};
-#[cfg(feature = "serde")]
-pub(crate) use header::try_collected;
-pub(crate) use header::{Growth, Header, Kind, bits_per_key, collected};
+pub(crate) use header::{Growth, Header, Kind, bits_per_key};

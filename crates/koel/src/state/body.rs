@@ -8,6 +8,7 @@
 //! * [`verify`](Body::verify) checks the checksum and every bucket and counter (verify.rs).
 //! * An owned body is made from verified bytes.
 
+use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -60,9 +61,20 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// A copy in its own memory.
     pub(crate) fn copy(&self) -> Result<Body<Buffer, C::Owned>, MemoryError> {
         let grows = self.state.kind == Kind::Filter && self.state.profile.growable;
-        let bytes = self.buckets.bytes().len();
-        let buckets = self.buckets.to_owned_buckets(grows).ok_or(MemoryError { bytes })?;
-        Ok(Body::new(buckets, self.state.copy()))
+        let no_memory = MemoryError { bytes: self.size_in_bytes() };
+        let buckets = self.buckets.to_owned_buckets(grows).ok_or(no_memory)?;
+        Ok(Body::new(buckets, self.state.copy().ok_or(no_memory)?))
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, MemoryError> {
+        let (mut all, bytes) = (Vec::new(), self.size_in_bytes());
+        all.try_reserve_exact(bytes).map_err(|_| MemoryError { bytes })?;
+        let Ok(()) = self.write_to(|piece| {
+            all.extend_from_slice(piece);
+            Ok::<(), Infallible>(())
+        });
+        Ok(all)
     }
 
     /// Passes the bytes of the file to `sink`, piece by piece.
@@ -174,7 +186,7 @@ impl<C: WriteCounters> Body<Buffer, C> {
     ) -> Result<Self, ImageError> {
         let view = Body::of(header, table.as_ref(), C::stored(records));
         view.verify()?;
-        let state = view.state.copy();
+        let state = view.state.copy().ok_or(ImageError::NoMemory)?;
         Ok(Self::new(Buckets::of(header, table), state))
     }
 

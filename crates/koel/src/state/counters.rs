@@ -8,8 +8,9 @@
 //! * **Invariant.** A counter exists only while an entry of that identity is in the buckets. So
 //!   `contains` never reads counters.
 //! * **In memory**: a B-tree of about 25 bytes per counter, O(log n) per operation. It is ordered,
-//!   so that equal filters have equal bytes. Its nodes are small, so an allocation that fails ends
-//!   the process, as in the collections of std.
+//!   so that equal filters have equal bytes. Its nodes are small, and a failure to allocate one ends
+//!   the process, as in the collections of std. Before many are made at once, [`Counters::fit`]
+//!   asks whether there is memory for all of them.
 //! * **In a file**: an ascending array of 16-byte records, read in place by binary search.
 
 use alloc::collections::BTreeMap;
@@ -17,6 +18,11 @@ use core::iter;
 
 use crate::error::{FullError, ImageError, require};
 use crate::image::RECORD_BYTES;
+use crate::mem::buffer::can_be_had;
+
+/// Bytes that a counter takes while many are made at once: it is in the tree, in a list of all, and
+/// in the memory that sorts the list.
+const BYTES_EACH: usize = 60;
 
 /// What names a counter.
 pub(crate) type Identity = u64;
@@ -25,8 +31,8 @@ pub(crate) type Identity = u64;
 pub trait ReadCounters {
     /// The type of counters in memory, which can be changed.
     type Owned: WriteCounters;
-    /// A copy in memory.
-    fn to_owned_counters(&self) -> Self::Owned;
+    /// A copy in memory. `None` if there is no memory for it.
+    fn to_owned_counters(&self) -> Option<Self::Owned>;
     /// The count of this identity, 0 without a counter.
     fn get(&self, identity: u64) -> u64;
     /// The number of counters.
@@ -84,8 +90,8 @@ pub(crate) struct NoCounters;
 impl ReadCounters for NoCounters {
     type Owned = Self;
 
-    fn to_owned_counters(&self) -> Self {
-        Self
+    fn to_owned_counters(&self) -> Option<Self> {
+        Some(Self)
     }
 
     fn get(&self, _: u64) -> u64 {
@@ -177,6 +183,12 @@ impl PartialEq for Counters {
 }
 
 impl Counters {
+    /// Whether the system has memory for so many counters, as far as it says so.
+    pub(crate) fn fit(counters: u64) -> bool {
+        usize::try_from(counters)
+            .is_ok_and(|counters| can_be_had(counters.saturating_mul(BYTES_EACH)))
+    }
+
     /// The counters of `records`, which the caller has checked.
     pub(crate) fn from_iter(records: impl Iterator<Item = (Identity, u64)>) -> Self {
         let mut counters = Self { counts: records.collect(), marks: Marks::default() };
@@ -251,8 +263,8 @@ impl WriteCounters for Counters {
 impl ReadCounters for Counters {
     type Owned = Self;
 
-    fn to_owned_counters(&self) -> Self {
-        self.clone()
+    fn to_owned_counters(&self) -> Option<Self> {
+        Self::fit(self.len()).then(|| self.clone())
     }
 
     fn get(&self, identity: u64) -> u64 {
@@ -298,8 +310,8 @@ pub(crate) fn encode((identity, count): (u64, u64)) -> [u8; RECORD_BYTES] {
 impl ReadCounters for StoredCounters<'_> {
     type Owned = Counters;
 
-    fn to_owned_counters(&self) -> Counters {
-        Counters::from_iter(self.iter())
+    fn to_owned_counters(&self) -> Option<Counters> {
+        Counters::fit(self.len()).then(|| Counters::from_iter(self.iter()))
     }
 
     fn get(&self, identity: u64) -> u64 {

@@ -6,11 +6,11 @@ use super::{Body, Buckets, State, Writer, changing};
 use crate::address::geometry::CORE_BITS;
 use crate::error::FullError;
 use crate::image::{Kind, sizing};
-use crate::mem::buffer::Buffer;
+use crate::mem::buffer::{Buffer, can_be_had};
 use crate::packing::Layout;
 use crate::state::counters::{Counters, ReadCounters, WriteCounters};
 use crate::table::blocks::Hashes;
-use crate::table::{Addressing, CuckooMut, Growing, has_room_for};
+use crate::table::{Addressing, CuckooMut, Growing, Step, bytes_for};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The layout of the buckets in a growing table: the present one, or for a filter that has not
@@ -90,8 +90,12 @@ impl Body<Buffer, Counters> {
         let layout = self.layout_to_grow_in();
         let state = &mut self.state;
         let table = self.buckets.grow(|table| {
-            let growing = layout.and_then(|layout| Growing::begun(table, layout, state.entries));
-            growing.inspect(|growing| state.rename_counters(growing)).ok_or(state.out_of_slots())
+            let layout = layout.ok_or(state.out_of_slots())?;
+            let counters_fit = Counters::fit(state.counters.len());
+            let growing = counters_fit.then(|| Growing::begun(table, layout, state.entries));
+            let growing = growing.flatten().ok_or(FullError::NoMemory)?;
+            state.rename_counters(&growing);
+            Ok(growing)
         })?;
         Ok(Writer { table, state })
     }
@@ -111,15 +115,18 @@ impl Body<Buffer, Counters> {
         if has_room {
             return Ok(());
         }
-        let (base, layout) = (self.buckets.base(), self.layout_to_grow_in());
-        if !layout.is_some_and(|layout| has_room_for(base, layout, entries)) {
-            return Err(self.state.out_of_slots());
+        let layout = self.layout_to_grow_in().ok_or(self.state.out_of_slots())?;
+        let bytes = bytes_for(self.buckets.base(), layout, entries);
+        if !can_be_had(bytes.ok_or(self.state.out_of_slots())?) {
+            return Err(FullError::NoMemory);
         }
         let mut writer = self.start_to_grow()?;
         writer.table.finish_widening();
         while writer.table.is_overfull(entries) {
-            if !writer.split_chunk() {
-                return Err(writer.state.out_of_slots());
+            match writer.split_chunk() {
+                Step::Done => {}
+                Step::Refused => return Err(writer.state.out_of_slots()),
+                Step::NoMemory => return Err(FullError::NoMemory),
             }
         }
         Ok(())

@@ -75,7 +75,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         if self.make_room_for_new(at) {
             return Ok(true);
         }
-        if self.split_for_room() {
+        if self.split_for_room()? {
             return Ok(false);
         }
         if self.table.is_sparse(self.state.entries) && self.share_slot(at) {

@@ -199,7 +199,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             } else if self.table.is_short(&at) {
                 // The prefix is too short to have another bucket. Its continuations have one.
                 return self.add_continuations(prefix, left);
-            } else if !self.split_for_room() {
+            } else if !self.split_for_room()? {
                 return Err(self.state.out_of_slots());
             }
         }
@@ -229,7 +229,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             let is_in = self.location(prefix).map(|at| self.put_value(&at, value));
             match is_in {
                 Some(true) => return Ok(()),
-                Some(false) if self.split_for_room() => {}
+                Some(false) if self.split_for_room()? => {}
                 _ => return Err(self.state.out_of_slots()),
             }
         }
@@ -258,7 +258,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             if self.table.is_short(&at) {
                 return self.add_continuations(prefix, times);
             }
-            if !(self.split_for_room() || T::is_alone(&at) && self.share(&at)) {
+            if !(self.split_for_room()? || T::is_alone(&at) && self.share(&at)) {
                 return Err(self.why_full(&at));
             }
         }

@@ -80,12 +80,11 @@ impl<C: ReadCounters> State<C> {
         Self { kind, profile, counters, len: 0, entries: 0, spares: 0, search: Search::default() }
     }
 
-    /// A copy with counters that can be changed. Panics if there is no memory for the counters, as
-    /// every B-tree does.
-    fn copy(&self) -> State<C::Owned> {
+    /// A copy with counters that can be changed. `None` if there is no memory for the counters.
+    fn copy(&self) -> Option<State<C::Owned>> {
         let Self { len, entries, spares, .. } = *self;
-        let counters = self.counters.to_owned_counters();
-        State { len, entries, spares, ..State::new(self.kind, self.profile, counters) }
+        let counters = self.counters.to_owned_counters()?;
+        Some(State { len, entries, spares, ..State::new(self.kind, self.profile, counters) })
     }
 
     /// The number of entries, without second copies.

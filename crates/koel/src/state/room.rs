@@ -7,7 +7,7 @@ use crate::image::Kind;
 use crate::mem::vector::BLOCK;
 use crate::state::counters::WriteCounters;
 use crate::table::search::{End, Spares};
-use crate::table::{CuckooMut, EntryTest, LocationOf, Match, Prefix};
+use crate::table::{CuckooMut, EntryTest, LocationOf, Match, Prefix, Step};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Moves entries so that the one of `location`, whose buckets are full, gets a slot. Counts it.
@@ -62,7 +62,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Splits chunks until the load is right for so many `more` entries.
     pub(super) fn keep_load(&mut self, more: u64) {
-        while self.table.table().is_overfull(self.state.entries + more) && self.split_chunk() {}
+        while self.table.table().is_overfull(self.state.entries + more)
+            && self.split_chunk() == Step::Done
+        {}
     }
 
     /// Makes room ahead for as many of the coming keys as are a quarter of the entries. Returns how
@@ -74,16 +76,26 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         coming
     }
 
-    /// Splits the next chunk after a search found no room, if that can help.
-    pub(super) fn split_for_room(&mut self) -> bool {
+    /// Splits the next chunk after a search found no room. False if that cannot help.
+    ///
+    /// # Errors
+    /// [`FullError::NoMemory`] if it would help, and there is no memory for it.
+    pub(super) fn split_for_room(&mut self) -> Result<bool, FullError> {
         let may_help = self.table.may_gain_room(self.state.entries);
-        self.table.finish_widening() || may_help && self.split_chunk()
+        if self.table.finish_widening() {
+            return Ok(true);
+        }
+        match if may_help { self.split_chunk() } else { Step::Refused } {
+            Step::Done => Ok(true),
+            Step::Refused => Ok(false),
+            Step::NoMemory => Err(FullError::NoMemory),
+        }
     }
 
-    /// Splits the next chunk of buckets. False if the table cannot grow. A void entry is in both
-    /// halves from then on, each with the whole counter.
+    /// Splits the next chunk of buckets. A void entry is in both halves from then on, each with the
+    /// whole counter.
     #[inline(never)]
-    pub(super) fn split_chunk(&mut self) -> bool {
+    pub(super) fn split_chunk(&mut self) -> Step {
         let (counters, mut twins) = (&mut self.state.counters, 0);
         let done = self.table.split(&mut |void, halves| {
             twins += 1;

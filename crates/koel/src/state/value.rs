@@ -90,9 +90,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         // The values of one key stay together in any table.
         let is_hopeless = matches!(full, FullError::Values { .. });
         let counts = self.state.kind == Kind::Counting;
-        let done = !is_hopeless && self.split_for_room()
+        let done = !is_hopeless && self.split_for_room()?
             || counts && T::is_alone(at) && self.share(at)
-            || counts && self.split_for_room();
+            || counts && self.split_for_room()?;
         if done { Ok(()) } else { Err(full) }
     }
 }

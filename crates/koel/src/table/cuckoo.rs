@@ -14,6 +14,17 @@ pub(crate) type EntryTest<'a> = dyn Fn(u64, u64) -> bool + 'a;
 /// help them.
 const SPARSE_LOAD: f64 = 0.5;
 
+/// What became of a step of growth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Some buckets were split or widened.
+    Done,
+    /// The table cannot grow, or growth would make no room. Nothing was changed.
+    Refused,
+    /// The system has no memory for more buckets. Nothing was changed.
+    NoMemory,
+}
+
 /// A table that is read.
 pub(crate) trait Cuckoo {
     type Bytes: AsRef<[u8]>;
@@ -116,10 +127,9 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
     }
 
     /// Splits the next chunk of buckets, or widens the next ones. Calls `doubled` with the name of
-    /// each void entry, which is in two buckets from then on, and the names of both halves. False,
-    /// and nothing changed, if the table cannot grow or growth would make no room.
-    fn split(&mut self, _doubled: &mut impl FnMut(u64, [u64; 2])) -> bool {
-        false
+    /// each void entry, which is in two buckets from then on, and the names of both halves.
+    fn split(&mut self, _doubled: &mut impl FnMut(u64, [u64; 2])) -> Step {
+        Step::Refused
     }
 
     /// Whether a search that found no room may find some after a [`split`](Self::split).

@@ -18,7 +18,7 @@ use core::{iter, mem};
 
 use super::load::{addresses_for, design_limit};
 use super::{
-    Addressing, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Table, Taken,
+    Addressing, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Step, Table, Taken,
     table_bytes,
 };
 use crate::address::geometry::Geometry;
@@ -277,21 +277,24 @@ impl CuckooMut for Growing<Buffer> {
         self.geometry.can_grow() && !self.is_sparse(entries)
     }
 
-    fn split(&mut self, doubled: &mut impl FnMut(u64, [u64; 2])) -> bool {
+    fn split(&mut self, doubled: &mut impl FnMut(u64, [u64; 2])) -> Step {
         let buckets = self.geometry.buckets();
         if self.widen((buckets / 16).clamp(1, MAX_WIDENED)) {
-            return true;
+            return Step::Done;
         }
         let level = self.geometry.level_buckets();
         let chunk = (level / 64).clamp(1, MAX_CHUNK).min(level - self.geometry.split());
         let helps = self.geometry.can_grow() && self.matches_of_an_absent_key() < MOST_MATCHES;
-        let bytes = table_bytes(self.layout, buckets + chunk).filter(|_| helps);
+        if !helps {
+            return Step::Refused;
+        }
+        let bytes = table_bytes(self.layout, buckets + chunk);
         if !bytes.is_some_and(|bytes| self.bytes.grow(bytes)) {
-            return false;
+            return Step::NoMemory;
         }
         (0..chunk).for_each(|_| self.split_next(doubled));
         self.raise_limit();
-        true
+        Step::Done
     }
 
     fn finish_widening(&mut self) -> bool {

@@ -6,7 +6,6 @@
 
 use super::{Addressing, LinearHashing, table_bytes};
 use crate::address::geometry::Geometry;
-use crate::mem::buffer;
 use crate::packing::{Codec, Layout, SLOTS};
 
 /// Thousandths of slots in use at which the next chunk is split, for every tenth of a level: the
@@ -50,9 +49,7 @@ pub(super) fn addresses_for(
     Some(part.map_or_else(|| at(whole, 0), |split| at(below, split)))
 }
 
-/// Whether the table of [`addresses_for`] fits into memory.
-pub(crate) fn has_room_for(base: &Geometry, layout: Layout, entries: u64) -> bool {
-    let addresses = addresses_for(base, layout, entries);
-    let bytes = addresses.and_then(|addresses| table_bytes(layout, addresses.buckets()));
-    bytes.is_some_and(buffer::can_be_had)
+/// The bytes of the table of [`addresses_for`]. `None` if they cannot be addressed.
+pub(crate) fn bytes_for(base: &Geometry, layout: Layout, entries: u64) -> Option<usize> {
+    table_bytes(layout, addresses_for(base, layout, entries)?.buckets())
 }

@@ -17,8 +17,6 @@
 //! | `search`, `room` | the search for room, and what it asks of a table |
 //! | `blocks`, `edits` | batches: blocks of 64 keys, and edits planned for a block |
 
-use alloc::vec::Vec;
-
 use crate::address::geometry::{Geometry, Locations};
 use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch;
@@ -43,11 +41,11 @@ mod widening;
 
 pub(crate) use crate::packing::{Candidates, Put, Taken, Words};
 pub(crate) use addressing::{Addressing, Match, Prefix};
-pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, LocationOf, grows};
+pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, LocationOf, Step, grows};
 pub(crate) use edits::BlockEdits;
 pub(crate) use growing::Growing;
 pub(crate) use linear_hashing::{GrowingLocation, LinearHashing};
-pub(crate) use load::{FULL_LOAD, has_room_for};
+pub(crate) use load::{FULL_LOAD, bytes_for};
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
@@ -296,12 +294,12 @@ impl Table<Buffer> {
     }
 
     /// The bytes of each segment. Several segments begin at whole bytes.
-    pub(crate) fn segments_mut(&mut self) -> Vec<&mut [u8]> {
+    pub(crate) fn segments_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
         let bits = u64::from(self.geometry.segment_buckets()) * self.bucket_bits;
         let segments = 1 << self.geometry.segment_bits();
         debug_assert!(bits.is_multiple_of(8) || segments == 1);
         let bytes = self.bytes.as_mut();
-        bytes.chunks_mut(byte_index(bits / 8)).take(segments).collect()
+        bytes.chunks_mut(byte_index(bits / 8)).take(segments)
     }
 
     /// Writes a bucket of at most 64 bits, as it is stored.

@@ -96,15 +96,33 @@ impl Frontier {
         self.from.extend_from_slice(&[self.expanding; SLOTS]);
     }
 
-    /// Empties the frontier, and adds the buckets that a search starts from.
-    fn start(&mut self, roots: impl IntoIterator<Item = u64>) {
+    /// Makes room for the slots of a bucket. `None` if there is no memory for them.
+    #[inline(always)]
+    fn reserve(&mut self) -> Option<()> {
+        // The last column grows last, so the others have as much room.
+        if self.from.capacity() - self.from.len() >= SLOTS { Some(()) } else { self.enlarge() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enlarge(&mut self) -> Option<()> {
+        self.slots.try_reserve(SLOTS).ok()?;
+        self.buckets.try_reserve(SLOTS).ok()?;
+        self.from.try_reserve(SLOTS).ok()
+    }
+
+    /// Empties the frontier, and adds the buckets that a search starts from: at most [`SLOTS`].
+    /// `None` if there is no memory for them.
+    fn start(&mut self, roots: impl IntoIterator<Item = u64>) -> Option<()> {
         self.slots.clear();
         self.buckets.clear();
         self.from.clear();
+        self.reserve()?;
         for root in roots {
             self.expanding = self.buckets.len();
             self.push(0, root);
         }
+        Some(())
     }
 
     /// The bucket that the entry of this number would come from.
@@ -152,7 +170,7 @@ pub(crate) struct Search {
 
 impl Search {
     /// The shortest path from a pair of full buckets, in the segment that starts at `base`, to
-    /// room. `None` if there is none within the budget.
+    /// room. `None` if there is none within the budget, or within the memory of the system.
     #[inline(always)]
     pub(crate) fn path(
         &mut self,
@@ -192,17 +210,16 @@ impl Search {
         let others = from_home.others.iter().chain(&from_other.others);
         let rooms = others.fold(0, |rooms, &other| 2 * rooms + u8::from(table.has_room(other)));
         if rooms == 0 {
-            self.start([home, other]);
-            self.expand_next(|_, frontier| frontier.add(from_home));
-            self.expand_next(|_, frontier| frontier.add(from_other));
+            self.start([home, other])?;
+            self.expand_next(|_, frontier| frontier.add(from_home))?;
+            self.expand_next(|_, frontier| frontier.add(from_other))?;
             self.looked = self.frontier.buckets.len() - 2;
             return None;
         }
         let first = rooms.leading_zeros() as usize;
         let (bucket, from) = if first < SLOTS { (home, &from_home) } else { (other, &from_other) };
         self.looked = first + 1;
-        let mut moves = mem::take(&mut self.moves);
-        moves.clear();
+        let mut moves = self.empty_moves()?;
         moves.push((bucket, from.slots[first % SLOTS]));
         Some(EvictionPath { moves, end: End::Empty(from.others[first % SLOTS]) })
     }
@@ -250,16 +267,26 @@ impl Search {
         has_room: impl Fn(u64) -> bool,
         is_spare: impl Fn(u64, u64) -> bool,
     ) -> Option<EvictionPath> {
-        self.start(roots);
+        self.start(roots)?;
         let first = self.frontier.buckets.len();
         self.continue_in::<LOOKAHEAD>(first..first + BUDGET, expand, has_room, is_spare)
     }
 
-    /// Discards the last search, and begins one with its roots.
-    fn start(&mut self, roots: impl IntoIterator<Item = u64>) {
-        self.seen.forget(&self.frontier.buckets[..self.expanded]);
-        self.frontier.start(roots);
+    /// Discards the last search, and begins one with its roots. `None` if there is no memory for
+    /// it.
+    fn start(&mut self, roots: impl IntoIterator<Item = u64>) -> Option<()> {
+        self.seen.forget(&self.frontier.buckets[..self.expanded])?;
         (self.expanded, self.looked) = (0, 0);
+        self.frontier.start(roots)
+    }
+
+    /// The memory of the last path, with room for one move. `None` if there is no memory for it.
+    #[inline(always)]
+    fn empty_moves(&mut self) -> Option<Vec<(u64, u64)>> {
+        let mut moves = mem::take(&mut self.moves);
+        moves.clear();
+        moves.try_reserve(1).ok()?;
+        Some(moves)
     }
 
     /// Looks at the buckets of these numbers in the frontier, until a path ends in one.
@@ -276,29 +303,32 @@ impl Search {
                 self.expand_next(
                     #[inline(always)]
                     |bucket, frontier| expand(bucket, frontier),
-                );
+                )?;
             }
             let bucket = *self.frontier.buckets.get(number)?;
             self.looked += 1;
             if has_room(bucket) {
-                return Some(self.path_to(number, End::Empty(bucket)));
+                return self.path_to(number, End::Empty(bucket));
             }
             if is_spare(self.frontier.origin(number), self.frontier.slots[number]) {
-                return Some(self.path_to(number, End::Spare));
+                return self.path_to(number, End::Spare);
             }
         }
         None
     }
 
-    /// Expands the next bucket, unless it was expanded before.
+    /// Expands the next bucket, unless it was expanded before. `None`, and nothing changed, if
+    /// there is no memory for it.
     #[inline(always)]
-    fn expand_next(&mut self, expand: impl FnOnce(u64, &mut Frontier)) {
+    fn expand_next(&mut self, expand: impl FnOnce(u64, &mut Frontier)) -> Option<()> {
+        self.frontier.reserve()?;
         let bucket = self.frontier.buckets[self.expanded];
         if self.seen.insert(bucket) {
             self.frontier.expanding = self.expanded;
             expand(bucket, &mut self.frontier);
         }
         self.expanded += 1;
+        Some(())
     }
 
     /// Takes back the memory of a path that was carried out.
@@ -306,17 +336,18 @@ impl Search {
         self.moves = path.moves;
     }
 
-    /// The moves that lead from a root to bucket `number` of the frontier, in that order.
-    fn path_to(&mut self, mut number: usize, end: End) -> EvictionPath {
-        let mut moves = mem::take(&mut self.moves);
-        moves.clear();
+    /// The moves that lead from a root to bucket `number` of the frontier, in that order. `None` if
+    /// there is no memory for them.
+    fn path_to(&mut self, mut number: usize, end: End) -> Option<EvictionPath> {
+        let mut moves = self.empty_moves()?;
         let mut from = self.frontier.from[number];
         while number != from {
+            moves.try_reserve(1).ok()?;
             moves.push((self.frontier.buckets[from], self.frontier.slots[number]));
             (number, from) = (from, self.frontier.from[from]);
         }
         moves.reverse();
-        EvictionPath { moves, end }
+        Some(EvictionPath { moves, end })
     }
 }
 
@@ -328,12 +359,15 @@ impl Search {
 struct Seen(Vec<u64>);
 
 impl Seen {
-    /// Unmarks `buckets`, which include all that are marked. Allocates before the first search.
-    fn forget(&mut self, buckets: &[u64]) {
+    /// Unmarks `buckets`, which include all that are marked. Allocates before the first search;
+    /// `None` if there is no memory for that.
+    fn forget(&mut self, buckets: &[u64]) -> Option<()> {
         if self.0.is_empty() {
+            self.0.try_reserve_exact(128).ok()?;
             self.0.resize(128, 0);
         }
         buckets.iter().for_each(|&bucket| *self.word(bucket) = 0);
+        Some(())
     }
 
     /// Marks `bucket`; false if it was marked already.
