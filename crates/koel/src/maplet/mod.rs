@@ -107,10 +107,12 @@ impl<S: Store> Maplet<S> {
     #[inline]
     #[must_use]
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values {
-        match self.body.buckets.find(self.body.address(key)) {
+        let address = self.body.address(key);
+        // Most keys are absent, so slots are decoded in a second step.
+        on_table!(&self.body.buckets, table => match table.find_pair(address) {
             None => Values::default(),
-            Some(found) => Values::new(self.body.buckets.candidates(found), self.layout()),
-        }
+            Some((pair, keys)) => Values::new(table.candidates(pair, keys), self.layout()),
+        })
     }
 
     /// [`get`](Self::get) for each of `keys`. Writes the values of `keys[i]` to `values[i]`. Where

@@ -5,6 +5,12 @@ use core::hint::select_unpredictable;
 /// Slots of a bucket.
 pub(crate) const SLOTS: usize = 4;
 
+/// The entry in a slot: `None` if the slot is empty.
+#[inline]
+pub(super) fn entry(slot: u64) -> Option<u64> {
+    (slot != 0).then_some(slot)
+}
+
 /// The low 64 bits.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "truncation is the purpose")]

@@ -1,6 +1,8 @@
 //! The two ways to compare an entry with a key. In a table of one size, an entry matches the key
 //! whose fingerprint it is. In a table that grows, it matches the keys that it is a prefix of.
 
+use wide::u64x2;
+
 use super::register::{Opened, Pattern, Register, pair};
 use super::slot_coding::Coding;
 use super::swar::Lanes;
@@ -78,6 +80,19 @@ impl Lanes {
         let pattern = pair([home, (other.0, home.1)]);
         let [one, other] = M::any::<_, C>(self, pair(words), pattern).to_array();
         (one | other) != 0
+    }
+
+    /// Not 0 if a slot of a bucket of two or four registers matches the key. The vector unit
+    /// compares two registers at once.
+    #[inline(always)]
+    pub(super) fn any_match<M: Matching, C: Coding>(
+        &self,
+        registers: &[Opened<u64>],
+        key: u64,
+    ) -> u64x2 {
+        let (pairs, pattern) = (registers.as_chunks().0, pair([self.pattern::<C>(key); 2]));
+        let any = |&words: &[Opened<u64>; 2]| M::any::<u64x2, C>(self, pair(words), pattern);
+        pairs.iter().map(any).fold(u64x2::of(0), |found, any| found | any)
     }
 
     /// [`pair_matches`](Self::pair_matches) as 1 or 0, by arithmetic alone, for vector code.

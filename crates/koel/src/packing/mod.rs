@@ -137,10 +137,12 @@ pub(crate) trait Packing {
     #[inline]
     fn matches<M: Matching>(&self, bytes: &[u8], starts: [u64; 2], keys: [u64; 2]) -> bool {
         let (home, other) = (self.registers(bytes, starts[0]), self.registers(bytes, starts[1]));
-        let pairs = home.as_ref().iter().zip(other.as_ref());
-        pairs.fold(false, |found, (&home, &other)| {
-            found | self.lanes().pair_matches::<M, Self::Coding>([home, other], keys)
-        })
+        if let (&[home], &[other]) = (home.as_ref(), other.as_ref()) {
+            return self.lanes().pair_matches::<M, Self::Coding>([home, other], keys);
+        }
+        let any = |registers, key| self.lanes().any_match::<M, Self::Coding>(registers, key);
+        let [one, other] = (any(home.as_ref(), keys[0]) | any(other.as_ref(), keys[1])).to_array();
+        (one | other) != 0
     }
 
     /// [`matches`](Self::matches) for a block of pairs.

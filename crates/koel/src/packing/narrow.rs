@@ -11,7 +11,7 @@
 
 use wide::u64x2;
 
-use super::bits::{by_mask, either, lowest, mask};
+use super::bits::{by_mask, either, entry, lowest, mask};
 use super::block::{Batch, InRegisters, Words};
 use super::bytes::{byte_index, xor_at};
 use super::register::{Opened, pair};
@@ -28,14 +28,16 @@ pub(crate) trait Narrow {
     /// The masks of the layout.
     fn lanes(&self) -> &Lanes;
 
-    /// The bits of a word that change when `new` replaces slot `old` in the lowest lane of `tops`,
-    /// which is not 0. They are bits of the bucket. `IN_VECTOR` asks for arithmetic alone, for
-    /// vector code; `tops` may be 0 then, and the result is of no use.
+    /// The bits of a word that change when `new` replaces entry `old` in the lowest lane of `tops`,
+    /// which is not 0. They are bits of the bucket. An `old` of `None` is an empty slot. It is an
+    /// `Option` because a branch on a slot would keep [`only_entry`](Self::only_entry) from
+    /// becoming vector code. `IN_VECTOR` asks for arithmetic alone, for vector code; `tops` may be
+    /// 0 then, and the result is of no use.
     fn change<const IN_VECTOR: bool>(
         &self,
         word: Opened<u64>,
         tops: u64,
-        old: u64,
+        old: Option<u64>,
         new: u64,
     ) -> u64;
 
@@ -108,7 +110,7 @@ pub(crate) trait Narrow {
     #[inline(always)]
     fn word_with(&self, word: u64, old: u64, new: u64) -> Option<u64> {
         let equal = self.lanes().holding::<Self::Coding>(self.open(word), old);
-        (equal != 0).then(|| self.change::<false>(self.open(word), equal, old, new))
+        (equal != 0).then(|| self.change::<false>(self.open(word), equal, entry(old), new))
     }
 
     /// How many lanes of a pair hold `slot`. `same` says that both words are of one bucket.
@@ -140,7 +142,7 @@ pub(crate) trait Narrow {
         if room == 0 {
             return Err(Put::Full);
         }
-        Ok((chosen, self.change::<false>(self.open(word), room, 0, slot)))
+        Ok((chosen, self.change::<false>(self.open(word), room, None, slot)))
     }
 
     /// Replaces a copy of `old` in a pair by `new`. Returns which word changes, its changed bits,
@@ -159,7 +161,7 @@ pub(crate) trait Narrow {
         if tops == 0 {
             return None;
         }
-        let change = self.change::<false>((word, either(chosen, nibbles)), tops, old, new);
+        let change = self.change::<false>((word, either(chosen, nibbles)), tops, Some(old), new);
         let [home, other] = once(equal, same);
         let copies = home | other >> 1;
         Some((chosen, change, if copies == lowest(copies) { Taken::Last } else { Taken::Copy }))
@@ -176,7 +178,7 @@ pub(crate) trait Narrow {
         let empty = words.map(|word| lanes.zero(word.0));
         let chosen = mask(self.is_emptier(empty[1], empty[0]));
         let room = by_mask(chosen, empty);
-        let change = self.change::<true>(opened_by_mask(chosen, words), room, 0, slot);
+        let change = self.change::<true>(opened_by_mask(chosen, words), room, None, slot);
         (chosen, change & mask(one | other == 0) & mask(room != 0))
     }
 
@@ -189,7 +191,7 @@ pub(crate) trait Narrow {
         let top = equal[0] | equal[1];
         let more = (equal[0] & equal[1]) | (top & top.wrapping_sub(1));
         let chosen = mask(equal[0] == 0);
-        let change = self.change::<true>(opened_by_mask(chosen, words), top, slot, 0);
+        let change = self.change::<true>(opened_by_mask(chosen, words), top, Some(slot), 0);
         (chosen, change & mask(more == 0) & mask(top != 0))
     }
 }

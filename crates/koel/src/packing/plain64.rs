@@ -34,9 +34,9 @@ impl Narrow for Plain64 {
         &self,
         _word: Opened<u64>,
         tops: u64,
-        old: u64,
+        old: Option<u64>,
         new: u64,
     ) -> u64 {
-        (lowest(tops) >> (self.lanes.width - 1)).wrapping_mul(old ^ new)
+        (lowest(tops) >> (self.lanes.width - 1)).wrapping_mul(old.unwrap_or(0) ^ new)
     }
 }

@@ -45,7 +45,7 @@ impl Narrow for Sorted64 {
         &self,
         word: Opened<u64>,
         tops: u64,
-        old: u64,
+        old: Option<u64>,
         new: u64,
     ) -> u64 {
         let (lanes, nibbles) = replaced(&self.lanes, word, tops, old, new);
@@ -58,20 +58,20 @@ impl Narrow for Sorted64 {
     }
 }
 
-/// The lanes of a word, without anything above them, and its nibbles, after `new` has replaced slot
-/// `old` in the lowest lane of `tops`. 0 is an empty slot.
+/// The lanes of a word, without anything above them, and its nibbles, after `new` has replaced entry
+/// `old` in the lowest lane of `tops`. An `old` of `None` and a `new` of 0 are empty slots.
 #[inline(always)]
 pub(super) fn replaced(
     lanes: &Lanes,
     word: Opened<u64>,
     tops: u64,
-    old: u64,
+    old: Option<u64>,
     new: u64,
 ) -> Opened<u64> {
     let (top, width) = (lowest(tops), lanes.width);
     let lane = lanes.count(top.wrapping_sub(1) & lanes.tops());
     let open = Open { lanes: word.0, nibbles: word.1, width };
-    let rest = if old == 0 { open } else { open.without((top, lane)) };
+    let rest = if old.is_none() { open } else { open.without((top, lane)) };
     let open = if new == 0 { rest } else { rest.with(new) };
     (open.lanes & (u64::MAX >> (u64::BITS - 4 * width)), open.nibbles)
 }

@@ -3,6 +3,7 @@
 //! Filters for 0.1 to 0.4 % have them when they have grown. Read as halves, batched lookups would
 //! take a third longer (docs/decisions/0008-growth.md).
 
+use super::bits::entry;
 use super::block::{Batch, InRegisters, Words};
 use super::bytes::store;
 use super::layout::Layout;
@@ -78,7 +79,7 @@ impl Packing for SortedWide {
         let equal = self.lanes.holding::<Sorted>(word, old);
         if equal != 0 {
             let width = self.lanes.width;
-            let (lanes, nibbles) = replaced(&self.lanes, word, equal, old, new);
+            let (lanes, nibbles) = replaced(&self.lanes, word, equal, entry(old), new);
             let word = u128::from(lanes) | u128::from(semisort::code_of(nibbles)) << (4 * width);
             store(bytes, start, Sorted::bucket_bits(width), word);
         }

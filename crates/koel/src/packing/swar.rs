@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::prefix::Prefixes;
 use super::register::{Opened, Pattern, Register};
 use super::slot_coding::Coding;
-use crate::address::geometry::CORE_BITS;
+use crate::address::geometry::{CORE_BITS, low_half};
 
 /// The lower two of four nibbles, in each of two registers.
 const LOW_PAIR: u128 = 0xff | 0xff << u64::BITS;
@@ -166,6 +166,7 @@ impl Lanes {
     /// Bit i is set if lane i, of `count`, passed.
     #[inline]
     pub(super) fn bits(&self, tops: u64, count: u32) -> u32 {
-        (0..count).map(|i| u32::from(self.lane(tops, i) != 0) << i).sum()
+        let passed = tops >> (self.width - 1);
+        (0..count).map(|i| (low_half(passed >> (i * self.width)) & 1) << i).sum()
     }
 }

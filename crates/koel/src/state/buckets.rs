@@ -8,7 +8,7 @@ use crate::image::shape::Shape;
 use crate::image::{Growth, Header};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Bucket, Layout, store};
-use crate::table::{Addressing, Candidates, Cuckoo, CuckooMut, Growing, Table, table_bytes};
+use crate::table::{Addressing, Cuckoo, CuckooMut, Growing, Table, table_bytes};
 
 /// Buckets that [`Buckets::each_piece`] widens at once: they end with a byte.
 const PIECE: usize = 64;
@@ -120,26 +120,6 @@ impl<B: AsRef<[u8]>> Buckets<B> {
     #[inline(always)]
     pub(crate) fn contains(&self, address: u64) -> bool {
         on_table!(self, table => table.contains(address))
-    }
-
-    /// The buckets of the key with this address, and what their slots are compared with. `None` if
-    /// no slot matches: most keys that a maplet is asked for are absent, so slots are decoded in a
-    /// second step, by [`candidates`](Self::candidates).
-    #[inline(always)]
-    pub(crate) fn find(&self, address: u64) -> Option<((u64, u64), [u64; 2])> {
-        match self {
-            Self::Fixed(table) => {
-                let (location, is_there) = table.find(address);
-                is_there.then_some((location.buckets(), [location.fingerprint; 2]))
-            }
-            Self::Growing(table) => table.find_pair(address),
-        }
-    }
-
-    /// The slots that [`find`](Self::find) found.
-    #[inline]
-    pub(crate) fn candidates(&self, (pair, keys): ((u64, u64), [u64; 2])) -> Candidates {
-        on_table!(self, table => table.candidates(pair, keys))
     }
 
     /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory

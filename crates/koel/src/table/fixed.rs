@@ -25,6 +25,14 @@ impl<B: AsRef<[u8]>> Table<B> {
         (location, is_there)
     }
 
+    /// The buckets of the key with this address, and what their slots are compared with. `None` if
+    /// no slot matches.
+    #[inline(always)]
+    pub(crate) fn find_pair(&self, address: u64) -> Option<((u64, u64), [u64; 2])> {
+        let (location, is_there) = self.find(address);
+        is_there.then(|| (location.buckets(), [location.fingerprint; 2]))
+    }
+
     /// Cold, so that callers save no register for it if buckets have at most 64 bits.
     #[cold]
     #[inline(never)]
