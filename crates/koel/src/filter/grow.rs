@@ -31,8 +31,8 @@ impl CuckooFilter {
     ///
     /// # Errors
     /// [`FullError::Slots`] if there is no room and the filter is not growable, or if 32-bit bucket
-    /// numbers have no room for so many buckets. [`FullError::NoMemory`] if the system has no memory
-    /// for all of them. No answer has changed then.
+    /// numbers have no room for so many buckets. [`FullError::NoMemory`] if the system has no
+    /// memory for all of them. No answer has changed then.
     pub fn reserve(&mut self, additional: u64) -> Result<(), FullError> {
         self.body.reserve(additional)
     }

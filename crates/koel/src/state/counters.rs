@@ -8,7 +8,7 @@
 //! * **Invariant.** A counter exists only while an entry of that identity is in the buckets. So
 //!   `contains` never reads counters.
 //! * **In memory**: a B-tree of about 25 bytes per counter, O(log n) per operation. It is ordered,
-//!   so that equal filters have equal bytes. Its nodes are small, and a failure to allocate one ends
+//!   so that equal filters have equal bytes. Its nodes are small. A failure to allocate one ends
 //!   the process, as in the collections of std. Before many are made at once, [`Counters::fit`]
 //!   asks whether there is memory for all of them.
 //! * **In a file**: an ascending array of 16-byte records, read in place by binary search.
