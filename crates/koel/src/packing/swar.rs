@@ -167,6 +167,6 @@ impl Lanes {
     #[inline]
     pub(super) fn bits(&self, tops: u64, count: u32) -> u32 {
         let passed = tops >> (self.width - 1);
-        (0..count).map(|i| (low_half(passed >> (i * self.width)) & 1) << i).sum()
+        (0..count).map(|i| low_half((passed >> (i * self.width)) & 1) << i).sum()
     }
 }
