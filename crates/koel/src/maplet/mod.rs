@@ -104,7 +104,8 @@ pub struct MapletEntry {
 impl<S: Store> Maplet<S> {
     /// The values inserted for `key`, and seldom some of other keys: see the type. In no particular
     /// order. O(1): reads two buckets.
-    #[inline]
+    // Always inlined: as a call, it writes the values of absent keys to memory.
+    #[inline(always)]
     #[must_use]
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values {
         let address = self.body.address(key);

@@ -58,8 +58,8 @@ impl Narrow for Sorted64 {
     }
 }
 
-/// The lanes of a word, without anything above them, and its nibbles, after `new` has replaced entry
-/// `old` in the lowest lane of `tops`. An `old` of `None` and a `new` of 0 are empty slots.
+/// The lanes of a word, without anything above them, and its nibbles, after `new` has replaced
+/// entry `old` in the lowest lane of `tops`. An `old` of `None` and a `new` of 0 are empty slots.
 #[inline(always)]
 pub(super) fn replaced(
     lanes: &Lanes,
