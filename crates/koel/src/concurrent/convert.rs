@@ -42,7 +42,7 @@ impl ConcurrentFilter {
         for bucket in 0..buckets {
             table.set_word(bucket, self.cells.load(bucket));
         }
-        let counters = counters_of(&shards);
+        let counters = counters_of(&shards)?;
         drop(shards);
         Ok(CuckooFilter::from_parts(table, counters, self.profile))
     }
@@ -58,7 +58,7 @@ impl ConcurrentFilter {
             return self.snapshot();
         }
         let (geometry, layout) = (self.cells.geometry.clone(), self.cells.layout);
-        let counters = counters_of(&self.shards.write_all());
+        let counters = counters_of(&self.shards.write_all())?;
         let bytes = self.cells.into_words().into_bytes(layout).ok_or(ConvertError::NoMemory)?;
         let table = Table::new(geometry, layout, bytes);
         Ok(CuckooFilter::from_parts(table, counters, self.profile))
@@ -66,8 +66,11 @@ impl ConcurrentFilter {
 }
 
 /// The counters of all shards.
-fn counters_of(shards: &[WriteGuard<'_, Counters>]) -> Counters {
-    Counters::from_iter(shards.iter().flat_map(|counters| counters.iter()))
+fn counters_of(shards: &[WriteGuard<'_, Counters>]) -> Result<Counters, ConvertError> {
+    if !Counters::fit(shards.iter().map(|counters| counters.len()).sum()) {
+        return Err(ConvertError::NoMemory);
+    }
+    Ok(Counters::from_iter(shards.iter().flat_map(|counters| counters.iter())))
 }
 
 /// Calls [`ConcurrentFilter::into_filter`].
@@ -98,6 +101,10 @@ impl TryFrom<CuckooFilter> for ConcurrentFilter {
         // Inserts of new keys do not look at the sum.
         if len > u64::MAX - slots {
             return Err(ConvertError::Overflow);
+        }
+        // The shards get counters of their own.
+        if !Counters::fit(counters.len()) {
+            return Err(ConvertError::NoMemory);
         }
         let cells = Cells::of(table).ok_or(ConvertError::NoMemory)?;
         Ok(Self::new(cells, entries, &counters, profile))
