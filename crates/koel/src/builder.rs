@@ -11,9 +11,8 @@ use crate::address::route::Route;
 use crate::image::shape::{Prefer, Profile};
 
 /// The settings of a filter or maplet to be built. `F` is the type that `build` returns:
-/// [`CuckooFilter`](crate::CuckooFilter), [`ConcurrentFilter`](crate::ConcurrentFilter),
-/// [`Maplet`](crate::Maplet) or [`CountingFilter`](crate::CountingFilter). The function `builder`
-/// of that type makes a builder.
+/// [`CuckooFilter`](crate::CuckooFilter), `ConcurrentFilter`, [`Maplet`](crate::Maplet) or
+/// [`CountingFilter`](crate::CountingFilter). The function `builder` of that type makes a builder.
 ///
 /// ```
 /// use koel::{CuckooFilter, Prefer};

@@ -89,10 +89,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn too_small(full: FullError, read: u64, printed: u64) -> Failure {
-    let remedy = format!(
-        "the first {} were processed; use a larger --keys, or leave it out to let the filter grow",
-        quantity::counted(read, "line")
-    );
+    let advice = match full {
+        FullError::NoMemory => "free some memory",
+        _ => "use a larger --keys, or leave it out to let the filter grow",
+    };
+    let remedy = format!("the first {} were processed; {advice}", quantity::counted(read, "line"));
     Failure::Full { full, keys: printed, remedy }
 }
 
