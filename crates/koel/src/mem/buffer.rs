@@ -236,7 +236,7 @@ impl fmt::Debug for Buffer {
 }
 
 /// Whether the system can allocate `len` bytes, as far as it says so before they are used.
-pub(crate) fn can_be_had(len: usize) -> bool {
+pub(crate) fn is_available(len: usize) -> bool {
     let mut probe = Vec::<u8>::new();
     let is_there = probe.try_reserve_exact(len).is_ok();
     // Otherwise the compiler leaves out the allocation, which nothing uses.

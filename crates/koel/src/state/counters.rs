@@ -18,7 +18,7 @@ use core::iter;
 
 use crate::error::{FullError, ImageError, require};
 use crate::image::RECORD_BYTES;
-use crate::mem::buffer::can_be_had;
+use crate::mem::buffer::is_available;
 
 /// Bytes that a counter takes while many are made at once: it is in the tree, in a list of all, and
 /// in the memory that sorts the list.
@@ -186,7 +186,7 @@ impl Counters {
     /// Whether the system has memory for so many counters, as far as it says so.
     pub(crate) fn fit(counters: u64) -> bool {
         usize::try_from(counters)
-            .is_ok_and(|counters| can_be_had(counters.saturating_mul(BYTES_EACH)))
+            .is_ok_and(|counters| is_available(counters.saturating_mul(BYTES_EACH)))
     }
 
     /// The counters of `records`, which the caller has checked.

@@ -6,7 +6,7 @@ use super::{Body, Buckets, State, Writer, changing};
 use crate::address::geometry::CORE_BITS;
 use crate::error::FullError;
 use crate::image::{Kind, sizing};
-use crate::mem::buffer::{Buffer, can_be_had};
+use crate::mem::buffer::{Buffer, is_available};
 use crate::packing::Layout;
 use crate::state::counters::{Counters, ReadCounters, WriteCounters};
 use crate::table::blocks::Hashes;
@@ -117,7 +117,7 @@ impl Body<Buffer, Counters> {
         }
         let layout = self.layout_to_grow_in().ok_or(self.state.out_of_slots())?;
         let bytes = bytes_for(self.buckets.base(), layout, entries);
-        if !can_be_had(bytes.ok_or(self.state.out_of_slots())?) {
+        if !is_available(bytes.ok_or(self.state.out_of_slots())?) {
             return Err(FullError::NoMemory);
         }
         let mut writer = self.start_to_grow()?;

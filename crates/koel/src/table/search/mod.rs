@@ -9,7 +9,7 @@
 //!
 //! * Cost: at most [`BUDGET`] slots looked at; per insert 2 to 3 on average at a load of 0.90, 15
 //!   at 0.95, 88 at 0.97, in paths of at most 5 moves
-//!   (`cargo test -p koel --lib -- --ignored --nocapture cost_of_placement`).
+//!   (`cargo test -p koel --lib -- --ignored --nocapture cost_of_search`).
 //! * Three searches of four in a filter of one size end with one move. That one is looked for
 //!   first, among the eight entries of both buckets at once.
 //! * A bucket is prefetched some [`LOOKAHEAD`] others before it is looked at, so that a search in a

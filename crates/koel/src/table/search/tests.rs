@@ -218,7 +218,7 @@ fn no_search_examines_more_slots_than_its_budget() {
 
 #[test]
 #[ignore = "a measurement: prints the table of docs/decisions/0001-addressing.md"]
-fn cost_of_placement() {
+fn cost_of_search() {
     let mut table = empty_table(4, 262_144, 13);
     let slots = table.geometry().buckets() * 4;
     let mut search = Search::default();
