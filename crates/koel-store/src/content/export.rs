@@ -7,7 +7,9 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 use super::archive::Archive;
+use super::entry::{Entry, Kind};
 use super::error::ArchiveError;
+use super::read::Chunks;
 
 impl Archive {
     /// Writes the file with this name to `sink`. Returns its length in bytes.
@@ -16,17 +18,35 @@ impl Archive {
     /// may have got the start of the file. Memory: one chunk and one list.
     ///
     /// # Errors
-    /// * [`ArchiveError::NoSuchName`].
+    /// * [`ArchiveError::NoSuchName`], [`ArchiveError::IsFolder`].
     /// * [`ArchiveError::Broken`] if a part is missing or is not what was imported.
     /// * [`ArchiveError::Write`] from the sink, and those of the store.
-    pub fn export(&self, name: &str, mut sink: impl Write) -> Result<u64, ArchiveError> {
+    pub fn export(&self, name: impl AsRef<[u8]>, sink: impl Write) -> Result<u64, ArchiveError> {
         let _no_collection = self.chunks_in_use.read();
-        let manifest = self.manifest(name)?;
-        self.each_byte(name, &manifest, |chunk| {
-            sink.write_all(chunk).map_err(ArchiveError::Write)
-        })?;
+        let (_, entry) = self.find(name.as_ref())?;
+        self.export_entry(name, &entry, sink)
+    }
+
+    /// Writes the bytes of a file, found with this name, to `sink`, as [`export`](Self::export)
+    /// does.
+    ///
+    /// # Errors
+    /// As [`export`](Self::export).
+    pub fn export_entry(
+        &self,
+        name: impl AsRef<[u8]>,
+        entry: &Entry,
+        mut sink: impl Write,
+    ) -> Result<u64, ArchiveError> {
+        let Kind::File(file) = &entry.kind else {
+            return Err(ArchiveError::IsFolder { name: name.as_ref().to_owned() });
+        };
+        let mut chunks = Chunks::new(self, name.as_ref(), file.content);
+        while let Some(chunk) = chunks.next()? {
+            sink.write_all(&chunk).map_err(ArchiveError::Write)?;
+        }
         sink.flush().map_err(ArchiveError::Write)?;
-        Ok(manifest.length)
+        Ok(file.content.length)
     }
 
     /// Writes the file with this name to `path`. Returns its length in bytes.
@@ -36,7 +56,7 @@ impl Archive {
     ///
     /// # Errors
     /// As [`export`](Self::export).
-    pub fn export_file(&self, name: &str, path: &Path) -> Result<u64, ArchiveError> {
+    pub fn export_file(&self, name: impl AsRef<[u8]>, path: &Path) -> Result<u64, ArchiveError> {
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
