@@ -9,6 +9,8 @@
 //! room           grows a filter ahead of its input
 //! filter_file    maps filter files for reading, locks and loads them for editing
 //! output         writes files atomically, prints lines and reports
+//! key_count      counts keys, and estimates how many are distinct
+//! spool          keeps the hashes of keys from a pipe until their number is known
 //! input          reads keys from files and pipes, plain or compressed
 //! lines          splits input into keys
 //! gzip           decompresses gzip files with several members and padding
@@ -28,12 +30,14 @@ mod gzip;
 mod hosts;
 mod identity;
 mod input;
+mod key_count;
 mod lines;
 mod output;
 mod progress;
 mod quantity;
 mod room;
 mod sizing;
+mod spool;
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::ValueEnum;
-use koel::{BuildError, Builder, CuckooFilter, FullError, KeyHasher, Plan, Prefer};
+use koel::{BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, Plan, Prefer};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
@@ -93,7 +93,7 @@ pub(crate) fn build_failure(error: &BuildError) -> Failure {
 /// Inserts every copy of each key, or with `unique` only keys that are not contained yet.
 pub(crate) fn insert(
     filter: &mut CuckooFilter,
-    keys: &[&[u8]],
+    keys: &[impl Key],
     unique: bool,
 ) -> Result<(), FullError> {
     if unique {

@@ -26,7 +26,7 @@ Examples:
   koel build tuesday.txt --grow -o tuesday.koel
   koel merge monday.koel tuesday.koel -o week.koel
 
-Build all filters with --grow (a pipe implies it), or build all with the same --keys.
+Build all filters with --grow, or build all with the same --keys.
 --fpr, --prefer and --seed must be the same, too.
 Growable filters have room for any union. Without --grow, --keys must be the number of keys in the
 union, or the first filter must be made growable (koel grow).

@@ -10,6 +10,7 @@ mod grow;
 mod help;
 mod info;
 mod merge;
+mod pipe;
 mod plan;
 mod readme;
 mod same_file;
