@@ -7,18 +7,16 @@
 //! Cost: one hash and one insert per line. Memory: the filter.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
-
 use koel::{CuckooFilter, FullError};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file;
 use crate::input::{InputArgs, Inputs};
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{self, bytes, grouped};
 use crate::sizing::{self, ShapeArgs};
+use crate::target::OutArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -42,9 +40,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Where to write the filter; `-` is standard output
-    #[arg(short, long, value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    out: OutArgs,
 
     /// False-positive rate, such as 0.001, 0.1% or 1/1000
     #[arg(long, value_name = "P", default_value = "0.001", value_parser = quantity::parse_rate)]
@@ -67,10 +64,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    output::refuse_terminal(&args.out)?;
     let mut inputs = args.input.open()?;
-    inputs.refuse_output(&args.out)?;
-    let _lock = filter_file::lock_output(&args.out);
+    inputs.refuse_output(args.out.path())?;
+    let target = args.out.open()?;
     let mut filter = empty(args, &mut inputs)?;
     let mut lines = 0;
     inputs.each("building", Stdout::Silent, |keys| {
@@ -78,9 +74,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         lines += keys.len() as u64;
         Ok(())
     })?;
-    output::write_filter(&args.out, &filter)?;
+    target.write(&filter)?;
     let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
-    output::report_on(&args.out, &report)?;
+    target.report(&report)?;
     Ok(Outcome::Done)
 }
 

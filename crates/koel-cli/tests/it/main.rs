@@ -16,6 +16,7 @@ mod same_file;
 mod similar;
 mod store;
 mod support;
+mod targets;
 mod tour;
 mod url;
 mod wrong_use;
