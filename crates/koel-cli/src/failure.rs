@@ -139,6 +139,11 @@ fn fmt_image(path: &Path, error: ImageError, f: &mut fmt::Formatter<'_>) -> fmt:
 fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let path = path.display();
     match error {
+        MergeError::Incompatible { field: "hash" } => write!(
+            f,
+            "{path} and the first filter have different hashes; build both with the same --seed or \
+             --secret FILE"
+        ),
         MergeError::Incompatible { field } => write!(
             f,
             "{path} and the first filter differ in {field}; build both with the same --fpr, \

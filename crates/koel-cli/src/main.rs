@@ -16,6 +16,7 @@
 //! gzip           decompresses gzip files with several members and padding
 //! progress       shows the progress bar
 //! hosts          finds the host of a URL and its parent domains
+//! secret         reads or makes the secret of a hash
 //! families       computes the size of other filters
 //! failure        maps errors to exit codes and one-line messages
 //! quantity       parses and prints numbers for people
@@ -36,6 +37,7 @@ mod progress;
 mod quantity;
 mod replace;
 mod room;
+mod secret;
 mod sizing;
 mod target;
 

@@ -35,6 +35,10 @@ A filter cannot grow if --fpr is below about 1e-7. A pipe is then copied to TMPD
 A repeated line is inserted every time, so that each copy can be removed again.
 With --unique, each key is inserted only once.
 
+With --secret, nobody who chooses keys can find keys that the filter takes for others. The secret is
+in the filter, which only its owner may read. FILE has 16 bytes or 32 hexadecimal digits; filters
+can be merged if they have the same secret.
+
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
     #[command(flatten)]

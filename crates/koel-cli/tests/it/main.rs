@@ -13,6 +13,7 @@ mod merge;
 mod plan;
 mod readme;
 mod same_file;
+mod secret;
 mod similar;
 mod store;
 mod support;
