@@ -14,6 +14,7 @@
 
 mod joined;
 mod library;
+pub(crate) mod line;
 #[cfg(feature = "std")]
 mod paths;
 
