@@ -15,12 +15,14 @@
 //! progress       shows the progress bar
 //! hosts          finds the host of a URL and its parent domains
 //! families       computes the size of other filters
+//! escape         prints and accepts names of any bytes
 //! failure        maps errors to exit codes and one-line messages
 //! quantity       parses and prints numbers for people
 //! identity       tells whether two paths name the same file
 //! ```
 
 mod cmd;
+mod escape;
 mod failure;
 mod families;
 mod filter_file;
