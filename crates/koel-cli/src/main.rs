@@ -20,12 +20,14 @@
 //! hosts          finds the host of a URL and its parent domains
 //! secret         reads or makes the secret of a hash
 //! families       computes the size of other filters
+//! escape         prints and accepts names of any bytes
 //! failure        maps errors to exit codes and one-line messages
 //! quantity       parses and prints numbers for people
 //! identity       tells what a path names: the same file, a pipe, a descriptor
 //! ```
 
 mod cmd;
+mod escape;
 mod failure;
 mod families;
 mod filter_file;

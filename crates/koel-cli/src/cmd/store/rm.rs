@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for name in &args.names {
         let removed = archive.remove(name).map_err(|error| db.archive_failure(error))?;
         if !removed {
-            db.report_not_found(name)?;
+            db.report_not_found(name.as_bytes())?;
         }
         all &= removed;
     }
