@@ -377,13 +377,10 @@ fn a_name_with_control_characters_is_listed_in_one_line() {
     import.args(["store", "import", "--db", "db", "--name", "two\nlines\u{1b}[2J", "file"]);
     assert!(import.output().unwrap().status.success());
     let listed = shell.ok("store ls --db db").text().to_owned();
-    assert!(
-        listed.ends_with("  two\\nlines\\u{1b}[2J\n") && listed.lines().count() == 1,
-        "{listed}"
-    );
+    assert!(listed.ends_with("  two\\nlines\\x1b[2J\n") && listed.lines().count() == 1, "{listed}");
     assert_eq!(shell.ok("store ls --json --db db").json()["name"], "two\nlines\u{1b}[2J");
     flip_in_text(&shell, "bytes");
     let report = shell.run("store verify --db db").text().to_owned();
-    assert!(report.contains("\nDAMAGED  two\\nlines\\u{1b}[2J: 00"), "{report}");
+    assert!(report.contains("\nDAMAGED  two\\nlines\\x1b[2J: 00"), "{report}");
     assert_eq!(report.matches("DAMAGED").count() + 2, report.lines().count(), "{report}");
 }

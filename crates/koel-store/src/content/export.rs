@@ -61,7 +61,7 @@ impl Archive {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
-        let temporary = create_in(folder).map_err(ArchiveError::Write)?;
+        let temporary = NamedTempFile::new_in(folder).map_err(ArchiveError::Write)?;
         let mut sink = BufWriter::with_capacity(1 << 18, temporary);
         let length = self.export(name, &mut sink)?;
         finish(sink, path, folder).map_err(ArchiveError::Write)?;
@@ -69,26 +69,30 @@ impl Archive {
     }
 }
 
-/// Creates a temporary file with the permissions of any new file; `tempfile` would make it private.
-#[cfg(unix)]
-fn create_in(folder: &Path) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-
-    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
-}
-
-#[cfg(not(unix))]
-fn create_in(folder: &Path) -> io::Result<NamedTempFile> {
-    NamedTempFile::new_in(folder)
-}
-
-/// Makes the bytes durable, then the name.
+/// Makes the bytes durable, then the name. Until then only the owner can read the file.
 fn finish(sink: BufWriter<NamedTempFile>, path: &Path, folder: &Path) -> io::Result<()> {
     let temporary = sink.into_inner()?;
-    if let Ok(old) = fs::metadata(path) {
-        temporary.as_file().set_permissions(old.permissions())?;
+    match fs::metadata(path) {
+        Ok(old) => temporary.as_file().set_permissions(old.permissions())?,
+        Err(_) => allow_usual_readers(temporary.as_file())?,
     }
     temporary.as_file().sync_all()?;
     temporary.persist(path)?;
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Gives a file the mode that the umask gives to a new file.
+#[cfg(unix)]
+pub(super) fn allow_usual_readers(file: &File) -> io::Result<()> {
+    use rustix::{fs::Mode, process::umask};
+
+    // The mask can only be read by setting it.
+    let mask = umask(Mode::RWXG | Mode::RWXO);
+    umask(mask);
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(0o666).difference(mask))?)
+}
+
+#[cfg(not(unix))]
+fn allow_usual_readers(_file: &File) -> io::Result<()> {
+    Ok(())
 }

@@ -11,13 +11,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use koel_store::content::{
-    Archive, ArchiveError, Entry, Kind, Problem, RestoreOptions, RestoreReport, Target, escape,
+    Archive, ArchiveError, Entry, Kind, Problem, RestoreOptions, RestoreReport, Target,
 };
 use serde_json::json;
 
 use super::database::Database;
 use super::name;
 use super::patterns::Patterns;
+use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};

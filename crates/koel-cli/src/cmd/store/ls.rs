@@ -6,12 +6,13 @@
 
 use std::ffi::OsString;
 
-use koel_store::content::{Archive, ArchiveError, Attributes, Entry, Kind, Version, escape};
+use koel_store::content::{Archive, ArchiveError, Attributes, Entry, Kind, Version};
 use serde_json::{Value, json};
 
 use super::database::Database;
 use super::name;
 use super::time;
+use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
 use crate::output::Lines;
 use crate::quantity::grouped;
@@ -26,8 +27,8 @@ Examples:
   koel store ls --json --db backups | jq -r .escaped
 
 Each line has the length in bytes, or `folder` or `link`, and the name.
-A name is printed with escapes for what is not printable: \\n, \\u{202e}, \\xff for a byte that is not
-UTF-8, and \\\\ for a backslash. Every name is accepted as it is printed.
+What is not printable in a name is escaped: \\n, \\x1b, and \\\\ for a backslash. Every name is accepted
+as it is printed.
 With --json, each line is an object; `escaped` is the printed name.")]
 pub(crate) struct Args {
     /// Only these files and folders
@@ -47,6 +48,10 @@ pub(crate) struct Args {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
+
+    /// Print only names, as they are, each with a zero byte at its end
+    #[arg(short = '0', long, conflicts_with_all = ["json", "versions"])]
+    null: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -143,7 +148,7 @@ impl List<'_> {
         let (archive, mut failure) = (self.archive, None);
         let walked = archive.walk(name, entry, &mut |path, entry| {
             if failure.is_none() {
-                failure = self.print(&line(path, entry, self.args.json)).err();
+                failure = self.print_entry(path, entry).err();
             }
             Ok(failure.is_none())
         });
@@ -152,6 +157,13 @@ impl List<'_> {
         }
         self.failure = walked.err().or(self.failure.take());
         Ok(())
+    }
+
+    fn print_entry(&mut self, path: &[u8], entry: &Entry) -> Result<(), Failure> {
+        if self.args.null {
+            return self.out.line(path, 0);
+        }
+        self.print(&line(path, entry, self.args.json))
     }
 
     fn print(&mut self, line: &str) -> Result<(), Failure> {

@@ -1,30 +1,24 @@
 //! Names of imported files on the command line, as `koel store ls` prints them.
 //!
-//! A backslash starts an escape: `\\`, `\n`, `\xff`, `\u{202e}`. Slashes at both ends are ignored,
-//! so that a path is accepted that was imported as such.
+//! Slashes at both ends are ignored, so that a path is accepted that was imported as such.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsStr;
 
-use koel_store::content::{escape, normalize, unescape};
+use koel_store::content::normalize;
 use serde_json::{Value, json};
 
+use crate::escape::{escape, unescape};
 use crate::failure::Failure;
 use crate::output;
 
 /// The name that an argument stands for.
 pub(super) fn name(printed: &OsStr) -> Result<Vec<u8>, Failure> {
-    let shown = printed.display();
-    let name = unescape(printed.as_encoded_bytes()).ok_or_else(|| {
-        Failure::Usage(format!(
-            "{shown} has a backslash that starts no escape; write it as \\\\, as `koel store ls` \
-             does"
-        ))
-    })?;
-    let name = normalize(&name);
+    let name = normalize(&unescape(printed.as_encoded_bytes())?);
     if name.is_empty() {
         return Err(Failure::Usage(format!(
-            "{shown:?} is not a name; list them with koel store ls"
+            "{} is not a name; `koel store ls` lists the names",
+            printed.display()
         )));
     }
     Ok(name)

@@ -6,12 +6,11 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use koel_store::content::{Archive, ArchiveError, escape};
+use koel_store::content::{Archive, ArchiveError};
 
 use super::database::Database;
 use super::name;
 use crate::failure::{Failure, Outcome};
-use crate::output;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             removed => removed.map_err(|error| db.archive_failure(error))?,
         };
         if !found {
-            report_not_found(db, name, args.version)?;
+            db.report_not_found(name)?;
         }
         all &= found;
     }
@@ -69,10 +68,4 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 fn all_names(archive: &Archive) -> Result<BTreeSet<Vec<u8>>, ArchiveError> {
     archive.versions()?.map(|version| Ok(version?.name)).collect()
-}
-
-fn report_not_found(db: &Database, name: &[u8], version: Option<u64>) -> Result<(), Failure> {
-    let version = version.map(|number| format!(" version {number} of")).unwrap_or_default();
-    let (db, name) = (db.folder().display(), escape(name));
-    output::print_to_stderr(&format!("koel: {db}:{version} \"{name}\" not found\n"))
 }

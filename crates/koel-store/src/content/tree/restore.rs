@@ -19,6 +19,7 @@ use super::status::{self, Status};
 use crate::content::archive::{Archive, check_depth};
 use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile};
 use crate::content::error::ArchiveError;
+use crate::content::export::allow_usual_readers;
 use crate::content::names;
 use crate::content::read::{Chunks, Listing};
 
@@ -408,10 +409,9 @@ impl Restore<'_> {
         file: &StoredFile,
         attributes: Option<&Attributes>,
     ) -> Result<(u64, u64), ArchiveError> {
-        let mode = if attributes.is_some() { 0o600 } else { 0o666 };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let create = |temporary: &[u8]| {
-            fs::openat(folder, temporary, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(mode))
+            fs::openat(folder, temporary, flags | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)
         };
         let (created, temporary) = self.with_temporary_name(create).map_err(ArchiveError::Write)?;
         let mut created = File::from(created);
@@ -423,8 +423,10 @@ impl Restore<'_> {
         }
         let status = status?;
         let owners = self.owners;
-        let applied =
-            attributes.map_or(Ok(()), |it| status::apply(created.as_fd(), it, owners, false));
+        let applied = match attributes {
+            Some(attributes) => status::apply(created.as_fd(), attributes, owners, false),
+            None => allow_usual_readers(&created),
+        };
         self.note(path, applied.map_err(ArchiveError::Write))?;
         rename(folder, &temporary, name)?;
         Ok(status.identity)
