@@ -20,5 +20,7 @@ mod store;
 mod support;
 mod targets;
 mod tour;
+#[cfg(unix)]
+mod trees;
 mod url;
 mod wrong_use;

@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! archive    the public type            names      which are allowed, how they are printed
+//! find       an entry by its name, all below it
 //! import     a stream in                export     a file out, checked
 //! versions   what a name had when       edit       adding and removing versions
 //! rewrite    removing what is inside    tree/      folders of a disk, in and out (Unix)
@@ -51,6 +52,7 @@ mod edit;
 mod entry;
 mod error;
 mod export;
+mod find;
 mod import;
 mod keys;
 mod names;

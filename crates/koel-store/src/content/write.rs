@@ -64,14 +64,19 @@ impl<'a> Writer<'a> {
     ) -> Result<Content, ArchiveError> {
         let (mut whole, mut length) = (blake3::Hasher::new(), 0);
         let mut pending = Pending::default();
-        while let Some(chunk) = cutter.next().map_err(ArchiveError::Read)? {
+        while let Some((chunk, is_last)) = cutter.next().map_err(ArchiveError::Read)? {
             let hash = *blake3::hash(chunk).as_bytes();
-            length += chunk.len() as u64;
             self.chunks += 1;
             if self.store_once(&keys::chunk_key(&hash), chunk)? {
                 self.new_chunks += 1;
                 self.new_bytes += chunk.len() as u64;
             }
+            if is_last && length == 0 {
+                // The hash of a single chunk is that of the whole.
+                let length = chunk.len() as u64;
+                return Ok(Content { length, hash, height: 0, root: hash });
+            }
+            length += chunk.len() as u64;
             whole.update(chunk);
             self.add(&mut pending, 0, hash)?;
         }

@@ -233,10 +233,10 @@ fn source(args: &Args, path: &Path) -> Result<Source, Failure> {
         return Ok(Source::Stream(path.to_owned()));
     }
     let info = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
             return Err(Failure::read(path, error));
         }
-        // The import reports what cannot be read, and goes on.
+        // The import keeps a link that leads to nothing, and reports what cannot be read.
         Err(_) => return Ok(Source::Tree(path.to_owned())),
         Ok(info) => info,
     };

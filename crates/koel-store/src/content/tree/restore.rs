@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::Problem;
 use super::place::{Place, open_folder};
+use super::problem::Problem;
 use super::status::{self, Status};
-use crate::content::archive::{Archive, check_depth};
+use crate::content::archive::Archive;
 use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile};
 use crate::content::error::ArchiveError;
 use crate::content::export::allow_usual_readers;
+use crate::content::find::check_depth;
 use crate::content::names;
 use crate::content::read::{Chunks, Listing};
 
