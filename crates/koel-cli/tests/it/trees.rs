@@ -80,7 +80,7 @@ fn what_is_not_kept_is_named_counted_and_in_the_exit_code() {
     assert_eq!(report["not_kept"][0]["name"], "tree/fifo");
     assert_eq!((&report["files"], report["not_kept"].as_array().unwrap().len()), (&5.into(), 1));
     let ran = shell.run("store import tree --db db");
-    assert!(ran.code == 1 && ran.text().contains("not kept     1\n"), "{}", ran.text());
+    assert!(ran.code == 1 && ran.text().contains("not kept    1\n"), "{}", ran.text());
 }
 
 /// Runs without the rights of root, which reads everything.
@@ -151,7 +151,7 @@ fn each_import_is_a_version_and_older_ones_still_have_deleted_files() {
 fn patterns_select_what_is_exported() {
     let shell = shell_with_tree();
     shell.ok("store import tree --db db");
-    let mut export = |options: &str, expected: &[&str]| {
+    let export = |options: &str, expected: &[&str]| {
         shell.ok(&format!("store export tree --db db -o out {options}"));
         assert_eq!(paths(&shell, "out"), expected, "{options}");
         fs::remove_dir_all(shell.path("out")).unwrap();
@@ -253,4 +253,25 @@ fn wrong_exports_give_an_error_of_one_line() {
     }
     assert!(shell.read("file") == b"in the way" && !shell.path("out").exists());
     shell.ok("store verify --db db");
+}
+
+#[test]
+fn compressed_chunks_take_less_and_come_back() {
+    let shell = Shell::new();
+    let text = "the same line, again and again\n".repeat(20_000);
+    let varied: String = (0..20_000).map(|line| format!("line {line} of {text:.9}\n")).collect();
+    shell.write("file", &varied);
+    shell.ok("store import file --db db --zstd");
+    let stats = shell.ok("store stats --db db --json").json();
+    assert!(stats["log_bytes"].as_u64().unwrap() * 3 < varied.len() as u64, "{stats}");
+    // Without compression the chunks are found all the same, and the other way round.
+    let again = shell.ok("store import file --db db --checksum --json").json();
+    assert_eq!(again["new_chunks"], 0, "{again}");
+    shell.ok("store export file --db db -o out");
+    assert!(shell.read("out") == varied.as_bytes());
+    shell.ok("store verify --db db");
+    assert_eq!(shell.ok("store gc --db db --json").json()["deleted_chunks"], 0);
+    shell.ok("store rm file --db db");
+    assert!(shell.ok("store gc --db db --json").json()["deleted_chunks"].as_u64().unwrap() > 30);
+    assert_eq!(shell.run("store import file --db db --zstd=99").code, 2);
 }

@@ -15,6 +15,8 @@ pub struct Archive {
     pub(super) chunks_in_use: RwLock<()>,
     /// Held while versions are added or removed. All names, once a new one was compared with them.
     pub(super) known_names: Mutex<Option<BTreeSet<Vec<u8>>>>,
+    /// The level of zstd for new chunks.
+    pub(super) compression: Option<i32>,
 }
 
 impl Archive {
@@ -22,7 +24,20 @@ impl Archive {
     /// of an archive start with the byte FF.
     #[must_use]
     pub fn new(store: LogStore) -> Self {
-        Self { store, chunks_in_use: RwLock::default(), known_names: Mutex::default() }
+        Self {
+            store,
+            chunks_in_use: RwLock::default(),
+            known_names: Mutex::default(),
+            compression: None,
+        }
+    }
+
+    /// Compresses new chunks with zstd at this level, 1 to 22, where that saves an eighth or more.
+    /// Every archive reads compressed chunks.
+    #[must_use]
+    pub fn compressed(mut self, level: i32) -> Self {
+        self.compression = Some(level);
+        self
     }
 
     /// Returns whether a key is reserved for archives: it starts with the byte FF.
