@@ -1,25 +1,39 @@
-//! Whole reads and writes over [`File`] calls that may transfer only a part.
+//! Opening files, and whole reads and writes over [`File`] calls that may transfer only a part.
 //!
-//! A `File` may come from the user of the crate, so the counts that it returns are checked.
+//! A `File` may come from the user of the crate, so what it returns is checked.
 
-use std::io;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
 
 use super::bytes::usize_of;
-use super::files::File;
+use super::files::{File, Folder};
+use crate::Error;
 
 /// Bytes that [`read_whole`] reads at a time.
 const STEP: usize = 1 << 20;
+
+/// Opens a file of a store. Returns `None` if there is none.
+pub(crate) fn open(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn File>>, Error> {
+    match folder.open(name) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            Err(Error::damaged(name, 0, "it is not a regular file"))
+        }
+        Err(error) => Err(Error::io("open", name)(error)),
+    }
+}
 
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, offset) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(written) => {
-                bytes = bytes.get(written..).ok_or(io::ErrorKind::InvalidData)?;
+                bytes = bytes.get(written..).ok_or(ErrorKind::InvalidData)?;
                 offset += written as u64;
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
@@ -32,9 +46,9 @@ pub(crate) fn read_up_to(file: &dyn File, into: &mut [u8], offset: u64) -> io::R
     while filled < into.len() {
         match file.read_at(&mut into[filled..], offset + filled as u64) {
             Ok(0) => break,
-            Ok(read) if read > into.len() - filled => return Err(io::ErrorKind::InvalidData.into()),
+            Ok(read) if read > into.len() - filled => return Err(ErrorKind::InvalidData.into()),
             Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
@@ -105,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_file_that_overcounts_is_an_error() {
-        let invalid = |error: io::Error| error.kind() == io::ErrorKind::InvalidData;
+        let invalid = |error: io::Error| error.kind() == ErrorKind::InvalidData;
         assert!(read_up_to(&Overcounts, &mut [0; 8], 0).is_err_and(invalid));
         assert!(read_whole(&Overcounts, 100, |_| true).is_err_and(invalid));
         assert!(write_all(&Overcounts, &[0; 8], 0).is_err_and(invalid));

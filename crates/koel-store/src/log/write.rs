@@ -57,7 +57,7 @@ impl Store {
             let mut writer = lock(&self.writer);
             self.append_batch(&mut writer, batch)?
         };
-        self.wait_durable(position, durability)
+        self.wait_durable(position, durability).map_err(Error::in_doubt)
     }
 
     pub(super) fn put(
@@ -115,7 +115,7 @@ impl Store {
             }
             (had_value, writer.position())
         };
-        self.wait_durable(position, durability)?;
+        self.wait_durable(position, durability).map_err(Error::in_doubt)?;
         Ok(had_value)
     }
 
@@ -140,10 +140,10 @@ impl Store {
             let position = active.position(at + start as u64);
             record::seal(&mut buffer[start..end], &header, &position);
         }
-        let written = active.write(&buffer, at).map_err(|error| self.poison.set(error));
+        let written = active.write(&buffer, at);
         let end = at + buffer.len() as u64;
         writer.keep_buffer(buffer);
-        written?;
+        written.map_err(|error| self.undo_append(&active, at, error))?;
         let user = batch.records().iter().map(|record| user_bytes(&record.header)).sum();
         self.advance_end(writer, &active, end, user);
         self.index_batch(writer, &active, at + first as u64, batch, previous);
@@ -246,12 +246,19 @@ impl Store {
                 writer.marked = 0;
                 return Err(Error::Source { error });
             }
-            Err(error) => return Err(self.poison.set(error)),
+            Err(error) => return Err(self.undo_append(&active, at, error)),
         };
         writer.sequence += 1;
         self.advance_end(writer, &active, end, user_bytes(&header));
         self.index_record(writer, &active, &Note::new(hash, offset, &header), old);
         Ok(())
+    }
+
+    /// Cuts off what a failed append has written after `at`. Returns its error; if even that fails,
+    /// it is not known whether the write is there.
+    fn undo_append(&self, active: &Segment, at: u64, error: Error) -> Error {
+        let error = self.poison.set(error);
+        if active.truncate(at).is_ok() { error } else { error.in_doubt() }
     }
 }
 

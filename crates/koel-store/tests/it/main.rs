@@ -16,6 +16,9 @@ mod damaged_stores;
 mod descriptors;
 mod disk;
 mod faults;
+mod full_disk;
+#[cfg(unix)]
+mod hostile;
 mod kill;
 #[cfg(unix)]
 mod memory;
