@@ -1,8 +1,8 @@
 //! Opening files, and whole reads and writes over [`File`] calls that may transfer only a part.
 //!
-//! A `File` may come from the user of the crate, so what it returns is checked.
+//! A `File` or a reader may come from the user of the crate, so what it returns is checked.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 
 use super::bytes::usize_of;
@@ -42,9 +42,25 @@ pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> i
 
 /// Reads at `offset` until `into` is full or the file ends. Returns the number of bytes read.
 pub(crate) fn read_up_to(file: &dyn File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    fill(into, |rest, filled| file.read_at(rest, offset + filled as u64))
+}
+
+/// Fills `into` from a reader of the caller.
+pub(crate) fn read_exact(source: &mut dyn Read, into: &mut [u8]) -> io::Result<()> {
+    let read = fill(into, |rest, _| source.read(rest))?;
+    if read == into.len() { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
+}
+
+/// Calls `read` with the rest of `into` and the number of bytes before it, until there is no rest
+/// or nothing was read. Returns the number of bytes read.
+#[inline]
+fn fill(
+    into: &mut [u8],
+    mut read: impl FnMut(&mut [u8], usize) -> io::Result<usize>,
+) -> io::Result<usize> {
     let mut filled = 0;
     while filled < into.len() {
-        match file.read_at(&mut into[filled..], offset + filled as u64) {
+        match read(&mut into[filled..], filled) {
             Ok(0) => break,
             Ok(read) if read > into.len() - filled => return Err(ErrorKind::InvalidData.into()),
             Ok(read) => filled += read,

@@ -163,7 +163,9 @@ pub(crate) fn last_durable_offset(segment: &Segment, from: u64, end: u64) -> Res
     let mut last = 0;
     let mut at = from.next_multiple_of(ALIGNMENT);
     let mut buffer = vec![0; AHEAD];
-    while let Some(data) = segment.next_data(at)?.filter(|data| data + MARK as u64 <= end) {
+    while let Some(data) =
+        segment.next_data(at)?.filter(|&data| data <= end.saturating_sub(MARK as u64))
+    {
         at = data;
         let len = usize_of(end - at).min(AHEAD);
         segment.read(&mut buffer[..len], at)?;

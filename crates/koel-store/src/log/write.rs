@@ -19,6 +19,7 @@ use super::state::{LogPosition, Writer};
 use super::store::Store;
 use super::watch;
 use crate::Error;
+use crate::kernel::access::read_exact;
 use crate::kernel::bytes::usize_of;
 use crate::kernel::lock::lock;
 use crate::kernel::memory;
@@ -93,7 +94,7 @@ impl Store {
             return self.write_single(record, durability).map(drop);
         }
         let mut value = vec![0; usize_of(len)];
-        source.read_exact(&mut value).map_err(|error| Error::Source { error })?;
+        read_exact(source, &mut value).map_err(|error| Error::Source { error })?;
         self.put(key, &value, durability)
     }
 
@@ -273,7 +274,7 @@ fn write_with_blocks(
     let mut block_bytes = Vec::new();
     for block in record::block_sizes(header) {
         block_bytes.resize(block.content, 0);
-        source.read_exact(&mut block_bytes).map_err(|error| Error::Source { error })?;
+        read_exact(source, &mut block_bytes).map_err(|error| Error::Source { error })?;
         let start = buffer.len();
         record::append_block(buffer, &block_bytes);
         record::seal_block(&mut buffer[start..], &active.position(at + start as u64));

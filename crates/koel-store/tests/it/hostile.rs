@@ -156,19 +156,33 @@ fn a_store_that_is_not_there_is_named() {
     }
 }
 
+/// Returns the bytes of a header of version 1, with its checksum.
+fn sealed(magic: &[u8; 8], flag: u32, numbers: &[u64]) -> Vec<u8> {
+    let mut bytes = magic.to_vec();
+    bytes.extend([1_u32, flag].into_iter().flat_map(u32::to_le_bytes));
+    bytes.extend(numbers.iter().copied().flat_map(u64::to_le_bytes));
+    let checksum = xxh3_64(&bytes);
+    bytes.extend(checksum.to_le_bytes());
+    bytes
+}
+
+/// A record whose sequence number had no room lost its upper bits, and was damage when the store was
+/// opened again.
+#[test]
+fn a_store_whose_sequence_numbers_run_out_is_refused() {
+    let temporary = tempfile::tempdir().unwrap();
+    for (sequence, is_refused) in [((1 << 55) - 1, false), (1 << 55, true), ((1 << 56) - 1, true)] {
+        let numbers = [7, 3, 4096, sequence, 1, 0, 0];
+        fs::write(temporary.path().join("MANIFEST"), sealed(b"koelman\n", 1, &numbers)).unwrap();
+        assert_eq!(LogStore::open(temporary.path()).is_err(), is_refused, "{sequence}");
+    }
+}
+
 /// Writes a store of `count` sparse segments of 16 GiB each, as `MANIFEST` describes them.
 fn sparse_store(path: &Path, count: u64, is_clean: bool) {
     const SIZE: u64 = 16 << 30;
     const SALT: u64 = 7;
     fs::create_dir(path).unwrap();
-    let sealed = |magic: &[u8; 8], flag: u32, numbers: &[u64]| {
-        let mut bytes = magic.to_vec();
-        bytes.extend([1_u32, flag].into_iter().flat_map(u32::to_le_bytes));
-        bytes.extend(numbers.iter().copied().flat_map(u64::to_le_bytes));
-        let checksum = xxh3_64(&bytes);
-        bytes.extend(checksum.to_le_bytes());
-        bytes
-    };
     let header = [SALT, 3, 16 << 30, 1 << 40, count + 5, u64::MAX, count];
     let entries = (1..=count).flat_map(|number| [number, if is_clean { SIZE } else { 40 }, 0]);
     let numbers: Vec<u64> = header.into_iter().chain(entries).collect();

@@ -20,6 +20,7 @@ mod full_disk;
 #[cfg(unix)]
 mod hostile;
 mod kill;
+mod lies;
 #[cfg(unix)]
 mod memory;
 mod model;
