@@ -139,6 +139,11 @@ fn fmt_image(path: &Path, error: ImageError, f: &mut fmt::Formatter<'_>) -> fmt:
 fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let path = path.display();
     match error {
+        MergeError::Incompatible { field: "hash" } => write!(
+            f,
+            "{path} and the first filter have different hashes; build both with the same --seed or \
+             --secret FILE"
+        ),
         MergeError::Incompatible { field } => write!(
             f,
             "{path} and the first filter differ in {field}; build both with the same --fpr, \
@@ -178,6 +183,10 @@ pub(crate) fn describe(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::QuotaExceeded => "the quota of the user is used up".to_owned(),
+        io::ErrorKind::FileTooLarge => "the file would be larger than the limit allows".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+        io::ErrorKind::OutOfMemory => "not enough memory".to_owned(),
         io::ErrorKind::BrokenPipe => "the reader closed the pipe".to_owned(),
         _ => error.to_string(),
     }
@@ -193,6 +202,7 @@ fn read_remedy(error: &io::Error) -> &'static str {
         | io::ErrorKind::InvalidInput
         | io::ErrorKind::UnexpectedEof
         | io::ErrorKind::Other => "it may be damaged or truncated; get a new copy",
+        io::ErrorKind::OutOfMemory => "free some memory, or raise the limit (ulimit -v)",
         io::ErrorKind::Unsupported => "give keys as lines of plain text, gzip or zstd",
         _ => "check the file and the disk it is on",
     }
@@ -203,7 +213,11 @@ fn write_remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::NotFound => "create the folder first",
         io::ErrorKind::PermissionDenied => "choose a folder with write permission",
         io::ErrorKind::IsADirectory => "name a file in it",
-        io::ErrorKind::StorageFull => "free some space or choose another disk",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space or choose another disk"
+        }
+        io::ErrorKind::FileTooLarge => "raise the limit (ulimit -f)",
+        io::ErrorKind::ReadOnlyFilesystem => "choose another disk",
         io::ErrorKind::BrokenPipe => "the output is incomplete",
         _ => "check the folder and the disk it is on",
     }

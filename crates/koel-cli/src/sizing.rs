@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 use clap::ValueEnum;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use koel::{BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, Plan, Prefer};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
 use crate::quantity::{self, grouped};
+use crate::secret::{self, Secret};
 
 /// The initial capacity of a growable filter for an unknown number of keys.
 pub(crate) const GROW_FROM: u64 = 1000;
@@ -32,6 +34,12 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", display_order = 41)]
     #[arg(default_value_t = KeyHasher::DEFAULT_SEED, hide_default_value = true)]
     seed: u64,
+
+    /// Hash with a secret, for keys that an adversary chooses; FILE has one, else it is random
+    #[arg(long, value_name = "FILE", display_order = 42, conflicts_with = "seed")]
+    #[arg(num_args = 0..=1, default_missing_value = secret::AT_RANDOM)]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|file| Secret::from_argument(&file)))]
+    secret: Option<Secret>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -77,7 +85,11 @@ impl ShapeArgs {
             Preference::Small => Prefer::Small,
             Preference::Fast => Prefer::Fast,
         };
-        CuckooFilter::builder(keys.max(1), fpr).prefer(prefer).seed(self.seed)
+        let builder = CuckooFilter::builder(keys.max(1), fpr).prefer(prefer);
+        match self.secret {
+            Some(secret) => builder.sip_key(secret.key()),
+            None => builder.seed(self.seed),
+        }
     }
 }
 

@@ -8,13 +8,10 @@
 //! Memory: the filter.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
-
 use koel::{CuckooFilter, FullError, Key};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file;
 use crate::input::{InputArgs, Inputs};
 use crate::key_count::KeyCount;
 use crate::output;
@@ -22,6 +19,7 @@ use crate::progress::Stdout;
 use crate::quantity::{self, bytes, grouped};
 use crate::sizing::{self, ShapeArgs};
 use crate::spool::Spool;
+use crate::target::OutArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -42,14 +40,17 @@ A filter cannot grow if --fpr is below about 1e-7.
 A repeated line is inserted every time, so that each copy can be removed again.
 With --unique, each key is inserted only once.
 
+With --secret, nobody who chooses keys can find keys that the filter takes for others. The secret is
+in the filter, which only its owner may read. FILE has 16 bytes or 32 hexadecimal digits; filters
+can be merged if they have the same secret.
+
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Where to write the filter; `-` is standard output
-    #[arg(short, long, value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    out: OutArgs,
 
     /// False-positive rate, such as 0.001, 0.1% or 1/1000
     #[arg(long, value_name = "P", default_value = "0.001", value_parser = quantity::parse_rate)]
@@ -72,17 +73,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    output::refuse_terminal(&args.out)?;
     let inputs = args.input.open()?;
-    inputs.refuse_output(&args.out)?;
-    let _lock = filter_file::lock_output(&args.out);
+    inputs.refuse_output(args.out.path())?;
+    let target = args.out.open()?;
     let (filter, lines) = match empty(args)? {
         Some(filter) => Keys::Lines(inputs).fill(args, filter)?,
         None => fixed(args, inputs)?,
     };
-    output::write_filter(&args.out, &filter)?;
+    target.write(&filter)?;
     let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
-    output::report_on(&args.out, &report)?;
+    target.report(&report)?;
     Ok(Outcome::Done)
 }
 

@@ -27,8 +27,8 @@ Examples:
 
 A key that was added is always found. An absent key is reported as present at the filter's
 false-positive rate (see koel info).
-Only the header of the file is checked, so that a large filter opens at once; koel info checks
-the whole file.
+A file of more than 4 MiB is opened at once, and only its header is checked for damage. --verify
+checks all of it first.
 
 Exit codes: 0 a line was selected, 1 none was, 2 error.")]
 pub(crate) struct Args {
@@ -53,11 +53,15 @@ pub(crate) struct Args {
     /// Also select a line if the host of its URL or a parent domain is in the filter
     #[arg(long)]
     url: bool,
+
+    /// Check the whole filter for damage first, however large it is
+    #[arg(long)]
+    verify: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
-    let filter = file.view()?;
+    let filter = file.verified_view(args.verify)?;
     let inputs = args.input.open()?;
     let mut found = Vec::new();
     let prints = !args.count && !args.quiet;

@@ -35,6 +35,8 @@ Without --keys, the filter grows with the distinct lines and keeps its rate up t
 A filter cannot grow if --fpr is below about 1e-7. Without --keys, files are then read twice,
 and a pipe is copied to TMPDIR.
 
+With --secret, nobody who chooses the lines can make others disappear.
+
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
     #[command(flatten)]

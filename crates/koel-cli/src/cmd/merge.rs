@@ -14,10 +14,11 @@ use koel::{Merge, MergeError};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::{self, FilterFile};
+use crate::filter_file::FilterFile;
 use crate::output;
 use crate::quantity::bytes;
 use crate::sizing;
+use crate::target::OutArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -37,9 +38,8 @@ pub(crate) struct Args {
     #[arg(required = true, num_args = 2.., value_name = "FILTER")]
     filters: Vec<PathBuf>,
 
-    /// Where to write the merged filter; `-` is standard output
-    #[arg(short, long, value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    out: OutArgs,
 
     /// Keep the larger count of each key instead of the sum
     #[arg(long)]
@@ -51,8 +51,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    output::refuse_terminal(&args.out)?;
-    let _lock = filter_file::lock_output(&args.out);
+    let target = args.out.open()?;
     let how = if args.max { Merge::Max } else { Merge::Sum };
     let (first, others) = args.filters.split_first().expect("clap requires two");
     let mut union = FilterFile::open(first)?.load()?;
@@ -60,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let file = FilterFile::open(path)?;
         union.merge(&file.view()?, how).map_err(|error| merge_failure(first, path, error))?;
     }
-    output::write_filter(&args.out, &union)?;
+    target.write(&union)?;
     let report = if args.json {
         output::json(&json!({
             "keys": union.len(),
@@ -81,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         rows.extend(sizing::warning_row(&union));
         output::table(&rows)
     };
-    output::report_on(&args.out, &report)?;
+    target.report(&report)?;
     Ok(Outcome::Done)
 }
 
