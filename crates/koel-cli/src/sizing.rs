@@ -134,6 +134,32 @@ pub(crate) fn rates(expected: f64, requested: f64) -> String {
     format!("{} expected, {} requested", quantity::rate(expected), quantity::rate(requested))
 }
 
+/// A rate above the requested one by this factor is reported. Below it, both print alike.
+const NOTABLE: f64 = 1.01;
+
+/// The warning for a filter whose false-positive rate is above the requested one.
+///
+/// A small table has many more slots than keys, so it can take many times its capacity.
+pub(crate) fn rate_warning(filter: &CuckooFilter) -> Option<String> {
+    let (expected, requested) =
+        (filter.false_positive_rate(), filter.requested_false_positive_rate());
+    (expected > NOTABLE * requested).then(|| {
+        format!(
+            "the false-positive rate is {}, not {}: the filter was built for {} and holds about {}; \
+             a larger --keys keeps the rate",
+            quantity::rate(expected),
+            quantity::rate(requested),
+            quantity::counted(filter.capacity(), "key"),
+            grouped(distinct(filter)),
+        )
+    })
+}
+
+/// The row of [`rate_warning`] in a report.
+pub(crate) fn warning_row(filter: &CuckooFilter) -> Option<(&'static str, String)> {
+    rate_warning(filter).map(|warning| ("warning", warning))
+}
+
 /// Bits per key. A grown filter without keys has no meaningful figure.
 pub(crate) fn bits_per_key(bits: f64, keys: u64, has_grown: bool) -> String {
     if has_grown && keys == 0 { "-".to_owned() } else { format!("{bits:.2}") }

@@ -176,6 +176,7 @@ fn json_report(filter: &CuckooFilter, lines: u64) -> String {
         "growable": filter.is_growable(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
+        "warning": sizing::rate_warning(filter),
     }))
 }
 
@@ -197,6 +198,7 @@ fn text_report(args: &Args, filter: &CuckooFilter) -> String {
             sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
         ),
     ];
+    rows.extend(sizing::warning_row(filter));
     if let Some(hint) = size_hint(args, filter) {
         rows.push(("hint", hint));
     }

@@ -12,6 +12,7 @@ mod info;
 mod merge;
 mod pipe;
 mod plan;
+mod rate;
 mod readme;
 mod same_file;
 mod secret;
