@@ -55,7 +55,7 @@ pub(crate) struct InputArgs {
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
 
-    /// Keys end with a NUL byte instead of a newline, in the input and in the output
+    /// Keys are exact bytes that end with NUL, in the input and the output
     #[arg(short = '0', long, display_order = 50)]
     null: bool,
 }

@@ -35,7 +35,7 @@ pub(crate) struct ShapeArgs {
     #[arg(default_value_t = KeyHasher::DEFAULT_SEED, hide_default_value = true)]
     seed: u64,
 
-    /// Hash with a secret, for keys that an adversary chooses; FILE has one, else it is random
+    /// Hash with a secret, random or from FILE, for keys that an adversary chooses
     #[arg(long, value_name = "FILE", display_order = 42, conflicts_with = "seed")]
     #[arg(num_args = 0..=1, default_missing_value = secret::AT_RANDOM)]
     #[arg(value_parser = OsStringValueParser::new().try_map(|file| Secret::from_argument(&file)))]

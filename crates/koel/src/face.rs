@@ -167,6 +167,15 @@ macro_rules! face {
             pub fn verify(&self) -> Result<(), $crate::ImageError> {
                 self.body.verify()
             }
+
+            /// Checks only the checksum of the body: notices damage, but not forged bytes. O(bytes),
+            /// in a fiftieth of the time of [`verify`](Self::verify).
+            ///
+            /// # Errors
+            /// [`ImageError::Checksum`](crate::ImageError::Checksum).
+            pub fn verify_checksum(&self) -> Result<(), $crate::ImageError> {
+                self.body.check_checksum()
+            }
         }
 
         impl $Face {

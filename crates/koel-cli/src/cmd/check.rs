@@ -27,8 +27,8 @@ Examples:
 
 A key that was added is always found. An absent key is reported as present at the filter's
 false-positive rate (see koel info).
-A file of more than 4 MiB is opened at once, and only its header is checked for damage. --verify
-checks all of it first.
+Of a filter of more than 16 MiB only the header is checked for damage, so that it opens at once;
+--verify checks all of it first.
 
 Exit codes: 0 a line was selected, 1 none was, 2 error.")]
 pub(crate) struct Args {
