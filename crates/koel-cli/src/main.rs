@@ -11,6 +11,8 @@
 //! filter_file    maps filter files for reading, locks and loads them for editing
 //! output         writes files, prints lines and reports
 //! replace        replaces a file in one step, sweeps temporary files
+//! key_count      counts keys, and estimates how many are distinct
+//! spool          keeps the hashes of keys from a pipe until their number is known
 //! input          reads keys from files and pipes, plain or compressed
 //! lines          splits input into keys
 //! gzip           decompresses gzip files with several members and padding
@@ -18,12 +20,14 @@
 //! hosts          finds the host of a URL and its parent domains
 //! secret         reads or makes the secret of a hash
 //! families       computes the size of other filters
+//! escape         prints and accepts names of any bytes
 //! failure        maps errors to exit codes and one-line messages
 //! quantity       parses and prints numbers for people
 //! identity       tells what a path names: the same file, a pipe, a descriptor
 //! ```
 
 mod cmd;
+mod escape;
 mod failure;
 mod families;
 mod filter_file;
@@ -31,6 +35,7 @@ mod gzip;
 mod hosts;
 mod identity;
 mod input;
+mod key_count;
 mod lines;
 mod output;
 mod progress;
@@ -39,6 +44,7 @@ mod replace;
 mod room;
 mod secret;
 mod sizing;
+mod spool;
 mod target;
 
 use std::process::ExitCode;

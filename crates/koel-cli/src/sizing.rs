@@ -3,7 +3,7 @@
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use koel::{BuildError, Builder, CuckooFilter, FullError, KeyHasher, Plan, Prefer};
+use koel::{BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, Plan, Prefer};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
@@ -105,7 +105,7 @@ pub(crate) fn build_failure(error: &BuildError) -> Failure {
 /// Inserts every copy of each key, or with `unique` only keys that are not contained yet.
 pub(crate) fn insert(
     filter: &mut CuckooFilter,
-    keys: &[&[u8]],
+    keys: &[impl Key],
     unique: bool,
 ) -> Result<(), FullError> {
     if unique {
@@ -132,6 +132,32 @@ pub(crate) fn keys_of_capacity(keys: u64, capacity: u64, has_grown: bool) -> Str
 /// Both false-positive rates of a filter.
 pub(crate) fn rates(expected: f64, requested: f64) -> String {
     format!("{} expected, {} requested", quantity::rate(expected), quantity::rate(requested))
+}
+
+/// A rate above the requested one by this factor is reported. Below it, both print alike.
+const NOTABLE: f64 = 1.01;
+
+/// The warning for a filter whose false-positive rate is above the requested one.
+///
+/// A small table has many more slots than keys, so it can take many times its capacity.
+pub(crate) fn rate_warning(filter: &CuckooFilter) -> Option<String> {
+    let (expected, requested) =
+        (filter.false_positive_rate(), filter.requested_false_positive_rate());
+    (expected > NOTABLE * requested).then(|| {
+        format!(
+            "the false-positive rate is {}, not {}: the filter was built for {} and holds about {}; \
+             a larger --keys keeps the rate",
+            quantity::rate(expected),
+            quantity::rate(requested),
+            quantity::counted(filter.capacity(), "key"),
+            grouped(distinct(filter)),
+        )
+    })
+}
+
+/// The row of [`rate_warning`] in a report.
+pub(crate) fn warning_row(filter: &CuckooFilter) -> Option<(&'static str, String)> {
+    rate_warning(filter).map(|warning| ("warning", warning))
 }
 
 /// Bits per key. A grown filter without keys has no meaningful figure.

@@ -114,6 +114,12 @@ macro_rules! face {
                 self.body.state.profile.route.trusts_hashes()
             }
 
+            /// How the lines of a list became its keys. The builder's `line_options` stores that.
+            #[must_use]
+            pub fn line_options(&self) -> $crate::LineOptions {
+                self.body.state.profile.line_options
+            }
+
             /// Whether it grows when it is full, instead of refusing keys.
             #[must_use]
             pub fn is_growable(&self) -> bool {

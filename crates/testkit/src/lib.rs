@@ -1,9 +1,9 @@
 //! Shared by the tests of this workspace: models, key generators, edits of images, faulty folders,
 //! and access to the sources. Never published.
 //!
-//! An oracle must be independent of the code it tests. [`places`] is a second implementation of the
-//! addressing in docs/FORMAT.md, [`audit`] one of its rules for bytes, and [`model`] is an exact
-//! multiset.
+//! An oracle must be independent of the code it tests. [`addressing`] is a second implementation of
+//! the addressing in docs/FORMAT.md, [`audit`] one of its rules for bytes, and [`model`] is an
+//! exact multiset.
 //!
 //! Tests with random operations (proptest, fuzz targets, crash tests) use [`model::Model`]. For
 //! filters from bytes of unknown origin there is [`exercise`], for maplets [`maplets`], for
@@ -12,6 +12,7 @@
 //! [`workspace`] for the tests of its layers and its words.
 #![forbid(unsafe_code)]
 
+pub mod addressing;
 pub mod audit;
 pub mod cases;
 pub mod counting;
@@ -20,7 +21,6 @@ pub mod image;
 pub mod keys;
 pub mod maplets;
 pub mod model;
-pub mod places;
 pub mod source;
 pub mod storage;
 pub mod stores;

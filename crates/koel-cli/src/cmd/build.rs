@@ -1,21 +1,24 @@
 //! `koel build`: builds a filter file from keys.
 //!
-//! Without `--keys`, the lines of files are counted first, which reads them once more. If lines
-//! repeat, the filter is then larger than needed, and the report says so. A pipe can be read only
-//! once: its keys go into a growable filter, which takes about 1.5 times the bits per key.
+//! Without `--keys`, the filter gets the size that its keys need: the lines of files are counted
+//! first, which reads them once more. A pipe can be read only once: the hashes of its keys are kept
+//! until their number is known (`spool.rs`). Both ways give the same bytes.
 //!
-//! Cost: one hash and one insert per line. Memory: the filter.
+//! Cost: one hash and one insert per line, for a pipe also 8 bytes of memory or temporary space.
+//! Memory: the filter.
 #![forbid(unsafe_code)]
 
-use koel::{CuckooFilter, FullError};
+use koel::{CuckooFilter, FullError, Key};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::input::{InputArgs, Inputs};
+use crate::key_count::KeyCount;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{self, bytes, grouped};
 use crate::sizing::{self, ShapeArgs};
+use crate::spool::Spool;
 use crate::target::OutArgs;
 
 #[derive(Debug, clap::Args)]
@@ -23,14 +26,16 @@ use crate::target::OutArgs;
 Examples:
   koel build domains.txt -o domains.koel
   koel build *.gz --fpr 1e-4 --unique -o all.koel
-  zcat huge.gz | koel build -o huge.koel                any number of keys
-  zcat huge.gz | koel build --keys 500M -o huge.koel    smaller, but full after 500 million keys
+  zcat huge.gz | koel build -o huge.koel                as small as from a file
+  zcat huge.gz | koel build --grow -o huge.koel         to add any number of keys later
   find / -print0 | koel build -0 -o paths.koel
 
-Without --keys, koel counts the lines of files before it builds the filter.
-A pipe is not counted: its keys go into a growable filter, as with --grow.
-Without --keys, a growable filter keeps its false-positive rate up to a billion distinct keys.
-A filter cannot grow if --fpr is below about 1e-7. A pipe is then copied to TMPDIR and counted.
+Without --keys, koel counts the keys before it builds the filter. It reads files twice. Of a pipe
+it keeps 8 bytes per key until the end, above two million keys in an unnamed file in TMPDIR.
+
+With --grow, the filter takes any number of further keys (koel add), but is 1.5 times as large.
+Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
+A filter cannot grow if --fpr is below about 1e-7.
 
 A repeated line is inserted every time, so that each copy can be removed again.
 With --unique, each key is inserted only once.
@@ -68,31 +73,87 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let mut inputs = args.input.open()?;
+    let inputs = args.input.open()?;
     inputs.refuse_output(args.out.path())?;
     let target = args.out.open()?;
-    let mut filter = empty(args, &mut inputs)?;
-    let mut lines = 0;
-    inputs.each("building", Stdout::Silent, |keys| {
-        sizing::insert(&mut filter, keys, args.unique).map_err(|full| too_small(full, &filter))?;
-        lines += keys.len() as u64;
-        Ok(())
-    })?;
+    let (filter, lines) = match empty(args)? {
+        Some(filter) => Keys::Lines(inputs).fill(args, filter)?,
+        None => fixed(args, inputs)?,
+    };
     target.write(&filter)?;
     let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
     target.report(&report)?;
     Ok(Outcome::Done)
 }
 
-/// The empty filter for the keys.
-fn empty(args: &Args, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
+/// The empty filter, unless its size depends on the number of keys.
+fn empty(args: &Args) -> Result<Option<CuckooFilter>, Failure> {
     match args.shape.keys {
-        Some(keys) if args.grow => args.shape.build_growable(keys, args.fpr),
-        Some(keys) => args.shape.build(keys, args.fpr),
-        None if args.grow => args.shape.build_unbounded(args.fpr),
-        None if inputs.has_stream() => args.shape.build_for(inputs, args.fpr),
-        None => args.shape.build(inputs.count()?, args.fpr),
+        Some(keys) if args.grow => args.shape.build_growable(keys, args.fpr).map(Some),
+        Some(keys) => args.shape.build(keys, args.fpr).map(Some),
+        None if args.grow => args.shape.build_unbounded(args.fpr).map(Some),
+        None => Ok(None),
     }
+}
+
+/// Builds a fixed filter of the size that the keys of the inputs need.
+fn fixed(args: &Args, inputs: Inputs) -> Result<(CuckooFilter, u64), Failure> {
+    let (count, mut keys) = Keys::count(args, inputs)?;
+    let capacity = count.capacity(args.unique);
+    match keys.fill(args, args.shape.build(capacity, args.fpr)?) {
+        // More distinct keys than estimated, by five standard errors or by an adversary.
+        Err(Failure::Full { .. }) if capacity < count.keys() => {
+            keys.fill(args, args.shape.build(count.keys(), args.fpr)?)
+        }
+        filled => filled,
+    }
+}
+
+/// Keys that can be read again.
+enum Keys {
+    Lines(Inputs),
+    Hashes(Spool),
+}
+
+impl Keys {
+    /// Reads all keys to count them. Keeps their hashes if the inputs cannot be read again.
+    fn count(args: &Args, inputs: Inputs) -> Result<(KeyCount, Self), Failure> {
+        // A filter of any size has this hasher. A wrong rate fails before anything is read.
+        let hasher = args.shape.build(1, args.fpr)?.hasher();
+        let mut count = KeyCount::default();
+        let mut spool = inputs.has_stream().then(Spool::new);
+        inputs.each("counting", Stdout::Silent, |keys| {
+            keys.iter().map(|key| hasher.hash(key)).try_for_each(|hash| {
+                count.add(hash);
+                spool.as_mut().map_or(Ok(()), |spool| spool.push(hash))
+            })
+        })?;
+        Ok((count, spool.map_or(Self::Lines(inputs), Self::Hashes)))
+    }
+
+    /// Inserts every key. Returns the filter and the number of keys, copies included.
+    fn fill(
+        &mut self,
+        args: &Args,
+        mut filter: CuckooFilter,
+    ) -> Result<(CuckooFilter, u64), Failure> {
+        let mut lines = 0;
+        match self {
+            Self::Lines(inputs) => inputs.each("building", Stdout::Silent, |keys| {
+                lines += keys.len() as u64;
+                insert(args, &mut filter, keys)
+            }),
+            Self::Hashes(spool) => spool.each("building", |keys| {
+                lines += keys.len() as u64;
+                insert(args, &mut filter, keys)
+            }),
+        }?;
+        Ok((filter, lines))
+    }
+}
+
+fn insert<K: Key>(args: &Args, filter: &mut CuckooFilter, keys: &[K]) -> Result<(), Failure> {
+    sizing::insert(filter, keys, args.unique).map_err(|full| too_small(full, filter))
 }
 
 fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
@@ -115,6 +176,7 @@ fn json_report(filter: &CuckooFilter, lines: u64) -> String {
         "growable": filter.is_growable(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
+        "warning": sizing::rate_warning(filter),
     }))
 }
 
@@ -136,13 +198,14 @@ fn text_report(args: &Args, filter: &CuckooFilter) -> String {
             sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
         ),
     ];
+    rows.extend(sizing::warning_row(filter));
     if let Some(hint) = size_hint(args, filter) {
         rows.push(("hint", hint));
     }
     output::table(&rows)
 }
 
-/// A hint if the filter is larger than needed: lines repeat, or the number of keys was unknown.
+/// A hint if the filter is larger than needed: lines repeat, or `--keys` is too large.
 fn size_hint(args: &Args, filter: &CuckooFilter) -> Option<String> {
     let distinct = sizing::distinct(filter);
     if args.grow || distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
@@ -156,9 +219,6 @@ fn size_hint(args: &Args, filter: &CuckooFilter) -> Option<String> {
         return None;
     }
     let smaller = bytes(plan.size_in_bytes as u64);
-    if filter.is_growable() {
-        return Some(format!("--keys {enough} would take {smaller}, but could not grow"));
-    }
     let unique = if args.unique { "" } else { " --unique" };
     let without = if args.unique { "" } else { ", but would not count copies" };
     Some(format!("--keys {enough}{unique} would take {smaller}{without}"))

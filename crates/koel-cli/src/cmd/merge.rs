@@ -27,7 +27,7 @@ Examples:
   koel build tuesday.txt --grow -o tuesday.koel
   koel merge monday.koel tuesday.koel -o week.koel
 
-Build all filters with --grow (a pipe implies it), or build all with the same --keys.
+Build all filters with --grow, or build all with the same --keys.
 --fpr, --prefer and --seed must be the same, too.
 Growable filters have room for any union. Without --grow, --keys must be the number of keys in the
 union, or the first filter must be made growable (koel grow).
@@ -66,16 +66,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "capacity": union.capacity(),
             "size_in_bytes": union.size_in_bytes(),
             "fpr_expected": union.false_positive_rate(),
+            "warning": sizing::rate_warning(&union),
         }))
     } else {
-        output::table(&[
+        let mut rows = vec![
             ("keys", sizing::keys_and_capacity(&union)),
             ("size", bytes(union.size_in_bytes() as u64)),
             (
                 "false-positive rate",
                 sizing::rates(union.false_positive_rate(), union.requested_false_positive_rate()),
             ),
-        ])
+        ];
+        rows.extend(sizing::warning_row(&union));
+        output::table(&rows)
     };
     target.report(&report)?;
     Ok(Outcome::Done)
