@@ -24,6 +24,7 @@ pub(crate) const CANNOT_GROW: &str =
 pub(crate) struct ShapeArgs {
     /// Number of distinct keys to make room for, such as 121570 or 10M
     #[arg(long, value_name = "N", value_parser = quantity::parse_keys)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) keys: Option<u64>,
 
     /// Optimise for size or speed

@@ -54,6 +54,7 @@ pub(crate) struct Args {
 
     /// False-positive rate, such as 0.001, 0.1% or 1/1000
     #[arg(long, value_name = "P", default_value = "0.001", value_parser = quantity::parse_rate)]
+    #[arg(allow_negative_numbers = true)]
     fpr: f64,
 
     #[command(flatten)]

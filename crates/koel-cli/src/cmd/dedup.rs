@@ -44,6 +44,7 @@ pub(crate) struct Args {
 
     /// Chance that a new line is dropped wrongly, such as 1e-6
     #[arg(long, value_name = "P", default_value = "1e-6", value_parser = quantity::parse_rate)]
+    #[arg(allow_negative_numbers = true)]
     fpr: f64,
 
     #[command(flatten)]
