@@ -9,31 +9,44 @@
 //! room           grows a filter ahead of its input
 //! filter_file    maps filter files for reading, locks and loads them for editing
 //! output         writes files atomically, prints lines and reports
-//! input          reads keys from files and pipes, plain or compressed
-//! lines          splits input into keys
-//! gzip           decompresses gzip files with several members and padding
-//! progress       shows the progress bar
+//! input          reads keys from files and pipes
+//! line_args      the options for lines, and those that a filter stores
+//! keys           makes keys of lines
+//! lists          reads hosts files and ad-block lists
 //! hosts          finds the host of a URL and its parent domains
+//! decode         decompresses input: gzip (gzip.rs), zstd
+//! text           drops byte order marks, converts UTF-16
+//! lines          splits input into lines
+//! fields         finds a field of a line, or of a CSV record
+//! progress       shows the progress bar
 //! families       computes the size of other filters
+//! warning        what is said on standard error after the work
 //! failure        maps errors to exit codes and one-line messages
 //! quantity       parses and prints numbers for people
 //! identity       tells whether two paths name the same file
 //! ```
 
 mod cmd;
+mod decode;
 mod failure;
 mod families;
+mod fields;
 mod filter_file;
 mod gzip;
 mod hosts;
 mod identity;
 mod input;
+mod keys;
+mod line_args;
 mod lines;
+mod lists;
 mod output;
 mod progress;
 mod quantity;
 mod room;
 mod sizing;
+mod text;
+mod warning;
 
 use std::process::ExitCode;
 

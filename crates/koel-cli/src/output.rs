@@ -21,6 +21,7 @@ use tempfile::NamedTempFile;
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::input::Inputs;
+pub(crate) use crate::warning::escape_controls;
 
 const BUFFER: usize = 128 * 1024;
 /// The longest chain of symbolic links to follow to a file that does not exist yet.
@@ -210,12 +211,6 @@ pub(crate) fn print_to_stderr(text: &str) -> Result<(), Failure> {
     io::stderr()
         .write_all(text.as_bytes())
         .map_err(|error| Failure::write(Path::new("standard error"), error))
-}
-
-/// Escapes control characters, so that a name can neither end the line nor control the terminal.
-pub(crate) fn escape_controls(text: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
-    text.chars().map(escaped).collect()
 }
 
 /// Formats names and values as a report, with the values in one column.

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::ValueEnum;
-use koel::{BuildError, Builder, CuckooFilter, FullError, KeyHasher, Plan, Prefer};
+use koel::{BuildError, Builder, CuckooFilter, FullError, KeyHasher, LineOptions, Plan, Prefer};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
@@ -32,6 +32,10 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", display_order = 41)]
     #[arg(default_value_t = KeyHasher::DEFAULT_SEED, hide_default_value = true)]
     seed: u64,
+
+    /// How keys are made of lines, for the filter to store.
+    #[arg(skip)]
+    line_options: LineOptions,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -42,6 +46,11 @@ enum Preference {
 }
 
 impl ShapeArgs {
+    /// The arguments for a filter of these lines.
+    pub(crate) fn for_lines(&self, line_options: LineOptions) -> Self {
+        Self { line_options, ..self.clone() }
+    }
+
     /// An empty filter for `keys` keys, or for one if `keys` is 0.
     pub(crate) fn build(&self, keys: u64, fpr: f64) -> Result<CuckooFilter, Failure> {
         self.builder(keys, fpr).build().map_err(|error| build_failure(&error))
@@ -77,7 +86,8 @@ impl ShapeArgs {
             Preference::Small => Prefer::Small,
             Preference::Fast => Prefer::Fast,
         };
-        CuckooFilter::builder(keys.max(1), fpr).prefer(prefer).seed(self.seed)
+        let builder = CuckooFilter::builder(keys.max(1), fpr).prefer(prefer).seed(self.seed);
+        builder.line_options(self.line_options)
     }
 }
 

@@ -28,11 +28,15 @@ Examples:
   zcat huge.gz | koel build -o huge.koel                any number of keys
   zcat huge.gz | koel build --keys 500M -o huge.koel    smaller, but full after 500 million keys
   find / -print0 | koel build -0 -o paths.koel
+  koel build --format hosts blocked.txt -o blocked.koel             a hosts file, or URLs
+  koel build --csv --field 3 --ignore-case users.csv -o mail.koel   a column
 
 Without --keys, koel counts the lines of files before it builds the filter.
 A pipe is not counted: its keys go into a growable filter, as with --grow.
 Without --keys, a growable filter keeps its false-positive rate up to a billion distinct keys.
 A filter cannot grow if --fpr is below about 1e-7. A pipe is then copied to TMPDIR and counted.
+
+--ignore-case, --trim and --keep-cr are stored in the filter and hold for all later inputs.
 
 A repeated line is inserted every time, so that each copy can be removed again.
 With --unique, each key is inserted only once.
@@ -86,12 +90,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// The empty filter for the keys.
 fn empty(args: &Args, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
-    match args.shape.keys {
-        Some(keys) if args.grow => args.shape.build_growable(keys, args.fpr),
-        Some(keys) => args.shape.build(keys, args.fpr),
-        None if args.grow => args.shape.build_unbounded(args.fpr),
-        None if inputs.has_stream() => args.shape.build_for(inputs, args.fpr),
-        None => args.shape.build(inputs.count()?, args.fpr),
+    let shape = args.shape.for_lines(inputs.line_options());
+    match shape.keys {
+        Some(keys) if args.grow => shape.build_growable(keys, args.fpr),
+        Some(keys) => shape.build(keys, args.fpr),
+        None if args.grow => shape.build_unbounded(args.fpr),
+        None if inputs.has_stream() => shape.build_for(inputs, args.fpr),
+        None => shape.build(inputs.count()?, args.fpr),
     }
 }
 

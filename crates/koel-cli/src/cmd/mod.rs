@@ -46,8 +46,8 @@ Examples:
   koel store import photos --db backups      store files, equal chunks only once
   koel tour                                  a demonstration on a real list
 
-A key is a line: the exact bytes between newlines, or between NUL bytes with -0.
-Input may be plain text, gzip or zstd.
+A key is a line or a field of one, or with -0 the exact bytes before a NUL.
+Input may be plain text (UTF-8, UTF-16 or any bytes), gzip or zstd.
 
 Exit codes: 0 found or done, 1 nothing found, 2 error, 3 the filter is full.";
 
