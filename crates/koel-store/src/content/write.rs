@@ -114,11 +114,9 @@ impl<'a> Writer<'a> {
         let mut height = 0;
         loop {
             let is_top = height + 1 == pending.hashes.len();
-            match pending.hashes[height].as_array() {
-                Some(root) if is_top => {
-                    return Ok((u8::try_from(height).unwrap_or(u8::MAX), *root));
-                }
-                None if pending.hashes[height].is_empty() => {}
+            match pending.hashes[height][..].try_into() {
+                Ok(root) if is_top => return Ok((u8::try_from(height).unwrap_or(u8::MAX), root)),
+                Err(_) if pending.hashes[height].is_empty() => {}
                 _ => self.store_list(&mut pending, height)?,
             }
             height += 1;

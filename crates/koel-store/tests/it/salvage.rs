@@ -289,7 +289,7 @@ fn a_locked_or_missing_folder_is_refused_and_a_read_only_one_is_not() {
     assert!(matches!(new.salvage(&path, |_, _| ()), Err(Error::Locked)));
     store.close().unwrap();
     let nowhere = temporary.path().join("nowhere");
-    assert!(matches!(new.salvage(&nowhere, |_, _| ()), Err(Error::Io { .. })));
+    assert!(matches!(new.salvage(&nowhere, |_, _| ()), Err(Error::NoStore { .. })));
     assert!(!nowhere.exists());
     set_read_only(&path, true);
     let salvaged = new.salvage(&path, |_, _| ()).unwrap();
