@@ -89,7 +89,7 @@ fn an_unreadable_file_or_folder_is_named_and_the_rest_is_kept() {
     let shell = shell_with_tree();
     fs::create_dir(shell.path("tree/closed")).unwrap();
     for name in ["tree/b.log", "tree/closed"] {
-        fs::set_permissions(shell.path(name), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(shell.path(name), fs::Permissions::from_mode(0o0)).unwrap();
     }
     let program = shell.path("koel");
     fs::copy(env!("CARGO_BIN_EXE_koel"), &program).unwrap();

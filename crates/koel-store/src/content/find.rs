@@ -76,7 +76,7 @@ impl Archive {
         &self,
         path: impl AsRef<[u8]>,
         entry: &Entry,
-        visit: &mut dyn FnMut(&[u8], &Entry) -> Result<bool, ArchiveError>,
+        visit: &mut impl FnMut(&[u8], &Entry) -> Result<bool, ArchiveError>,
     ) -> Result<(), ArchiveError> {
         self.walk_below(path.as_ref(), entry, 0, visit)
     }
@@ -86,7 +86,7 @@ impl Archive {
         path: &[u8],
         entry: &Entry,
         depth: usize,
-        visit: &mut dyn FnMut(&[u8], &Entry) -> Result<bool, ArchiveError>,
+        visit: &mut impl FnMut(&[u8], &Entry) -> Result<bool, ArchiveError>,
     ) -> Result<(), ArchiveError> {
         if !visit(path, entry)? {
             return Ok(());
