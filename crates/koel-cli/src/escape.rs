@@ -15,6 +15,17 @@ pub(crate) fn unescape(text: &[u8]) -> Result<Vec<u8>, Failure> {
     koel_store::content::unescape(text).ok_or_else(|| wrong(text))
 }
 
+/// Returns the number of bytes at the end of `text` that may be the start of a character: whoever
+/// escapes a text piece by piece keeps them for the next piece.
+pub(crate) fn unfinished(text: &[u8]) -> usize {
+    let is_start = |length: &usize| {
+        let end = &text[text.len() - length..];
+        std::str::from_utf8(end)
+            .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    (1..=text.len().min(3)).find(is_start).unwrap_or(0)
+}
+
 fn wrong(text: &[u8]) -> Failure {
     Failure::Usage(format!(
         "in the name {}, a backslash starts none of the escapes \\\\, \\n, \\r, \\t and \\xHH; write \
@@ -63,6 +74,14 @@ mod tests {
         #[test]
         fn every_name_that_is_printed_is_accepted(name: Vec<u8>) {
             round_trip(&name);
+        }
+
+        #[test]
+        fn a_text_in_pieces_is_escaped_as_in_one(text in r"[a-z\\\n\PC]*", garbage: Vec<u8>, at in 0..80_usize) {
+            let text = [text.as_bytes(), &garbage, text.as_bytes()].concat();
+            let piece = &text[..at.min(text.len())];
+            let (whole, rest) = text.split_at(piece.len() - unfinished(piece));
+            prop_assert_eq!(escape(whole) + &escape(rest), escape(&text));
         }
 
         #[test]
