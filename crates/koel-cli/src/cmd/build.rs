@@ -8,7 +8,7 @@
 //! Memory: the filter.
 #![forbid(unsafe_code)]
 
-use koel::{CuckooFilter, FullError, Key};
+use koel::{CuckooFilter, FullError, Key, KeyHasher};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -29,6 +29,8 @@ Examples:
   zcat huge.gz | koel build -o huge.koel                as small as from a file
   zcat huge.gz | koel build --grow -o huge.koel         to add any number of keys later
   find / -print0 | koel build -0 -o paths.koel
+  koel build --format hosts blocked.txt -o blocked.koel             a hosts file, or URLs
+  koel build --csv --field 3 --ignore-case users.csv -o mail.koel   a column
 
 Without --keys, koel counts the keys before it builds the filter. It reads files twice. Of a pipe
 it keeps 8 bytes per key until the end, above two million keys in an unnamed file in TMPDIR.
@@ -36,6 +38,8 @@ it keeps 8 bytes per key until the end, above two million keys in an unnamed fil
 With --grow, the filter takes any number of further keys (koel add), but is 1.5 times as large.
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
 A filter cannot grow if --fpr is below about 1e-7.
+
+--ignore-case, --trim and --keep-cr are stored in the filter and hold for all later inputs.
 
 A repeated line is inserted every time, so that each copy can be removed again.
 With --unique, each key is inserted only once.
@@ -54,6 +58,7 @@ pub(crate) struct Args {
 
     /// False-positive rate, such as 0.001, 0.1% or 1/1000
     #[arg(long, value_name = "P", default_value = "0.001", value_parser = quantity::parse_rate)]
+    #[arg(allow_negative_numbers = true)]
     fpr: f64,
 
     #[command(flatten)]
@@ -76,9 +81,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     inputs.refuse_output(args.out.path())?;
     let target = args.out.open()?;
-    let (filter, lines) = match empty(args)? {
+    let shape = args.shape.for_lines(inputs.line_options());
+    let (filter, lines) = match empty(args, &shape)? {
         Some(filter) => Keys::Lines(inputs).fill(args, filter)?,
-        None => fixed(args, inputs)?,
+        None => fixed(args, &shape, inputs)?,
     };
     target.write(&filter)?;
     let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
@@ -87,23 +93,25 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The empty filter, unless its size depends on the number of keys.
-fn empty(args: &Args) -> Result<Option<CuckooFilter>, Failure> {
-    match args.shape.keys {
-        Some(keys) if args.grow => args.shape.build_growable(keys, args.fpr).map(Some),
-        Some(keys) => args.shape.build(keys, args.fpr).map(Some),
-        None if args.grow => args.shape.build_unbounded(args.fpr).map(Some),
+fn empty(args: &Args, shape: &ShapeArgs) -> Result<Option<CuckooFilter>, Failure> {
+    match shape.keys {
+        Some(keys) if args.grow => shape.build_growable(keys, args.fpr).map(Some),
+        Some(keys) => shape.build(keys, args.fpr).map(Some),
+        None if args.grow => shape.build_unbounded(args.fpr).map(Some),
         None => Ok(None),
     }
 }
 
 /// Builds a fixed filter of the size that the keys of the inputs need.
-fn fixed(args: &Args, inputs: Inputs) -> Result<(CuckooFilter, u64), Failure> {
-    let (count, mut keys) = Keys::count(args, inputs)?;
+fn fixed(args: &Args, shape: &ShapeArgs, inputs: Inputs) -> Result<(CuckooFilter, u64), Failure> {
+    // A filter of any size has this hasher. A wrong rate fails before anything is read.
+    let hasher = shape.build(1, args.fpr)?.hasher();
+    let (count, mut keys) = Keys::count(hasher, inputs)?;
     let capacity = count.capacity(args.unique);
-    match keys.fill(args, args.shape.build(capacity, args.fpr)?) {
+    match keys.fill(args, shape.build(capacity, args.fpr)?) {
         // More distinct keys than estimated, by five standard errors or by an adversary.
         Err(Failure::Full { .. }) if capacity < count.keys() => {
-            keys.fill(args, args.shape.build(count.keys(), args.fpr)?)
+            keys.fill(args, shape.build(count.keys(), args.fpr)?)
         }
         filled => filled,
     }
@@ -117,9 +125,7 @@ enum Keys {
 
 impl Keys {
     /// Reads all keys to count them. Keeps their hashes if the inputs cannot be read again.
-    fn count(args: &Args, inputs: Inputs) -> Result<(KeyCount, Self), Failure> {
-        // A filter of any size has this hasher. A wrong rate fails before anything is read.
-        let hasher = args.shape.build(1, args.fpr)?.hasher();
+    fn count(hasher: KeyHasher, inputs: Inputs) -> Result<(KeyCount, Self), Failure> {
         let mut count = KeyCount::default();
         let mut spool = inputs.has_stream().then(Spool::new);
         inputs.each("counting", Stdout::Silent, |keys| {
@@ -176,6 +182,7 @@ fn json_report(filter: &CuckooFilter, lines: u64) -> String {
         "growable": filter.is_growable(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
+        "warning": sizing::rate_warning(filter),
     }))
 }
 
@@ -197,6 +204,7 @@ fn text_report(args: &Args, filter: &CuckooFilter) -> String {
             sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
         ),
     ];
+    rows.extend(sizing::warning_row(filter));
     if let Some(hint) = size_hint(args, filter) {
         rows.push(("hint", hint));
     }

@@ -66,16 +66,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "capacity": union.capacity(),
             "size_in_bytes": union.size_in_bytes(),
             "fpr_expected": union.false_positive_rate(),
+            "warning": sizing::rate_warning(&union),
         }))
     } else {
-        output::table(&[
+        let mut rows = vec![
             ("keys", sizing::keys_and_capacity(&union)),
             ("size", bytes(union.size_in_bytes() as u64)),
             (
                 "false-positive rate",
                 sizing::rates(union.false_positive_rate(), union.requested_false_positive_rate()),
             ),
-        ])
+        ];
+        rows.extend(sizing::warning_row(&union));
+        output::table(&rows)
     };
     target.report(&report)?;
     Ok(Outcome::Done)

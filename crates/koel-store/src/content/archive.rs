@@ -12,7 +12,7 @@ use super::versions::Version;
 use crate::LogStore;
 
 /// Maximum number of folders above a file, below the imported folder.
-pub(super) const MAX_DEPTH: usize = 512;
+pub(super) const MAX_DEPTH: usize = 256;
 
 /// Files and folders in a [`LogStore`], cut into chunks that are stored once. Threads can share it.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ pub(super) struct Chunks<'a> {
     /// The rest of a list for each height that was entered, last hash first.
     lists: Vec<Vec<Hash>>,
     /// The hash of a content with lists. That of a single chunk is compared anyway.
-    whole: Option<blake3::Hasher>,
+    whole: Option<Box<blake3::Hasher>>,
     /// Bytes and chunks that were read.
     length: u64,
     chunks: u64,
@@ -29,7 +29,7 @@ pub(super) struct Chunks<'a> {
 impl<'a> Chunks<'a> {
     pub(super) fn new(archive: &'a Archive, path: &'a [u8], content: Content) -> Self {
         let lists = if content.length == 0 { Vec::new() } else { vec![vec![content.root]] };
-        let whole = (content.height > 0 || content.length == 0).then(blake3::Hasher::new);
+        let whole = (content.height > 0 || content.length == 0).then(Box::default);
         Self { archive, path, content, lists, whole, length: 0, chunks: 0 }
     }
 

@@ -58,6 +58,7 @@ pub(crate) struct Args {
 
     /// Chunk size in bytes; with --by-content, the average
     #[arg(long, value_name = "SIZE", default_value = "16K", value_parser = parse_size)]
+    #[arg(allow_negative_numbers = true)]
     chunk: u64,
 
     /// Let the content decide where chunks end, instead of a fixed size

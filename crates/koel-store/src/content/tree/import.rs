@@ -192,7 +192,7 @@ impl Import<'_> {
             return Err(read(io::Error::other("it is neither a file nor a folder")));
         }
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        if let Some(file) = self.known(&status, before.as_ref()) {
+        if let Some(file) = self.known(name, &status, before.as_ref()) {
             return Ok(file);
         }
         let file = fs::open(path, flags, Mode::empty()).map_err(|error| read(error.into()))?;
@@ -219,7 +219,7 @@ impl Import<'_> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let open = |flags| fs::openat(folder, name, flags, Mode::empty()).map_err(io::Error::from);
         let made = match status.kind {
-            FileType::RegularFile => match self.known(&status, before) {
+            FileType::RegularFile => match self.known(path, &status, before) {
                 Some(file) => Ok(file),
                 None => match open(flags | OFlags::NOCTTY) {
                     Ok(file) => self.file(path, file),
@@ -255,12 +255,12 @@ impl Import<'_> {
 
     /// Returns the entry of a file that is known not to have changed, or that has another name in
     /// this version.
-    fn known(&mut self, status: &Status, before: Option<&Entry>) -> Option<Entry> {
+    fn known(&mut self, path: &[u8], status: &Status, before: Option<&Entry>) -> Option<Entry> {
         if let Some((stamp, file, had_extended)) = self.linked.get(&status.identity)
             && *stamp == status.stamp
         {
             let (file, had_extended) = (*file, *had_extended);
-            self.count_file(file.content);
+            self.count_file(path, file.content, had_extended);
             return Some(Entry { had_extended, ..new_entry(status, Kind::File(file)) });
         }
         let before = before.filter(|_| !self.options.read_all)?;
@@ -273,7 +273,7 @@ impl Import<'_> {
         }
         self.report.unchanged += 1;
         self.link(status, &mut file, before.had_extended);
-        self.count_file(file.content);
+        self.count_file(path, file.content, before.had_extended);
         Some(Entry { name: Vec::new(), kind: Kind::File(file), ..before.clone() })
     }
 
@@ -293,9 +293,8 @@ impl Import<'_> {
             file.stamp = Stamp::default();
             self.report_problem(path, "it changed while it was read".to_owned());
         }
-        self.report_extended(path, had_extended);
         self.link(&status, &mut file, had_extended);
-        self.count_file(content);
+        self.count_file(path, content, had_extended);
         Ok(Entry { had_extended, ..new_entry(&status, Kind::File(file)) })
     }
 
@@ -350,9 +349,10 @@ impl Import<'_> {
         Ok(new_entry(status, Kind::Folder(self.writer.store_listing(&[])?)))
     }
 
-    fn count_file(&mut self, content: Content) {
+    fn count_file(&mut self, path: &[u8], content: Content, had_extended: bool) {
         self.report.files += 1;
         self.report.length += content.length;
+        self.report_extended(path, had_extended);
     }
 
     fn report_extended(&mut self, path: &[u8], had_extended: bool) {
