@@ -9,6 +9,7 @@ mod edit;
 mod grow;
 mod help;
 mod info;
+mod lists;
 mod merge;
 mod pipe;
 mod plan;
@@ -21,5 +22,7 @@ mod store;
 mod support;
 mod targets;
 mod tour;
+#[cfg(unix)]
+mod trees;
 mod url;
 mod wrong_use;

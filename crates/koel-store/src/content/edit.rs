@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::archive::{Archive, no_such_name};
+use super::archive::Archive;
 use super::entry::{Entry, Time};
 use super::error::ArchiveError;
+use super::find::no_such_name;
 use super::keys;
 use super::names;
 use super::versions::Version;
@@ -101,13 +102,14 @@ impl Archive {
         Ok(numbers)
     }
 
-    /// Removes a name with all its versions, durably. Returns whether it was there. The chunks stay
-    /// until [`collect`](Self::collect).
+    /// Removes a name with all its versions, or what is inside a name from all its versions,
+    /// durably. Returns whether it was there. The chunks stay until [`collect`](Self::collect).
     ///
     /// # Errors
     /// Those of the store.
     pub fn remove(&self, name: impl AsRef<[u8]>) -> Result<bool, ArchiveError> {
-        Ok(self.retain(name.as_ref(), |_| false)?.is_some())
+        let name = name.as_ref();
+        Ok(self.retain(name, |_| false)?.is_some() || self.remove_inside(name)?)
     }
 
     /// Removes all versions of a name but the newest `keep`, durably. Returns how many were

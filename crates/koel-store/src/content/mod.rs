@@ -8,14 +8,15 @@
 //!
 //! ```text
 //! archive    the public type            names      which are allowed, how they are printed
+//! find       an entry by its name        compress   chunks with zstd
 //! import     a stream in                export     a file out, checked
 //! versions   what a name had when       edit       adding and removing versions
+//! rewrite    removing what is inside    tree/      folders of a disk, in and out (Unix)
 //! numbers    the numbers of versions    entry      a file, a folder, a link
 //! write      chunks in                  read       chunks and entries out
 //! collect    drops unused chunks        verify     the checks of an export
 //! repair     lists that were lost       keys       keys and small records
 //! chunks     cutting                    error      what can go wrong
-//! tree/      folders of a disk, in and out (Unix)
 //! ```
 //!
 //! An archive relies only on the store keeping writes in order: chunks are written before the lists
@@ -47,16 +48,19 @@
 mod archive;
 mod chunks;
 mod collect;
+mod compress;
 mod edit;
 mod entry;
 mod error;
 mod export;
+mod find;
 mod import;
 mod keys;
 mod names;
 mod numbers;
 mod read;
 mod repair;
+mod rewrite;
 #[cfg(unix)]
 mod tree;
 mod verify;

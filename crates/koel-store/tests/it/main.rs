@@ -30,4 +30,8 @@ mod salvage;
 mod sync_behind;
 mod threads;
 mod transplant;
+#[cfg(unix)]
+mod tree;
+#[cfg(unix)]
+mod tree_hostile;
 mod trial;

@@ -9,15 +9,16 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, Dir, FileType, Mode, OFlags};
+use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags};
 
-use super::Problem;
+use super::problem::Problem;
 use super::status::{self, Status};
 use crate::Durability;
-use crate::content::archive::{Archive, MAX_DEPTH};
+use crate::content::archive::Archive;
 use crate::content::chunks::Chunking;
 use crate::content::entry::{Content, Entry, Kind, Stamp, StoredFile, Time};
 use crate::content::error::ArchiveError;
+use crate::content::find::MAX_DEPTH;
 use crate::content::import::check;
 use crate::content::names;
 use crate::content::read::Listing;
@@ -125,7 +126,7 @@ impl Archive {
     ///
     /// Keeps files, folders, symbolic links, hard links, modes, owners and times. Everything else,
     /// and what cannot be read, is left out and reported. A symbolic link at `path` itself is
-    /// followed.
+    /// followed, unless it leads to nothing.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -184,7 +185,14 @@ impl Archive {
 impl Import<'_> {
     fn root(&mut self, name: &[u8], path: &Path) -> Result<Entry, ArchiveError> {
         let read = |error| ArchiveError::Read(error);
-        let status = fs::stat(path).map(Status::from).map_err(|error| read(error.into()))?;
+        let status = match fs::stat(path).map(Status::from) {
+            Err(error) => {
+                let link = dangling(path).ok_or_else(|| read(error.into()))?;
+                self.report.links += 1;
+                return Ok(link);
+            }
+            Ok(status) => status,
+        };
         // A damaged version has nothing to compare with.
         let before = self.archive.version_above(name).ok().flatten();
         let before = before.filter(|version| version.name == name).map(|version| version.entry);
@@ -192,7 +200,7 @@ impl Import<'_> {
             return Err(read(io::Error::other("it is neither a file nor a folder")));
         }
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        if let Some(file) = self.known(&status, before.as_ref()) {
+        if let Some(file) = self.known(name, &status, before.as_ref()) {
             return Ok(file);
         }
         let file = fs::open(path, flags, Mode::empty()).map_err(|error| read(error.into()))?;
@@ -219,7 +227,7 @@ impl Import<'_> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let open = |flags| fs::openat(folder, name, flags, Mode::empty()).map_err(io::Error::from);
         let made = match status.kind {
-            FileType::RegularFile => match self.known(&status, before) {
+            FileType::RegularFile => match self.known(path, &status, before) {
                 Some(file) => Ok(file),
                 None => match open(flags | OFlags::NOCTTY) {
                     Ok(file) => self.file(path, file),
@@ -255,12 +263,12 @@ impl Import<'_> {
 
     /// Returns the entry of a file that is known not to have changed, or that has another name in
     /// this version.
-    fn known(&mut self, status: &Status, before: Option<&Entry>) -> Option<Entry> {
+    fn known(&mut self, path: &[u8], status: &Status, before: Option<&Entry>) -> Option<Entry> {
         if let Some((stamp, file, had_extended)) = self.linked.get(&status.identity)
             && *stamp == status.stamp
         {
             let (file, had_extended) = (*file, *had_extended);
-            self.count_file(file.content);
+            self.count_file(path, file.content, had_extended);
             return Some(Entry { had_extended, ..new_entry(status, Kind::File(file)) });
         }
         let before = before.filter(|_| !self.options.read_all)?;
@@ -273,7 +281,7 @@ impl Import<'_> {
         }
         self.report.unchanged += 1;
         self.link(status, &mut file, before.had_extended);
-        self.count_file(file.content);
+        self.count_file(path, file.content, before.had_extended);
         Some(Entry { name: Vec::new(), kind: Kind::File(file), ..before.clone() })
     }
 
@@ -293,9 +301,8 @@ impl Import<'_> {
             file.stamp = Stamp::default();
             self.report_problem(path, "it changed while it was read".to_owned());
         }
-        self.report_extended(path, had_extended);
         self.link(&status, &mut file, had_extended);
-        self.count_file(content);
+        self.count_file(path, content, had_extended);
         Ok(Entry { had_extended, ..new_entry(&status, Kind::File(file)) })
     }
 
@@ -350,9 +357,10 @@ impl Import<'_> {
         Ok(new_entry(status, Kind::Folder(self.writer.store_listing(&[])?)))
     }
 
-    fn count_file(&mut self, content: Content) {
+    fn count_file(&mut self, path: &[u8], content: Content, had_extended: bool) {
         self.report.files += 1;
         self.report.length += content.length;
+        self.report_extended(path, had_extended);
     }
 
     fn report_extended(&mut self, path: &[u8], had_extended: bool) {
@@ -392,6 +400,13 @@ impl<'a> Before<'a> {
 fn new_entry(status: &Status, kind: Kind) -> Entry {
     let attributes = Some(status.attributes);
     Entry { name: Vec::new(), kind, attributes, had_extended: false }
+}
+
+/// Returns the entry of a symbolic link that leads to nothing.
+fn dangling(path: &Path) -> Option<Entry> {
+    let status = fs::lstat(path).map(Status::from).ok()?;
+    let target = fs::readlinkat(CWD, path, Vec::new()).ok()?;
+    Some(new_entry(&status, Kind::Link(target.into_bytes())))
 }
 
 /// Returns the names in a folder, ascending, and the error that kept further ones from being read.
