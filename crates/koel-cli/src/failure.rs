@@ -37,6 +37,24 @@ impl Outcome {
     }
 }
 
+/// Why an input is refused, and what to do, in one sentence; the payload of an [`io::Error`].
+#[derive(Debug)]
+pub(crate) struct Refused(String);
+
+impl Refused {
+    pub(crate) fn error(sentence: impl Into<String>) -> io::Error {
+        io::Error::other(Self(sentence.into()))
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
 /// Why a verb failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -64,7 +82,10 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn read(path: &Path, error: io::Error) -> Self {
-        Self::Read { path: path.to_owned(), error }
+        match error.downcast::<Refused>() {
+            Ok(refused) => Self::Usage(format!("cannot read {}: {refused}", path.display())),
+            Err(error) => Self::Read { path: path.to_owned(), error },
+        }
     }
 
     pub(crate) fn write(path: &Path, error: io::Error) -> Self {
@@ -144,6 +165,11 @@ fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt:
             "{path} and the first filter have different hashes; build both with the same --seed or \
              --secret FILE"
         ),
+        MergeError::Incompatible { field: "line options" } => write!(
+            f,
+            "{path} and the first filter made keys of lines in different ways (see koel info); \
+             build both with the same --ignore-case, --trim and --keep-cr"
+        ),
         MergeError::Incompatible { field } => write!(
             f,
             "{path} and the first filter differ in {field}; build both with the same --fpr, \
@@ -202,8 +228,10 @@ fn read_remedy(error: &io::Error) -> &'static str {
         | io::ErrorKind::InvalidInput
         | io::ErrorKind::UnexpectedEof
         | io::ErrorKind::Other => "it may be damaged or truncated; get a new copy",
-        io::ErrorKind::OutOfMemory => "free some memory, or raise the limit (ulimit -v)",
         io::ErrorKind::Unsupported => "give keys as lines of plain text, gzip or zstd",
+        io::ErrorKind::OutOfMemory => {
+            "free some memory, raise the limit (ulimit -v), or give a smaller --max-line"
+        }
         _ => "check the file and the disk it is on",
     }
 }

@@ -13,28 +13,41 @@
 //! replace        replaces a file in one step, sweeps temporary files
 //! key_count      counts keys, and estimates how many are distinct
 //! spool          keeps the hashes of keys from a pipe until their number is known
-//! input          reads keys from files and pipes, plain or compressed
-//! lines          splits input into keys
-//! gzip           decompresses gzip files with several members and padding
-//! progress       shows the progress bar
+//! input          reads keys from files and pipes
+//! line_args      the options for lines, and those that a filter stores
+//! keys           makes keys of lines
+//! lists          reads hosts files and ad-block lists
 //! hosts          finds the host of a URL and its parent domains
+//! decode         decompresses input: gzip (gzip.rs), zstd
+//! text           drops byte order marks, converts UTF-16
+//! lines          splits input into lines
+//! fields         finds a field of a line, or of a CSV record
+//! progress       shows the progress bar
 //! secret         reads or makes the secret of a hash
 //! families       computes the size of other filters
+//! escape         prints and accepts names of any bytes
+//! warning        what is said on standard error after the work
 //! failure        maps errors to exit codes and one-line messages
 //! quantity       parses and prints numbers for people
 //! identity       tells what a path names: the same file, a pipe, a descriptor
 //! ```
 
 mod cmd;
+mod decode;
+mod escape;
 mod failure;
 mod families;
+mod fields;
 mod filter_file;
 mod gzip;
 mod hosts;
 mod identity;
 mod input;
 mod key_count;
+mod keys;
+mod line_args;
 mod lines;
+mod lists;
 mod output;
 mod progress;
 mod quantity;
@@ -44,6 +57,8 @@ mod secret;
 mod sizing;
 mod spool;
 mod target;
+mod text;
+mod warning;
 
 use std::process::ExitCode;
 

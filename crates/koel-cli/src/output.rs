@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::input::Inputs;
 use crate::replace::{self, Readers};
+pub(crate) use crate::warning::escape_controls;
 use koel::CuckooFilter;
 
 const BUFFER: usize = 128 * 1024;
@@ -179,12 +180,6 @@ pub(crate) fn print_to_stderr(text: &str) -> Result<(), Failure> {
     io::stderr()
         .write_all(text.as_bytes())
         .map_err(|error| Failure::write(Path::new("standard error"), error))
-}
-
-/// Escapes control characters, so that a name can neither end the line nor control the terminal.
-pub(crate) fn escape_controls(text: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
-    text.chars().map(escaped).collect()
 }
 
 /// Formats names and values as a report, with the values in one column.

@@ -3,7 +3,9 @@
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use koel::{BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, Plan, Prefer};
+use koel::{
+    BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, LineOptions, Plan, Prefer,
+};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
@@ -24,6 +26,7 @@ pub(crate) const CANNOT_GROW: &str =
 pub(crate) struct ShapeArgs {
     /// Number of distinct keys to make room for, such as 121570 or 10M
     #[arg(long, value_name = "N", value_parser = quantity::parse_keys)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) keys: Option<u64>,
 
     /// Optimise for size or speed
@@ -35,11 +38,15 @@ pub(crate) struct ShapeArgs {
     #[arg(default_value_t = KeyHasher::DEFAULT_SEED, hide_default_value = true)]
     seed: u64,
 
-    /// Hash with a secret, for keys that an adversary chooses; FILE has one, else it is random
+    /// Hash with a secret, random or from FILE, for keys that an adversary chooses
     #[arg(long, value_name = "FILE", display_order = 42, conflicts_with = "seed")]
     #[arg(num_args = 0..=1, default_missing_value = secret::AT_RANDOM)]
     #[arg(value_parser = OsStringValueParser::new().try_map(|file| Secret::from_argument(&file)))]
     secret: Option<Secret>,
+
+    /// How keys are made of lines, for the filter to store.
+    #[arg(skip)]
+    line_options: LineOptions,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -50,6 +57,11 @@ enum Preference {
 }
 
 impl ShapeArgs {
+    /// The arguments for a filter of these lines.
+    pub(crate) fn for_lines(&self, line_options: LineOptions) -> Self {
+        Self { line_options, ..self.clone() }
+    }
+
     /// An empty filter for `keys` keys, or for one if `keys` is 0.
     pub(crate) fn build(&self, keys: u64, fpr: f64) -> Result<CuckooFilter, Failure> {
         self.builder(keys, fpr).build().map_err(|error| build_failure(&error))
@@ -86,6 +98,7 @@ impl ShapeArgs {
             Preference::Fast => Prefer::Fast,
         };
         let builder = CuckooFilter::builder(keys.max(1), fpr).prefer(prefer);
+        let builder = builder.line_options(self.line_options);
         match self.secret {
             Some(secret) => builder.sip_key(secret.key()),
             None => builder.seed(self.seed),

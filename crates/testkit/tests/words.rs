@@ -4,7 +4,7 @@
 //! list of path prefixes says where each rule applies.
 
 use testkit::source::lines::{comment_lines, count};
-use testkit::source::{code_of, has_word};
+use testkit::source::{code_of, has_word, without_comments, without_tests};
 use testkit::workspace::{root, sources};
 
 const MAX_COLUMNS: usize = 100;
@@ -20,6 +20,9 @@ const SHORT_PAGES: &[&str] = &["docs/decisions/"];
 
 /// Where no word of [`BANNED`] is in the code.
 const PLAIN_WORDS: &[&str] = &["crates/", "fuzz/"];
+
+/// Libraries, whose messages do not advise users of the command.
+const LIBRARIES: &[&str] = &["crates/koel/src/", "crates/koel-store/src/"];
 
 /// The front page of the library's documentation.
 const FRONT_PAGE: &str = "crates/koel/README.md";
@@ -80,6 +83,13 @@ fn banned_word(path: &str, text: &str) -> Option<String> {
     Some(format!("{path}: `{word}` is not a word of the field; say `{better}`"))
 }
 
+/// A verb or an option of the command in the code or a message of a library.
+fn command_advice(path: &str, text: &str) -> Option<String> {
+    let code = without_tests(&without_comments(text));
+    let advice = ["`koel ", " --"].into_iter().find(|advice| code.contains(advice))?;
+    Some(format!("{path}: {advice:?} is advice of the command; the library has other users"))
+}
+
 /// The numbers of `unsafe` blocks and of files with one, as the front page states them.
 fn stated_unsafe(page: &str) -> Option<[usize; 2]> {
     let (_, after) = page.split_once("`unsafe` is ")?;
@@ -127,6 +137,11 @@ fn code_has_no_banned_word() {
 }
 
 #[test]
+fn messages_of_the_libraries_do_not_name_the_command() {
+    assert_kept(LIBRARIES, is_rust, command_advice);
+}
+
+#[test]
 fn the_front_page_states_the_true_count_of_unsafe_blocks() {
     let files = sources(&root(), |path| is_rust(path) && path.starts_with("crates/koel/src/"));
     let counts = files.iter().map(|(path, text)| count(path, text).unsafe_blocks);
@@ -160,6 +175,16 @@ fn a_long_or_wide_page_is_named() {
     assert!(long_page("a.md", &"x".repeat(MAX_PAGE_COLUMNS + 1)).is_some());
     let full = format!("{}\n", "x".repeat(MAX_PAGE_COLUMNS)).repeat(MAX_PAGE_LINES);
     assert_eq!(long_page("a.md", &full), None);
+}
+
+#[test]
+fn advice_of_the_command_is_named_in_messages_and_not_in_comments() {
+    for text in ["const A: &str = \"build one with `koel build`\";", "f(\"use --grow\")"] {
+        assert!(command_advice("a.rs", text).is_some(), "{text}");
+    }
+    let fine =
+        "/// `koel build --grow`\nf(\"a koel filter\");\n#[cfg(test)]\nmod t { f(\"a --b\") }";
+    assert_eq!(command_advice("a.rs", fine), None);
 }
 
 #[test]

@@ -29,6 +29,8 @@ Examples:
   zcat huge.gz | koel build -o huge.koel                as small as from a file
   zcat huge.gz | koel build --grow -o huge.koel         to add any number of keys later
   find / -print0 | koel build -0 -o paths.koel
+  koel build --format hosts blocked.txt -o blocked.koel             a hosts file, or URLs
+  koel build --csv --field 3 --ignore-case users.csv -o mail.koel   a column
 
 Without --keys, koel counts the keys before it builds the filter. It reads files twice. Of a pipe
 it keeps 8 bytes per key until the end, above two million keys in an unnamed file in TMPDIR.
@@ -36,6 +38,8 @@ it keeps 8 bytes per key until the end, above two million keys in an unnamed fil
 With --grow, the filter takes any number of further keys (koel add), but is 1.5 times as large.
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
 A filter cannot grow if --fpr is below about 1e-7.
+
+--ignore-case, --trim and --keep-cr are stored in the filter and hold for all later inputs.
 
 A repeated line is inserted every time, so that each copy can be removed again.
 With --unique, each key is inserted only once.
@@ -54,6 +58,7 @@ pub(crate) struct Args {
 
     /// False-positive rate, such as 0.001, 0.1% or 1/1000
     #[arg(long, value_name = "P", default_value = "0.001", value_parser = quantity::parse_rate)]
+    #[arg(allow_negative_numbers = true)]
     fpr: f64,
 
     #[command(flatten)]
@@ -76,9 +81,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     inputs.refuse_output(args.out.path())?;
     let target = args.out.open()?;
-    let (filter, lines) = match empty(args)? {
+    let shape = &args.shape.for_lines(inputs.line_options());
+    let (filter, lines) = match empty(args, shape)? {
         Some(filter) => fill(args, filter, &inputs)?,
-        None => fixed(args, inputs)?,
+        None => fixed(args, shape, inputs)?,
     };
     target.write(&filter)?;
     let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
@@ -87,11 +93,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The empty filter, unless its size depends on the number of keys.
-fn empty(args: &Args) -> Result<Option<CuckooFilter>, Failure> {
-    match args.shape.keys {
-        Some(keys) if args.grow => args.shape.build_growable(keys, args.fpr).map(Some),
-        Some(keys) => args.shape.build(keys, args.fpr).map(Some),
-        None if args.grow => args.shape.build_unbounded(args.fpr).map(Some),
+fn empty(args: &Args, shape: &ShapeArgs) -> Result<Option<CuckooFilter>, Failure> {
+    match shape.keys {
+        Some(keys) if args.grow => shape.build_growable(keys, args.fpr).map(Some),
+        Some(keys) => shape.build(keys, args.fpr).map(Some),
+        None if args.grow => shape.build_unbounded(args.fpr).map(Some),
         None => Ok(None),
     }
 }
@@ -111,19 +117,20 @@ fn fill(
 }
 
 /// Builds a fixed filter of the size that the keys of the inputs need.
-fn fixed(args: &Args, inputs: Inputs) -> Result<(CuckooFilter, u64), Failure> {
+fn fixed(args: &Args, shape: &ShapeArgs, inputs: Inputs) -> Result<(CuckooFilter, u64), Failure> {
     // A filter of any size has this hasher. A wrong rate fails before anything is read.
-    let hasher = args.shape.build(1, args.fpr)?.hasher();
+    let hasher = shape.build(1, args.fpr)?.hasher();
     if inputs.has_stream() {
-        from_pipe(args, &inputs, hasher)
+        from_pipe(args, shape, &inputs, hasher)
     } else {
-        from_files(args, inputs, hasher)
+        from_files(args, shape, inputs, hasher)
     }
 }
 
 /// Keeps the hashes of all keys until their number is known.
 fn from_pipe(
     args: &Args,
+    shape: &ShapeArgs,
     inputs: &Inputs,
     hasher: KeyHasher,
 ) -> Result<(CuckooFilter, u64), Failure> {
@@ -133,16 +140,17 @@ fn from_pipe(
         count.add(&hashes);
         spool.push(&hashes)
     })?;
-    from_hashes(args, &count, |take| spool.each("building", take))
+    from_hashes(args, shape, &count, |take| spool.each("building", take))
 }
 
 /// Counts the lines, then builds the filter. If lines turn out to repeat, builds a smaller one.
 fn from_files(
     args: &Args,
+    shape: &ShapeArgs,
     mut inputs: Inputs,
     hasher: KeyHasher,
 ) -> Result<(CuckooFilter, u64), Failure> {
-    let mut filter = Some(args.shape.build(inputs.count()?, args.fpr)?);
+    let mut filter = Some(shape.build(inputs.count()?, args.fpr)?);
     let mut count = KeyCount::new();
     inputs.each("building", Stdout::Silent, |keys| {
         let hashes = hash_each(hasher, keys);
@@ -154,7 +162,7 @@ fn from_files(
         Some(filter) if filter.capacity() == count.capacity(args.unique).max(1) => {
             Ok((filter, count.keys()))
         }
-        _ => from_hashes(args, &count, |take| {
+        _ => from_hashes(args, shape, &count, |take| {
             inputs.each("building", Stdout::Silent, |keys| take(&hash_each(hasher, keys)))
         }),
     }
@@ -163,11 +171,12 @@ fn from_files(
 /// Builds a filter of counted keys, whose hashes `each` passes to a function.
 fn from_hashes(
     args: &Args,
+    shape: &ShapeArgs,
     count: &KeyCount,
     mut each: impl FnMut(&mut dyn FnMut(&[KeyHash]) -> Result<(), Failure>) -> Result<(), Failure>,
 ) -> Result<(CuckooFilter, u64), Failure> {
     let mut build = |capacity| {
-        let mut filter = args.shape.build(capacity, args.fpr)?;
+        let mut filter = shape.build(capacity, args.fpr)?;
         each(&mut |hashes| insert(args, &mut filter, hashes))?;
         Ok((filter, count.keys()))
     };

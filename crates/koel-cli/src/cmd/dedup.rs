@@ -44,6 +44,7 @@ pub(crate) struct Args {
 
     /// Chance that a new line is dropped wrongly, such as 1e-6
     #[arg(long, value_name = "P", default_value = "1e-6", value_parser = quantity::parse_rate)]
+    #[arg(allow_negative_numbers = true)]
     fpr: f64,
 
     #[command(flatten)]
@@ -62,11 +63,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => args.shape.build_for(&mut inputs, args.fpr)?,
     };
     let (mut read, mut wrong, mut room) = (0, 0.0, Room::in_filter(&filter));
-    let whole = inputs.each_until("deduplicating", Stdout::Busy, |lines, share| {
+    let whole = inputs.each_line("deduplicating", Stdout::Busy, |group, share| {
+        let lines = &group.lines;
         room.make(&mut filter, lines.len() as u64, share);
         let mut new = vec![false; lines.len()];
         let before = filter.false_positive_rate();
-        let added = filter.insert_unique_many(lines, &mut new);
+        let added = filter.insert_unique_many(group.keys(), &mut new);
         for (line, _) in lines.iter().zip(&new).filter(|(_, new)| **new) {
             out.line(line, inputs.terminator())?;
         }

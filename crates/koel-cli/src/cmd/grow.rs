@@ -33,6 +33,7 @@ pub(crate) struct Args {
 
     /// Reserve room for this many distinct keys in total
     #[arg(long, value_name = "N", value_parser = quantity::parse_keys)]
+    #[arg(allow_negative_numbers = true)]
     keys: Option<u64>,
 
     /// Free the unused room of a filter that has grown

@@ -46,8 +46,8 @@ Examples:
   koel store import photos --db backups      store files, equal chunks only once
   koel tour                                  a demonstration on a real list
 
-A key is a line: the exact bytes between newlines, or between NUL bytes with -0.
-Input may be plain text, gzip or zstd.
+A key is a line or a field of one, or with -0 the exact bytes before a NUL.
+Input may be plain text (UTF-8, UTF-16 or any bytes), gzip or zstd.
 
 A file is replaced in one step: it is complete, or it is the old one. On file systems that need a
 name for incomplete files, koel may leave a file .koel-part-* if it is killed. The next koel that

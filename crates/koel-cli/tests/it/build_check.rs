@@ -70,11 +70,11 @@ fn a_quiet_check_stops_at_the_first_match() {
 }
 
 #[test]
-fn keys_are_the_exact_bytes_of_their_line() {
+fn keys_are_the_exact_bytes_of_their_line_if_carriage_returns_are_kept() {
     let shell = Shell::new();
     let input: &[u8] = b"plain\nreturn\r\n\nnot\xffutf8\n last ";
     shell.write("input", input);
-    shell.ok("build input -o set --fpr 1e-9");
+    shell.ok("build input -o set --fpr 1e-9 --keep-cr");
     let with_newline = [input, b"\n"].concat();
     assert_eq!(shell.ok("check set input").out, with_newline);
     let others = b"return\nPLAIN\nlast\nplain \nnot\n";

@@ -9,6 +9,7 @@ mod edit;
 mod grow;
 mod help;
 mod info;
+mod lists;
 mod merge;
 mod pipe;
 mod plan;

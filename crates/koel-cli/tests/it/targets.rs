@@ -293,7 +293,7 @@ fn a_damaged_filter_gives_no_answers() {
         assert!(says && ran.err.contains("restore the file from a copy"), "{words}: {}", ran.err);
     }
     // Too large to check without being asked to.
-    shell.ok("build list --keys 4M -o large");
+    shell.ok("build list --keys 12M -o large");
     let mut damaged = shell.read("large");
     let last = damaged.len() - 1;
     damaged[last] ^= 0x10;
@@ -302,4 +302,47 @@ fn a_damaged_filter_gives_no_answers() {
     for words in ["check --verify -c large list", "count --verify large list"] {
         assert_eq!(shell.run(words).code, 2, "{words}");
     }
+}
+
+/// Regression: a filter larger than the memory made the process panic.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_filter_larger_than_the_memory_is_an_error_of_one_line() {
+    let shell = Shell::new();
+    shell.write("list", lines(&keys("key", 10)));
+    shell.ok("build list --keys 12M -o big");
+    shell.ok("build list --keys 12M --grow -o growing");
+    let mut refused = 0;
+    for kilobytes in [30_000, 50_000] {
+        for words in [
+            "add big list",
+            "remove big list",
+            "grow big",
+            "grow growing --keys 10G",
+            "grow growing --shrink",
+            "merge big big -o new",
+            "merge growing big -o new",
+            "check big list",
+            "count big list",
+            "info big",
+            "info - < big",
+            "cat big | $K info -",
+            "diff big big",
+            "similar big growing",
+            "build list --keys 1G -o new",
+            "build list --keys 20M -o new",
+            "dedup list --keys 1G",
+        ] {
+            let line = format!("ulimit -v {kilobytes}; $K {words}").replace("$K cat", "cat");
+            let ran = bash(&shell, &line);
+            assert!(matches!(ran.code, 0 | 2), "{line}: {} {}", ran.code, ran.err);
+            if ran.code == 2 {
+                assert_eq!(ran.err.lines().count(), 1, "{line}: {}", ran.err);
+                assert!(ran.err.contains("memory") || ran.err.contains("room"), "{}", ran.err);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 15, "{refused} verbs had too little memory");
+    assert_eq!(shell.ok("info --json big").json()["keys"], 10);
 }

@@ -1,34 +1,28 @@
-//! The public type of an archive, and reading a file's manifest and parts.
+//! The public type of an archive, and finding an entry by its path.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, RwLock};
 
+use super::entry::{Entry, Kind};
 use super::error::ArchiveError;
-use super::manifest::{self, Hash, Manifest};
+use super::keys;
+use super::names;
+use super::read::Listing;
+use super::versions::Version;
 use crate::LogStore;
 
-/// Files in a [`LogStore`], cut into chunks that are stored once. Threads can share it.
+/// Maximum number of folders above a file, below the imported folder.
+pub(super) const MAX_DEPTH: usize = 256;
+
+/// Files and folders in a [`LogStore`], cut into chunks that are stored once. Threads can share it.
 #[derive(Debug)]
 pub struct Archive {
     pub(super) store: LogStore,
     /// Imports and exports read-lock it, a collection write-locks it: it must not drop a chunk that
     /// an import found present or that an export still reads.
     pub(super) chunks_in_use: RwLock<()>,
-    /// Held while a name gets or loses its number.
-    pub(super) naming: Mutex<()>,
-}
-
-/// A file of an archive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FileInfo {
-    /// The name.
-    pub name: String,
-    /// The length in bytes.
-    pub length: u64,
-    /// The BLAKE3 hash.
-    pub hash: [u8; 32],
-    /// The number of chunks; equal chunks are counted each time.
-    pub chunks: u64,
+    /// Held while versions are added or removed. All names, once a new one was compared with them.
+    pub(super) known_names: Mutex<Option<BTreeSet<Vec<u8>>>>,
 }
 
 impl Archive {
@@ -36,13 +30,13 @@ impl Archive {
     /// of an archive start with the byte FF.
     #[must_use]
     pub fn new(store: LogStore) -> Self {
-        Self { store, chunks_in_use: RwLock::default(), naming: Mutex::default() }
+        Self { store, chunks_in_use: RwLock::default(), known_names: Mutex::default() }
     }
 
     /// Returns whether a key is reserved for archives: it starts with the byte FF.
     #[must_use]
     pub fn is_reserved(key: &[u8]) -> bool {
-        key.first() == Some(&manifest::MARK)
+        key.first() == Some(&keys::MARK)
     }
 
     /// Returns the store of the archive.
@@ -57,107 +51,105 @@ impl Archive {
         self.store
     }
 
-    /// Returns all files, in the order in which their names were first imported.
+    /// Returns the newest version of what has this name, or of the folder that it is in, and its
+    /// entry.
     ///
-    /// Takes two reads for each file, and a pass over all keys if the record of the next number is
-    /// damaged. A file with a damaged record yields an error, and the iterator goes on after it.
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// use koel_store::LogStore;
+    /// use koel_store::content::{Archive, Chunking};
+    ///
+    /// let archive = Archive::new(LogStore::open(folder.path())?);
+    /// archive.import("notes", &b"text"[..], Chunking::default())?;
+    /// let (version, entry) = archive.find("notes")?;
+    /// assert_eq!((version.number, entry.content().unwrap().length), (1, 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// Those of the store.
-    pub fn entries(
-        &self,
-    ) -> Result<impl Iterator<Item = Result<FileInfo, ArchiveError>>, ArchiveError> {
-        Ok(self.manifests()?.map(|found| found.map(|(name, manifest)| info(name, &manifest))))
+    /// [`ArchiveError::NoSuchName`], [`ArchiveError::Broken`], and those of the store.
+    pub fn find(&self, name: impl AsRef<[u8]>) -> Result<(Version, Entry), ArchiveError> {
+        let name = name.as_ref();
+        let version = self.version_above(name)?.ok_or_else(|| no_such_name(name))?;
+        let entry = self.find_in(&version, name)?;
+        Ok((version, entry))
     }
 
-    /// Returns the file with this name.
+    /// Returns the entry with this name in a version.
     ///
     /// # Errors
-    /// [`ArchiveError::NoSuchName`], and those of the store.
-    pub fn entry(&self, name: &str) -> Result<FileInfo, ArchiveError> {
-        Ok(info(name.to_owned(), &self.manifest(name)?))
-    }
-
-    /// Returns the manifest of a file, if there is one.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Manifest>, ArchiveError> {
-        let Some(value) = self.store.get(&manifest::name_key(name))? else { return Ok(None) };
-        let manifest = Manifest::decode(&value);
-        manifest.map(Some).ok_or(ArchiveError::Record { what: "a file" })
-    }
-
-    pub(super) fn manifest(&self, name: &str) -> Result<Manifest, ArchiveError> {
-        self.find(name)?.ok_or_else(|| ArchiveError::NoSuchName { name: name.to_owned() })
-    }
-
-    /// Calls `visit` with the hash of each chunk of a file, in order. Fails at a list that is
-    /// missing or does not match its hash.
-    pub(super) fn each_chunk(
+    /// [`ArchiveError::NoSuchName`], [`ArchiveError::Broken`], and those of the store.
+    pub fn find_in(
         &self,
-        name: &str,
-        manifest: &Manifest,
-        mut visit: impl FnMut(&Hash) -> Result<(), ArchiveError>,
+        version: &Version,
+        name: impl AsRef<[u8]>,
+    ) -> Result<Entry, ArchiveError> {
+        let name = name.as_ref();
+        let missing = || no_such_name(name);
+        let rest = match name.strip_prefix(&version.name[..]).ok_or_else(missing)? {
+            b"" => return Ok(version.entry.clone()),
+            rest => rest.strip_prefix(b"/").ok_or_else(missing)?,
+        };
+        let mut entry = version.entry.clone();
+        let mut path = version.name.clone();
+        for component in rest.split(|byte| *byte == b'/') {
+            let Kind::Folder(content) = entry.kind else { return Err(missing()) };
+            let mut listing = Listing::new(self, &path, content);
+            entry = loop {
+                let next = listing.next()?.ok_or_else(missing)?;
+                if next.name == component {
+                    break next;
+                }
+            };
+            path = names::join(&path, component);
+        }
+        Ok(entry)
+    }
+
+    /// Calls `visit` with an entry, which has this path, and with all entries below it, each with
+    /// its path. Returns early from a folder if `visit` returns `false` for it.
+    ///
+    /// # Errors
+    /// Those of `visit`, [`ArchiveError::Broken`] if a list of files is damaged, and those of the
+    /// store.
+    pub fn walk(
+        &self,
+        path: impl AsRef<[u8]>,
+        entry: &Entry,
+        visit: &mut dyn FnMut(&[u8], &Entry) -> Result<bool, ArchiveError>,
     ) -> Result<(), ArchiveError> {
-        let mut left = manifest.chunks;
-        for (at, hash) in manifest.lists.iter().enumerate() {
-            let list = self.part(name, &manifest::list_key(hash), hash, || format!("list {at}"))?;
-            let (hashes, rest) = list.as_chunks::<32>();
-            if !rest.is_empty() || hashes.len() as u64 != left.min(manifest::LIST as u64) {
-                return Err(broken(name, format!("list {at} has the wrong length")));
-            }
-            left -= hashes.len() as u64;
-            hashes.iter().try_for_each(&mut visit)?;
+        self.walk_below(path.as_ref(), entry, 0, visit)
+    }
+
+    fn walk_below(
+        &self,
+        path: &[u8],
+        entry: &Entry,
+        depth: usize,
+        visit: &mut dyn FnMut(&[u8], &Entry) -> Result<bool, ArchiveError>,
+    ) -> Result<(), ArchiveError> {
+        if !visit(path, entry)? {
+            return Ok(());
+        }
+        let Kind::Folder(content) = entry.kind else { return Ok(()) };
+        check_depth(path, depth)?;
+        let mut listing = Listing::new(self, path, content);
+        while let Some(next) = listing.next()? {
+            self.walk_below(&names::join(path, &next.name), &next, depth + 1, visit)?;
         }
         Ok(())
     }
-
-    /// Calls `visit` with the bytes of each chunk of a file. Fails if the whole is not what was
-    /// imported.
-    pub(super) fn each_byte(
-        &self,
-        name: &str,
-        manifest: &Manifest,
-        mut visit: impl FnMut(&[u8]) -> Result<(), ArchiveError>,
-    ) -> Result<(), ArchiveError> {
-        let mut whole = blake3::Hasher::new();
-        let (mut length, mut at) = (0, 0_u64);
-        self.each_chunk(name, manifest, |hash| {
-            let key = manifest::chunk_key(hash);
-            let chunk = self.part(name, &key, hash, || format!("chunk {at}"))?;
-            at += 1;
-            length += chunk.len() as u64;
-            whole.update(&chunk);
-            visit(&chunk)
-        })?;
-        if length != manifest.length || whole.finalize() != manifest.hash {
-            let what = format!("its {length} bytes are not the {} imported ones", manifest.length);
-            return Err(broken(name, what));
-        }
-        Ok(())
-    }
-
-    /// Returns a chunk or a list, after comparing it with its hash.
-    fn part(
-        &self,
-        name: &str,
-        key: &[u8],
-        hash: &Hash,
-        what: impl Fn() -> String,
-    ) -> Result<Vec<u8>, ArchiveError> {
-        match self.store.get(key)? {
-            None => Err(broken(name, format!("{} is missing", what()))),
-            Some(bytes) if blake3::hash(&bytes) != *hash => {
-                Err(broken(name, format!("{} does not match its hash", what())))
-            }
-            Some(bytes) => Ok(bytes),
-        }
-    }
 }
 
-fn info(name: String, manifest: &Manifest) -> FileInfo {
-    let Manifest { length, hash, chunks, .. } = *manifest;
-    FileInfo { name, length, hash, chunks }
+/// Fails at a folder that is too deep: an archive may be made to exhaust the stack.
+pub(super) fn check_depth(path: &[u8], depth: usize) -> Result<(), ArchiveError> {
+    if depth < MAX_DEPTH {
+        return Ok(());
+    }
+    let what = format!("it is below more than {MAX_DEPTH} folders");
+    Err(ArchiveError::Broken { name: path.to_owned(), what })
 }
 
-fn broken(name: &str, what: String) -> ArchiveError {
-    ArchiveError::Broken { name: name.to_owned(), what }
+pub(super) fn no_such_name(name: &[u8]) -> ArchiveError {
+    ArchiveError::NoSuchName { name: name.to_owned() }
 }

@@ -23,6 +23,12 @@ fn reopened(archive: Archive, folder: &MemoryFolder) -> Archive {
     Archive::new(options().open_in(Arc::new(folder.clone())).unwrap())
 }
 
+/// Returns the names of an archive, in the order of their newest versions.
+pub(crate) fn names(archive: &Archive) -> Vec<String> {
+    let names = archive.entries().unwrap().map(|version| version.unwrap().name);
+    names.map(|name| String::from_utf8(name).unwrap()).collect()
+}
+
 pub(crate) fn export(archive: &Archive, name: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let length = archive.export(name, &mut bytes).unwrap();
@@ -76,8 +82,7 @@ fn a_tree_of_a_thousand_files_comes_back() {
         archive.import(name, &bytes[..], Chunking::default()).unwrap();
     }
     assert!(files.iter().all(|(name, bytes)| export(&archive, name) == *bytes));
-    let names: Vec<String> = archive.entries().unwrap().map(|entry| entry.unwrap().name).collect();
-    assert!(names.iter().eq(files.iter().map(|(name, _)| name)));
+    assert!(names(&archive).iter().eq(files.iter().map(|(name, _)| name)));
     let verified = archive.verify(|_| ()).unwrap();
     assert_eq!((verified.sound, verified.broken.len()), (1000, 0));
 }
@@ -117,7 +122,8 @@ fn a_file_imported_again_replaces_the_old_one_and_a_removed_one_is_gone() {
         assert_eq!(export(&archive, "name"), text.as_bytes());
     }
     assert_eq!(archive.entries().unwrap().count(), 1);
-    assert_eq!(archive.entry("name").unwrap().hash, *blake3::hash(b"two").as_bytes());
+    let (_, entry) = archive.find("name").unwrap();
+    assert_eq!(entry.content().unwrap().hash, *blake3::hash(b"two").as_bytes());
     assert!(archive.remove("name").unwrap() && !archive.remove("name").unwrap());
     assert_eq!(archive.entries().unwrap().count(), 0);
     let gone = archive.export("name", io::sink());
@@ -226,7 +232,7 @@ fn an_import_that_fails_leaves_the_old_file() {
         assert!(matches!(refused, ArchiveError::BadName { .. } | ArchiveError::BadChunking(_)));
     }
     let long = archive.import(&"n".repeat(4097), &b"new"[..], Chunking::default());
-    assert!(matches!(long, Err(ArchiveError::BadName { bytes: 4097 })));
+    assert!(matches!(long, Err(ArchiveError::BadName { .. })));
 }
 
 #[test]
