@@ -9,39 +9,60 @@
 //! Printing rounds to a few digits. `--json` prints the full numbers instead.
 #![forbid(unsafe_code)]
 
+/// The bound of what is parsed: numbers of keys and bytes are below it.
+const MOST: f64 = 9e18;
+
 /// Parses a whole number of keys, such as `121570`, `121_570` or `10M`.
 pub(crate) fn parse_keys(text: &str) -> Result<u64, String> {
-    let advice = "give a whole number of keys, such as 121570 or 10M";
-    let (number, unit) = split_unit(text).ok_or(advice)?;
-    let factor = match unit {
-        "" => 1.0,
-        "k" | "K" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        _ => return Err(advice.to_owned()),
+    let factor = |unit: &str| match unit {
+        "" => Some(1.0),
+        "k" | "K" => Some(1e3),
+        "M" => Some(1e6),
+        "G" => Some(1e9),
+        "T" => Some(1e12),
+        _ => None,
     };
-    let keys = whole(&number, factor).ok_or(advice)?;
-    if keys == 0 { Err(advice.to_owned()) } else { Ok(keys) }
+    let units = "k, M, G or T (1e3, 1e6, 1e9 or 1e12)";
+    let advice = "give a whole number of keys, such as 121570 or 10M";
+    parse_whole(text, factor, units).map_err(|fault| format!("{fault}; {advice}"))
 }
 
 /// Parses a number of bytes, such as `64M` or `1.5GiB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let advice = "give a size, such as 64M or 1.5GiB";
-    let (number, unit) = split_unit(text).ok_or(advice)?;
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "k" | "kib" => 1024.0,
-        "m" | "mib" => 1024.0 * 1024.0,
-        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
-        "t" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "tb" => 1e12,
-        _ => return Err(advice.to_owned()),
+    let factor = |unit: &str| {
+        let unit = unit.to_ascii_lowercase();
+        let (prefix, base) = match unit.strip_suffix("ib") {
+            Some(prefix) => (prefix, 1024_f64),
+            None => unit.strip_suffix('b').map_or((&*unit, 1024.0), |prefix| (prefix, 1000.0)),
+        };
+        let power = ["", "k", "m", "g", "t", "p"].iter().position(|&known| known == prefix)?;
+        (unit != "ib").then(|| base.powi(i32::try_from(power).unwrap_or(0)))
     };
-    let bytes = whole(&number, factor).ok_or(advice)?;
-    if bytes == 0 { Err(advice.to_owned()) } else { Ok(bytes) }
+    let units = "K, M, G, T or P (units of 1024), or KB, MB, GB, TB or PB (units of 1000)";
+    let advice = "give a size, such as 64M or 1.5GiB";
+    parse_whole(text, factor, units).map_err(|fault| format!("{fault}; {advice}"))
+}
+
+/// Parses a number with a unit, which `factor` knows and `units` names in the error.
+fn parse_whole(
+    text: &str,
+    factor: impl Fn(&str) -> Option<f64>,
+    units: &str,
+) -> Result<u64, String> {
+    let not_a_number = || "it is not a number".to_owned();
+    let (number, unit) = split_unit(text).ok_or_else(not_a_number)?;
+    if number.is_empty() {
+        return Err(not_a_number());
+    }
+    let factor =
+        factor(unit).ok_or_else(|| format!("it ends in {unit}, which is none of {units}"))?;
+    let value = number.parse::<f64>().map_err(|_| not_a_number())? * factor;
+    let whole = number.parse::<u64>().ok().and_then(|whole| whole.checked_mul(to_u64(factor)));
+    match whole.unwrap_or_else(|| to_u64(value)) {
+        _ if value >= MOST => Err(format!("at most {MOST:e} is possible")),
+        0 => Err("at least 1 is needed".to_owned()),
+        whole => Ok(whole),
+    }
 }
 
 /// Parses a false-positive rate, such as `0.001`, `0.1%` or `1/1000`.
@@ -56,10 +77,13 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     } else {
         text.parse()
     };
-    match rate {
-        Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
-        _ => Err("give a rate above 0 and below 1, such as 0.001 or 0.1%".to_owned()),
-    }
+    let fault = match rate {
+        Ok(rate) if rate > 0.0 && rate < 1.0 => return Ok(rate),
+        Ok(rate) if rate <= 0.0 => "it is too small",
+        Ok(rate) if rate >= 1.0 => "it is too large",
+        _ => "it is not a number",
+    };
+    Err(format!("{fault}; give a rate above 0 and below 1, such as 0.001, 0.1% or 1/1000"))
 }
 
 /// Splits a number, without its separators, from its unit. `None` if a comma is misplaced.
@@ -74,15 +98,6 @@ fn split_unit(text: &str) -> Option<(String, &str)> {
         return None;
     }
     Some((number.replace(['_', ','], ""), unit))
-}
-
-/// `number * factor`: exact if the number is whole, otherwise rounded.
-fn whole(number: &str, factor: f64) -> Option<u64> {
-    if let Ok(integer) = number.parse::<u64>() {
-        return integer.checked_mul(to_u64(factor));
-    }
-    let value = number.parse::<f64>().ok()? * factor;
-    (value.is_finite() && (0.0..9e18).contains(&value)).then(|| to_u64(value))
 }
 
 /// The nearest whole number, at least 0 and at most `u64::MAX`.
@@ -114,7 +129,7 @@ pub(crate) fn bytes(count: u64) -> String {
     }
     let mut value = count as f64 / 1024.0;
     let mut unit = "KiB";
-    for larger in ["MiB", "GiB", "TiB"] {
+    for larger in ["MiB", "GiB", "TiB", "PiB", "EiB"] {
         if value < 1023.95 {
             break;
         }
@@ -177,11 +192,16 @@ mod tests {
         assert_eq!(parse_keys("1,234,567"), Ok(1_234_567));
         assert_eq!(parse_keys("1,500.5k"), Ok(1_500_500));
         assert_eq!(parse_keys("1e6"), Ok(1_000_000));
+        assert_eq!(parse_keys("100T"), Ok(100_000_000_000_000));
+        assert_eq!(parse_keys("8e18"), Ok(8_000_000_000_000_000_000));
         assert_eq!(parse_size("1e9"), Ok(1_000_000_000));
         assert_eq!(parse_size("1.5e3KiB"), Ok(1_536_000));
         assert_eq!(parse_size("64M"), Ok(64 << 20));
         assert_eq!(parse_size("1.5GiB"), Ok(3 << 29));
         assert_eq!(parse_size("64MB"), Ok(64_000_000));
+        assert_eq!(parse_size("10 kb"), Ok(10_000));
+        assert_eq!(parse_size("77B"), Ok(77));
+        assert_eq!(parse_size("1P"), Ok(1 << 50));
         assert_eq!(parse_rate("0.1%"), Ok(0.001));
         assert_eq!(parse_rate("0.39%"), Ok(0.0039));
         assert_eq!(parse_rate("1e-1 %"), Ok(0.001));
@@ -198,6 +218,39 @@ mod tests {
         }
         for text in ["", "0", "1", "2", "-0.1", "nan", "100%", "1/0"] {
             assert!(parse_rate(text).is_err(), "{text}");
+        }
+        assert!(parse_size("5ib").is_err());
+    }
+
+    /// Each fault has its own message, which names the limit or the units.
+    #[test]
+    fn the_error_says_what_is_wrong_with_a_number() {
+        let keys = |text| parse_keys(text).unwrap_err();
+        let size = |text| parse_size(text).unwrap_err();
+        let rate = |text| parse_rate(text).unwrap_err();
+        for text in ["0", "-1", "0.2", "-5M"] {
+            assert!(keys(text).contains("at least 1 is needed"), "{}", keys(text));
+            assert!(size(text).contains("at least 1 is needed"), "{}", size(text));
+        }
+        for text in ["1e30", "99999999999999999999", "9e9G"] {
+            assert!(keys(text).contains("at most 9e18"), "{}", keys(text));
+            assert!(size(text).contains("at most 9e18"), "{}", size(text));
+        }
+        for text in ["", "many", "1,5M", "nan", "inf", "-", "M"] {
+            assert!(keys(text).contains("not a number"), "{}", keys(text));
+            assert!(size(text).contains("not a number"), "{}", size(text));
+        }
+        assert!(keys("10m").contains("ends in m, which is none of k, M, G or T"));
+        assert!(keys("10Q").contains("none of k, M, G or T") && size("5X").contains("K, M, G, T"));
+        for (texts, fault) in [
+            (["0", "-1", "-0.1%", "1e-400"], "too small"),
+            (["1", "100%", "1/0", "inf"], "too large"),
+            (["nan", "often", "", "%"], "not a number"),
+        ] {
+            for text in texts {
+                let said = rate(text);
+                assert!(said.contains(fault) && said.contains("above 0 and below 1"), "{said}");
+            }
         }
     }
 

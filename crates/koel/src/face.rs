@@ -167,6 +167,15 @@ macro_rules! face {
             pub fn verify(&self) -> Result<(), $crate::ImageError> {
                 self.body.verify()
             }
+
+            /// Checks only the checksum of the body: notices damage, but not forged bytes. O(bytes),
+            /// in a fiftieth of the time of [`verify`](Self::verify).
+            ///
+            /// # Errors
+            /// [`ImageError::Checksum`](crate::ImageError::Checksum).
+            pub fn verify_checksum(&self) -> Result<(), $crate::ImageError> {
+                self.body.check_checksum()
+            }
         }
 
         impl $Face {
@@ -307,13 +316,13 @@ macro_rules! counted_face {
                 self.body.count_many(self.body.hashed(keys), counts);
             }
 
-            /// An estimate of the number of distinct keys. O(1).
+            /// An estimate of the number of distinct keys, at most [`len`](Self::len). O(1).
             ///
             /// With `d` distinct entries of the `U` that keys can have, the standard error is about
             /// `d / sqrt(2 U)`: 22 for a million keys at a rate of 0.1 %. `U` is half of the number
             /// of buckets times the number of fingerprints. Once it [has grown](Self::has_grown),
             /// the estimate is some percent too high, more at rates above 1 %, because growth
-            /// doubles entries that have no bits left, but never above [`len`](Self::len).
+            /// doubles entries that have no bits left.
             #[must_use]
             pub fn distinct_estimate(&self) -> f64 {
                 self.body.distinct_estimate()

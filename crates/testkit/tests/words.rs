@@ -1,12 +1,10 @@
-//! The rules of how the project writes: widths of comments and pages, and words that stay out of
-//! the code.
+//! Style rules: the width of comments, the length of pages, and words that the code must not use.
 //!
-//! Each rule is a function from a text to complaints, seen to fail on small texts. Where the
-//! workspace keeps a rule is said by a list of paths, each of which stands for all that begins with
-//! it.
+//! Each rule is a function from a text to complaints, also tested on small texts that break it. A
+//! list of path prefixes says where each rule applies.
 
 use testkit::source::lines::{comment_lines, count};
-use testkit::source::{code_of, has_word};
+use testkit::source::{code_of, has_word, without_comments, without_tests};
 use testkit::workspace::{root, sources};
 
 const MAX_COLUMNS: usize = 100;
@@ -17,16 +15,19 @@ const NARROW_COMMENTS: &[&str] = &["crates/", "fuzz/", "scripts/"];
 const MAX_PAGE_LINES: usize = 80;
 const MAX_PAGE_COLUMNS: usize = 200;
 
-/// Which decisions fit one screen and a half.
+/// Where pages are at most one screen and a half long.
 const SHORT_PAGES: &[&str] = &["docs/decisions/"];
 
 /// Where no word of [`BANNED`] is in the code.
 const PLAIN_WORDS: &[&str] = &["crates/", "fuzz/"];
 
+/// Libraries, whose messages do not advise users of the command.
+const LIBRARIES: &[&str] = &["crates/koel/src/", "crates/koel-store/src/"];
+
 /// The front page of the library's documentation.
 const FRONT_PAGE: &str = "crates/koel/README.md";
 
-/// Words that only this project had, and what to say.
+/// Words that only this project used, and what to say instead.
 const BANNED: &[(&str, &str)] = &[
     ("Apart", "Unpacked"),
     ("AtEach", "BlockMut"),
@@ -79,10 +80,17 @@ fn long_page(path: &str, text: &str) -> Option<String> {
 fn banned_word(path: &str, text: &str) -> Option<String> {
     let code = code_of(text);
     let (word, better) = BANNED.iter().find(|(word, _)| has_word(&code, word))?;
-    Some(format!("{path}: `{word}` is a word of ours alone; say `{better}`"))
+    Some(format!("{path}: `{word}` is not a word of the field; say `{better}`"))
 }
 
-/// What the front page says of `unsafe`: blocks and files.
+/// A verb or an option of the command in the code or a message of a library.
+fn command_advice(path: &str, text: &str) -> Option<String> {
+    let code = without_tests(&without_comments(text));
+    let advice = ["`koel ", " --"].into_iter().find(|advice| code.contains(advice))?;
+    Some(format!("{path}: {advice:?} is advice of the command; the library has other users"))
+}
+
+/// The numbers of `unsafe` blocks and of files with one, as the front page states them.
 fn stated_unsafe(page: &str) -> Option<[usize; 2]> {
     let (_, after) = page.split_once("`unsafe` is ")?;
     let (blocks, after) = after.split_once(" blocks in ")?;
@@ -92,17 +100,17 @@ fn stated_unsafe(page: &str) -> Option<[usize; 2]> {
 
 // ---- the workspace
 
-/// Applies a rule to the files whose paths begin with one of `places` and end as `wanted` says.
+/// Applies a rule to the `wanted` files whose paths begin with one of `prefixes`.
 #[track_caller]
 fn assert_kept(
-    places: &[&str],
+    prefixes: &[&str],
     wanted: impl Fn(&str) -> bool,
     rule: impl Fn(&str, &str) -> Option<String>,
 ) {
-    let holds = |path: &str| places.iter().any(|place| path.starts_with(place));
+    let holds = |path: &str| prefixes.iter().any(|prefix| path.starts_with(prefix));
     let files = sources(&root(), |path| wanted(path) && holds(path));
-    for place in places {
-        assert!(files.keys().any(|path| path.starts_with(place)), "nothing in {place}");
+    for prefix in prefixes {
+        assert!(files.keys().any(|path| path.starts_with(prefix)), "nothing in {prefix}");
     }
     let complaints: Vec<_> = files.iter().filter_map(|(path, text)| rule(path, text)).collect();
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
@@ -129,6 +137,11 @@ fn code_has_no_banned_word() {
 }
 
 #[test]
+fn messages_of_the_libraries_do_not_name_the_command() {
+    assert_kept(LIBRARIES, is_rust, command_advice);
+}
+
+#[test]
 fn the_front_page_states_the_true_count_of_unsafe_blocks() {
     let files = sources(&root(), |path| is_rust(path) && path.starts_with("crates/koel/src/"));
     let counts = files.iter().map(|(path, text)| count(path, text).unsafe_blocks);
@@ -138,7 +151,7 @@ fn the_front_page_states_the_true_count_of_unsafe_blocks() {
     assert_eq!(stated, Some([counts.iter().sum(), counts.len()]), "blocks and files in the page");
 }
 
-// ---- the rules, seen to fail
+// ---- the rules on texts that break them
 
 #[test]
 fn a_wide_comment_is_named() {
@@ -162,6 +175,16 @@ fn a_long_or_wide_page_is_named() {
     assert!(long_page("a.md", &"x".repeat(MAX_PAGE_COLUMNS + 1)).is_some());
     let full = format!("{}\n", "x".repeat(MAX_PAGE_COLUMNS)).repeat(MAX_PAGE_LINES);
     assert_eq!(long_page("a.md", &full), None);
+}
+
+#[test]
+fn advice_of_the_command_is_named_in_messages_and_not_in_comments() {
+    for text in ["const A: &str = \"build one with `koel build`\";", "f(\"use --grow\")"] {
+        assert!(command_advice("a.rs", text).is_some(), "{text}");
+    }
+    let fine =
+        "/// `koel build --grow`\nf(\"a koel filter\");\n#[cfg(test)]\nmod t { f(\"a --b\") }";
+    assert_eq!(command_advice("a.rs", fine), None);
 }
 
 #[test]

@@ -92,6 +92,7 @@ fn report(args: &Args, filter: &CuckooFilter, added: u64) -> String {
             "capacity": filter.capacity(),
             "fpr_requested": requested,
             "fpr_expected": expected,
+            "warning": sizing::rate_warning(filter),
         }));
     }
     let mut rows = vec![
@@ -99,8 +100,6 @@ fn report(args: &Args, filter: &CuckooFilter, added: u64) -> String {
         ("keys", sizing::keys_and_capacity(filter)),
         ("false-positive rate", sizing::rates(expected, requested)),
     ];
-    if expected > requested {
-        rows.push(("hint", "build a larger filter to get the requested rate".to_owned()));
-    }
+    rows.extend(sizing::warning_row(filter));
     output::table(&rows)
 }

@@ -28,8 +28,8 @@ Examples:
 
 A key that was added is always found. An absent key is reported as present at the filter's
 false-positive rate (see koel info).
-Only the header of the file is checked, so that a large filter opens at once; koel info checks
-the whole file.
+Of a filter of more than 16 MiB only the header is checked for damage, so that it opens at once;
+--verify checks all of it first.
 
 Exit codes: 0 a line was selected, 1 none was, 2 error.")]
 pub(crate) struct Args {
@@ -54,11 +54,15 @@ pub(crate) struct Args {
     /// Also select a line if the host of its URL or a parent domain is in the filter
     #[arg(long)]
     url: bool,
+
+    /// Check the whole filter for damage first, however large it is
+    #[arg(long)]
+    verify: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
-    let filter = file.view()?;
+    let filter = file.verified_view(args.verify)?;
     let mut inputs = args.input.open()?;
     inputs.use_options_of(&args.filter, filter.line_options())?;
     let mut found = Vec::new();

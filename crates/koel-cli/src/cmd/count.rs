@@ -29,11 +29,15 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     input: InputArgs,
+
+    /// Check the whole filter for damage first, however large it is
+    #[arg(long)]
+    verify: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
-    let filter = file.view()?;
+    let filter = file.verified_view(args.verify)?;
     let mut inputs = args.input.open()?;
     inputs.use_options_of(&args.filter, filter.line_options())?;
     let mut out = Lines::for_inputs(&inputs)?;

@@ -33,6 +33,7 @@ pub(crate) struct Args {
 
     /// Reserve room for this many distinct keys in total
     #[arg(long, value_name = "N", value_parser = quantity::parse_keys)]
+    #[arg(allow_negative_numbers = true)]
     keys: Option<u64>,
 
     /// Free the unused room of a filter that has grown
@@ -87,12 +88,13 @@ fn json_report(filter: &CuckooFilter, before: usize) -> String {
         "load_factor": filter.load_factor(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
+        "warning": sizing::rate_warning(filter),
     }))
 }
 
 fn text_report(filter: &CuckooFilter, before: usize) -> String {
     let now = bytes(filter.size_in_bytes() as u64);
-    output::table(&[
+    let mut rows = vec![
         ("keys", sizing::keys_and_capacity(filter)),
         ("size", format!("{now} ({} before)", bytes(before as u64))),
         ("load factor", format!("{:.4}", filter.load_factor())),
@@ -101,5 +103,7 @@ fn text_report(filter: &CuckooFilter, before: usize) -> String {
             sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
         ),
         ("growable", "yes".to_owned()),
-    ])
+    ];
+    rows.extend(sizing::warning_row(filter));
+    output::table(&rows)
 }

@@ -11,12 +11,18 @@ mod help;
 mod info;
 mod lists;
 mod merge;
+mod pipe;
 mod plan;
+mod rate;
 mod readme;
 mod same_file;
+mod secret;
 mod similar;
 mod store;
 mod support;
+mod targets;
 mod tour;
+#[cfg(unix)]
+mod trees;
 mod url;
 mod wrong_use;

@@ -14,6 +14,11 @@
 //! There are about `a b / U` and `c c / 2 U` such pairs. Their number has a Poisson distribution,
 //! so the variance of the estimate is the number of pairs. The other estimates follow likewise.
 //!
+//! **Bounds.** Some figures are exact: how many copies each filter has (`len`), so also by how much
+//! the copies that one lacks outnumber those that the other lacks. No estimate contradicts them: a
+//! filter has no more keys than copies, and no more keys of its own than copies that the other
+//! lacks.
+//!
 //! **Growth.** In filters that have grown, two entries are common if one is a prefix of the other.
 //! `U` is then the number of equally likely entries with which as many pairs would match by chance:
 //! once for one entry of each filter, and once for two entries of the same filter.
@@ -69,7 +74,10 @@ pub struct Comparison {
     distinct: [u64; 2],
     /// The number of distinct entries of the first filter that are in the second too.
     common: u64,
-    /// The number of copies that each filter has and the other lacks.
+    /// The number of keys in each filter, with copies.
+    len: [u64; 2],
+    /// The number of copies that each filter has and the other lacks. The difference of both is
+    /// that of `len`.
     surplus: [u64; 2],
     /// For each filter, the number of equally likely entries of which as many keys would have as
     /// many distinct ones.
@@ -79,18 +87,32 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The comparison from the counts of both sides. `possible` returns the number of equally
-    /// likely entries for entries of these lengths.
-    fn of(surpluses: &[Surplus; 2], possible: impl Fn([&Lengths; 2]) -> f64) -> Self {
+    /// The comparison from the counts of both sides and their `len`. `possible` returns the number
+    /// of equally likely entries for entries of these lengths.
+    fn of(
+        surpluses: &[Surplus; 2],
+        len: [u64; 2],
+        possible: impl Fn([&Lengths; 2]) -> f64,
+    ) -> Self {
         let [first, second] = surpluses;
         let lengths = [&first.lengths, &second.lengths];
-        Self {
+        let found = Self {
             distinct: [first.distinct, second.distinct],
             common: first.common,
-            surplus: [first.surplus, second.surplus],
+            len,
+            surplus: [0; 2],
             possible: lengths.map(|own| possible([own, own])),
             across: possible(lengths),
-        }
+        };
+        // Both have equally many copies of what they share. A growing table finds other numbers,
+        // by matches of chance.
+        let shared = [0, 1].map(|i| len[i].saturating_sub(surpluses[i].surplus));
+        // A key of one filter alone is hidden where a key of the other alone has the same entry.
+        let (keys, common) = found.unbounded();
+        let own = [0, 1].map(|i| (keys[i] - common).min(surpluses[i].surplus as f64));
+        let hidden = rounded(own[0] * own[1] / found.across);
+        let shared = shared[0].min(shared[1]).saturating_sub(hidden);
+        Self { surplus: len.map(|copies| copies - shared), ..found }
     }
 
     /// The number of distinct keys in both filters.
@@ -138,28 +160,42 @@ impl Comparison {
         Estimate { value: share, standard_error: standard_error / union }
     }
 
-    /// The number of keys, with copies, that the first filter has and the second lacks. Exact
-    /// except for keys that share an entry.
+    /// The number of keys, with copies, that the first filter has and the second lacks. At least
+    /// [`only_first`](Self::only_first), and exact unless different keys share an entry.
     #[must_use]
     pub fn surplus_first(&self) -> u64 {
         self.surplus[0]
     }
 
-    /// The number of keys, with copies, that the second filter has and the first lacks. Exact
-    /// except for keys that share an entry.
+    /// The number of keys, with copies, that the second filter has and the first lacks. At least
+    /// [`only_second`](Self::only_second), and exact unless different keys share an entry.
     #[must_use]
     pub fn surplus_second(&self) -> u64 {
         self.surplus[1]
     }
 
-    /// Keys of the first filter only, of the second only, and of both, none below 0.
-    fn parts(&self) -> [f64; 3] {
+    /// Keys of each filter and of both, as the entries alone suggest.
+    fn unbounded(&self) -> ([f64; 2], f64) {
         let [first, second] = self.distinct;
         let across = |distinct| shape::distinct_keys(distinct, self.across);
         let common = across(first) + across(second) - across(first + second - self.common);
-        let [first, second] =
-            [0, 1].map(|i| shape::distinct_keys(self.distinct[i], self.possible[i]));
-        [first - common, second - common, common].map(|keys| keys.max(0.0))
+        let keys = [0, 1].map(|i| {
+            let keys = shape::distinct_keys(self.distinct[i], self.possible[i]);
+            keys.min(self.len[i] as f64)
+        });
+        (keys, common.clamp(0.0, keys[0].min(keys[1])))
+    }
+
+    /// Keys of the first filter only, of the second only, and of both, as the numbers of copies
+    /// allow.
+    fn parts(&self) -> [f64; 3] {
+        let (keys, common) = self.unbounded();
+        let own = self.surplus.map(|copies| copies as f64);
+        let shared = (self.len[0] - self.surplus[0]) as f64;
+        let common = common.max(keys[0] - own[0]).max(keys[1] - own[1]);
+        let common = common.min(shared).min(keys[0]).min(keys[1]);
+        let only = |i: usize| (keys[i] - common).min(own[i]);
+        [only(0), only(1), common]
     }
 
     /// An estimate that changes with each of `pairs` pairs of keys that happen to share an entry.
@@ -214,11 +250,12 @@ impl<S: Store> CuckooFilter<S> {
         let surpluses = reading!(ours, first => reading!(theirs, second => {
             [first.surplus_over(second), second.surplus_over(first)]
         }));
+        let len = [self.len(), other.len()];
         Ok(if self.has_grown() || other.has_grown() {
             let base = ours.buckets.base();
-            Comparison::of(&surpluses, |lengths| 1.0 / chance(base, lengths))
+            Comparison::of(&surpluses, len, |lengths| 1.0 / chance(base, lengths))
         } else {
-            Comparison::of(&surpluses, |_| ours.possible_entries())
+            Comparison::of(&surpluses, len, |_| ours.possible_entries())
         })
     }
 }
@@ -233,6 +270,12 @@ fn entries<T: Cuckoo, C: ReadCounters>(
         let bucket = entry.bucket.min(other);
         FilterEntry { bucket, fingerprint: entry.slot, count: reader.count_of(&entry) }
     })
+}
+
+/// The nearest whole number to one that is not negative.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "is not negative")]
+fn rounded(value: f64) -> u64 {
+    (value + 0.5) as u64
 }
 
 /// The share of pairs of entries, one of each filter, that match by chance, in tables built with

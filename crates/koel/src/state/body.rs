@@ -118,7 +118,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     }
 
     /// Compares the body with its checksum, if it has one.
-    pub(super) fn check_checksum(&self) -> Result<(), ImageError> {
+    pub(crate) fn check_checksum(&self) -> Result<(), ImageError> {
         if self.checksum.is_some_and(|stored| stored != self.computed_checksum()) {
             return Err(ImageError::Checksum { part: "body" });
         }
@@ -155,12 +155,10 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         (self.state.distinct() as f64 / self.possible_entries()).min(1.0)
     }
 
-    /// An estimate of the number of distinct keys.
+    /// An estimate of the number of distinct keys, none above the number of copies.
     pub(crate) fn distinct_estimate(&self) -> f64 {
         let estimate = shape::distinct_keys(self.state.distinct(), self.possible_entries());
-        // Growth doubles entries that have no bits left.
-        let has_grown = self.buckets.growing().is_some();
-        if has_grown { estimate.min(self.state.len as f64) } else { estimate }
+        estimate.min(self.state.len as f64)
     }
 
     /// The number of entries that keys can have, all equally likely. In a growing table, the number

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use koel_store::content::{Archive, ArchiveError};
 use koel_store::{Error, LogStore, Options};
 
+use crate::escape::{escape, unescape};
 use crate::failure::Failure;
 use crate::output;
 
@@ -109,8 +110,9 @@ impl Database {
     }
 
     /// Reports on standard error that a name to remove is not in the store.
-    pub(crate) fn report_not_found(&self, name: &str) -> Result<(), Failure> {
-        output::print_to_stderr(&format!("koel: {}: {name:?} not found\n", self.db.display()))
+    pub(crate) fn report_not_found(&self, name: &[u8]) -> Result<(), Failure> {
+        let name = escape(name);
+        output::print_to_stderr(&format!("koel: {}: \"{name}\" not found\n", self.db.display()))
     }
 
     pub(crate) fn failure(&self, error: Error) -> Failure {
@@ -130,10 +132,10 @@ impl Database {
     }
 }
 
-/// The bytes of a key argument. Refuses keys that are reserved for imported files.
-pub(crate) fn key(text: &OsStr) -> Result<&[u8], Failure> {
-    let key = text.as_encoded_bytes();
-    if Archive::is_reserved(key) {
+/// The key that an argument names. Refuses keys that are reserved for imported files.
+pub(crate) fn key(text: &OsStr) -> Result<Vec<u8>, Failure> {
+    let key = unescape(text.as_encoded_bytes())?;
+    if Archive::is_reserved(&key) {
         return Err(Failure::Usage(
             "keys that begin with the byte FF are reserved for imported files; use another key"
                 .to_owned(),

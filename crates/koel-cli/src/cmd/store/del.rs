@@ -29,9 +29,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = db.open()?;
     let mut all = true;
     for key in keys {
-        let deleted = store.delete(key, Durability::None).map_err(|error| db.failure(error))?;
+        let deleted = store.delete(&key, Durability::None).map_err(|error| db.failure(error))?;
         if !deleted {
-            db.report_not_found(&String::from_utf8_lossy(key))?;
+            db.report_not_found(&key)?;
         }
         all &= deleted;
     }

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let store = db.read()?;
-    let found = store.get_reader(key(&args.key)?).map_err(|error| db.failure(error))?;
+    let found = store.get_reader(&key(&args.key)?).map_err(|error| db.failure(error))?;
     let Some(mut value) = found else { return Ok(Outcome::None) };
     let mut out = Lines::new();
     let mut buffer = vec![0; 64 << 10];

@@ -12,10 +12,13 @@ mod gc;
 mod get;
 mod import;
 mod ls;
+mod name;
+mod patterns;
 mod put;
 mod rm;
 mod salvage;
 mod stats;
+mod time;
 mod tour;
 mod verify;
 
@@ -26,9 +29,10 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  koel store import photos --db backups               store all files of a folder
+  koel store import photos --db backups               store a folder; again: a new version
   koel store ls --db backups                          list the stored files
   koel store export photos/a.jpg --db backups -o a.jpg
+  koel store export photos --db backups -o restored   the whole folder
   koel store put greeting hello --db notes            store a record
   koel store get greeting --db notes                  print its value
   koel store tour                                     run a demonstration
@@ -41,13 +45,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Store files and whole folders
+    /// Store files and whole folders, or new versions of them
     Import(import::Args),
-    /// Write a stored file to disk, every byte checked
+    /// Write stored files and folders to disk, every byte checked
     Export(export::Args),
-    /// List the stored files
+    /// List the stored files and their versions
     Ls(ls::Args),
-    /// Remove stored files
+    /// Remove stored files, or old versions
     Rm(rm::Args),
     /// Print the value of a key
     Get(get::Args),

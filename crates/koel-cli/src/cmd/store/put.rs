@@ -45,8 +45,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let value = value(args)?;
     let store = db.open_or_create()?;
     let put = match value {
-        Value::Whole(bytes) => store.put(key, &bytes, Durability::Synced),
-        Value::File { file, length } => store.put_reader(key, length, file, Durability::Synced),
+        Value::Whole(bytes) => store.put(&key, &bytes, Durability::Synced),
+        Value::File { file, length } => store.put_reader(&key, length, file, Durability::Synced),
     };
     put.map_err(|error| db.failure(error))?;
     db.close(store)?;
