@@ -1,7 +1,7 @@
 //! Finds the host of a line and its parent domains, for `koel check --url` and `--format`.
 //!
-//! A URL is parsed as browsers do (the WHATWG standard, by the crate `url`). A line without a scheme
-//! is parsed as `http://LINE`, so that bare hosts, `host:port/path` and e-mail addresses
+//! A URL is parsed as browsers do (the WHATWG standard, by the crate `url`). A line without a
+//! scheme is parsed as `http://LINE`, so that bare hosts, `host:port/path` and e-mail addresses
 //! (`user@host`) work. Two rules go beyond the standard: an IPv6 address needs no
 //! brackets, and hosts of schemes that browsers do not know are hosts all the same.
 //!
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn an_international_name_is_found_in_both_forms() {
-        for line in ["https://www.BÜCHER.example/", "www.xn--bcher-kva.example"] {
+        for line in ["https://www.B\u{dc}CHER.example/", "www.xn--bcher-kva.example"] {
             assert!(finds(line, "xn--bcher-kva.example"), "{line}");
-            assert!(finds(line, "bücher.example"), "{line}");
+            assert!(finds(line, "b\u{fc}cher.example"), "{line}");
         }
     }
 

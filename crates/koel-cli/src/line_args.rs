@@ -1,8 +1,8 @@
 //! The options of every verb that reads lines: how a list is read, and how keys are made of it.
 //!
 //! How a list is read (`--field`, `--csv`, `--format`) is said for each input. How a key is made
-//! (`--ignore-case`, `--trim`, `--keep-cr`) is stored in the filter, and holds for every later input
-//! of that filter.
+//! (`--ignore-case`, `--trim`, `--keep-cr`) is stored in the filter, and holds for every later
+//! input of that filter.
 #![forbid(unsafe_code)]
 
 use std::path::Path;

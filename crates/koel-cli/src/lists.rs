@@ -3,9 +3,9 @@
 //! * **hosts**: `ADDRESS NAME..` as in /etc/hosts, or one host, address, URL or e-mail address in a
 //!   line. A `#` begins a comment. The names of the machine itself, such as `localhost`, are
 //!   skipped.
-//! * **adblock**: rules for whole hosts, `||host^`, with or without `$options`. A filter cannot hold
-//!   the rest, which is skipped: exceptions, cosmetic rules, rules for parts of a host, and rules
-//!   that hold on some pages only. `!` begins a comment.
+//! * **adblock**: rules for whole hosts, `||host^`, with or without `$options`. A filter cannot
+//!   hold the rest, which is skipped: exceptions, cosmetic rules, rules for parts of a host, and
+//!   rules that hold on some pages only. `!` begins a comment.
 //!
 //! A host has the form in which `koel check --url` looks it up (`hosts.rs`).
 #![forbid(unsafe_code)]
@@ -183,7 +183,7 @@ mod tests {
         for (line, hosts, skipped) in [
             ("0.0.0.0 ads.example", &["ads.example"][..], &[][..]),
             ("127.0.0.1\tA.example  b.example # c.example", &["a.example", "b.example"], &[]),
-            ("::1 bücher.example.", &["xn--bcher-kva.example"], &[]),
+            ("::1 b\u{fc}cher.example.", &["xn--bcher-kva.example"], &[]),
             ("fe80::1%lo0 localhost", &[], &[Skip::Local]),
             ("255.255.255.255 broadcasthost", &[], &[Skip::Local]),
             ("0.0.0.0 0.0.0.0", &[], &[Skip::Local]),
@@ -215,7 +215,7 @@ mod tests {
             ("||ads.example", &["ads.example"], &[]),
             ("||ads.example/", &["ads.example"], &[]),
             ("||ads.example$popup", &["ads.example"], &[]),
-            ("||bücher.example^", &["xn--bcher-kva.example"], &[]),
+            ("||b\u{fc}cher.example^", &["xn--bcher-kva.example"], &[]),
             ("||192.0.2.1^", &["192.0.2.1"], &[]),
             ("! comment", &[], &[]),
             ("#comment", &[], &[]),

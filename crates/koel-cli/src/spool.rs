@@ -35,9 +35,10 @@ impl Spool {
         Self { hashes: BufWriter::with_capacity(BUFFER, SpooledTempFile::new(MEMORY)), len: 0 }
     }
 
-    pub(crate) fn push(&mut self, hash: KeyHash) -> Result<(), Failure> {
-        self.len += 1;
-        self.hashes.write_all(&hash.get().to_le_bytes()).map_err(|error| failure(&error))
+    pub(crate) fn push(&mut self, hashes: &[KeyHash]) -> Result<(), Failure> {
+        self.len += hashes.len() as u64;
+        let mut bytes = hashes.iter().map(|hash| hash.get().to_le_bytes());
+        bytes.try_for_each(|hash| self.hashes.write_all(&hash)).map_err(|error| failure(&error))
     }
 
     /// Passes every hash to `take`, in groups. May be called again.
@@ -82,7 +83,8 @@ mod tests {
         let in_memory = (MEMORY as u64) / HASH_BYTES;
         for len in [0, 1, 100_000, in_memory, in_memory + 1, in_memory + 100_000] {
             let mut spool = Spool::new();
-            (0..len).try_for_each(|hash| spool.push(KeyHash::new(!hash))).unwrap();
+            let hashes: Vec<KeyHash> = (0..len).map(|hash| KeyHash::new(!hash)).collect();
+            hashes.chunks(1000).try_for_each(|group| spool.push(group)).unwrap();
             for _ in 0..2 {
                 let mut next = 0;
                 let read = spool.each("reading", |group| {

@@ -212,9 +212,14 @@ mod tests {
 
     #[test]
     fn utf_16_is_converted_with_a_mark_and_without_one_whatever_the_size_of_reads() {
-        let long = "Ärger, 漢字, 🦀\r\n".repeat(10_000);
-        for text in ["ads.example\n", "ab", "漢字の一覧\r\n二行目\r\n", "a\n🦀\n", &long]
-        {
+        let long = "\u{c4}rger, \u{6f22}\u{5b57}, \u{1f980}\r\n".repeat(10_000);
+        for text in [
+            "ads.example\n",
+            "ab",
+            "\u{6f22}\u{5b57}\u{306e}\u{4e00}\u{89a7}\r\n\u{4e8c}\u{884c}\u{76ee}\r\n",
+            "a\n\u{1f980}\n",
+            &long,
+        ] {
             for order in [Order::Little, Order::Big] {
                 let plain = utf_16(text, order);
                 let marked = [utf_16("\u{feff}", order), plain.clone()].concat();
@@ -241,7 +246,7 @@ mod tests {
             b"\xef\xbb",
             b"\xff",
             b"find\0-print0\0",
-            "漢字\n".as_bytes(),
+            "\u{6f22}\u{5b57}\n".as_bytes(),
         ];
         for text in texts {
             for step in [1, 2, 3, usize::MAX] {

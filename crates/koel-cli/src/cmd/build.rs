@@ -8,7 +8,7 @@
 //! Memory: the filter.
 #![forbid(unsafe_code)]
 
-use koel::{CuckooFilter, FullError, Key, KeyHasher};
+use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -81,10 +81,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     inputs.refuse_output(args.out.path())?;
     let target = args.out.open()?;
-    let shape = args.shape.for_lines(inputs.line_options());
-    let (filter, lines) = match empty(args, &shape)? {
-        Some(filter) => Keys::Lines(inputs).fill(args, filter)?,
-        None => fixed(args, &shape, inputs)?,
+    let shape = &args.shape.for_lines(inputs.line_options());
+    let (filter, lines) = match empty(args, shape)? {
+        Some(filter) => fill(args, filter, &inputs)?,
+        None => fixed(args, shape, inputs)?,
     };
     target.write(&filter)?;
     let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
@@ -102,60 +102,94 @@ fn empty(args: &Args, shape: &ShapeArgs) -> Result<Option<CuckooFilter>, Failure
     }
 }
 
+/// Inserts every key. Returns the filter and the number of keys, copies included.
+fn fill(
+    args: &Args,
+    mut filter: CuckooFilter,
+    inputs: &Inputs,
+) -> Result<(CuckooFilter, u64), Failure> {
+    let mut lines = 0;
+    inputs.each("building", Stdout::Silent, |keys| {
+        lines += keys.len() as u64;
+        insert(args, &mut filter, keys)
+    })?;
+    Ok((filter, lines))
+}
+
 /// Builds a fixed filter of the size that the keys of the inputs need.
 fn fixed(args: &Args, shape: &ShapeArgs, inputs: Inputs) -> Result<(CuckooFilter, u64), Failure> {
     // A filter of any size has this hasher. A wrong rate fails before anything is read.
     let hasher = shape.build(1, args.fpr)?.hasher();
-    let (count, mut keys) = Keys::count(hasher, inputs)?;
-    let capacity = count.capacity(args.unique);
-    match keys.fill(args, shape.build(capacity, args.fpr)?) {
-        // More distinct keys than estimated, by five standard errors or by an adversary.
-        Err(Failure::Full { .. }) if capacity < count.keys() => {
-            keys.fill(args, shape.build(count.keys(), args.fpr)?)
+    if inputs.has_stream() {
+        from_pipe(args, shape, &inputs, hasher)
+    } else {
+        from_files(args, shape, inputs, hasher)
+    }
+}
+
+/// Keeps the hashes of all keys until their number is known.
+fn from_pipe(
+    args: &Args,
+    shape: &ShapeArgs,
+    inputs: &Inputs,
+    hasher: KeyHasher,
+) -> Result<(CuckooFilter, u64), Failure> {
+    let (mut count, mut spool) = (KeyCount::new(), Spool::new());
+    inputs.each("reading", Stdout::Silent, |keys| {
+        let hashes = hash_each(hasher, keys);
+        count.add(&hashes);
+        spool.push(&hashes)
+    })?;
+    from_hashes(args, shape, &count, |take| spool.each("building", take))
+}
+
+/// Counts the lines, then builds the filter. If lines turn out to repeat, builds a smaller one.
+fn from_files(
+    args: &Args,
+    shape: &ShapeArgs,
+    mut inputs: Inputs,
+    hasher: KeyHasher,
+) -> Result<(CuckooFilter, u64), Failure> {
+    let mut filter = Some(shape.build(inputs.count()?, args.fpr)?);
+    let mut count = KeyCount::new();
+    inputs.each("building", Stdout::Silent, |keys| {
+        let hashes = hash_each(hasher, keys);
+        count.add(&hashes);
+        filter.take_if(|_| count.repeats(args.unique));
+        filter.as_mut().map_or(Ok(()), |filter| insert(args, filter, &hashes))
+    })?;
+    match filter {
+        Some(filter) if filter.capacity() == count.capacity(args.unique).max(1) => {
+            Ok((filter, count.keys()))
         }
-        filled => filled,
+        _ => from_hashes(args, shape, &count, |take| {
+            inputs.each("building", Stdout::Silent, |keys| take(&hash_each(hasher, keys)))
+        }),
     }
 }
 
-/// Keys that can be read again.
-enum Keys {
-    Lines(Inputs),
-    Hashes(Spool),
+/// Builds a filter of counted keys, whose hashes `each` passes to a function.
+fn from_hashes(
+    args: &Args,
+    shape: &ShapeArgs,
+    count: &KeyCount,
+    mut each: impl FnMut(&mut dyn FnMut(&[KeyHash]) -> Result<(), Failure>) -> Result<(), Failure>,
+) -> Result<(CuckooFilter, u64), Failure> {
+    let mut build = |capacity| {
+        let mut filter = shape.build(capacity, args.fpr)?;
+        each(&mut |hashes| insert(args, &mut filter, hashes))?;
+        Ok((filter, count.keys()))
+    };
+    let capacity = count.capacity(args.unique);
+    match build(capacity) {
+        // More distinct keys than estimated, by five standard errors or by an adversary.
+        Err(Failure::Full { .. }) if capacity < count.keys() => build(count.keys()),
+        built => built,
+    }
 }
 
-impl Keys {
-    /// Reads all keys to count them. Keeps their hashes if the inputs cannot be read again.
-    fn count(hasher: KeyHasher, inputs: Inputs) -> Result<(KeyCount, Self), Failure> {
-        let mut count = KeyCount::default();
-        let mut spool = inputs.has_stream().then(Spool::new);
-        inputs.each("counting", Stdout::Silent, |keys| {
-            keys.iter().map(|key| hasher.hash(key)).try_for_each(|hash| {
-                count.add(hash);
-                spool.as_mut().map_or(Ok(()), |spool| spool.push(hash))
-            })
-        })?;
-        Ok((count, spool.map_or(Self::Lines(inputs), Self::Hashes)))
-    }
-
-    /// Inserts every key. Returns the filter and the number of keys, copies included.
-    fn fill(
-        &mut self,
-        args: &Args,
-        mut filter: CuckooFilter,
-    ) -> Result<(CuckooFilter, u64), Failure> {
-        let mut lines = 0;
-        match self {
-            Self::Lines(inputs) => inputs.each("building", Stdout::Silent, |keys| {
-                lines += keys.len() as u64;
-                insert(args, &mut filter, keys)
-            }),
-            Self::Hashes(spool) => spool.each("building", |keys| {
-                lines += keys.len() as u64;
-                insert(args, &mut filter, keys)
-            }),
-        }?;
-        Ok((filter, lines))
-    }
+fn hash_each(hasher: KeyHasher, keys: &[&[u8]]) -> Vec<KeyHash> {
+    keys.iter().map(|key| hasher.hash(key)).collect()
 }
 
 fn insert<K: Key>(args: &Args, filter: &mut CuckooFilter, keys: &[K]) -> Result<(), Failure> {

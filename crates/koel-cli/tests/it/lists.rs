@@ -42,7 +42,7 @@ fn forms(text: &str) -> Vec<(&'static str, Vec<u8>)> {
 
 #[test]
 fn a_list_has_the_same_keys_in_every_form_that_editors_save() {
-    let text = "first.example\nÜber.example\nlast\n";
+    let text = "first.example\n\u{dc}ber.example\nlast\n";
     for (form, list) in forms(text) {
         let shell = filter_of(&list, "");
         assert_eq!(shell.ok("info --json set").json()["keys"], 3, "{form}");
@@ -166,8 +166,18 @@ fn filters_with_different_options_are_neither_merged_nor_compared() {
 
 #[test]
 fn letters_are_the_same_in_upper_and_lower_case_in_every_script() {
-    let shell = filter_of("Élan\nΟΔΟΣ\nЖук\nSTRAẞE\ncaf\u{e9}\n", "--ignore-case");
-    for line in ["éLAN", "οδος", "οδοσ", "жУК", "straße", "CAFÉ"] {
+    let shell = filter_of(
+        "\u{c9}lan\n\u{39f}\u{394}\u{39f}\u{3a3}\n\u{416}\u{443}\u{43a}\nSTRA\u{1e9e}E\ncaf\u{e9}\n",
+        "--ignore-case",
+    );
+    for line in [
+        "\u{e9}LAN",
+        "\u{3bf}\u{3b4}\u{3bf}\u{3c2}",
+        "\u{3bf}\u{3b4}\u{3bf}\u{3c3}",
+        "\u{436}\u{423}\u{41a}",
+        "stra\u{df}e",
+        "CAF\u{c9}",
+    ] {
         assert_eq!(shell.check("-q", line).code, 0, "{line}");
     }
     assert_eq!(shell.check("-q", "elan").code, 1);
@@ -220,14 +230,14 @@ fn csv_fields_may_have_quotes_delimiters_and_line_ends() {
 
 const HOSTS: &str =
     "\u{feff}# Blocked hosts\r\n127.0.0.1 localhost\r\n::1 localhost ip6-localhost\r
-0.0.0.0 0.0.0.0\r\n0.0.0.0 Ads.example  tracker.example # two\r\n0.0.0.0\tbücher.example\r
+0.0.0.0 0.0.0.0\r\n0.0.0.0 Ads.example  tracker.example # two\r\n0.0.0.0\tb\u{fc}cher.example\r
 fe80::1%lo0 localhost\r\n0.0.0.0 not%a%host\r\n";
 
 #[test]
 fn a_hosts_file_is_asked_with_check_url() {
     let shell = filter_of(HOSTS, "--format hosts");
     assert_eq!(shell.ok("info --json set").json()["keys"], 3);
-    let found = "https://ads.example/x\nhttp://a.TRACKER.example\nhttps://bücher.example/\n\
+    let found = "https://ads.example/x\nhttp://a.TRACKER.example\nhttps://b\u{fc}cher.example/\n\
                  xn--bcher-kva.example\n";
     let others = "http://localhost/\nhttp://0.0.0.0/\nexample\n";
     assert_eq!(shell.check("--url", found.to_owned() + others).text(), found);

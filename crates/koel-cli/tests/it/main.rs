@@ -24,5 +24,7 @@ mod store_keys;
 mod support;
 mod targets;
 mod tour;
+#[cfg(unix)]
+mod trees;
 mod url;
 mod wrong_use;

@@ -79,6 +79,22 @@ fn repeated_lines_do_not_enlarge_a_filter() {
     assert!(shell.ok("count set list").text().lines().all(|line| line.starts_with("10\t")));
 }
 
+/// The hashes of these keys have equal low bits, for which they count as one key.
+#[test]
+fn keys_chosen_against_the_estimate_of_distinct_keys_have_room() {
+    let shell = Shell::new();
+    let hasher = koel::KeyHasher::default();
+    let is_chosen = |key: &String| hasher.hash(key.as_str()).get() % (1 << 14) == 7;
+    let chosen: Vec<String> =
+        (0_u64..).map(|number| number.to_string()).filter(is_chosen).take(2_000).collect();
+    shell.write("list", lines(&chosen));
+    shell.ok("build list -o by-file");
+    assert_eq!(shell.run("check -vq by-file list").code, 1);
+    assert_eq!(shell.run_with("build -o by-pipe", &lines(&chosen)).code, 0);
+    assert!(shell.read("by-pipe") == shell.read("by-file"));
+    assert_eq!(shell.ok("info --json by-file").json()["capacity"], 2_000);
+}
+
 #[test]
 fn a_long_pipe_gives_the_bytes_of_a_file() {
     let shell = Shell::new();

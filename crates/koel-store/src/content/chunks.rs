@@ -88,8 +88,9 @@ impl<'a, R: Read> Cutter<'a, R> {
         Self { reader, chunking, buffer, start: 0, end: 0, ended: false }
     }
 
-    /// Returns the next chunk, or `None` at the end. No chunk is empty.
-    pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    /// Returns the next chunk, and whether the stream is known to end with it; `None` at the end.
+    /// No chunk is empty.
+    pub(super) fn next(&mut self) -> io::Result<Option<(&[u8], bool)>> {
         if self.end - self.start < self.chunking.max_len() && !self.ended {
             self.fill()?;
         }
@@ -99,7 +100,7 @@ impl<'a, R: Read> Cutter<'a, R> {
         }
         let chunk = &rest[..self.chunking.cut(rest)];
         self.start += chunk.len();
-        Ok(Some(chunk))
+        Ok(Some((chunk, self.ended && self.start == self.end)))
     }
 
     /// Moves the rest to the front, and reads until the buffer is full or the stream ends.
@@ -140,7 +141,7 @@ mod tests {
     fn lengths(reader: impl Read, chunking: Chunking) -> Vec<usize> {
         let mut buffer = Vec::new();
         let mut cutter = Cutter::new(reader, chunking, &mut buffer);
-        std::iter::from_fn(|| cutter.next().unwrap().map(<[u8]>::len)).collect()
+        std::iter::from_fn(|| cutter.next().unwrap().map(|(chunk, _)| chunk.len())).collect()
     }
 
     fn noise(count: usize) -> Vec<u8> {

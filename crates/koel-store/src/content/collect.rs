@@ -10,9 +10,10 @@ use std::collections::HashSet;
 
 use koel::{CuckooFilter, KeyHash};
 
-use super::archive::{Archive, check_depth};
+use super::archive::Archive;
 use super::entry::{Entry, Kind};
 use super::error::ArchiveError;
+use super::find::check_depth;
 use super::keys::{self, Hash};
 use super::names;
 use super::read::{Chunks, Listing};

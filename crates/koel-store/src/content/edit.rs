@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::archive::{Archive, no_such_name};
+use super::archive::Archive;
 use super::entry::{Entry, Time};
 use super::error::ArchiveError;
+use super::find::no_such_name;
 use super::keys;
 use super::names;
 use super::versions::Version;

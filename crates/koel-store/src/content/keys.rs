@@ -3,6 +3,7 @@
 //! ```text
 //! key                     value
 //! FF 'c' hash             a chunk; the hash is the BLAKE3 of the value
+//! FF 'z' hash             a chunk, compressed; the hash is that of the plain bytes
 //! FF 'l' hash             a list: up to 1,024 hashes of chunks, or of lists, in order;
 //!                         the hash is the BLAKE3 of the value
 //! FF 'v' number (u64)     a version: its time, its name, and what was imported
@@ -34,6 +35,11 @@ pub(super) fn chunk_key(hash: &Hash) -> Vec<u8> {
     key(b'c', hash)
 }
 
+/// The key of a compressed chunk.
+pub(super) fn packed_key(hash: &Hash) -> Vec<u8> {
+    key(b'z', hash)
+}
+
 pub(super) fn list_key(hash: &Hash) -> Vec<u8> {
     key(b'l', hash)
 }
@@ -53,7 +59,7 @@ fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
 /// Returns the hash in the key of a chunk or a list.
 pub(super) fn hash_in(key: &[u8]) -> Option<&Hash> {
     match key {
-        [MARK, b'c' | b'l', hash @ ..] => hash.try_into().ok(),
+        [MARK, b'c' | b'z' | b'l', hash @ ..] => hash.try_into().ok(),
         _ => None,
     }
 }
@@ -114,7 +120,7 @@ mod tests {
 
     #[test]
     fn keys_of_an_archive_are_not_text_and_only_content_has_a_hash() {
-        let keys = [chunk_key(&[9; 32]), list_key(&[9; 32]), name_key(b"c"), version_key(1)];
+        let keys = [packed_key(&[9; 32]), list_key(&[9; 32]), name_key(b"c"), version_key(1)];
         assert!(keys.iter().all(|key| std::str::from_utf8(key).is_err()));
         let contents: Vec<bool> = keys.iter().map(|key| hash_in(key).is_some()).collect();
         assert_eq!(contents, [true, true, false, false]);

@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! archive    the public type            names      which are allowed, how they are printed
+//! find       an entry by its name        compress   chunks with zstd
 //! import     a stream in                export     a file out, checked
 //! versions   what a name had when       edit       adding and removing versions
 //! rewrite    removing what is inside    tree/      folders of a disk, in and out (Unix)
@@ -47,10 +48,12 @@
 mod archive;
 mod chunks;
 mod collect;
+mod compress;
 mod edit;
 mod entry;
 mod error;
 mod export;
+mod find;
 mod import;
 mod keys;
 mod names;

@@ -5,6 +5,7 @@
 //! memory is taken.
 
 use super::archive::Archive;
+use super::compress;
 use super::entry::{Content, DecodeError, Entry, Fields};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
@@ -37,7 +38,7 @@ impl<'a> Chunks<'a> {
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, ArchiveError> {
         let Some(hash) = self.next_hash(&mut |_| ())? else { return self.check_whole() };
         let what = format!("chunk {}", self.chunks);
-        let chunk = self.part(&keys::chunk_key(&hash), &hash, &what)?;
+        let chunk = self.part(self.stored_chunk(&hash)?, &hash, &what)?;
         self.chunks += 1;
         self.length = self.length.saturating_add(chunk.len() as u64);
         if let Some(whole) = &mut self.whole {
@@ -72,7 +73,8 @@ impl<'a> Chunks<'a> {
             }
             list(&hash);
             let what = format!("the list before chunk {}", self.chunks);
-            let bytes = self.part(&keys::list_key(&hash), &hash, &what)?;
+            let stored = self.archive.store.get(&keys::list_key(&hash))?;
+            let bytes = self.part(stored, &hash, &what)?;
             let (hashes, rest) = bytes.as_chunks::<32>();
             if !rest.is_empty() || hashes.is_empty() || hashes.len() > keys::LIST {
                 return Err(self.broken(format!("{what} has the wrong length")));
@@ -81,9 +83,28 @@ impl<'a> Chunks<'a> {
         }
     }
 
+    /// Returns a chunk that is stored as it is, or compressed.
+    fn stored_chunk(&self, hash: &Hash) -> Result<Option<Vec<u8>>, ArchiveError> {
+        let store = &self.archive.store;
+        let plain = store.get(&keys::chunk_key(hash));
+        if matches!(plain, Ok(Some(_))) {
+            return Ok(plain?);
+        }
+        match store.get(&keys::packed_key(hash))? {
+            None => Ok(plain?),
+            // What cannot be decompressed has no hash, and is reported as a chunk of another one.
+            Some(value) => Ok(Some(compress::unpack(&value).unwrap_or(value))),
+        }
+    }
+
     /// Returns a chunk or a list, after comparing it with its hash.
-    fn part(&self, key: &[u8], hash: &Hash, what: &str) -> Result<Vec<u8>, ArchiveError> {
-        match self.archive.store.get(key)? {
+    fn part(
+        &self,
+        stored: Option<Vec<u8>>,
+        hash: &Hash,
+        what: &str,
+    ) -> Result<Vec<u8>, ArchiveError> {
+        match stored {
             None => Err(self.broken(format!("{what} is missing"))),
             Some(bytes) if blake3::hash(&bytes) != *hash => {
                 Err(self.broken(format!("{what} does not match its hash")))

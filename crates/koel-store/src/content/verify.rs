@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::archive::{Archive, check_depth};
+use super::archive::Archive;
 use super::entry::{Content, Entry, Kind};
 use super::error::ArchiveError;
+use super::find::check_depth;
 use super::keys::Hash;
 use super::names;
 use super::read::{Chunks, Listing};

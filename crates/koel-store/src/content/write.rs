@@ -2,8 +2,11 @@
 
 use std::io::Read;
 
+use zstd::bulk::Compressor;
+
 use super::archive::Archive;
 use super::chunks::{Chunking, Cutter};
+use super::compress;
 use super::entry::{Content, Entry};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
@@ -14,9 +17,9 @@ use crate::{Durability, Error};
 const LISTING: Chunking = Chunking::ByContent(8 << 10);
 
 /// Stores contents, and counts their chunks.
-#[derive(Debug)]
 pub(super) struct Writer<'a> {
     archive: &'a Archive,
+    compressor: Option<Compressor<'static>>,
     pub(super) chunks: u64,
     pub(super) new_chunks: u64,
     pub(super) new_bytes: u64,
@@ -32,7 +35,9 @@ struct Pending {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(archive: &'a Archive) -> Self {
-        Self { archive, chunks: 0, new_chunks: 0, new_bytes: 0, buffer: Vec::new() }
+        // Without memory for it, chunks are stored as they are.
+        let compressor = archive.compression.and_then(|level| Compressor::new(level).ok());
+        Self { archive, compressor, chunks: 0, new_chunks: 0, new_bytes: 0, buffer: Vec::new() }
     }
 
     /// Stores the entries of a folder.
@@ -64,14 +69,19 @@ impl<'a> Writer<'a> {
     ) -> Result<Content, ArchiveError> {
         let (mut whole, mut length) = (blake3::Hasher::new(), 0);
         let mut pending = Pending::default();
-        while let Some(chunk) = cutter.next().map_err(ArchiveError::Read)? {
+        while let Some((chunk, is_last)) = cutter.next().map_err(ArchiveError::Read)? {
             let hash = *blake3::hash(chunk).as_bytes();
-            length += chunk.len() as u64;
             self.chunks += 1;
-            if self.store_once(&keys::chunk_key(&hash), chunk)? {
+            if self.store_chunk(&hash, chunk)? {
                 self.new_chunks += 1;
                 self.new_bytes += chunk.len() as u64;
             }
+            if is_last && length == 0 {
+                // The hash of a single chunk is that of the whole.
+                let length = chunk.len() as u64;
+                return Ok(Content { length, hash, height: 0, root: hash });
+            }
+            length += chunk.len() as u64;
             whole.update(chunk);
             self.add(&mut pending, 0, hash)?;
         }
@@ -104,14 +114,37 @@ impl<'a> Writer<'a> {
         let mut height = 0;
         loop {
             let is_top = height + 1 == pending.hashes.len();
-            match pending.hashes[height].as_array() {
-                Some(root) if is_top => {
-                    return Ok((u8::try_from(height).unwrap_or(u8::MAX), *root));
-                }
-                None if pending.hashes[height].is_empty() => {}
+            match pending.hashes[height][..].try_into() {
+                Ok(root) if is_top => return Ok((u8::try_from(height).unwrap_or(u8::MAX), root)),
+                Err(_) if pending.hashes[height].is_empty() => {}
                 _ => self.store_list(&mut pending, height)?,
             }
             height += 1;
+        }
+    }
+
+    /// Stores a chunk, if the store has it neither as it is nor compressed, or has it damaged.
+    /// Returns whether that was so.
+    fn store_chunk(&mut self, hash: &Hash, chunk: &[u8]) -> Result<bool, ArchiveError> {
+        let (plain, packed) = (keys::chunk_key(hash), keys::packed_key(hash));
+        if self.is_stored(&plain, chunk)? || self.is_packed(&packed, chunk)? {
+            return Ok(false);
+        }
+        let value = self.compressor.as_mut().and_then(|it| compress::pack(it, chunk));
+        match value {
+            Some(value) => self.archive.store.put(&packed, &value, Durability::None)?,
+            None => self.archive.store.put(&plain, chunk, Durability::None)?,
+        }
+        Ok(true)
+    }
+
+    /// Returns whether the store has this chunk compressed.
+    fn is_packed(&self, key: &[u8], chunk: &[u8]) -> Result<bool, Error> {
+        match self.archive.store.get(key) {
+            Err(Error::Damaged { .. }) => Ok(false),
+            found => {
+                Ok(found?.and_then(|value| compress::unpack(&value)).is_some_and(|it| it == chunk))
+            }
         }
     }
 

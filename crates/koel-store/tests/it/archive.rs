@@ -167,13 +167,13 @@ fn a_collection_needs_space_for_a_few_segments_only() {
     for (number, pair) in bytes.chunks(8192).enumerate() {
         for (pieces, name) in [(&mut stays, "stays"), (&mut goes, "goes")] {
             let piece = if name == "stays" { &pair[..4096] } else { &pair[4096..] };
-            archive.import(&format!("{name} {number}"), piece, Chunking::Fixed(4096)).unwrap();
+            archive.import(format!("{name} {number}"), piece, Chunking::Fixed(4096)).unwrap();
             pieces.extend_from_slice(piece);
         }
     }
     archive.import("stays", &stays[..], Chunking::Fixed(4096)).unwrap();
     for number in 0..bytes.len() / 8192 {
-        archive.remove(&format!("goes {number}")).unwrap();
+        archive.remove(format!("goes {number}")).unwrap();
     }
     let before = disk.used();
     disk.limit(before + 3 * SEGMENT);
@@ -231,7 +231,7 @@ fn an_import_that_fails_leaves_the_old_file() {
         let refused = archive.import(name, &b"new"[..], chunking).unwrap_err();
         assert!(matches!(refused, ArchiveError::BadName { .. } | ArchiveError::BadChunking(_)));
     }
-    let long = archive.import(&"n".repeat(4097), &b"new"[..], Chunking::default());
+    let long = archive.import("n".repeat(4097), &b"new"[..], Chunking::default());
     assert!(matches!(long, Err(ArchiveError::BadName { .. })));
 }
 

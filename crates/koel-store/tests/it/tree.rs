@@ -379,7 +379,8 @@ fn an_interrupted_import_leaves_the_last_version_or_adds_the_new_one() {
             let done = archive.import_tree("tree", &tree, &TreeOptions::default(), &mut |_| ());
             interrupted += u32::from(done.is_err());
         }
-        let store = small().open_in(Arc::new(start.crash_clone([0, 50, 100][at as usize % 3], at)));
+        let kept = [0, 50, 100][usize::try_from(at % 3).unwrap()];
+        let store = small().open_in(Arc::new(start.crash_clone(kept, at)));
         let archive = Archive::new(store.unwrap());
         let copy = folder.path().join(format!("copy {at}"));
         assert_eq!(restore_newest(&archive, "tree", &copy).problems, [], "call {at}");

@@ -33,7 +33,7 @@ use crate::quantity::{bytes, grouped, parse_size, to_u64};
 Examples:
   koel store import photos --db backups         a folder with all that is in it
   koel store import photos --db backups         again: a new version of it
-  koel store import --by-content dump.sql --db backups
+  koel store import --by-content --zstd dump.sql --db backups
   zcat dump.gz | koel store import - --name dump.sql --db backups
 
 The store is created if it does not exist. Older versions stay until koel store rm removes them.
@@ -65,6 +65,11 @@ pub(crate) struct Args {
     #[arg(long)]
     by_content: bool,
 
+    /// Compress new chunks with zstd, at a level of 1 (fastest) to 19 (smallest)
+    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "3", value_parser = clap::value_parser!(i32).range(1..=19))]
+    zstd: Option<i32>,
+
     /// Read all files, even if size, times and inode did not change
     #[arg(long)]
     checksum: bool,
@@ -93,7 +98,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let chunking = chunking(args)?;
     let sources = sources(args)?;
-    let archive = Archive::new(db.open_or_create()?);
+    let mut archive = Archive::new(db.open_or_create()?);
+    if let Some(level) = args.zstd {
+        archive = archive.compressed(level);
+    }
     let options = TreeOptions::default()
         .chunking(chunking)
         .durability(Durability::None)
@@ -234,10 +242,10 @@ fn source(args: &Args, path: &Path) -> Result<Source, Failure> {
         return Ok(Source::Stream(path.to_owned()));
     }
     let info = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
             return Err(Failure::read(path, error));
         }
-        // The import reports what cannot be read, and goes on.
+        // The import keeps a link that leads to nothing, and reports what cannot be read.
         Err(_) => return Ok(Source::Tree(path.to_owned())),
         Ok(info) => info,
     };

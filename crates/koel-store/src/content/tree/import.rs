@@ -9,15 +9,16 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, Dir, FileType, Mode, OFlags};
+use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags};
 
-use super::Problem;
+use super::problem::Problem;
 use super::status::{self, Status};
 use crate::Durability;
-use crate::content::archive::{Archive, MAX_DEPTH};
+use crate::content::archive::Archive;
 use crate::content::chunks::Chunking;
 use crate::content::entry::{Content, Entry, Kind, Stamp, StoredFile, Time};
 use crate::content::error::ArchiveError;
+use crate::content::find::MAX_DEPTH;
 use crate::content::import::check;
 use crate::content::names;
 use crate::content::read::Listing;
@@ -125,7 +126,7 @@ impl Archive {
     ///
     /// Keeps files, folders, symbolic links, hard links, modes, owners and times. Everything else,
     /// and what cannot be read, is left out and reported. A symbolic link at `path` itself is
-    /// followed.
+    /// followed, unless it leads to nothing.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -184,7 +185,14 @@ impl Archive {
 impl Import<'_> {
     fn root(&mut self, name: &[u8], path: &Path) -> Result<Entry, ArchiveError> {
         let read = |error| ArchiveError::Read(error);
-        let status = fs::stat(path).map(Status::from).map_err(|error| read(error.into()))?;
+        let status = match fs::stat(path).map(Status::from) {
+            Err(error) => {
+                let link = dangling(path).ok_or_else(|| read(error.into()))?;
+                self.report.links += 1;
+                return Ok(link);
+            }
+            Ok(status) => status,
+        };
         // A damaged version has nothing to compare with.
         let before = self.archive.version_above(name).ok().flatten();
         let before = before.filter(|version| version.name == name).map(|version| version.entry);
@@ -392,6 +400,13 @@ impl<'a> Before<'a> {
 fn new_entry(status: &Status, kind: Kind) -> Entry {
     let attributes = Some(status.attributes);
     Entry { name: Vec::new(), kind, attributes, had_extended: false }
+}
+
+/// Returns the entry of a symbolic link that leads to nothing.
+fn dangling(path: &Path) -> Option<Entry> {
+    let status = fs::lstat(path).map(Status::from).ok()?;
+    let target = fs::readlinkat(CWD, path, Vec::new()).ok()?;
+    Some(new_entry(&status, Kind::Link(target.into_bytes())))
 }
 
 /// Returns the names in a folder, ascending, and the error that kept further ones from being read.

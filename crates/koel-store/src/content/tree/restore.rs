@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::Problem;
 use super::place::{Place, open_folder};
+use super::problem::Problem;
 use super::status::{self, Status};
-use crate::content::archive::{Archive, check_depth};
+use crate::content::archive::Archive;
 use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile};
 use crate::content::error::ArchiveError;
 use crate::content::export::allow_usual_readers;
+use crate::content::find::check_depth;
 use crate::content::names;
 use crate::content::read::{Chunks, Listing};
 
@@ -85,14 +86,24 @@ pub struct RestoreReport {
     pub problems: Vec<Problem>,
 }
 
+/// A restored file that has several names.
+#[derive(Clone)]
+struct Linked {
+    content: Content,
+    /// The path of its first name from the top place.
+    path: Vec<u8>,
+    /// The device and the inode.
+    identity: (u64, u64),
+}
+
 /// A restoration in progress.
 struct Restore<'a> {
     archive: &'a Archive,
     owners: bool,
     select: &'a mut dyn FnMut(&[u8], &Entry) -> Selection,
     progress: &'a mut dyn FnMut(u64),
-    /// Restored files that have several names, by number, with the path from the top place.
-    linked: HashMap<u64, (Content, Vec<u8>, (u64, u64))>,
+    /// Restored files that have several names, by number.
+    linked: HashMap<u64, Linked>,
     /// Bytes of a path before the part that is below the top place.
     top: usize,
     report: RestoreReport,
@@ -109,7 +120,7 @@ impl Archive {
     /// restored is reported, and the rest goes on. When this returns, everything is on disk.
     ///
     /// # Errors
-    /// [`ArchiveError::Write`] if the target itself cannot be created or opened, and those of the
+    /// [`ArchiveError::Write`] if the target cannot be created or opened, or the disk is full, and the
     /// store but damage.
     pub fn restore(
         &self,
@@ -345,8 +356,9 @@ impl Restore<'_> {
         if !self.link_to_restored(top, folder, name, file) {
             let identity = self.write(folder, name, path, file, attributes)?;
             if file.link_number > 0 {
-                let below = path.get(self.top..).unwrap_or_default().to_owned();
-                self.linked.insert(file.link_number, (file.content, below, identity));
+                let path = path.get(self.top..).unwrap_or_default().to_owned();
+                let linked = Linked { content: file.content, path, identity };
+                self.linked.insert(file.link_number, linked);
             }
         }
         self.report.files += 1;
@@ -363,14 +375,9 @@ impl Restore<'_> {
         name: &[u8],
         file: &StoredFile,
     ) -> bool {
-        let Some((content, below, identity)) = self.linked.get(&file.link_number) else {
-            return false;
-        };
-        if *content != file.content {
-            return false;
-        }
-        let (below, identity) = (below.clone(), *identity);
-        self.hard_link(top, folder, name, &below, identity).is_ok()
+        let linked = self.linked.get(&file.link_number).cloned();
+        let linked = linked.filter(|linked| linked.content == file.content);
+        linked.is_some_and(|linked| self.hard_link(top, folder, name, &linked).is_ok())
     }
 
     fn hard_link(
@@ -378,20 +385,17 @@ impl Restore<'_> {
         top: &Place<'_>,
         folder: BorrowedFd<'_>,
         name: &[u8],
-        below: &[u8],
-        identity: (u64, u64),
+        linked: &Linked,
     ) -> io::Result<()> {
-        let (folders, other) = match below.iter().rposition(|byte| *byte == b'/') {
-            Some(end) => (&below[..end], &below[end + 1..]),
-            None => (&[][..], below),
-        };
+        let mut components: Vec<&[u8]> = linked.path.split(|byte| *byte == b'/').collect();
+        let other = components.pop().unwrap_or_default();
         let mut from = top.open()?.try_clone_to_owned()?;
-        for component in folders.split(|byte| *byte == b'/').filter(|it| !it.is_empty()) {
+        for component in components {
             from = open_folder(from.as_fd(), component)?;
         }
         let make = |temporary: &[u8]| fs::linkat(&from, other, folder, temporary, AtFlags::empty());
         let ((), temporary) = self.with_temporary_name(make)?;
-        let is_same = Status::at(folder, &temporary)?.identity == identity;
+        let is_same = Status::at(folder, &temporary)?.identity == linked.identity;
         if is_same {
             fs::renameat(folder, &temporary[..], folder, name)?;
         }
@@ -462,13 +466,21 @@ impl Restore<'_> {
         let what = match done {
             Ok(()) => return Ok(()),
             Err(ArchiveError::Broken { what, .. }) => what,
-            Err(ArchiveError::Write(error)) => format!("it cannot be restored: {error}"),
+            Err(ArchiveError::Write(error)) if !ends_a_restoration(&error) => {
+                format!("it cannot be restored: {error}")
+            }
             Err(error) if error.is_damage() => error.to_string(),
             Err(error) => return Err(error),
         };
         self.report.problems.push(Problem { name: path.to_owned(), what });
         Ok(())
     }
+}
+
+/// Returns whether no further file can be written either.
+fn ends_a_restoration(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }
 
 /// Gives a file its name, in place of any other file or link.
