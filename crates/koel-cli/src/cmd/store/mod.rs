@@ -37,6 +37,7 @@ Examples:
   koel store export photos --db backups -o restored   the whole folder
   koel store put greeting hello --db notes            store a record
   koel store get greeting --db notes                  print its value
+  koel store keys --db notes                          list the keys
   koel store tour                                     run a demonstration
 
 One process can change a store, or several can read it at the same time.")]
