@@ -9,8 +9,8 @@
 //! filters from bytes of unknown origin there is [`exercise`], for maplets [`maplets`], for
 //! counting filters [`counting`], and for the files of a store [`stores`]. Stores run in folders of
 //! [`storage`], with a history that defines what must survive. [`source`] reads the Rust of the
-//! [`workspace`] for the tests of its layers and its words. [`trees`] makes and describes folders of
-//! the disk.
+//! [`workspace`] for the tests of its layers and its words. [`trees`] makes and describes folders
+//! of the disk.
 #![forbid(unsafe_code)]
 
 pub mod addressing;

@@ -3,8 +3,8 @@
 //! A cuckoo filter with a false-positive rate of 1 in 10^6 stores which chunks are named. So a
 //! chunk takes a few bytes instead of its hash. No named chunk is dropped, and about one in a
 //! million unnamed chunks is kept. The filter uses the start of the BLAKE3 hashes, which are
-//! uniform. Cost: the lists of all files and all keys are read once, and a folder that versions share
-//! is visited once.
+//! uniform. Cost: the lists of all files and all keys are read once, and a folder that versions
+//! share is visited once.
 
 use std::collections::HashSet;
 

@@ -143,7 +143,8 @@ impl Archive {
     /// let (_, entry) = archive.find("tree")?;
     /// let copy = folder.path().join("copy");
     /// let (target, options) = (Target::Path(&copy), RestoreOptions::default());
-    /// archive.restore("tree", &entry, target, &options, &mut |_, _| Selection::Take, &mut |_| ())?;
+    /// let all = &mut |_: &[u8], _: &_| Selection::Take;
+    /// archive.restore("tree", &entry, target, &options, all, &mut |_| ())?;
     /// assert_eq!(std::fs::read(copy.join("file"))?, b"text");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -120,8 +120,8 @@ impl Archive {
     /// restored is reported, and the rest goes on. When this returns, everything is on disk.
     ///
     /// # Errors
-    /// [`ArchiveError::Write`] if the target cannot be created or opened, or the disk is full, and the
-    /// store but damage.
+    /// [`ArchiveError::Write`] if the target cannot be created or opened, or the disk is full, and
+    /// those of the store but damage.
     pub fn restore(
         &self,
         name: impl AsRef<[u8]>,
