@@ -168,8 +168,8 @@ macro_rules! face {
                 self.body.verify()
             }
 
-            /// Checks only the checksum of the body: notices damage, but not forged bytes. O(bytes),
-            /// in a fiftieth of the time of [`verify`](Self::verify).
+            /// Checks only the checksum of the body: notices damage, but not forged bytes.
+            /// O(bytes), in a fiftieth of the time of [`verify`](Self::verify).
             ///
             /// # Errors
             /// [`ImageError::Checksum`](crate::ImageError::Checksum).
