@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Threads(ThreadsArgs),
     /// Growable filters: their cost from a thousand keys on, and their pauses
     Growth(GrowthArgs),
+    /// What growth costs at several loads, from the measurement of the library on standard input
+    Loads(LoadsArgs),
     /// Writes BENCHMARKS.md and its plots
     Report(ReportArgs),
 }
@@ -207,6 +209,13 @@ pub(crate) struct GrowthArgs {
     /// Measure only single inserts and memory, as JSON; run for each filter in a process of its own
     #[arg(long)]
     pub(crate) pauses: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LoadsArgs {
+    /// Where to write the plot
+    #[arg(long, value_name = "FILE", default_value = "docs/plots/growth-loads.svg")]
+    pub(crate) plot: PathBuf,
 }
 
 #[derive(Clone, Debug, clap::Args)]

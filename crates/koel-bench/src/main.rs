@@ -3,7 +3,7 @@
 //! * `filters`: every filter with the same keys
 //! * `threads`: filters that threads can share
 //! * `limits`: random cache lines per second that a core can read, the upper bound of every filter
-//! * `growth`: growable filters from a thousand keys on
+//! * `growth`: growable filters from a thousand keys on; `loads`: growth at several loads
 //! * `map` and `thresholds`: the exact map; `maplet`: the maplet
 //! * `stores`: the log store and other stores; `overwrites`: the cost of its compaction
 //! * `report`: filters, limits, growth and thresholds at many sizes, written to docs/BENCHMARKS.md
@@ -51,6 +51,7 @@ fn main() -> ExitCode {
             Some(plots) => report::growth::run(&args, plots),
             None => growth::run(&args),
         },
+        Command::Loads(args) => report::loads::run(&args.plot),
         Command::Report(args) => report::run(&args),
     };
     match done {

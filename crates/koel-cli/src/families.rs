@@ -80,7 +80,9 @@ fn blocked_bloom_rate(bits_per_key: f64) -> f64 {
     if bits_per_key < FEWEST_BITS {
         return 1.0;
     }
-    (1..=40).map(|hashes| mean_block_rate(BLOCK_BITS / bits_per_key, hashes)).fold(1.0, f64::min)
+    // More than one block per key gains nothing.
+    let mean = (BLOCK_BITS / bits_per_key).max(1.0);
+    (1..=40).map(|hashes| mean_block_rate(mean, hashes)).fold(1.0, f64::min)
 }
 
 /// The mean false-positive rate of blocks that hold Poisson(`mean`) keys of `hashes` bits each.
@@ -101,7 +103,6 @@ fn mean_block_rate(mean: f64, hashes: i32) -> f64 {
 }
 
 fn blocked_bloom_bits(rate: f64) -> Option<f64> {
-    // More than one block per key gains nothing.
     let (mut too_few, mut enough) = (FEWEST_BITS, BLOCK_BITS);
     if blocked_bloom_rate(enough) > rate {
         return None;

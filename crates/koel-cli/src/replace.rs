@@ -224,9 +224,13 @@ fn copy_access(old: &fs::Metadata, new: &File, readers: Readers) -> io::Result<(
     }
 }
 
-/// Makes the rename durable.
+/// Makes the rename durable. A folder that this process may not read cannot be synced.
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    match File::open(folder) {
+        Ok(folder) if cfg!(unix) => folder.sync_all(),
+        Err(error) if error.kind() != io::ErrorKind::PermissionDenied && cfg!(unix) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

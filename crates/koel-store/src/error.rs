@@ -157,7 +157,9 @@ fn io_advice(error: &io::Error) -> &'static str {
                 (`Options::max_open_files`)";
     }
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free space and try again",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free space on the disk and try again"
+        }
         io::ErrorKind::FileTooLarge => "raise the limit of file sizes and try again",
         io::ErrorKind::PermissionDenied => "check the permissions of the folder and its files",
         io::ErrorKind::ReadOnlyFilesystem => "open the store read-only",

@@ -83,14 +83,17 @@ pub enum BuildError {
         /// The smallest rate for this type, capacity and preference.
         smallest: f64,
     },
-    /// More keys than a 64-bit hash can tell apart, or more bytes than this machine can address.
+    /// More keys than a 64-bit hash can tell apart at this rate, more than a table can grow to, or
+    /// more bytes than this machine can address.
     #[error(
-        "{capacity} keys do not fit into one filter on this machine; divide the keys among \
-         several filters"
+        "{capacity} keys are too many for one filter with these settings, which holds at most \
+         {largest}; divide the keys among several filters"
     )]
     TooLarge {
         /// The capacity given to the builder.
         capacity: u64,
+        /// The largest capacity with the same settings. 0 if the table cannot grow at all.
+        largest: u64,
     },
     /// The keys to build from do not fit.
     #[error(transparent)]

@@ -3,7 +3,7 @@
 //! * `speed.rs`: throughput by table size, with the machine's limit
 //! * `space.rs`: bits per key by false-positive rate
 //! * `load.rs`: inserts as a filter fills, and churn
-//! * `growth.rs`: growable filters
+//! * `growth.rs`: growable filters; `loads.rs`, on its own: growth at several loads
 //! * `thresholds.rs`: how full the exact map gets
 //! * `plot.rs`: draws
 //!
@@ -11,6 +11,7 @@
 
 pub(crate) mod growth;
 mod load;
+pub(crate) mod loads;
 mod plot;
 mod space;
 mod speed;

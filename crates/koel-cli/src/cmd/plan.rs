@@ -1,14 +1,15 @@
 //! `koel plan`: computes memory, false-positive rate or number of keys from the other two.
 //!
 //! It does so for Koel and for other filters. Koel's rows come from the planner of `koel build`, so
-//! the size is that of the file, to the byte. The other rows come from formulas (`families`). The
-//! size of a grown filter depends on its load, so its row is the maximum.
+//! the size is that of the file, to the byte. The other rows come from formulas (`families`).
 //!
 //! If memory is given, a binary search finds the lowest rate or the most keys that fit. Cost: at
 //! most some hundred plans, and no memory.
 #![forbid(unsafe_code)]
 
-use koel::{CuckooFilter, Layout, Plan, Prefer};
+use std::ops::RangeInclusive;
+
+use koel::{BuildError, CuckooFilter, Plan, Prefer};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -17,12 +18,9 @@ use crate::output;
 use crate::quantity::{self, bytes, counted, grouped, to_u64};
 use crate::sizing::{self, build_failure};
 
-/// The load factor of a grown filter is never much lower than this; its mean is 0.92.
-const EMPTIEST_LOAD: f64 = 0.89;
-
-/// Buckets that a filter may have beyond that load, because it grows by whole buckets as soon as an
-/// insert finds no room. They matter in small filters only.
-const SPLIT_AHEAD: f64 = 4.0;
+/// The false-positive rates that a row may have. With a higher one nearly every answer is wrong,
+/// and hashes of 64 bits reach no lower one.
+const RATES: RangeInclusive<f64> = 5.5e-20..=0.99;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -35,14 +33,17 @@ Give two of the three options; the table shows the third figure.")]
 pub(crate) struct Args {
     /// Number of distinct keys, such as 121570 or 10M
     #[arg(long, value_name = "N", value_parser = quantity::parse_keys)]
+    #[arg(allow_negative_numbers = true)]
     keys: Option<u64>,
 
     /// False-positive rate, such as 0.001, 0.1% or 1/1000
     #[arg(long, value_name = "P", value_parser = quantity::parse_rate)]
+    #[arg(allow_negative_numbers = true)]
     fpr: Option<f64>,
 
     /// Memory, such as 64M or 1.5GiB (units of 1024), or 64MB (units of 1000)
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_size)]
+    #[arg(allow_negative_numbers = true)]
     memory: Option<u64>,
 
     /// Print the report as JSON
@@ -106,69 +107,66 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn koel_row(name: &str, question: Question, prefer: Prefer) -> Row {
-    let found = answer(question, |keys, fpr| {
-        let plan = CuckooFilter::builder(keys, fpr).prefer(prefer).plan().ok()?;
-        Some((plan.layout, planned(plan)))
-    });
-    Row::koel(name, found)
+    Row::koel(name, answer(question, |keys, fpr| Some(planned(fixed(keys, fpr, prefer).ok()?))))
 }
 
-/// The filter that `koel build --grow` builds, at its lowest load.
+/// The filter that `koel build` builds.
+fn fixed(keys: u64, fpr: f64, prefer: Prefer) -> Result<Plan, BuildError> {
+    CuckooFilter::builder(keys, fpr).prefer(prefer).plan()
+}
+
+/// The filter that `koel build --grow` builds.
 fn growable_row(question: Question) -> Row {
     let found = answer(question, |keys, fpr| {
-        let plan = sizing::unbounded(CuckooFilter::builder(sizing::GROW_TO, fpr)).plan().ok()?;
-        let bucket = f64::from(plan.layout.bucket_bits()) / 8.0;
-        let header = plan.size_in_bytes as f64 - plan.buckets as f64 * bucket;
-        let grown = keys as f64 / EMPTIEST_LOAD / 4.0 * bucket + header;
-        let most = grown.max(plan.size_in_bytes as f64) + SPLIT_AHEAD * bucket;
-        let memory = to_u64(most.ceil());
-        let bits_per_key = memory as f64 * 8.0 / keys as f64;
-        Some((plan.layout, Answer { keys, fpr, memory, bits_per_key }))
+        let builder = sizing::unbounded(CuckooFilter::builder(sizing::GROW_TO, fpr));
+        let (plan, answer) = planned(builder.plan_grown(keys).ok()?);
+        Some((plan, Answer { fpr, ..answer }))
     });
     Row::koel("Koel, growable", found)
 }
 
 impl Row {
-    fn koel(name: &str, found: Option<(Layout, Answer)>) -> Self {
+    fn koel(name: &str, found: Option<(Plan, Answer)>) -> Self {
         Self {
-            name: found.map_or(name.to_owned(), |(layout, _)| format!("{name} ({layout})")),
+            name: found.map_or(name.to_owned(), |(plan, _)| format!("{name} ({})", plan.layout)),
             can_add: true,
             can_remove: true,
-            can_grow: found.is_none_or(|(layout, _)| layout.can_grow()),
+            can_grow: found.is_none_or(|(plan, _)| plan.growth_limit.is_some()),
             answer: found.map(|(_, answer)| answer),
         }
     }
 }
 
-/// Answers the question with `plan`, which gives the memory for keys and a false-positive rate.
+fn planned(plan: Plan) -> (Plan, Answer) {
+    let answer = Answer {
+        keys: plan.capacity,
+        fpr: plan.false_positive_rate,
+        memory: plan.size_in_bytes as u64,
+        bits_per_key: plan.bits_per_key,
+    };
+    (plan, answer)
+}
+
+/// Answers the question with `plan`, the filter for keys and a false-positive rate.
 fn answer(
     question: Question,
-    plan: impl Fn(u64, f64) -> Option<(Layout, Answer)>,
-) -> Option<(Layout, Answer)> {
+    plan: impl Fn(u64, f64) -> Option<(Plan, Answer)>,
+) -> Option<(Plan, Answer)> {
     let fits = |keys: u64, fpr: f64, memory: u64| {
         plan(keys, fpr).filter(|(_, answer)| answer.memory <= memory)
     };
     match question {
         Question::Memory { keys, fpr } => plan(keys, fpr),
-        Question::Rate { keys, memory } => {
-            smallest(-64.0, -0.01, |exponent| fits(keys, exponent.exp2(), memory).is_some())
-                .and_then(|exponent| fits(keys, exponent.exp2(), memory))
-        }
+        Question::Rate { keys, memory } => smallest(-64.0, RATES.end().log2(), |exponent| {
+            fits(keys, exponent.exp2(), memory).is_some()
+        })
+        .and_then(|exponent| fits(keys, exponent.exp2(), memory)),
         // Searches the negated exponent: the fewer keys, the better they fit.
         Question::Keys { fpr, memory } => {
             let keys = |exponent: f64| to_u64((-exponent).exp2().floor());
             smallest(-60.0, 0.0, |exponent| fits(keys(exponent), fpr, memory).is_some())
                 .and_then(|exponent| fits(keys(exponent), fpr, memory))
         }
-    }
-}
-
-fn planned(plan: Plan) -> Answer {
-    Answer {
-        keys: plan.capacity,
-        fpr: plan.false_positive_rate,
-        memory: plan.size_in_bytes as u64,
-        bits_per_key: plan.bits_per_key,
     }
 }
 
@@ -181,8 +179,13 @@ fn other_row(family: Family, question: Question) -> Row {
             bits_per_key,
         }),
         Question::Rate { keys, memory } => {
-            let bits_per_key = memory as f64 * 8.0 / keys as f64;
-            family.rate(bits_per_key).map(|fpr| Answer { keys, fpr, memory, bits_per_key })
+            let most = memory as f64 * 8.0 / keys as f64;
+            family.rate(most).filter(|fpr| fpr <= RATES.end()).map(|fpr| {
+                let fpr = fpr.max(*RATES.start());
+                let bits_per_key = family.bits_per_key(fpr).map_or(most, |bits| bits.min(most));
+                let bytes = to_u64((bits_per_key * keys as f64 / 8.0).ceil());
+                Answer { keys, fpr, memory: bytes.min(memory), bits_per_key }
+            })
         }
         Question::Keys { fpr, memory } => family.bits_per_key(fpr).map(|bits_per_key| Answer {
             keys: to_u64((memory as f64 * 8.0 / bits_per_key).floor()),
@@ -191,6 +194,7 @@ fn other_row(family: Family, question: Question) -> Row {
             bits_per_key,
         }),
     };
+    let answer = answer.filter(|answer| answer.keys > 0);
     Row {
         name: family.name().to_owned(),
         can_add: family.can_add(),
@@ -228,40 +232,69 @@ fn text_report(question: Question, rows: &[Row]) -> String {
             (format!("false-positive rate {} in {}", quantity::rate(fpr), bytes(memory)), "keys")
         }
     };
-    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let lines: Vec<_> = rows.iter().map(|row| (row, figures(question, row.answer))).collect();
+    let widest = |least: usize, length: &dyn Fn(&(&Row, [String; 2])) -> usize| {
+        lines.iter().map(length).fold(least, usize::max)
+    };
+    let width = widest(0, &|(row, _)| row.name.len());
+    let bits_width = widest(8, &|(_, [bits, _])| bits.len());
+    let value_width = widest(15, &|(_, [_, value])| value.len());
     let mut text = format!(
-        "{title}\n\n{:width$}  {:>8}  {column:>15}  add  remove  count  grow\n",
+        "{title}\n\n{:width$}  {:>bits_width$}  {column:>value_width$}  \
+         add  remove  count  grow\n",
         "filter", "bits/key"
     );
-    for row in rows {
-        let (bits, value) = match (row.answer, question) {
-            (None, _) => ("-".to_owned(), "not possible".to_owned()),
-            (Some(answer), Question::Memory { .. }) => (bits(answer), bytes(answer.memory)),
-            (Some(answer), Question::Rate { .. }) => (bits(answer), quantity::rate(answer.fpr)),
-            (Some(answer), Question::Keys { .. }) => (bits(answer), grouped(answer.keys)),
-        };
+    for (row, [bits, value]) in &lines {
         let (add, remove, grow) = (yes(row.can_add), yes(row.can_remove), yes(row.can_grow));
         text += &format!(
-            "{:width$}  {bits:>8}  {value:>15}  {add:3}  {remove:6}  {remove:5}  {grow}\n",
+            "{:width$}  {bits:>bits_width$}  {value:>value_width$}  \
+             {add:3}  {remove:6}  {remove:5}  {grow}\n",
             row.name
         );
     }
     text += NOTES;
-    if let Some(small) = rows[0].answer {
-        text += &format!(
+    text += &match rows[0].answer {
+        Some(small) => format!(
             "\n  koel build INPUT --keys {} --fpr {} -o OUT\n",
             small.keys,
             rate_option(question, small)
-        );
-    }
+        ),
+        None => format!("\n{}\n", least(question)),
+    };
     text
 }
 
+/// The cells of a row: bits per key, and the figure to compute.
+fn figures(question: Question, answer: Option<Answer>) -> [String; 2] {
+    let Some(answer) = answer else { return ["-".to_owned(), "not possible".to_owned()] };
+    let value = match question {
+        Question::Memory { .. } => bytes(answer.memory),
+        Question::Rate { .. } => quantity::rate(answer.fpr),
+        Question::Keys { .. } => grouped(answer.keys),
+    };
+    [format!("{:.2}", answer.bits_per_key), value]
+}
+
+/// The least memory with which there would be an answer for Koel.
+fn least(question: Question) -> String {
+    let (keys, fpr) = match question {
+        Question::Memory { keys, fpr } => (keys, fpr),
+        Question::Rate { keys, .. } => (keys, *RATES.end()),
+        Question::Keys { fpr, .. } => (1, fpr),
+    };
+    match fixed(keys, fpr, Prefer::Small) {
+        Ok(plan) => {
+            let memory = bytes(plan.size_in_bytes as u64);
+            format!("Koel needs at least {memory} for {}.", counted(keys, "key"))
+        }
+        Err(error) => format!("Koel: {error}."),
+    }
+}
+
 const NOTES: &str = "
-Koel rows have the size of the whole file. The growable row has the largest size that a filter
-built with `koel build --grow` reaches with this many keys. Where the last column says yes, a
-filter can also be made growable later with `koel grow`. Other rows are computed by formulas,
-without headers.
+Koel rows have the size of the whole file. The growable row is a filter built with
+`koel build --grow` that has grown to this many keys. Where the last column says yes, a filter can
+also be made growable later with `koel grow`. Other rows are computed by formulas, without headers.
 ";
 
 /// The value of `--fpr` for `koel build`: the given rate, or the computed one, rounded up so that
@@ -271,10 +304,6 @@ fn rate_option(question: Question, found: Answer) -> String {
         Question::Memory { fpr, .. } | Question::Keys { fpr, .. } => fpr.to_string(),
         Question::Rate { .. } => format!("{:.2e}", found.fpr * 1.005),
     }
-}
-
-fn bits(answer: Answer) -> String {
-    format!("{:.2}", answer.bits_per_key)
 }
 
 fn yes(can: bool) -> &'static str {

@@ -19,6 +19,8 @@ mod same_file;
 mod secret;
 mod similar;
 mod store;
+#[cfg(unix)]
+mod store_keys;
 mod support;
 mod targets;
 mod tour;

@@ -1,6 +1,6 @@
 //! `koel plan`, compared with the filters that are then built.
 
-use crate::support::{Shell, keys};
+use crate::support::{Shell, keys, lines};
 
 #[test]
 fn the_planned_size_is_the_size_of_the_built_file() {
@@ -70,4 +70,66 @@ fn too_little_memory_is_shown_in_the_table() {
     let shell = Shell::new();
     let ran = shell.ok("plan --keys 1G --memory 1k");
     assert!(ran.text().contains("not possible"), "{}", ran.text());
+    // A Bloom filter of a millionth of a bit per key once had a row.
+    let plan = shell.ok("plan --keys 1G --memory 1k --json").json();
+    assert!(plan.as_array().unwrap().iter().all(|row| row["keys"].is_null()), "{plan}");
+    let advice = ran.text().lines().last().unwrap().to_owned();
+    assert!(
+        advice.starts_with("Koel needs at least ") && advice.ends_with(" for 1,000,000,000 keys.")
+    );
+    assert!(shell.ok("plan --fpr 0.1% --memory 9").text().contains("Koel needs at least"));
+    assert!(shell.ok("plan --fpr 1e-30 --memory 1G").text().contains("ask for"));
+}
+
+#[test]
+fn the_columns_of_a_plan_are_aligned_and_its_figures_possible_for_any_memory() {
+    let shell = Shell::new();
+    for question in [
+        "--keys 10M --memory 1K",
+        "--keys 10M --memory 100T",
+        "--keys 1 --memory 1000000T",
+        "--keys 100T --memory 1",
+        "--fpr 0.001 --memory 1000000T",
+        "--fpr 0.99 --memory 7P",
+        "--fpr 1e-300 --memory 1",
+        "--keys 100G --fpr 0.001",
+        "--keys 1 --fpr 0.99",
+        "--keys 1 --fpr 1e-300",
+    ] {
+        let ran = shell.run(&format!("plan {question}"));
+        if ran.code == 2 {
+            assert!(ran.err.contains("ask for"), "{question}: {}", ran.err);
+            continue;
+        }
+        let lines: Vec<_> = ran.text().lines().skip(2).take(8).collect();
+        let add = lines[0].find("  add  remove").unwrap();
+        for line in &lines[1..] {
+            let value = &line[..add];
+            assert!(value.ends_with(|c: char| !c.is_whitespace()), "{question}:\n{}", ran.text());
+            assert!(line[add..].starts_with("  yes") || line[add..].starts_with("  no "), "{line}");
+            assert!(!value.ends_with(" 0 %") && !value.ends_with("100 %"), "{line}");
+        }
+        let plan = shell.ok(&format!("plan {question} --json")).json();
+        for row in plan.as_array().unwrap() {
+            let rate = row["fpr"].as_f64().unwrap_or(0.5);
+            assert!(rate < 1.0 && (rate > 5e-20 || question.contains("1e-300")), "{row}");
+        }
+    }
+}
+
+#[test]
+fn plan_promises_no_growth_that_a_filter_cannot_do() {
+    let shell = Shell::new();
+    let growable = |question: &str| shell.ok(&format!("plan {question} --json")).json()[2].clone();
+    let most = growable("--fpr 0.001 --memory 1000000T")["keys"].as_u64().unwrap();
+    assert!((1 << 32..1 << 34).contains(&most), "{most}");
+    assert!(growable(&format!("--keys {most} --fpr 0.001"))["keys"].is_u64());
+    assert!(growable("--keys 100G --fpr 0.001")["keys"].is_null());
+    assert!(growable("--keys 100G --memory 1T")["keys"].is_null());
+    // The fixed filter of so many keys cannot be made growable either.
+    let plan = shell.ok("plan --keys 100G --fpr 0.001 --json").json();
+    assert_eq!(plan[0]["can_grow"], false);
+    shell.write("list", lines(&keys("key", 9)));
+    let ran = shell.run("build list --grow --keys 20G -o new");
+    assert!(ran.code == 2 && ran.err.contains("20000000000 keys are too many"), "{}", ran.err);
 }

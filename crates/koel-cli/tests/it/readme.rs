@@ -19,6 +19,11 @@ fn commands() -> Vec<&'static str> {
 fn every_command_of_the_readme_succeeds() {
     let shell = Shell::new();
     let list = lines(&[keys("key", 1_000), vec!["listed.example".into()]].concat());
+    for name in ["yesterday.txt", "today.txt", "friday.txt", "seen.txt"] {
+        shell.write(name, &list);
+    }
+    shell.write("friday.txt", "new\n");
+    shell.write("today.txt", "new\n");
     for name in ["domains.txt", "mail.log", "expired.txt", "huge.log", "monday.txt", "tuesday.txt"]
     {
         shell.write(name, &list);

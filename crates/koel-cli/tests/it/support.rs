@@ -95,7 +95,8 @@ pub(crate) fn bash(shell: &Shell, line: &str) -> Ran {
 impl Ran {
     pub(crate) fn of(output: std::process::Output) -> Self {
         Self {
-            code: output.status.code().unwrap(),
+            // -1 stands for a signal.
+            code: output.status.code().unwrap_or(-1),
             out: output.stdout,
             err: String::from_utf8(output.stderr).unwrap(),
         }

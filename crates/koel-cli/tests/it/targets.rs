@@ -235,7 +235,7 @@ fn a_limit_of_the_file_size_is_an_error_that_leaves_nothing() {
     ] {
         let ran = bash(&shell, &format!("ulimit -f 100; {line}"));
         assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{line}: {}", ran.err);
-        assert!(ran.err.contains("ulimit -f"), "{line}: {}", ran.err);
+        assert!(ran.err.contains("ulimit -f") || ran.err.contains("too large"), "{}", ran.err);
         assert!(!shell.path("new").exists() && shell.read("set") == before, "{line}");
         assert_eq!(hidden(&shell), [""; 0], "{line}");
     }
@@ -313,7 +313,7 @@ fn a_filter_larger_than_the_memory_is_an_error_of_one_line() {
     shell.ok("build list --keys 12M -o big");
     shell.ok("build list --keys 12M --grow -o growing");
     let mut refused = 0;
-    for kilobytes in [30_000, 50_000] {
+    for kilobytes in [24_000, 60_000] {
         for words in [
             "add big list",
             "remove big list",

@@ -30,15 +30,15 @@ mod unix {
     use crate::kernel::file_names::MANIFEST;
 
     #[derive(Clone, Debug)]
-    pub(in crate::kernel) struct OpenFolder(Arc<File>);
+    pub(crate) struct OpenFolder(Arc<File>);
 
     impl OpenFolder {
-        pub(in crate::kernel) fn open(path: &Path) -> io::Result<Self> {
+        pub(crate) fn open(path: &Path) -> io::Result<Self> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             Ok(Self(Arc::new(fs::open(path, flags, Mode::empty())?.into())))
         }
 
-        pub(in crate::kernel) fn open_file(&self, name: &str, writable: bool) -> io::Result<File> {
+        pub(crate) fn open_file(&self, name: &str, writable: bool) -> io::Result<File> {
             let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
             if FileType::from_raw_mode(self.stat(name)?.st_mode) != FileType::RegularFile {
                 return Err(not_a_regular_file(name));
@@ -48,7 +48,7 @@ mod unix {
             Ok(fs::openat(&*self.0, name, flags, Mode::empty())?.into())
         }
 
-        pub(in crate::kernel) fn create_file(&self, name: &str) -> io::Result<File> {
+        pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             Ok(fs::openat(&*self.0, name, flags, self.mode_of_new_files()?)?.into())
         }
@@ -67,16 +67,16 @@ mod unix {
             Ok(fs::statat(&*self.0, name, AtFlags::SYMLINK_NOFOLLOW)?)
         }
 
-        pub(in crate::kernel) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
             Ok(fs::renameat(&*self.0, from, &*self.0, to)?)
         }
 
-        pub(in crate::kernel) fn remove(&self, name: &str) -> io::Result<()> {
+        pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
             Ok(fs::unlinkat(&*self.0, name, AtFlags::empty())?)
         }
 
         /// Returns the names that are UTF-8: those of a store are.
-        pub(in crate::kernel) fn list(&self) -> io::Result<Vec<String>> {
+        pub(crate) fn list(&self) -> io::Result<Vec<String>> {
             let mut names = Vec::new();
             for entry in fs::Dir::read_from(&*self.0)? {
                 names.extend(entry?.file_name().to_str().ok().map(str::to_owned));
@@ -84,12 +84,12 @@ mod unix {
             Ok(names)
         }
 
-        pub(in crate::kernel) fn sync(&self) -> io::Result<()> {
+        pub(crate) fn sync(&self) -> io::Result<()> {
             self.0.sync_all()
         }
 
         /// Locks the folder itself, whose lock nobody can remove. Returns what holds the lock.
-        pub(in crate::kernel) fn lock(&self, shared: bool) -> io::Result<File> {
+        pub(crate) fn lock(&self, shared: bool) -> io::Result<File> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let folder = File::from(fs::openat(&*self.0, ".", flags, Mode::empty())?);
             if shared {
@@ -111,14 +111,14 @@ mod portable {
     use super::not_a_regular_file;
 
     #[derive(Clone, Debug)]
-    pub(in crate::kernel) struct OpenFolder(PathBuf);
+    pub(crate) struct OpenFolder(PathBuf);
 
     impl OpenFolder {
-        pub(in crate::kernel) fn open(path: &Path) -> io::Result<Self> {
+        pub(crate) fn open(path: &Path) -> io::Result<Self> {
             fs::read_dir(path).map(|_| Self(path.to_owned()))
         }
 
-        pub(in crate::kernel) fn open_file(&self, name: &str, writable: bool) -> io::Result<File> {
+        pub(crate) fn open_file(&self, name: &str, writable: bool) -> io::Result<File> {
             let path = self.0.join(name);
             if !fs::symlink_metadata(&path)?.is_file() {
                 return Err(not_a_regular_file(name));
@@ -126,19 +126,19 @@ mod portable {
             OpenOptions::new().read(true).write(writable).open(path)
         }
 
-        pub(in crate::kernel) fn create_file(&self, name: &str) -> io::Result<File> {
+        pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
             OpenOptions::new().read(true).write(true).create_new(true).open(self.0.join(name))
         }
 
-        pub(in crate::kernel) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
             fs::rename(self.0.join(from), self.0.join(to))
         }
 
-        pub(in crate::kernel) fn remove(&self, name: &str) -> io::Result<()> {
+        pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
             fs::remove_file(self.0.join(name))
         }
 
-        pub(in crate::kernel) fn list(&self) -> io::Result<Vec<String>> {
+        pub(crate) fn list(&self) -> io::Result<Vec<String>> {
             let mut names = Vec::new();
             for entry in fs::read_dir(&self.0)? {
                 names.extend(entry?.file_name().into_string().ok());
@@ -147,12 +147,12 @@ mod portable {
         }
 
         /// Windows has no such call and writes names through.
-        pub(in crate::kernel) fn sync(&self) -> io::Result<()> {
+        pub(crate) fn sync(&self) -> io::Result<()> {
             Ok(())
         }
 
         /// Only the file LOCK can be locked.
-        pub(in crate::kernel) fn lock(&self, _shared: bool) -> io::Result<()> {
+        pub(crate) fn lock(&self, _shared: bool) -> io::Result<()> {
             Ok(())
         }
     }

@@ -92,11 +92,12 @@ impl Comparison {
     fn of(
         surpluses: &[Surplus; 2],
         len: [u64; 2],
+        has_grown: bool,
         possible: impl Fn([&Lengths; 2]) -> f64,
     ) -> Self {
         let [first, second] = surpluses;
         let lengths = [&first.lengths, &second.lengths];
-        let found = Self {
+        let mut found = Self {
             distinct: [first.distinct, second.distinct],
             common: first.common,
             len,
@@ -104,15 +105,21 @@ impl Comparison {
             possible: lengths.map(|own| possible([own, own])),
             across: possible(lengths),
         };
-        // Both have equally many copies of what they share. A growing table finds other numbers,
-        // by matches of chance.
-        let shared = [0, 1].map(|i| len[i].saturating_sub(surpluses[i].surplus));
-        // A key of one filter alone is hidden where a key of the other alone has the same entry.
         let (keys, common) = found.unbounded();
         let own = [0, 1].map(|i| (keys[i] - common).min(surpluses[i].surplus as f64));
-        let hidden = rounded(own[0] * own[1] / found.across);
-        let shared = shared[0].min(shared[1]).saturating_sub(hidden);
-        Self { surplus: len.map(|copies| copies - shared), ..found }
+        // A key of one filter alone is hidden where a key of the other has the same entry. In
+        // tables of one size the other key must be one of that filter alone, too.
+        let shared = [0, 1].map(|i| {
+            let others = if has_grown { keys[1 - i] } else { own[1 - i] };
+            let hidden = rounded(own[i] * others / found.across);
+            len[i].saturating_sub(surpluses[i].surplus.saturating_add(hidden))
+        });
+        // Both have equally many copies of what they share. Growing tables find fewer, where growth
+        // has doubled entries.
+        let least = if has_grown { rounded(common) } else { 0 };
+        let shared = shared[0].max(shared[1]).max(least).min(len[0]).min(len[1]);
+        found.surplus = len.map(|copies| copies - shared);
+        found
     }
 
     /// The number of distinct keys in both filters.
@@ -251,12 +258,11 @@ impl<S: Store> CuckooFilter<S> {
             [first.surplus_over(second), second.surplus_over(first)]
         }));
         let len = [self.len(), other.len()];
-        Ok(if self.has_grown() || other.has_grown() {
-            let base = ours.buckets.base();
-            Comparison::of(&surpluses, len, |lengths| 1.0 / chance(base, lengths))
-        } else {
-            Comparison::of(&surpluses, len, |_| ours.possible_entries())
-        })
+        let has_grown = self.has_grown() || other.has_grown();
+        let base = ours.buckets.base();
+        Ok(Comparison::of(&surpluses, len, has_grown, |lengths| {
+            if has_grown { 1.0 / chance(base, lengths) } else { ours.possible_entries() }
+        }))
     }
 }
 

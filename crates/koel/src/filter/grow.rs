@@ -2,6 +2,7 @@
 
 use crate::CuckooFilter;
 use crate::error::{BuildError, FullError};
+use crate::image::shape::Shape;
 use crate::image::sizing;
 
 impl CuckooFilter {
@@ -9,14 +10,16 @@ impl CuckooFilter {
     /// finds it full makes it larger. Any number of keys may then have a counter.
     ///
     /// # Errors
-    /// [`BuildError::TooPrecise`], and then nothing has changed, if slots have no room for the bits
-    /// that growth needs: at rates below about one in eight million, or one in two million with
-    /// [`Prefer::Fast`](crate::Prefer::Fast).
+    /// Nothing has changed then. [`BuildError::TooPrecise`] if slots have no room for the bits that
+    /// growth needs: at rates below about one in eight million, or one in two million with
+    /// [`Prefer::Fast`](crate::Prefer::Fast). [`BuildError::TooLarge`] if the table is too large to
+    /// grow, from about eight billion keys on.
     pub fn make_growable(&mut self) -> Result<(), BuildError> {
         if !self.layout().can_grow() {
             let rate = self.requested_false_positive_rate();
             return Err(sizing::too_precise_to_grow(self.layout(), self.capacity(), rate));
         }
+        Shape::of(self.body.buckets.base(), self.layout()).that_grows_to(self.capacity())?;
         self.body.state.profile.growable = true;
         self.body.state.profile.counter_limit = u64::MAX;
         Ok(())

@@ -11,6 +11,8 @@ mod compare;
 mod edit;
 mod grow;
 mod parts;
+#[cfg(test)]
+mod tests;
 
 use crate::face::{counted_face, face};
 use crate::image::Kind;

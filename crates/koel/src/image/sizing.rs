@@ -6,7 +6,8 @@
 //!   average.
 //! * **Slots.** Two choices of four-slot buckets first fail near a load of 0.975 (B. Fan et al.
 //!   2014; our own figures are in docs/decisions/0001-addressing.md). A small filter is designed
-//!   for 0.97, a fast one for 0.95, where inserts are cheaper.
+//!   for 0.97, a fast one for 0.95, where inserts are cheaper. A table that grows from the start
+//!   has the load of growth (table/load.rs).
 //! * **Chance.** Small tables deviate more, so every segment gets spare slots. Where there are
 //!   several segments, each gets its share of the keys only on average, so they get room for five
 //!   standard deviations more.
@@ -18,7 +19,7 @@ use super::shape::{Prefer, Shape};
 use crate::address::geometry::{CORES, HASH_BITS};
 use crate::error::BuildError;
 use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS, WIDE_SLOT_BITS};
-use crate::table::{FULL_LOAD, table_bytes};
+use crate::table::{design_load, most_entries, table_bytes};
 
 /// Fingerprint widths of a small filter. With 33 bits, a semi-sorted bucket fills 128 bits.
 const SMALL_WIDTHS: &[u32] = &[
@@ -43,8 +44,7 @@ const FAILING_LOAD: f64 = 0.9745;
 
 /// The smallest shape for `capacity` distinct keys with at most this false-positive rate.
 pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
-    let reached = |shape: &Shape| shape.rate_after(capacity);
-    first_within(layouts(prefer), capacity, rate, prefer, reached)
+    first_within(layouts(prefer), capacity, rate, Shape::rate_after)
 }
 
 /// [`choose`] for a filter that may grow. Fingerprints are wide enough that few entries run out of
@@ -56,8 +56,8 @@ pub(crate) fn choose_growable(
     prefer: Prefer,
 ) -> Result<Shape, BuildError> {
     let layouts = layouts(prefer).filter(|layout| has_bits_to_lose(layout) && layout.can_grow());
-    let reached = |shape: &Shape| rate_at_design_load(shape, prefer);
-    first_within(layouts, capacity, rate, prefer, reached)
+    first_within(layouts, capacity, rate, |shape, _| rate_at_design_load(shape))?
+        .that_grows_to(capacity)
 }
 
 /// The error for a filter whose layout [cannot grow](Layout::can_grow): its rate, and the smallest
@@ -69,21 +69,22 @@ pub(crate) fn too_precise_to_grow(layout: Layout, capacity: u64, rate: f64) -> B
     };
     match choose_growable(capacity, f64::MIN_POSITIVE, prefer) {
         Err(BuildError::TooPrecise { smallest, .. }) => BuildError::TooPrecise { rate, smallest },
-        _ => BuildError::TooLarge { capacity },
+        Err(error) => error,
+        Ok(_) => BuildError::TooPrecise { rate, smallest: rate },
     }
 }
 
-/// The smallest shape with marks for about `capacity` distinct keys that keeps the rate over
-/// `doublings` doublings.
+/// The smallest shape with marks for `first` distinct keys that keeps the rate until it has grown
+/// to `capacity` keys.
 pub(crate) fn choose_marked(
-    layouts: impl Iterator<Item = Layout>,
-    (capacity, doublings): (u64, f64),
+    layouts: impl Iterator<Item = Layout> + Clone,
+    first: u64,
+    capacity: u64,
     rate: f64,
-    prefer: Prefer,
 ) -> Result<Shape, BuildError> {
     let layouts = layouts.map(Layout::with_marks).filter(has_bits_to_lose);
-    let reached = |shape: &Shape| rate_when_full(shape.layout, doublings);
-    first_within(layouts, capacity, rate, prefer, reached)
+    let reached = |shape: &Shape, first| rate_when_full(shape.layout, first, capacity);
+    first_within(layouts, first, rate, reached)?.that_grows_to(capacity)
 }
 
 /// Bits that fingerprints get, besides the mark, when a table built without marks first grows.
@@ -98,6 +99,26 @@ pub(crate) fn marked_layout(layout: Layout) -> Option<Layout> {
     Layout::new(layout.codec(), width, layout.value_bits()).map(Layout::with_marks)
 }
 
+impl Shape {
+    /// The layout of the table once it grows.
+    pub(crate) fn grown_layout(&self) -> Option<Layout> {
+        if self.layout.marks().is_some() { Some(self.layout) } else { marked_layout(self.layout) }
+    }
+
+    /// The most distinct keys that a table of this shape can grow to. `None` if it cannot grow. A
+    /// little less if there are entries without bits of their own, which take a slot in each half
+    /// of a bucket.
+    pub(crate) fn growth_limit(&self) -> Option<u64> {
+        most_entries(&self.geometry(), self.grown_layout()?)
+    }
+
+    /// The shape itself, or an error if it cannot grow to so many keys.
+    pub(crate) fn that_grows_to(self, capacity: u64) -> Result<Self, BuildError> {
+        let largest = self.growth_limit().unwrap_or(0);
+        if capacity <= largest { Ok(self) } else { Err(BuildError::TooLarge { capacity, largest }) }
+    }
+}
+
 impl Layout {
     /// Whether a filter of this layout can grow: its slots have the bits that growth needs, or room
     /// for them. Filters of the smallest false-positive rates have no room.
@@ -107,13 +128,13 @@ impl Layout {
     }
 }
 
-/// The false-positive rate of a table with marks that is full after `doublings` doublings. Each
-/// doubling takes a bit from older entries. Measured, that adds 0.73 of the first rate
-/// (docs/decisions/0008-growth.md).
-pub(crate) fn rate_when_full(layout: Layout, doublings: f64) -> f64 {
+/// The false-positive rate of a table with marks that was full with `first` keys and has grown
+/// until it is full with `last`. Each doubling takes a bit from older entries. Measured, that adds
+/// 0.73 of the first rate (docs/decisions/0008-growth.md).
+pub(crate) fn rate_when_full(layout: Layout, first: u64, last: u64) -> f64 {
     let fingerprints = (CORES << layout.fraction_bits()) as f64;
-    let full = 2.0 * SLOTS as f64 * FULL_LOAD / fingerprints;
-    full * (1.0 + 0.73 * doublings)
+    let full = 2.0 * SLOTS as f64 * design_load(layout) / fingerprints;
+    full * (1.0 + 0.73 * doublings(first, last))
 }
 
 /// Whether fingerprints are wide enough that few entries run out of bits after some doublings.
@@ -122,7 +143,7 @@ fn has_bits_to_lose(layout: &Layout) -> bool {
 }
 
 /// The layouts of filters, the narrowest first.
-pub(crate) fn layouts(prefer: Prefer) -> impl Iterator<Item = Layout> {
+pub(crate) fn layouts(prefer: Prefer) -> impl Iterator<Item = Layout> + Clone {
     let codec = match prefer {
         Prefer::Small => Codec::SemiSorted,
         Prefer::Fast => Codec::Plain,
@@ -142,23 +163,24 @@ fn widths(codec: Codec) -> &'static [u32] {
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) fn choose_atomic(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
     let layouts = layouts(prefer).filter(|layout| [32, 64].contains(&layout.bucket_bits()));
-    first_within(layouts, capacity, rate, prefer, |shape| shape.rate_after(capacity))
+    first_within(layouts, capacity, rate, Shape::rate_after)
 }
 
 /// The smallest shape of a maplet for `capacity` entries of distinct keys, with at most `rate`
 /// matches of an absent key on average.
 pub(crate) fn choose_maplet(
-    layouts: impl Iterator<Item = Layout>,
+    layouts: impl Iterator<Item = Layout> + Clone,
     capacity: u64,
     rate: f64,
 ) -> Result<Shape, BuildError> {
-    let reached = |shape: &Shape| shape.candidates_after(capacity);
-    first_within(layouts, capacity, rate, Prefer::Fast, reached)
+    first_within(layouts, capacity, rate, Shape::candidates_after)
 }
 
 /// The layouts of maplets, the narrowest first. Slots of 64 bits take the widest fingerprint first,
 /// since its width costs nothing.
-pub(crate) fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Layout>, BuildError> {
+pub(crate) fn maplet_layouts(
+    value_bits: u32,
+) -> Result<impl Iterator<Item = Layout> + Clone, BuildError> {
     if !(1..=MAX_VALUE_BITS).contains(&value_bits) {
         return Err(BuildError::ValueBits { value_bits });
     }
@@ -171,53 +193,77 @@ pub(crate) fn maplet_layouts(value_bits: u32) -> Result<impl Iterator<Item = Lay
 
 /// The shape for `keys` keys in the first layout whose rate, computed by `reached`, is at most
 /// `rate`.
+///
+/// If there is none, the error says whether the keys are too many or the rate is too small. The
+/// keys are too many if a hash cannot address the table of some layout, and if the rate can be
+/// reached with fewer keys.
 fn first_within(
-    layouts: impl Iterator<Item = Layout>,
+    layouts: impl Iterator<Item = Layout> + Clone,
     keys: u64,
     rate: f64,
-    prefer: Prefer,
-    reached: impl Fn(&Shape) -> f64,
+    reached: impl Fn(&Shape, u64) -> f64,
 ) -> Result<Shape, BuildError> {
     if !(rate > 0.0 && rate < 1.0) {
         return Err(BuildError::Rate { rate });
     }
-    let mut smallest = None;
-    for shape in layouts.filter_map(|layout| shape(keys, layout, prefer)) {
-        let reached = reached(&shape);
+    let (mut smallest, mut too_large) = (None, false);
+    for layout in layouts.clone() {
+        let Some(shape) = shape(keys, layout) else {
+            too_large = true;
+            continue;
+        };
+        let reached = reached(&shape, keys);
         if reached <= rate {
             return Ok(shape);
         }
         smallest = Some(smallest.map_or(reached, |least| reached.min(least)));
     }
-    Err(smallest.map_or(BuildError::TooLarge { capacity: keys }, |smallest| {
-        BuildError::TooPrecise { rate, smallest }
-    }))
+    let keeps = |keys: u64| {
+        let mut shapes = layouts.clone().filter_map(|layout| shape(keys, layout));
+        shapes.any(|shape| reached(&shape, keys) <= rate)
+    };
+    let largest = if too_large { largest(keys, keeps) } else { 0 };
+    Err(match smallest {
+        Some(smallest) if largest == 0 => BuildError::TooPrecise { rate, smallest },
+        _ => BuildError::TooLarge { capacity: keys, largest },
+    })
+}
+
+/// The most keys, fewer than `too_many`, that `fit`. 0 if none do.
+fn largest(mut too_many: u64, fit: impl Fn(u64) -> bool) -> u64 {
+    let mut most = 0;
+    while too_many - most > 1 {
+        let middle = u64::midpoint(most, too_many);
+        if fit(middle) { most = middle } else { too_many = middle }
+    }
+    most
 }
 
 /// The doublings from `first` to `last` keys, rounded up to a whole number.
-pub(crate) fn doublings(first: u64, last: u64) -> f64 {
+fn doublings(first: u64, last: u64) -> f64 {
     let times = last.div_ceil(first.max(1));
     f64::from(u64::BITS - (times.max(1) - 1).leading_zeros())
 }
 
 /// Expected false-positive rate at the design load. Small tables have far more keys than their
 /// capacity then.
-fn rate_at_design_load(shape: &Shape, prefer: Prefer) -> f64 {
+fn rate_at_design_load(shape: &Shape) -> f64 {
     let slots = shape.buckets() as f64 * SLOTS as f64;
-    shape.rate_after(round_up(slots * load_of(prefer)))
+    shape.rate_after(round_up(slots * load_of(shape.layout)))
 }
 
-/// The design load of a table.
-fn load_of(prefer: Prefer) -> f64 {
-    match prefer {
-        Prefer::Small => 0.97,
-        Prefer::Fast => 0.95,
+/// The load of a table that holds its capacity.
+fn load_of(layout: Layout) -> f64 {
+    match layout.codec() {
+        _ if layout.marks().is_some() => design_load(layout),
+        Codec::SemiSorted => 0.97,
+        Codec::Plain => 0.95,
     }
 }
 
 /// The shape for `capacity` keys in this layout. `None` if a hash cannot address the buckets.
-fn shape(capacity: u64, layout: Layout, prefer: Prefer) -> Option<Shape> {
-    let load = load_of(prefer);
+fn shape(capacity: u64, layout: Layout) -> Option<Shape> {
+    let load = load_of(layout);
     let whole = buckets_of_segment(capacity as f64, load, false);
     let bytes = whole.checked_mul(u64::from(layout.bucket_bits()))? / 8;
     let segment_bits = bytes.div_ceil(SEGMENT_BYTES).next_power_of_two().trailing_zeros();

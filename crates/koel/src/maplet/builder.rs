@@ -3,7 +3,6 @@
 use super::Maplet;
 use crate::builder::{Builder, Grows, Settings};
 use crate::error::BuildError;
-use crate::image::shape::Prefer;
 use crate::image::{Kind, sizing};
 use crate::mem::buffer::Buffer;
 use crate::state::Body;
@@ -59,8 +58,7 @@ pub(crate) fn empty_body<C: WriteCounters>(
         None => sizing::choose_maplet(layouts, capacity, rate)?,
         Some(keys) => {
             let first = keys.max(Maplet::LEAST);
-            let doublings = sizing::doublings(first, capacity);
-            sizing::choose_marked(layouts, (first, doublings), rate, Prefer::Fast)?
+            sizing::choose_marked(layouts, first, capacity.max(first), rate)?
         }
     };
     Body::empty(kind, shape, settings.profile(counter_limit)).ok_or(BuildError::NoMemory)

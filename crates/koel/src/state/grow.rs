@@ -10,7 +10,7 @@ use crate::mem::buffer::{Buffer, is_available};
 use crate::packing::Layout;
 use crate::state::counters::{Counters, ReadCounters, WriteCounters};
 use crate::table::blocks::Hashes;
-use crate::table::{Addressing, CuckooMut, Growing, Step, bytes_for};
+use crate::table::{Addressing, CuckooMut, Growing, Step, buckets_for, table_bytes};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The layout of the buckets in a growing table: the present one, or for a filter that has not
@@ -116,7 +116,8 @@ impl Body<Buffer, Counters> {
             return Ok(());
         }
         let layout = self.layout_to_grow_in().ok_or(self.state.out_of_slots())?;
-        let bytes = bytes_for(self.buckets.base(), layout, entries);
+        let buckets = buckets_for(self.buckets.base(), layout, entries);
+        let bytes = buckets.and_then(|buckets| table_bytes(layout, buckets));
         if !is_available(bytes.ok_or(self.state.out_of_slots())?) {
             return Err(FullError::NoMemory);
         }

@@ -81,7 +81,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         if self.table.is_sparse(self.state.entries) && self.share_slot(at) {
             return Ok(true);
         }
-        Err(self.state.out_of_slots())
+        if self.split_for_lone_key(at) { Ok(false) } else { Err(self.state.out_of_slots()) }
     }
 
     /// Moves entries so that a new entry whose buckets are full gets a slot, perhaps that of a

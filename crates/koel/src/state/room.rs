@@ -7,7 +7,7 @@ use crate::image::Kind;
 use crate::mem::vector::BLOCK;
 use crate::state::counters::WriteCounters;
 use crate::table::search::{End, Spares};
-use crate::table::{CuckooMut, EntryTest, LocationOf, Match, Prefix, Step};
+use crate::table::{Addressing, CuckooMut, EntryTest, LocationOf, Match, Prefix, Step};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Moves entries so that the one of `location`, whose buckets are full, gets a slot. Counts it.
@@ -90,6 +90,19 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             Step::Refused => Ok(false),
             Step::NoMemory => Err(FullError::NoMemory),
         }
+    }
+
+    /// Splits the next chunk of buckets, even of a sparse table, for a key whose only bucket is
+    /// full of entries that cannot move either. False if no split tells them apart.
+    pub(super) fn split_for_lone_key(&mut self, at: &LocationOf<T>) -> bool {
+        let (only, _) = T::Addresses::pair(at);
+        let is_divisible = |entry: Match| {
+            let shorter = entry.prefix.length.checked_sub(1);
+            shorter.is_some_and(|length| self.table.may_shorten(&entry, length))
+        };
+        T::is_alone(at)
+            && self.table.table().entries_of(only).any(is_divisible)
+            && self.split_chunk() == Step::Done
     }
 
     /// Splits the next chunk of buckets. A void entry is in both halves from then on, each with the

@@ -92,7 +92,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         let counts = self.state.kind == Kind::Counting;
         let done = !is_hopeless && self.split_for_room()?
             || counts && T::is_alone(at) && self.share(at)
-            || counts && self.split_for_room()?;
+            || counts && self.split_for_room()?
+            || counts && self.split_for_lone_key(at);
         if done { Ok(()) } else { Err(full) }
     }
 }

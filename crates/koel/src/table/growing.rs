@@ -128,7 +128,7 @@ impl<B: AsRef<[u8]>> Growing<B> {
     }
 
     fn design_limit(&self) -> u64 {
-        design_limit(self.layout.codec(), &self.geometry)
+        design_limit(self.layout, self.geometry.buckets())
     }
 
     /// The longest entry that matches and has this value, and how many do.

@@ -45,7 +45,9 @@ pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, LocationOf, Step, grows};
 pub(crate) use edits::BlockEdits;
 pub(crate) use growing::Growing;
 pub(crate) use linear_hashing::{GrowingLocation, LinearHashing};
-pub(crate) use load::{FULL_LOAD, bytes_for};
+#[cfg(test)]
+pub(crate) use load::tried_load;
+pub(crate) use load::{buckets_for, design_load, most_entries};
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;

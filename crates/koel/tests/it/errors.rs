@@ -2,8 +2,8 @@
 //! figures.
 
 use koel::{
-    BuildError, Builder, CuckooFilter, FullError, ImageError, InsertError, Maplet, Merge,
-    MergeError, Prefer,
+    BuildError, Builder, CountingFilter, CuckooFilter, FullError, ImageError, InsertError, Maplet,
+    Merge, MergeError, Prefer,
 };
 use testkit::exercise::is_one_line;
 use testkit::keys::at;
@@ -63,8 +63,49 @@ fn an_impossible_build_suggests_possible_parameters() {
     assert!((smallest..smallest * 1.01).contains(&asked), "{asked} is not {smallest}");
 
     let error = CuckooFilter::builder(u64::MAX, 0.01).build().unwrap_err();
-    assert_eq!(error, BuildError::TooLarge { capacity: u64::MAX });
-    assert_says(error, &[&u64::MAX.to_string()]);
+    let BuildError::TooLarge { capacity: u64::MAX, largest } = error else { panic!("{error:?}") };
+    assert_says(error, &[&u64::MAX.to_string(), &format!("at most {largest};")]);
+    CuckooFilter::builder(largest, 0.01).plan().unwrap();
+    CuckooFilter::builder(largest + 1, 0.01).plan().unwrap_err();
+    // A rate that fewer keys would allow: the keys are too many, rather than the rate too small.
+    let error = CuckooFilter::builder(1 << 50, 0.001).plan().unwrap_err();
+    assert!(matches!(error, BuildError::TooLarge { largest: 1.., .. }), "{error:?}");
+}
+
+/// The largest capacity that an error names, of a filter or maplet that grows from few keys.
+#[track_caller]
+fn largest<T: std::fmt::Debug>(built: Result<T, BuildError>) -> u64 {
+    match built.unwrap_err() {
+        BuildError::TooLarge { largest, .. } => largest,
+        error => panic!("{error:?}"),
+    }
+}
+
+/// `plan` once promised growth to any number of keys.
+#[test]
+fn plan_and_builder_know_one_limit_of_growth() {
+    for (prefer, rate) in [(Prefer::Small, 0.05), (Prefer::Small, 1e-6), (Prefer::Fast, 0.001)] {
+        let from = |keys: u64| CuckooFilter::builder(keys, rate).prefer(prefer).grow_from(1000);
+        let most = largest(from(u64::MAX).plan());
+        assert_eq!(largest(from(u64::MAX).build()), most);
+        assert!((1 << 30..1 << 34).contains(&most), "{most}");
+        let plan = from(most).plan().unwrap();
+        let limit = plan.growth_limit.unwrap();
+        assert!(limit >= most && from(most).build().unwrap().is_growable());
+        let grown = from(most).plan_grown(limit).unwrap();
+        assert_eq!((grown.growth_limit, grown.capacity), (Some(limit), limit));
+        assert_eq!(largest(from(most).plan_grown(limit + 1)), limit);
+    }
+    // A table that leaves no bucket numbers for growth.
+    let fixed = CuckooFilter::builder(20_000_000_000, 0.001);
+    assert_eq!(fixed.plan().unwrap().growth_limit, None);
+    assert_eq!(largest(fixed.clone().growable().plan()), 0);
+    let growable = CuckooFilter::builder(1000, 0.001).growable().plan().unwrap();
+    assert!(growable.growth_limit.unwrap() > 1 << 30);
+    let offsets = |keys: u64| Maplet::builder(keys, 1e-5, 38).grow_from(1).build();
+    assert!(largest(offsets(u64::MAX)) > 1 << 30);
+    let counts = |keys: u64| CountingFilter::builder(keys, 0.001).grow_from(1).build();
+    counts(largest(counts(u64::MAX))).unwrap();
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod merge;
 
 use std::collections::BTreeMap;
 
-use koel::{BuildError, Builder, CuckooFilter, Merge, Prefer};
+use koel::{BuildError, Builder, Codec, CuckooFilter, Merge, Prefer};
 use testkit::keys::{self, all_at, at, splitmix64};
 
 /// Every kind of builder for a filter that grows from a thousand keys to `last`, at this rate.
@@ -25,6 +25,11 @@ fn in_segments(filter: &CuckooFilter) -> CuckooFilter {
 
 fn insert(filter: &mut CuckooFilter, hashes: impl Iterator<Item = u64>) {
     filter.insert_many(&all_at(&hashes.collect::<Vec<_>>())).unwrap();
+}
+
+/// The load at which a growing filter splits its next buckets, a 64th of them or fewer.
+fn design_load(filter: &CuckooFilter) -> f64 {
+    if filter.layout().codec() == Codec::SemiSorted { 0.87 } else { 0.80 }
 }
 
 /// The share of absent keys that are reported present, and five standard deviations of it.
@@ -65,8 +70,9 @@ fn at_every_size_no_key_is_lost_and_rate_and_load_hold() {
             filter.verify().unwrap();
             let grown = &loads[6..];
             let mean = grown.iter().sum::<f64>() / grown.len() as f64;
+            let load = design_load(&filter);
             assert!(
-                mean >= 0.9 && grown.iter().all(|&load| load > 0.86),
+                mean >= load - 0.012 && grown.iter().all(|&at| load - 0.02 < at && at <= load),
                 "{filter:?}: {mean}, {loads:?}"
             );
         }
@@ -131,7 +137,7 @@ fn fourteen_doublings_keep_the_rate() {
             println!("{doublings} doublings, {filter:?}: {:.3} of the rate", says / rate);
             assert!(wrong - error <= 1.35 * rate, "{wrong}");
             assert!((wrong - says).abs() <= error + 0.03 * says, "{wrong}, not {says}");
-            assert!(doublings < 3 || filter.load_factor() > 0.85);
+            assert!(doublings < 3 || filter.load_factor() > design_load(&filter) - 0.02);
         }
         assert!(keys::hashes(11, filter.len()).all(|hash| filter.contains(&at(hash))));
     }
@@ -156,7 +162,7 @@ fn filters_of_several_segments_grow_no_faster_than_their_keys() {
         for (i, &hash) in (1..).zip(&hashes) {
             filter.insert(&at(hash)).unwrap();
             if i > KEYS && i % (KEYS / 50) == 0 {
-                assert!(filter.load_factor() > 0.86, "{filter:?}");
+                assert!(filter.load_factor() > design_load(&filter) - 0.02, "{filter:?}");
             }
         }
         let mut found = vec![false; hashes.len()];

@@ -8,7 +8,7 @@ use testkit::keys::{address, hashes};
 
 const KEYS: usize = 20_000;
 const PROBES: usize = 300_000;
-const SEEDS: u8 = 3;
+const SEEDS: u8 = 6;
 const RATE: f64 = 0.03;
 
 /// The measurements of one population, summed over all seeds.

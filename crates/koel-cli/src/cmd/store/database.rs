@@ -6,14 +6,13 @@
 //! durable. A message on standard error says so.
 #![forbid(unsafe_code)]
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use koel_store::content::{Archive, ArchiveError};
+use koel_store::content::ArchiveError;
 use koel_store::{Error, LogStore, Options};
 
-use crate::escape::{escape, unescape};
+use crate::escape::escape;
 use crate::failure::Failure;
 use crate::output;
 
@@ -130,16 +129,4 @@ impl Database {
     pub(crate) fn archive_failure(&self, error: ArchiveError) -> Failure {
         Failure::Store { db: self.db.clone(), error: Box::new(error) }
     }
-}
-
-/// The key that an argument names. Refuses keys that are reserved for imported files.
-pub(crate) fn key(text: &OsStr) -> Result<Vec<u8>, Failure> {
-    let key = unescape(text.as_encoded_bytes())?;
-    if Archive::is_reserved(&key) {
-        return Err(Failure::Usage(
-            "keys that begin with the byte FF are reserved for imported files; use another key"
-                .to_owned(),
-        ));
-    }
-    Ok(key)
 }

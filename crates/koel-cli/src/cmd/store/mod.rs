@@ -1,6 +1,6 @@
 //! `koel store`: files and key-value records in a crash-safe, checksummed store.
 //!
-//! Each verb has its own file. `get`, `put` and `del` work on records. `import`, `export`, `ls`,
+//! Each verb has its own file. `get`, `put`, `del` and `keys` work on records. `import`, `export`, `ls`,
 //! `rm` and `gc` work on files, which are split into chunks; equal chunks are stored once. Both are
 //! in one folder: keys that begin with the byte FF belong to the files.
 #![forbid(unsafe_code)]
@@ -11,6 +11,8 @@ mod export;
 mod gc;
 mod get;
 mod import;
+mod key;
+mod keys;
 mod ls;
 mod name;
 mod patterns;
@@ -35,6 +37,7 @@ Examples:
   koel store export photos --db backups -o restored   the whole folder
   koel store put greeting hello --db notes            store a record
   koel store get greeting --db notes                  print its value
+  koel store keys --db notes                          list the keys
   koel store tour                                     run a demonstration
 
 One process can change a store, or several can read it at the same time.")]
@@ -53,7 +56,9 @@ enum Verb {
     Ls(ls::Args),
     /// Remove stored files, or old versions
     Rm(rm::Args),
-    /// Print the value of a key
+    /// List the keys of records
+    Keys(keys::Args),
+    /// Print the value of a key, or several keys and their values
     Get(get::Args),
     /// Store a value under a key
     Put(put::Args),
@@ -77,6 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Verb::Export(args) => export::run(args),
         Verb::Ls(args) => ls::run(args),
         Verb::Rm(args) => rm::run(args),
+        Verb::Keys(args) => keys::run(args),
         Verb::Get(args) => get::run(args),
         Verb::Put(args) => put::run(args),
         Verb::Del(args) => del::run(args),

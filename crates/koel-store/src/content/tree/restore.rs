@@ -120,7 +120,7 @@ impl Archive {
     /// restored is reported, and the rest goes on. When this returns, everything is on disk.
     ///
     /// # Errors
-    /// [`ArchiveError::Write`] if the target itself cannot be created or opened, and those of the
+    /// [`ArchiveError::Write`] if the target cannot be created or opened, or the disk is full, and the
     /// store but damage.
     pub fn restore(
         &self,
@@ -466,13 +466,21 @@ impl Restore<'_> {
         let what = match done {
             Ok(()) => return Ok(()),
             Err(ArchiveError::Broken { what, .. }) => what,
-            Err(ArchiveError::Write(error)) => format!("it cannot be restored: {error}"),
+            Err(ArchiveError::Write(error)) if !ends_a_restoration(&error) => {
+                format!("it cannot be restored: {error}")
+            }
             Err(error) if error.is_damage() => error.to_string(),
             Err(error) => return Err(error),
         };
         self.report.problems.push(Problem { name: path.to_owned(), what });
         Ok(())
     }
+}
+
+/// Returns whether no further file can be written either.
+fn ends_a_restoration(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }
 
 /// Gives a file its name, in place of any other file or link.

@@ -19,7 +19,7 @@
 //!   splits, for both buckets of a key are in one segment.
 //! * A bucket that is not split yet has twice the keys of a split one. `scatter` gives the two
 //!   buckets of a key different split indices, so that many keys have one of each kind, and the
-//!   search for room evens it out. So the load stays between 0.90 and 0.96 all the way. `scatter`
+//!   search for room evens it out. So a load of 0.90 to 0.96 is possible all the way. `scatter`
 //!   needs the core: differences of bases alone cancel along every path of moves, and an entry
 //!   could only reach the buckets of one split index, which are few in a table that began small.
 //! * An entry is the first bits of a string: as many as its bucket stands for, and those that its
