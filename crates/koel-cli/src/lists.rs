@@ -110,7 +110,7 @@ pub(crate) fn hosts(line: &[u8], mut take: impl FnMut(&[u8]), mut skip: impl FnM
 
 /// The host that a list names: without the `*.` or the dot that some lists put before a domain.
 ///
-/// URLs may have more characters in a host, but in a list they show that the line is something else.
+/// URLs may have more characters in a host, but in a list they show that the line is no host.
 fn host(name: &str) -> Option<String> {
     let is_usual = |c: char| c.is_ascii_alphanumeric() || "-_.:[]".contains(c);
     let host = hosts::host(name.strip_prefix('*').unwrap_or(name).trim_start_matches('.'))?;
