@@ -1,12 +1,14 @@
 //! Counts the keys of a filter to be built: all of them, and about how many distinct ones.
 //!
-//! The first copy of a key takes a slot, and so does a second one if there are many slots. A counter
-//! counts all further copies. So a capacity of twice the distinct keys is always enough, and with
-//! `--unique` that of the distinct keys. Where few keys repeat, the exact number of keys is smaller.
+//! The first copy of a key takes a slot, and so does a second one if there are many slots. A
+//! counter counts all further copies. So a capacity of twice the distinct keys is always enough,
+//! and with `--unique` that of the distinct keys. Where few keys repeat, the exact number of keys
+//! is smaller.
 //!
-//! Source: `HyperLogLog` (Flajolet, Fusy, Gandouet, Meunier 2007). A register holds the longest run
-//! of zeros of the hashes that name it. The standard error is `1.04 / sqrt(registers)`. Cost: 16 KiB
-//! of memory, and ten instructions per key, a fifth of those of crates with packed registers.
+//! Source: `HyperLogLog` (Flajolet, Fusy, Gandouet, Meunier 2007). A register holds the longest
+//! run of zeros of the hashes that name it. The standard error is `1.04 / sqrt(registers)`. Cost:
+//! 16 KiB of memory, and ten instructions per key, a fifth of those of crates with packed
+//! registers.
 #![forbid(unsafe_code)]
 
 use koel::KeyHash;

@@ -29,9 +29,9 @@ pub(crate) struct ShapeArgs {
     #[arg(allow_negative_numbers = true)]
     pub(crate) keys: Option<u64>,
 
-    /// Optimise for size or speed
-    #[arg(long, value_enum, default_value = "small", value_name = "WHAT", display_order = 40)]
-    prefer: Preference,
+    /// Optimise for size (small, the default) or speed (fast, that of a growing dedup)
+    #[arg(long, value_enum, value_name = "WHAT", display_order = 40, hide_possible_values = true)]
+    prefer: Option<Preference>,
 
     /// Seed of the hash; only filters with equal seeds can be merged
     #[arg(long, value_name = "N", display_order = 41)]
@@ -77,14 +77,19 @@ impl ShapeArgs {
         unbounded(self.builder(GROW_TO, fpr)).build().map_err(|error| build_failure(&error))
     }
 
-    /// An empty growable filter, or a fixed one if the false-positive rate is too small to grow.
-    ///
-    /// For a fixed filter the lines of the input are counted first.
+    /// An empty growable filter that is not saved, so that speed matters more than a sixth of the
+    /// memory. If the false-positive rate is too small to grow, a fixed one for the lines of the
+    /// input, which are counted first.
     pub(crate) fn build_for(&self, inputs: &mut Inputs, fpr: f64) -> Result<CuckooFilter, Failure> {
-        match unbounded(self.builder(GROW_TO, fpr)).build() {
-            Err(BuildError::TooPrecise { .. }) => self.build(inputs.count()?, fpr),
-            built => built.map_err(|error| build_failure(&error)),
+        let either = [Preference::Fast, Preference::Small];
+        for &prefer in self.prefer.as_ref().map_or(&either[..], std::slice::from_ref) {
+            let shape = Self { prefer: Some(prefer), ..self.clone() };
+            match unbounded(shape.builder(GROW_TO, fpr)).build() {
+                Err(BuildError::TooPrecise { .. }) => {}
+                built => return built.map_err(|error| build_failure(&error)),
+            }
         }
+        self.build(inputs.count()?, fpr)
     }
 
     /// The size of the filter that [`Self::build`] would build.
@@ -94,8 +99,8 @@ impl ShapeArgs {
 
     fn builder(&self, keys: u64, fpr: f64) -> Builder<CuckooFilter> {
         let prefer = match self.prefer {
-            Preference::Small => Prefer::Small,
-            Preference::Fast => Prefer::Fast,
+            None | Some(Preference::Small) => Prefer::Small,
+            Some(Preference::Fast) => Prefer::Fast,
         };
         let builder = CuckooFilter::builder(keys.max(1), fpr).prefer(prefer);
         let builder = builder.line_options(self.line_options);
