@@ -37,6 +37,24 @@ impl Outcome {
     }
 }
 
+/// Why an input is refused, and what to do, in one sentence; the payload of an [`io::Error`].
+#[derive(Debug)]
+pub(crate) struct Refused(String);
+
+impl Refused {
+    pub(crate) fn error(sentence: impl Into<String>) -> io::Error {
+        io::Error::other(Self(sentence.into()))
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
 /// Why a verb failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -64,7 +82,10 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn read(path: &Path, error: io::Error) -> Self {
-        Self::Read { path: path.to_owned(), error }
+        match error.downcast::<Refused>() {
+            Ok(refused) => Self::Usage(format!("cannot read {}: {refused}", path.display())),
+            Err(error) => Self::Read { path: path.to_owned(), error },
+        }
     }
 
     pub(crate) fn write(path: &Path, error: io::Error) -> Self {
@@ -139,6 +160,16 @@ fn fmt_image(path: &Path, error: ImageError, f: &mut fmt::Formatter<'_>) -> fmt:
 fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let path = path.display();
     match error {
+        MergeError::Incompatible { field: "hash" } => write!(
+            f,
+            "{path} and the first filter have different hashes; build both with the same --seed or \
+             --secret FILE"
+        ),
+        MergeError::Incompatible { field: "line options" } => write!(
+            f,
+            "{path} and the first filter made keys of lines in different ways (see koel info); \
+             build both with the same --ignore-case, --trim and --keep-cr"
+        ),
         MergeError::Incompatible { field } => write!(
             f,
             "{path} and the first filter differ in {field}; build both with the same --fpr, \
@@ -178,6 +209,10 @@ pub(crate) fn describe(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::QuotaExceeded => "the quota of the user is used up".to_owned(),
+        io::ErrorKind::FileTooLarge => "the file would be larger than the limit allows".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+        io::ErrorKind::OutOfMemory => "not enough memory".to_owned(),
         io::ErrorKind::BrokenPipe => "the reader closed the pipe".to_owned(),
         _ => error.to_string(),
     }
@@ -194,6 +229,9 @@ fn read_remedy(error: &io::Error) -> &'static str {
         | io::ErrorKind::UnexpectedEof
         | io::ErrorKind::Other => "it may be damaged or truncated; get a new copy",
         io::ErrorKind::Unsupported => "give keys as lines of plain text, gzip or zstd",
+        io::ErrorKind::OutOfMemory => {
+            "free some memory, raise the limit (ulimit -v), or give a smaller --max-line"
+        }
         _ => "check the file and the disk it is on",
     }
 }
@@ -203,7 +241,11 @@ fn write_remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::NotFound => "create the folder first",
         io::ErrorKind::PermissionDenied => "choose a folder with write permission",
         io::ErrorKind::IsADirectory => "name a file in it",
-        io::ErrorKind::StorageFull => "free some space or choose another disk",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space or choose another disk"
+        }
+        io::ErrorKind::FileTooLarge => "raise the limit (ulimit -f)",
+        io::ErrorKind::ReadOnlyFilesystem => "choose another disk",
         io::ErrorKind::BrokenPipe => "the output is incomplete",
         _ => "check the folder and the disk it is on",
     }

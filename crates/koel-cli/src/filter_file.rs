@@ -1,25 +1,33 @@
 //! Opens filter files: mapped into memory for reading, or locked and loaded for editing.
 //!
 //! Reading ([`FilterFile`]): the file is mapped and its header checked. A lookup reads two buckets,
-//! so a filter of any size opens at once and uses only the pages that it touches. The table is
-//! checked only by `koel info`.
+//! so a filter of any size opens at once and uses only the pages that it touches. The table of a
+//! large filter is checked only on request.
 //!
 //! Editing ([`Editing`]): the file is locked against other edits and against being replaced
 //! ([`lock_output`]), then loaded and checked completely. The changed filter is written to a
 //! temporary file and renamed over the old one. Readers never wait and never see a partial file.
 //!
+//! A pipe, a device, a socket or a folder is refused without opening it. A stream that the user
+//! names as such, `-` or the `<(..)` of a shell, is read only as far as its header says.
+//!
 //! This is the only file of the command with `unsafe`, for the memory map.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use koel::{CuckooFilter, FilterView};
+use koel::{CuckooFilter, FilterView, ImageError};
 use memmap2::Mmap;
 
 use crate::failure::Failure;
-use crate::identity::Identity;
+use crate::identity::{self, Identity};
 use crate::output;
+
+/// Bytes of the header of a filter.
+const HEADER_BYTES: u64 = 192;
+/// The checksum of filters of at most so many bytes is always checked. That takes about 3 ms.
+const CHECKED_AT_ONCE: usize = 16 << 20;
 
 /// The bytes of a filter, with the path for messages.
 #[derive(Debug)]
@@ -36,16 +44,21 @@ enum Bytes {
 }
 
 impl FilterFile {
-    /// Maps a file.
+    /// Maps a file, or reads an open descriptor that is a stream.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let bytes = File::open(path).and_then(|file| map_or_read(&file));
-        Self::from_bytes(path, bytes)
+        let metadata = fs::metadata(path).map_err(|error| Failure::read(path, error))?;
+        if identity::is_descriptor(path) && !metadata.is_file() {
+            let bytes = File::open(path).and_then(read_stream);
+            return Self::from_bytes(path, bytes);
+        }
+        refuse_irregular(path, &metadata)?;
+        Self::from_bytes(path, File::open(path).and_then(|file| map(&file)))
     }
 
     /// Maps a file, or reads standard input for `-`; for verbs that read no keys from there.
     pub(crate) fn open_or_stdin(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            Self::from_bytes(Path::new("standard input"), read_all(io::stdin().lock()))
+            Self::from_bytes(Path::new("standard input"), read_stream(io::stdin().lock()))
         } else {
             Self::open(path)
         }
@@ -61,12 +74,26 @@ impl FilterFile {
         FilterView::open(self.bytes()).map_err(|error| self.failure(error))
     }
 
+    /// The filter in these bytes. With `verify`, everything is checked; without it, the checksum of
+    /// a filter that is not large.
+    pub(crate) fn verified_view(&self, verify: bool) -> Result<FilterView<'_>, Failure> {
+        let view = self.view()?;
+        let verdict = if verify {
+            view.verify()
+        } else if self.bytes().len() <= CHECKED_AT_ONCE {
+            view.verify_checksum()
+        } else {
+            Ok(())
+        };
+        verdict.map(|()| view).map_err(|error| self.failure(error))
+    }
+
     /// A copy to edit. Everything is checked.
     pub(crate) fn load(&self) -> Result<CuckooFilter, Failure> {
         CuckooFilter::from_bytes(self.bytes()).map_err(|error| self.failure(error))
     }
 
-    pub(crate) fn failure(&self, error: koel::ImageError) -> Failure {
+    pub(crate) fn failure(&self, error: ImageError) -> Failure {
         Failure::Image { path: self.path.clone(), error }
     }
 
@@ -78,27 +105,45 @@ impl FilterFile {
     }
 }
 
-fn map_or_read(file: &File) -> io::Result<Bytes> {
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    if !metadata.is_file() || metadata.len() == 0 {
-        return read_all(file);
+fn map(file: &File) -> io::Result<Bytes> {
+    if file.metadata()?.len() == 0 {
+        // An empty file cannot be mapped.
+        return Ok(Bytes::Read(Vec::new()));
     }
     // SAFETY: the mapped bytes must not change while they are borrowed. koel never writes into an
-    // existing filter: it renames a new file over it (`output::write_file`), and the map keeps the
-    // old one. Another program that writes into or truncates the file can make answers wrong or end
+    // existing filter: it renames a new file over it (`replace.rs`), and the map keeps the old
+    // one. Another program that writes into or truncates the file can make answers wrong or end
     // this process with SIGBUS. Nothing worse follows, because every access to the bytes of a
     // filter is bounds-checked, whatever they hold.
     let map = unsafe { Mmap::map(file) }?;
     Ok(Bytes::Mapped(map))
 }
 
-fn read_all(mut reader: impl Read) -> io::Result<Bytes> {
+/// Reads a header, and then as many bytes as it says. Stops after a header that is not sound.
+fn read_stream(mut reader: impl Read) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
-    reader.read_to_end(&mut bytes)?;
+    reader.by_ref().take(HEADER_BYTES).read_to_end(&mut bytes)?;
+    if let Err(ImageError::Length { expected, got }) = FilterView::open(&bytes)
+        && got == HEADER_BYTES
+    {
+        // One more, so that a stream that is too long is noticed.
+        let rest = expected.saturating_sub(got).saturating_add(1);
+        reader.take(rest).read_to_end(&mut bytes)?;
+    }
     Ok(Bytes::Read(bytes))
+}
+
+/// Refuses to open what could block or never end. Nothing is opened to find out.
+fn refuse_irregular(path: &Path, metadata: &Metadata) -> Result<(), Failure> {
+    if metadata.is_dir() {
+        return Err(Failure::read(path, io::ErrorKind::IsADirectory.into()));
+    }
+    identity::special_kind(metadata).map_or(Ok(()), |kind| {
+        Err(Failure::Usage(format!(
+            "cannot read {}: it is {kind}, not a regular file; copy the filter to a file",
+            path.display()
+        )))
+    })
 }
 
 /// A filter loaded for editing. No other koel process can edit the file until this is dropped.
@@ -112,15 +157,35 @@ pub(crate) struct Editing {
 
 impl Editing {
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let metadata = fs::metadata(path).map_err(|error| Failure::read(path, error))?;
+        refuse_irregular(path, &metadata)?;
+        refuse_read_only(path, &metadata, "make it writable with `chmod u+w`")?;
         let lock = lock(path).map_err(|error| Failure::read(path, error))?;
         let filter = FilterFile::open(path)?.load()?;
         Ok(Self { path: path.to_owned(), filter, _lock: lock })
     }
 
-    /// Replaces the file with the changed filter.
+    /// Replaces the file with the changed filter, even if it is also standard output.
     pub(crate) fn save(self) -> Result<(), Failure> {
-        output::write_filter(&self.path, &self.filter)
+        output::before_replacing(&self.path)?;
+        output::write_file(&self.path, |sink| self.filter.write_to(|bytes| sink.write_all(bytes)))
+            .map_err(|error| Failure::write(&self.path, error))
     }
+}
+
+/// Refuses a file that this process may not write. The folder alone decides whether a file can be
+/// replaced, but its user has marked this file as one to keep.
+pub(crate) fn refuse_read_only(
+    path: &Path,
+    metadata: &Metadata,
+    remedy: &str,
+) -> Result<(), Failure> {
+    let opened = File::options().write(true).open(path);
+    if metadata.permissions().readonly() || opened.is_err() {
+        let name = path.display();
+        return Err(Failure::Usage(format!("cannot replace {name}: it is read-only; {remedy}")));
+    }
+    Ok(())
 }
 
 /// Locks a file that is about to be replaced, after edits in progress have ended.
@@ -137,9 +202,6 @@ pub(crate) fn lock_output(path: &Path) -> Option<File> {
 fn lock(path: &Path) -> io::Result<File> {
     loop {
         let file = File::open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
         match file.lock() {
             // The file system has no locks: edit without one.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),

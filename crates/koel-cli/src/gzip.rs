@@ -1,22 +1,53 @@
 //! Decompresses gzip as gzip(1) does: all members in sequence, with zeros after a member ignored.
 //!
-//! Tapes and some block-oriented writers pad a file with zeros. Anything else after a member must
-//! be the next member; otherwise the file is damaged and refused. Cost: that of decompression.
+//! Tapes and some block-oriented writers pad a file with zeros. What follows a member and does not
+//! begin as another one is no part of the data: it is ignored, with a warning. Cost: that of
+//! decompression.
 #![forbid(unsafe_code)]
 
-use std::io::{BufRead, Read, Result};
+use std::io::{BufRead, Chain, Read, Result};
+use std::path::PathBuf;
 
 use flate2::bufread::GzDecoder;
+
+use crate::warning::Warnings;
+
+/// The first bytes of a member.
+const MAGIC: &[u8] = &[0x1f, 0x8b];
 
 /// The decompressed bytes of all members.
 pub(crate) struct Members<R> {
     /// The member being read; `None` at the end.
-    member: Option<GzDecoder<R>>,
+    member: Option<GzDecoder<Member<R>>>,
+    path: PathBuf,
+    warnings: Warnings,
 }
 
+/// A compressed member: the first bytes, where they were examined already, then the rest.
+type Member<R> = Chain<&'static [u8], R>;
+
 impl<R: BufRead> Members<R> {
-    pub(crate) fn new(packed: R) -> Self {
-        Self { member: Some(GzDecoder::new(packed)) }
+    /// `path` is the name of the input in warnings.
+    pub(crate) fn new(packed: R, path: PathBuf, warnings: Warnings) -> Self {
+        Self { member: Some(GzDecoder::new((&[][..]).chain(packed))), path, warnings }
+    }
+
+    /// The next member after one that is complete.
+    fn next(&self, mut packed: R) -> Result<Option<GzDecoder<Member<R>>>> {
+        if !skip_zeros(&mut packed)? {
+            return Ok(None);
+        }
+        for (i, &expected) in MAGIC.iter().enumerate() {
+            if packed.fill_buf()?.first() != Some(&expected) {
+                self.warnings.about(&self.path, "ignored the bytes after the end of the gzip data");
+                return Ok(None);
+            }
+            packed.consume(1);
+            if i + 1 == MAGIC.len() {
+                break;
+            }
+        }
+        Ok(Some(GzDecoder::new(MAGIC.chain(packed))))
     }
 }
 
@@ -27,9 +58,8 @@ impl<R: BufRead> Read for Members<R> {
             if got > 0 || buffer.is_empty() {
                 return Ok(got);
             }
-            let more = skip_zeros(member.get_mut())?;
-            self.member =
-                self.member.take().filter(|_| more).map(|done| GzDecoder::new(done.into_inner()));
+            let (_, packed) = self.member.take().map(|done| done.into_inner().into_inner()).unzip();
+            self.member = packed.map(|packed| self.next(packed)).transpose()?.flatten();
         }
         Ok(0)
     }

@@ -1,31 +1,56 @@
-//! Finds the host of a line and its parent domains, for `koel check --url`.
+//! Finds the host of a line and its parent domains, for `koel check --url` and `--format`.
 //!
-//! A line is parsed as in a browser's address bar. A line without a scheme is parsed as
-//! `http://LINE`, so that bare hosts, `host:port/path` and e-mail addresses (`user@host`) work.
-//! Hosts are converted to lower case and punycode. An IP address has no parent domains.
+//! A URL is parsed as browsers do (the WHATWG standard, by the crate `url`). A line without a
+//! scheme is parsed as `http://LINE`, so that bare hosts, `host:port/path` and e-mail addresses
+//! (`user@host`) work. Two rules go beyond the standard: an IPv6 address needs no
+//! brackets, and hosts of schemes that browsers do not know are hosts all the same.
 //!
-//! Cost: one URL parse, then one lookup for each label of the host. Each lookup can be a false
-//! positive, so a line's false-positive rate is up to (labels + 1) times that of a key.
+//! Hosts are in lower case and punycode, without a dot at the end. An IP address has no parent
+//! domains.
+//!
+//! Cost: one URL parse, then one lookup for each label of the host, two where a name is not ASCII.
+//! Each lookup can be a false positive, so a line's false-positive rate is up to (labels + 1) times
+//! that of a key.
 #![forbid(unsafe_code)]
 
-use url::{Host, Url};
+use std::net::Ipv6Addr;
+
+use url::{Host, ParseError, Url};
 
 /// Whether `contains` is true for the host of this line or for one of its parent domains.
+///
+/// An international name is looked up in both forms, because a plain list may have either.
 pub(crate) fn host_or_parent(line: &[u8], contains: impl Fn(&[u8]) -> bool) -> bool {
-    match host(line) {
-        Some(Host::Domain(domain)) => {
-            domain_and_parents(domain.trim_end_matches('.')).any(|name| contains(name.as_bytes()))
+    let Some(host) = std::str::from_utf8(line).ok().and_then(parsed) else { return false };
+    let Host::Domain(domain) = host else { return contains(host.to_string().as_bytes()) };
+    let domain = domain.trim_end_matches('.');
+    let found = |domain| domain_and_parents(domain).any(|name| contains(name.as_bytes()));
+    found(domain) || domain.contains("xn--") && found(&idna::domain_to_unicode(domain).0)
+}
+
+/// The host of a line, in the form that filters have.
+pub(crate) fn host(line: &str) -> Option<String> {
+    match parsed(line)? {
+        Host::Domain(domain) => {
+            Some(domain.trim_end_matches('.').to_owned()).filter(|domain| !domain.is_empty())
         }
-        Some(address) => contains(address.to_string().as_bytes()),
-        None => false,
+        address => Some(address.to_string()),
     }
 }
 
-fn host(line: &[u8]) -> Option<Host> {
-    let line = std::str::from_utf8(line).ok()?.trim();
-    let parsed =
-        if has_scheme(line) { Url::parse(line) } else { Url::parse(&format!("http://{line}")) };
-    let url = parsed.ok()?;
+fn parsed(line: &str) -> Option<Host> {
+    let line = line.trim();
+    if let Ok(address) = line.parse::<Ipv6Addr>() {
+        return Some(Host::Ipv6(address));
+    }
+    let with_scheme = || Url::parse(&format!("http://{line}")).ok();
+    let url = match Url::parse(line) {
+        Ok(url) if url.has_host() || url.is_special() => url,
+        // In `host:port` the host looks like a scheme.
+        Ok(url) if url.cannot_be_a_base() => with_scheme()?,
+        Err(ParseError::RelativeUrlWithoutBase) => with_scheme()?,
+        _ => return None,
+    };
     if url.is_special() {
         return url.host().map(|host| host.to_owned());
     }
@@ -33,16 +58,14 @@ fn host(line: &[u8]) -> Option<Host> {
     Host::parse(url.host_str()?).ok()
 }
 
-/// Whether the line begins with a scheme and `://`. A URL in the query does not count.
-fn has_scheme(line: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-    line.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(is_part))
-}
-
 /// For `a.b.c`: `a.b.c`, `b.c` and `c`.
 fn domain_and_parents(domain: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(domain), |name| name.split_once('.').map(|(_, above)| above))
+    let first = Some(domain).filter(|domain| !domain.is_empty());
+    std::iter::successors(first, |name| name.split_once('.').map(|(_, above)| above))
 }
+
+#[cfg(test)]
+mod standard;
 
 #[cfg(test)]
 mod tests {
@@ -67,6 +90,14 @@ mod tests {
             "  https://a.b.example.com/",
             "  a.b.example.com#://",
             "git://A.B.example.com/tree",
+            "http:a.b.example.com",
+            "https:/a.b.example.com/x",
+            r"http:\\a.b.example.com\x",
+            "http:////a.b.example.com",
+            "ht\ttp://a.b.example.com/",
+            "//a.b.example.com/x",
+            "http://a.b.ex%61mple.com/",
+            "mailto:someone@a.b.example.com",
         ] {
             for member in ["a.b.example.com", "b.example.com", "example.com", "com"] {
                 assert!(finds(line, member), "{line} {member}");
@@ -80,13 +111,24 @@ mod tests {
     fn an_ip_address_has_no_parent_domain() {
         assert!(finds("http://192.0.2.1/x", "192.0.2.1"));
         assert!(!finds("http://192.0.2.1/x", "0.2.1"));
+        assert!(finds("http://0xc0000201/", "192.0.2.1"));
         assert!(finds("http://[2001:db8::1]:80/", "[2001:db8::1]"));
+        assert!(finds("2001:DB8:0::1", "[2001:db8::1]"));
+    }
+
+    #[test]
+    fn an_international_name_is_found_in_both_forms() {
+        for line in ["https://www.B\u{dc}CHER.example/", "www.xn--bcher-kva.example"] {
+            assert!(finds(line, "xn--bcher-kva.example"), "{line}");
+            assert!(finds(line, "b\u{fc}cher.example"), "{line}");
+        }
     }
 
     #[test]
     fn a_line_without_a_host_matches_nothing() {
-        assert!(!host_or_parent(b"", |_| true));
-        assert!(!host_or_parent(b"two words", |_| true));
-        assert!(!host_or_parent(b"\xff\xfe", |_| true));
+        for line in [&b""[..], b"two words", b"\xff\xfe", b".", b"data:text/html,x", b"http://"] {
+            assert!(!host_or_parent(line, |_| true), "{line:?}");
+        }
+        assert_eq!(host("."), None);
     }
 }

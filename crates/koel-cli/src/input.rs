@@ -1,7 +1,6 @@
 //! Reads keys from files or standard input (`-`), plain, gzip or zstd.
 //!
-//! The first bytes of an input tell its format, so file names do not matter and pipes work.
-//! Other formats that the first bytes reveal, among them Koel filters, are refused.
+//! `decode.rs` makes text of the bytes, `keys.rs` makes keys of its lines.
 //!
 //! A fixed filter needs the number of keys before it is built. [`Inputs::count`] reads the input
 //! once to count them, and keeps it readable a second time. A regular file, even as standard input,
@@ -12,41 +11,19 @@
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use zstd::stream::read::Decoder as ZstdDecoder;
+use koel::LineOptions;
 
+use crate::decode;
 use crate::failure::{self, Failure};
-use crate::gzip::Members;
 use crate::identity::Identity;
-use crate::lines::{self, Keys};
+use crate::keys::{Group, Keys, Rules, Skipped};
+use crate::line_args::{self, LineArgs};
+use crate::lines;
 use crate::progress::{Progress, Stdout};
-
-/// The first bytes of each format that is not plain text. Of the byte at the given index, if any,
-/// only the high half is fixed.
-const KINDS: [(&[u8], Option<usize>, Kind); 7] = [
-    (&[0x1f, 0x8b], None, Kind::Gzip),
-    (&[0x28, 0xb5, 0x2f, 0xfd], None, Kind::Zstd),
-    // A skippable frame, with which a zstd file may begin.
-    (&[0x50, 0x2a, 0x4d, 0x18], Some(0), Kind::Zstd),
-    (&[0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], None, Kind::Other("it is compressed by xz")),
-    (b"BZh91AY&SY", Some(3), Kind::Other("it is compressed by bzip2")),
-    (&[0x04, 0x22, 0x4d, 0x18], None, Kind::Other("it is compressed by lz4")),
-    (b"koel\r\n\x1a\n", None, Kind::Other(IS_A_FILTER)),
-];
-/// The length of the longest of these.
-const LONGEST_MAGIC: usize = 10;
-
-const IS_A_FILTER: &str = "this is a filter (combine filters with `koel merge`)";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Gzip,
-    Zstd,
-    /// Cannot be read, for this reason.
-    Other(&'static str),
-}
+use crate::warning::Warnings;
 
 /// The arguments of every verb that reads keys.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,16 +32,15 @@ pub(crate) struct InputArgs {
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
 
-    /// Keys end with a NUL byte instead of a newline, in the input and in the output
-    #[arg(short = '0', long, display_order = 50)]
-    null: bool,
+    #[command(flatten)]
+    lines: LineArgs,
 }
 
 /// Inputs that exist.
 #[derive(Debug)]
 pub(crate) struct Inputs {
     sources: Vec<Source>,
-    terminator: u8,
+    rules: Rules,
 }
 
 #[derive(Debug)]
@@ -89,6 +65,7 @@ enum Source {
 impl InputArgs {
     /// Looks at every input before any work is done, so that a wrong name fails at once.
     pub(crate) fn open(&self) -> Result<Inputs, Failure> {
+        let rules = self.lines.rules()?;
         if self.inputs.is_empty() && io::stdin().is_terminal() {
             return Err(Failure::Usage(
                 "no input; name a file, pipe keys in, or give `-` to type them".to_owned(),
@@ -103,14 +80,28 @@ impl InputArgs {
         let named =
             if self.inputs.is_empty() { std::slice::from_ref(&stdin) } else { &self.inputs[..] };
         let sources = named.iter().map(|path| Source::inspect(path)).collect::<Result<_, _>>()?;
-        Ok(Inputs { sources, terminator: if self.null { 0 } else { b'\n' } })
+        Ok(Inputs { sources, rules })
     }
 }
 
 impl Inputs {
     /// The byte that ends each key, in the input and in the output.
     pub(crate) fn terminator(&self) -> u8 {
-        self.terminator
+        self.rules.end
+    }
+
+    /// How keys are made of lines, which a new filter stores.
+    pub(crate) fn line_options(&self) -> LineOptions {
+        self.rules.options
+    }
+
+    /// Makes keys as the filter at `path` stores it.
+    pub(crate) fn use_options_of(
+        &mut self,
+        path: &Path,
+        stored: LineOptions,
+    ) -> Result<(), Failure> {
+        line_args::take_stored(&mut self.rules, path, stored)
     }
 
     /// Refuses an output that is also an input: a filter would replace the keys.
@@ -150,11 +141,18 @@ impl Inputs {
         for source in &mut self.sources {
             source.make_rereadable()?;
         }
-        let progress = Progress::start("counting", self.bytes(), Stdout::Silent);
         let mut keys = 0;
+        if !self.rules.is_plain() {
+            self.groups(("counting", Stdout::Silent), &Warnings::default(), |group, _| {
+                keys += group.keys().len() as u64;
+                Ok(false)
+            })?;
+            return Ok(keys);
+        }
+        let progress = Progress::start("counting", self.bytes(), Stdout::Silent);
         for source in &self.sources {
-            let reader = source.open(&progress)?;
-            keys += lines::count_keys(reader, self.terminator)
+            let reader = self.reader(source, &progress, &Warnings::default())?;
+            keys += lines::count_lines(reader, self.rules.end)
                 .map_err(|error| source.failure(error))?;
         }
         Ok(keys)
@@ -179,20 +177,55 @@ impl Inputs {
         stdout: Stdout,
         mut take: impl FnMut(&[&[u8]], Option<f64>) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
+        self.each_line(label, stdout, |group, share| take(group.keys(), share))
+    }
+
+    /// [`each_until`](Self::each_until) with the lines of the keys, for verbs that print them.
+    pub(crate) fn each_line(
+        &self,
+        label: &'static str,
+        stdout: Stdout,
+        take: impl FnMut(&Group<'_>, Option<f64>) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        let warnings = Warnings::default();
+        self.groups((label, stdout), &warnings, take)?;
+        warnings.print();
+        Ok(())
+    }
+
+    fn groups(
+        &self,
+        (label, stdout): (&'static str, Stdout),
+        warnings: &Warnings,
+        mut take: impl FnMut(&Group<'_>, Option<f64>) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
         let progress = Progress::start(label, self.bytes(), stdout);
-        for source in &self.sources {
-            let mut keys = Keys::new(source.open(&progress)?, self.terminator);
-            loop {
-                let group = keys.next_group().map_err(|error| source.failure(error))?;
-                if group.is_empty() {
-                    break;
-                }
+        let mut skipped = Skipped::default();
+        'inputs: for source in &self.sources {
+            let mut keys = Keys::new(self.reader(source, &progress, warnings)?, &self.rules);
+            while let Some(group) = keys.next_group().map_err(|error| source.failure(error))? {
                 if take(&group, progress.share())? {
-                    return Ok(());
+                    break 'inputs;
                 }
             }
+            skipped.add(keys.skipped());
         }
+        skipped.sentence().into_iter().for_each(|sentence| warnings.add(sentence));
         Ok(())
+    }
+
+    /// A reader of the text of a source, from its start.
+    fn reader(
+        &self,
+        source: &Source,
+        progress: &Progress,
+        warnings: &Warnings,
+    ) -> Result<Box<dyn Read>, Failure> {
+        // With -0, keys are exact bytes.
+        let exact = self.rules.end == 0;
+        let raw = source.raw().map_err(|error| source.failure(error))?;
+        decode::decoded(progress.meter(raw), exact, source.path(), warnings)
+            .map_err(|error| source.failure(error))
     }
 
     /// The raw size of all inputs, unless one is a stream.
@@ -245,13 +278,6 @@ impl Source {
             Self::File { bytes, .. } | Self::OpenFile { bytes, .. } => Some(*bytes),
             Self::Stream { .. } => None,
         }
-    }
-
-    /// Opens a reader of the decompressed bytes, from the start.
-    fn open(&self, progress: &Progress) -> Result<Box<dyn Read>, Failure> {
-        self.raw()
-            .and_then(|raw| decompressed(progress.meter(raw)))
-            .map_err(|error| self.failure(error))
     }
 
     fn raw(&self) -> io::Result<Box<dyn Read>> {
@@ -324,49 +350,4 @@ fn copy_to_temporary_file(raw: &mut dyn Read, path: &Path) -> Result<(File, u64)
             }
         }
     }
-}
-
-fn decompressed(mut raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
-    let mut first = Vec::with_capacity(LONGEST_MAGIC);
-    let kind = kind(&mut raw, &mut first)?;
-    let whole = Cursor::new(first).chain(raw);
-    match kind {
-        None => Ok(Box::new(whole)),
-        Some(Kind::Gzip) => Ok(Box::new(Members::new(BufReader::new(whole)))),
-        Some(Kind::Zstd) => {
-            let mut decoder = ZstdDecoder::new(whole)?;
-            // Accepts files made with `zstd --long=31`.
-            decoder.window_log_max(31)?;
-            Ok(Box::new(decoder))
-        }
-        Some(Kind::Other(what)) => Err(io::Error::new(io::ErrorKind::Unsupported, what)),
-    }
-}
-
-/// The format of the input, if it is not plain text.
-///
-/// Reads into `first` only while the bytes may still begin another format, so that a line typed at
-/// a terminal is answered without waiting for the next one.
-fn kind(raw: &mut impl Read, first: &mut Vec<u8>) -> io::Result<Option<Kind>> {
-    loop {
-        let mut may_be =
-            KINDS.iter().filter(|(magic, half, _)| prefix_matches(magic, first, *half)).peekable();
-        if may_be.peek().is_none() {
-            return Ok(None);
-        }
-        if let Some((_, _, kind)) = may_be.find(|(magic, ..)| magic.len() <= first.len()) {
-            return Ok(Some(*kind));
-        }
-        let mut buffer = [0; LONGEST_MAGIC];
-        match lines::read_some(raw, &mut buffer[first.len()..])? {
-            0 => return Ok(None),
-            got => first.extend_from_slice(&buffer[first.len()..][..got]),
-        }
-    }
-}
-
-/// Whether the common part of both is equal, not counting the low half of the byte at `half`.
-fn prefix_matches(magic: &[u8], first: &[u8], half: Option<usize>) -> bool {
-    let mut pairs = magic.iter().zip(first).enumerate();
-    pairs.all(|(i, (a, b))| a == b || (Some(i) == half && a >> 4 == b >> 4))
 }

@@ -1,76 +1,138 @@
-//! Splits bytes into keys at each terminator, `\n` or NUL.
+//! Splits the bytes of an input into lines, in groups.
 //!
-//! A key is the exact bytes of its line: UTF-8 is not required, a carriage return is kept, and an
-//! empty line is the empty key. Bytes after the last terminator are a key too, if there are any.
+//! A line ends at LF, at NUL, or, in CSV, at an LF outside quotes. Any bytes may be in it; they
+//! need not be UTF-8. Bytes after the last line end are a line too, if there are any.
 //!
 //! ```text
-//! buffer   [ returned | key being searched | read, not searched | free ]
-//!                     ^ start              ^ searched           ^ filled
+//! buffer   [ returned | line being searched | read, not searched | free ]
+//!                     ^ start               ^ searched           ^ filled
 //! ```
 //!
-//! Cost: one vectorised search over each byte, no allocation and no copy per key. Each refill moves
-//! the unfinished key to the front of the buffer. Memory: 256 KiB, or twice the longest key.
+//! The buffer grows up to the longest line that is allowed and its line end, so a longer line does
+//! not fit and is refused. Cost: one vectorised search over each byte, no allocation and no copy
+//! per line. Each refill moves the unfinished line to the front of the buffer. Memory: 256 KiB, or
+//! twice the longest line.
 #![forbid(unsafe_code)]
 
-use std::io::{ErrorKind, Read, Result};
+use std::io::{Error, ErrorKind, Read, Result};
 use std::ops::Range;
+
+use crate::failure::Refused;
+use crate::fields::Records;
+use crate::quantity;
 
 /// With reads of this size, system calls cost little compared with copying.
 const BUFFER: usize = 256 * 1024;
 
-/// The most keys in a group: enough for the filter to prefetch, few enough to stay in the cache.
+/// The most lines in a group: enough for the filter to prefetch, few enough to stay in the cache.
 const GROUP: usize = 1024;
 
-/// The keys of one reader, borrowed in groups.
-pub(crate) struct Keys<R> {
+/// What ends a line.
+pub(crate) enum LineEnd {
+    Byte(u8),
+    /// An LF outside the quotes of a CSV record.
+    Record(Records),
+}
+
+/// The lines of one reader.
+pub(crate) struct Lines<R> {
     reader: R,
-    terminator: u8,
+    end: LineEnd,
+    longest: usize,
     buffer: Vec<u8>,
     start: usize,
     filled: usize,
+    /// Line ends in all lines returned so far.
+    passed: u64,
 }
 
-impl<R: Read> Keys<R> {
-    pub(crate) fn new(reader: R, terminator: u8) -> Self {
-        Self { reader, terminator, buffer: vec![0; BUFFER], start: 0, filled: 0 }
+impl<R: Read> Lines<R> {
+    /// Refuses lines of more than `longest` bytes.
+    pub(crate) fn new(reader: R, end: LineEnd, longest: usize) -> Self {
+        let buffer = vec![0; BUFFER.min(longest.saturating_add(1))];
+        Self { reader, end, longest, buffer, start: 0, filled: 0, passed: 0 }
     }
 
-    /// The next complete keys in the buffer, at least one; none at the end of the input.
-    pub(crate) fn next_group(&mut self) -> Result<Vec<&[u8]>> {
+    /// The next complete lines, at least one; none at the end of the input. Each is a range of
+    /// [`bytes`](Self::bytes).
+    pub(crate) fn next_group(&mut self) -> Result<Vec<Range<usize>>> {
         let mut group = Vec::with_capacity(GROUP);
         group.extend(self.next()?);
-        if !group.is_empty() {
-            let rest = self.start;
-            let ends = memchr::memchr_iter(self.terminator, &self.buffer[rest..self.filled]);
-            for end in ends.take(GROUP - 1) {
-                group.push(self.start..rest + end);
-                self.start = rest + end + 1;
+        if group.is_empty() {
+            return Ok(group);
+        }
+        match self.end {
+            LineEnd::Byte(byte) => {
+                let rest = self.start;
+                let ends = memchr::memchr_iter(byte, &self.buffer[rest..self.filled]);
+                for end in ends.take(GROUP - 1) {
+                    group.push(self.start..rest + end);
+                    self.start = rest + end + 1;
+                }
+                self.passed += group.len() as u64;
+            }
+            LineEnd::Record(_) => {
+                while group.len() < GROUP
+                    && let Some(end) = self.end_of_line(self.start)
+                {
+                    group.push(self.start..end);
+                    self.start = end + 1;
+                }
+                let inside = |record: &Range<usize>| count(b'\n', &self.buffer[record.clone()]);
+                self.passed += group.iter().map(|record| 1 + inside(record)).sum::<u64>();
             }
         }
-        Ok(group.into_iter().map(|key| &self.buffer[key]).collect())
+        Ok(group)
     }
 
-    /// The range of the next key in the buffer; `None` at the end of the input.
+    /// The bytes that the ranges of the last group refer to.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// The range of the next line in the buffer; `None` at the end of the input.
     fn next(&mut self) -> Result<Option<Range<usize>>> {
         let mut searched = self.start;
         loop {
-            if let Some(length) =
-                memchr::memchr(self.terminator, &self.buffer[searched..self.filled])
-            {
-                let key = self.start..searched + length;
-                self.start = key.end + 1;
-                return Ok(Some(key));
+            if let Some(end) = self.end_of_line(searched) {
+                let line = self.start..end;
+                self.start = end + 1;
+                return Ok(Some(line));
             }
             searched = self.filled - self.start;
             if !self.refill()? {
                 let rest = self.start..self.filled;
+                if let LineEnd::Record(records) = &mut self.end
+                    && records.is_open(&self.buffer[rest.clone()])
+                {
+                    let line = quantity::grouped(self.passed + 1);
+                    return Err(Refused::error(format!(
+                        "a quote in the record that begins in line {line} is not closed; correct \
+                         the file, or leave out --csv if quotes have no meaning in it"
+                    )));
+                }
                 self.start = self.filled;
                 return Ok((!rest.is_empty()).then_some(rest));
             }
         }
     }
 
-    /// Moves the unfinished key to the front and reads more after it.
+    /// Where the first line ends, of which the bytes before `searched` are known to be inside.
+    fn end_of_line(&mut self, searched: usize) -> Option<usize> {
+        match &mut self.end {
+            LineEnd::Byte(byte) => {
+                let end = memchr::memchr(*byte, &self.buffer[searched..self.filled])?;
+                Some(searched + end)
+            }
+            // Quotes decide, so the search begins at the start of the record again.
+            LineEnd::Record(records) => {
+                let end = records.end(&self.buffer[self.start..self.filled])?;
+                Some(self.start + end)
+            }
+        }
+    }
+
+    /// Moves the unfinished line to the front and reads more after it.
     ///
     /// Returns false at the end of the input.
     fn refill(&mut self) -> Result<bool> {
@@ -78,27 +140,51 @@ impl<R: Read> Keys<R> {
         self.filled -= self.start;
         self.start = 0;
         if self.filled == self.buffer.len() {
-            self.buffer.resize(2 * self.filled, 0);
+            if self.filled > self.longest {
+                return Err(self.too_long());
+            }
+            let size = self.filled.saturating_mul(2).min(self.longest.saturating_add(1));
+            // The size comes from the input, so there may be no memory for it.
+            let memory = self.buffer.try_reserve_exact(size - self.filled);
+            memory.map_err(|_| ErrorKind::OutOfMemory)?;
+            self.buffer.resize(size, 0);
         }
         let got = read_some(&mut self.reader, &mut self.buffer[self.filled..])?;
         self.filled += got;
         Ok(got > 0)
     }
+
+    fn too_long(&self) -> Error {
+        let (what, remedy) = match self.end {
+            LineEnd::Byte(b'\n') => ("line", "use -0 if NUL ends each key"),
+            LineEnd::Byte(_) => ("key", "leave out -0 if keys are lines"),
+            LineEnd::Record(_) => ("record in line", "look for a quote that is not closed"),
+        };
+        Refused::error(format!(
+            "{what} {} is longer than {}; {remedy}, or give a larger --max-line",
+            quantity::grouped(self.passed + 1),
+            quantity::bytes(self.longest as u64)
+        ))
+    }
 }
 
-/// Counts the keys that [`Keys`] would return, without splitting the input.
-pub(crate) fn count_keys(mut reader: impl Read, terminator: u8) -> Result<u64> {
+/// Counts the lines that [`Lines`] would return, without splitting the input.
+pub(crate) fn count_lines(mut reader: impl Read, end: u8) -> Result<u64> {
     let mut buffer = vec![0; BUFFER];
-    let mut keys = 0;
-    let mut last = terminator;
+    let mut lines = 0;
+    let mut last = end;
     loop {
         let got = read_some(&mut reader, &mut buffer)?;
-        let Some(&end) = buffer[..got].last() else {
-            return Ok(keys + u64::from(last != terminator));
+        let Some(&byte) = buffer[..got].last() else {
+            return Ok(lines + u64::from(last != end));
         };
-        keys += memchr::memchr_iter(terminator, &buffer[..got]).count() as u64;
-        last = end;
+        lines += count(end, &buffer[..got]);
+        last = byte;
     }
+}
+
+fn count(byte: u8, bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(byte, bytes).count() as u64
 }
 
 /// Reads once; a signal does not interrupt it.
@@ -112,54 +198,29 @@ pub(crate) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usi
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    /// Returns at most `step` bytes per read, so that keys span several reads.
-    struct Drip<'a> {
-        bytes: &'a [u8],
+    /// Returns at most `step` bytes per read, so that lines span several reads.
+    pub(crate) struct Drip {
+        bytes: Vec<u8>,
         step: usize,
+        read: usize,
     }
 
-    impl Read for Drip<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-            let taken = self.step.min(buffer.len()).min(self.bytes.len());
-            buffer[..taken].copy_from_slice(&self.bytes[..taken]);
-            self.bytes = &self.bytes[taken..];
-            Ok(taken)
+    impl Drip {
+        pub(crate) fn new(bytes: &[u8], step: usize) -> Self {
+            Self { bytes: bytes.to_vec(), step, read: 0 }
         }
     }
 
-    /// The same rule, written with the standard library.
-    fn expected(bytes: &[u8]) -> Vec<Vec<u8>> {
-        let mut keys: Vec<Vec<u8>> =
-            bytes.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
-        keys.pop_if(|last| last.is_empty());
-        keys
-    }
-
-    #[test]
-    fn keys_are_the_bytes_between_terminators_whatever_the_size_of_reads() {
-        let long = [vec![b'x'; 3 * BUFFER], b"\ny".to_vec()].concat();
-        let many = b"k\n".repeat(3 * GROUP + 1);
-        let inputs: [&[u8]; 9] =
-            [b"", b"\n", b"\n\n", b"a", b"a\n", b"a\r\n\nb\0c\xff", b"\nab\n\ncd", &long, &many];
-        for input in inputs {
-            for step in [1, 2, 3, BUFFER - 1, usize::MAX] {
-                let mut keys = Keys::new(Drip { bytes: input, step }, b'\n');
-                let mut got = Vec::new();
-                loop {
-                    let group = keys.next_group().unwrap();
-                    if group.is_empty() {
-                        break;
-                    }
-                    assert!(group.len() <= GROUP);
-                    got.extend(group.into_iter().map(<[u8]>::to_vec));
-                }
-                assert!(got == expected(input), "step {step}, {} bytes", input.len());
-                let counted = count_keys(Drip { bytes: input, step }, b'\n').unwrap();
-                assert_eq!(counted, got.len() as u64);
-            }
+    impl Read for Drip {
+        fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+            let rest = &self.bytes[self.read..];
+            let taken = self.step.min(buffer.len()).min(rest.len());
+            buffer[..taken].copy_from_slice(&rest[..taken]);
+            self.read += taken;
+            Ok(taken)
         }
     }
 }

@@ -7,33 +7,58 @@
 //! The modules that the verbs share; each imports only modules below it:
 //! sizing         builds an empty filter from arguments, inserts keys, words its figures
 //! room           grows a filter ahead of its input
+//! target         checks where a filter is written, and what it may replace
 //! filter_file    maps filter files for reading, locks and loads them for editing
-//! output         writes files atomically, prints lines and reports
-//! input          reads keys from files and pipes, plain or compressed
-//! lines          splits input into keys
-//! gzip           decompresses gzip files with several members and padding
-//! progress       shows the progress bar
+//! output         writes files, prints lines and reports
+//! replace        replaces a file in one step, sweeps temporary files
+//! key_count      counts keys, and estimates how many are distinct
+//! spool          keeps the hashes of keys from a pipe until their number is known
+//! input          reads keys from files and pipes
+//! line_args      the options for lines, and those that a filter stores
+//! keys           makes keys of lines
+//! lists          reads hosts files and ad-block lists
 //! hosts          finds the host of a URL and its parent domains
+//! decode         decompresses input: gzip (gzip.rs), zstd
+//! text           drops byte order marks, converts UTF-16
+//! lines          splits input into lines
+//! fields         finds a field of a line, or of a CSV record
+//! progress       shows the progress bar
+//! secret         reads or makes the secret of a hash
 //! families       computes the size of other filters
+//! escape         prints and accepts names of any bytes
+//! warning        what is said on standard error after the work
 //! failure        maps errors to exit codes and one-line messages
 //! quantity       parses and prints numbers for people
-//! identity       tells whether two paths name the same file
+//! identity       tells what a path names: the same file, a pipe, a descriptor
 //! ```
 
 mod cmd;
+mod decode;
+mod escape;
 mod failure;
 mod families;
+mod fields;
 mod filter_file;
 mod gzip;
 mod hosts;
 mod identity;
 mod input;
+mod key_count;
+mod keys;
+mod line_args;
 mod lines;
+mod lists;
 mod output;
 mod progress;
 mod quantity;
+mod replace;
 mod room;
+mod secret;
 mod sizing;
+mod spool;
+mod target;
+mod text;
+mod warning;
 
 use std::process::ExitCode;
 
@@ -42,6 +67,7 @@ use clap::{CommandFactory, Parser};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    report_a_file_size_limit();
     let outcome = match cmd::Cli::try_parse() {
         Ok(cli) => cmd::run(cli),
         Err(error) => return wrong_arguments(&error),
@@ -55,6 +81,13 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Makes a write beyond a limit of the file size (`ulimit -f`) an error, which the verb reports.
+/// By default the signal would end the process.
+fn report_a_file_size_limit() {
+    #[cfg(unix)]
+    drop(signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default()));
 }
 
 /// Prints an error as one line. If standard error is closed, only the exit code reports it.

@@ -1,30 +1,24 @@
 //! Writes results: filters to files, atomically; lines and reports to standard output.
 //!
-//! Replacing a file:
-//! - A temporary file in the same folder is written, synced and renamed over the target.
-//! - Readers see either the old file or the new one. A crash or a full disk leaves the old one.
-//! - The permissions and the owner of the old file are kept.
-//! - A symbolic link stays; the file that it points to is replaced or created.
-//! - A target that is not a regular file, such as a pipe, is written directly.
-//! - Another name of standard output, such as `/dev/stdout`, is treated as standard output.
-//!
-//! Cost: one fsync of the file and one of its folder.
+//! What a path may name, and what is done then:
+//! - A regular file, or nothing yet: a new file replaces it in one step (replace.rs).
+//! - A symbolic link: it stays; the file that it points to is replaced or created.
+//! - A pipe, a device or an open descriptor, such as `>(gzip > x.gz)`: it is written directly.
+//! - Another name of standard output, such as `/dev/stdout`: treated as standard output.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-use koel::CuckooFilter;
-use tempfile::NamedTempFile;
-
 use crate::failure::Failure;
-use crate::identity::Identity;
+use crate::identity::{self, Identity};
 use crate::input::Inputs;
+use crate::replace::{self, Readers};
+pub(crate) use crate::warning::escape_controls;
+use koel::CuckooFilter;
 
 const BUFFER: usize = 128 * 1024;
-/// The longest chain of symbolic links to follow to a file that does not exist yet.
-const MAX_LINKS: usize = 40;
 
 /// Whether a path is standard output: `-`, or the file that standard output is redirected to.
 pub(crate) fn is_stdout(path: &Path) -> bool {
@@ -32,27 +26,20 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
         || Identity::of(path).is_some_and(|file| Some(file) == Identity::of_stdout())
 }
 
-/// Refuses to print a filter on a terminal.
-pub(crate) fn refuse_terminal(path: &Path) -> Result<(), Failure> {
-    if is_stdout(path) && io::stdout().is_terminal() {
-        return Err(Failure::Usage(
-            "a filter is binary and standard output is a terminal; name a file or redirect"
-                .to_owned(),
-        ));
-    }
-    Ok(())
-}
-
 /// Writes a filter to a file or to standard output.
 ///
 /// A closed pipe is an error here, because its reader has only a part of the filter.
-pub(crate) fn write_filter(path: &Path, filter: &CuckooFilter) -> Result<(), Failure> {
+pub(crate) fn write_filter(
+    path: &Path,
+    filter: &CuckooFilter,
+    readers: Readers,
+) -> Result<(), Failure> {
     if is_stdout(path) {
         let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
         let written = filter.write_to(|bytes| out.write_all(bytes)).and_then(|()| out.flush());
         return written.map_err(|error| Failure::write(Path::new("standard output"), error));
     }
-    write_file(path, |sink| filter.write_to(|bytes| sink.write_all(bytes)))
+    write(path, readers, |sink| filter.write_to(|bytes| sink.write_all(bytes)))
         .map_err(|error| Failure::write(path, error))
 }
 
@@ -65,78 +52,61 @@ pub(crate) fn report_on(output: &Path, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Replaces a file by what `fill` writes. On an error the old file stays.
+/// Writes a file: replaces it by what `fill` writes, or writes directly to what is not a file.
 pub(crate) fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let target = resolve_links(path)?;
-    let old = fs::metadata(&target).ok();
-    if old.as_ref().is_some_and(|old| !old.is_file()) {
-        let mut sink = BufWriter::with_capacity(BUFFER, File::options().write(true).open(&target)?);
-        return fill(&mut sink).and_then(|()| sink.flush());
+    write(path, Readers::Usual, fill)
+}
+
+fn write(
+    path: &Path,
+    readers: Readers,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    match open_direct(path)? {
+        Some(file) => {
+            let mut sink = BufWriter::with_capacity(BUFFER, file);
+            fill(&mut sink).and_then(|()| sink.flush())
+        }
+        None => replace::replace(&resolve_links(path)?, readers, fill),
     }
-    let folder = match target.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let temporary = create_in(folder).map_err(|error| error.kind())?;
-    let mut sink = BufWriter::with_capacity(BUFFER, temporary);
-    fill(&mut sink)?;
-    let temporary = sink.into_inner()?;
-    if let Some(old) = old {
-        copy_owner(&old, temporary.as_file());
-        temporary.as_file().set_permissions(old.permissions())?;
+}
+
+/// Removes what killed processes have left in the folder of a file to be replaced. Warns if the
+/// file has other names, which will keep the old content.
+pub(crate) fn before_replacing(path: &Path) -> Result<(), Failure> {
+    let target = resolve_links(path).map_err(|error| Failure::write(path, error))?;
+    replace::sweep(replace::folder_of(&target));
+    match Identity::names_of(&target) {
+        0 | 1 => Ok(()),
+        names => print_to_stderr(&format!(
+            "koel: {} has {names} names (hard links); the other names keep the old content\n",
+            escape_controls(&path.display().to_string())
+        )),
     }
-    temporary.as_file().sync_all()?;
-    temporary.persist(&target)?;
-    sync_folder(folder)
+}
+
+/// Opens a pipe, a device or a descriptor. `None` if the path names a regular file or nothing.
+fn open_direct(path: &Path) -> io::Result<Option<File>> {
+    let Ok(metadata) = fs::metadata(path) else { return Ok(None) };
+    if metadata.is_file() && !identity::is_descriptor(path) {
+        return Ok(None);
+    }
+    // Appends, because a file opened by the name of its descriptor has a position of its own.
+    File::options().append(true).open(path).map(Some)
 }
 
 /// The path at the end of all symbolic links, whether or not a file exists there.
 pub(crate) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
-    let mut target = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        match fs::canonicalize(&target) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            found => return found,
-        }
-        let Ok(next) = fs::read_link(&target) else { return Ok(target) };
-        target = target.parent().unwrap_or(Path::new("")).join(next);
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        found => return found,
     }
-    Err(io::Error::other("too many symbolic links"))
-}
-
-/// Gives the new file the owner of the old one, as far as this process has the right to.
-#[cfg(unix)]
-fn copy_owner(old: &fs::Metadata, new: &File) {
-    use std::os::unix::fs::{MetadataExt, fchown};
-
-    if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
-        drop(fchown(new, None, Some(old.gid())));
-    }
-}
-
-#[cfg(not(unix))]
-fn copy_owner(_old: &fs::Metadata, _new: &File) {}
-
-/// Creates a temporary file with the permissions of any new file; by default it would be private.
-#[cfg(unix)]
-fn create_in(folder: &Path) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-
-    let mode = fs::Permissions::from_mode(0o666);
-    tempfile::Builder::new().prefix(".koel-").permissions(mode).tempfile_in(folder)
-}
-
-#[cfg(not(unix))]
-fn create_in(folder: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new().prefix(".koel-").tempfile_in(folder)
-}
-
-/// Makes the rename durable.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    // The link may be one of the folders of a later path.
+    let end = identity::chain(path).last().filter(|end| !end.is_symlink());
+    end.ok_or_else(|| io::Error::other("too many symbolic links"))
 }
 
 /// Buffered standard output. If the reader closes the pipe, the verb ends without a message.
@@ -210,12 +180,6 @@ pub(crate) fn print_to_stderr(text: &str) -> Result<(), Failure> {
     io::stderr()
         .write_all(text.as_bytes())
         .map_err(|error| Failure::write(Path::new("standard error"), error))
-}
-
-/// Escapes control characters, so that a name can neither end the line nor control the terminal.
-pub(crate) fn escape_controls(text: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
-    text.chars().map(escaped).collect()
 }
 
 /// Formats names and values as a report, with the values in one column.

@@ -5,9 +5,14 @@
 //! second.
 #![forbid(unsafe_code)]
 
+use std::fmt;
 use std::io::{self, IsTerminal, Read, Write};
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+/// Before so much time has passed, the throughput says little about the time left.
+const FIRST_ESTIMATE: Duration = Duration::from_millis(500);
 
 /// How the verb uses standard output while the bar is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +38,12 @@ impl Progress {
         };
         let bar = ProgressBar::with_draw_target(total, target).with_message(label);
         let template = if total.is_some() {
-            "{msg} {wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left"
+            "{msg} {wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}{left}"
         } else {
             "{msg} {spinner} {binary_bytes}, {binary_bytes_per_sec}, {elapsed}"
         };
-        bar.set_style(ProgressStyle::with_template(template).expect("the template is a constant"));
+        let style = ProgressStyle::with_template(template).expect("the template is a constant");
+        bar.set_style(style.with_key("left", write_time_left));
         Self { bar }
     }
 
@@ -55,6 +61,19 @@ impl Progress {
     pub(crate) fn advance(&self, bytes: u64) {
         self.bar.inc(bytes);
     }
+}
+
+fn write_time_left(state: &ProgressState, line: &mut dyn fmt::Write) {
+    line.write_str(&time_left(state.elapsed(), state.eta()))
+        .expect("a string takes every character");
+}
+
+/// The time left, once it can be estimated.
+fn time_left(elapsed: Duration, left: Duration) -> String {
+    if elapsed < FIRST_ESTIMATE {
+        return String::new();
+    }
+    format!(", {:#} left", HumanDuration(left))
 }
 
 impl Drop for Progress {
@@ -86,5 +105,21 @@ impl<W: Write> Write for Metered<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: the first line of a job of one second said that 17 minutes were left.
+    #[test]
+    fn the_time_left_is_not_shown_before_half_a_second_of_measurement() {
+        let left = Duration::from_secs(17 * 60);
+        for millis in [0, 1, 100, 499] {
+            assert_eq!(time_left(Duration::from_millis(millis), left), "");
+        }
+        assert_eq!(time_left(Duration::from_millis(500), left), ", 17m left");
+        assert_eq!(time_left(Duration::from_secs(9), Duration::from_secs(1)), ", 1s left");
     }
 }

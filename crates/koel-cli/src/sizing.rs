@@ -2,11 +2,15 @@
 #![forbid(unsafe_code)]
 
 use clap::ValueEnum;
-use koel::{BuildError, Builder, CuckooFilter, FullError, KeyHasher, Plan, Prefer};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use koel::{
+    BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, LineOptions, Plan, Prefer,
+};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
 use crate::quantity::{self, grouped};
+use crate::secret::{self, Secret};
 
 /// The initial capacity of a growable filter for an unknown number of keys.
 pub(crate) const GROW_FROM: u64 = 1000;
@@ -33,6 +37,16 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", display_order = 41)]
     #[arg(default_value_t = KeyHasher::DEFAULT_SEED, hide_default_value = true)]
     seed: u64,
+
+    /// Hash with a secret, random or from FILE, for keys that an adversary chooses
+    #[arg(long, value_name = "FILE", display_order = 42, conflicts_with = "seed")]
+    #[arg(num_args = 0..=1, default_missing_value = secret::AT_RANDOM)]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|file| Secret::from_argument(&file)))]
+    secret: Option<Secret>,
+
+    /// How keys are made of lines, for the filter to store.
+    #[arg(skip)]
+    line_options: LineOptions,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -43,6 +57,11 @@ enum Preference {
 }
 
 impl ShapeArgs {
+    /// The arguments for a filter of these lines.
+    pub(crate) fn for_lines(&self, line_options: LineOptions) -> Self {
+        Self { line_options, ..self.clone() }
+    }
+
     /// An empty filter for `keys` keys, or for one if `keys` is 0.
     pub(crate) fn build(&self, keys: u64, fpr: f64) -> Result<CuckooFilter, Failure> {
         self.builder(keys, fpr).build().map_err(|error| build_failure(&error))
@@ -78,7 +97,12 @@ impl ShapeArgs {
             Preference::Small => Prefer::Small,
             Preference::Fast => Prefer::Fast,
         };
-        CuckooFilter::builder(keys.max(1), fpr).prefer(prefer).seed(self.seed)
+        let builder = CuckooFilter::builder(keys.max(1), fpr).prefer(prefer);
+        let builder = builder.line_options(self.line_options);
+        match self.secret {
+            Some(secret) => builder.sip_key(secret.key()),
+            None => builder.seed(self.seed),
+        }
     }
 }
 
@@ -94,7 +118,7 @@ pub(crate) fn build_failure(error: &BuildError) -> Failure {
 /// Inserts every copy of each key, or with `unique` only keys that are not contained yet.
 pub(crate) fn insert(
     filter: &mut CuckooFilter,
-    keys: &[&[u8]],
+    keys: &[impl Key],
     unique: bool,
 ) -> Result<(), FullError> {
     if unique {
@@ -121,6 +145,32 @@ pub(crate) fn keys_of_capacity(keys: u64, capacity: u64, has_grown: bool) -> Str
 /// Both false-positive rates of a filter.
 pub(crate) fn rates(expected: f64, requested: f64) -> String {
     format!("{} expected, {} requested", quantity::rate(expected), quantity::rate(requested))
+}
+
+/// A rate above the requested one by this factor is reported. Below it, both print alike.
+const NOTABLE: f64 = 1.01;
+
+/// The warning for a filter whose false-positive rate is above the requested one.
+///
+/// A small table has many more slots than keys, so it can take many times its capacity.
+pub(crate) fn rate_warning(filter: &CuckooFilter) -> Option<String> {
+    let (expected, requested) =
+        (filter.false_positive_rate(), filter.requested_false_positive_rate());
+    (expected > NOTABLE * requested).then(|| {
+        format!(
+            "the false-positive rate is {}, not {}: the filter was built for {} and holds about {}; \
+             a larger --keys keeps the rate",
+            quantity::rate(expected),
+            quantity::rate(requested),
+            quantity::counted(filter.capacity(), "key"),
+            grouped(distinct(filter)),
+        )
+    })
+}
+
+/// The row of [`rate_warning`] in a report.
+pub(crate) fn warning_row(filter: &CuckooFilter) -> Option<(&'static str, String)> {
+    rate_warning(filter).map(|warning| ("warning", warning))
 }
 
 /// Bits per key. A grown filter without keys has no meaningful figure.

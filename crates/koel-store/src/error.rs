@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 use crate::kernel::file_names::MANIFEST;
 
@@ -29,6 +30,11 @@ pub enum Error {
         /// What is wrong there.
         what: &'static str,
     },
+    /// There is no store to read.
+    NoStore {
+        /// The folder.
+        folder: String,
+    },
     /// There are segments, but there is no manifest.
     NoManifest,
     /// The manifest is older than the log: it does not name a segment that was written after it.
@@ -53,6 +59,12 @@ pub enum Error {
     /// writes until it is opened again.
     Poisoned {
         /// The failure.
+        reason: String,
+    },
+    /// The write was made, but not durably, and a reader may have seen it. Opening the store again
+    /// shows whether it stayed. All other errors of a write say that it was not made.
+    InDoubt {
+        /// What failed.
         reason: String,
     },
     /// The store was opened read-only.
@@ -94,10 +106,45 @@ impl Error {
         move |error| Self::Io { action, file: file.to_owned(), error }
     }
 
+    /// The error of opening the folder of a store.
+    pub(crate) fn no_folder(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NoStore { folder: FOLDER.to_owned() },
+            _ => Self::io("open", FOLDER)(error),
+        }
+    }
+
+    /// The error of a write that was made, but perhaps not durably.
+    pub(crate) fn in_doubt(self) -> Self {
+        Self::InDoubt { reason: self.reason() }
+    }
+
+    /// Returns what failed, without what to do.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Io { action, file, error } => format!("cannot {action} {file}: {error}"),
+            Self::InDoubt { reason } | Self::Poisoned { reason } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Names the folder of the store in the error.
+    pub(crate) fn at(mut self, path: &Path) -> Self {
+        if let Self::Io { file: name, .. } | Self::NoStore { folder: name } = &mut self
+            && name == FOLDER
+        {
+            *name = path.display().to_string();
+        }
+        self
+    }
+
     pub(crate) fn damaged(file: &str, offset: u64, what: &'static str) -> Self {
         Self::Damaged { file: file.to_owned(), offset, what }
     }
 }
+
+/// Stands for the folder of the store, where its path is not known.
+pub(crate) const FOLDER: &str = "the folder";
 
 /// What to do about a manifest that does not fit the other files.
 const RESTORE_MANIFEST: &str = "restore MANIFEST from a backup together with all other files";
@@ -106,10 +153,16 @@ const RESTORE_MANIFEST: &str = "restore MANIFEST from a backup together with all
 fn io_advice(error: &io::Error) -> &'static str {
     // EMFILE and ENFILE: the process or the system has too many files open.
     if cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24)) {
-        "raise the limit of the process (`ulimit -n`), or lower that of the store \
-         (`Options::max_open_files`)"
-    } else {
-        "check the disk and try again"
+        return "raise the limit of the process (`ulimit -n`), or lower that of the store \
+                (`Options::max_open_files`)";
+    }
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free space and try again",
+        io::ErrorKind::FileTooLarge => "raise the limit of file sizes and try again",
+        io::ErrorKind::PermissionDenied => "check the permissions of the folder and its files",
+        io::ErrorKind::ReadOnlyFilesystem => "open the store read-only",
+        io::ErrorKind::InvalidInput => "remove it, or restore it from a backup",
+        _ => "check the disk and try again",
     }
 }
 
@@ -134,14 +187,34 @@ impl Error {
             ),
         }
     }
+
+    /// Writes the message of an error about a write or a sync that failed.
+    fn fmt_failed_write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.reason();
+        match self {
+            Self::InDoubt { .. } => write!(
+                f,
+                "the write may not be durable ({reason}); check the disk, then open the store again \
+                 to see if the write is there"
+            ),
+            _ => write!(
+                f,
+                "the store takes no more writes because an earlier one failed ({reason}); check \
+                 the disk, then close and open the store"
+            ),
+        }
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io { action, file, error } => {
-                write!(f, "cannot {action} {file}: {error}; {}", io_advice(error))
-            }
+            Self::Io { error, .. } => write!(f, "{}; {}", self.reason(), io_advice(error)),
+            Self::NoStore { folder } => write!(
+                f,
+                "there is no store in {folder}: it has no file MANIFEST; check the name, or open it \
+                 for writing to create it"
+            ),
             Self::Locked => f.write_str(
                 "the store is open elsewhere; close it there, or open it read-only everywhere",
             ),
@@ -162,11 +235,7 @@ impl fmt::Display for Error {
                 f,
                 "{file} has format version {version}, which is too new; use a newer version of koel"
             ),
-            Self::Poisoned { reason } => write!(
-                f,
-                "the store takes no more writes because an earlier one failed ({reason}); check \
-                 the disk, then close and open the store"
-            ),
+            Self::InDoubt { .. } | Self::Poisoned { .. } => self.fmt_failed_write(f),
             Self::ReadOnly => f.write_str(
                 "the store was opened read-only; open it without `Options::read_only` to write",
             ),

@@ -7,6 +7,7 @@
 use core::marker::PhantomData;
 
 use crate::address::hash::KeyHasher;
+use crate::address::key::line::LineOptions;
 use crate::address::route::Route;
 use crate::image::shape::{Prefer, Profile};
 
@@ -37,6 +38,7 @@ pub(crate) struct Settings {
     /// Bits of the values of a maplet or of the counts of a counting filter.
     pub(crate) value_bits: u32,
     route: Route,
+    line_options: LineOptions,
     pub(crate) counter_limit: Option<u64>,
     /// Keys or entries that a growing table has room for at first. `None`: it does not grow.
     pub(crate) grow_from: Option<u64>,
@@ -54,6 +56,7 @@ impl Settings {
             rate: self.rate,
             counter_limit,
             growable: self.grow_from.is_some(),
+            line_options: self.line_options,
         }
     }
 
@@ -80,6 +83,7 @@ impl<F> Builder<F> {
             prefer: Prefer::default(),
             value_bits,
             route: Route::default(),
+            line_options: LineOptions::default(),
             counter_limit: None,
             grow_from: None,
             #[cfg(feature = "rayon")]
@@ -120,6 +124,13 @@ impl<F> Builder<F> {
     #[must_use]
     pub fn trust_hashes(self) -> Self {
         self.with(|settings| settings.route = settings.route.trusting())
+    }
+
+    /// Stores how the lines of a list became keys. The filter does not apply the options: the
+    /// caller does, with [`LineOptions::key`].
+    #[must_use]
+    pub fn line_options(self, options: LineOptions) -> Self {
+        self.with(|settings| settings.line_options = options)
     }
 }
 

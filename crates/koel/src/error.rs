@@ -217,8 +217,9 @@ pub enum MergeError {
     #[error(fmt = write_difference)]
     Incompatible {
         /// What differs: `layout`, `size`, `hash`, or `route` where only one of them
-        /// [trusts ready hashes](crate::Builder::trust_hashes); or `growth`, where the other filter
-        /// has grown and this one may not.
+        /// [trusts ready hashes](crate::Builder::trust_hashes); `line options`, where lines became
+        /// keys in different ways; or `growth`, where the other filter has grown and this one may
+        /// not.
         field: &'static str,
     },
     /// The union does not fit.
@@ -242,13 +243,13 @@ fn write_difference(field: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(
         f,
         "the filters differ in {field}; build both with the same capacity, false-positive rate, \
-         preference and hash"
+         preference, hash and line options"
     )
 }
 
 impl MergeError {
     /// Refuses filters that differ, and names the first of these fields that is not alike.
-    pub(crate) fn unless_alike(fields: [(&'static str, bool); 4]) -> Result<(), Self> {
+    pub(crate) fn unless_alike(fields: [(&'static str, bool); 5]) -> Result<(), Self> {
         let differing = fields.into_iter().find(|(_, alike)| !alike);
         differing.map_or(Ok(()), |(field, _)| Err(Self::Incompatible { field }))
     }

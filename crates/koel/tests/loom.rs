@@ -12,10 +12,10 @@
 use koel::{ConcurrentFilter, CuckooFilter, Prefer};
 use loom::sync::Arc;
 use loom::thread;
+use testkit::addressing::Addressing;
 use testkit::image::{self, HEADER_BYTES};
 use testkit::keys;
 use testkit::keys::at;
-use testkit::places::Places;
 
 /// The offset of the capacity in the header (docs/FORMAT.md).
 const CAPACITY: usize = 64;
@@ -51,7 +51,7 @@ fn crowd(buckets: u32, to_home: bool) -> Crowd {
     for seed in 0..10_000 {
         let mut filter = empty(buckets);
         let mut held = Vec::new();
-        let places = Places::of(&filter.to_bytes());
+        let addressing = Addressing::of(&filter.to_bytes());
         for hash in keys::hashes(seed, 4 * u64::from(buckets) - 1) {
             let before = filter.clone();
             if filter.insert(&at(hash)).is_err() {
@@ -59,11 +59,11 @@ fn crowd(buckets: u32, to_home: bool) -> Crowd {
             }
             let (was, is) = (slots(&before), slots(&filter));
             let moved = held.iter().copied().filter(|&key| {
-                let (home, other) = places.pair(key);
+                let (home, other) = addressing.pair(key);
                 let (from, to) = if to_home { (other, home) } else { (home, other) };
                 let count = |slots: &[Vec<u64>], bucket: u64| {
                     let bucket = &slots[usize::try_from(bucket).unwrap()];
-                    bucket.iter().filter(|&&slot| slot == places.fingerprint(key)).count()
+                    bucket.iter().filter(|&&slot| slot == addressing.fingerprint(key)).count()
                 };
                 from != to
                     && count(&was, from) > count(&is, from)
@@ -199,11 +199,11 @@ fn a_key_is_found_while_one_copy_is_inserted_and_another_removed() {
 fn a_key_is_found_while_a_copy_in_the_first_bucket_replaces_the_one_read_last() {
     // The key is in its second bucket. New copies go to the first, as long as that one is emptier.
     let mut filter = empty(4);
-    let places = Places::of(&filter.to_bytes());
-    let apart = |&hash: &u64| places.pair(hash).0 != places.pair(hash).1;
+    let addressing = Addressing::of(&filter.to_bytes());
+    let apart = |&hash: &u64| addressing.pair(hash).0 != addressing.pair(hash).1;
     let hash = keys::hashes(1, 100).find(apart).unwrap();
-    let (home, _) = places.pair(hash);
-    for twin in keys::sharing_home(&places, home).take(4) {
+    let (home, _) = addressing.pair(hash);
+    for twin in keys::sharing_home(&addressing, home).take(4) {
         filter.insert(&at(twin)).unwrap();
     }
     filter.insert(&at(hash)).unwrap();
@@ -291,8 +291,8 @@ fn two_keys_that_need_room_both_get_it() {
         filter.remove(&at(held.unwrap()));
     }
     let len = filter.len();
-    let places = Places::of(&filter.to_bytes());
-    let last = keys::sharing_home(&places, places.pair(arriving).0).next().unwrap();
+    let addressing = Addressing::of(&filter.to_bytes());
+    let last = keys::sharing_home(&addressing, addressing.pair(arriving).0).next().unwrap();
     let insert = move |f: &ConcurrentFilter| f.insert(&at(arriving));
     model(
         &filter,
@@ -345,14 +345,14 @@ fn a_slot_emptied_during_a_search_for_room_is_not_counted_as_a_copy() {
     let mut held = keys::hashes(1, 1000).collect::<Vec<u64>>();
     held.retain(|&hash| new(&filter, hash) && filter.insert(&at(hash)).is_ok());
     assert_eq!(filter.slots_in_use(), filter.slots());
-    let places = Places::of(&filter.to_bytes());
+    let addressing = Addressing::of(&filter.to_bytes());
     let lies_in = |hash: u64, slot: u64| {
-        let (home, other) = places.pair(hash);
-        places.fingerprint(hash) == slot && (home == 1 || other == 1)
+        let (home, other) = addressing.pair(hash);
+        addressing.fingerprint(hash) == slot && (home == 1 || other == 1)
     };
     let entry = |slot| held.iter().copied().find(|&hash| lies_in(hash, slot)).unwrap();
     let leaving = [0, 1].map(|i| entry(slots(&filter)[1][i]));
-    let arriving = keys::sharing_home(&places, 1).find(|&hash| new(&filter, hash)).unwrap();
+    let arriving = keys::sharing_home(&addressing, 1).find(|&hash| new(&filter, hash)).unwrap();
     let len = filter.len();
     model(
         &crowded(&filter.to_bytes()),

@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::addressing::{Addressing, Entry};
 use crate::image::{BODY_CHECKSUM, HEADER_BYTES, HEADER_CHECKSUM};
-use crate::places::{Entry, Places};
 use growth::Grown;
 
 /// Checks these bytes against the format.
@@ -108,7 +108,9 @@ impl Header<'_> {
         let is_zero = growth.iter().all(|&(offset, bytes)| self.number(offset, bytes) == 0);
         require(self.is_marked() || is_zero, "growth without marks")?;
         require(self.number(128, 1) <= 1, "route")?;
-        require(self.0[129..176].iter().all(|&byte| byte == 0), "room for later versions")
+        require(self.number(136, 1) <= 7, "line options")?;
+        let mut later = self.0[129..136].iter().chain(&self.0[137..176]);
+        require(later.all(|&byte| byte == 0), "room for later versions")
     }
 
     fn check_shape(&self) -> Result<(), &'static str> {
@@ -142,13 +144,13 @@ impl Header<'_> {
 
 /// Every entry of the table, and the number of its slots.
 fn read_table(header: &Header<'_>, table: &[u8]) -> Result<BTreeMap<Entry, u64>, &'static str> {
-    let places = Places::of(header.0);
+    let addressing = Addressing::of(header.0);
     let mut entries = BTreeMap::new();
     for bucket in 0..header.buckets() {
         let slots = slots_of(header, table, bucket)?;
         for fingerprint in slots.into_iter().filter(|&slot| slot != 0) {
-            require(fingerprint >> places.fraction_bits() != 0, "a core of 0")?;
-            *entries.entry(places.entry_in(bucket, fingerprint)).or_default() += 1;
+            require(fingerprint >> addressing.fraction_bits() != 0, "a core of 0")?;
+            *entries.entry(addressing.entry_in(bucket, fingerprint)).or_default() += 1;
         }
     }
     Ok(entries)

@@ -7,7 +7,7 @@
 use koel::{Builder, CuckooFilter, Merge, Prefer};
 
 use crate::keys;
-use crate::{image, places::Places};
+use crate::{addressing::Addressing, image};
 
 /// The number of keys: few enough that they repeat, but more than the slots of a small filter.
 pub const KEYS: u16 = 256;
@@ -137,14 +137,14 @@ impl Setup {
             }
             Universe::Uniform => uniform.collect(),
             Universe::Crowded => {
-                let places = Places::of(&filter.to_bytes());
+                let addressing = Addressing::of(&filter.to_bytes());
                 let one = keys::splitmix64(12);
-                let home = places.pair(one).0;
+                let home = addressing.pair(one).0;
                 // 64 of each kind; where a kind has fewer, it starts again.
                 let same_entry =
-                    uniform.clone().flat_map(|h| keys::sharing_entry(&places, h).take(4));
-                let same_pair = keys::sharing_pair(&places, one).cycle();
-                let same_home = keys::sharing_home(&places, home).cycle();
+                    uniform.clone().flat_map(|h| keys::sharing_entry(&addressing, h).take(4));
+                let same_pair = keys::sharing_pair(&addressing, one).cycle();
+                let same_home = keys::sharing_home(&addressing, home).cycle();
                 let kinds = same_entry.zip(same_pair).zip(same_home).zip(uniform.clone().skip(64));
                 kinds.take(64).flat_map(|(((a, b), c), d)| [a, b, c, d]).collect()
             }
@@ -230,12 +230,12 @@ mod tests {
             bytes[1] = rate;
             let setup = Case::decode(&bytes, 0).setup;
             let filter = setup.build();
-            let places = Places::of(&filter.to_bytes());
+            let addressing = Addressing::of(&filter.to_bytes());
             let hashes = setup.hashes(&filter);
-            let entries: BTreeSet<_> = hashes.iter().map(|&hash| places.entry(hash)).collect();
+            let entries: BTreeSet<_> = hashes.iter().map(|&hash| addressing.entry(hash)).collect();
             assert!(entries.len() < 220);
-            let crowd = places.pair(keys::splitmix64(12)).0;
-            assert!(hashes.iter().filter(|&&hash| places.pair(hash).0 == crowd).count() >= 100);
+            let crowd = addressing.pair(keys::splitmix64(12)).0;
+            assert!(hashes.iter().filter(|&&hash| addressing.pair(hash).0 == crowd).count() >= 100);
         }
     }
 }

@@ -7,11 +7,11 @@
 
 use koel::{CuckooFilter, FilterView, ImageError, Merge};
 
+use crate::addressing::Addressing;
 use crate::audit::audit;
 use crate::image::reseal;
 use crate::keys;
 use crate::keys::{all_at, at};
-use crate::places::Places;
 
 /// The number of hashes in use.
 const HASHES: usize = 48;
@@ -95,10 +95,10 @@ fn exercise(filter: &mut CuckooFilter, seed: u64, operations: u32) {
 
 /// Hashes of every kind: uniform, of one entry, of one home bucket.
 fn choose(filter: &CuckooFilter, seed: u64) -> Vec<u64> {
-    let places = Places::of(&filter.to_bytes());
+    let addressing = Addressing::of(&filter.to_bytes());
     let first = keys::splitmix64(seed);
-    let twins = keys::sharing_entry(&places, first).take(4);
-    let neighbours = keys::sharing_home(&places, places.pair(first).0).take(HASHES / 2);
+    let twins = keys::sharing_entry(&addressing, first).take(4);
+    let neighbours = keys::sharing_home(&addressing, addressing.pair(first).0).take(HASHES / 2);
     let hashes = twins.chain(neighbours).chain(keys::hashes(seed, u64::MAX));
     hashes.take(HASHES).collect()
 }

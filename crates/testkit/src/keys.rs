@@ -9,7 +9,7 @@
 
 use koel::KeyHash;
 
-use crate::places::Places;
+use crate::addressing::Addressing;
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -67,26 +67,26 @@ pub fn by_chance(
 
 /// Up to 200 hashes with the home bucket and fingerprint of `hash`: no filter of this shape can
 /// distinguish them.
-pub fn sharing_entry(places: &Places, hash: u64) -> impl Iterator<Item = u64> + Clone {
-    let first = places.hash_of(places.pair(hash).0, places.fingerprint(hash));
+pub fn sharing_entry(addressing: &Addressing, hash: u64) -> impl Iterator<Item = u64> + Clone {
+    let first = addressing.hash_of(addressing.pair(hash).0, addressing.fingerprint(hash));
     (0..200).map(move |i| first + i)
 }
 
 /// One hash for every fingerprint with the core of `hash`, and so with its bucket pair.
-pub fn sharing_pair(places: &Places, hash: u64) -> impl Iterator<Item = u64> + Clone {
-    let (home, _) = places.pair(hash);
-    let fraction_bits = places.fraction_bits();
-    let core = places.fingerprint(hash) >> fraction_bits;
-    let places = *places;
+pub fn sharing_pair(addressing: &Addressing, hash: u64) -> impl Iterator<Item = u64> + Clone {
+    let (home, _) = addressing.pair(hash);
+    let fraction_bits = addressing.fraction_bits();
+    let core = addressing.fingerprint(hash) >> fraction_bits;
+    let addressing = *addressing;
     (0..1 << fraction_bits)
-        .map(move |fraction| places.hash_of(home, (core << fraction_bits) | fraction))
+        .map(move |fraction| addressing.hash_of(home, (core << fraction_bits) | fraction))
 }
 
 /// One hash for every core, all with home bucket `bucket`: their alternate buckets are spread over
 /// the segment.
-pub fn sharing_home(places: &Places, bucket: u64) -> impl Iterator<Item = u64> + Clone {
-    let places = *places;
-    (1..64).map(move |core| places.hash_of(bucket, core << places.fraction_bits()))
+pub fn sharing_home(addressing: &Addressing, bucket: u64) -> impl Iterator<Item = u64> + Clone {
+    let addressing = *addressing;
+    (1..64).map(move |core| addressing.hash_of(bucket, core << addressing.fraction_bits()))
 }
 
 #[cfg(test)]
@@ -133,11 +133,11 @@ mod tests {
     fn hashes_that_share_an_entry_are_one_key_to_a_filter() {
         for (prefer, rate) in [(Prefer::Small, 0.03), (Prefer::Small, 1e-8), (Prefer::Fast, 1e-4)] {
             let mut filter = empty(prefer, rate);
-            let places = Places::of(&filter.to_bytes());
+            let addressing = Addressing::of(&filter.to_bytes());
             for hash in hashes(1, 100) {
                 filter.clear();
                 filter.insert(&at(hash)).unwrap();
-                let twins: BTreeSet<u64> = sharing_entry(&places, hash).collect();
+                let twins: BTreeSet<u64> = sharing_entry(&addressing, hash).collect();
                 assert_eq!(twins.len(), 200);
                 assert!(twins.iter().all(|&twin| filter.count(&at(twin)) == 1));
             }
@@ -147,21 +147,24 @@ mod tests {
     #[test]
     fn a_pair_of_buckets_refuses_the_ninth_hash_that_shares_it() {
         let mut filter = empty(Prefer::Small, 1e-6);
-        let places = Places::of(&filter.to_bytes());
-        for hash in hashes(2, 50).filter(|&hash| places.pair(hash).0 != places.pair(hash).1) {
+        let addressing = Addressing::of(&filter.to_bytes());
+        for hash in hashes(2, 50).filter(|&hash| addressing.pair(hash).0 != addressing.pair(hash).1)
+        {
             filter.clear();
             let accepted =
-                sharing_pair(&places, hash).take_while(|&h| filter.insert(&at(h)).is_ok());
+                sharing_pair(&addressing, hash).take_while(|&h| filter.insert(&at(h)).is_ok());
             assert_eq!(accepted.count(), 8);
         }
     }
 
     #[test]
     fn hashes_that_share_a_home_all_have_it() {
-        let places = Places::of(&empty(Prefer::Fast, 0.01).to_bytes());
-        for bucket in [0, 1, places.buckets() - 1] {
-            assert!(sharing_home(&places, bucket).all(|hash| places.pair(hash).0 == bucket));
-            assert_eq!(sharing_home(&places, bucket).collect::<BTreeSet<_>>().len(), 63);
+        let addressing = Addressing::of(&empty(Prefer::Fast, 0.01).to_bytes());
+        for bucket in [0, 1, addressing.buckets() - 1] {
+            assert!(
+                sharing_home(&addressing, bucket).all(|hash| addressing.pair(hash).0 == bucket)
+            );
+            assert_eq!(sharing_home(&addressing, bucket).collect::<BTreeSet<_>>().len(), 63);
         }
     }
 }

@@ -1,17 +1,19 @@
 //! Shared by the tests of this workspace: models, key generators, edits of images, faulty folders,
 //! and access to the sources. Never published.
 //!
-//! An oracle must be independent of the code it tests. [`places`] is a second implementation of the
-//! addressing in docs/FORMAT.md, [`audit`] one of its rules for bytes, and [`model`] is an exact
-//! multiset.
+//! An oracle must be independent of the code it tests. [`addressing`] is a second implementation of
+//! the addressing in docs/FORMAT.md, [`audit`] one of its rules for bytes, and [`model`] is an
+//! exact multiset.
 //!
 //! Tests with random operations (proptest, fuzz targets, crash tests) use [`model::Model`]. For
 //! filters from bytes of unknown origin there is [`exercise`], for maplets [`maplets`], for
 //! counting filters [`counting`], and for the files of a store [`stores`]. Stores run in folders of
 //! [`storage`], with a history that defines what must survive. [`source`] reads the Rust of the
-//! [`workspace`] for the tests of its layers and its words.
+//! [`workspace`] for the tests of its layers and its words. [`trees`] makes and describes folders of
+//! the disk.
 #![forbid(unsafe_code)]
 
+pub mod addressing;
 pub mod audit;
 pub mod cases;
 pub mod counting;
@@ -20,10 +22,11 @@ pub mod image;
 pub mod keys;
 pub mod maplets;
 pub mod model;
-pub mod places;
 pub mod source;
 pub mod storage;
 pub mod stores;
+#[cfg(unix)]
+pub mod trees;
 pub mod workspace;
 
 /// The README's example, compiled and run.

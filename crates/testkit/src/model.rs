@@ -1,9 +1,9 @@
 //! A filter and the exact multiset it must match.
 //!
-//! The model is exact. A filter cannot distinguish keys with equal [entries](crate::places::Entry),
-//! so it *is* a multiset of entries. The model computes the entry of each key, and so the exact
-//! value of every count, not only a lower bound. Each operation is checked at once;
-//! [`Model::check`] compares everything.
+//! The model is exact. A filter cannot distinguish keys with equal
+//! [entries](crate::addressing::Entry), so it *is* a multiset of entries. The model computes the
+//! entry of each key, and so the exact value of every count, not only a lower bound. Each operation
+//! is checked at once; [`Model::check`] compares everything.
 //!
 //! The checks:
 //!
@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 
 use koel::{CuckooFilter, FilterView, FullError, Merge, MergeError};
 
+use crate::addressing::{Addressing, Entry};
 use crate::cases::{Case, KEYS, KeyNumber, Op, Setup, Universe};
 use crate::keys::{all_at, at};
-use crate::places::{Entry, Places};
 
 /// The copies of each key, under the entry they share.
 type Multiset = BTreeMap<Entry, BTreeMap<KeyNumber, u64>>;
@@ -32,7 +32,7 @@ pub struct Model {
     setup: Setup,
     filter: CuckooFilter,
     empty: Vec<u8>,
-    places: Places,
+    addressing: Addressing,
     /// Hash and entry of each key.
     keys: Vec<(u64, Entry)>,
     held: Multiset,
@@ -44,9 +44,9 @@ impl Model {
     pub fn new(setup: Setup) -> Self {
         let filter = setup.build();
         let empty = filter.to_bytes();
-        let places = Places::of(&empty);
-        let keys = setup.hashes(&filter).into_iter().map(|hash| (hash, places.entry(hash)));
-        Self { keys: keys.collect(), setup, filter, empty, places, held: Multiset::new() }
+        let addressing = Addressing::of(&empty);
+        let keys = setup.hashes(&filter).into_iter().map(|hash| (hash, addressing.entry(hash)));
+        Self { keys: keys.collect(), setup, filter, empty, addressing, held: Multiset::new() }
     }
 
     /// Runs `case`, then removes everything again. Returns the bytes from before the removal.
@@ -257,7 +257,7 @@ impl Model {
             setup: self.setup.clone(),
             filter,
             empty: self.empty.clone(),
-            places: self.places,
+            addressing: self.addressing,
             keys: self.keys.clone(),
             held: Multiset::new(),
         }

@@ -1,15 +1,13 @@
-//! The rules of the house that no compiler checks: which crate imports which, and how every
-//! source file looks. `circles.rs` has the rules within a crate.
+//! Rules that no compiler checks: which crate imports which, and how source files look.
+//! `circles.rs` has the import rules within a crate.
 //!
-//! Each rule is a function from the text of files to complaints. It is applied to this workspace,
-//! where there must be none, and to small texts that break it, where there must be one: a rule that
-//! cannot fail protects nothing.
+//! Each rule is a function from the text of a file to complaints. The workspace must have none, and
+//! small texts that break the rule must have one, because a rule that cannot fail protects nothing.
 
 use testkit::source::{code_of, dependencies, has_word, is_test, without_tests};
 use testkit::workspace;
 
-/// Crates of `crates/` and what they may import of each other. Development dependencies may add
-/// `testkit`.
+/// The crates, and the others that each may import. Tests may also import `testkit`.
 const CRATES: &[(&str, &[&str])] = &[
     ("koel", &[]),
     ("koel-cli", &["koel", "koel-store"]),
@@ -38,10 +36,10 @@ const STD_FILES: [&str; 3] = [
     "crates/koel/src/file/disk.rs",
 ];
 
-/// What nothing in `image/` may be called: bytes come in and go out as slices.
+/// Words that `image/` must not use: bytes come in and go out as slices.
 const IO_WORDS: &[&str] = &["std", "fs", "io", "File", "Read", "Write", "Mmap", "OpenOptions"];
 
-/// Lines of a file of the library, and of any other.
+/// The most lines of a file of `koel`, and of any other file.
 const MAX_LINES: [usize; 2] = [450, 600];
 
 /// A file: its path from the root of the repository, with slashes, and its text.
@@ -57,7 +55,7 @@ impl Source {
         inside.split(['/', '.']).next()
     }
 
-    /// The code that is compiled into the crate.
+    /// The code without tests.
     fn shipped(&self) -> String {
         if is_test(&self.path) { String::new() } else { without_tests(&code_of(&self.text)) }
     }
@@ -119,7 +117,7 @@ fn too_many_lines(source: &Source) -> Vec<String> {
     complain(found, source, &format!("more than {most} lines: divide it"))
 }
 
-/// A package holds only what is in its folder.
+/// A package contains only files of its folder.
 fn licences_left_behind(manifest: &Source) -> Vec<String> {
     let is_there =
         |name: &str| workspace::root().join(&manifest.path).with_file_name(name).is_file();
@@ -189,7 +187,7 @@ fn the_library_uses_nothing_of_the_standard_library() {
 }
 
 #[test]
-fn what_is_published_has_its_licences_with_it() {
+fn published_crates_contain_their_licences() {
     assert_kept(
         |path| path.starts_with("crates/") && path.ends_with("/Cargo.toml"),
         licences_left_behind,
@@ -197,7 +195,7 @@ fn what_is_published_has_its_licences_with_it() {
 }
 
 #[test]
-fn scripts_work_in_this_repository_whatever_cdpath_says() {
+fn scripts_ignore_cdpath() {
     assert_kept(|path| path.starts_with("scripts/"), wanders_off);
     complaint("scripts/test", "cd \"$(dirname \"$0\")/..\"\n", wanders_off);
 }
@@ -208,7 +206,7 @@ fn the_image_does_no_input_or_output() {
 }
 
 #[test]
-fn every_file_says_what_it_is_is_short_and_is_plain_text() {
+fn every_file_has_a_header_is_short_and_is_ascii() {
     assert_kept(is_rust, missing_header);
     assert_kept(is_rust, too_many_lines);
     let made_by_cargo = |path: &str| path.ends_with("Cargo.lock");
@@ -221,12 +219,12 @@ fn is_source(path: &str) -> bool {
 }
 
 #[test]
-fn no_lint_is_allowed_and_unsafe_code_is_where_it_is_said_to_be() {
+fn no_lint_is_allowed_and_unsafe_code_is_only_in_the_listed_files() {
     assert_kept(is_rust, allowed_lints);
     assert_kept(is_rust, undeclared_unsafe);
 }
 
-// ---- the rules, seen to fail
+// ---- the rules on texts that break them
 
 fn source(path: &str, text: &str) -> Source {
     Source { path: path.to_owned(), text: text.to_owned() }

@@ -1,8 +1,8 @@
-//! What the compiler says about a type that is not a key.
+//! The compiler's message for a type that is not a key.
 //!
-//! `#[diagnostic::on_unimplemented]` is only advice to the compiler, so nothing fails when it is
-//! misspelled or when a bound hides the trait. These tests compile small programs against the
-//! library that this test was linked with, and read the message.
+//! `#[diagnostic::on_unimplemented]` is only advice to the compiler: nothing else fails if it is
+//! misspelled or if another bound hides the trait. These tests compile small programs against the
+//! library that they are linked with, and read the message.
 
 use std::env;
 use std::fs;
@@ -27,8 +27,8 @@ fn koel(folder: &Path) -> PathBuf {
     paths.filter(is_koel).max_by_key(age).expect("a library of koel")
 }
 
-/// Compiles a function that gives `key` to a filter. Returns the errors, empty where there are
-/// none.
+/// Compiles a function that gives `key` to a filter. Returns the errors, or an empty
+/// string.
 fn errors_for(name: &str, key: &str) -> String {
     let libraries = libraries();
     let source = env::temp_dir().join(format!("koel-{name}-{}.rs", std::process::id()));

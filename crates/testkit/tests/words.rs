@@ -1,9 +1,7 @@
-//! The rules of how the project writes: widths of comments and pages, and words that stay out of
-//! the code.
+//! Style rules: the width of comments, the length of pages, and words that the code must not use.
 //!
-//! Each rule is a function from a text to complaints, seen to fail on small texts. Where the
-//! workspace keeps a rule is said by a list of paths, each of which stands for all that begins with
-//! it.
+//! Each rule is a function from a text to complaints, also tested on small texts that break it. A
+//! list of path prefixes says where each rule applies.
 
 use testkit::source::lines::{comment_lines, count};
 use testkit::source::{code_of, has_word, without_comments, without_tests};
@@ -17,7 +15,7 @@ const NARROW_COMMENTS: &[&str] = &["crates/", "fuzz/", "scripts/"];
 const MAX_PAGE_LINES: usize = 80;
 const MAX_PAGE_COLUMNS: usize = 200;
 
-/// Which decisions fit one screen and a half.
+/// Where pages are at most one screen and a half long.
 const SHORT_PAGES: &[&str] = &["docs/decisions/"];
 
 /// Where no word of [`BANNED`] is in the code.
@@ -29,7 +27,7 @@ const LIBRARIES: &[&str] = &["crates/koel/src/", "crates/koel-store/src/"];
 /// The front page of the library's documentation.
 const FRONT_PAGE: &str = "crates/koel/README.md";
 
-/// Words that only this project had, and what to say.
+/// Words that only this project used, and what to say instead.
 const BANNED: &[(&str, &str)] = &[
     ("Apart", "Unpacked"),
     ("AtEach", "BlockMut"),
@@ -82,7 +80,7 @@ fn long_page(path: &str, text: &str) -> Option<String> {
 fn banned_word(path: &str, text: &str) -> Option<String> {
     let code = code_of(text);
     let (word, better) = BANNED.iter().find(|(word, _)| has_word(&code, word))?;
-    Some(format!("{path}: `{word}` is a word of ours alone; say `{better}`"))
+    Some(format!("{path}: `{word}` is not a word of the field; say `{better}`"))
 }
 
 /// A verb or an option of the command in the code or a message of a library.
@@ -92,7 +90,7 @@ fn command_advice(path: &str, text: &str) -> Option<String> {
     Some(format!("{path}: {advice:?} is advice of the command; the library has other users"))
 }
 
-/// What the front page says of `unsafe`: blocks and files.
+/// The numbers of `unsafe` blocks and of files with one, as the front page states them.
 fn stated_unsafe(page: &str) -> Option<[usize; 2]> {
     let (_, after) = page.split_once("`unsafe` is ")?;
     let (blocks, after) = after.split_once(" blocks in ")?;
@@ -102,17 +100,17 @@ fn stated_unsafe(page: &str) -> Option<[usize; 2]> {
 
 // ---- the workspace
 
-/// Applies a rule to the files whose paths begin with one of `places` and end as `wanted` says.
+/// Applies a rule to the `wanted` files whose paths begin with one of `prefixes`.
 #[track_caller]
 fn assert_kept(
-    places: &[&str],
+    prefixes: &[&str],
     wanted: impl Fn(&str) -> bool,
     rule: impl Fn(&str, &str) -> Option<String>,
 ) {
-    let holds = |path: &str| places.iter().any(|place| path.starts_with(place));
+    let holds = |path: &str| prefixes.iter().any(|prefix| path.starts_with(prefix));
     let files = sources(&root(), |path| wanted(path) && holds(path));
-    for place in places {
-        assert!(files.keys().any(|path| path.starts_with(place)), "nothing in {place}");
+    for prefix in prefixes {
+        assert!(files.keys().any(|path| path.starts_with(prefix)), "nothing in {prefix}");
     }
     let complaints: Vec<_> = files.iter().filter_map(|(path, text)| rule(path, text)).collect();
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
@@ -153,7 +151,7 @@ fn the_front_page_states_the_true_count_of_unsafe_blocks() {
     assert_eq!(stated, Some([counts.iter().sum(), counts.len()]), "blocks and files in the page");
 }
 
-// ---- the rules, seen to fail
+// ---- the rules on texts that break them
 
 #[test]
 fn a_wide_comment_is_named() {

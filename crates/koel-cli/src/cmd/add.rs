@@ -48,8 +48,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let inputs = args.input.open()?;
+    let mut inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
+    inputs.use_options_of(&args.filter, editing.filter.line_options())?;
     let before = editing.filter.len();
     let mut room = Room::in_filter(&editing.filter);
     inputs.each_until("adding", Stdout::Silent, |keys, share| {
@@ -91,6 +92,7 @@ fn report(args: &Args, filter: &CuckooFilter, added: u64) -> String {
             "capacity": filter.capacity(),
             "fpr_requested": requested,
             "fpr_expected": expected,
+            "warning": sizing::rate_warning(filter),
         }));
     }
     let mut rows = vec![
@@ -98,8 +100,6 @@ fn report(args: &Args, filter: &CuckooFilter, added: u64) -> String {
         ("keys", sizing::keys_and_capacity(filter)),
         ("false-positive rate", sizing::rates(expected, requested)),
     ];
-    if expected > requested {
-        rows.push(("hint", "build a larger filter to get the requested rate".to_owned()));
-    }
+    rows.extend(sizing::warning_row(filter));
     output::table(&rows)
 }

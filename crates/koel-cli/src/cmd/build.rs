@@ -1,50 +1,60 @@
 //! `koel build`: builds a filter file from keys.
 //!
-//! Without `--keys`, the lines of files are counted first, which reads them once more. If lines
-//! repeat, the filter is then larger than needed, and the report says so. A pipe can be read only
-//! once: its keys go into a growable filter, which takes about 1.5 times the bits per key.
+//! Without `--keys`, the filter gets the size that its keys need: the lines of files are counted
+//! first, which reads them once more. A pipe can be read only once: the hashes of its keys are kept
+//! until their number is known (`spool.rs`). Both ways give the same bytes.
 //!
-//! Cost: one hash and one insert per line. Memory: the filter.
+//! Cost: one hash and one insert per line, for a pipe also 8 bytes of memory or temporary space.
+//! Memory: the filter.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
-
-use koel::{CuckooFilter, FullError};
+use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file;
 use crate::input::{InputArgs, Inputs};
+use crate::key_count::KeyCount;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{self, bytes, grouped};
 use crate::sizing::{self, ShapeArgs};
+use crate::spool::Spool;
+use crate::target::OutArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel build domains.txt -o domains.koel
   koel build *.gz --fpr 1e-4 --unique -o all.koel
-  zcat huge.gz | koel build -o huge.koel                any number of keys
-  zcat huge.gz | koel build --keys 500M -o huge.koel    smaller, but full after 500 million keys
+  zcat huge.gz | koel build -o huge.koel                as small as from a file
+  zcat huge.gz | koel build --grow -o huge.koel         to add any number of keys later
   find / -print0 | koel build -0 -o paths.koel
+  koel build --format hosts blocked.txt -o blocked.koel             a hosts file, or URLs
+  koel build --csv --field 3 --ignore-case users.csv -o mail.koel   a column
 
-Without --keys, koel counts the lines of files before it builds the filter.
-A pipe is not counted: its keys go into a growable filter, as with --grow.
-Without --keys, a growable filter keeps its false-positive rate up to a billion distinct keys.
-A filter cannot grow if --fpr is below about 1e-7. A pipe is then copied to TMPDIR and counted.
+Without --keys, koel counts the keys before it builds the filter. It reads files twice. Of a pipe
+it keeps 8 bytes per key until the end, above two million keys in an unnamed file in TMPDIR.
+
+With --grow, the filter takes any number of further keys (koel add), but is 1.5 times as large.
+Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
+A filter cannot grow if --fpr is below about 1e-7.
+
+--ignore-case, --trim and --keep-cr are stored in the filter and hold for all later inputs.
 
 A repeated line is inserted every time, so that each copy can be removed again.
 With --unique, each key is inserted only once.
+
+With --secret, nobody who chooses keys can find keys that the filter takes for others. The secret is
+in the filter, which only its owner may read. FILE has 16 bytes or 32 hexadecimal digits; filters
+can be merged if they have the same secret.
 
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Where to write the filter; `-` is standard output
-    #[arg(short, long, value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    out: OutArgs,
 
     /// False-positive rate, such as 0.001, 0.1% or 1/1000
     #[arg(long, value_name = "P", default_value = "0.001", value_parser = quantity::parse_rate)]
@@ -68,32 +78,122 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    output::refuse_terminal(&args.out)?;
-    let mut inputs = args.input.open()?;
-    inputs.refuse_output(&args.out)?;
-    let _lock = filter_file::lock_output(&args.out);
-    let mut filter = empty(args, &mut inputs)?;
-    let mut lines = 0;
-    inputs.each("building", Stdout::Silent, |keys| {
-        sizing::insert(&mut filter, keys, args.unique).map_err(|full| too_small(full, &filter))?;
-        lines += keys.len() as u64;
-        Ok(())
-    })?;
-    output::write_filter(&args.out, &filter)?;
+    let inputs = args.input.open()?;
+    inputs.refuse_output(args.out.path())?;
+    let target = args.out.open()?;
+    let shape = &args.shape.for_lines(inputs.line_options());
+    let (filter, lines) = match empty(args, shape)? {
+        Some(filter) => fill(args, filter, &inputs)?,
+        None => fixed(args, shape, inputs)?,
+    };
+    target.write(&filter)?;
     let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
-    output::report_on(&args.out, &report)?;
+    target.report(&report)?;
     Ok(Outcome::Done)
 }
 
-/// The empty filter for the keys.
-fn empty(args: &Args, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
-    match args.shape.keys {
-        Some(keys) if args.grow => args.shape.build_growable(keys, args.fpr),
-        Some(keys) => args.shape.build(keys, args.fpr),
-        None if args.grow => args.shape.build_unbounded(args.fpr),
-        None if inputs.has_stream() => args.shape.build_for(inputs, args.fpr),
-        None => args.shape.build(inputs.count()?, args.fpr),
+/// The empty filter, unless its size depends on the number of keys.
+fn empty(args: &Args, shape: &ShapeArgs) -> Result<Option<CuckooFilter>, Failure> {
+    match shape.keys {
+        Some(keys) if args.grow => shape.build_growable(keys, args.fpr).map(Some),
+        Some(keys) => shape.build(keys, args.fpr).map(Some),
+        None if args.grow => shape.build_unbounded(args.fpr).map(Some),
+        None => Ok(None),
     }
+}
+
+/// Inserts every key. Returns the filter and the number of keys, copies included.
+fn fill(
+    args: &Args,
+    mut filter: CuckooFilter,
+    inputs: &Inputs,
+) -> Result<(CuckooFilter, u64), Failure> {
+    let mut lines = 0;
+    inputs.each("building", Stdout::Silent, |keys| {
+        lines += keys.len() as u64;
+        insert(args, &mut filter, keys)
+    })?;
+    Ok((filter, lines))
+}
+
+/// Builds a fixed filter of the size that the keys of the inputs need.
+fn fixed(args: &Args, shape: &ShapeArgs, inputs: Inputs) -> Result<(CuckooFilter, u64), Failure> {
+    // A filter of any size has this hasher. A wrong rate fails before anything is read.
+    let hasher = shape.build(1, args.fpr)?.hasher();
+    if inputs.has_stream() {
+        from_pipe(args, shape, &inputs, hasher)
+    } else {
+        from_files(args, shape, inputs, hasher)
+    }
+}
+
+/// Keeps the hashes of all keys until their number is known.
+fn from_pipe(
+    args: &Args,
+    shape: &ShapeArgs,
+    inputs: &Inputs,
+    hasher: KeyHasher,
+) -> Result<(CuckooFilter, u64), Failure> {
+    let (mut count, mut spool) = (KeyCount::new(), Spool::new());
+    inputs.each("reading", Stdout::Silent, |keys| {
+        let hashes = hash_each(hasher, keys);
+        count.add(&hashes);
+        spool.push(&hashes)
+    })?;
+    from_hashes(args, shape, &count, |take| spool.each("building", take))
+}
+
+/// Counts the lines, then builds the filter. If lines turn out to repeat, builds a smaller one.
+fn from_files(
+    args: &Args,
+    shape: &ShapeArgs,
+    mut inputs: Inputs,
+    hasher: KeyHasher,
+) -> Result<(CuckooFilter, u64), Failure> {
+    let mut filter = Some(shape.build(inputs.count()?, args.fpr)?);
+    let mut count = KeyCount::new();
+    inputs.each("building", Stdout::Silent, |keys| {
+        let hashes = hash_each(hasher, keys);
+        count.add(&hashes);
+        filter.take_if(|_| count.repeats(args.unique));
+        filter.as_mut().map_or(Ok(()), |filter| insert(args, filter, &hashes))
+    })?;
+    match filter {
+        Some(filter) if filter.capacity() == count.capacity(args.unique).max(1) => {
+            Ok((filter, count.keys()))
+        }
+        _ => from_hashes(args, shape, &count, |take| {
+            inputs.each("building", Stdout::Silent, |keys| take(&hash_each(hasher, keys)))
+        }),
+    }
+}
+
+/// Builds a filter of counted keys, whose hashes `each` passes to a function.
+fn from_hashes(
+    args: &Args,
+    shape: &ShapeArgs,
+    count: &KeyCount,
+    mut each: impl FnMut(&mut dyn FnMut(&[KeyHash]) -> Result<(), Failure>) -> Result<(), Failure>,
+) -> Result<(CuckooFilter, u64), Failure> {
+    let mut build = |capacity| {
+        let mut filter = shape.build(capacity, args.fpr)?;
+        each(&mut |hashes| insert(args, &mut filter, hashes))?;
+        Ok((filter, count.keys()))
+    };
+    let capacity = count.capacity(args.unique);
+    match build(capacity) {
+        // More distinct keys than estimated, by five standard errors or by an adversary.
+        Err(Failure::Full { .. }) if capacity < count.keys() => build(count.keys()),
+        built => built,
+    }
+}
+
+fn hash_each(hasher: KeyHasher, keys: &[&[u8]]) -> Vec<KeyHash> {
+    keys.iter().map(|key| hasher.hash(key)).collect()
+}
+
+fn insert<K: Key>(args: &Args, filter: &mut CuckooFilter, keys: &[K]) -> Result<(), Failure> {
+    sizing::insert(filter, keys, args.unique).map_err(|full| too_small(full, filter))
 }
 
 fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
@@ -116,6 +216,7 @@ fn json_report(filter: &CuckooFilter, lines: u64) -> String {
         "growable": filter.is_growable(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
+        "warning": sizing::rate_warning(filter),
     }))
 }
 
@@ -137,13 +238,14 @@ fn text_report(args: &Args, filter: &CuckooFilter) -> String {
             sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
         ),
     ];
+    rows.extend(sizing::warning_row(filter));
     if let Some(hint) = size_hint(args, filter) {
         rows.push(("hint", hint));
     }
     output::table(&rows)
 }
 
-/// A hint if the filter is larger than needed: lines repeat, or the number of keys was unknown.
+/// A hint if the filter is larger than needed: lines repeat, or `--keys` is too large.
 fn size_hint(args: &Args, filter: &CuckooFilter) -> Option<String> {
     let distinct = sizing::distinct(filter);
     if args.grow || distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
@@ -157,9 +259,6 @@ fn size_hint(args: &Args, filter: &CuckooFilter) -> Option<String> {
         return None;
     }
     let smaller = bytes(plan.size_in_bytes as u64);
-    if filter.is_growable() {
-        return Some(format!("--keys {enough} would take {smaller}, but could not grow"));
-    }
     let unique = if args.unique { "" } else { " --unique" };
     let without = if args.unique { "" } else { ", but would not count copies" };
     Some(format!("--keys {enough}{unique} would take {smaller}{without}"))

@@ -23,12 +23,13 @@ Examples:
   koel check -v domains.koel seen.txt           print the lines that are certainly not in it
   koel check -c domains.koel < seen.txt         count the lines that are in it
   koel check --url domains.koel urls.txt        match hosts and parent domains of URLs and e-mails
+  koel check --csv --field 3 mail.koel new.csv  match a column, print whole records
   if echo example.com | koel check -q domains.koel; then ..
 
 A key that was added is always found. An absent key is reported as present at the filter's
 false-positive rate (see koel info).
-Only the header of the file is checked, so that a large filter opens at once; koel info checks
-the whole file.
+Of a filter of more than 16 MiB only the header is checked for damage, so that it opens at once;
+--verify checks all of it first.
 
 Exit codes: 0 a line was selected, 1 none was, 2 error.")]
 pub(crate) struct Args {
@@ -53,26 +54,33 @@ pub(crate) struct Args {
     /// Also select a line if the host of its URL or a parent domain is in the filter
     #[arg(long)]
     url: bool,
+
+    /// Check the whole filter for damage first, however large it is
+    #[arg(long)]
+    verify: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
-    let filter = file.view()?;
-    let inputs = args.input.open()?;
+    let filter = file.verified_view(args.verify)?;
+    let mut inputs = args.input.open()?;
+    inputs.use_options_of(&args.filter, filter.line_options())?;
     let mut found = Vec::new();
     let prints = !args.count && !args.quiet;
     let mut out = Lines::for_inputs(&inputs)?;
     let mut selected: u64 = 0;
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
-    inputs.each_until("checking", busy, |lines, _| {
-        found.resize(lines.len(), false);
-        filter.contains_many(lines, &mut found);
+    inputs.each_line("checking", busy, |group, _| {
+        let keys = group.keys();
+        found.resize(keys.len(), false);
+        filter.contains_many(keys, &mut found);
         if args.url {
-            for (line, found) in lines.iter().zip(&mut found) {
-                *found = *found || hosts::host_or_parent(line, |name| filter.contains(name));
+            for (key, found) in keys.iter().zip(&mut found) {
+                *found = *found || hosts::host_or_parent(key, |name| filter.contains(name));
             }
         }
-        for (line, _) in lines.iter().zip(&found).filter(|&(_, &found)| found != args.invert) {
+        for (line, _) in group.lines.iter().zip(&found).filter(|&(_, &found)| found != args.invert)
+        {
             selected += 1;
             if prints {
                 out.line(line, inputs.terminator())?;

@@ -29,25 +29,30 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     input: InputArgs,
+
+    /// Check the whole filter for damage first, however large it is
+    #[arg(long)]
+    verify: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
-    let filter = file.view()?;
-    let inputs = args.input.open()?;
+    let filter = file.verified_view(args.verify)?;
+    let mut inputs = args.input.open()?;
+    inputs.use_options_of(&args.filter, filter.line_options())?;
     let mut out = Lines::for_inputs(&inputs)?;
     let mut number = Vec::with_capacity(24);
     let mut counts = Vec::new();
-    inputs.each("counting", Stdout::Busy, |lines| {
-        counts.resize(lines.len(), 0);
-        filter.count_many(lines, &mut counts);
-        lines.iter().zip(&counts).try_for_each(|(line, count)| {
+    inputs.each_line("counting", Stdout::Busy, |group, _| {
+        counts.resize(group.lines.len(), 0);
+        filter.count_many(group.keys(), &mut counts);
+        group.lines.iter().zip(&counts).try_for_each(|(line, count)| {
             number.clear();
             write!(number, "{count}\t").expect("a vector takes every byte");
             out.raw(&number)?;
             out.line(line, inputs.terminator())
         })?;
-        out.end_group()
+        out.end_group().map(|()| false)
     })?;
     out.finish()?;
     Ok(Outcome::Done)

@@ -9,7 +9,7 @@
 //! first. Cost: one hash and one insert per line. Memory: the filter.
 #![forbid(unsafe_code)]
 
-use koel::FullError;
+use koel::{CuckooFilter, FullError};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -18,7 +18,7 @@ use crate::output::{self, Lines};
 use crate::progress::Stdout;
 use crate::quantity::{self, grouped};
 use crate::room::Room;
-use crate::sizing::ShapeArgs;
+use crate::sizing::{self, ShapeArgs};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -34,6 +34,8 @@ were probably dropped wrongly.
 Without --keys, the filter grows with the distinct lines and keeps its rate up to a billion of them.
 A filter cannot grow if --fpr is below about 1e-7. Without --keys, files are then read twice,
 and a pipe is copied to TMPDIR.
+
+With --secret, nobody who chooses the lines can make others disappear.
 
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
@@ -61,11 +63,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => args.shape.build_for(&mut inputs, args.fpr)?,
     };
     let (mut read, mut wrong, mut room) = (0, 0.0, Room::in_filter(&filter));
-    let whole = inputs.each_until("deduplicating", Stdout::Busy, |lines, share| {
+    let whole = inputs.each_line("deduplicating", Stdout::Busy, |group, share| {
+        let lines = &group.lines;
         room.make(&mut filter, lines.len() as u64, share);
         let mut new = vec![false; lines.len()];
         let before = filter.false_positive_rate();
-        let added = filter.insert_unique_many(lines, &mut new);
+        let added = filter.insert_unique_many(group.keys(), &mut new);
         for (line, _) in lines.iter().zip(&new).filter(|(_, new)| **new) {
             out.line(line, inputs.terminator())?;
         }
@@ -79,11 +82,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     });
     out.finish()?;
     whole?;
-    let printed = filter.len();
     let report = if args.json {
-        json_report(read, printed, wrong)
+        json_report(read, wrong, &filter)
     } else {
-        text_report(read, printed, wrong)
+        text_report(read, wrong, &filter)
     };
     output::print_to_stderr(&report)?;
     Ok(Outcome::Done)
@@ -107,18 +109,23 @@ fn wrongly_dropped(printed: usize, rates: [f64; 2]) -> f64 {
     printed as f64 * rate / (1.0 - rate).max(f64::EPSILON)
 }
 
-fn json_report(read: u64, printed: u64, wrong: f64) -> String {
+fn json_report(read: u64, wrong: f64, filter: &CuckooFilter) -> String {
+    let printed = filter.len();
     output::json(&json!({
         "read": read,
         "printed": printed,
         "dropped": read - printed,
         "expected_wrongly_dropped": wrong,
+        "warning": sizing::rate_warning(filter),
     }))
 }
 
-fn text_report(read: u64, printed: u64, wrong: f64) -> String {
+fn text_report(read: u64, wrong: f64, filter: &CuckooFilter) -> String {
+    let printed = filter.len();
+    let warning = sizing::rate_warning(filter);
+    let warning = warning.map(|warning| format!("koel: warning: {warning}\n")).unwrap_or_default();
     format!(
-        "koel: {} read, {} printed, {} dropped (about {} of them wrongly)\n",
+        "koel: {} read, {} printed, {} dropped (about {} of them wrongly)\n{warning}",
         quantity::counted(read, "line"),
         grouped(printed),
         grouped(read - printed),

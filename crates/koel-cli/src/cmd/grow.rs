@@ -88,12 +88,13 @@ fn json_report(filter: &CuckooFilter, before: usize) -> String {
         "load_factor": filter.load_factor(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
+        "warning": sizing::rate_warning(filter),
     }))
 }
 
 fn text_report(filter: &CuckooFilter, before: usize) -> String {
     let now = bytes(filter.size_in_bytes() as u64);
-    output::table(&[
+    let mut rows = vec![
         ("keys", sizing::keys_and_capacity(filter)),
         ("size", format!("{now} ({} before)", bytes(before as u64))),
         ("load factor", format!("{:.4}", filter.load_factor())),
@@ -102,5 +103,7 @@ fn text_report(filter: &CuckooFilter, before: usize) -> String {
             sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
         ),
         ("growable", "yes".to_owned()),
-    ])
+    ];
+    rows.extend(sizing::warning_row(filter));
+    output::table(&rows)
 }

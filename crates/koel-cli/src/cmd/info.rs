@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter_file::FilterFile;
+use crate::line_args;
 use crate::output;
 use crate::quantity::{bytes, counted, grouped};
 use crate::sizing;
@@ -61,6 +62,11 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "layout": filter.layout().to_string(),
         "hash": filter.hasher().to_string(),
         "trusts_hashes": filter.trusts_hashes(),
+        "line_options": {
+            "ignore_case": filter.line_options().ignores_case(),
+            "trim": filter.line_options().trims(),
+            "keep_cr": filter.line_options().keeps_cr(),
+        },
         "slots": filter.slots(),
         "slots_in_use": filter.slots_in_use(),
         "buckets": filter.buckets(),
@@ -78,6 +84,12 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
 fn hash(filter: &FilterView<'_>) -> String {
     let route = if filter.trusts_hashes() { ", ready hashes trusted" } else { "" };
     format!("{}{route}", filter.hasher())
+}
+
+/// How keys are made of lines.
+fn line_options(filter: &FilterView<'_>) -> String {
+    let names = line_args::names(filter.line_options());
+    if names.is_empty() { "none".to_owned() } else { names.join(" ") }
 }
 
 fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> String {
@@ -114,6 +126,7 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
         ),
         ("growable", growth(filter)),
         ("hash", hash(filter)),
+        ("line options", line_options(filter)),
         (
             "counters",
             format!(

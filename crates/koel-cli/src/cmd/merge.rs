@@ -14,10 +14,11 @@ use koel::{Merge, MergeError};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::{self, FilterFile};
+use crate::filter_file::FilterFile;
 use crate::output;
 use crate::quantity::bytes;
 use crate::sizing;
+use crate::target::OutArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -26,7 +27,7 @@ Examples:
   koel build tuesday.txt --grow -o tuesday.koel
   koel merge monday.koel tuesday.koel -o week.koel
 
-Build all filters with --grow (a pipe implies it), or build all with the same --keys.
+Build all filters with --grow, or build all with the same --keys.
 --fpr, --prefer and --seed must be the same, too.
 Growable filters have room for any union. Without --grow, --keys must be the number of keys in the
 union, or the first filter must be made growable (koel grow).
@@ -37,9 +38,8 @@ pub(crate) struct Args {
     #[arg(required = true, num_args = 2.., value_name = "FILTER")]
     filters: Vec<PathBuf>,
 
-    /// Where to write the merged filter; `-` is standard output
-    #[arg(short, long, value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    out: OutArgs,
 
     /// Keep the larger count of each key instead of the sum
     #[arg(long)]
@@ -51,8 +51,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    output::refuse_terminal(&args.out)?;
-    let _lock = filter_file::lock_output(&args.out);
+    let target = args.out.open()?;
     let how = if args.max { Merge::Max } else { Merge::Sum };
     let (first, others) = args.filters.split_first().expect("clap requires two");
     let mut union = FilterFile::open(first)?.load()?;
@@ -60,25 +59,28 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let file = FilterFile::open(path)?;
         union.merge(&file.view()?, how).map_err(|error| merge_failure(first, path, error))?;
     }
-    output::write_filter(&args.out, &union)?;
+    target.write(&union)?;
     let report = if args.json {
         output::json(&json!({
             "keys": union.len(),
             "capacity": union.capacity(),
             "size_in_bytes": union.size_in_bytes(),
             "fpr_expected": union.false_positive_rate(),
+            "warning": sizing::rate_warning(&union),
         }))
     } else {
-        output::table(&[
+        let mut rows = vec![
             ("keys", sizing::keys_and_capacity(&union)),
             ("size", bytes(union.size_in_bytes() as u64)),
             (
                 "false-positive rate",
                 sizing::rates(union.false_positive_rate(), union.requested_false_positive_rate()),
             ),
-        ])
+        ];
+        rows.extend(sizing::warning_row(&union));
+        output::table(&rows)
     };
-    output::report_on(&args.out, &report)?;
+    target.report(&report)?;
     Ok(Outcome::Done)
 }
 

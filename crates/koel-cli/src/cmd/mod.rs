@@ -39,15 +39,31 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  koel build domains.txt -o domains.koel     build a filter from a list
-  koel check domains.koel seen.txt           print the lines that are in the filter
-  koel dedup huge.log > once.log             print each line once, in order
-  koel plan --keys 10M --fpr 0.1%            memory needed, compared with other filters
-  koel store import photos --db backups      store files, equal chunks only once
-  koel tour                                  a demonstration on a real list
 
-A key is a line: the exact bytes between newlines, or between NUL bytes with -0.
-Input may be plain text, gzip or zstd.
+A block list, from hosts or URLs:
+  koel build --format hosts list.txt -o blocked.koel
+  koel check --url blocked.koel urls.txt       print the URLs whose host or parent domain is listed
+
+Lines that were not seen before:
+  tail -f events.log | koel dedup              print each line once, as it arrives
+  koel build seen.txt --grow -o seen.koel      or remember them in a filter:
+  koel dedup today.txt | koel check -v seen.koel - > new.txt; koel add seen.koel new.txt
+
+Each night, what has changed between two lists:
+  koel build monday.txt -o monday.koel
+  koel check -v monday.koel tuesday.txt        print the lines that are new on Tuesday
+
+Also:
+  koel plan --keys 10M --fpr 0.1%              memory needed, compared with other filters
+  koel store import photos --db backups        store files, equal chunks only once
+  koel tour                                    a demonstration on a real list
+
+A key is a line or a field of one, or with -0 the exact bytes before a NUL.
+Input may be plain text (UTF-8, UTF-16 or any bytes), gzip or zstd.
+
+A file is replaced in one step: it is complete, or it is the old one. On file systems that need a
+name for incomplete files, koel may leave a file .koel-part-* if it is killed. The next koel that
+writes into the folder removes it.
 
 Exit codes: 0 found or done, 1 nothing found, 2 error, 3 the filter is full.";
 

@@ -40,8 +40,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let inputs = args.input.open()?;
+    let mut inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
+    inputs.use_options_of(&args.filter, editing.filter.line_options())?;
     let mut lines: u64 = 0;
     let before = editing.filter.len();
     let mut found = Vec::new();

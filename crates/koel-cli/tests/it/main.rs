@@ -9,13 +9,22 @@ mod edit;
 mod grow;
 mod help;
 mod info;
+mod lists;
 mod merge;
+mod pipe;
 mod plan;
+mod rate;
 mod readme;
 mod same_file;
+mod secret;
 mod similar;
 mod store;
+#[cfg(unix)]
+mod store_keys;
 mod support;
+mod targets;
 mod tour;
+#[cfg(unix)]
+mod trees;
 mod url;
 mod wrong_use;

@@ -19,11 +19,19 @@ fn commands() -> Vec<&'static str> {
 fn every_command_of_the_readme_succeeds() {
     let shell = Shell::new();
     let list = lines(&[keys("key", 1_000), vec!["listed.example".into()]].concat());
+    for name in ["yesterday.txt", "today.txt", "friday.txt", "seen.txt"] {
+        shell.write(name, &list);
+    }
+    shell.write("friday.txt", "new\n");
+    shell.write("today.txt", "new\n");
     for name in ["domains.txt", "mail.log", "expired.txt", "huge.log", "monday.txt", "tuesday.txt"]
     {
         shell.write(name, &list);
     }
     shell.write("urls.txt", "https://mail.listed.example/inbox\n");
+    shell.write("hosts.txt", "127.0.0.1 localhost\n0.0.0.0 listed.example\n");
+    shell.write("users.csv", "1,Ann,ann@listed.example\n");
+    shell.write("new.csv", "x;ANN@listed.example\n");
     shell.write("new.txt", lines(&keys("new", 1_000)));
     shell.write("huge", &list);
     std::fs::create_dir(shell.path("photos")).unwrap();

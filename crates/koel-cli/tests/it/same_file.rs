@@ -7,10 +7,10 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::{Shell, keys, lines};
+use crate::support::{Ran, Shell, bash, keys, lines};
 
 /// A folder with a list of keys and a filter built from it.
 fn with_list_and_filter() -> Shell {
@@ -20,28 +20,13 @@ fn with_list_and_filter() -> Shell {
     shell
 }
 
-/// Runs a line of bash in which `$K` is koel.
-fn bash(shell: &Shell, line: &str) -> Output {
-    let mut command = std::process::Command::new("bash");
-    command.current_dir(shell.folder()).env("K", env!("CARGO_BIN_EXE_koel"));
-    command.args(["-c", line]).output().unwrap()
-}
-
-fn code(output: &Output) -> Option<i32> {
-    output.status.code()
-}
-
-fn error(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
-
 #[test]
 fn every_name_of_standard_output_is_recognised() {
     let shell = with_list_and_filter();
     let set = shell.read("set");
     for name in ["-", "/dev/stdout", "/dev/fd/1"] {
         let piped = bash(&shell, &format!("$K build list -o {name} | cat > piped"));
-        assert!(error(&piped).contains("3,000"), "{name}: {}", error(&piped));
+        assert!(piped.err.contains("3,000"), "{name}: {}", piped.err);
         assert!(shell.read("piped") == set, "{name}");
         bash(&shell, &format!("echo before > appended; $K build list -o {name} >> appended"));
         assert!(shell.read("appended") == [b"before\n", &set[..]].concat(), "{name}");
@@ -65,8 +50,8 @@ fn a_filter_never_replaces_its_input() {
         "$K build - -o twin < link",
     ] {
         let refused = bash(&shell, line);
-        assert_eq!(code(&refused), Some(2), "{line}");
-        assert!(error(&refused).contains("is also an input"), "{line}: {}", error(&refused));
+        assert_eq!(refused.code, 2, "{line}");
+        assert!(refused.err.contains("is also an input"), "{line}: {}", refused.err);
         assert!(shell.read("list") == list, "{line}");
     }
 }
@@ -82,11 +67,11 @@ fn an_input_that_is_also_the_output_is_refused() {
         "$K dedup list >> list",
     ] {
         let refused = bash(&shell, line);
-        assert_eq!(code(&refused), Some(2), "{line}");
-        assert!(error(&refused).contains("also the output"), "{line}: {}", error(&refused));
+        assert_eq!(refused.code, 2, "{line}");
+        assert!(refused.err.contains("also the output"), "{line}: {}", refused.err);
         assert!(shell.read("list") == list, "{line}");
     }
-    assert_eq!(code(&bash(&shell, "$K check set list > other")), Some(0));
+    assert_eq!(bash(&shell, "$K check set list > other").code, 0);
     assert!(shell.read("other") == list);
 }
 
@@ -149,20 +134,20 @@ fn the_error_for_an_unprintable_report_names_the_completed_work() {
         ("$K merge set set -o both > /dev/full", "both was written"),
     ] {
         let output = bash(&shell, line);
-        assert_eq!(code(&output), Some(2), "{line}");
-        assert!(error(&output).contains(done), "{line}: {}", error(&output));
+        assert_eq!(output.code, 2, "{line}");
+        assert!(output.err.contains(done), "{line}: {}", output.err);
     }
     assert_eq!(shell.ok("info --json set").json()["keys"], before);
     assert!(shell.path("fresh").exists() && shell.path("both").exists());
 }
 
 /// Runs koel with these words; the reader of its output has closed the pipe.
-fn run_with_closed_pipe(shell: &Shell, words: &str) -> Output {
+fn run_with_closed_pipe(shell: &Shell, words: &str) -> Ran {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let mut command = shell.command();
     command.args(words.split(' ')).stdout(writer).stderr(Stdio::piped());
-    command.spawn().unwrap().wait_with_output().unwrap()
+    Ran::of(command.spawn().unwrap().wait_with_output().unwrap())
 }
 
 #[test]
@@ -173,13 +158,13 @@ fn damage_and_an_incomplete_filter_are_errors_even_if_the_pipe_is_closed() {
     shell.write("damaged", &damaged);
     for words in ["info damaged", "build list -o -"] {
         let output = run_with_closed_pipe(&shell, words);
-        assert_eq!(code(&output), Some(2), "{words}");
-        assert!(!error(&output).is_empty(), "{words}");
+        assert_eq!(output.code, 2, "{words}");
+        assert!(!output.err.is_empty(), "{words}");
     }
     // Unread lines are not an error.
     for words in ["info set", "check set list"] {
         let output = run_with_closed_pipe(&shell, words);
-        assert_eq!((code(&output), error(&output)), (Some(0), ""), "{words}");
+        assert_eq!((output.code, &*output.err), (0, ""), "{words}");
     }
 }
 

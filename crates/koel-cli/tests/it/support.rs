@@ -66,11 +66,7 @@ impl Shell {
         let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
-        Ran {
-            code: output.status.code().unwrap(),
-            out: output.stdout,
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
+        Ran::of(output)
     }
 
     /// Runs `koel` and expects exit code 0.
@@ -88,7 +84,24 @@ impl Shell {
     }
 }
 
+/// Runs a line of bash in the folder. `$K` is koel.
+#[cfg(unix)]
+pub(crate) fn bash(shell: &Shell, line: &str) -> Ran {
+    let mut command = Command::new("bash");
+    command.current_dir(shell.folder()).env("K", env!("CARGO_BIN_EXE_koel"));
+    Ran::of(command.args(["-c", line]).output().unwrap())
+}
+
 impl Ran {
+    pub(crate) fn of(output: std::process::Output) -> Self {
+        Self {
+            // -1 stands for a signal.
+            code: output.status.code().unwrap_or(-1),
+            out: output.stdout,
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.out).unwrap()
     }

@@ -86,7 +86,7 @@ fn every_wrong_use_gives_its_exit_code_and_one_line_with_the_remedy() {
 fn the_error_for_a_pipe_that_cannot_be_copied_names_both_remedies() {
     let shell = Shell::new();
     let mut command = shell.command();
-    command.args(["build", "-o", "new", "--fpr", "1e-9"]).env("TMPDIR", shell.path("absent"));
+    command.args(["dedup", "--fpr", "1e-9"]).env("TMPDIR", shell.path("absent"));
     let output = command.stdin(std::process::Stdio::piped()).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -6,7 +6,7 @@
 //!   it, and chunks before and after it stay equal. A chunk has 1/4 to 4 times the average length.
 //!
 //! The cuts depend on the bytes alone, not on how many of them a read returned. Cost: one buffer of
-//! 1 MiB, or of four chunks of maximum length if that is more.
+//! 1 MiB, or of four chunks of maximum length if that is more, for all streams.
 //!
 //! Source: W. Xia et al., The Design of Fast Content-Defined Chunking for Data Deduplication (IEEE
 //! TPDS 2020), by the crate `fastcdc`.
@@ -69,24 +69,28 @@ fn bounds(average: usize) -> (usize, usize, usize) {
 
 /// Cuts a stream into chunks.
 #[derive(Debug)]
-pub(super) struct Chunks<R> {
+pub(super) struct Cutter<'a, R> {
     reader: R,
     chunking: Chunking,
-    buffer: Vec<u8>,
+    buffer: &'a mut Vec<u8>,
     start: usize,
     end: usize,
     ended: bool,
 }
 
-impl<R: Read> Chunks<R> {
-    /// `chunking` must be valid.
-    pub(super) fn new(reader: R, chunking: Chunking) -> Self {
+impl<'a, R: Read> Cutter<'a, R> {
+    /// `chunking` must be valid. `buffer` is memory to use.
+    pub(super) fn new(reader: R, chunking: Chunking, buffer: &'a mut Vec<u8>) -> Self {
         let room = (1 << 20).max(4 * chunking.max_len());
-        Self { reader, chunking, buffer: vec![0; room], start: 0, end: 0, ended: false }
+        if buffer.len() < room {
+            buffer.resize(room, 0);
+        }
+        Self { reader, chunking, buffer, start: 0, end: 0, ended: false }
     }
 
-    /// Returns the next chunk, or `None` at the end. No chunk is empty.
-    pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    /// Returns the next chunk, and whether the stream is known to end with it; `None` at the end.
+    /// No chunk is empty.
+    pub(super) fn next(&mut self) -> io::Result<Option<(&[u8], bool)>> {
         if self.end - self.start < self.chunking.max_len() && !self.ended {
             self.fill()?;
         }
@@ -96,7 +100,7 @@ impl<R: Read> Chunks<R> {
         }
         let chunk = &rest[..self.chunking.cut(rest)];
         self.start += chunk.len();
-        Ok(Some(chunk))
+        Ok(Some((chunk, self.ended && self.start == self.end)))
     }
 
     /// Moves the rest to the front, and reads until the buffer is full or the stream ends.
@@ -135,8 +139,9 @@ mod tests {
     }
 
     fn lengths(reader: impl Read, chunking: Chunking) -> Vec<usize> {
-        let mut chunks = Chunks::new(reader, chunking);
-        std::iter::from_fn(|| chunks.next().unwrap().map(<[u8]>::len)).collect()
+        let mut buffer = Vec::new();
+        let mut cutter = Cutter::new(reader, chunking, &mut buffer);
+        std::iter::from_fn(|| cutter.next().unwrap().map(|(chunk, _)| chunk.len())).collect()
     }
 
     fn noise(count: usize) -> Vec<u8> {

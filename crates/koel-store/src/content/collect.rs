@@ -1,15 +1,22 @@
-//! Dropping chunks that no manifest names.
+//! Dropping chunks that no version names.
 //!
 //! A cuckoo filter with a false-positive rate of 1 in 10^6 stores which chunks are named. So a
 //! chunk takes a few bytes instead of its hash. No named chunk is dropped, and about one in a
 //! million unnamed chunks is kept. The filter uses the start of the BLAKE3 hashes, which are
-//! uniform. Cost: the lists of all files and all keys are read once.
+//! uniform. Cost: the lists of all files and all keys are read once, and a folder that versions share
+//! is visited once.
+
+use std::collections::HashSet;
 
 use koel::{CuckooFilter, KeyHash};
 
 use super::archive::Archive;
+use super::entry::{Entry, Kind};
 use super::error::ArchiveError;
-use super::manifest::{self, Hash};
+use super::find::check_depth;
+use super::keys::{self, Hash};
+use super::names;
+use super::read::{Chunks, Listing};
 use crate::{CompactReport, Durability, Error};
 
 const FALSE_POSITIVES: f64 = 1e-6;
@@ -20,7 +27,7 @@ const INVALID_COUNT: ArchiveError = ArchiveError::Record { what: "the number of 
 /// The progress of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectProgress {
-    /// The keys are searched for chunks that no file names.
+    /// The keys are searched for chunks that no version names.
     Searching {
         /// Bytes of the store read so far.
         read: u64,
@@ -42,12 +49,13 @@ pub struct CollectReport {
 }
 
 impl Archive {
-    /// Drops the chunks that no file names, then compacts the store. Imports and exports wait until
+    /// Drops the chunks that no version names, then compacts the store. Imports and exports wait until
     /// that is done. Calls `progress` for every key and every copied record.
     ///
     /// # Errors
-    /// * [`ArchiveError::Broken`] if a list is missing or damaged. Nothing is dropped then, since
-    ///   it is not known what the list names.
+    /// * [`ArchiveError::Broken`] if a list or a folder is missing or damaged, and
+    ///   [`ArchiveError::Store`] if a version is. Nothing is dropped then, since it is not known
+    ///   what it names.
     /// * Those of the store. If another record is damaged, everything else is dropped and compacted
     ///   first.
     pub fn collect(
@@ -88,29 +96,56 @@ impl Archive {
     /// Drops the record of a key, if it is a chunk or a list that is not in `named`. Returns
     /// whether it did.
     fn drop_unless(&self, named: &CuckooFilter, key: &[u8]) -> Result<bool, Error> {
-        let is_unused = manifest::hash_in(key).is_some_and(|hash| !named.contains(&start_of(hash)));
+        let is_unused = keys::hash_in(key).is_some_and(|hash| !named.contains(&start_of(hash)));
         Ok(is_unused && self.store.delete(key, Durability::None)?)
     }
 
-    /// Returns the chunks and lists of all files.
+    /// Returns the chunks and lists of all versions.
     fn named(&self) -> Result<CuckooFilter, ArchiveError> {
-        let mut parts: u64 = 0;
-        for file in self.manifests()? {
-            let (_, manifest) = file?;
-            parts =
-                manifest.chunks.saturating_add(manifest.lists.len() as u64).saturating_add(parts);
-        }
-        // Numbers in manifests do not decide how much memory is taken: there are not more parts
-        // than keys. If a broken file names more, the filter grows.
-        let parts = parts.min(self.store.stats().keys).max(1);
+        // There are not more parts than keys. If a broken file names more, the filter grows.
+        let parts = self.store.stats().keys.max(1);
         let filter = CuckooFilter::builder(parts, FALSE_POSITIVES).grow_from(parts).build();
-        let mut named = filter.map_err(|_| INVALID_COUNT)?;
-        for file in self.manifests()? {
-            let (name, manifest) = file?;
-            manifest.lists.iter().try_for_each(|hash| add(&mut named, hash))?;
-            self.each_chunk(&name, &manifest, |hash| add(&mut named, hash))?;
+        let mut marked = Marked {
+            archive: self,
+            named: filter.map_err(|_| INVALID_COUNT)?,
+            folders: HashSet::new(),
+        };
+        for number in self.numbers()? {
+            if let Some(version) = self.stored_version(number)? {
+                marked.mark(&version.name, &version.entry, 0)?;
+            }
         }
-        Ok(named)
+        Ok(marked.named)
+    }
+}
+
+/// The parts of all versions that were visited.
+struct Marked<'a> {
+    archive: &'a Archive,
+    named: CuckooFilter,
+    /// The folders, by height and root: one that several versions share is visited once.
+    folders: HashSet<(u8, Hash)>,
+}
+
+impl Marked<'_> {
+    /// Marks the parts of an entry, and of all entries below it.
+    fn mark(&mut self, path: &[u8], entry: &Entry, depth: usize) -> Result<(), ArchiveError> {
+        let Some(content) = entry.content() else { return Ok(()) };
+        let is_folder = matches!(entry.kind, Kind::Folder(_));
+        if is_folder && !self.folders.insert((content.height, content.root)) {
+            return Ok(());
+        }
+        let chunks = Chunks::new(self.archive, path, content);
+        chunks.each_hash(|hash| add(&mut self.named, hash))?;
+        if !is_folder {
+            return Ok(());
+        }
+        check_depth(path, depth)?;
+        let mut listing = Listing::new(self.archive, path, content);
+        while let Some(entry) = listing.next()? {
+            self.mark(&names::join(path, &entry.name), &entry, depth + 1)?;
+        }
+        Ok(())
     }
 }
 

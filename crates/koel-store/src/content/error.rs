@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use super::chunks::Chunking;
+use super::names::escape;
 
 /// Why an operation of an archive failed.
 #[derive(Debug)]
@@ -12,25 +13,44 @@ use super::chunks::Chunking;
 pub enum ArchiveError {
     /// The store failed.
     Store(crate::Error),
-    /// No file has this name.
+    /// Nothing has this name.
     NoSuchName {
         /// The name.
-        name: String,
+        name: Vec<u8>,
     },
-    /// A name has no bytes, or more than 4,096.
+    /// No version has this number.
+    NoSuchVersion {
+        /// The number.
+        number: u64,
+    },
+    /// A name is not a relative path, or has more than 4,096 bytes.
     BadName {
-        /// Bytes of the name.
-        bytes: usize,
+        /// The name.
+        name: Vec<u8>,
+    },
+    /// A new name is inside another one, or another one is inside it.
+    Overlap {
+        /// The new name.
+        name: Vec<u8>,
+        /// The other name.
+        other: Vec<u8>,
+    },
+    /// A folder cannot be exported as a file.
+    IsFolder {
+        /// The name.
+        name: Vec<u8>,
     },
     /// A chunk size is outside the limits of [`Chunking`].
     BadChunking(Chunking),
     /// A part of a file is missing, or is not what was imported.
     Broken {
         /// The name of the file.
-        name: String,
+        name: Vec<u8>,
         /// The part, and what is wrong with it.
         what: String,
     },
+    /// The archive was written before there were versions.
+    OldFormat,
     /// A record is not one of an archive.
     Record {
         /// What the record should describe.
@@ -47,10 +67,25 @@ impl fmt::Display for ArchiveError {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::NoSuchName { name } => {
-                write!(f, "no file is named `{name}`; list the names to see which exist")
+                let name = escape(name);
+                write!(f, "nothing is named `{name}`; list the names to see which exist")
             }
-            Self::BadName { bytes } => {
-                write!(f, "a name of {bytes} bytes is not allowed; use 1 to 4096")
+            Self::NoSuchVersion { number } => {
+                write!(f, "there is no version {number}; list the versions to see which exist")
+            }
+            Self::BadName { name } => write!(
+                f,
+                "`{}` cannot be a name; use a relative path of at most 4096 bytes, without `..`",
+                escape(name)
+            ),
+            Self::Overlap { name, other } => write!(
+                f,
+                "`{}` and `{}` are inside one another; use another name, or remove the stored one",
+                escape(name),
+                escape(other)
+            ),
+            Self::IsFolder { name } => {
+                write!(f, "`{}` is a folder or a link, not a file; restore it", escape(name))
             }
             Self::BadChunking(chunking) => write!(
                 f,
@@ -59,8 +94,13 @@ impl fmt::Display for ArchiveError {
             ),
             Self::Broken { name, what } => write!(
                 f,
-                "`{name}` is not what was imported: {what}; verify the store, and import the file \
-                 again"
+                "`{}` is not what was imported: {what}; verify the store, and import the file \
+                 again",
+                escape(name)
+            ),
+            Self::OldFormat => f.write_str(
+                "the files were imported by an earlier version of koel, in a format that this one \
+                 does not read; import them again into a new store",
             ),
             Self::Record { what } => write!(
                 f,
@@ -80,6 +120,13 @@ impl Error for ArchiveError {
             Self::Read(error) | Self::Write(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+impl ArchiveError {
+    /// Returns whether a record is damaged, or is not what it should be.
+    pub(super) fn is_damage(&self) -> bool {
+        matches!(self, Self::Store(crate::Error::Damaged { .. }) | Self::Record { .. })
     }
 }
 

@@ -7,7 +7,9 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 use super::archive::Archive;
+use super::entry::{Entry, Kind};
 use super::error::ArchiveError;
+use super::read::Chunks;
 
 impl Archive {
     /// Writes the file with this name to `sink`. Returns its length in bytes.
@@ -16,17 +18,35 @@ impl Archive {
     /// may have got the start of the file. Memory: one chunk and one list.
     ///
     /// # Errors
-    /// * [`ArchiveError::NoSuchName`].
+    /// * [`ArchiveError::NoSuchName`], [`ArchiveError::IsFolder`].
     /// * [`ArchiveError::Broken`] if a part is missing or is not what was imported.
     /// * [`ArchiveError::Write`] from the sink, and those of the store.
-    pub fn export(&self, name: &str, mut sink: impl Write) -> Result<u64, ArchiveError> {
+    pub fn export(&self, name: impl AsRef<[u8]>, sink: impl Write) -> Result<u64, ArchiveError> {
         let _no_collection = self.chunks_in_use.read();
-        let manifest = self.manifest(name)?;
-        self.each_byte(name, &manifest, |chunk| {
-            sink.write_all(chunk).map_err(ArchiveError::Write)
-        })?;
+        let (_, entry) = self.find(name.as_ref())?;
+        self.export_entry(name, &entry, sink)
+    }
+
+    /// Writes the bytes of a file, found with this name, to `sink`, as [`export`](Self::export)
+    /// does.
+    ///
+    /// # Errors
+    /// As [`export`](Self::export).
+    pub fn export_entry(
+        &self,
+        name: impl AsRef<[u8]>,
+        entry: &Entry,
+        mut sink: impl Write,
+    ) -> Result<u64, ArchiveError> {
+        let Kind::File(file) = &entry.kind else {
+            return Err(ArchiveError::IsFolder { name: name.as_ref().to_owned() });
+        };
+        let mut chunks = Chunks::new(self, name.as_ref(), file.content);
+        while let Some(chunk) = chunks.next()? {
+            sink.write_all(&chunk).map_err(ArchiveError::Write)?;
+        }
         sink.flush().map_err(ArchiveError::Write)?;
-        Ok(manifest.length)
+        Ok(file.content.length)
     }
 
     /// Writes the file with this name to `path`. Returns its length in bytes.
@@ -36,12 +56,12 @@ impl Archive {
     ///
     /// # Errors
     /// As [`export`](Self::export).
-    pub fn export_file(&self, name: &str, path: &Path) -> Result<u64, ArchiveError> {
+    pub fn export_file(&self, name: impl AsRef<[u8]>, path: &Path) -> Result<u64, ArchiveError> {
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
-        let temporary = create_in(folder).map_err(ArchiveError::Write)?;
+        let temporary = NamedTempFile::new_in(folder).map_err(ArchiveError::Write)?;
         let mut sink = BufWriter::with_capacity(1 << 18, temporary);
         let length = self.export(name, &mut sink)?;
         finish(sink, path, folder).map_err(ArchiveError::Write)?;
@@ -49,26 +69,30 @@ impl Archive {
     }
 }
 
-/// Creates a temporary file with the permissions of any new file; `tempfile` would make it private.
-#[cfg(unix)]
-fn create_in(folder: &Path) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-
-    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
-}
-
-#[cfg(not(unix))]
-fn create_in(folder: &Path) -> io::Result<NamedTempFile> {
-    NamedTempFile::new_in(folder)
-}
-
-/// Makes the bytes durable, then the name.
+/// Makes the bytes durable, then the name. Until then only the owner can read the file.
 fn finish(sink: BufWriter<NamedTempFile>, path: &Path, folder: &Path) -> io::Result<()> {
     let temporary = sink.into_inner()?;
-    if let Ok(old) = fs::metadata(path) {
-        temporary.as_file().set_permissions(old.permissions())?;
+    match fs::metadata(path) {
+        Ok(old) => temporary.as_file().set_permissions(old.permissions())?,
+        Err(_) => allow_usual_readers(temporary.as_file())?,
     }
     temporary.as_file().sync_all()?;
     temporary.persist(path)?;
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Gives a file the mode that the umask gives to a new file.
+#[cfg(unix)]
+pub(super) fn allow_usual_readers(file: &File) -> io::Result<()> {
+    use rustix::{fs::Mode, process::umask};
+
+    // The mask can only be read by setting it.
+    let mask = umask(Mode::RWXG | Mode::RWXO);
+    umask(mask);
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(0o666).difference(mask))?)
+}
+
+#[cfg(not(unix))]
+fn allow_usual_readers(_file: &File) -> io::Result<()> {
+    Ok(())
 }

@@ -1,26 +1,29 @@
 //! An archive: files in chunks, each chunk stored once, and every byte checked when it is read.
 //!
 //! A file is cut into [chunks](Chunking). A chunk is stored under its BLAKE3 hash, so equal chunks
-//! of all files are one record. The manifest of a file is stored under its name. It lists the
-//! chunks, and has the length and the BLAKE3 hash of the whole file. [`Archive::export`] checks
-//! each chunk and the whole. [`Archive::export_file`] creates the file only after all of it was
-//! checked.
+//! of all files are one record. A folder is stored like a file, whose bytes are its entries: names,
+//! attributes, and the hashes of their bytes. What is imported under a name becomes a new
+//! [`Version`] of it; older versions stay until they are removed. [`Archive::export`] checks each
+//! chunk and the whole. [`Archive::export_file`] creates the file only after all of it was checked.
 //!
 //! ```text
-//! archive    the public type            names      names and their numbers
-//! import     chunks in, manifest last   export     chunks out, checked
+//! archive    the public type            names      which are allowed, how they are printed
+//! find       an entry by its name        compress   chunks with zstd
+//! import     a stream in                export     a file out, checked
+//! versions   what a name had when       edit       adding and removing versions
+//! rewrite    removing what is inside    tree/      folders of a disk, in and out (Unix)
+//! numbers    the numbers of versions    entry      a file, a folder, a link
+//! write      chunks in                  read       chunks and entries out
 //! collect    drops unused chunks        verify     the checks of an export
-//! repair     numbers that were lost     manifest   keys and records
+//! repair     lists that were lost       keys       keys and small records
 //! chunks     cutting                    error      what can go wrong
 //! ```
 //!
-//! An archive relies only on the store keeping writes in order:
-//!
-//! * Chunks are written before the lists that name them, and lists before the manifest.
-//! * The number of a name is written before its manifest and removed after it.
-//!
-//! So after a crash every manifest has all its parts, and [`Archive::collect`] drops the rest. A
-//! collection waits for imports and exports, and they wait for it.
+//! An archive relies only on the store keeping writes in order: chunks are written before the lists
+//! that name them, lists and files before their folders, and the version last, in one batch with
+//! the list of its name. So after a crash every version has all its parts, and
+//! [`Archive::collect`] drops the rest. A collection waits for imports and exports, and they wait
+//! for it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,17 +48,35 @@
 mod archive;
 mod chunks;
 mod collect;
+mod compress;
+mod edit;
+mod entry;
 mod error;
 mod export;
+mod find;
 mod import;
-mod manifest;
+mod keys;
 mod names;
+mod numbers;
+mod read;
 mod repair;
+mod rewrite;
+#[cfg(unix)]
+mod tree;
 mod verify;
+mod versions;
+mod write;
 
-pub use archive::{Archive, FileInfo};
+pub use archive::Archive;
 pub use chunks::Chunking;
 pub use collect::{CollectProgress, CollectReport};
+pub use entry::{Attributes, Content, Entry, Kind, StoredFile, Time};
 pub use error::ArchiveError;
 pub use import::ImportReport;
+pub use names::{escape, normalize, unescape};
+#[cfg(unix)]
+pub use tree::{
+    Problem, RestoreOptions, RestoreReport, Selection, Target, TreeOptions, TreeReport,
+};
 pub use verify::ArchiveVerifyReport;
+pub use versions::Version;

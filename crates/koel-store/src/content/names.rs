@@ -1,94 +1,148 @@
-//! Names and their numbers. A log has no order of keys, so names are numbered: files are listed by
-//! number, without a pass over all chunks.
+//! Names: which ones are allowed, and how they are printed and read back.
+//!
+//! A name is a relative path in bytes: components between slashes, none of them empty, `.` or `..`.
+//! So no name leads out of the folder that it is restored in.
+//!
+//! [`escape`] prints a name on one line of printable text, and [`unescape`] reads that back: every
+//! printed name is accepted wherever a name is expected. Printable UTF-8 is printed as it is; the
+//! rest is escaped as in C:
+//!
+//! | bytes | text |
+//! |---|---|
+//! | backslash, newline, carriage return, tab | `\\`, `\n`, `\r`, `\t` |
+//! | every other byte that is not printable UTF-8 | `\x` and two hexadecimal digits, as in `\x1b` |
+//!
+//! Control characters, bidirectional marks, invisible characters and spaces other than U+0020 are
+//! not printable. So a name can neither end a line, nor control a terminal, nor look like another
+//! one.
 
-use super::archive::Archive;
-use super::error::ArchiveError;
-use super::manifest::{self, Manifest};
-use crate::{Durability, Error};
+/// Maximum length of a name in bytes.
+pub(super) const MAX_NAME: usize = 4096;
 
-impl Archive {
-    /// Removes a file, durably. Returns whether it was there. Its chunks stay until
-    /// [`collect`](Self::collect).
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn remove(&self, name: &str) -> Result<bool, ArchiveError> {
-        let _alone = self.naming.lock();
-        let number = match self.find(name) {
-            Ok(None) => return Ok(false),
-            Ok(Some(manifest)) => Some(manifest.number),
-            // A damaged manifest does not tell its number. That number leads to no file then and is
-            // ignored.
-            Err(ArchiveError::Store(Error::Damaged { .. })) => None,
-            Err(error) => return Err(error),
-        };
-        // In this order: a collection would drop the chunks of a name without a number.
-        self.store.delete(&manifest::name_key(name), Durability::None)?;
-        if let Some(number) = number {
-            self.store.delete(&manifest::number_key(number), Durability::None)?;
+/// Returns whether a stored name is a relative path of at most 4,096 bytes.
+pub(super) fn is_name(name: &[u8]) -> bool {
+    name.len() <= MAX_NAME && name.split(|byte| *byte == b'/').all(is_component)
+}
+
+/// Returns whether this can be the name of a file in a folder.
+pub(super) fn is_component(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..")
+        && name.len() <= MAX_NAME
+        && !name.iter().any(|byte| matches!(byte, b'/' | 0))
+}
+
+/// Turns a path into a name: drops slashes at both ends and `.`, and resolves `..` without looking
+/// at the disk.
+///
+/// ```
+/// use koel_store::content::normalize;
+///
+/// assert_eq!(normalize(b"/usr/./include/"), b"usr/include");
+/// assert_eq!(normalize(b"../photos/2024/../2025"), b"photos/2025");
+/// ```
+#[must_use]
+pub fn normalize(path: &[u8]) -> Vec<u8> {
+    let mut components = Vec::new();
+    for component in path.split(|byte| *byte == b'/') {
+        match component {
+            b"" | b"." => {}
+            b".." => drop(components.pop()),
+            component => components.push(component),
         }
-        self.store.sync()?;
-        Ok(true)
     }
+    components.join(&b'/')
+}
 
-    /// Gives a name the next number.
-    pub(super) fn assign_number(&self, name: &str) -> Result<u64, ArchiveError> {
-        let number = self.next_number()?;
-        let next = number.checked_add(1).ok_or(manifest::INVALID_NEXT_NUMBER)?;
-        self.store.put(&manifest::number_key(number), name.as_bytes(), Durability::None)?;
-        self.store.put(manifest::NEXT_NUMBER, &next.to_le_bytes(), Durability::None)?;
-        Ok(number)
-    }
+/// Appends a component to a path.
+pub(super) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
+    if path.is_empty() { name.to_vec() } else { [path, name].join(&b'/') }
+}
 
-    /// Returns the number that the next new name gets. If its record is damaged, the names tell it.
-    pub(super) fn next_number(&self) -> Result<u64, ArchiveError> {
-        match self.store.get(manifest::NEXT_NUMBER) {
-            Err(Error::Damaged { .. }) => self.free_number(),
-            found => found?.map_or(Ok(0), |value| manifest::decode_next_number(&value)),
-        }
-    }
-
-    /// Returns a number above those of all readable names. O(keys).
-    pub(super) fn free_number(&self) -> Result<u64, ArchiveError> {
-        let mut free = 0;
-        for key in self.store.keys() {
-            match key.map_err(ArchiveError::from).and_then(|key| self.number_at(&key)) {
-                Ok(number) => free = free.max(number.map_or(0, |number| number.saturating_add(1))),
-                Err(ArchiveError::Store(Error::Damaged { .. })) => {}
-                Err(error) => return Err(error),
+/// Returns a name as printable text on one line.
+///
+/// ```
+/// use koel_store::content::{escape, unescape};
+///
+/// let name = b"two\nlines \\ \xff \xe2\x80\xae.txt";
+/// let printed = escape(name);
+/// assert_eq!(printed, r"two\nlines \\ \xff \xe2\x80\xae.txt");
+/// assert_eq!(unescape(printed.as_bytes()).as_deref(), Some(&name[..]));
+/// ```
+#[must_use]
+pub fn escape(name: &[u8]) -> String {
+    let mut text = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\\' => text.push_str("\\\\"),
+                '\n' => text.push_str("\\n"),
+                '\r' => text.push_str("\\r"),
+                '\t' => text.push_str("\\t"),
+                _ if is_printable(character) => text.push(character),
+                _ => push_hexadecimal(&mut text, character.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
-        Ok(free)
+        push_hexadecimal(&mut text, chunk.invalid());
     }
+    text
+}
 
-    /// Returns the number in this key or in its record, if it has one.
-    fn number_at(&self, key: &[u8]) -> Result<Option<u64>, ArchiveError> {
-        if let Some(number) = manifest::number_in(key) {
-            return Ok(Some(number));
+fn push_hexadecimal(text: &mut String, bytes: &[u8]) {
+    text.extend(bytes.iter().map(|byte| format!("\\x{byte:02x}")));
+}
+
+/// Returns whether a terminal shows the character, in its place, and unlike the space.
+fn is_printable(character: char) -> bool {
+    if matches!(character, '"' | '\'') {
+        return true;
+    }
+    // After another one, so that accents and vowel signs of their own count as printable.
+    String::from_iter(['a', character]).escape_debug().count() == 2
+}
+
+/// Returns the name that [`escape`] printed, or `None` at a backslash that starts no escape. Bytes
+/// outside escapes stand for themselves, printable or not.
+#[must_use]
+pub fn unescape(text: &[u8]) -> Option<Vec<u8>> {
+    let mut name = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        let (byte, after) = match (byte, after) {
+            (b'\\', [b'\\', after @ ..]) => (b'\\', after),
+            (b'\\', [b'n', after @ ..]) => (b'\n', after),
+            (b'\\', [b'r', after @ ..]) => (b'\r', after),
+            (b'\\', [b't', after @ ..]) => (b'\t', after),
+            (b'\\', [b'x', high, low, after @ ..]) => (hexadecimal(*high, *low)?, after),
+            (b'\\', _) => return None,
+            (byte, after) => (byte, after),
+        };
+        name.push(byte);
+        rest = after;
+    }
+    Some(name)
+}
+
+fn hexadecimal(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_relative_paths_without_dots_are_names() {
+        for wrong in ["", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/./b", "a\0b"] {
+            assert!(!is_name(wrong.as_bytes()), "{wrong}");
+            let name = normalize(wrong.as_bytes());
+            assert!(name.is_empty() || is_name(&name) || wrong.contains('\0'), "{wrong}");
         }
-        let Some(name) = manifest::name_in(key) else { return Ok(None) };
-        Ok(self.find(name)?.map(|manifest| manifest.number))
-    }
-
-    /// Returns the manifests of all files with their names, in the order of their numbers.
-    pub(super) fn manifests(
-        &self,
-    ) -> Result<impl Iterator<Item = Result<(String, Manifest), ArchiveError>>, ArchiveError> {
-        let numbers = 0..self.next_number()?;
-        Ok(numbers.filter_map(|number| self.numbered(number).transpose()))
-    }
-
-    /// Returns the file with this number. Returns `None` if it was removed, or its import was
-    /// interrupted.
-    pub(super) fn numbered(&self, number: u64) -> Result<Option<(String, Manifest)>, ArchiveError> {
-        let Some(name) = self.name_of(number)? else { return Ok(None) };
-        let manifest = self.find(&name)?.filter(|manifest| manifest.number == number);
-        Ok(manifest.map(|manifest| (name, manifest)))
-    }
-
-    /// Returns the name with this number.
-    pub(super) fn name_of(&self, number: u64) -> Result<Option<String>, ArchiveError> {
-        let name = self.store.get(&manifest::number_key(number))?.map(String::from_utf8);
-        name.transpose().map_err(|_| ArchiveError::Record { what: "a name" })
+        for name in ["a", "a/b", "...", "..a", "a\\..\\b", " "] {
+            assert!(
+                is_name(name.as_bytes()) && normalize(name.as_bytes()) == name.as_bytes(),
+                "{name}"
+            );
+        }
     }
 }

@@ -1,18 +1,20 @@
-//! Repairing names and their numbers, after some of them were lost.
+//! Repairing the lists of versions, after some of them were lost.
 //!
-//! A file is listed by its number, and a collection drops the chunks of unlisted files. In a
-//! salvaged store the record of a number may be missing, and that of the next number may be missing
-//! or old. The readable names and manifests tell which numbers are in use. A number in neither
-//! leads to no file, and may be assigned again.
+//! A version is found by the list of its name. In a salvaged store that list may be missing, or
+//! name a version that is missing, and the record of the next number may be missing or old. The
+//! readable versions tell their names and which numbers are in use.
+
+use std::collections::BTreeMap;
 
 use super::archive::Archive;
 use super::error::ArchiveError;
-use super::manifest::{self, Manifest};
+use super::keys;
 use crate::Durability;
+use crate::kernel::lock::lock;
 
 impl Archive {
-    /// Lists every file that has a manifest, and makes sure that the next new name gets an unused
-    /// number. Returns how many files were not listed.
+    /// Makes sure that every name lists its readable versions and no others, and that the next
+    /// version gets an unused number. Returns how many names had another list.
     ///
     /// To be called after [`LogStore::salvage`](crate::LogStore::salvage), before anything else. An
     /// archive that lost nothing is not changed. O(keys).
@@ -20,37 +22,46 @@ impl Archive {
     /// # Errors
     /// Those of the store.
     pub fn repair(&self) -> Result<u64, ArchiveError> {
-        let _alone = self.naming.lock();
-        let next = self.free_number()?;
-        if next > self.next_number()? {
-            self.store.put(manifest::NEXT_NUMBER, &next.to_le_bytes(), Durability::None)?;
+        let mut known = lock(&self.known_names);
+        *known = None;
+        // Refuses an archive of an earlier version.
+        let next = self.next_number()?;
+        let free = self.free_number()?;
+        if free > next {
+            let value = keys::encode_numbers(&[free]);
+            self.store.put(keys::NEXT_NUMBER, &value, Durability::None)?;
         }
         let mut repaired = 0;
-        for key in self.store.keys() {
-            let key = key?;
-            let Some(name) = manifest::name_in(&key) else { continue };
-            if let Some(manifest) = self.find(name)? {
-                repaired += u64::from(self.list_again(name, manifest)?);
+        for (name, versions) in self.versions_by_name()? {
+            if self.numbers_of(&name)?.unwrap_or_default() == versions {
+                continue;
+            }
+            repaired += 1;
+            let key = keys::name_key(&name);
+            if versions.is_empty() {
+                self.store.delete(&key, Durability::None)?;
+            } else {
+                self.store.put(&key, &keys::encode_numbers(&versions), Durability::None)?;
             }
         }
         self.store.sync()?;
         Ok(repaired)
     }
 
-    /// Gives a file a number that leads to it, if its own does not. Returns whether that was so.
-    fn list_again(&self, name: &str, mut manifest: Manifest) -> Result<bool, ArchiveError> {
-        match self.name_of(manifest.number)? {
-            Some(other) if other == name => return Ok(false),
-            Some(_) => {
-                manifest.number = self.assign_number(name)?;
-                let key = manifest::name_key(name);
-                self.store.put(&key, &manifest.encode(), Durability::None)?;
-            }
-            None => {
-                let key = manifest::number_key(manifest.number);
-                self.store.put(&key, name.as_bytes(), Durability::None)?;
+    /// Returns all names, each with its readable versions.
+    fn versions_by_name(&self) -> Result<BTreeMap<Vec<u8>, Vec<u64>>, ArchiveError> {
+        let mut versions: BTreeMap<Vec<u8>, Vec<u64>> = BTreeMap::new();
+        for key in self.store.keys() {
+            let key = key?;
+            if let Some(name) = keys::name_in(&key) {
+                versions.entry(name.to_owned()).or_default();
+            } else if let Some(number) = keys::number_in(&key)
+                && let Some(version) = self.stored_version(number)?
+            {
+                versions.entry(version.name).or_default().push(number);
             }
         }
-        Ok(true)
+        versions.values_mut().for_each(|numbers| numbers.sort_unstable());
+        Ok(versions)
     }
 }

@@ -1,66 +1,150 @@
-//! The checks of an export, for every file, without writing anything.
+//! The checks of an export, for every version, without writing anything.
+
+use std::collections::HashMap;
 
 use super::archive::Archive;
+use super::entry::{Content, Entry, Kind};
 use super::error::ArchiveError;
+use super::find::check_depth;
+use super::keys::Hash;
+use super::names;
+use super::read::{Chunks, Listing};
 
 /// What [`Archive::verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArchiveVerifyReport {
-    /// The number of files whose every byte is right.
+    /// The number of files whose every byte is right, in all versions.
     pub sound: u64,
     /// Bytes of those.
     pub bytes: u64,
-    /// The other files: their names, and what is wrong. If the name is unreadable, it is `number`
-    /// and the number of the name.
+    /// The other files and folders: their names, escaped, and what is wrong. If the name is
+    /// unreadable, it is `version` and the number. A file that is broken in several versions comes
+    /// once.
     pub broken: Vec<(String, String)>,
 }
 
+/// Files and bytes that are sound.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sound {
+    files: u64,
+    bytes: u64,
+}
+
+/// A verification in progress.
+struct Verification<'a> {
+    archive: &'a Archive,
+    /// What was read already, as a file or as a folder, by height and root.
+    seen: HashMap<(bool, u8, Hash), Sound>,
+    broken: Vec<(String, String)>,
+    progress: &'a mut dyn FnMut(u64),
+}
+
 impl Archive {
-    /// Reads every chunk of every file, and compares each chunk and each file with its hash. Calls
-    /// `progress` with the bytes of each chunk.
+    /// Reads every chunk of every file in all versions, and compares each chunk and each file with
+    /// its hash. Calls `progress` with the bytes of each chunk. What several versions share is read
+    /// once.
     ///
     /// This checks files; [`LogStore::verify`](crate::LogStore::verify) checks records.
     ///
     /// # Errors
-    /// Those of reading the number of names. A broken file is not an error but part of the report.
+    /// Those of reading the number of versions. A broken file is not an error but part of the
+    /// report.
     pub fn verify(
         &self,
         mut progress: impl FnMut(u64),
     ) -> Result<ArchiveVerifyReport, ArchiveError> {
         let _no_collection = self.chunks_in_use.read();
-        let mut report = ArchiveVerifyReport::default();
-        for number in 0..self.next_number()? {
-            match self.check(number, &mut progress) {
-                Ok(None) => {}
-                Ok(Some(length)) => {
-                    report.sound += 1;
-                    report.bytes += length;
-                }
-                Err(error) => {
-                    let name = self.name_of(number).ok().flatten();
-                    let what = match error {
-                        ArchiveError::Broken { what, .. } => what,
-                        error => error.to_string(),
-                    };
-                    report.broken.push((name.unwrap_or(format!("number {number}")), what));
-                }
+        let mut verification = Verification {
+            archive: self,
+            seen: HashMap::new(),
+            broken: Vec::new(),
+            progress: &mut progress,
+        };
+        let (mut sound, mut bytes) = (0, 0_u64);
+        for number in self.numbers()? {
+            let found = verification.check_version(number);
+            sound += found.files;
+            bytes = bytes.saturating_add(found.bytes);
+        }
+        Ok(ArchiveVerifyReport { sound, bytes, broken: verification.broken })
+    }
+}
+
+impl Verification<'_> {
+    fn check_version(&mut self, number: u64) -> Sound {
+        let version = match self.archive.stored_version(number) {
+            Ok(None) => return Sound::default(),
+            Ok(Some(version)) => version,
+            Err(error) => {
+                self.report(format!("version {number}"), error);
+                return Sound::default();
+            }
+        };
+        match self.archive.numbers_of(&version.name) {
+            Ok(Some(numbers)) if numbers.contains(&number) => {
+                self.check(&version.name, &version.entry, 0)
+            }
+            Ok(_) => Sound::default(),
+            Err(error) => {
+                self.report(names::escape(&version.name), error);
+                Sound::default()
             }
         }
-        Ok(report)
     }
 
-    /// Reads the file with this number. Returns its length, if there is one.
-    fn check(
-        &self,
-        number: u64,
-        progress: &mut impl FnMut(u64),
-    ) -> Result<Option<u64>, ArchiveError> {
-        let Some((name, manifest)) = self.numbered(number)? else { return Ok(None) };
-        self.each_byte(&name, &manifest, |chunk| {
-            progress(chunk.len() as u64);
-            Ok(())
-        })?;
-        Ok(Some(manifest.length))
+    fn check(&mut self, path: &[u8], entry: &Entry, depth: usize) -> Sound {
+        let Some(content) = entry.content() else { return Sound::default() };
+        let is_folder = matches!(entry.kind, Kind::Folder(_));
+        let key = (is_folder, content.height, content.root);
+        if let Some(sound) = self.seen.get(&key) {
+            return *sound;
+        }
+        let mut sound = Sound::default();
+        let checked = if is_folder {
+            self.check_folder(path, content, depth, &mut sound)
+        } else {
+            self.check_bytes(path, content).map(|()| {
+                sound = Sound { files: 1, bytes: content.length };
+            })
+        };
+        if let Err(error) = checked {
+            self.report(names::escape(path), error);
+        }
+        self.seen.insert(key, sound);
+        sound
+    }
+
+    fn check_bytes(&mut self, path: &[u8], content: Content) -> Result<(), ArchiveError> {
+        let mut chunks = Chunks::new(self.archive, path, content);
+        while let Some(chunk) = chunks.next()? {
+            (self.progress)(chunk.len() as u64);
+        }
+        Ok(())
+    }
+
+    fn check_folder(
+        &mut self,
+        path: &[u8],
+        content: Content,
+        depth: usize,
+        sound: &mut Sound,
+    ) -> Result<(), ArchiveError> {
+        check_depth(path, depth)?;
+        let mut listing = Listing::new(self.archive, path, content);
+        while let Some(entry) = listing.next()? {
+            let found = self.check(&names::join(path, &entry.name), &entry, depth + 1);
+            sound.files = sound.files.saturating_add(found.files);
+            sound.bytes = sound.bytes.saturating_add(found.bytes);
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, name: String, error: ArchiveError) {
+        let what = match error {
+            ArchiveError::Broken { what, .. } => what,
+            error => error.to_string(),
+        };
+        self.broken.push((name, what));
     }
 }

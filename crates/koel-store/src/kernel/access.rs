@@ -1,25 +1,39 @@
-//! Whole reads and writes over [`File`] calls that may transfer only a part.
+//! Opening files, and whole reads and writes over [`File`] calls that may transfer only a part.
 //!
-//! A `File` may come from the user of the crate, so the counts that it returns are checked.
+//! A `File` or a reader may come from the user of the crate, so what it returns is checked.
 
-use std::io;
+use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
 
 use super::bytes::usize_of;
-use super::files::File;
+use super::files::{File, Folder};
+use crate::Error;
 
 /// Bytes that [`read_whole`] reads at a time.
 const STEP: usize = 1 << 20;
+
+/// Opens a file of a store. Returns `None` if there is none.
+pub(crate) fn open(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn File>>, Error> {
+    match folder.open(name) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            Err(Error::damaged(name, 0, "it is not a regular file"))
+        }
+        Err(error) => Err(Error::io("open", name)(error)),
+    }
+}
 
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, offset) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(written) => {
-                bytes = bytes.get(written..).ok_or(io::ErrorKind::InvalidData)?;
+                bytes = bytes.get(written..).ok_or(ErrorKind::InvalidData)?;
                 offset += written as u64;
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
@@ -28,13 +42,29 @@ pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> i
 
 /// Reads at `offset` until `into` is full or the file ends. Returns the number of bytes read.
 pub(crate) fn read_up_to(file: &dyn File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    fill(into, |rest, filled| file.read_at(rest, offset + filled as u64))
+}
+
+/// Fills `into` from a reader of the caller.
+pub(crate) fn read_exact(source: &mut dyn Read, into: &mut [u8]) -> io::Result<()> {
+    let read = fill(into, |rest, _| source.read(rest))?;
+    if read == into.len() { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
+}
+
+/// Calls `read` with the rest of `into` and the number of bytes before it, until there is no rest
+/// or nothing was read. Returns the number of bytes read.
+#[inline]
+fn fill(
+    into: &mut [u8],
+    mut read: impl FnMut(&mut [u8], usize) -> io::Result<usize>,
+) -> io::Result<usize> {
     let mut filled = 0;
     while filled < into.len() {
-        match file.read_at(&mut into[filled..], offset + filled as u64) {
+        match read(&mut into[filled..], filled) {
             Ok(0) => break,
-            Ok(read) if read > into.len() - filled => return Err(io::ErrorKind::InvalidData.into()),
+            Ok(read) if read > into.len() - filled => return Err(ErrorKind::InvalidData.into()),
             Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
@@ -105,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_file_that_overcounts_is_an_error() {
-        let invalid = |error: io::Error| error.kind() == io::ErrorKind::InvalidData;
+        let invalid = |error: io::Error| error.kind() == ErrorKind::InvalidData;
         assert!(read_up_to(&Overcounts, &mut [0; 8], 0).is_err_and(invalid));
         assert!(read_whole(&Overcounts, 100, |_| true).is_err_and(invalid));
         assert!(write_all(&Overcounts, &[0; 8], 0).is_err_and(invalid));

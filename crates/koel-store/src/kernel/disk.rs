@@ -1,17 +1,27 @@
-//! The file layer over the file system: `std::fs`, with `pread` and `pwrite` for offsets.
+//! The file layer over the file system: files of an open folder, with `pread` and `pwrite` for
+//! offsets.
+//!
+//! Two locks keep writers apart. That of the folder holds whatever happens to the files in it. That
+//! of the file LOCK is also seen by other computers, if the folder is on NFS, and by systems that
+//! cannot lock folders.
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::file_names::{LOCK, MANIFEST};
 use super::files::{File, Folder};
+use super::open_folder::OpenFolder;
 
 /// A folder of the file system.
+///
+/// It stays open, so it is the same folder after it was moved. New files may be read by those who
+/// may read the folder and MANIFEST, as far as the umask allows. Files that are not regular, such
+/// as symbolic links, are not opened.
 #[derive(Clone, Debug)]
 pub struct DiskFolder {
-    path: PathBuf,
+    folder: OpenFolder,
     read_only: bool,
 }
 
@@ -24,18 +34,30 @@ impl DiskFolder {
         if !path.join(MANIFEST).exists() {
             create_folders(&std::path::absolute(path)?, sync_folder)?;
         }
-        Ok(Self { path: path.to_owned(), read_only: false })
+        Ok(Self { folder: OpenFolder::open(path)?, read_only: false })
     }
 
     /// Opens the folder at `path` read-only; the file system may be read-only too. The lock of the
     /// folder then keeps writers out, but not other readers.
-    #[must_use]
-    pub fn read_only(path: &Path) -> Self {
-        Self { path: path.to_owned(), read_only: true }
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if there is no such folder, and I/O errors.
+    pub fn read_only(path: &Path) -> io::Result<Self> {
+        Ok(Self { folder: OpenFolder::open(path)?, read_only: true })
     }
 
-    fn at(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+    /// Opens the file LOCK. A writer creates it if it is missing.
+    fn lock_file(&self) -> io::Result<Option<fs::File>> {
+        match self.folder.open_file(LOCK, !self.read_only) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Err(_) if self.read_only => Ok(None),
+            Err(_) => match self.folder.create_file(LOCK) {
+                // Another process was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.lock_file(),
+                created => created.map(Some),
+            },
+            Ok(file) => Ok(Some(file)),
+        }
     }
 }
 
@@ -73,52 +95,38 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 
 impl Folder for DiskFolder {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let file = fs::OpenOptions::new().read(true).write(!self.read_only).open(self.at(name))?;
-        Ok(Arc::new(DiskFile::new(file)))
+        Ok(Arc::new(DiskFile::new(self.folder.open_file(name, !self.read_only)?)))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let file =
-            fs::OpenOptions::new().read(true).write(true).create_new(true).open(self.at(name))?;
-        Ok(Arc::new(DiskFile::new(file)))
+        Ok(Arc::new(DiskFile::new(self.folder.create_file(name)?)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.at(from), self.at(to))
+        self.folder.rename(from, to)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.at(name))
+        self.folder.remove(name)
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
-            names.extend(entry?.file_name().into_string().ok().filter(|name| name != LOCK));
-        }
+        let mut names = self.folder.list()?;
+        names.retain(|name| ![LOCK, ".", ".."].contains(&name.as_str()));
         Ok(names)
     }
 
     fn sync(&self) -> io::Result<()> {
-        sync_folder(&self.path)
+        self.folder.sync()
     }
 
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
-        let path = self.at(LOCK);
-        if self.read_only {
-            return match fs::File::open(path) {
-                Ok(file) => {
-                    file.try_lock_shared()?;
-                    Ok(Box::new(file))
-                }
-                // Only a writer creates the file.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(())),
-                Err(error) => Err(error),
-            };
+        let folder = self.folder.lock(self.read_only)?;
+        let file = self.lock_file()?;
+        if let Some(file) = &file {
+            if self.read_only { file.try_lock_shared()? } else { file.try_lock()? }
         }
-        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-        file.try_lock()?;
-        Ok(Box::new(file))
+        Ok(Box::new((folder, file)))
     }
 }
 
@@ -166,6 +174,17 @@ impl File for DiskFile {
         Ok(self.0.metadata()?.len())
     }
 
+    #[cfg(target_os = "linux")]
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        match rustix::fs::seek(&self.0, rustix::fs::SeekFrom::Data(offset)) {
+            Ok(data) => Ok(Some(data)),
+            Err(rustix::io::Errno::NXIO) => Ok(None),
+            // The file system does not know of holes.
+            Err(rustix::io::Errno::INVAL) => Ok(Some(offset)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
     }
@@ -178,6 +197,7 @@ impl File for DiskFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     /// Creates the folder with syncs that fail after `max` successes. Returns the synced folders.
     fn synced(path: &Path, max: usize) -> (io::Result<()>, Vec<PathBuf>) {

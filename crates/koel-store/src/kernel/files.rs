@@ -19,7 +19,8 @@ pub trait Folder: Debug + Send + Sync {
     /// Opens an existing file for reading and writing.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if there is no such file.
+    /// [`io::ErrorKind::NotFound`] if there is no such file, [`io::ErrorKind::InvalidInput`] if it
+    /// is not a regular one: a symbolic link, for example, is not followed.
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
 
     /// Creates an empty file.
@@ -79,6 +80,15 @@ pub trait File: Debug + Send + Sync {
     /// # Errors
     /// I/O errors.
     fn len(&self) -> io::Result<u64>;
+
+    /// Returns the first offset from `offset` on that may have other bytes than zeros, or `None` if
+    /// there is none before the end of the file: the holes of a sparse file need not be read.
+    ///
+    /// # Errors
+    /// I/O errors.
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        Ok(Some(offset))
+    }
 
     /// Truncates the file to `len` bytes, or extends it with zeros.
     ///

@@ -18,7 +18,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::access::{read_whole, write_all};
+use super::access::{self, read_whole, write_all};
 use super::bytes::{u32_at, u64_at};
 use super::file_names::{MANIFEST, NEW_MANIFEST};
 use super::files::Folder;
@@ -26,6 +26,7 @@ use super::memory;
 use super::record::{ALIGNMENT, SEQUENCE_LIMIT};
 use super::segment::SIZES;
 use crate::Error;
+use crate::error::FOLDER;
 
 const MAGIC: [u8; 8] = *b"koelman\n";
 const VERSION: u32 = 1;
@@ -78,6 +79,10 @@ impl Manifest {
     /// segment except the one being written.
     pub(crate) fn has_exact_end(&self, place: usize) -> bool {
         self.clean || place + 1 < self.segments.len()
+    }
+
+    pub(crate) fn names(&self, number: u64) -> bool {
+        self.segments.iter().any(|entry| entry.number == number)
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -134,19 +139,15 @@ impl Manifest {
 
     /// Reads the manifest of a folder. Returns `None` if there is none.
     pub(crate) fn load(folder: &dyn Folder) -> Result<Option<Self>, Error> {
-        match folder.open(MANIFEST) {
-            Ok(file) => {
-                let bytes = read_whole(&*file, MAX_BYTES, has_magic);
-                let bytes = bytes.map_err(Error::io("read", MANIFEST))?;
-                let what = "it is too long, or does not start like a manifest";
-                Self::decode(&bytes.ok_or_else(|| Error::damaged(MANIFEST, 0, what))?).map(Some)
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io("open", MANIFEST)(error)),
-        }
+        let Some(file) = access::open(folder, MANIFEST)? else { return Ok(None) };
+        let bytes = read_whole(&*file, MAX_BYTES, has_magic);
+        let bytes = bytes.map_err(Error::io("read", MANIFEST))?;
+        let what = "it is too long, or does not start like a manifest";
+        Self::decode(&bytes.ok_or_else(|| Error::damaged(MANIFEST, 0, what))?).map(Some)
     }
 
-    /// Makes this the manifest of the folder, durably. After an error it may or may not be.
+    /// Makes this the manifest of the folder, durably. After an error it may or may not be; no other
+    /// file is left.
     pub(crate) fn store(&self, folder: &dyn Folder) -> Result<(), Error> {
         match folder.remove(NEW_MANIFEST) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -154,11 +155,19 @@ impl Manifest {
             }
             _ => {}
         }
+        let replaced = self.replace(folder);
+        if replaced.is_err() {
+            drop(folder.remove(NEW_MANIFEST));
+        }
+        replaced?;
+        folder.sync().map_err(Error::io("sync", FOLDER))
+    }
+
+    fn replace(&self, folder: &dyn Folder) -> Result<(), Error> {
         let file = folder.create(NEW_MANIFEST).map_err(Error::io("create", NEW_MANIFEST))?;
         write_all(&*file, &self.encode(), 0).map_err(Error::io("write", NEW_MANIFEST))?;
         file.sync().map_err(Error::io("sync", NEW_MANIFEST))?;
-        folder.rename(NEW_MANIFEST, MANIFEST).map_err(Error::io("rename", NEW_MANIFEST))?;
-        folder.sync().map_err(Error::io("sync", "the folder"))
+        folder.rename(NEW_MANIFEST, MANIFEST).map_err(Error::io("rename", NEW_MANIFEST))
     }
 }
 

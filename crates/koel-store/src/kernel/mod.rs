@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `files.rs` | the file layer as a trait: all I/O goes through it |
 //! | `disk.rs` | the file layer over the file system |
+//! | `open_folder.rs` | a folder that stays open, and the regular files in it |
 //! | `pool.rs` | a folder that keeps a limited number of files open |
 //! | `access.rs` | whole reads and writes over calls that may transfer only a part |
 //! | `file_names.rs` | the names of the files of a store |
@@ -24,6 +25,7 @@ pub mod files;
 pub(crate) mod lock;
 pub(crate) mod manifest;
 pub(crate) mod memory;
+mod open_folder;
 pub(crate) mod poison;
 pub(crate) mod pool;
 pub(crate) mod record;

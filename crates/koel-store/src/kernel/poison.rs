@@ -55,11 +55,7 @@ impl Poison {
 
     /// Stores `error` as the reason, if it is the first one, and returns it.
     pub(crate) fn set(&self, error: Error) -> Error {
-        let reason = match &error {
-            Error::Io { action, file, error } => format!("cannot {action} {file}: {error}"),
-            other => other.to_string(),
-        };
-        self.0.get_or_init(|| Reason::Failed(reason));
+        self.0.get_or_init(|| Reason::Failed(error.reason()));
         error
     }
 

@@ -232,6 +232,10 @@ impl File for PooledFile {
         self.with(|file| file.len())
     }
 
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        self.with(|file| file.next_data(offset))
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.change(|file| file.set_len(len))
     }

@@ -95,6 +95,7 @@ impl Scan {
     pub(crate) fn resume(&mut self) -> Result<(), Error> {
         while self.at + ALIGNMENT < self.end {
             self.at += ALIGNMENT;
+            self.skip_hole()?;
             let (at, sequence) = (self.at, self.sequence);
             // Most offsets are ruled out by their header, which costs far less than an error.
             let found = match self.header_at(at) {
@@ -112,6 +113,15 @@ impl Scan {
             }
         }
         self.at = self.end;
+        Ok(())
+    }
+
+    /// In a hole of a sparse file, moves on to its end. Asks once for each buffer.
+    fn skip_hole(&mut self) -> Result<(), Error> {
+        let is_buffered = self.at + HEADER as u64 <= self.start + self.buffer.len() as u64;
+        if !is_buffered {
+            self.at = self.segment.next_data(self.at)?.map_or(self.end, |data| data.min(self.end));
+        }
         Ok(())
     }
 
@@ -153,7 +163,10 @@ pub(crate) fn last_durable_offset(segment: &Segment, from: u64, end: u64) -> Res
     let mut last = 0;
     let mut at = from.next_multiple_of(ALIGNMENT);
     let mut buffer = vec![0; AHEAD];
-    while at + MARK as u64 <= end {
+    while let Some(data) =
+        segment.next_data(at)?.filter(|&data| data <= end.saturating_sub(MARK as u64))
+    {
+        at = data;
         let len = usize_of(end - at).min(AHEAD);
         segment.read(&mut buffer[..len], at)?;
         let starts = (len - MARK) / 8 + 1;

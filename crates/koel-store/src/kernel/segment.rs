@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::access::{read_up_to, write_all};
+use super::access::{self, read_up_to, write_all};
 use super::bytes::{u32_at, u64_at, usize_of};
 use super::counter::Counter;
 use super::file_names;
@@ -132,15 +132,10 @@ impl Segment {
         number: u64,
     ) -> Result<Option<Self>, Error> {
         let name = file_names::segment(number);
-        match folder.open(&name) {
-            Ok(file) => {
-                let segment = Self::with_file(file, name, salt, number);
-                segment.set_end(segment.file_len()?);
-                Ok(Some(segment))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io("open", &name)(error)),
-        }
+        let Some(file) = access::open(folder, &name)? else { return Ok(None) };
+        let segment = Self::with_file(file, name, salt, number);
+        segment.set_end(segment.file_len()?);
+        Ok(Some(segment))
     }
 
     /// Returns the salt in the header of segment `number`, if the header is sound.
@@ -261,6 +256,13 @@ impl Segment {
 
     pub(crate) fn file_len(&self) -> Result<u64, Error> {
         self.file.len().map_err(Error::io("measure", &self.name))
+    }
+
+    /// Returns the first offset from `offset` on where a record can start: not in a hole of a sparse
+    /// file, whose bytes are zeros. Returns `None` if there is none.
+    pub(crate) fn next_data(&self, offset: u64) -> Result<Option<u64>, Error> {
+        let data = self.file.next_data(offset).map_err(Error::io("search", &self.name))?;
+        Ok(data.map(|data| offset.max(data - data % record::ALIGNMENT)))
     }
 
     pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {

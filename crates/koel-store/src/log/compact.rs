@@ -16,10 +16,10 @@
 //! The log stays in the order of its sequence numbers, so recovery replays it record by record, and
 //! the last record of a key wins: the copy of a value never follows the tombstone that deleted it.
 //!
-//! Memory: the old location and the note of each copied record, mostly 17 bytes. If step 1 fails,
-//! the outputs are removed and writes go on. If step 2 or 3 fails, the store takes no more writes,
-//! as after any failed sync; files that the manifest does not name are removed when the store is
-//! next opened. A damaged segment is left as it is until then.
+//! Memory: the old location and the note of each copied record, mostly 17 bytes. If a step before
+//! the manifest fails, the outputs are removed. After a failure of step 1 writes go on; after one of
+//! step 2 or 3 the store takes no more writes, as after any failed sync. A damaged segment is left
+//! as it is until the store is next opened.
 
 use std::sync::{Arc, PoisonError};
 
@@ -156,8 +156,7 @@ impl Store {
             return Ok(Some(outputs));
         }
         for output in outputs {
-            drop(self.folder.remove(&output.segment.name));
-            hint::remove(&*self.folder, output.segment.number);
+            self.remove_new(&output.segment);
         }
         copied.map(|_| None)
     }
@@ -234,7 +233,7 @@ impl Store {
             let first = order.iter().position(|segment| Arc::ptr_eq(segment, &run[0]));
             let first = first.unwrap_or(0);
             order.splice(first..first + run.len(), new.iter().cloned());
-            self.announce(&mut writer, &order)?;
+            self.announce(&mut writer, &order, &new)?;
             self.segments.replace(order, &new);
         }
         for output in outputs {

@@ -163,8 +163,9 @@ impl Notes {
         let checksum = xxh3_64(&self.bytes);
         self.bytes.extend_from_slice(&checksum.to_le_bytes());
         remove(folder, segment.number);
-        if let Ok(file) = folder.create(&file_names::hint(segment.number)) {
-            drop(write_all(&*file, &self.bytes, 0));
+        let created = folder.create(&file_names::hint(segment.number));
+        if created.is_ok_and(|file| write_all(&*file, &self.bytes, 0).is_err()) {
+            remove(folder, segment.number);
         }
         self.bytes.truncate(content);
     }

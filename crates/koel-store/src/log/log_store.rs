@@ -19,6 +19,7 @@ use super::value::ValueReader;
 use super::verify::VerifyReport;
 use super::wakeup::Signal;
 use crate::Error;
+use crate::error::FOLDER;
 use crate::kernel::disk::DiskFolder;
 use crate::kernel::files::Folder;
 use crate::kernel::pool::Pool;
@@ -85,7 +86,7 @@ impl std::fmt::Debug for FolderLock {
 fn lock_folder(folder: &dyn Folder) -> Result<FolderLock, Error> {
     let lock = folder.lock().map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => Error::Locked,
-        _ => Error::io("lock", "the folder")(error),
+        _ => Error::io("lock", FOLDER)(error),
     })?;
     Ok(FolderLock { _lock: lock })
 }
@@ -95,17 +96,16 @@ impl Options {
     ///
     /// # Errors
     /// * [`Error::Locked`] if the store is open already.
+    /// * [`Error::NoStore`] if there is none and it is to be opened read-only.
     /// * [`Error::Damaged`] if its files are not as they were written.
     /// * [`Error::OldManifest`] or [`Error::OtherStore`] if some of its files come from elsewhere.
     /// * [`Error::OutOfMemory`] if there is no memory for the index, and I/O errors.
     pub fn open(self, path: impl AsRef<Path>) -> Result<LogStore, Error> {
         let path = path.as_ref();
-        let folder = if self.read_only {
-            DiskFolder::read_only(path)
-        } else {
-            DiskFolder::new(path).map_err(Error::io("create", &path.display().to_string()))?
-        };
-        self.open_in(Arc::new(folder))
+        let folder =
+            if self.read_only { DiskFolder::read_only(path) } else { DiskFolder::new(path) };
+        let folder = folder.map_err(Error::no_folder);
+        folder.and_then(|folder| self.open_in(Arc::new(folder))).map_err(|error| error.at(path))
     }
 
     /// Opens the store in a [`Folder`].
@@ -131,7 +131,7 @@ impl LogStore {
         let lock = lock_folder(&*folder)?;
         let store = Arc::new(Store::open(folder, options)?);
         let mut opened = Self { store, threads: Vec::new(), _lock: lock };
-        opened.start_threads(options).map_err(Error::io("start a thread for", "the folder"))?;
+        opened.start_threads(options).map_err(Error::io("start a thread for", FOLDER))?;
         Ok(opened)
     }
 
@@ -178,6 +178,8 @@ impl LogStore {
     /// Sets the value of `key`.
     ///
     /// # Errors
+    /// * [`Error::InDoubt`] if the write was made but perhaps not durably. After any other error it
+    ///   was not made.
     /// * [`Error::Poisoned`] after a failed write, [`Error::ReadOnly`], [`Error::TooLong`].
     /// * [`Error::Damaged`] if the record that it replaces is damaged, and no hint tells whose it
     ///   was.
@@ -312,14 +314,17 @@ impl LogStore {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Locked`] if the damaged store is open, [`Error::Newer`], those of a write to this
-    /// store, and I/O errors. Damage is not an error but part of the report.
+    /// [`Error::Locked`] if the damaged store is open, [`Error::NoStore`] if there is no such folder,
+    /// [`Error::Newer`], those of a write to this store, and I/O errors. Damage is not an error but part of the report.
     pub fn salvage(
         &self,
         damaged: impl AsRef<Path>,
         progress: impl FnMut(u64, u64),
     ) -> Result<SalvageReport, Error> {
-        self.salvage_in(&DiskFolder::read_only(damaged.as_ref()), progress)
+        let path = damaged.as_ref();
+        let folder = DiskFolder::read_only(path).map_err(Error::no_folder);
+        let salvaged = folder.and_then(|folder| self.salvage_in(&folder, progress));
+        salvaged.map_err(|error| error.at(path))
     }
 
     /// Salvages the damaged store in a [`Folder`], as [`salvage`](Self::salvage) does.
@@ -348,7 +353,8 @@ impl LogStore {
     }
 
     /// Makes everything durable, and writes down where every file ends, so that from now on a
-    /// missing end is an error. Dropping the store does the same, and ignores errors.
+    /// missing end is an error. If only the latter fails, as on a full disk, that is no error: all is
+    /// durable then. Dropping the store does the same, and ignores errors.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after a failed write, and I/O errors.

@@ -7,7 +7,6 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io;
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::hint::{self, Notes};
@@ -19,6 +18,7 @@ use super::state::{Counts, OpenReport, TornEnd, Writer};
 use super::store::Store;
 use super::wakeup::Wakeup;
 use crate::Error;
+use crate::error::FOLDER;
 use crate::kernel::file_names::{self, MANIFEST, NEW_MANIFEST};
 use crate::kernel::files::Folder;
 use crate::kernel::lock::lock;
@@ -33,12 +33,12 @@ impl Store {
             Some(manifest) => {
                 // A process that crashed may have left names that are not durable. They must be
                 // before anything depends on them.
-                folder.sync().map_err(Error::io("sync", "the folder"))?;
+                folder.sync().map_err(Error::io("sync", FOLDER))?;
                 manifest
             }
             None => create(&*folder, options)?,
         };
-        let names = folder.list().map_err(Error::io("list", "the folder"))?;
+        let names = folder.list().map_err(Error::io("list", FOLDER))?;
         let table = Segments::new(manifest.segment_bytes);
         if !table.have_different_slots(&manifest.segments) {
             let what = "two segments have numbers that cannot be in use at once";
@@ -215,12 +215,12 @@ fn check_last_length(segment: &Segment, entry: &Entry) -> Result<(), Error> {
 
 /// Creates the manifest of a new store, unless the store is to be read-only.
 fn create(folder: &dyn Folder, options: &Options) -> Result<Manifest, Error> {
-    let names = folder.list().map_err(Error::io("list", "the folder"))?;
+    let names = folder.list().map_err(Error::io("list", FOLDER))?;
     if names.iter().any(|name| file_names::segment_number(name).is_some()) {
         return Err(Error::NoManifest);
     }
     if options.read_only {
-        return Err(Error::io("open", MANIFEST)(io::ErrorKind::NotFound.into()));
+        return Err(Error::NoStore { folder: FOLDER.to_owned() });
     }
     let random = |with: u64| {
         let mut hasher = RandomState::new().build_hasher();

@@ -25,7 +25,7 @@ use crate::Error;
 use crate::kernel::lock::lock;
 use crate::kernel::manifest::{Entry, Manifest};
 use crate::kernel::memory;
-use crate::kernel::record::Kind;
+use crate::kernel::record::{Kind, SEQUENCE_LIMIT};
 use crate::kernel::scan::{Record, Scan, last_durable_offset};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 
@@ -39,8 +39,8 @@ struct Replayed {
 /// The scan of the part of a segment that no hint covers.
 struct Tail {
     notes: Notes,
-    /// The records of a batch whose end was not reached yet, with their keys.
-    batch: Vec<(Note, Vec<u8>)>,
+    /// The records of a batch whose end was not reached yet.
+    batch: Vec<Note>,
     /// Where the last whole batch ends.
     whole: u64,
 }
@@ -84,7 +84,7 @@ impl Store {
         let (mut notes, mut from) = (Notes::default(), FIRST_RECORD);
         if let Some(hint) = hint::read(&*self.folder, segment.position(end), self.segment_bytes) {
             self.replay_hint(segment, &hint.notes, by_shard)?;
-            self.observe_sequence(segment, hint.sequence);
+            self.observe_sequence(segment, hint.sequence)?;
             self.open_report.hinted += 1;
             (notes, from) = (hint.notes, hint.covered);
         }
@@ -121,26 +121,33 @@ impl Store {
             return Err(segment.damaged(record.offset, what));
         }
         if record.header.kind != Kind::Mark {
-            let key = record.key();
-            let note = Note::new(self.hash(key), record.offset, &record.header);
-            memory::push(&mut tail.batch, (note, memory::copy_of(key)?))?;
+            let note = Note::new(self.hash(record.key()), record.offset, &record.header);
+            memory::push(&mut tail.batch, note)?;
         }
         if record.header.more {
             return Ok(());
         }
-        self.observe_sequence(segment, record.header.sequence);
-        for (note, key) in tail.batch.drain(..) {
+        self.observe_sequence(segment, record.header.sequence)?;
+        // The key of the last record is at hand, those of the others are read again if needed.
+        let last = tail.batch.len().saturating_sub(1);
+        for (i, note) in tail.batch.drain(..).enumerate() {
             note.count_in(segment);
-            self.replay_record(segment, &note, Some(&key))?;
+            let is_last = i == last && record.header.kind != Kind::Mark;
+            self.replay_record(segment, &note, is_last.then(|| record.key()))?;
             tail.notes.push(&note);
         }
         Ok(())
     }
 
-    fn observe_sequence(&self, segment: &Segment, sequence: u64) {
+    fn observe_sequence(&self, segment: &Segment, sequence: u64) -> Result<(), Error> {
         segment.observe_sequence(sequence);
         let mut writer = lock(&self.writer);
         writer.sequence = writer.sequence.max(sequence + 1);
+        if writer.sequence < SEQUENCE_LIMIT {
+            Ok(())
+        } else {
+            Err(segment.damaged(FIRST_RECORD, "its sequence numbers are out of range"))
+        }
     }
 }
 

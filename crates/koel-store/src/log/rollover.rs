@@ -12,6 +12,7 @@ use super::state::Writer;
 use super::store::Store;
 use super::wakeup::Signal;
 use crate::Error;
+use crate::error::FOLDER;
 use crate::kernel::lock::lock;
 use crate::kernel::record;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
@@ -33,7 +34,7 @@ impl Store {
             return self.start_segment(writer);
         };
         if !writer.announced {
-            self.announce(writer, &self.segments.all())?;
+            self.announce(writer, &self.segments.all(), [])?;
         }
         Ok(active)
     }
@@ -58,7 +59,7 @@ impl Store {
         writer.active = Some(created.clone());
         writer.marked = FIRST_RECORD;
         writer.sync_requested = FIRST_RECORD;
-        self.announce(writer, &order)?;
+        self.announce(writer, &order, [&created])?;
         self.set_durable(writer.position());
         self.segments.push(created.clone());
         Ok(created)
@@ -81,10 +82,10 @@ impl Store {
     pub(super) fn make_durable(&self, created: &Segment) -> Result<(), Error> {
         let durable = created.write_header().and_then(|()| {
             created.sync()?;
-            self.folder.sync().map_err(Error::io("sync", "the folder"))
+            self.folder.sync().map_err(Error::io("sync", FOLDER))
         });
         if durable.is_err() {
-            drop(self.folder.remove(&created.name));
+            self.remove_new(created);
         }
         durable
     }

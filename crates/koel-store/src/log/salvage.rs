@@ -29,6 +29,7 @@ use super::pick::Policy;
 use super::store::{Store, hash};
 use super::value::ValueReader;
 use crate::Error;
+use crate::error::FOLDER;
 use crate::kernel::file_names::{self, MANIFEST};
 use crate::kernel::files::Folder;
 use crate::kernel::manifest::{Entry, Manifest};
@@ -164,7 +165,7 @@ impl Store {
 impl<'a> DamagedStore<'a> {
     /// Finds the segments and their order, and lists what is wrong with the manifest.
     fn inspect(folder: &'a dyn Folder, damages: &mut Vec<Damage>) -> Result<Self, Error> {
-        let names = folder.list().map_err(Error::io("list", "the folder"))?;
+        let names = folder.list().map_err(Error::io("list", FOLDER))?;
         let present: Vec<u64> =
             names.iter().filter_map(|name| file_names::segment_number(name)).collect();
         let missing = || Error::damaged(MANIFEST, 0, "the file is missing");
@@ -211,7 +212,7 @@ impl<'a> DamagedStore<'a> {
 
     /// Returns the sequence number of the first sound record of a segment.
     fn first_sequence(&self, number: u64) -> Result<Option<u64>, Error> {
-        let Some(segment) = Segment::open_unchecked(self.folder, self.salt, number)? else {
+        let Some(segment) = open_unchecked(self.folder, self.salt, number)? else {
             return Ok(None);
         };
         let end = segment.end().min(*SIZES.end());
@@ -227,7 +228,7 @@ impl<'a> DamagedStore<'a> {
     /// have.
     fn with_file_ends(mut self) -> Result<Self, Error> {
         for entry in &mut self.segments {
-            let segment = Segment::open_unchecked(self.folder, self.salt, entry.number)?;
+            let segment = open_unchecked(self.folder, self.salt, entry.number)?;
             let file_end = segment.map_or(0, |segment| segment.end());
             entry.end = entry.end.max(file_end).min(*SIZES.end());
         }
@@ -249,7 +250,7 @@ impl<'a> DamagedStore<'a> {
             }
             Err(error) => {
                 collect_damage::<()>(damages, Err(error))?;
-                Segment::open_unchecked(self.folder, self.salt, entry.number)?
+                open_unchecked(self.folder, self.salt, entry.number)?
             }
         };
         if let Some(segment) = &opened {
@@ -273,6 +274,12 @@ impl<'a> DamagedStore<'a> {
     }
 }
 
+/// Opens the file of a segment, if there is one and it is a regular file.
+fn open_unchecked(folder: &dyn Folder, salt: u64, number: u64) -> Result<Option<Segment>, Error> {
+    let opened = Segment::open_unchecked(folder, salt, number);
+    Ok(collect_damage(&mut Vec::new(), opened)?.flatten())
+}
+
 /// Returns the salt of the store: that of the manifest, if any segment has it or there is none;
 /// otherwise the most frequent one.
 fn salt_of(
@@ -282,7 +289,8 @@ fn salt_of(
 ) -> Result<u64, Error> {
     let mut salts = Vec::new();
     for &number in present {
-        salts.extend(Segment::salt_in(folder, number)?);
+        let salt = collect_damage(&mut Vec::new(), Segment::salt_in(folder, number))?;
+        salts.extend(salt.flatten());
     }
     let named = manifest.map(|manifest| manifest.salt);
     if let Some(salt) = named.filter(|salt| salts.is_empty() || salts.contains(salt)) {

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::hint;
 use super::hint_cache::HintCache;
 use super::index::Index;
 use super::segments::Segments;
@@ -98,21 +99,36 @@ impl Store {
         }
     }
 
-    /// Makes these the segments of the log. From now on the log may continue after the end that the
-    /// manifest has.
-    pub(super) fn announce(
+    /// Makes these the segments of the log; no manifest has named the `new` ones before. From now
+    /// on the log may continue after the end that the manifest has.
+    ///
+    /// After a failure the store takes no more writes, and the new segments are removed, unless the
+    /// manifest names them nevertheless.
+    pub(super) fn announce<'a>(
         &self,
         writer: &mut Writer,
         order: &[Arc<Segment>],
+        new: impl IntoIterator<Item = &'a Arc<Segment>>,
     ) -> Result<(), Error> {
-        self.publish(&self.manifest(writer, order, false))?;
+        let stored = self.manifest(writer, order, false).store(&*self.folder);
+        if let Err(error) = stored {
+            if let Ok(Some(manifest)) = Manifest::load(&*self.folder) {
+                let is_named = |segment: &&Arc<Segment>| manifest.names(segment.number);
+                for segment in new.into_iter().filter(|segment| !is_named(segment)) {
+                    self.remove_new(segment);
+                }
+            }
+            return Err(self.poison.set(error));
+        }
         writer.announced = true;
         Ok(())
     }
 
-    /// Replaces the manifest. After a failure the store takes no more writes.
-    pub(super) fn publish(&self, manifest: &Manifest) -> Result<(), Error> {
-        manifest.store(&*self.folder).map_err(|error| self.poison.set(error))
+    /// Removes a segment that no manifest names. What cannot be removed is when the store is next
+    /// opened.
+    pub(super) fn remove_new(&self, segment: &Segment) {
+        drop(self.folder.remove(&segment.name));
+        hint::remove(&*self.folder, segment.number);
     }
 
     /// Notes that everything up to `position` is durable.

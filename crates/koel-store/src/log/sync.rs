@@ -41,7 +41,8 @@ impl Store {
         Ok(())
     }
 
-    /// Makes everything durable, and writes a manifest with exact ends.
+    /// Makes everything durable, and writes a manifest with exact ends. That it cannot be written,
+    /// as on a full disk, is no error: the next opening finds the ends as after a crash.
     pub(super) fn close(&self) -> Result<(), Error> {
         if self.poison.is_read_only() {
             return Ok(());
@@ -55,8 +56,8 @@ impl Store {
         if let Some(active) = writer.active.clone() {
             writer.notes.write(&*self.folder, &active);
         }
-        self.publish(&self.manifest(&writer, &self.segments.all(), true))?;
-        writer.announced = false;
+        let manifest = self.manifest(&writer, &self.segments.all(), true);
+        writer.announced = manifest.store(&*self.folder).is_err();
         Ok(())
     }
 }

@@ -19,6 +19,7 @@ use super::state::{LogPosition, Writer};
 use super::store::Store;
 use super::watch;
 use crate::Error;
+use crate::kernel::access::read_exact;
 use crate::kernel::bytes::usize_of;
 use crate::kernel::lock::lock;
 use crate::kernel::memory;
@@ -57,7 +58,7 @@ impl Store {
             let mut writer = lock(&self.writer);
             self.append_batch(&mut writer, batch)?
         };
-        self.wait_durable(position, durability)
+        self.wait_durable(position, durability).map_err(Error::in_doubt)
     }
 
     pub(super) fn put(
@@ -93,7 +94,7 @@ impl Store {
             return self.write_single(record, durability).map(drop);
         }
         let mut value = vec![0; usize_of(len)];
-        source.read_exact(&mut value).map_err(|error| Error::Source { error })?;
+        read_exact(source, &mut value).map_err(|error| Error::Source { error })?;
         self.put(key, &value, durability)
     }
 
@@ -115,7 +116,7 @@ impl Store {
             }
             (had_value, writer.position())
         };
-        self.wait_durable(position, durability)?;
+        self.wait_durable(position, durability).map_err(Error::in_doubt)?;
         Ok(had_value)
     }
 
@@ -140,10 +141,10 @@ impl Store {
             let position = active.position(at + start as u64);
             record::seal(&mut buffer[start..end], &header, &position);
         }
-        let written = active.write(&buffer, at).map_err(|error| self.poison.set(error));
+        let written = active.write(&buffer, at);
         let end = at + buffer.len() as u64;
         writer.keep_buffer(buffer);
-        written?;
+        written.map_err(|error| self.undo_append(&active, at, error))?;
         let user = batch.records().iter().map(|record| user_bytes(&record.header)).sum();
         self.advance_end(writer, &active, end, user);
         self.index_batch(writer, &active, at + first as u64, batch, previous);
@@ -246,12 +247,19 @@ impl Store {
                 writer.marked = 0;
                 return Err(Error::Source { error });
             }
-            Err(error) => return Err(self.poison.set(error)),
+            Err(error) => return Err(self.undo_append(&active, at, error)),
         };
         writer.sequence += 1;
         self.advance_end(writer, &active, end, user_bytes(&header));
         self.index_record(writer, &active, &Note::new(hash, offset, &header), old);
         Ok(())
+    }
+
+    /// Cuts off what a failed append has written after `at`. Returns its error; if even that fails,
+    /// it is not known whether the write is there.
+    fn undo_append(&self, active: &Segment, at: u64, error: Error) -> Error {
+        let error = self.poison.set(error);
+        if active.truncate(at).is_ok() { error } else { error.in_doubt() }
     }
 }
 
@@ -266,7 +274,7 @@ fn write_with_blocks(
     let mut block_bytes = Vec::new();
     for block in record::block_sizes(header) {
         block_bytes.resize(block.content, 0);
-        source.read_exact(&mut block_bytes).map_err(|error| Error::Source { error })?;
+        read_exact(source, &mut block_bytes).map_err(|error| Error::Source { error })?;
         let start = buffer.len();
         record::append_block(buffer, &block_bytes);
         record::seal_block(&mut buffer[start..], &active.position(at + start as u64));

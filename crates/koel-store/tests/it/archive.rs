@@ -23,6 +23,12 @@ fn reopened(archive: Archive, folder: &MemoryFolder) -> Archive {
     Archive::new(options().open_in(Arc::new(folder.clone())).unwrap())
 }
 
+/// Returns the names of an archive, in the order of their newest versions.
+pub(crate) fn names(archive: &Archive) -> Vec<String> {
+    let names = archive.entries().unwrap().map(|version| version.unwrap().name);
+    names.map(|name| String::from_utf8(name).unwrap()).collect()
+}
+
 pub(crate) fn export(archive: &Archive, name: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let length = archive.export(name, &mut bytes).unwrap();
@@ -76,8 +82,7 @@ fn a_tree_of_a_thousand_files_comes_back() {
         archive.import(name, &bytes[..], Chunking::default()).unwrap();
     }
     assert!(files.iter().all(|(name, bytes)| export(&archive, name) == *bytes));
-    let names: Vec<String> = archive.entries().unwrap().map(|entry| entry.unwrap().name).collect();
-    assert!(names.iter().eq(files.iter().map(|(name, _)| name)));
+    assert!(names(&archive).iter().eq(files.iter().map(|(name, _)| name)));
     let verified = archive.verify(|_| ()).unwrap();
     assert_eq!((verified.sound, verified.broken.len()), (1000, 0));
 }
@@ -117,7 +122,8 @@ fn a_file_imported_again_replaces_the_old_one_and_a_removed_one_is_gone() {
         assert_eq!(export(&archive, "name"), text.as_bytes());
     }
     assert_eq!(archive.entries().unwrap().count(), 1);
-    assert_eq!(archive.entry("name").unwrap().hash, *blake3::hash(b"two").as_bytes());
+    let (_, entry) = archive.find("name").unwrap();
+    assert_eq!(entry.content().unwrap().hash, *blake3::hash(b"two").as_bytes());
     assert!(archive.remove("name").unwrap() && !archive.remove("name").unwrap());
     assert_eq!(archive.entries().unwrap().count(), 0);
     let gone = archive.export("name", io::sink());
@@ -161,13 +167,13 @@ fn a_collection_needs_space_for_a_few_segments_only() {
     for (number, pair) in bytes.chunks(8192).enumerate() {
         for (pieces, name) in [(&mut stays, "stays"), (&mut goes, "goes")] {
             let piece = if name == "stays" { &pair[..4096] } else { &pair[4096..] };
-            archive.import(&format!("{name} {number}"), piece, Chunking::Fixed(4096)).unwrap();
+            archive.import(format!("{name} {number}"), piece, Chunking::Fixed(4096)).unwrap();
             pieces.extend_from_slice(piece);
         }
     }
     archive.import("stays", &stays[..], Chunking::Fixed(4096)).unwrap();
     for number in 0..bytes.len() / 8192 {
-        archive.remove(&format!("goes {number}")).unwrap();
+        archive.remove(format!("goes {number}")).unwrap();
     }
     let before = disk.used();
     disk.limit(before + 3 * SEGMENT);
@@ -225,8 +231,8 @@ fn an_import_that_fails_leaves_the_old_file() {
         let refused = archive.import(name, &b"new"[..], chunking).unwrap_err();
         assert!(matches!(refused, ArchiveError::BadName { .. } | ArchiveError::BadChunking(_)));
     }
-    let long = archive.import(&"n".repeat(4097), &b"new"[..], Chunking::default());
-    assert!(matches!(long, Err(ArchiveError::BadName { bytes: 4097 })));
+    let long = archive.import("n".repeat(4097), &b"new"[..], Chunking::default());
+    assert!(matches!(long, Err(ArchiveError::BadName { .. })));
 }
 
 #[test]

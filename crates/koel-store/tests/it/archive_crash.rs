@@ -59,8 +59,8 @@ fn step(
 /// Returns all files of an archive, exported.
 fn exported(archive: &Archive) -> Result<Files, ArchiveError> {
     let mut files = Files::new();
-    for entry in archive.entries()? {
-        let name = entry?.name;
+    for version in archive.entries()? {
+        let name = String::from_utf8(version?.name).unwrap();
         let mut bytes = Vec::new();
         archive.export(&name, &mut bytes)?;
         assert!(files.insert(name, bytes).is_none(), "a name came twice");

@@ -24,7 +24,7 @@ fn several_readers_or_one_writer_can_have_a_store_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let reader = || Options::default().read_only(true).open(&path);
-    assert!(matches!(reader(), Err(Error::Io { .. })));
+    assert!(matches!(reader(), Err(Error::NoStore { .. })));
     assert!(!path.exists(), "a read-only store is not created");
     let store = LogStore::open(&path).unwrap();
     store.put(b"key", b"value", Durability::None).unwrap();

@@ -16,7 +16,11 @@ mod damaged_stores;
 mod descriptors;
 mod disk;
 mod faults;
+mod full_disk;
+#[cfg(unix)]
+mod hostile;
 mod kill;
+mod lies;
 #[cfg(unix)]
 mod memory;
 mod model;
@@ -26,4 +30,8 @@ mod salvage;
 mod sync_behind;
 mod threads;
 mod transplant;
+#[cfg(unix)]
+mod tree;
+#[cfg(unix)]
+mod tree_hostile;
 mod trial;

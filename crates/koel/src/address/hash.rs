@@ -17,9 +17,9 @@ use core::fmt;
 use core::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-use crate::{Key, KeyData, KeyHash};
+use crate::{Key, KeyData, KeyHash, KeyParts};
 
 /// How keys become 64-bit hashes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,7 @@ impl KeyHasher {
     pub fn hash<K: Key + ?Sized>(&self, key: &K) -> KeyHash {
         key.with(|data| match data {
             KeyData::Bytes(bytes) => KeyHash::new(unfinalize(self.digest(bytes))),
+            KeyData::Parts(parts) => KeyHash::new(unfinalize(self.digest_of_parts(parts))),
             KeyData::Hash(hash) => hash,
         })
     }
@@ -67,6 +68,24 @@ impl KeyHasher {
         match self {
             Self::Xxh3 { seed } => xxh3(bytes, *seed),
             Self::Sip13 { key } => sip13(bytes, key),
+        }
+    }
+
+    /// The digest of all parts together.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn digest_of_parts(&self, parts: KeyParts<'_>) -> u64 {
+        match self {
+            Self::Xxh3 { seed } => {
+                let mut state = Xxh3::with_seed(*seed);
+                parts.for_each(|part| state.update(part));
+                state.digest()
+            }
+            Self::Sip13 { key } => {
+                let mut state = SipHasher13::new_with_key(key);
+                parts.for_each(|part| state.write(part));
+                state.finish()
+            }
         }
     }
 }

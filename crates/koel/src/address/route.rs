@@ -13,7 +13,7 @@
 //! (docs/decisions/0010-hash-route.md).
 
 use crate::address::hash::{finalize, sip13, unfinalize, xxh3};
-use crate::{Key, KeyData, KeyHash, KeyHasher};
+use crate::{Key, KeyData, KeyHash, KeyHasher, KeyParts};
 
 /// How one filter turns keys into addresses: its hash function and its route.
 ///
@@ -67,6 +67,7 @@ impl Route {
             (_, KeyData::Hash(hash)) => self.address_of_hash(hash),
             (Self::Xxh3 { seed }, KeyData::Bytes(bytes)) => xxh3(bytes, *seed),
             (_, KeyData::Bytes(bytes)) => self.address_of_bytes(bytes),
+            (_, KeyData::Parts(parts)) => self.address_of_parts(parts),
         })
     }
 
@@ -84,6 +85,7 @@ impl Route {
     /// Writes the address of each key. Inlined into vector code, which hashes several keys at once.
     #[inline(always)]
     pub(crate) fn address_each<K: Key>(&self, keys: &[K], addresses: &mut [u64]) {
+        let of_parts = |parts: KeyParts<'_>| self.address_of_parts(parts);
         match self {
             Self::Xxh3 { seed } => each(
                 keys,
@@ -91,10 +93,13 @@ impl Route {
                 #[inline(always)]
                 |bytes| xxh3(bytes, *seed),
                 finalize,
+                of_parts,
             ),
-            Self::Sip13 { key } => each(keys, addresses, |bytes| sip13(bytes, key), finalize),
+            Self::Sip13 { key } => {
+                each(keys, addresses, |bytes| sip13(bytes, key), finalize, of_parts);
+            }
             Self::Trusted(_) => {
-                each(keys, addresses, |bytes| self.address_of_bytes(bytes), |hash| hash);
+                each(keys, addresses, |bytes| self.address_of_bytes(bytes), |hash| hash, of_parts);
             }
         }
     }
@@ -117,6 +122,12 @@ impl Route {
             Self::Trusted(hasher) => unfinalize(hasher.digest(bytes)),
         }
     }
+
+    #[cold]
+    fn address_of_parts(&self, parts: KeyParts<'_>) -> u64 {
+        let digest = self.hasher().digest_of_parts(parts);
+        if self.trusts_hashes() { unfinalize(digest) } else { digest }
+    }
 }
 
 impl Default for Route {
@@ -125,13 +136,15 @@ impl Default for Route {
     }
 }
 
-/// Writes the address of each key: from its bytes by `of_bytes`, from its hash by `of_hash`.
+/// Writes the address of each key: from its bytes by `of_bytes`, from its hash by `of_hash`, and
+/// from the parts of a long key by `of_parts`.
 #[inline(always)]
 fn each<K: Key>(
     keys: &[K],
     addresses: &mut [u64],
     of_bytes: impl Fn(&[u8]) -> u64,
     of_hash: impl Fn(u64) -> u64,
+    of_parts: impl Fn(KeyParts<'_>) -> u64,
 ) {
     for (key, address) in keys.iter().zip(addresses) {
         *address = key.with(
@@ -139,6 +152,7 @@ fn each<K: Key>(
             |data| match data {
                 KeyData::Bytes(bytes) => of_bytes(bytes),
                 KeyData::Hash(hash) => of_hash(hash.get()),
+                KeyData::Parts(parts) => of_parts(parts),
             },
         );
     }
@@ -165,6 +179,19 @@ mod tests {
                 assert_eq!([of_keys, of_hashes], [addresses; 2]);
                 let fast = hashes.map(|hash| route.xxh3_only(&hash));
                 assert_eq!(fast, addresses.map(Some));
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_key_and_its_hash_have_one_address_on_every_route() {
+        let keys: [[u64; 50]; 4] = core::array::from_fn(|seed| [seed as u64; 50]);
+        for hasher in HASHERS {
+            for route in [Route::new(hasher, false), Route::new(hasher, true)] {
+                let addresses = keys.map(|key| route.address(&hasher.hash(&key)));
+                let mut of_keys = [0; 4];
+                route.address_each(&keys, &mut of_keys);
+                assert_eq!([of_keys, keys.map(|key| route.address(&key))], [addresses; 2]);
             }
         }
     }

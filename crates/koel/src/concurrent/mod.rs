@@ -50,6 +50,7 @@ use core::fmt;
 use crate::Key;
 use crate::address::geometry::Location;
 use crate::address::hash::KeyHasher;
+use crate::address::key::line::LineOptions;
 use crate::address::route::Route;
 use crate::image::shape::{self, Profile};
 use crate::packing::{Layout, SLOTS};
@@ -280,6 +281,12 @@ impl ConcurrentFilter {
     #[must_use]
     pub fn trusts_hashes(&self) -> bool {
         self.route().trusts_hashes()
+    }
+
+    /// How the lines of a list became keys: see [`line_options`](crate::Builder::line_options).
+    #[must_use]
+    pub fn line_options(&self) -> LineOptions {
+        self.profile.line_options
     }
 
     #[inline(always)]

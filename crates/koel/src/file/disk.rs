@@ -27,6 +27,8 @@ use crate::{CountingFilter, CuckooFilter, Maplet};
 
 /// Memory for a part of an image before any byte of it has been read.
 const FIRST_STEP: usize = 1 << 20;
+/// The longest chain of symbolic links that is followed.
+const MAX_LINKS: usize = 40;
 
 /// A filter or maplet that could not be saved or loaded.
 #[derive(Debug, Error)]
@@ -49,8 +51,10 @@ macro_rules! saved_and_loaded {
             /// crash leaves either the old file or the new one. If the process is killed, it may
             /// leave a `.koel-*` file, which is safe to delete.
             ///
-            /// An existing file keeps its permissions. A new one can be read by its owner only; on
-            /// systems other than Unix it gets the permissions of any new file.
+            /// An existing file keeps its permissions, and its owner and group where the system
+            /// allows that. A new one can be read by its owner only; on systems other than Unix it
+            /// gets the permissions of any new file. What is not a regular file, such as a pipe, is
+            /// written directly.
             ///
             /// # Errors
             /// [`FileError::Io`], and then the file at `path` is as it was.
@@ -103,15 +107,17 @@ fn save(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), FileError>,
 ) -> Result<(), FileError> {
-    // Through symbolic links, which stay.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    if fs::metadata(path).is_ok_and(|old| !old.is_file()) {
+        return write(&mut OpenOptions::new().append(true).open(path)?);
+    }
+    let target = end_of_links(path);
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let (temporary, mut file) = create_in(folder)?;
     let replace = || {
         write(&mut file)?;
         if let Ok(old) = fs::metadata(&target) {
-            file.set_permissions(old.permissions())?;
+            copy_access(&old, &file)?;
         }
         file.sync_all()?;
         fs::rename(&temporary, &target)?;
@@ -123,6 +129,33 @@ fn save(
         return Err(error);
     }
     sync_folder(folder)
+}
+
+/// The path at the end of symbolic links, which stay. There may be no file there yet.
+fn end_of_links(path: &Path) -> PathBuf {
+    let mut end = PathBuf::from(path);
+    for _ in 0..MAX_LINKS {
+        let Ok(next) = fs::read_link(&end) else { break };
+        end = end.parent().unwrap_or(Path::new("")).join(next);
+    }
+    end
+}
+
+/// Gives the new file the owner and the mode of the old one, as far as this process has the right
+/// to. Without the group of the old one, its mode would let another group read the file.
+#[cfg(unix)]
+fn copy_access(old: &fs::Metadata, new: &File) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+    let has_group = fchown(new, Some(old.uid()), Some(old.gid())).is_ok()
+        || fchown(new, None, Some(old.gid())).is_ok();
+    let kept = if has_group { 0o7777 } else { 0o707 };
+    new.set_permissions(fs::Permissions::from_mode(old.mode() & kept))
+}
+
+#[cfg(not(unix))]
+fn copy_access(old: &fs::Metadata, new: &File) -> io::Result<()> {
+    new.set_permissions(old.permissions())
 }
 
 /// Makes a rename durable.

@@ -64,7 +64,7 @@ pub(super) const FIXED: [(Field, u64); 3] =
 /// Fields that are zero in a table without marked fingerprints.
 pub(super) const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, WEIGHT_LOW, WEIGHT_HIGH];
 /// Fields that later versions of the program will define. A reader refuses any byte but 0.
-pub(super) const FOR_LATER: [Field; 4] = [SECRET_KIND, RESERVED, LINE_OPTIONS, EXPIRY];
+pub(super) const FOR_LATER: [Field; 3] = [SECRET_KIND, RESERVED, EXPIRY];
 
 /// Reads the fields of a header.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! The shape and the settings of a table.
 
 use crate::address::geometry::{CORE_BITS, CORES, Geometry};
+use crate::address::key::line::LineOptions;
 use crate::address::route::Route;
 use crate::packing::Layout;
 
@@ -26,6 +27,7 @@ pub(crate) struct Profile {
     pub(crate) counter_limit: u64,
     /// Whether the filter grows when it is full.
     pub(crate) growable: bool,
+    pub(crate) line_options: LineOptions,
 }
 
 /// The shape of a table.

@@ -118,7 +118,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     }
 
     /// Compares the body with its checksum, if it has one.
-    pub(super) fn check_checksum(&self) -> Result<(), ImageError> {
+    pub(crate) fn check_checksum(&self) -> Result<(), ImageError> {
         if self.checksum.is_some_and(|stored| stored != self.computed_checksum()) {
             return Err(ImageError::Checksum { part: "body" });
         }

@@ -24,12 +24,14 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         } else {
             self.marked_layout().is_some() && self.marked_layout() == other.marked_layout()
         };
-        let (ours, theirs) = (self.state.profile.route, other.state.profile.route);
+        let [(ours, our_lines), (theirs, their_lines)] = [self.state.profile, other.state.profile]
+            .map(|profile| (profile.route, profile.line_options));
         MergeError::unless_alike([
             ("layout", are_laid_out_alike),
             ("size", self.buckets.base() == other.buckets.base()),
             ("hash", ours.hasher() == theirs.hasher()),
             ("route", ours.trusts_hashes() == theirs.trusts_hashes()),
+            ("line options", our_lines == their_lines),
         ])
     }
 }

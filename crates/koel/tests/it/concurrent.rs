@@ -7,10 +7,10 @@ use std::thread;
 
 use koel::{Builder, ConcurrentFilter, ConvertError, CuckooFilter, FullError, Merge, Prefer};
 use proptest::prelude::*;
+use testkit::addressing::{Addressing, Entry};
 use testkit::audit::audit;
 use testkit::cases::{Case, Op, Setup};
 use testkit::keys;
-use testkit::places::{Entry, Places};
 
 use crate::errors::asked_for;
 use testkit::keys::{all_at, at};
@@ -49,7 +49,7 @@ mod alone {
     struct Multiset {
         filter: ConcurrentFilter,
         hashes: Vec<u64>,
-        places: Places,
+        addressing: Addressing,
         held: BTreeMap<Entry, u64>,
         copies: Vec<u64>,
         promises: bool,
@@ -58,21 +58,21 @@ mod alone {
     impl Multiset {
         fn new(setup: &Setup) -> Option<Self> {
             let filter = setup.build();
-            let (hashes, places) = (setup.hashes(&filter), Places::of(&filter.to_bytes()));
+            let (hashes, addressing) = (setup.hashes(&filter), Addressing::of(&filter.to_bytes()));
             let promises = setup.promises_capacity();
             let filter = ConcurrentFilter::try_from(filter).ok()?;
             let copies = vec![0; hashes.len()];
-            Some(Self { filter, hashes, places, held: BTreeMap::new(), copies, promises })
+            Some(Self { filter, hashes, addressing, held: BTreeMap::new(), copies, promises })
         }
 
         fn held(&self, key: u8) -> u64 {
-            let entry = self.places.entry(self.hashes[usize::from(key)]);
+            let entry = self.addressing.entry(self.hashes[usize::from(key)]);
             self.held.get(&entry).copied().unwrap_or(0)
         }
 
         fn hold(&mut self, key: u8) {
             let key = usize::from(key);
-            *self.held.entry(self.places.entry(self.hashes[key])).or_default() += 1;
+            *self.held.entry(self.addressing.entry(self.hashes[key])).or_default() += 1;
             self.copies[key] += 1;
         }
 
@@ -114,7 +114,7 @@ mod alone {
                 let removed = self.filter.remove(&at(self.hashes[number]));
                 assert_eq!(removed, self.held(key) > 0);
                 if removed {
-                    *self.held.entry(self.places.entry(self.hashes[number])).or_default() -= 1;
+                    *self.held.entry(self.addressing.entry(self.hashes[number])).or_default() -= 1;
                     self.copies[number] -= 1;
                 }
             }
@@ -325,9 +325,10 @@ fn threads_that_insert_and_remove_a_few_shared_keys_keep_exact_counts() {
                 held
             });
             let total = |key: usize| held.iter().map(|held| held[key]).sum::<u64>();
-            let places = Places::of(&assert_sound(&filter).to_bytes());
+            let addressing = Addressing::of(&assert_sound(&filter).to_bytes());
             for &hash in &all {
-                let twins = (0..40).filter(|&key| places.entry(all[key]) == places.entry(hash));
+                let twins =
+                    (0..40).filter(|&key| addressing.entry(all[key]) == addressing.entry(hash));
                 assert_eq!(filter.count(&at(hash)), twins.map(total).sum::<u64>());
             }
             assert_eq!(filter.len(), (0..40).map(total).sum::<u64>());

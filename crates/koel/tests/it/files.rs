@@ -207,3 +207,46 @@ fn a_new_file_is_private_and_an_old_one_keeps_its_permissions_and_its_links() {
     assert!(CuckooFilter::load(&path).unwrap() == grown());
     assert_eq!(folder.names(), ["a", "link"]);
 }
+
+/// Regression: `save` replaced the link, and gave the file to the group of the process.
+#[cfg(unix)]
+#[test]
+fn saving_keeps_a_dangling_link_and_the_group_of_a_file() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+
+    let folder = Folder::new("links");
+    let (path, link) = (folder.0.join("a"), folder.0.join("link"));
+    symlink("next", &link).unwrap();
+    symlink("a", folder.0.join("next")).unwrap();
+    filter(100).save(&link).unwrap();
+    assert!(CuckooFilter::load(&path).unwrap() == filter(100));
+    assert_eq!(folder.names(), ["a", "link", "next"]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    // Only root may give a file away; for other users the rest checks nothing.
+    if chown(&path, Some(1234), Some(4321)).is_err() {
+        return;
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    grown().save(&path).unwrap();
+    let saved = fs::metadata(&path).unwrap();
+    assert_eq!((saved.uid(), saved.gid(), saved.mode() & 0o777), (1234, 4321, 0o640));
+}
+
+/// Regression: `save` replaced a pipe by a file, and as root a device.
+#[cfg(unix)]
+#[test]
+fn saving_to_a_pipe_writes_into_the_pipe() {
+    use std::os::unix::fs::FileTypeExt;
+
+    let folder = Folder::new("pipe");
+    let pipe = folder.0.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || CuckooFilter::load(pipe).unwrap()
+    });
+    filter(10_000).save(&pipe).unwrap();
+    assert!(reader.join().unwrap() == filter(10_000));
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    assert_eq!(folder.names(), ["pipe"]);
+}

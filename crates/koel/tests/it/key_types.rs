@@ -14,6 +14,11 @@ fn hex<K: Key + ?Sized>(key: &K) -> String {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     key.with(|data| match data {
         KeyData::Bytes(bytes) => hex(bytes),
+        KeyData::Parts(parts) => {
+            let mut bytes = Vec::new();
+            parts.for_each(|part| bytes.extend_from_slice(part));
+            hex(&bytes)
+        }
         KeyData::Hash(hash) => format!("hash {:016x}", hash.get()),
     })
 }

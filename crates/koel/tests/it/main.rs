@@ -16,6 +16,7 @@ mod grow;
 mod image;
 mod key_types;
 mod keys;
+mod line_options;
 mod load;
 mod many;
 mod map;

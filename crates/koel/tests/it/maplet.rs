@@ -7,9 +7,9 @@ mod model;
 mod rates;
 
 use koel::{BuildError, FullError, InsertError, Maplet, Values};
+use testkit::addressing::Addressing;
 use testkit::keys;
 use testkit::keys::{all_at, at};
-use testkit::places::Places;
 
 /// A maplet of each packing: buckets of 64, 128 and 256 bits.
 fn of_each_form(capacity: u64) -> [Maplet; 5] {
@@ -93,10 +93,10 @@ fn an_insert_that_fails_changes_nothing() {
 #[test]
 fn a_key_has_room_for_eight_values_and_the_ninth_is_refused() {
     for mut maplet in of_each_form(1000) {
-        let places = Places::of(&maplet.to_bytes());
+        let addressing = Addressing::of(&maplet.to_bytes());
         for hash in keys::hashes(3, 40) {
             maplet.clear();
-            let (home, other) = places.pair(hash);
+            let (home, other) = addressing.pair(hash);
             let held = if home == other { 4 } else { 8 };
             // Values repeat where only two exist.
             (0..held).for_each(|i| maplet.insert(&at(hash), i & 1).unwrap());
@@ -236,14 +236,14 @@ fn a_full_maplet_stops_insert_many_where_it_stops_insert() {
 #[test]
 fn entries_lists_the_inserted_pairs() {
     for mut maplet in of_each_form(1000) {
-        let places = Places::of(&maplet.to_bytes());
+        let addressing = Addressing::of(&maplet.to_bytes());
         keys::hashes(4, 1000).for_each(|h| maplet.insert(&at(h), value_of(&maplet, h)).unwrap());
         let mut found: Vec<_> = maplet
             .entries()
-            .map(|entry| (places.entry_in(entry.bucket, entry.fingerprint), entry.value))
+            .map(|entry| (addressing.entry_in(entry.bucket, entry.fingerprint), entry.value))
             .collect();
         let mut expected: Vec<_> =
-            keys::hashes(4, 1000).map(|h| (places.entry(h), value_of(&maplet, h))).collect();
+            keys::hashes(4, 1000).map(|h| (addressing.entry(h), value_of(&maplet, h))).collect();
         found.sort_unstable();
         expected.sort_unstable();
         assert_eq!(found, expected);

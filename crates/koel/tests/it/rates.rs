@@ -2,9 +2,9 @@
 //! bug as well.
 
 use koel::{CuckooFilter, Prefer};
+use testkit::addressing::Addressing;
 use testkit::keys;
 use testkit::keys::at;
-use testkit::places::Places;
 
 const QUERIES: u64 = 4_000_000;
 
@@ -88,11 +88,12 @@ fn counts_are_too_high_as_rarely_as_documented() {
 fn no_fingerprint_is_wrong_more_often_than_another() {
     let mut filter = CuckooFilter::builder(300_000, 0.03).build().unwrap();
     keys::hashes(5, 300_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
-    let places = Places::of(&filter.to_bytes());
+    let addressing = Addressing::of(&filter.to_bytes());
     // Grouped by core, the part of the fingerprint that also determines the alternate bucket.
     let mut wrong = [0_u32; 64];
     for hash in keys::hashes(98, QUERIES).filter(|&hash| filter.contains(&at(hash))) {
-        wrong[usize::try_from(places.fingerprint(hash) >> places.fraction_bits()).unwrap()] += 1;
+        wrong[usize::try_from(addressing.fingerprint(hash) >> addressing.fraction_bits())
+            .unwrap()] += 1;
     }
     assert_eq!(wrong[0], 0);
     let mean = f64::from(wrong.iter().sum::<u32>()) / 63.0;

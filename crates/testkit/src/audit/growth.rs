@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Header, require, slots_of};
-use crate::places::Places;
+use crate::addressing::Addressing;
 
 /// The name of an entry: the smaller base, the core, and the stored bits in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ impl Name {
 /// A grown table, as its header describes it.
 pub(super) struct Grown<'a> {
     header: &'a Header<'a>,
-    places: Places,
+    addressing: Addressing,
     level: u64,
     split: u64,
 }
@@ -34,22 +34,22 @@ impl<'a> Grown<'a> {
     /// The growth that a header describes.
     pub(super) fn of(header: &'a Header<'a>) -> Result<Self, &'static str> {
         let (level, split) = (header.number(24, 1), header.number(32, 8));
-        let places = Places::of(header.0);
+        let addressing = Addressing::of(header.0);
         require(header.number(28, 4) == 1, "a table of marks that does not grow")?;
         require(level < 32, "level")?;
-        let whole = u128::from(places.buckets()) << level;
+        let whole = u128::from(addressing.buckets()) << level;
         require(u128::from(split) < whole, "split buckets")?;
         let last = whole << u32::from(split > 0);
         require(last < 1 << 32, "addresses of 32 bits")?;
         // Length of the longest string, its mark, core and base.
         let bits = u64::from(128 - last.leading_zeros());
         require(bits + 6 + header.fraction_bits() + 1 < 64, "names of 64 bits")?;
-        Ok(Self { header, places, level, split })
+        Ok(Self { header, addressing, level, split })
     }
 
     /// Buckets of the table.
     pub(super) fn buckets(&self) -> u64 {
-        (self.places.buckets() << self.level) + self.split
+        (self.addressing.buckets() << self.level) + self.split
     }
 
     /// The names of all entries, with repetitions.
@@ -72,18 +72,19 @@ impl<'a> Grown<'a> {
         let marked = (slot >> 4) % (1 << (known_bits + 1));
         require(core > 0, "a core of 0")?;
         require(marked > 0, "a fingerprint without a mark")?;
-        let bases = self.places.buckets();
-        let number = if bucket < bases { self.places.in_turn(bucket) } else { bucket };
+        let bases = self.addressing.buckets();
+        let number =
+            if bucket < bases { self.addressing.interleaved_number(bucket) } else { bucket };
         let is_split = number < self.split || number >= bases << self.level;
         let depth = self.level + u64::from(is_split);
         let (turn, world) = (number % bases, number / bases);
-        let base = self.places.of_turn(turn);
+        let base = self.addressing.bucket_with_number(turn);
         let sum = u128::from(turn) * 0x9e37_79b9 + u128::from(core) * 0x01d8_af3c_6e2f_4d1b;
         let turned = world ^ (u64::try_from(sum % (1 << 64)).expect("64 bits") >> 16);
         let first = (0..depth).map(|i| turned >> i & 1 == 1);
         let rest = (0..u64::from(marked.ilog2())).map(|i| marked >> i & 1 == 1);
         let string = first.chain(rest).collect();
-        let other = self.places.other(base, core << self.places.fraction_bits());
+        let other = self.addressing.other(base, core << self.addressing.fraction_bits());
         Ok(Name { base: base.min(other), core, string })
     }
 
@@ -96,6 +97,6 @@ impl<'a> Grown<'a> {
 
     /// The names as the identities of counters.
     pub(super) fn identities(&self, names: &[Name]) -> BTreeSet<u128> {
-        names.iter().map(|name| name.identity(self.places.buckets())).collect()
+        names.iter().map(|name| name.identity(self.addressing.buckets())).collect()
     }
 }

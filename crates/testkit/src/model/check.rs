@@ -88,7 +88,7 @@ impl Model {
         assert!(counters <= self.filter.counter_limit());
 
         let distinct = self.held.len() as f64;
-        let rate = distinct / self.places.possible_entries();
+        let rate = distinct / self.addressing.possible_entries();
         assert!((self.filter.false_positive_rate() - rate).abs() <= 1e-9 * rate);
         assert!(self.filter.distinct_estimate() >= distinct && self.filter.load_factor() <= 1.0);
         assert_eq!(self.filter.is_empty(), self.held.is_empty());

@@ -6,13 +6,13 @@
 //! durable. A message on standard error says so.
 #![forbid(unsafe_code)]
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use koel_store::content::{Archive, ArchiveError};
+use koel_store::content::ArchiveError;
 use koel_store::{Error, LogStore, Options};
 
+use crate::escape::escape;
 use crate::failure::Failure;
 use crate::output;
 
@@ -109,8 +109,9 @@ impl Database {
     }
 
     /// Reports on standard error that a name to remove is not in the store.
-    pub(crate) fn report_not_found(&self, name: &str) -> Result<(), Failure> {
-        output::print_to_stderr(&format!("koel: {}: {name:?} not found\n", self.db.display()))
+    pub(crate) fn report_not_found(&self, name: &[u8]) -> Result<(), Failure> {
+        let name = escape(name);
+        output::print_to_stderr(&format!("koel: {}: \"{name}\" not found\n", self.db.display()))
     }
 
     pub(crate) fn failure(&self, error: Error) -> Failure {
@@ -128,16 +129,4 @@ impl Database {
     pub(crate) fn archive_failure(&self, error: ArchiveError) -> Failure {
         Failure::Store { db: self.db.clone(), error: Box::new(error) }
     }
-}
-
-/// The bytes of a key argument. Refuses keys that are reserved for imported files.
-pub(crate) fn key(text: &OsStr) -> Result<&[u8], Failure> {
-    let key = text.as_encoded_bytes();
-    if Archive::is_reserved(key) {
-        return Err(Failure::Usage(
-            "keys that begin with the byte FF are reserved for imported files; use another key"
-                .to_owned(),
-        ));
-    }
-    Ok(key)
 }

@@ -1,23 +1,24 @@
 //! `koel store del`: deletes records, durably when the command ends.
 #![forbid(unsafe_code)]
 
-use std::ffi::OsString;
-
 use koel_store::Durability;
 
-use super::database::{Database, key};
+use super::database::Database;
+use super::key::KeyArgs;
 use crate::failure::{Failure, Outcome};
+use crate::output::print_to_stderr;
+use crate::quantity::counted;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel store del greeting --db notes
+  koel store keys --prefix tmp/ --db notes > old && koel store del - --db notes < old
 
 Exit codes: 0 all keys were found, 1 one was not (the others are deleted), 2 error.")]
 pub(crate) struct Args {
-    /// The keys to delete
-    #[arg(required = true)]
-    keys: Vec<OsString>,
+    #[command(flatten)]
+    keys: KeyArgs,
 
     #[command(flatten)]
     database: Database,
@@ -25,16 +26,23 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let keys = args.keys.iter().map(|text| key(text)).collect::<Result<Vec<_>, _>>()?;
     let store = db.open()?;
-    let mut all = true;
-    for key in keys {
-        let deleted = store.delete(key, Durability::None).map_err(|error| db.failure(error))?;
-        if !deleted {
-            db.report_not_found(&String::from_utf8_lossy(key))?;
+    let (mut all, mut done) = (true, 0);
+    let deleted = args.keys.each(|key| {
+        if store.delete(&key, Durability::None).map_err(|error| db.failure(error))? {
+            done += 1;
+            return Ok(());
         }
-        all &= deleted;
+        all = false;
+        db.report_not_found(&key)
+    });
+    if deleted.is_err() && done > 0 {
+        let (folder, keys) = (db.folder().display(), counted(done, "key"));
+        print_to_stderr(&format!(
+            "koel: {folder}: {keys} deleted before the error that follows\n"
+        ))?;
     }
+    deleted?;
     db.close(store)?;
     Ok(Outcome::some_if(all))
 }

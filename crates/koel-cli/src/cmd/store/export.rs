@@ -1,61 +1,161 @@
-//! `koel store export`: writes a stored file to disk, exactly as it was imported.
+//! `koel store export`: writes stored files and folders to disk, as they were imported.
 //!
-//! Each chunk is checked against its hash and the whole file against its own. The output file
-//! appears only if all are correct. Standard output gets only correct chunks; an error says that
-//! the output is incomplete. Cost: one read and two hashes of every byte.
+//! Each chunk is checked against its hash and each file against its own. A file appears only if all
+//! are correct. Standard output gets only correct chunks; an error says that the output is
+//! incomplete. Nothing is written outside the target. Cost: one read and two hashes of every byte.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use koel_store::content::{Archive, ArchiveError};
+use koel_store::content::{
+    Archive, ArchiveError, Entry, Kind, Problem, RestoreOptions, RestoreReport, Target,
+};
+use serde_json::json;
 
 use super::database::Database;
+use super::name;
+use super::patterns::Patterns;
+use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
+use crate::quantity::{bytes, grouped};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel store export old.iso --db backups -o old.iso
   koel store export notes.tar --db backups -o - | tar x
+  koel store export photos --db backups -o restored             a folder
+  koel store export photos --version 3 --db backups -o old      as it was
+  koel store export --db backups -o all --exclude '*.tmp'       everything
 
-The file appears only when every byte is checked and on the disk.
-If killed before, koel may leave a .koel-* file in the same folder, which is safe to delete.")]
+One name is written to FILE itself; several, or all, are written below it under their names.
+Modes and times are restored. Files that exist are replaced; others stay.
+A pattern without a slash matches the name of a file or folder at any depth. One with a slash
+matches the whole name, as koel store ls prints it; ** matches any number of folders. A folder
+that matches stands for all that is in it.
+A file appears only when every byte is checked. No symbolic link is followed.
+If killed before, koel may leave a .koel-* file in the folder, which is safe to delete.
+
+Exit codes: 0 everything was restored, 1 something was not (named on standard error), 2 error.")]
 pub(crate) struct Args {
-    /// Name of a file, as koel store ls prints it
-    name: String,
+    /// Names of files and folders, as koel store ls prints them; none for everything
+    names: Vec<OsString>,
 
     #[command(flatten)]
     database: Database,
 
-    /// Where to write the file; `-` is standard output
+    /// Where to write; `-` is standard output, for a file
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
+
+    /// Take an older version; koel store ls --versions lists them
+    #[arg(long, value_name = "NUMBER")]
+    version: Option<u64>,
+
+    /// Restore only what matches one of these patterns
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<String>,
+
+    /// Leave out what matches one of these patterns
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+
+    /// Restore owners and groups, as the superuser
+    #[arg(long)]
+    owners: bool,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
+    let patterns = Patterns::new(&args.include, &args.exclude)?;
     let archive = Archive::new(db.read()?);
-    let failure = |error| db.archive_failure(error);
-    let length = archive.entry(&args.name).map_err(failure)?.length;
-    let progress = Progress::start("exporting", Some(length), Stdout::Silent);
+    let entries = entries(args, &archive)?;
+    if let [(name, entry)] = &entries[..]
+        && args.names.len() == 1
+        && let Kind::File(file) = &entry.kind
+        && is_streamed(&args.out, entry)
+    {
+        let progress = Progress::start("exporting", Some(file.content.length), Stdout::Silent);
+        return stream(args, &archive, name, entry, &progress);
+    }
+    let out = target(args, &entries)?;
+    let options = RestoreOptions::default().owners(args.owners).skip(db.folder());
+    let progress = Progress::start("exporting", None, Stdout::Silent);
+    let mut total = RestoreReport::default();
+    for (name, entry) in &entries {
+        let single = args.names.len() == 1;
+        let target = if single { Target::Path(&out) } else { Target::Below(&out) };
+        let (select, count) =
+            (&mut |path: &[u8], _: &Entry| patterns.select(path), &mut |n| progress.advance(n));
+        let restored = archive.restore(name, entry, target, &options, select, count);
+        add(&mut total, restored.map_err(|error| failure(args, error))?);
+    }
+    drop(progress);
+    finish(args, &entries, &total)
+}
+
+/// The entries to restore, with their names.
+fn entries(args: &Args, archive: &Archive) -> Result<Vec<(Vec<u8>, Entry)>, Failure> {
+    let names = name::names(&args.names)?;
+    let find = || -> Result<Vec<(Vec<u8>, Entry)>, ArchiveError> {
+        match (args.version, names.is_empty()) {
+            (Some(number), true) => {
+                let version = archive.version(number)?;
+                Ok(vec![(version.name, version.entry)])
+            }
+            (Some(number), false) => {
+                let version = archive.version(number)?;
+                let found = |name: Vec<u8>| Ok((name.clone(), archive.find_in(&version, name)?));
+                names.into_iter().map(found).collect()
+            }
+            (None, true) => {
+                let all = archive.entries()?;
+                all.map(|version| version.map(|it| (it.name, it.entry))).collect()
+            }
+            (None, false) => {
+                let found = |name: Vec<u8>| Ok((name.clone(), archive.find(name)?.1));
+                names.into_iter().map(found).collect()
+            }
+        }
+    };
+    find().map_err(|error| args.database.archive_failure(error))
+}
+
+/// Whether the bytes of a file are all that is restored: it came from a stream, or goes to one.
+fn is_streamed(out: &Path, entry: &Entry) -> bool {
+    let is_special = |it: fs::Metadata| !it.is_file() && !it.is_dir();
+    entry.attributes.is_none() || output::is_stdout(out) || fs::metadata(out).is_ok_and(is_special)
+}
+
+/// Writes the bytes of a file.
+fn stream(
+    args: &Args,
+    archive: &Archive,
+    name: &[u8],
+    entry: &Entry,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
     if output::is_stdout(&args.out) {
-        return match archive.export(&args.name, progress.meter(io::stdout().lock())) {
+        let sink = progress.meter(io::stdout().lock());
+        return match archive.export_entry(name, entry, sink) {
             Err(ArchiveError::Write(error)) => Err(Failure::stdout(error)),
-            outcome => outcome.map(|_| Outcome::Done).map_err(failure),
+            outcome => outcome.map(|_| Outcome::Done).map_err(|error| failure(args, error)),
         };
     }
-    if db.contains(&args.out) {
-        return Err(Failure::Usage(format!(
-            "{} is in the folder of the store; choose another folder",
-            args.out.display()
-        )));
-    }
+    refuse_store(args)?;
     let mut archive_error = None;
     let written = output::write_file(&args.out, |sink| {
-        archive.export(&args.name, progress.meter(sink)).map(drop).map_err(|error| match error {
+        let exported = archive.export_entry(name, entry, progress.meter(sink));
+        exported.map(drop).map_err(|error| match error {
             ArchiveError::Write(error) => error,
             other => {
                 archive_error = Some(other);
@@ -64,7 +164,102 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         })
     });
     match archive_error {
-        Some(error) => Err(failure(error)),
+        Some(error) => Err(failure(args, error)),
         None => written.map(|()| Outcome::Done).map_err(|error| Failure::write(&args.out, error)),
     }
+}
+
+/// The path to restore at. For a file, links to it are resolved, so that they stay.
+fn target(args: &Args, entries: &[(Vec<u8>, Entry)]) -> Result<PathBuf, Failure> {
+    if output::is_stdout(&args.out) {
+        return Err(Failure::Usage(
+            "only the bytes of a single file go to standard output; give a folder with -o"
+                .to_owned(),
+        ));
+    }
+    refuse_store(args)?;
+    match entries {
+        [(_, entry)] if matches!(entry.kind, Kind::File(_)) && args.names.len() == 1 => {
+            output::resolve_links(&args.out).map_err(|error| Failure::write(&args.out, error))
+        }
+        _ => Ok(args.out.clone()),
+    }
+}
+
+fn refuse_store(args: &Args) -> Result<(), Failure> {
+    if args.database.contains(&args.out) || args.database.is_in(&args.out) {
+        return Err(Failure::Usage(format!(
+            "{} is in the folder of the store; choose another folder",
+            args.out.display()
+        )));
+    }
+    Ok(())
+}
+
+fn failure(args: &Args, error: ArchiveError) -> Failure {
+    match error {
+        ArchiveError::Write(error) => Failure::write(&args.out, error),
+        error => args.database.archive_failure(error),
+    }
+}
+
+fn add(total: &mut RestoreReport, report: RestoreReport) {
+    total.files += report.files;
+    total.folders += report.folders;
+    total.links += report.links;
+    total.length += report.length;
+    total.problems.extend(report.problems);
+}
+
+/// Reports what was restored.
+fn finish(
+    args: &Args,
+    entries: &[(Vec<u8>, Entry)],
+    total: &RestoreReport,
+) -> Result<Outcome, Failure> {
+    let count = total.files + total.folders + total.links;
+    if let ([(_, entry)], [Problem { name, what, .. }], 0) = (entries, &total.problems[..], count)
+        && !matches!(entry.kind, Kind::Folder(_))
+    {
+        let db = args.database.folder().display();
+        return Err(Failure::Broken(format!("{db}: `{}` was not exported: {what}", escape(name))));
+    }
+    let printed = print_report(args, entries, total);
+    let problems = total.problems.iter();
+    name::report_problems(problems.map(|it| (&it.name[..], &it.what[..])))?;
+    if count == 0 && total.problems.is_empty() && !entries.is_empty() {
+        output::print_to_stderr("koel: no name matches the patterns\n")?;
+        return Ok(Outcome::None);
+    }
+    printed.map(|()| Outcome::some_if(total.problems.is_empty()))
+}
+
+fn print_report(
+    args: &Args,
+    entries: &[(Vec<u8>, Entry)],
+    total: &RestoreReport,
+) -> Result<(), Failure> {
+    if args.json {
+        let problems = total.problems.iter().map(|it| name::json_of_problem(&it.name, &it.what));
+        return output::print(&output::json(&json!({
+            "files": total.files,
+            "folders": total.folders,
+            "links": total.links,
+            "bytes": total.length,
+            "not_restored": problems.collect::<Vec<_>>(),
+        })));
+    }
+    // As `cp`, a single file is written without a word.
+    if matches!(entries, [(_, entry)] if !matches!(entry.kind, Kind::Folder(_))) {
+        return Ok(());
+    }
+    let mut rows = vec![
+        ("files", format!("{} ({})", grouped(total.files), bytes(total.length))),
+        ("folders", grouped(total.folders)),
+        ("links", grouped(total.links)),
+    ];
+    if !total.problems.is_empty() {
+        rows.push(("not restored", grouped(total.problems.len() as u64)));
+    }
+    output::print(&output::table(&rows))
 }

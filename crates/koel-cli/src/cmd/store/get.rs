@@ -1,43 +1,93 @@
-//! `koel store get`: prints the value of a key, byte for byte.
+//! `koel store get`: prints the value of a key, byte for byte, or several keys and their values.
 #![forbid(unsafe_code)]
 
-use std::ffi::OsString;
 use std::io::Read;
 
-use super::database::{Database, key};
+use koel_store::ValueReader;
+
+use super::database::Database;
+use super::key::KeyArgs;
+use crate::escape::{escape, unfinished};
 use crate::failure::{Failure, Outcome};
 use crate::output::Lines;
+
+/// Bytes of a value that are read at a time.
+const PIECE: usize = 64 << 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel store get greeting --db notes
   koel store get picture --db notes > picture.png
+  koel store get greeting today --db notes         several: key, tab, value on a line each
+  koel store keys --db notes | koel store get - --db notes
 
-The value is printed byte for byte, without a newline at the end.
+The value of a single key is printed byte for byte, without a newline at the end.
+For several keys, what is not printable in a key or a value is escaped: \\n, \\t, \\x1b, and \\\\ for a
+backslash. With -0, keys and values are printed byte for byte, each with a zero byte at its end.
 
-Exit codes: 0 found, 1 not found, 2 error.")]
+Exit codes: 0 all keys were found, 1 one was not, 2 error.")]
 pub(crate) struct Args {
-    /// The key to look up
-    key: OsString,
+    #[command(flatten)]
+    keys: KeyArgs,
 
     #[command(flatten)]
     database: Database,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let db = &args.database;
+    let (db, form) = (&args.database, args.keys.form);
     let store = db.read()?;
-    let found = store.get_reader(key(&args.key)?).map_err(|error| db.failure(error))?;
-    let Some(mut value) = found else { return Ok(Outcome::None) };
+    let find = |key: &[u8]| store.get_reader(key).map_err(|error| db.failure(error));
     let mut out = Lines::new();
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match value.read(&mut buffer).map_err(|error| db.read_failure(error))? {
-            0 => break,
-            count => out.raw(&buffer[..count])?,
+    let mut all = true;
+    if let Some(key) = args.keys.single()? {
+        match find(&key)? {
+            Some(value) => print(value, db, |piece| out.raw(piece))?,
+            None => all = false,
         }
+    } else {
+        args.keys.each(|key| {
+            let Some(value) = find(&key)? else {
+                all = false;
+                return db.report_not_found(&key);
+            };
+            form.print(&key, &mut out, b'\t')?;
+            if form.is_exact() {
+                print(value, db, |piece| out.raw(piece))?;
+                return out.raw(b"\0");
+            }
+            print_escaped(value, db, &mut out)?;
+            out.raw(b"\n")
+        })?;
     }
     out.finish()?;
-    Ok(Outcome::Done)
+    Ok(Outcome::some_if(all))
+}
+
+/// Passes a value to `take`, piece by piece.
+fn print(
+    mut value: ValueReader,
+    db: &Database,
+    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut buffer = vec![0; PIECE];
+    loop {
+        match value.read(&mut buffer).map_err(|error| db.read_failure(error))? {
+            0 => return Ok(()),
+            count => take(&buffer[..count])?,
+        }
+    }
+}
+
+fn print_escaped(value: ValueReader, db: &Database, out: &mut Lines) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    print(value, db, |piece| {
+        text.extend_from_slice(piece);
+        let whole = text.len() - unfinished(&text);
+        out.raw(escape(&text[..whole]).as_bytes())?;
+        text.drain(..whole);
+        Ok(())
+    })?;
+    out.raw(escape(&text).as_bytes())
 }

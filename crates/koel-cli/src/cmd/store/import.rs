@@ -1,36 +1,49 @@
 //! `koel store import`: stores files, equal chunks only once.
 //!
-//! A folder is imported with all files at any depth, in the order of their names. Symbolic links in
-//! it, special files and the store's own folder are skipped. The name in the store is the path as
-//! given, with slashes and without a leading `./`. A file whose path is not UTF-8 is skipped, with
-//! an error. Each file is durable before the next one begins.
+//! Each argument becomes a new version of its name: a file, or a folder with all that is in it.
+//! The name is the path as given, without `/` or `..` at its start; for `.` it is the name of the
+//! folder. Files whose size, times and inode are those of the last version are not read. All
+//! versions become durable together, at the end.
+//!
+//! What cannot be read or kept is named on standard error, and the rest goes on. The folder of the
+//! store is left out.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use koel_store::content::{Archive, ArchiveError, Chunking};
-use serde_json::json;
+use koel_store::Durability;
+use koel_store::content::{
+    Archive, ArchiveError, Chunking, Problem, TreeOptions, TreeReport, normalize,
+};
+use serde_json::{Value, json};
 
 use super::database::Database;
-use crate::failure::{Failure, Outcome};
+use super::name;
+use crate::failure::{Failure, Outcome, describe};
 use crate::output;
 use crate::progress::{Progress, Stdout};
-use crate::quantity::{bytes, counted, grouped, parse_size, to_u64};
+use crate::quantity::{bytes, grouped, parse_size, to_u64};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  koel store import photos --db backups         all files of a folder
-  koel store import --by-content dump.sql --db backups
+  koel store import photos --db backups         a folder with all that is in it
+  koel store import photos --db backups         again: a new version of it
+  koel store import --by-content --zstd dump.sql --db backups
   zcat dump.gz | koel store import - --name dump.sql --db backups
 
-The store is created if it does not exist. A file replaces the stored file of the same name.
+The store is created if it does not exist. Older versions stay until koel store rm removes them.
+Files, folders, symbolic links, hard links, modes, owners and times are kept. FIFOs, sockets,
+devices and extended attributes are not.
+A file is not read again if its size, times and inode are those of the last version.
 Chunks of a fixed size suit files that grow or change in place. With --by-content, equal parts are
 also found after an insertion.
-A file whose name is not UTF-8 is skipped; all others are imported, and the exit code is 2.")]
+
+Exit codes: 0 everything is kept, 1 something is not (named on standard error), 2 error.")]
 pub(crate) struct Args {
     /// Files and folders to import; `-` is standard input
     #[arg(required = true)]
@@ -39,9 +52,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     database: Database,
 
-    /// Name in the store, for a single file
+    /// Name in the store, for a single file or folder
     #[arg(long)]
-    name: Option<String>,
+    name: Option<OsString>,
 
     /// Chunk size in bytes; with --by-content, the average
     #[arg(long, value_name = "SIZE", default_value = "16K", value_parser = parse_size)]
@@ -52,102 +65,150 @@ pub(crate) struct Args {
     #[arg(long)]
     by_content: bool,
 
+    /// Compress new chunks with zstd, at a level of 1 (fastest) to 19 (smallest)
+    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "3", value_parser = clap::value_parser!(i32).range(1..=19))]
+    zstd: Option<i32>,
+
+    /// Read all files, even if size, times and inode did not change
+    #[arg(long)]
+    checksum: bool,
+
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// A file to import.
-struct Source {
-    /// The path, or "standard input".
-    path: PathBuf,
-    /// The length of a file; `None` for standard input.
-    length: Option<u64>,
+/// What to import under a name.
+enum Source {
+    /// A file or a folder.
+    Tree(PathBuf),
+    /// Standard input, or a file that is neither.
+    Stream(PathBuf),
 }
 
-/// The files to import with their names, and the paths that are not UTF-8.
-struct Sources {
-    named: Vec<(String, Source)>,
-    skipped: Vec<PathBuf>,
-}
-
+/// The sum of all reports.
 #[derive(Default)]
 struct Total {
-    files: u64,
-    length: u64,
-    chunks: u64,
-    new_chunks: u64,
-    new_bytes: u64,
+    report: TreeReport,
+    versions: Vec<Value>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let chunking = chunking(args)?;
-    let Sources { named, skipped } = sources(args)?;
-    let archive = Archive::new(db.open_or_create()?);
-    let length = named.iter().map(|(_, source)| source.length).sum();
+    let sources = sources(args)?;
+    let mut archive = Archive::new(db.open_or_create()?);
+    if let Some(level) = args.zstd {
+        archive = archive.compressed(level);
+    }
+    let options = TreeOptions::default()
+        .chunking(chunking)
+        .durability(Durability::None)
+        .read_all(args.checksum)
+        .skip(db.folder());
     let started = Instant::now();
-    let progress = Progress::start("importing", length, Stdout::Silent);
+    let progress = Progress::start("importing", None, Stdout::Silent);
     let mut total = Total::default();
-    for (name, source) in &named {
-        let imported = if source.length.is_none() {
-            archive.import(name, progress.meter(io::stdin().lock()), chunking)
-        } else {
-            let file = File::open(&source.path);
-            let file = file.map_err(|error| Failure::read(&source.path, error))?;
-            archive.import(name, progress.meter(file), chunking)
-        };
-        let imported = imported.map_err(|error| match error {
-            ArchiveError::Read(error) => Failure::read(&source.path, error),
-            other => db.archive_failure(other),
-        })?;
-        total.files += 1;
-        total.length += imported.length;
-        total.chunks += imported.chunks;
-        total.new_chunks += imported.new_chunks;
-        total.new_bytes += imported.new_bytes;
+    for (name, source) in &sources {
+        match source {
+            Source::Tree(path) => {
+                let read = &mut |count| progress.advance(count);
+                match archive.import_tree(name, path, &options, read) {
+                    Ok(report) => total.add(name, report),
+                    Err(ArchiveError::Read(error)) => total.add_unreadable(name, &error),
+                    Err(error) => return Err(db.archive_failure(error)),
+                }
+            }
+            Source::Stream(path) => {
+                let stream = progress.meter(stream(path)?);
+                let imported = archive.import(name, stream, chunking);
+                total.add_stream(imported.map_err(|error| match error {
+                    ArchiveError::Read(error) => Failure::read(path, error),
+                    other => db.archive_failure(other),
+                })?);
+            }
+        }
     }
     db.close(archive.into_store())?;
     drop(progress);
-    // Skipped files are an error even if the reader closed the pipe.
+    let problems = &total.report.problems;
+    // What is not kept is told even if the reader closed the pipe.
     let printed = report(args, &total, started);
-    report_skipped(&skipped)?;
-    printed.map(|()| Outcome::Done)
+    name::report_problems(problems.iter().map(|it| (&it.name[..], &it.what[..])))?;
+    printed.map(|()| Outcome::some_if(problems.is_empty()))
 }
 
-/// Fails if files were skipped, and prints their names.
-fn report_skipped(skipped: &[PathBuf]) -> Result<(), Failure> {
-    if skipped.is_empty() {
-        return Ok(());
+impl Total {
+    fn add(&mut self, name: &[u8], report: TreeReport) {
+        let total = &mut self.report;
+        total.files += report.files;
+        total.folders += report.folders;
+        total.links += report.links;
+        total.length += report.length;
+        total.unchanged += report.unchanged;
+        total.chunks += report.chunks;
+        total.new_chunks += report.new_chunks;
+        total.new_bytes += report.new_bytes;
+        total.problems.extend(report.problems);
+        let mut version = name::json_of(name);
+        version["version"] = report.version.into();
+        self.versions.push(version);
     }
-    for path in skipped {
-        output::print_to_stderr(&format!("koel: {path:?} was skipped\n"))?;
+
+    fn add_unreadable(&mut self, name: &[u8], error: &io::Error) {
+        let what = format!("it cannot be read: {}", describe(error));
+        self.report.problems.push(Problem::new(name, what));
     }
-    Err(Failure::Usage(format!(
-        "{} skipped because of names that are not UTF-8; rename them, or import each with --name",
-        counted(skipped.len() as u64, "file")
-    )))
+
+    fn add_stream(&mut self, report: koel_store::content::ImportReport) {
+        self.report.files += 1;
+        self.report.length += report.length;
+        self.report.chunks += report.chunks;
+        self.report.new_chunks += report.new_chunks;
+        self.report.new_bytes += report.new_bytes;
+    }
+}
+
+fn stream(path: &Path) -> Result<Box<dyn Read>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(path).map_err(|error| Failure::read(path, error))?;
+    Ok(Box::new(file))
 }
 
 fn report(args: &Args, total: &Total, started: Instant) -> Result<(), Failure> {
     let seconds = started.elapsed().as_secs_f64();
+    let tree = &total.report;
     let report = if args.json {
+        let problems = tree.problems.iter().map(|it| name::json_of_problem(&it.name, &it.what));
         output::json(&json!({
-            "files": total.files,
-            "bytes": total.length,
-            "chunks": total.chunks,
-            "new_chunks": total.new_chunks,
-            "new_bytes": total.new_bytes,
+            "versions": total.versions,
+            "files": tree.files,
+            "folders": tree.folders,
+            "links": tree.links,
+            "bytes": tree.length,
+            "unchanged_files": tree.unchanged,
+            "chunks": tree.chunks,
+            "new_chunks": tree.new_chunks,
+            "new_bytes": tree.new_bytes,
+            "not_kept": problems.collect::<Vec<_>>(),
             "seconds": seconds,
         }))
     } else {
-        let rate = to_u64(total.length as f64 / seconds);
-        output::table(&[
-            ("files", grouped(total.files)),
-            ("size", format!("{} ({}/s)", bytes(total.length), bytes(rate))),
-            ("chunks", grouped(total.chunks)),
-            ("new chunks", format!("{} ({})", grouped(total.new_chunks), bytes(total.new_bytes))),
-        ])
+        let rate = to_u64(tree.length as f64 / seconds);
+        let mut rows = vec![
+            ("files", format!("{} ({} unchanged)", grouped(tree.files), grouped(tree.unchanged))),
+            ("folders", grouped(tree.folders)),
+            ("links", grouped(tree.links)),
+            ("size", format!("{} ({}/s)", bytes(tree.length), bytes(rate))),
+            ("new chunks", format!("{} ({})", grouped(tree.new_chunks), bytes(tree.new_bytes))),
+        ];
+        if !tree.problems.is_empty() {
+            rows.push(("not kept", grouped(tree.problems.len() as u64)));
+        }
+        output::table(&rows)
     };
     output::print(&report)
 }
@@ -162,78 +223,54 @@ fn chunking(args: &Args) -> Result<Chunking, Failure> {
     Err(Failure::Usage(format!("chunks cannot have {size} bytes; use a --chunk of {limits}")))
 }
 
-fn sources(args: &Args) -> Result<Sources, Failure> {
-    let files = files(args)?;
-    let input = files.iter().any(|source| source.length.is_none());
+/// Every argument with its name.
+fn sources(args: &Args) -> Result<Vec<(Vec<u8>, Source)>, Failure> {
+    let sources = args.files.iter().map(|path| source(args, path));
+    let sources = sources.collect::<Result<Vec<_>, _>>()?;
     if let Some(name) = &args.name {
-        let [only] = <[Source; 1]>::try_from(files)
-            .map_err(|_| Failure::Usage("--name is for a single file; omit it".to_owned()))?;
-        return Ok(Sources { named: vec![(name.clone(), only)], skipped: Vec::new() });
+        let name = name::name(name)?;
+        let [only] = <[Source; 1]>::try_from(sources).map_err(|_| {
+            Failure::Usage("--name is for a single file or folder; omit it".to_owned())
+        })?;
+        return Ok(vec![(name, only)]);
     }
-    if input {
-        return Err(Failure::Usage("standard input has no name; give one with --name".to_owned()));
-    }
-    let mut sources = Sources { named: Vec::new(), skipped: Vec::new() };
-    for source in files {
-        match name_of(&source.path) {
-            Some(name) => sources.named.push((name, source)),
-            None => sources.skipped.push(source.path),
-        }
-    }
-    Ok(sources)
+    sources.into_iter().map(|source| Ok((name_of(&source)?, source))).collect()
 }
 
-/// Every file argument, and every file in the folder arguments.
-fn files(args: &Args) -> Result<Vec<Source>, Failure> {
-    let mut files = Vec::new();
-    for path in &args.files {
-        if path == Path::new("-") {
-            files.push(Source { path: "standard input".into(), length: None });
-            continue;
-        }
-        let info = metadata(path)?;
-        if info.is_dir() {
-            walk(path, &args.database, &mut files)?;
-        } else if args.database.contains(path) {
-            return Err(Failure::Usage(format!(
-                "{} is in the folder of the store and cannot be imported into it; omit it",
-                path.display()
-            )));
-        } else {
-            files.push(Source { path: path.clone(), length: Some(info.len()) });
-        }
+fn source(args: &Args, path: &Path) -> Result<Source, Failure> {
+    if path == Path::new("-") {
+        return Ok(Source::Stream(path.to_owned()));
     }
-    Ok(files)
+    let info = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+            return Err(Failure::read(path, error));
+        }
+        // The import keeps a link that leads to nothing, and reports what cannot be read.
+        Err(_) => return Ok(Source::Tree(path.to_owned())),
+        Ok(info) => info,
+    };
+    if args.database.is_in(path) || (info.is_file() && args.database.contains(path)) {
+        return Err(Failure::Usage(format!(
+            "{} is in the folder of the store and cannot be imported into it; omit it",
+            path.display()
+        )));
+    }
+    let is_tree = info.is_file() || info.is_dir();
+    Ok(if is_tree { Source::Tree(path.to_owned()) } else { Source::Stream(path.to_owned()) })
 }
 
-fn metadata(path: &Path) -> Result<fs::Metadata, Failure> {
-    fs::metadata(path).map_err(|error| Failure::read(path, error))
-}
-
-/// Adds all files below a folder, in the order of their names. Skips the folder of the store, which
-/// grows during the import.
-fn walk(folder: &Path, db: &Database, files: &mut Vec<Source>) -> Result<(), Failure> {
-    if db.is_in(folder) {
-        return Ok(());
+/// The path without `/`, `./` and `../` at its start; for a folder such as `.`, its own name.
+fn name_of(source: &Source) -> Result<Vec<u8>, Failure> {
+    let Source::Tree(path) = source else {
+        return Err(Failure::Usage("a stream has no name; give one with --name".to_owned()));
+    };
+    let name = normalize(path.as_os_str().as_encoded_bytes());
+    if !name.is_empty() {
+        return Ok(name);
     }
-    let read = |error| Failure::read(folder, error);
-    let mut entries =
-        fs::read_dir(folder).map_err(read)?.collect::<Result<Vec<_>, _>>().map_err(read)?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let (path, kind) = (entry.path(), entry.file_type().map_err(read)?);
-        if kind.is_dir() {
-            walk(&path, db, files)?;
-        } else if kind.is_file() {
-            let length = Some(metadata(&path)?.len());
-            files.push(Source { path, length });
-        }
-    }
-    Ok(())
-}
-
-/// The path with slashes and without a leading `./`, if it is UTF-8.
-fn name_of(path: &Path) -> Option<String> {
-    let name = path.strip_prefix(".").unwrap_or(path).to_str()?;
-    Some(if cfg!(windows) { name.replace('\\', "/") } else { name.to_owned() })
+    let real = path.canonicalize().map_err(|error| Failure::read(path, error))?;
+    let name = real.file_name().ok_or_else(|| {
+        Failure::Usage(format!("{} has no name; give one with --name", path.display()))
+    })?;
+    Ok(name.as_encoded_bytes().to_owned())
 }

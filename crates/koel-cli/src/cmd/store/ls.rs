@@ -1,61 +1,229 @@
-//! `koel store ls`: lists the files of a store in the order of import.
+//! `koel store ls`: lists the files of a store, or their versions.
 //!
-//! Files with damaged records are missing from the list; an error at the end reports them.
+//! Names are listed in the order of their last import, folders before what is in them. Files with
+//! damaged records are missing from the list; an error at the end reports them.
 #![forbid(unsafe_code)]
 
-use koel_store::content::Archive;
-use serde_json::json;
+use std::ffi::OsString;
+
+use koel_store::content::{Archive, ArchiveError, Attributes, Entry, Kind, Version};
+use serde_json::{Value, json};
 
 use super::database::Database;
+use super::name;
+use super::time;
+use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Lines, escape_controls};
+use crate::output::Lines;
 use crate::quantity::grouped;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel store ls --db backups
-  koel store ls --json --db backups | jq -r .name
+  koel store ls photos/2024 --db backups
+  koel store ls --versions --db backups         when what was imported
+  koel store ls --version 3 --db backups        the files of version 3
+  koel store ls --json --db backups | jq -r .escaped
 
-Each line has the length in bytes and the name. Control characters in a name are escaped, such as
-\\n or \\u{1b}. With --json, each line is an object with the unescaped name and the BLAKE3 hash.")]
+Each line has the length in bytes, or `folder` or `link`, and the name.
+What is not printable in a name is escaped: \\n, \\x1b, and \\\\ for a backslash. Every name is accepted
+as it is printed.
+With --json, each line is an object; `escaped` is the printed name.")]
 pub(crate) struct Args {
+    /// Only these files and folders
+    names: Vec<OsString>,
+
     #[command(flatten)]
     database: Database,
+
+    /// List the versions of each name
+    #[arg(long, conflicts_with = "version")]
+    versions: bool,
+
+    /// List the files of an older version
+    #[arg(long, value_name = "NUMBER")]
+    version: Option<u64>,
 
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
+
+    /// Print only names, as they are, each with a zero byte at its end
+    #[arg(short = '0', long, conflicts_with_all = ["json", "versions"])]
+    null: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let archive = Archive::new(db.read()?);
-    let mut out = Lines::new();
-    let mut failure = None;
-    for entry in archive.entries().map_err(|error| db.archive_failure(error))? {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                failure = Some(db.archive_failure(error));
-                continue;
-            }
-        };
-        let line = if args.json {
-            let object = json!({
-                "name": entry.name,
-                "length": entry.length,
-                "chunks": entry.chunks,
-                "blake3": hexadecimal(&entry.hash),
-            });
-            object.to_string()
-        } else {
-            format!("{:>17}  {}", grouped(entry.length), escape_controls(&entry.name))
-        };
-        out.line(line.as_bytes(), b'\n')?;
+    let names = name::names(&args.names)?;
+    let mut list = List { args, archive: &archive, out: Lines::new(), failure: None };
+    let listed = if args.versions { list.versions(&names) } else { list.files(&names) };
+    match listed {
+        Ok(()) => {}
+        Err(Stop::Print(failure)) => return Err(failure),
+        Err(Stop::Archive(error)) => list.failure = Some(error),
     }
-    out.finish()?;
-    failure.map_or(Ok(Outcome::Done), Err)
+    list.out.finish()?;
+    list.failure.map_or(Ok(Outcome::Done), |error| Err(db.archive_failure(error)))
+}
+
+/// A list that is printed.
+struct List<'a> {
+    args: &'a Args,
+    archive: &'a Archive,
+    out: Lines,
+    /// The last damage.
+    failure: Option<ArchiveError>,
+}
+
+/// Why a list ends early.
+enum Stop {
+    Print(Failure),
+    Archive(ArchiveError),
+}
+
+impl From<ArchiveError> for Stop {
+    fn from(error: ArchiveError) -> Self {
+        Self::Archive(error)
+    }
+}
+
+impl List<'_> {
+    fn versions(&mut self, names: &[Vec<u8>]) -> Result<(), Stop> {
+        let mut found = vec![false; names.len()];
+        for version in self.archive.versions()? {
+            let version = match version {
+                Ok(version) => version,
+                Err(error) => {
+                    self.failure = Some(error);
+                    continue;
+                }
+            };
+            let place = names.iter().position(|name| *name == version.name);
+            if let Some(place) = place {
+                found[place] = true;
+            }
+            if names.is_empty() || place.is_some() {
+                self.print(&version_line(&version, self.args.json)).map_err(Stop::Print)?;
+            }
+        }
+        match found.iter().position(|found| !found) {
+            Some(missing) => Err(ArchiveError::NoSuchName { name: names[missing].clone() }.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn files(&mut self, names: &[Vec<u8>]) -> Result<(), Stop> {
+        let version = self.args.version.map(|number| self.archive.version(number)).transpose()?;
+        if names.is_empty() {
+            return match version {
+                Some(version) => self.tree(&version.name, &version.entry),
+                None => self.newest(),
+            };
+        }
+        for name in names {
+            let entry = match &version {
+                Some(version) => self.archive.find_in(version, name)?,
+                None => self.archive.find(name)?.1,
+            };
+            self.tree(name, &entry)?;
+        }
+        Ok(())
+    }
+
+    fn newest(&mut self) -> Result<(), Stop> {
+        for version in self.archive.entries()? {
+            match version {
+                Ok(version) => self.tree(&version.name, &version.entry)?,
+                Err(error) => self.failure = Some(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints an entry and all below it. Damage is kept for the end.
+    fn tree(&mut self, name: &[u8], entry: &Entry) -> Result<(), Stop> {
+        let (archive, mut failure) = (self.archive, None);
+        let walked = archive.walk(name, entry, &mut |path, entry| {
+            if failure.is_none() {
+                failure = self.print_entry(path, entry).err();
+            }
+            Ok(failure.is_none())
+        });
+        if let Some(failure) = failure {
+            return Err(Stop::Print(failure));
+        }
+        self.failure = walked.err().or(self.failure.take());
+        Ok(())
+    }
+
+    fn print_entry(&mut self, path: &[u8], entry: &Entry) -> Result<(), Failure> {
+        if self.args.null {
+            return self.out.line(path, 0);
+        }
+        self.print(&line(path, entry, self.args.json))
+    }
+
+    fn print(&mut self, line: &str) -> Result<(), Failure> {
+        self.out.line(line.as_bytes(), b'\n')
+    }
+}
+
+fn version_line(version: &Version, json: bool) -> String {
+    let time = time::utc(version.time);
+    if json {
+        let mut object = json!({ "version": version.number, "time": time });
+        extend(&mut object, name::json_of(&version.name));
+        return object.to_string();
+    }
+    format!("{:>7}  {time}  {}", version.number, escape(&version.name))
+}
+
+fn line(path: &[u8], entry: &Entry, json: bool) -> String {
+    if json {
+        return object(path, entry).to_string();
+    }
+    let size = match &entry.kind {
+        Kind::File(file) => grouped(file.content.length),
+        kind => kind_of(kind).to_owned(),
+    };
+    format!("{size:>17}  {}", escape(path))
+}
+
+fn object(path: &[u8], entry: &Entry) -> Value {
+    let mut object = name::json_of(path);
+    object["kind"] = kind_of(&entry.kind).into();
+    match &entry.kind {
+        Kind::File(file) => {
+            object["length"] = file.content.length.into();
+            object["blake3"] = hexadecimal(&file.content.hash).into();
+        }
+        Kind::Link(target) => object["target"] = escape(target).into(),
+        _ => {}
+    }
+    if let Some(Attributes { mode, uid, gid, modified, .. }) = entry.attributes {
+        let modified = time::utc(modified);
+        let mode = format!("{mode:04o}");
+        extend(&mut object, json!({ "mode": mode, "uid": uid, "gid": gid, "modified": modified }));
+    }
+    object
+}
+
+/// Adds the fields of another object.
+fn extend(object: &mut Value, fields: Value) {
+    if let (Value::Object(object), Value::Object(fields)) = (object, fields) {
+        object.extend(fields);
+    }
+}
+
+fn kind_of(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::File(_) => "file",
+        Kind::Folder(_) => "folder",
+        _ => "link",
+    }
 }
 
 fn hexadecimal(hash: &[u8; 32]) -> String {

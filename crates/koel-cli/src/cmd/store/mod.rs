@@ -1,6 +1,6 @@
 //! `koel store`: files and key-value records in a crash-safe, checksummed store.
 //!
-//! Each verb has its own file. `get`, `put` and `del` work on records. `import`, `export`, `ls`,
+//! Each verb has its own file. `get`, `put`, `del` and `keys` work on records. `import`, `export`, `ls`,
 //! `rm` and `gc` work on files, which are split into chunks; equal chunks are stored once. Both are
 //! in one folder: keys that begin with the byte FF belong to the files.
 #![forbid(unsafe_code)]
@@ -11,11 +11,16 @@ mod export;
 mod gc;
 mod get;
 mod import;
+mod key;
+mod keys;
 mod ls;
+mod name;
+mod patterns;
 mod put;
 mod rm;
 mod salvage;
 mod stats;
+mod time;
 mod tour;
 mod verify;
 
@@ -26,9 +31,10 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  koel store import photos --db backups               store all files of a folder
+  koel store import photos --db backups               store a folder; again: a new version
   koel store ls --db backups                          list the stored files
   koel store export photos/a.jpg --db backups -o a.jpg
+  koel store export photos --db backups -o restored   the whole folder
   koel store put greeting hello --db notes            store a record
   koel store get greeting --db notes                  print its value
   koel store tour                                     run a demonstration
@@ -41,15 +47,17 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Store files and whole folders
+    /// Store files and whole folders, or new versions of them
     Import(import::Args),
-    /// Write a stored file to disk, every byte checked
+    /// Write stored files and folders to disk, every byte checked
     Export(export::Args),
-    /// List the stored files
+    /// List the stored files and their versions
     Ls(ls::Args),
-    /// Remove stored files
+    /// Remove stored files, or old versions
     Rm(rm::Args),
-    /// Print the value of a key
+    /// List the keys of records
+    Keys(keys::Args),
+    /// Print the value of a key, or several keys and their values
     Get(get::Args),
     /// Store a value under a key
     Put(put::Args),
@@ -73,6 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Verb::Export(args) => export::run(args),
         Verb::Ls(args) => ls::run(args),
         Verb::Rm(args) => rm::run(args),
+        Verb::Keys(args) => keys::run(args),
         Verb::Get(args) => get::run(args),
         Verb::Put(args) => put::run(args),
         Verb::Del(args) => del::run(args),

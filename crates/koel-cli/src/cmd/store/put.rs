@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use koel_store::Durability;
 
-use super::database::{Database, key};
+use super::database::Database;
+use super::key::KeyForm;
 use crate::failure::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
@@ -22,10 +23,11 @@ Examples:
   koel store put picture -f picture.png --db notes
   date | koel store put today --db notes
 
-The value is read from standard input if neither VALUE nor -f is given.
+In KEY, \\\\ stands for a backslash, and \\n, \\t and \\x1b for what they are in C, unless -0 is given.
+The value is taken as it is. It is read from standard input if neither VALUE nor -f is given.
 A value has at most 4 GiB; use koel store import for larger files.")]
 pub(crate) struct Args {
-    /// The key to store
+    /// The key to store, as koel store keys prints it
     key: OsString,
 
     /// Its value
@@ -37,16 +39,19 @@ pub(crate) struct Args {
     file: Option<PathBuf>,
 
     #[command(flatten)]
+    form: KeyForm,
+
+    #[command(flatten)]
     database: Database,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let (db, key) = (&args.database, key(&args.key)?);
+    let (db, key) = (&args.database, args.form.key(args.key.as_encoded_bytes())?);
     let value = value(args)?;
     let store = db.open_or_create()?;
     let put = match value {
-        Value::Whole(bytes) => store.put(key, &bytes, Durability::Synced),
-        Value::File { file, length } => store.put_reader(key, length, file, Durability::Synced),
+        Value::Whole(bytes) => store.put(&key, &bytes, Durability::Synced),
+        Value::File { file, length } => store.put_reader(&key, length, file, Durability::Synced),
     };
     put.map_err(|error| db.failure(error))?;
     db.close(store)?;

@@ -1,41 +1,71 @@
-//! `koel store rm`: removes files.
+//! `koel store rm`: removes files and folders with all their versions, or some versions.
 //!
 //! Their chunks stay until `koel store gc`, because other files may share them.
 #![forbid(unsafe_code)]
 
-use koel_store::content::Archive;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use koel_store::content::{Archive, ArchiveError};
 
 use super::database::Database;
+use super::name;
 use crate::failure::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  koel store rm old.iso --db backups
+  koel store rm old.iso --db backups              a name with all its versions
+  koel store rm photos --version 3 --db backups   one version
+  koel store rm --keep 7 --db backups             all versions but the newest 7 of every name
 
 Run koel store gc afterwards to free the space.
 
-Exit codes: 0 all files were found, 1 one was not (the others are removed), 2 error.")]
+Exit codes: 0 all names were found, 1 one was not (the others are removed), 2 error.")]
 pub(crate) struct Args {
-    /// Names of files, as koel store ls prints them
-    #[arg(required = true)]
-    names: Vec<String>,
+    /// Names that were imported, as koel store ls --versions prints them
+    #[arg(required_unless_present = "keep")]
+    names: Vec<OsString>,
 
     #[command(flatten)]
     database: Database,
+
+    /// Keep the newest N versions; without NAMES, of every name
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    keep: Option<u64>,
+
+    /// Remove only this version
+    #[arg(long, value_name = "NUMBER", conflicts_with = "keep")]
+    version: Option<u64>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
+    let mut names: BTreeSet<_> = name::names(&args.names)?.into_iter().collect();
     let archive = Archive::new(db.open()?);
+    if names.is_empty() {
+        names = all_names(&archive).map_err(|error| db.archive_failure(error))?;
+    }
     let mut all = true;
-    for name in &args.names {
-        let removed = archive.remove(name).map_err(|error| db.archive_failure(error))?;
-        if !removed {
+    for name in &names {
+        let removed = match (args.keep, args.version) {
+            (Some(keep), _) => archive.keep_newest(name, keep).map(|_| true),
+            (_, Some(number)) => archive.remove_version(name, number),
+            _ => archive.remove(name),
+        };
+        let found = match removed {
+            Err(ArchiveError::NoSuchName { .. }) => false,
+            removed => removed.map_err(|error| db.archive_failure(error))?,
+        };
+        if !found {
             db.report_not_found(name)?;
         }
-        all &= removed;
+        all &= found;
     }
     db.close(archive.into_store())?;
     Ok(Outcome::some_if(all))
+}
+
+fn all_names(archive: &Archive) -> Result<BTreeSet<Vec<u8>>, ArchiveError> {
+    archive.versions()?.map(|version| Ok(version?.name)).collect()
 }

@@ -3,7 +3,7 @@
 //! Files with damaged records are not counted; an error at the end reports them.
 #![forbid(unsafe_code)]
 
-use koel_store::content::Archive;
+use koel_store::content::{Archive, Kind};
 use serde_json::json;
 
 use super::database::Database;
@@ -31,10 +31,18 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let archive = Archive::new(db.read()?);
-    let (mut files, mut length, mut failure) = (0, 0, None);
-    for entry in archive.entries().map_err(|error| db.archive_failure(error))? {
-        match entry {
-            Ok(entry) => (files, length) = (files + 1, length + entry.length),
+    let (mut files, mut length, mut failure) = (0_u64, 0, None);
+    for version in archive.entries().map_err(|error| db.archive_failure(error))? {
+        match version {
+            Ok(version) => {
+                let counted = archive.walk(&version.name, &version.entry, &mut |_, entry| {
+                    if let Kind::File(file) = &entry.kind {
+                        (files, length) = (files + 1, length + file.content.length);
+                    }
+                    Ok(true)
+                });
+                failure = counted.err().map(|error| db.archive_failure(error)).or(failure);
+            }
             Err(error) => failure = Some(db.archive_failure(error)),
         }
     }

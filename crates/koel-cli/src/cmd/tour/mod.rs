@@ -21,6 +21,7 @@ use crate::failure::{Failure, Outcome};
 use crate::filter_file::FilterFile;
 use crate::output;
 use crate::quantity::{self, bytes, grouped};
+use crate::replace::Readers;
 use crate::sizing::build_failure;
 use rate::{PROMISED_RATE, is_within};
 use story::Story;
@@ -103,7 +104,7 @@ fn empty_filter(list: &[String]) -> Result<CuckooFilter, Failure> {
 }
 
 fn save(story: &mut Story, filter: &CuckooFilter, path: &Path) -> Result<(), Failure> {
-    output::write_filter(path, filter)?;
+    output::write_filter(path, filter, Readers::Usual)?;
     let on_disk = std::fs::metadata(path).map_err(|error| Failure::read(path, error))?.len();
     story.say(&format!("Saved to a file of {}.", bytes(on_disk)))?;
     story.promise(

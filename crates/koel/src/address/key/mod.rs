@@ -14,11 +14,14 @@
 
 mod joined;
 mod library;
+pub(crate) mod line;
 #[cfg(feature = "std")]
 mod paths;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+
+pub use joined::KeyParts;
 
 /// A value with a stable byte encoding, and therefore a stable hash; or a hash itself.
 ///
@@ -66,10 +69,12 @@ pub trait Key {
 }
 
 /// What a filter reads of a [`Key`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum KeyData<'a> {
     /// Bytes, which the filter's hasher hashes.
     Bytes(&'a [u8]),
+    /// The bytes of a long tuple or array, which the hasher hashes part by part.
+    Parts(KeyParts<'a>),
     /// A ready hash.
     Hash(KeyHash),
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use koel::{CountingFilter, CountingView, FullError, Merge, MergeError};
 use proptest::prelude::*;
+use testkit::addressing::{Addressing, Entry};
 use testkit::image;
 use testkit::keys::{at, hashes, sharing_entry, sharing_home, sharing_pair};
-use testkit::places::{Entry, Places};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -53,7 +53,7 @@ struct Run {
     empty: Vec<u8>,
     /// Segments, and buckets of each.
     shape: (u8, u32),
-    places: Places,
+    addressing: Addressing,
     keys: Vec<u64>,
     counts: BTreeMap<Entry, u64>,
 }
@@ -62,18 +62,18 @@ impl Run {
     fn new((segment_bits, buckets, rate, count_bits): Setup) -> Self {
         let small = CountingFilter::builder(1, rate).count_bits(count_bits).build().unwrap();
         let bytes = image::reshape(&small.to_bytes(), segment_bits, buckets);
-        let places = Places::of(&bytes);
+        let addressing = Addressing::of(&bytes);
         // A quarter each: equal entries, equal bucket pairs, equal home buckets, and random keys.
         let first = hashes(5, 1).next().unwrap();
-        let same_entry = sharing_entry(&places, first).take(16);
-        let same_pair = sharing_pair(&places, first).step_by(3).take(64);
-        let same_home = sharing_home(&places, places.pair(first).0);
+        let same_entry = sharing_entry(&addressing, first).take(16);
+        let same_pair = sharing_pair(&addressing, first).step_by(3).take(64);
+        let same_home = sharing_home(&addressing, addressing.pair(first).0);
         let keys = same_entry.chain(same_pair).chain(same_home).chain(hashes(6, 256));
         Self {
             filter: CountingFilter::from_bytes(&bytes).unwrap(),
             empty: small.to_bytes(),
             shape: (segment_bits, buckets),
-            places,
+            addressing,
             keys: keys.take(256).collect(),
             counts: BTreeMap::new(),
         }
@@ -85,7 +85,7 @@ impl Run {
 
     fn add(&mut self, key: u8, times: u64) {
         let hash = self.keys[usize::from(key)];
-        let entry = self.places.entry(hash);
+        let entry = self.addressing.entry(hash);
         let before = self.filter.to_bytes();
         let known = self.counts.get(&entry).copied().unwrap_or(0);
         match self.filter.add(&at(hash), times) {
@@ -107,7 +107,7 @@ impl Run {
 
     fn remove(&mut self, key: u8) {
         let hash = self.keys[usize::from(key)];
-        let entry = self.places.entry(hash);
+        let entry = self.addressing.entry(hash);
         assert_eq!(self.filter.remove(&at(hash)), self.counts.contains_key(&entry));
         self.counts.entry(entry).and_modify(|count| *count -= 1);
         self.counts.retain(|_, count| *count > 0);
@@ -120,7 +120,7 @@ impl Run {
         let mut theirs = BTreeMap::new();
         for hash in run.map(|key| self.keys[usize::from(key)]) {
             if twin.add(&at(hash), times).is_ok_and(|count| count > 0) {
-                *theirs.entry(self.places.entry(hash)).or_insert(0) += times;
+                *theirs.entry(self.addressing.entry(hash)).or_insert(0) += times;
             }
         }
         let mut both = self.counts.clone();
@@ -182,7 +182,7 @@ impl Run {
         let view = CountingView::open(&bytes).unwrap();
         assert_eq!(view.verify(), Ok(()));
         for &hash in &self.keys {
-            let expected = self.counts.get(&self.places.entry(hash)).copied().unwrap_or(0);
+            let expected = self.counts.get(&self.addressing.entry(hash)).copied().unwrap_or(0);
             assert_eq!(self.filter.count(&at(hash)), expected);
             assert_eq!(view.count(&at(hash)), expected);
             assert_eq!(self.filter.contains(&at(hash)), expected > 0);

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use koel::{FullError, InsertError, Maplet, MapletView};
 use proptest::prelude::*;
+use testkit::addressing::{Addressing, Entry};
 use testkit::image;
 use testkit::keys::{at, hashes, sharing_entry, sharing_home, sharing_pair};
-use testkit::places::{Entry, Places};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -50,7 +50,7 @@ fn setup() -> impl Strategy<Value = Setup> {
 
 struct Run {
     maplet: Maplet,
-    places: Places,
+    addressing: Addressing,
     keys: Vec<u64>,
     /// Low bits from a few values; the top bit shows whether wide values are truncated.
     top: u64,
@@ -61,16 +61,16 @@ impl Run {
     fn new((segment_bits, buckets, rate, value_bits): Setup) -> Self {
         let small = Maplet::builder(1, rate, value_bits).build().unwrap();
         let bytes = image::reshape(&small.to_bytes(), segment_bits, buckets);
-        let places = Places::of(&bytes);
+        let addressing = Addressing::of(&bytes);
         // A quarter each: equal entries, equal bucket pairs, equal home buckets, and random keys.
         let first = hashes(5, 1).next().unwrap();
-        let same_entry = sharing_entry(&places, first).take(16);
-        let same_pair = sharing_pair(&places, first).step_by(3).take(64);
-        let same_home = sharing_home(&places, places.pair(first).0);
+        let same_entry = sharing_entry(&addressing, first).take(16);
+        let same_pair = sharing_pair(&addressing, first).step_by(3).take(64);
+        let same_home = sharing_home(&addressing, addressing.pair(first).0);
         let keys = same_entry.chain(same_pair).chain(same_home).chain(hashes(6, 256));
         Self {
             maplet: Maplet::from_bytes(&bytes).unwrap(),
-            places,
+            addressing,
             keys: keys.take(256).collect(),
             top: 1 << (value_bits - 1),
             pairs: BTreeMap::new(),
@@ -90,7 +90,7 @@ impl Run {
         let (hash, value) = (self.key(key), self.value(value));
         let before = self.maplet.to_bytes();
         match self.maplet.insert(&at(hash), value) {
-            Ok(()) => *self.pairs.entry((self.places.entry(hash), value)).or_default() += 1,
+            Ok(()) => *self.pairs.entry((self.addressing.entry(hash), value)).or_default() += 1,
             Err(error) => {
                 assert!(self.maplet.to_bytes() == before);
                 self.assert_full(hash, error);
@@ -101,13 +101,14 @@ impl Run {
     /// Checks that both buckets are full, and if the error says so, that all their entries have
     /// these buckets only.
     fn assert_full(&self, hash: u64, error: InsertError) {
-        let (home, other) = self.places.pair(hash);
+        let (home, other) = self.addressing.pair(hash);
         let here: Vec<_> =
             self.maplet.entries().filter(|e| e.bucket == home || e.bucket == other).collect();
         let slots = if home == other { 4 } else { 8 };
         assert_eq!(here.len(), slots);
-        let other_of =
-            |bucket, fingerprint| self.places.pair(self.places.hash_of(bucket, fingerprint)).1;
+        let other_of = |bucket, fingerprint| {
+            self.addressing.pair(self.addressing.hash_of(bucket, fingerprint)).1
+        };
         let stay = here.iter().all(|entry| {
             let elsewhere = other_of(entry.bucket, entry.fingerprint);
             elsewhere == home || elsewhere == other
@@ -128,13 +129,13 @@ impl Run {
 
     fn remove(&mut self, key: u8, value: u64) {
         let (hash, value) = (self.key(key), self.value(value));
-        let expected = self.take(self.places.entry(hash), value);
+        let expected = self.take(self.addressing.entry(hash), value);
         assert_eq!(self.maplet.remove(&at(hash), value), expected);
     }
 
     fn replace(&mut self, key: u8, old: u64, new: u64) {
         let (hash, old, new) = (self.key(key), self.value(old), self.value(new));
-        let entry = self.places.entry(hash);
+        let entry = self.addressing.entry(hash);
         let expected = self.take(entry, old);
         if expected {
             *self.pairs.entry((entry, new)).or_default() += 1;
@@ -172,7 +173,7 @@ impl Run {
         let bytes = self.maplet.to_bytes();
         let view = MapletView::open(&bytes).unwrap();
         for &hash in &self.keys {
-            let entry = self.places.entry(hash);
+            let entry = self.addressing.entry(hash);
             let of_entry = self.pairs.range((entry, 0)..=(entry, u64::MAX));
             let expected: Vec<_> =
                 of_entry.flat_map(|(&(_, value), &n)| (0..n).map(move |_| value)).collect();

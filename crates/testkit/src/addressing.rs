@@ -6,7 +6,7 @@
 
 /// The addressing of one filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct Addressing {
     segment_bits: u32,
     segment_buckets: u64,
     fingerprint_bits: u32,
@@ -21,7 +21,7 @@ pub struct Entry {
     pub fingerprint: u64,
 }
 
-impl Places {
+impl Addressing {
     /// The addressing that the header of `image` describes.
     ///
     /// # Panics
@@ -78,13 +78,13 @@ impl Places {
 
     /// The interleaved number of a bucket, which counts the segments round-robin, as growth does.
     #[must_use]
-    pub fn in_turn(&self, bucket: u64) -> u64 {
+    pub fn interleaved_number(&self, bucket: u64) -> u64 {
         ((bucket % self.segment_buckets) << self.segment_bits) + bucket / self.segment_buckets
     }
 
     /// The bucket with that number.
     #[must_use]
-    pub fn of_turn(&self, number: u64) -> u64 {
+    pub fn bucket_with_number(&self, number: u64) -> u64 {
         let segments = 1 << self.segment_bits;
         number % segments * self.segment_buckets + number / segments
     }
@@ -138,10 +138,10 @@ mod tests {
     use super::*;
     use crate::keys;
 
-    fn shapes() -> impl Iterator<Item = Places> {
+    fn shapes() -> impl Iterator<Item = Addressing> {
         let sizes = [(0, 1), (0, 2), (0, 41), (3, 1), (2, 1234), (4, 0x0001_0001)];
         sizes.into_iter().flat_map(|(segment_bits, segment_buckets)| {
-            [8, 13, 32].map(|fingerprint_bits| Places {
+            [8, 13, 32].map(|fingerprint_bits| Addressing {
                 segment_bits,
                 segment_buckets,
                 fingerprint_bits,
@@ -151,20 +151,20 @@ mod tests {
 
     #[test]
     fn the_smallest_hash_of_a_location_and_the_next_200_have_it_and_the_one_before_does_not() {
-        for places in shapes() {
+        for addressing in shapes() {
             for hash in keys::hashes(3, 2000) {
-                let (home, fingerprint) = (places.pair(hash).0, places.fingerprint(hash));
-                let made = places.hash_of(home, fingerprint);
+                let (home, fingerprint) = (addressing.pair(hash).0, addressing.fingerprint(hash));
+                let made = addressing.hash_of(home, fingerprint);
                 assert!(made <= hash);
                 for twin in [made, made + 100, made + 200] {
                     assert_eq!(
-                        (places.pair(twin).0, places.fingerprint(twin)),
+                        (addressing.pair(twin).0, addressing.fingerprint(twin)),
                         (home, fingerprint)
                     );
                 }
                 let before = made.wrapping_sub(1);
                 assert_ne!(
-                    (places.pair(before).0, places.fingerprint(before)),
+                    (addressing.pair(before).0, addressing.fingerprint(before)),
                     (home, fingerprint)
                 );
             }
@@ -173,23 +173,23 @@ mod tests {
 
     #[test]
     fn interleaved_numbers_are_unique_and_neighbours_are_in_neighbouring_segments() {
-        for places in shapes().filter(|places| places.buckets() < 5000) {
-            for bucket in 0..places.buckets() {
-                let number = places.in_turn(bucket);
-                assert_eq!(places.of_turn(number), bucket);
-                let segments = 1 << places.segment_bits;
-                assert_eq!(number % segments, bucket / places.segment_buckets);
+        for addressing in shapes().filter(|addressing| addressing.buckets() < 5000) {
+            for bucket in 0..addressing.buckets() {
+                let number = addressing.interleaved_number(bucket);
+                assert_eq!(addressing.bucket_with_number(number), bucket);
+                let segments = 1 << addressing.segment_bits;
+                assert_eq!(number % segments, bucket / addressing.segment_buckets);
             }
         }
     }
 
     #[test]
     fn the_other_bucket_of_the_other_bucket_is_home() {
-        for places in shapes() {
+        for addressing in shapes() {
             for hash in keys::hashes(4, 2000) {
-                let (home, other) = places.pair(hash);
-                assert!(home < places.buckets() && other < places.buckets());
-                assert_eq!(places.other(other, places.fingerprint(hash)), home);
+                let (home, other) = addressing.pair(hash);
+                assert!(home < addressing.buckets() && other < addressing.buckets());
+                assert_eq!(addressing.other(other, addressing.fingerprint(hash)), home);
             }
         }
     }

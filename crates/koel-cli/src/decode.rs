@@ -1,0 +1,116 @@
+//! From the bytes of an input to text: decompresses gzip and zstd, then drops marks (`text.rs`).
+//!
+//! The first bytes tell the format, so file names do not matter and pipes work. Other formats that
+//! they reveal, among them Koel filters, are refused. So is a zstd window above 128 MiB, for which
+//! the decoder would need as much memory. Cost: that of decompression.
+#![forbid(unsafe_code)]
+
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+
+use zstd::stream::read::Decoder as ZstdDecoder;
+
+use crate::failure::Refused;
+use crate::gzip::Members;
+use crate::lines;
+use crate::text;
+use crate::warning::Warnings;
+
+/// The first bytes of each format that is not plain text. Of the byte at the given index, if any,
+/// only the high half is fixed.
+const KINDS: [(&[u8], Option<usize>, Kind); 7] = [
+    (&[0x1f, 0x8b], None, Kind::Gzip),
+    (&[0x28, 0xb5, 0x2f, 0xfd], None, Kind::Zstd),
+    // A skippable frame, with which a zstd file may begin.
+    (&[0x50, 0x2a, 0x4d, 0x18], Some(0), Kind::Zstd),
+    (&[0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], None, Kind::Other("it is compressed by xz")),
+    (b"BZh91AY&SY", Some(3), Kind::Other("it is compressed by bzip2")),
+    (&[0x04, 0x22, 0x4d, 0x18], None, Kind::Other("it is compressed by lz4")),
+    (b"koel\r\n\x1a\n", None, Kind::Other(IS_A_FILTER)),
+];
+/// The length of the longest of these.
+const LONGEST_MAGIC: usize = 10;
+
+const IS_A_FILTER: &str = "this is a filter (combine filters with `koel merge`)";
+
+/// The largest window of zstd, as a power of two: the limit of zstd(1), too.
+const ZSTD_WINDOW: u32 = 27;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Gzip,
+    Zstd,
+    /// Cannot be read, for this reason.
+    Other(&'static str),
+}
+
+/// The text of an input, or its exact bytes if keys end with NUL. `path` is its name in warnings.
+pub(crate) fn decoded(
+    mut raw: impl Read + 'static,
+    exact: bool,
+    path: &Path,
+    warnings: &Warnings,
+) -> io::Result<Box<dyn Read>> {
+    let mut first = Vec::with_capacity(LONGEST_MAGIC);
+    let kind = kind(&mut raw, &mut first)?;
+    let whole = Cursor::new(first).chain(raw);
+    let bytes: Box<dyn Read> = match kind {
+        None => Box::new(whole),
+        Some(Kind::Gzip) => {
+            let (path, warnings) = (path.to_owned(), warnings.clone());
+            Box::new(Members::new(BufReader::new(whole), path, warnings))
+        }
+        Some(Kind::Zstd) => {
+            let mut decoder = ZstdDecoder::new(whole)?;
+            decoder.window_log_max(ZSTD_WINDOW)?;
+            Box::new(Zstd(decoder))
+        }
+        Some(Kind::Other(what)) => return Err(io::Error::new(io::ErrorKind::Unsupported, what)),
+    };
+    if exact { Ok(bytes) } else { text::as_utf8(bytes, path, warnings) }
+}
+
+/// A decoder whose error for a large window says what to do.
+struct Zstd<R>(R);
+
+impl<R: Read> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| {
+            if !error.to_string().contains("too much memory") {
+                return error;
+            }
+            Refused::error(
+                "its zstd window is larger than 128 MiB; decompress it on the way, as in \
+                 `zstd -dc --long=31 FILE | koel ..`",
+            )
+        })
+    }
+}
+
+/// The format of the input, if it is not plain text.
+///
+/// Reads into `first` only while the bytes may still begin another format, so that a line typed at
+/// a terminal is answered without waiting for the next one.
+fn kind(raw: &mut impl Read, first: &mut Vec<u8>) -> io::Result<Option<Kind>> {
+    loop {
+        let mut may_be =
+            KINDS.iter().filter(|(magic, half, _)| prefix_matches(magic, first, *half)).peekable();
+        if may_be.peek().is_none() {
+            return Ok(None);
+        }
+        if let Some((_, _, kind)) = may_be.find(|(magic, ..)| magic.len() <= first.len()) {
+            return Ok(Some(*kind));
+        }
+        let mut buffer = [0; LONGEST_MAGIC];
+        match lines::read_some(raw, &mut buffer[first.len()..])? {
+            0 => return Ok(None),
+            got => first.extend_from_slice(&buffer[first.len()..][..got]),
+        }
+    }
+}
+
+/// Whether the common part of both is equal, not counting the low half of the byte at `half`.
+fn prefix_matches(magic: &[u8], first: &[u8], half: Option<usize>) -> bool {
+    let mut pairs = magic.iter().zip(first).enumerate();
+    pairs.all(|(i, (a, b))| a == b || (Some(i) == half && a >> 4 == b >> 4))
+}

@@ -1,0 +1,132 @@
+//! The options of every verb that reads lines: how a list is read, and how keys are made of it.
+//!
+//! How a list is read (`--field`, `--csv`, `--format`) is said for each input. How a key is made
+//! (`--ignore-case`, `--trim`, `--keep-cr`) is stored in the filter, and holds for every later
+//! input of that filter.
+#![forbid(unsafe_code)]
+
+use std::path::Path;
+
+use koel::LineOptions;
+
+use crate::failure::Failure;
+use crate::fields::Delimiter;
+use crate::keys::{Field, Rules, Separator};
+use crate::lists::Format;
+use crate::quantity;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LineArgs {
+    /// Keys are exact bytes that end with NUL, in the input and the output
+    #[arg(short = '0', long, help_heading = HEADING, display_order = 50)]
+    null: bool,
+
+    /// Read only this field of each line, counted from 1
+    #[arg(long, value_name = "N", help_heading = HEADING, display_order = 51)]
+    #[arg(value_parser = parse_field)]
+    field: Option<usize>,
+
+    /// Text between fields, `tab` or `whitespace` [default: tab; --csv: comma]
+    #[arg(long, value_name = "TEXT", help_heading = HEADING, display_order = 52)]
+    #[arg(requires = "field", value_parser = Delimiter::parse)]
+    delimiter: Option<Delimiter>,
+
+    /// Fields may be quoted, as in CSV
+    #[arg(long, help_heading = HEADING, display_order = 53, requires = "field")]
+    #[arg(conflicts_with = "null")]
+    csv: bool,
+
+    /// Kind of list: lines, hosts (also URLs) or adblock
+    #[arg(long, value_name = "WHAT", help_heading = HEADING, display_order = 54)]
+    #[arg(value_enum, default_value = "lines", hide_possible_values = true)]
+    format: Format,
+
+    /// Upper and lower case are the same
+    #[arg(long, help_heading = HEADING, display_order = 55)]
+    ignore_case: bool,
+
+    /// Drop white space around a key
+    #[arg(long, help_heading = HEADING, display_order = 56)]
+    trim: bool,
+
+    /// Keep a carriage return before a newline as a part of the key
+    #[arg(long, help_heading = HEADING, display_order = 57)]
+    keep_cr: bool,
+
+    /// Refuse longer lines, so that memory stays bounded
+    #[arg(long, value_name = "SIZE", help_heading = HEADING, display_order = 58)]
+    #[arg(default_value = "4MiB", value_parser = quantity::parse_size)]
+    #[arg(allow_negative_numbers = true)]
+    max_line: u64,
+}
+
+const HEADING: &str = "Lines";
+
+fn parse_field(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| "give the number of a field, such as 1 for the first".to_owned())
+}
+
+impl LineArgs {
+    /// The options that a new filter stores.
+    fn options(&self) -> LineOptions {
+        let options = LineOptions::default().ignore_case(self.ignore_case);
+        options.trim(self.trim).keep_cr(self.keep_cr)
+    }
+
+    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+        let field = match self.field {
+            Some(number) => Some(Field { number, separator: self.separator()? }),
+            None => None,
+        };
+        Ok(Rules {
+            end: if self.null { 0 } else { b'\n' },
+            longest: usize::try_from(self.max_line).unwrap_or(usize::MAX),
+            field,
+            format: self.format,
+            options: self.options(),
+        })
+    }
+
+    fn separator(&self) -> Result<Separator, Failure> {
+        if !self.csv {
+            let tab = || Delimiter::Text("\t".to_owned());
+            return Ok(Separator::Delimiter(self.delimiter.clone().unwrap_or_else(tab)));
+        }
+        let byte = self.delimiter.as_ref().map_or(Some(b','), Delimiter::byte);
+        byte.map(Separator::Csv).ok_or_else(|| {
+            let sentence = "with --csv, the delimiter is one ASCII character other than a quote";
+            Failure::Usage(sentence.to_owned())
+        })
+    }
+}
+
+/// The options of `rules` for a filter that has `stored` ones.
+///
+/// An option that the filter lacks is an error: its keys were made without it.
+pub(crate) fn take_stored(
+    rules: &mut Rules,
+    filter: &Path,
+    stored: LineOptions,
+) -> Result<(), Failure> {
+    let (asked, stored_names) = (names(rules.options), names(stored));
+    if let Some(option) = asked.iter().find(|name| !stored_names.contains(name)) {
+        let filter = filter.display();
+        return Err(Failure::Usage(format!(
+            "{filter} was built without {option}; leave the option out, or build the filter again \
+             with it"
+        )));
+    }
+    rules.options = stored;
+    Ok(())
+}
+
+/// The options that are on, as they are given to the command.
+pub(crate) fn names(options: LineOptions) -> Vec<&'static str> {
+    let all = [
+        (options.ignores_case(), "--ignore-case"),
+        (options.trims(), "--trim"),
+        (options.keeps_cr(), "--keep-cr"),
+    ];
+    all.into_iter().filter_map(|(is_on, name)| is_on.then_some(name)).collect()
+}

@@ -1,0 +1,374 @@
+//! Lists as they come: line ends, marks, encodings, fields, letters, hosts files, long lines.
+
+use std::io::Write;
+
+use crate::support::{Ran, Shell};
+
+/// The bytes of a text in UTF-16, without a mark.
+fn utf_16(text: &str, big_endian: bool) -> Vec<u8> {
+    let order = |unit: u16| if big_endian { unit.swap_bytes() } else { unit };
+    text.encode_utf16().flat_map(|unit| order(unit).to_le_bytes()).collect()
+}
+
+/// A filter of the keys that `input` gives with these options.
+fn filter_of(input: impl AsRef<[u8]>, options: &str) -> Shell {
+    let shell = Shell::new();
+    let ran = shell.run_with(&format!("build - --fpr 1e-6 -o set {options}"), input.as_ref());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    shell
+}
+
+impl Shell {
+    fn check(&self, options: &str, input: impl AsRef<[u8]>) -> Ran {
+        self.run_with(&format!("check set {options}"), input.as_ref())
+    }
+}
+
+/// `text` in every form that an editor may save it in.
+fn forms(text: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let crlf = text.replace('\n', "\r\n");
+    let marked = |text: &str| format!("\u{feff}{text}");
+    vec![
+        ("LF", text.into()),
+        ("CRLF", crlf.clone().into()),
+        ("mark", marked(text).into()),
+        ("mark, CRLF", marked(&crlf).into()),
+        ("UTF-16 LE", utf_16(&marked(text), false)),
+        ("UTF-16 BE, CRLF", utf_16(&marked(&crlf), true)),
+        ("UTF-16 LE, CRLF, no mark", utf_16(&crlf, false)),
+        ("UTF-16 BE, no mark", utf_16(text, true)),
+    ]
+}
+
+#[test]
+fn a_list_has_the_same_keys_in_every_form_that_editors_save() {
+    let text = "first.example\n\u{dc}ber.example\nlast\n";
+    for (form, list) in forms(text) {
+        let shell = filter_of(&list, "");
+        assert_eq!(shell.ok("info --json set").json()["keys"], 3, "{form}");
+        for (asked, lines) in forms(text) {
+            let ran = shell.check("-c", &lines);
+            assert_eq!(ran.text(), "3\n", "{form}, asked in {asked}: {}", ran.err);
+        }
+        for line in text.lines() {
+            assert_eq!(shell.check("-q", line).code, 0, "{form}: {line}");
+            assert_eq!(shell.check("-q", format!("x{line}")).code, 1, "{form}: {line}");
+        }
+    }
+}
+
+#[test]
+fn compressed_lists_lose_their_marks_too() {
+    let text = "first.example\nsecond.example\n";
+    let shell = filter_of(text, "");
+    for (form, lines) in forms(text) {
+        let packed = zstd::encode_all(&lines[..], 1).unwrap();
+        assert_eq!(shell.check("-c", packed).text(), "2\n", "{form}");
+    }
+}
+
+#[test]
+fn a_line_is_printed_as_it_came_whatever_its_key_is() {
+    let shell = filter_of("a\nb\n", "--trim --ignore-case");
+    let lines = "A\r\n  b \n c\nB\n";
+    assert_eq!(shell.check("", lines).text(), "A\r\n  b \nB\n");
+    assert_eq!(shell.check("-v", lines).text(), " c\n");
+    assert_eq!(
+        shell.run_with("count set", lines.as_bytes()).text(),
+        "1\tA\r\n1\t  b \n0\t c\n1\tB\n"
+    );
+    let ran = shell.run_with("dedup --trim --ignore-case", lines.as_bytes());
+    assert_eq!(ran.text(), "A\r\n  b \n c\n");
+    assert_eq!(shell.run_with("dedup", b"a\r\na\nb\n").text(), "a\r\nb\n");
+}
+
+#[test]
+fn with_nul_keys_are_exact_bytes() {
+    let keys: [&[u8]; 7] =
+        [b"a", b"a\r", b" a", b"\xef\xbb\xbfa", b"\xff\xfea", b"a\nb", b"caf\xe9\n"];
+    for key in keys {
+        let shell = filter_of([key, b"\0"].concat(), "-0");
+        for asked in keys {
+            let ran = shell.check("-0 -c", [asked, b"\0"].concat());
+            assert_eq!(ran.text(), if asked == key { "1\n" } else { "0\n" }, "{asked:?}");
+        }
+    }
+    let all = keys.join(&0);
+    let ran = Shell::new().run_with("dedup -0", &all);
+    assert_eq!(ran.out, [&all[..], b"\0"].concat());
+}
+
+#[test]
+fn the_options_for_keys_are_stored_and_hold_for_every_later_input() {
+    for (options, same, other) in [
+        ("", "Key", "key"),
+        ("--ignore-case", "kEY", " key"),
+        ("--trim", "\u{a0} Key\t", "key"),
+        ("--trim --ignore-case", " key\u{3000}", "k ey"),
+        ("--keep-cr", "Key", "Key\r"),
+    ] {
+        let shell = filter_of("Key\n", options);
+        let same = format!("{same}\n");
+        for more in ["", options] {
+            assert_eq!(shell.check(&format!("-c {more}"), &same).text(), "1\n", "{options}");
+            assert_eq!(shell.check(&format!("-c {more}"), format!("{other}\n")).text(), "0\n");
+        }
+        assert_eq!(shell.run_with("add set", same.as_bytes()).code, 0);
+        assert_eq!(shell.check("-c", "Key\n").text(), "1\n");
+        assert_eq!(shell.run_with("count set", b"Key\n").text(), "2\tKey\n", "{options}");
+        assert_eq!(shell.run_with("remove set", same.as_bytes()).code, 0);
+        shell.ok("grow set");
+        assert_eq!(shell.run_with("count set", same.as_bytes()).text(), format!("1\t{same}"));
+        let info = shell.ok("info --json set").json();
+        for (name, key) in
+            [("--ignore-case", "ignore_case"), ("--trim", "trim"), ("--keep-cr", "keep_cr")]
+        {
+            assert_eq!(info["line_options"][key], options.contains(name), "{options}");
+        }
+        let shown = if options.is_empty() { "none" } else { name_order(options) };
+        assert!(shell.ok("info set").text().contains(&format!("line options         {shown}\n")));
+    }
+}
+
+fn name_order(options: &str) -> &str {
+    if options == "--trim --ignore-case" { "--ignore-case --trim" } else { options }
+}
+
+#[test]
+fn an_option_that_the_filter_was_built_without_is_refused() {
+    let shell = filter_of("key\n", "--trim");
+    let before = shell.read("set");
+    for verb in ["check set", "add set", "remove set", "count set"] {
+        for option in ["--ignore-case", "--keep-cr", "--trim --ignore-case"] {
+            let ran = shell.run_with(&format!("{verb} {option}"), b"key\n");
+            assert_eq!(ran.code, 2, "{verb} {option}");
+            let name = option.trim_start_matches("--trim ");
+            let sentence = format!("koel: set was built without {name}; leave the option out");
+            assert!(ran.err.starts_with(&sentence), "{}", ran.err);
+        }
+    }
+    assert!(shell.read("set") == before);
+}
+
+#[test]
+fn filters_with_different_options_are_neither_merged_nor_compared() {
+    let shell = filter_of("key\n", "--keys 100 --trim");
+    shell.build("other", &["key".into()], "--keys 100 --fpr 1e-6");
+    for words in ["merge set other -o both", "similar set other", "diff set other"] {
+        let ran = shell.run(words);
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+        assert!(ran.err.contains("--trim"), "{words}: {}", ran.err);
+    }
+    shell.build("like", &["other".into()], "--keys 100 --fpr 1e-6 --trim");
+    shell.ok("merge set like -o both");
+    assert_eq!(shell.ok("info --json both").json()["line_options"]["trim"], true);
+}
+
+#[test]
+fn letters_are_the_same_in_upper_and_lower_case_in_every_script() {
+    let shell = filter_of(
+        "\u{c9}lan\n\u{39f}\u{394}\u{39f}\u{3a3}\n\u{416}\u{443}\u{43a}\nSTRA\u{1e9e}E\ncaf\u{e9}\n",
+        "--ignore-case",
+    );
+    for line in [
+        "\u{e9}LAN",
+        "\u{3bf}\u{3b4}\u{3bf}\u{3c2}",
+        "\u{3bf}\u{3b4}\u{3bf}\u{3c3}",
+        "\u{436}\u{423}\u{41a}",
+        "stra\u{df}e",
+        "CAF\u{c9}",
+    ] {
+        assert_eq!(shell.check("-q", line).code, 0, "{line}");
+    }
+    assert_eq!(shell.check("-q", "elan").code, 1);
+    // Bytes that are not UTF-8 keep all but their ASCII letters.
+    let shell = filter_of(b"CAF\xc9\n", "--ignore-case");
+    assert_eq!(shell.check("-q", b"caf\xc9\n").code, 0);
+    assert_eq!(shell.check("-q", b"caf\xe9\n").code, 1);
+}
+
+#[test]
+fn a_field_is_read_by_every_verb_and_the_whole_line_printed() {
+    let shell = filter_of("1\tann\n2\tbob\nno field\n", "--field 2");
+    assert_eq!(shell.check("-c", "ann\nbob\nno field\n").text(), "2\n");
+    let log = "x;ann;1\ny;eve;2\nz;bob\n\n";
+    let ran = shell.check("--field 2 --delimiter ;", log);
+    assert_eq!(ran.text(), "x;ann;1\nz;bob\n");
+    assert_eq!(ran.err, "koel: skipped 1 line without field 2\n");
+    assert_eq!(shell.check("-v --field 2 --delimiter ;", log).text(), "y;eve;2\n");
+    let ran = shell.run_with("count set --field 2 --delimiter ;", log.as_bytes());
+    assert_eq!(ran.text(), "1\tx;ann;1\n0\ty;eve;2\n1\tz;bob\n");
+    let ran = shell.run_with("dedup --field 1 --delimiter whitespace", b" a 1\na 2\n\tb\n");
+    assert_eq!(ran.text(), " a 1\n\tb\n");
+    // Fields are not stored: the next input has others.
+    assert_eq!(shell.run_with("add set --field 1", b"carl\t3\n").code, 0);
+    assert_eq!(shell.run_with("remove set --field 3 --delimiter ,", b",,carl\n").code, 0);
+    assert_eq!(shell.check("-q", "carl").code, 1);
+    let ran = shell.check("--field 3", "a,b,c\nd,e,f\n");
+    let expected = "koel: skipped all of 2 lines without field 3; see --delimiter and --csv\n";
+    assert_eq!((ran.code, &*ran.err), (1, expected));
+}
+
+#[test]
+fn csv_fields_may_have_quotes_delimiters_and_line_ends() {
+    let shell = Shell::new();
+    let list = "id,name\r\n1,\"Smith, \"\"Al\"\"\"\r\n2,\"two\r\nlines\"\r\n3,plain\r\n";
+    shell.write("list.csv", list);
+    // The count before the build sees the same records.
+    let built = shell.ok("build list.csv --csv --field 2 --json -o set").json();
+    assert_eq!((&built["keys"], &built["capacity"]), (&4.into(), &4.into()));
+    for key in ["Smith, \"Al\"\0", "two\r\nlines\0", "plain\0", "name\0"] {
+        assert_eq!(shell.check("-0 -q", key).code, 0, "{key:?}");
+    }
+    let ran = shell.check("--csv --field 2", list);
+    assert_eq!(ran.text(), list);
+    let ran = shell.check("--csv --field 2 --delimiter ;", "x;\"two\r\nlines\";y\nz;plain\n");
+    assert_eq!(ran.text(), "x;\"two\r\nlines\";y\nz;plain\n");
+    let ran = shell.check("--csv --field 1", "\"never closed\nplain\n");
+    assert!(ran.code == 2 && ran.err.contains("quote"), "{}", ran.err);
+}
+
+const HOSTS: &str =
+    "\u{feff}# Blocked hosts\r\n127.0.0.1 localhost\r\n::1 localhost ip6-localhost\r
+0.0.0.0 0.0.0.0\r\n0.0.0.0 Ads.example  tracker.example # two\r\n0.0.0.0\tb\u{fc}cher.example\r
+fe80::1%lo0 localhost\r\n0.0.0.0 not%a%host\r\n";
+
+#[test]
+fn a_hosts_file_is_asked_with_check_url() {
+    let shell = filter_of(HOSTS, "--format hosts");
+    assert_eq!(shell.ok("info --json set").json()["keys"], 3);
+    let found = "https://ads.example/x\nhttp://a.TRACKER.example\nhttps://b\u{fc}cher.example/\n\
+                 xn--bcher-kva.example\n";
+    let others = "http://localhost/\nhttp://0.0.0.0/\nexample\n";
+    assert_eq!(shell.check("--url", found.to_owned() + others).text(), found);
+    let ran = shell.run_with("add set --format hosts", b"::1 More.example localhost\nbad host\n");
+    let expected = "koel: skipped 1 line without a host, 1 name of the local machine\n";
+    assert_eq!((ran.code, &*ran.err), (0, expected));
+    assert_eq!(shell.check("-q", "more.example").code, 0);
+    // With a format, each host is a line.
+    let ran = shell.run_with("dedup --format hosts", HOSTS.as_bytes());
+    assert_eq!(ran.text(), "ads.example\ntracker.example\nxn--bcher-kva.example\n");
+    let ran = shell.run_with("count set --format hosts", b"0.0.0.0 ads.example x.example\n");
+    assert_eq!(ran.text(), "1\tads.example\n0\tx.example\n");
+}
+
+#[test]
+fn a_list_of_urls_gives_their_hosts() {
+    let urls =
+        "id,url\n1,https://Bad.example:8080/x?y#z\n2,bad.example/other\n3,http://192.0.2.1/\n";
+    let shell = filter_of(urls, "--csv --field 2 --format hosts");
+    assert_eq!(shell.check("--url -c", "http://www.bad.example\nhttp://192.0.2.1\n").text(), "2\n");
+    assert_eq!(shell.check("-c", "bad.example\n192.0.2.1\nurl\n").text(), "3\n");
+}
+
+#[test]
+fn an_adblock_list_gives_its_whole_hosts_and_says_what_it_skips() {
+    let list = "[Adblock Plus 2.0]\n! Title: a list\n||ads.example^\n||Tracker.example^$third-party\n\
+                @@||good.example^\n##.banner\nexample.com##.x\n/banner/*\n||part.example/x\n";
+    let shell = Shell::new();
+    let ran = shell.run_with("build --format adblock -o set", list.as_bytes());
+    let expected =
+        "koel: skipped 1 exception rule, 2 cosmetic rules, 2 rules for less than a host\n";
+    assert_eq!((ran.code, &*ran.err), (0, expected));
+    let urls = "https://ads.example/\nhttps://x.tracker.example/\nhttps://good.example/\n\
+                https://part.example/x\n";
+    let found = "https://ads.example/\nhttps://x.tracker.example/\n";
+    assert_eq!(shell.check("--url", urls).text(), found);
+}
+
+#[test]
+fn a_line_above_the_limit_is_refused_with_its_number_whatever_the_file_is() {
+    let shell = Shell::new();
+    let long = [&b"short\n"[..], &vec![b'x'; 5 << 20], b"\n"].concat();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&long).unwrap();
+    shell.write("plain", &long);
+    shell.write("gzip", gzip.finish().unwrap());
+    shell.write("zstd", zstd::encode_all(&long[..], 1).unwrap());
+    let text = std::str::from_utf8(&long).unwrap();
+    shell.write("utf-16", utf_16(&format!("\u{feff}{text}"), false));
+    for name in ["plain", "gzip", "zstd", "utf-16"] {
+        for words in ["build -o new", "build --grow -o new", "dedup"] {
+            let ran = shell.run(&format!("{words} {name}"));
+            assert_eq!(ran.code, 2, "{words} {name}");
+            let expected = format!("koel: cannot read {name}: line 2 is longer than 4.0 MiB; ");
+            assert!(ran.err.starts_with(&expected), "{}", ran.err);
+            assert!(ran.err.lines().count() == 1 && ran.err.contains("--max-line"), "{}", ran.err);
+        }
+        assert_eq!(shell.ok(&format!("dedup --max-line 6M {name}")).out, long, "{name}");
+    }
+    assert!(!shell.path("new").exists());
+    let ran = shell.run_with("dedup --max-line 10", b"0123456789\n01234567890\n");
+    assert_eq!((ran.code, ran.text()), (2, "0123456789\n"));
+}
+
+/// Regression: 34 KB of zstd took 2.1 GB of memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_bomb_of_one_line_takes_little_memory() {
+    let shell = Shell::new();
+    let mut packed = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    (0..1024).for_each(|_| packed.write_all(&vec![b'x'; 1 << 20]).unwrap());
+    shell.write("bomb", packed.finish().unwrap());
+    for verb in ["build -o new bomb", "dedup bomb", "dedup --csv --field 1 bomb"] {
+        let koel = env!("CARGO_BIN_EXE_koel");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &format!("ulimit -v 400000; exec {koel} {verb}")])
+            .current_dir(shell.folder())
+            .output()
+            .unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{verb}: {err}");
+        assert!(err.contains("--max-line"), "{verb}: {err}");
+    }
+}
+
+#[test]
+fn a_zstd_window_above_the_limit_is_refused_and_the_way_around_named() {
+    let shell = Shell::new();
+    let mut packed = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    packed.window_log(28).unwrap();
+    packed.write_all(&b"key\n".repeat(100)).unwrap();
+    shell.write("large", packed.finish().unwrap());
+    let ran = shell.run("dedup large");
+    assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+    assert!(ran.err.contains("zstd -dc --long=31"), "{}", ran.err);
+}
+
+#[test]
+fn text_in_utf_16_that_is_damaged_is_refused_and_utf_32_too() {
+    let shell = Shell::new();
+    for (bytes, what) in [
+        (&b"\xff\xfea\0\n\0\0"[..], "UTF-16"),
+        (b"\xff\xfe\0\xdca\0\n\0", "UTF-16"),
+        (b"\xff\xfe\0\0a\0\0\0\n\0\0\0", "UTF-32"),
+    ] {
+        let ran = shell.run_with("build -o new", bytes);
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+        assert!(ran.err.contains(what), "{}", ran.err);
+    }
+    let ran = shell.run_with("dedup", &utf_16("a\nb\n", false));
+    assert_eq!(ran.text(), "a\nb\n");
+    assert!(ran.err.contains("read as UTF-16") && ran.err.contains("-0"), "{}", ran.err);
+}
+
+#[test]
+fn wrong_options_for_lines_give_their_remedy() {
+    let shell = Shell::new();
+    shell.write("list", "a,b\n");
+    for (options, remedy) in [
+        ("--field 0", "such as 1 for the first"),
+        ("--field x", "such as 1 for the first"),
+        ("--delimiter ,", "--field"),
+        ("--csv", "--field"),
+        ("--csv --field 1 -0", "--csv"),
+        ("--csv --field 1 --delimiter ::", "one ASCII character"),
+        ("--csv --field 1 --delimiter whitespace", "one ASCII character"),
+        ("--format csv", "hosts"),
+        ("--max-line many", "such as 64M"),
+    ] {
+        let ran = shell.run(&format!("build list -o new {options}"));
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{options}: {}", ran.err);
+        assert!(ran.err.contains(remedy), "{options}: {}", ran.err);
+    }
+}

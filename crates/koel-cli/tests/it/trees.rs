@@ -1,0 +1,277 @@
+//! Whole trees through the command: in, listed, out, as they were.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use testkit::storage::Random;
+use testkit::trees::{create_random, snapshot};
+
+use crate::support::{Ran, Shell};
+
+/// A shell with a folder `tree`: files, an empty folder, links, and a mode.
+fn shell_with_tree() -> Shell {
+    let shell = Shell::new();
+    fs::create_dir_all(shell.path("tree/empty")).unwrap();
+    fs::create_dir_all(shell.path("tree/sub/node_modules")).unwrap();
+    for name in ["a.txt", "b.log", "sub/c.txt", "sub/node_modules/d.txt"] {
+        shell.write(&format!("tree/{name}"), name);
+    }
+    symlink("nowhere", shell.path("tree/dangling")).unwrap();
+    fs::hard_link(shell.path("tree/a.txt"), shell.path("tree/hard")).unwrap();
+    fs::set_permissions(shell.path("tree/sub"), fs::Permissions::from_mode(0o750)).unwrap();
+    shell
+}
+
+fn paths(shell: &Shell, name: &str) -> Vec<String> {
+    let found = snapshot(&shell.path(name)).unwrap();
+    found.into_keys().map(|path| String::from_utf8(path).unwrap()).collect()
+}
+
+/// The names that `ls` prints.
+fn listed(shell: &Shell, words: &str) -> Vec<String> {
+    let ran = shell.ok(&format!("store ls --db db {words}"));
+    ran.text().lines().map(|line| line[19..].to_owned()).collect()
+}
+
+fn with_arguments(shell: &Shell, words: &str, arguments: &[&str]) -> Ran {
+    let output = shell.command().args(words.split(' ')).args(arguments).output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: output.stdout,
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn a_tree_that_is_imported_and_exported_is_the_same() {
+    let shell = shell_with_tree();
+    let report = shell.ok("store import tree --db db --json").json();
+    assert_eq!((&report["files"], &report["folders"]), (&5.into(), &4.into()), "{report}");
+    assert_eq!((&report["links"], &report["not_kept"]), (&1.into(), &serde_json::json!([])));
+    shell.ok("store export tree --db db -o copy");
+    let expected = snapshot(&shell.path("tree")).unwrap();
+    assert_eq!(snapshot(&shell.path("copy")).unwrap(), expected);
+    shell.ok("store export tree/sub --db db -o sub");
+    assert_eq!(snapshot(&shell.path("sub")).unwrap(), snapshot(&shell.path("tree/sub")).unwrap());
+    shell.ok("store export tree/hard --db db -o hard");
+    assert_eq!(shell.read("hard"), b"a.txt");
+    // Everything, and two names, below a folder.
+    for words in ["", "tree/sub tree/a.txt"] {
+        shell.ok(&format!("store export {words} --db db -o all"));
+        assert_eq!(shell.read("all/tree/sub/c.txt"), b"sub/c.txt");
+        fs::remove_dir_all(shell.path("all")).unwrap();
+    }
+    shell.ok("store verify --db db");
+}
+
+#[test]
+fn what_is_not_kept_is_named_counted_and_in_the_exit_code() {
+    let shell = shell_with_tree();
+    let made = Command::new("mkfifo").arg(shell.path("tree/fifo")).status().unwrap();
+    assert!(made.success());
+    let ran = shell.run("store import tree --db db --json");
+    let report = ran.json();
+    assert_eq!((ran.code, ran.err.lines().count()), (1, 1), "{}", ran.err);
+    assert_eq!(ran.err, "koel: tree/fifo: a FIFO is not kept\n");
+    assert_eq!(report["not_kept"][0]["name"], "tree/fifo");
+    assert_eq!((&report["files"], report["not_kept"].as_array().unwrap().len()), (&5.into(), 1));
+    let ran = shell.run("store import tree --db db");
+    assert!(ran.code == 1 && ran.text().contains("not kept    1\n"), "{}", ran.text());
+}
+
+/// Runs without the rights of root, which reads everything.
+#[test]
+fn an_unreadable_file_or_folder_is_named_and_the_rest_is_kept() {
+    let shell = shell_with_tree();
+    fs::create_dir(shell.path("tree/closed")).unwrap();
+    for name in ["tree/b.log", "tree/closed"] {
+        fs::set_permissions(shell.path(name), fs::Permissions::from_mode(0o0)).unwrap();
+    }
+    let program = shell.path("koel");
+    fs::copy(env!("CARGO_BIN_EXE_koel"), &program).unwrap();
+    let mut import = Command::new(&program);
+    import.current_dir(shell.folder()).args(["store", "import", "tree", "--db", "db", "--json"]);
+    fs::create_dir(shell.path("db")).unwrap();
+    if fs::metadata("/proc/self").is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0) {
+        for name in ["", "db"] {
+            let open = fs::Permissions::from_mode(0o777);
+            fs::set_permissions(shell.path(name), open).unwrap();
+        }
+        fs::set_permissions(shell.path("tree/sub"), fs::Permissions::from_mode(0o755)).unwrap();
+        import.uid(65534).gid(65534);
+    }
+    let output = import.output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), errors.lines().count()), (Some(1), 2), "{errors}");
+    assert!(errors.contains("koel: tree/b.log: it cannot be read"), "{errors}");
+    assert!(errors.contains("koel: tree/closed: it cannot be read"), "{errors}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["files"], &report["folders"]), (&4.into(), &5.into()), "{report}");
+    fs::set_permissions(shell.path("tree/closed"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(listed(&shell, "").contains(&"tree/sub/node_modules/d.txt".to_owned()));
+}
+
+#[test]
+fn each_import_is_a_version_and_older_ones_still_have_deleted_files() {
+    let shell = shell_with_tree();
+    shell.ok("store import tree --db db");
+    let before = snapshot(&shell.path("tree")).unwrap();
+    fs::remove_file(shell.path("tree/b.log")).unwrap();
+    shell.write("tree/a.txt", "changed");
+    let report = shell.ok("store import tree --db db --json").json();
+    assert_eq!(report["versions"][0]["version"], 2);
+    assert!(!listed(&shell, "").contains(&"tree/b.log".to_owned()));
+    assert!(listed(&shell, "--version 1").contains(&"tree/b.log".to_owned()));
+    assert_eq!(shell.run("store export tree/b.log --db db -o -").code, 2);
+    assert_eq!(shell.ok("store export tree/b.log --version 1 --db db -o -").out, b"b.log");
+    shell.ok("store export tree --version 1 --db db -o old");
+    assert_eq!(snapshot(&shell.path("old")).unwrap(), before);
+    let versions = shell.ok("store ls --versions --db db").text().to_owned();
+    assert_eq!(versions.lines().count(), 2, "{versions}");
+    assert!(versions.lines().all(|line| line.ends_with("Z  tree")), "{versions}");
+    for _ in 0..3 {
+        shell.ok("store import tree --db db");
+    }
+    shell.ok("store rm tree --version 4 --db db");
+    assert_eq!(shell.run("store rm tree --version 4 --db db").code, 1);
+    shell.ok("store rm --keep 2 --db db");
+    let versions = shell.ok("store ls --versions --json --db db").text().to_owned();
+    assert_eq!(versions.lines().count(), 2, "{versions}");
+    assert!(versions.contains("\"version\":3") && versions.contains("\"version\":5"));
+    shell.ok("store gc --db db");
+    shell.ok("store verify --db db");
+    assert_eq!(shell.run("store export --version 1 --db db -o none").code, 2);
+}
+
+#[test]
+fn patterns_select_what_is_exported() {
+    let shell = shell_with_tree();
+    shell.ok("store import tree --db db");
+    let export = |options: &str, expected: &[&str]| {
+        shell.ok(&format!("store export tree --db db -o out {options}"));
+        assert_eq!(paths(&shell, "out"), expected, "{options}");
+        fs::remove_dir_all(shell.path("out")).unwrap();
+    };
+    export("--include *.log", &["", "b.log"]);
+    export("--include c.txt", &["", "sub", "sub/c.txt"]);
+    export("--include tree/*.txt", &["", "a.txt"]);
+    export("--include /tree/sub/ --exclude node_modules", &["", "sub", "sub/c.txt"]);
+    export(
+        "--include tree/**/d.* --include empty",
+        &["", "empty", "sub", "sub/node_modules", "sub/node_modules/d.txt"],
+    );
+    export("--exclude sub --exclude *.txt --exclude hard", &["", "b.log", "dangling", "empty"]);
+    let ran = shell.run("store export tree --db db -o out --include nothing");
+    assert_eq!((ran.code, ran.err.lines().count()), (1, 1), "{}", ran.err);
+    assert!(!shell.path("out").exists());
+    assert_eq!(shell.run("store export tree --db db -o out --include [").code, 2);
+}
+
+#[test]
+fn every_name_that_is_printed_is_accepted() {
+    let shell = Shell::new();
+    let mut random = Random::new(7);
+    create_random(&mut random, &shell.path("tree"), 80).unwrap();
+    for name in [&b"one\nline\\n"[..], b"\xff", b"\xe2\x80\xaegnp.exe", b" space ", b"\\"] {
+        fs::write(shell.path("").join(OsStr::from_bytes(name)), name).unwrap();
+        let path = OsStr::from_bytes(name);
+        let imported = shell.command().args(["store", "import", "--db", "db"]).arg(path).output();
+        assert!(imported.unwrap().status.success());
+    }
+    shell.ok("store import tree --db db");
+    let names = listed(&shell, "");
+    let json = shell.ok("store ls --json --db db").text().to_owned();
+    let escaped: Vec<String> = json
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|object| object["escaped"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, escaped);
+    let raw = shell.ok("store ls -0 --db db").out;
+    assert_eq!(raw.iter().filter(|byte| **byte == 0).count(), names.len());
+    for name in &names {
+        assert!(name.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{name:?}");
+        let ran = with_arguments(&shell, "store export --db db -o out --", &[name]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.err);
+        let out = shell.path("out");
+        if out.is_dir() { fs::remove_dir_all(out) } else { fs::remove_file(out) }.unwrap();
+        let ran = with_arguments(&shell, "store ls --db db --", &[name]);
+        assert_eq!(ran.text().lines().next().unwrap()[19..], *name);
+    }
+    // Innermost first, so that each is still there.
+    for name in names.iter().rev() {
+        let ran = with_arguments(&shell, "store rm --db db --", &[name]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.err);
+    }
+    assert!(listed(&shell, "").is_empty());
+}
+
+#[test]
+fn names_are_relative_paths() {
+    let shell = shell_with_tree();
+    let absolute = shell.path("tree/a.txt");
+    let absolute = absolute.to_str().unwrap();
+    shell.ok(&format!("store import {absolute} --db db"));
+    assert_eq!(listed(&shell, ""), [absolute.trim_start_matches('/')]);
+    assert_eq!(shell.ok(&format!("store export {absolute} --db db -o -")).out, b"a.txt");
+    shell.ok(&format!("store rm {absolute} --db db"));
+    fs::create_dir(shell.path("inside")).unwrap();
+    let mut import = shell.command();
+    import.current_dir(shell.path("inside"));
+    import.args(["store", "import", "../tree/sub/", ".", "--db", "../db"]);
+    assert!(import.output().unwrap().status.success());
+    let names = listed(&shell, "");
+    assert!(names.contains(&"tree/sub".to_owned()) && names.contains(&"inside".to_owned()));
+    let ran = shell.run("store import tree --db db");
+    assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+}
+
+#[test]
+fn wrong_exports_give_an_error_of_one_line() {
+    let shell = shell_with_tree();
+    shell.ok("store import tree --db db");
+    shell.write("file", "in the way");
+    for words in [
+        "tree --db db -o -",
+        "tree --db db -o file",
+        "tree --db db -o no/such/folder",
+        "tree/a.txt --db db -o no/such/file",
+        "tree --db db -o db",
+        "tree --db db -o db/new",
+        "tree/none --db db -o out",
+        r"tree\q --db db -o out",
+        "/ --db db -o out",
+        "tree --version 9 --db db -o out",
+    ] {
+        let ran = shell.run(&format!("store export {words}"));
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+        assert!(ran.out.is_empty(), "{words}");
+    }
+    assert!(shell.read("file") == b"in the way" && !shell.path("out").exists());
+    shell.ok("store verify --db db");
+}
+
+#[test]
+fn compressed_chunks_take_less_and_come_back() {
+    let shell = Shell::new();
+    let text = "the same line, again and again\n".repeat(20_000);
+    let varied: String = (0..20_000).map(|line| format!("line {line} of {text:.9}\n")).collect();
+    shell.write("file", &varied);
+    shell.ok("store import file --db db --zstd");
+    let stats = shell.ok("store stats --db db --json").json();
+    assert!(stats["log_bytes"].as_u64().unwrap() * 3 < varied.len() as u64, "{stats}");
+    // Without compression the chunks are found all the same, and the other way round.
+    let again = shell.ok("store import file --db db --checksum --json").json();
+    assert_eq!(again["new_chunks"], 0, "{again}");
+    shell.ok("store export file --db db -o out");
+    assert!(shell.read("out") == varied.as_bytes());
+    shell.ok("store verify --db db");
+    assert_eq!(shell.ok("store gc --db db --json").json()["deleted_chunks"], 0);
+    shell.ok("store rm file --db db");
+    assert!(shell.ok("store gc --db db --json").json()["deleted_chunks"].as_u64().unwrap() > 30);
+    assert_eq!(shell.run("store import file --db db --zstd=99").code, 2);
+}

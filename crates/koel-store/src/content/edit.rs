@@ -1,0 +1,187 @@
+//! Adding and removing versions, each in one batch.
+
+use std::collections::BTreeSet;
+
+use super::archive::Archive;
+use super::entry::{Entry, Time};
+use super::error::ArchiveError;
+use super::find::no_such_name;
+use super::keys;
+use super::names;
+use super::versions::Version;
+use crate::kernel::lock::lock;
+use crate::{Batch, Durability};
+
+impl Archive {
+    /// Adds a version to a name. Returns its number.
+    ///
+    /// A damaged list of versions is written again. A newest version with a damaged record is
+    /// dropped: nothing can be restored from it.
+    pub(super) fn commit(
+        &self,
+        name: &[u8],
+        time: Time,
+        entry: &Entry,
+        durability: Durability,
+    ) -> Result<u64, ArchiveError> {
+        let mut known = lock(&self.known_names);
+        let mut numbers = self.readable_numbers(name)?;
+        if numbers.is_empty() {
+            self.check_new_name(&mut known, name)?;
+        }
+        let next = self.next_number()?;
+        let after = next.checked_add(1).ok_or(keys::INVALID_NEXT_NUMBER)?;
+        let mut batch = Batch::new();
+        if let Some(newest) = numbers.last().copied() {
+            let stored = self.stored_version(newest);
+            if stored.as_ref().is_err_and(ArchiveError::is_damage) {
+                batch.delete(&keys::version_key(newest))?;
+                numbers.pop();
+            } else {
+                stored?;
+            }
+        }
+        numbers.push(next);
+        batch.put(keys::NEXT_NUMBER, &keys::encode_numbers(&[after]))?;
+        batch.put(&keys::version_key(next), &Version::encode(time, name, entry))?;
+        batch.put(&keys::name_key(name), &keys::encode_numbers(&numbers))?;
+        self.store.write(&batch, durability)?;
+        if let Some(known) = &mut *known {
+            known.insert(name.to_owned());
+        }
+        Ok(next)
+    }
+
+    /// Fails if a new name is inside another one, or another one is inside it.
+    fn check_new_name(
+        &self,
+        known: &mut Option<BTreeSet<Vec<u8>>>,
+        name: &[u8],
+    ) -> Result<(), ArchiveError> {
+        let known = match known {
+            Some(known) => known,
+            None => known.insert(self.all_names()?),
+        };
+        let below = names::join(name, b"");
+        let inside = known.range(below.clone()..).next().filter(|other| other.starts_with(&below));
+        let other = match inside {
+            Some(inside) => Some(inside.clone()),
+            None => match name.iter().rposition(|byte| *byte == b'/') {
+                Some(end) => self.name_above(&name[..end])?,
+                None => None,
+            },
+        };
+        other.map_or(Ok(()), |other| Err(ArchiveError::Overlap { name: name.to_owned(), other }))
+    }
+
+    fn all_names(&self) -> Result<BTreeSet<Vec<u8>>, ArchiveError> {
+        let mut names = BTreeSet::new();
+        for number in self.numbers()? {
+            match self.stored_version(number) {
+                Err(error) if !error.is_damage() => return Err(error),
+                version => names.extend(version.ok().flatten().map(|version| version.name)),
+            }
+        }
+        Ok(names)
+    }
+
+    /// Returns the numbers of the versions of a name. If its list is damaged, the versions tell.
+    fn readable_numbers(&self, name: &[u8]) -> Result<Vec<u64>, ArchiveError> {
+        let listed = self.numbers_of(name);
+        if !listed.as_ref().is_err_and(ArchiveError::is_damage) {
+            return Ok(listed?.unwrap_or_default());
+        }
+        let mut numbers = Vec::new();
+        for number in self.numbers()? {
+            match self.stored_version(number) {
+                Ok(Some(version)) if version.name == name => numbers.push(number),
+                Err(error) if !error.is_damage() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// Removes a name with all its versions, or what is inside a name from all its versions,
+    /// durably. Returns whether it was there. The chunks stay until [`collect`](Self::collect).
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn remove(&self, name: impl AsRef<[u8]>) -> Result<bool, ArchiveError> {
+        let name = name.as_ref();
+        Ok(self.retain(name, |_| false)?.is_some() || self.remove_inside(name)?)
+    }
+
+    /// Removes all versions of a name but the newest `keep`, durably. Returns how many were
+    /// removed.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// use koel_store::LogStore;
+    /// use koel_store::content::{Archive, Chunking};
+    ///
+    /// let archive = Archive::new(LogStore::open(folder.path())?);
+    /// for text in ["one", "two", "three"] {
+    ///     archive.import("notes", text.as_bytes(), Chunking::default())?;
+    /// }
+    /// assert_eq!(archive.keep_newest("notes", 1)?, 2);
+    /// assert_eq!(archive.versions()?.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ArchiveError::NoSuchName`], and those of the store.
+    pub fn keep_newest(&self, name: impl AsRef<[u8]>, keep: u64) -> Result<u64, ArchiveError> {
+        let name = name.as_ref();
+        let mut left = self.readable_numbers(name)?.len() as u64;
+        let removed = self.retain(name, |_| {
+            left = left.saturating_sub(1);
+            left < keep
+        })?;
+        removed.ok_or_else(|| no_such_name(name))
+    }
+
+    /// Removes one version of a name, durably. Returns whether it was there.
+    ///
+    /// # Errors
+    /// [`ArchiveError::NoSuchName`], and those of the store.
+    pub fn remove_version(
+        &self,
+        name: impl AsRef<[u8]>,
+        number: u64,
+    ) -> Result<bool, ArchiveError> {
+        let name = name.as_ref();
+        let removed = self.retain(name, |other| other != number)?;
+        Ok(removed.ok_or_else(|| no_such_name(name))? > 0)
+    }
+
+    /// Removes the versions of a name for which `keep` returns `false`, durably. Returns how many,
+    /// or `None` if there is no such name.
+    fn retain(
+        &self,
+        name: &[u8],
+        mut keep: impl FnMut(u64) -> bool,
+    ) -> Result<Option<u64>, ArchiveError> {
+        let mut known = lock(&self.known_names);
+        if matches!(self.numbers_of(name), Ok(None)) {
+            return Ok(None);
+        }
+        let numbers = self.readable_numbers(name)?;
+        let (kept, removed): (Vec<u64>, Vec<u64>) =
+            numbers.into_iter().partition(|number| keep(*number));
+        let mut batch = Batch::new();
+        for number in &removed {
+            batch.delete(&keys::version_key(*number))?;
+        }
+        if kept.is_empty() {
+            batch.delete(&keys::name_key(name))?;
+            if let Some(known) = &mut *known {
+                known.remove(name);
+            }
+        } else {
+            batch.put(&keys::name_key(name), &keys::encode_numbers(&kept))?;
+        }
+        self.store.write(&batch, Durability::Synced)?;
+        Ok(Some(removed.len() as u64))
+    }
+}

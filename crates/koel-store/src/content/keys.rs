@@ -1,0 +1,147 @@
+//! The keys of an archive's records, and the small records that give names their versions.
+//!
+//! ```text
+//! key                     value
+//! FF 'c' hash             a chunk; the hash is the BLAKE3 of the value
+//! FF 'z' hash             a chunk, compressed; the hash is that of the plain bytes
+//! FF 'l' hash             a list: up to 1,024 hashes of chunks, or of lists, in order;
+//!                         the hash is the BLAKE3 of the value
+//! FF 'v' number (u64)     a version: its time, its name, and what was imported
+//! FF 'n' name             2 (u8), then the numbers (u64) of the versions of a name, ascending
+//! FF 't'                  2 (u8), then the next number (u64)
+//! ```
+//!
+//! All numbers are little-endian. UTF-8 text has no byte FF, so text keys do not collide with
+//! these. Names are bytes and need not be UTF-8.
+
+use super::error::ArchiveError;
+
+/// A BLAKE3 hash.
+pub(super) type Hash = [u8; 32];
+
+/// Number of hashes in a full list.
+pub(super) const LIST: usize = 1024;
+
+/// The first byte of every key of an archive.
+pub(super) const MARK: u8 = 0xff;
+
+/// The key of the record with the next number.
+pub(super) const NEXT_NUMBER: &[u8] = &[MARK, b't'];
+
+/// The version of these records. Version 1 had no folders and no versions of files.
+pub(super) const FORMAT: u8 = 2;
+
+pub(super) fn chunk_key(hash: &Hash) -> Vec<u8> {
+    key(b'c', hash)
+}
+
+/// The key of a compressed chunk.
+pub(super) fn packed_key(hash: &Hash) -> Vec<u8> {
+    key(b'z', hash)
+}
+
+pub(super) fn list_key(hash: &Hash) -> Vec<u8> {
+    key(b'l', hash)
+}
+
+pub(super) fn name_key(name: &[u8]) -> Vec<u8> {
+    key(b'n', name)
+}
+
+pub(super) fn version_key(number: u64) -> Vec<u8> {
+    key(b'v', &number.to_le_bytes())
+}
+
+fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
+    [&[MARK, kind], rest].concat()
+}
+
+/// Returns the hash in the key of a chunk or a list.
+pub(super) fn hash_in(key: &[u8]) -> Option<&Hash> {
+    match key {
+        [MARK, b'c' | b'z' | b'l', hash @ ..] => hash.try_into().ok(),
+        _ => None,
+    }
+}
+
+/// Returns the name in the key of a name.
+pub(super) fn name_in(key: &[u8]) -> Option<&[u8]> {
+    match key {
+        [MARK, b'n', name @ ..] => Some(name),
+        _ => None,
+    }
+}
+
+/// Returns the number in the key of a version.
+pub(super) fn number_in(key: &[u8]) -> Option<u64> {
+    match key {
+        [MARK, b'v', number @ ..] => number.try_into().ok().map(u64::from_le_bytes),
+        _ => None,
+    }
+}
+
+/// Encodes the value of a name, or that of the next number.
+pub(super) fn encode_numbers(numbers: &[u64]) -> Vec<u8> {
+    let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+    std::iter::once(FORMAT).chain(bytes).collect()
+}
+
+/// Decodes the value of a name. `what` is what the record describes.
+pub(super) fn decode_numbers(value: &[u8], what: &'static str) -> Result<Vec<u64>, ArchiveError> {
+    let invalid = || ArchiveError::Record { what };
+    let (format, rest) = value.split_first().ok_or_else(invalid)?;
+    if *format != FORMAT {
+        return Err(if *format < FORMAT { ArchiveError::OldFormat } else { invalid() });
+    }
+    let (numbers, rest) = rest.as_chunks::<8>();
+    let numbers: Vec<u64> = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+    let is_valid = rest.is_empty() && !numbers.is_empty() && numbers.is_sorted_by(|a, b| a < b);
+    if is_valid { Ok(numbers) } else { Err(invalid()) }
+}
+
+/// The error for a record of [`NEXT_NUMBER`] that is not valid.
+pub(super) const INVALID_NEXT_NUMBER: ArchiveError =
+    ArchiveError::Record { what: "the number of versions" };
+
+/// Decodes the value of [`NEXT_NUMBER`]. In version 1 it had 8 bytes.
+pub(super) fn decode_next_number(value: &[u8]) -> Result<u64, ArchiveError> {
+    match value {
+        [FORMAT, number @ ..] if number.len() == 8 => {
+            number.try_into().map(u64::from_le_bytes).map_err(|_| INVALID_NEXT_NUMBER)
+        }
+        _ if value.len() == 8 => Err(ArchiveError::OldFormat),
+        _ => Err(INVALID_NEXT_NUMBER),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_an_archive_are_not_text_and_only_content_has_a_hash() {
+        let keys = [packed_key(&[9; 32]), list_key(&[9; 32]), name_key(b"c"), version_key(1)];
+        assert!(keys.iter().all(|key| std::str::from_utf8(key).is_err()));
+        let contents: Vec<bool> = keys.iter().map(|key| hash_in(key).is_some()).collect();
+        assert_eq!(contents, [true, true, false, false]);
+        assert_eq!(hash_in(NEXT_NUMBER), None);
+        let names: Vec<_> = keys.iter().map(|key| name_in(key)).collect();
+        assert_eq!(names, [None, None, Some(&b"c"[..]), None]);
+        let numbers: Vec<_> = keys.iter().map(|key| number_in(key)).collect();
+        assert_eq!(numbers, [None, None, None, Some(1)]);
+    }
+
+    #[test]
+    fn numbers_are_read_back_and_others_are_refused() {
+        let bytes = encode_numbers(&[1, 7]);
+        assert_eq!(bytes, [2, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(decode_numbers(&bytes, "x").unwrap(), [1, 7]);
+        for wrong in [&bytes[..0], &bytes[..1], &bytes[..16], &encode_numbers(&[7, 7])] {
+            assert!(matches!(decode_numbers(wrong, "x"), Err(ArchiveError::Record { .. })));
+        }
+        assert!(matches!(decode_numbers(&[1; 57], "x"), Err(ArchiveError::OldFormat)));
+        assert_eq!(decode_next_number(&encode_numbers(&[7])).unwrap(), 7);
+        assert!(matches!(decode_next_number(&[7; 8]), Err(ArchiveError::OldFormat)));
+        assert!(matches!(decode_next_number(&bytes), Err(ArchiveError::Record { .. })));
+    }
+}

@@ -1,0 +1,457 @@
+//! Importing a folder of the disk with all that is in it.
+//!
+//! A file whose size, times and inode are those of the last version is not read again. One that
+//! cannot be read, or that is neither file, folder nor link, is reported, and the rest goes on.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags};
+
+use super::problem::Problem;
+use super::status::{self, Status};
+use crate::Durability;
+use crate::content::archive::Archive;
+use crate::content::chunks::Chunking;
+use crate::content::entry::{Content, Entry, Kind, Stamp, StoredFile, Time};
+use crate::content::error::ArchiveError;
+use crate::content::find::MAX_DEPTH;
+use crate::content::import::check;
+use crate::content::names;
+use crate::content::read::Listing;
+use crate::content::write::Writer;
+
+/// How a tree is imported.
+#[derive(Clone, Debug)]
+pub struct TreeOptions {
+    chunking: Chunking,
+    durability: Durability,
+    read_all: bool,
+    skipped: Option<PathBuf>,
+}
+
+impl Default for TreeOptions {
+    fn default() -> Self {
+        Self {
+            chunking: Chunking::default(),
+            durability: Durability::Synced,
+            read_all: false,
+            skipped: None,
+        }
+    }
+}
+
+impl TreeOptions {
+    /// Sets how files are cut.
+    #[must_use]
+    pub fn chunking(mut self, chunking: Chunking) -> Self {
+        self.chunking = chunking;
+        self
+    }
+
+    /// Sets whether the import survives a crash when it returns. With [`Durability::None`], several
+    /// imports can share one [`LogStore::sync`](crate::LogStore::sync).
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets whether files are read whose size, times and inode did not change.
+    #[must_use]
+    pub fn read_all(mut self, read_all: bool) -> Self {
+        self.read_all = read_all;
+        self
+    }
+
+    /// Leaves out this folder. For the folder of the store, which grows during the import.
+    #[must_use]
+    pub fn skip(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.skipped = Some(folder.into());
+        self
+    }
+}
+
+/// What the import of a tree did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TreeReport {
+    /// The number of the new version.
+    pub version: u64,
+    /// Files of the version.
+    pub files: u64,
+    /// Folders of the version.
+    pub folders: u64,
+    /// Symbolic links of the version.
+    pub links: u64,
+    /// Bytes of its files.
+    pub length: u64,
+    /// Files that were not read, because they did not change since the last version.
+    pub unchanged: u64,
+    /// Chunks of the files that were read.
+    pub chunks: u64,
+    /// Those that the store did not have, or had damaged.
+    pub new_chunks: u64,
+    /// Bytes of those.
+    pub new_bytes: u64,
+    /// What is not in the version, or not as it is on disk.
+    pub problems: Vec<Problem>,
+}
+
+/// An import in progress.
+struct Import<'a> {
+    archive: &'a Archive,
+    writer: Writer<'a>,
+    options: &'a TreeOptions,
+    /// The device and the inode of the folder to leave out.
+    skipped: Option<(u64, u64)>,
+    /// Files that have several names, by device and inode, with the stamp that they had.
+    linked: HashMap<(u64, u64), (Stamp, StoredFile, bool)>,
+    report: TreeReport,
+    progress: &'a mut dyn FnMut(u64),
+}
+
+/// The entries that a folder had in the last version, read in step with those on disk.
+struct Before<'a> {
+    listing: Option<Listing<'a>>,
+    next: Option<Entry>,
+}
+
+impl Archive {
+    /// Stores the file or the folder at `path`, with all that is in it, as a new version of `name`.
+    /// Calls `progress` with the bytes of files as they are read.
+    ///
+    /// Keeps files, folders, symbolic links, hard links, modes, owners and times. Everything else,
+    /// and what cannot be read, is left out and reported. A symbolic link at `path` itself is
+    /// followed, unless it leads to nothing.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let tree = folder.path().join("tree");
+    /// # std::fs::create_dir(&tree)?;
+    /// # std::fs::write(tree.join("file"), "text")?;
+    /// use koel_store::LogStore;
+    /// use koel_store::content::{Archive, RestoreOptions, Selection, Target, TreeOptions};
+    ///
+    /// let archive = Archive::new(LogStore::open(folder.path().join("store"))?);
+    /// let report = archive.import_tree("tree", &tree, &TreeOptions::default(), &mut |_| ())?;
+    /// assert_eq!((report.files, report.folders, report.problems.len()), (1, 1, 0));
+    ///
+    /// let (_, entry) = archive.find("tree")?;
+    /// let copy = folder.path().join("copy");
+    /// let (target, options) = (Target::Path(&copy), RestoreOptions::default());
+    /// archive.restore("tree", &entry, target, &options, &mut |_, _| Selection::Take, &mut |_| ())?;
+    /// assert_eq!(std::fs::read(copy.join("file"))?, b"text");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ArchiveError::BadName`], [`ArchiveError::Overlap`], [`ArchiveError::BadChunking`],
+    /// [`ArchiveError::Read`] if `path` itself cannot be read, and those of the store. There is no
+    /// new version then.
+    pub fn import_tree(
+        &self,
+        name: impl AsRef<[u8]>,
+        path: &Path,
+        options: &TreeOptions,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<TreeReport, ArchiveError> {
+        let (name, time) = (name.as_ref(), Time::now());
+        check(name, options.chunking)?;
+        let _no_collection = self.chunks_in_use.read();
+        let skipped = options.skipped.as_ref().and_then(|path| Some(fs::stat(path).ok()?.into()));
+        let mut import = Import {
+            archive: self,
+            writer: Writer::new(self),
+            options,
+            skipped: skipped.map(|status: Status| status.identity),
+            linked: HashMap::new(),
+            report: TreeReport::default(),
+            progress,
+        };
+        let entry = import.root(name, path)?;
+        let Import { writer, mut report, .. } = import;
+        report.version = self.commit(name, time, &entry, options.durability)?;
+        report.chunks = writer.chunks;
+        report.new_chunks = writer.new_chunks;
+        report.new_bytes = writer.new_bytes;
+        Ok(report)
+    }
+}
+
+impl Import<'_> {
+    fn root(&mut self, name: &[u8], path: &Path) -> Result<Entry, ArchiveError> {
+        let read = |error| ArchiveError::Read(error);
+        let status = match fs::stat(path).map(Status::from) {
+            Err(error) => {
+                let link = dangling(path).ok_or_else(|| read(error.into()))?;
+                self.report.links += 1;
+                return Ok(link);
+            }
+            Ok(status) => status,
+        };
+        // A damaged version has nothing to compare with.
+        let before = self.archive.version_above(name).ok().flatten();
+        let before = before.filter(|version| version.name == name).map(|version| version.entry);
+        if !matches!(status.kind, FileType::RegularFile | FileType::Directory) {
+            return Err(read(io::Error::other("it is neither a file nor a folder")));
+        }
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        if let Some(file) = self.known(name, &status, before.as_ref()) {
+            return Ok(file);
+        }
+        let file = fs::open(path, flags, Mode::empty()).map_err(|error| read(error.into()))?;
+        let entry = match status.kind {
+            FileType::Directory => self.folder(name, &status, file, before.as_ref(), 0)?,
+            _ => self.file(name, file)?,
+        };
+        Ok(entry)
+    }
+
+    /// Returns the entry of a name in a folder, or `None` if it is left out.
+    fn entry(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        path: &[u8],
+        before: Option<&Entry>,
+        depth: usize,
+    ) -> Result<Option<Entry>, ArchiveError> {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let status = match Status::at(folder, name) {
+            Ok(status) => status,
+            Err(error) => return Ok(self.leave_out(path, unreadable(&error))),
+        };
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let open = |flags| fs::openat(folder, name, flags, Mode::empty()).map_err(io::Error::from);
+        let made = match status.kind {
+            FileType::RegularFile => match self.known(path, &status, before) {
+                Some(file) => Ok(file),
+                None => match open(flags | OFlags::NOCTTY) {
+                    Ok(file) => self.file(path, file),
+                    Err(error) => Err(ArchiveError::Read(error)),
+                },
+            },
+            FileType::Directory if Some(status.identity) == self.skipped => return Ok(None),
+            FileType::Directory => match open(flags | OFlags::DIRECTORY) {
+                Ok(opened) => self.folder(path, &status, opened, before, depth),
+                Err(error) => self.closed_folder(path, &status, unreadable(&error)),
+            },
+            FileType::Symlink => match fs::readlinkat(folder, name, Vec::new()) {
+                Ok(target) => {
+                    self.report.links += 1;
+                    Ok(new_entry(&status, Kind::Link(target.into_bytes())))
+                }
+                Err(error) => Err(ArchiveError::Read(error.into())),
+            },
+            other => {
+                let what = format!("{} is not kept", describe(other));
+                return Ok(self.leave_out(path, what));
+            }
+        };
+        match made {
+            Ok(mut entry) => {
+                entry.name = name.to_owned();
+                Ok(Some(entry))
+            }
+            Err(ArchiveError::Read(error)) => Ok(self.leave_out(path, unreadable(&error))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the entry of a file that is known not to have changed, or that has another name in
+    /// this version.
+    fn known(&mut self, path: &[u8], status: &Status, before: Option<&Entry>) -> Option<Entry> {
+        if let Some((stamp, file, had_extended)) = self.linked.get(&status.identity)
+            && *stamp == status.stamp
+        {
+            let (file, had_extended) = (*file, *had_extended);
+            self.count_file(path, file.content, had_extended);
+            return Some(Entry { had_extended, ..new_entry(status, Kind::File(file)) });
+        }
+        let before = before.filter(|_| !self.options.read_all)?;
+        let Kind::File(mut file) = before.kind else { return None };
+        let is_same = file.stamp == status.stamp
+            && file.content.length == status.length
+            && before.attributes == Some(status.attributes);
+        if !is_same {
+            return None;
+        }
+        self.report.unchanged += 1;
+        self.link(status, &mut file, before.had_extended);
+        self.count_file(path, file.content, before.had_extended);
+        Some(Entry { name: Vec::new(), kind: Kind::File(file), ..before.clone() })
+    }
+
+    /// Stores the bytes of an open file.
+    fn file(&mut self, path: &[u8], file: OwnedFd) -> Result<Entry, ArchiveError> {
+        let status = Status::of(file.as_fd()).map_err(ArchiveError::Read)?;
+        if status.kind != FileType::RegularFile {
+            return Err(ArchiveError::Read(io::Error::other("it is no longer a file")));
+        }
+        let had_extended = status::has_extended(file.as_fd());
+        let stamp = status.lasting_stamp();
+        let mut file = Metered { file: File::from(file), progress: &mut *self.progress };
+        let content = self.writer.store(&mut file, self.options.chunking)?;
+        let after = Status::of(file.file.as_fd()).map_err(ArchiveError::Read)?;
+        let mut file = StoredFile { content, link_number: 0, stamp };
+        if after.stamp != status.stamp || after.length != content.length {
+            file.stamp = Stamp::default();
+            self.report_problem(path, "it changed while it was read".to_owned());
+        }
+        self.link(&status, &mut file, had_extended);
+        self.count_file(path, content, had_extended);
+        Ok(Entry { had_extended, ..new_entry(&status, Kind::File(file)) })
+    }
+
+    /// Gives a file with several names the number that these share in the version.
+    fn link(&mut self, status: &Status, file: &mut StoredFile, had_extended: bool) {
+        file.link_number = 0;
+        if status.has_other_names {
+            file.link_number = self.linked.len() as u64 + 1;
+            self.linked.insert(status.identity, (status.stamp, *file, had_extended));
+        }
+    }
+
+    /// Stores the entries of an open folder, and all below it.
+    fn folder(
+        &mut self,
+        path: &[u8],
+        status: &Status,
+        folder: OwnedFd,
+        before: Option<&Entry>,
+        depth: usize,
+    ) -> Result<Entry, ArchiveError> {
+        if depth == MAX_DEPTH {
+            let what = format!("it is below more than {MAX_DEPTH} folders");
+            return self.closed_folder(path, status, what);
+        }
+        let (names, error) = names_in(folder.as_fd());
+        if let Some(error) = error {
+            self.report_problem(path, unreadable(&error));
+        }
+        let mut before = Before::new(self.archive, path, before);
+        let mut entries = Vec::with_capacity(names.len());
+        for name in names {
+            let (path, before) = (names::join(path, &name), before.take(&name));
+            entries.extend(self.entry(folder.as_fd(), &path, before.as_ref(), depth + 1)?);
+        }
+        let had_extended = status::has_extended(folder.as_fd());
+        self.report_extended(path, had_extended);
+        self.report.folders += 1;
+        let content = self.writer.store_listing(&entries)?;
+        Ok(Entry { had_extended, ..new_entry(status, Kind::Folder(content)) })
+    }
+
+    /// Returns the entry of a folder whose entries cannot be read.
+    fn closed_folder(
+        &mut self,
+        path: &[u8],
+        status: &Status,
+        what: String,
+    ) -> Result<Entry, ArchiveError> {
+        self.report_problem(path, what);
+        self.report.folders += 1;
+        Ok(new_entry(status, Kind::Folder(self.writer.store_listing(&[])?)))
+    }
+
+    fn count_file(&mut self, path: &[u8], content: Content, had_extended: bool) {
+        self.report.files += 1;
+        self.report.length += content.length;
+        self.report_extended(path, had_extended);
+    }
+
+    fn report_extended(&mut self, path: &[u8], had_extended: bool) {
+        if had_extended {
+            let what = "its extended attributes or access control list are not kept";
+            self.report_problem(path, what.to_owned());
+        }
+    }
+
+    fn report_problem(&mut self, path: &[u8], what: String) {
+        self.report.problems.push(Problem { name: path.to_owned(), what });
+    }
+
+    fn leave_out(&mut self, path: &[u8], what: String) -> Option<Entry> {
+        self.report_problem(path, what);
+        None
+    }
+}
+
+impl<'a> Before<'a> {
+    fn new(archive: &'a Archive, path: &'a [u8], before: Option<&Entry>) -> Self {
+        let content = before.filter(|entry| matches!(entry.kind, Kind::Folder(_)));
+        let content = content.and_then(Entry::content);
+        Self { listing: content.map(|content| Listing::new(archive, path, content)), next: None }
+    }
+
+    /// Returns the entry with this name. To be called with ascending names.
+    fn take(&mut self, name: &[u8]) -> Option<Entry> {
+        while self.next.as_ref().is_none_or(|entry| &entry.name[..] < name) {
+            // What is damaged is read from disk again.
+            self.next = Some(self.listing.as_mut()?.next().ok().flatten()?);
+        }
+        self.next.take_if(|entry| entry.name == name)
+    }
+}
+
+fn new_entry(status: &Status, kind: Kind) -> Entry {
+    let attributes = Some(status.attributes);
+    Entry { name: Vec::new(), kind, attributes, had_extended: false }
+}
+
+/// Returns the entry of a symbolic link that leads to nothing.
+fn dangling(path: &Path) -> Option<Entry> {
+    let status = fs::lstat(path).map(Status::from).ok()?;
+    let target = fs::readlinkat(CWD, path, Vec::new()).ok()?;
+    Some(new_entry(&status, Kind::Link(target.into_bytes())))
+}
+
+/// Returns the names in a folder, ascending, and the error that kept further ones from being read.
+fn names_in(folder: BorrowedFd<'_>) -> (Vec<Vec<u8>>, Option<io::Error>) {
+    let mut names = Vec::new();
+    let mut error = None;
+    match Dir::read_from(folder) {
+        Err(refused) => error = Some(refused.into()),
+        Ok(entries) => {
+            for entry in entries {
+                match entry {
+                    Ok(entry) => names.push(entry.file_name().to_bytes().to_owned()),
+                    Err(broken) => error = Some(broken.into()),
+                }
+            }
+        }
+    }
+    names.retain(|name| names::is_component(name));
+    names.sort_unstable();
+    (names, error)
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("it cannot be read: {error}")
+}
+
+fn describe(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "a special file",
+    }
+}
+
+/// A file that reports how much of it was read.
+struct Metered<'a> {
+    file: File,
+    progress: &'a mut dyn FnMut(u64),
+}
+
+impl Read for Metered<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(into)?;
+        (self.progress)(count as u64);
+        Ok(count)
+    }
+}

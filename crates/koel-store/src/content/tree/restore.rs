@@ -1,0 +1,497 @@
+//! Restoring entries on disk.
+//!
+//! Each file is written under a temporary name, checked, given its attributes, and renamed. So it
+//! replaces a file or a link of its name, and is never written through a link. One sync at the end
+//! covers all files.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::place::{Place, open_folder};
+use super::problem::Problem;
+use super::status::{self, Status};
+use crate::content::archive::Archive;
+use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile};
+use crate::content::error::ArchiveError;
+use crate::content::export::allow_usual_readers;
+use crate::content::find::check_depth;
+use crate::content::names;
+use crate::content::read::{Chunks, Listing};
+
+/// How entries are restored.
+#[derive(Clone, Debug, Default)]
+pub struct RestoreOptions {
+    owners: bool,
+    skipped: Option<PathBuf>,
+}
+
+impl RestoreOptions {
+    /// Sets whether files get their owners, and files with set-user-ID or set-group-ID keep these
+    /// bits. Only the superuser can give files away.
+    #[must_use]
+    pub fn owners(mut self, owners: bool) -> Self {
+        self.owners = owners;
+        self
+    }
+
+    /// Restores nothing into this folder. For the folder of the store.
+    #[must_use]
+    pub fn skip(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.skipped = Some(folder.into());
+        self
+    }
+}
+
+/// Where an entry is restored.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "there is no third way to name a place")]
+pub enum Target<'a> {
+    /// The entry gets this path.
+    Path(&'a Path),
+    /// The entry gets its name below this folder.
+    Below(&'a Path),
+}
+
+/// Whether an entry is restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "callers return one of these")]
+pub enum Selection {
+    /// It is restored. The entries in a folder are asked for, too.
+    Take,
+    /// It is not restored, but a folder with an entry that is, is created for it.
+    Search,
+    /// It is not restored, and no entry in it is.
+    Skip,
+}
+
+/// What a restoration did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RestoreReport {
+    /// Files that were restored, hard links included.
+    pub files: u64,
+    /// Folders that were restored.
+    pub folders: u64,
+    /// Symbolic links that were restored.
+    pub links: u64,
+    /// Bytes of the files.
+    pub length: u64,
+    /// What was not restored, or not as it was.
+    pub problems: Vec<Problem>,
+}
+
+/// A restored file that has several names.
+#[derive(Clone)]
+struct Linked {
+    content: Content,
+    /// The path of its first name from the top place.
+    path: Vec<u8>,
+    /// The device and the inode.
+    identity: (u64, u64),
+}
+
+/// A restoration in progress.
+struct Restore<'a> {
+    archive: &'a Archive,
+    owners: bool,
+    select: &'a mut dyn FnMut(&[u8], &Entry) -> Selection,
+    progress: &'a mut dyn FnMut(u64),
+    /// Restored files that have several names, by number.
+    linked: HashMap<u64, Linked>,
+    /// Bytes of a path before the part that is below the top place.
+    top: usize,
+    report: RestoreReport,
+    temporary: u64,
+}
+
+impl Archive {
+    /// Writes an entry, found with this name, and all below it to the disk, with modes and times.
+    /// Asks `select` with the name of each entry whether it is restored. Calls `progress` with the
+    /// bytes as they are written.
+    ///
+    /// Nothing is written outside the target, whatever the archive holds: names lead only down, and
+    /// no symbolic link is followed. A file appears when all its bytes are checked. What cannot be
+    /// restored is reported, and the rest goes on. When this returns, everything is on disk.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Write`] if the target cannot be created or opened, or the disk is full, and the
+    /// store but damage.
+    pub fn restore(
+        &self,
+        name: impl AsRef<[u8]>,
+        entry: &Entry,
+        target: Target<'_>,
+        options: &RestoreOptions,
+        select: &mut dyn FnMut(&[u8], &Entry) -> Selection,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<RestoreReport, ArchiveError> {
+        let name = name.as_ref();
+        let _no_collection = self.chunks_in_use.read();
+        let mut restore = Restore {
+            archive: self,
+            owners: options.owners,
+            select,
+            progress,
+            linked: HashMap::new(),
+            top: 0,
+            report: RestoreReport::default(),
+            temporary: 0,
+        };
+        let top = |path| Place::given(path, options.skipped.as_deref());
+        match target {
+            Target::Below(folder) => {
+                check_folder(folder)?;
+                let top = top(folder);
+                let components: Vec<&[u8]> = name.split(|byte| *byte == b'/').collect();
+                restore.descend(&top, &top, &components, name, entry)?;
+                sync(&top)?;
+            }
+            Target::Path(path) if matches!(entry.kind, Kind::Folder(_)) => {
+                check_folder(path)?;
+                let top = top(path);
+                restore.top = name.len() + 1;
+                restore.folder(&top, &top, name, entry, 0)?;
+                sync(&top)?;
+            }
+            Target::Path(path) => {
+                let folder = parent(path);
+                check_folder(&folder.join("."))?;
+                let top = top(folder);
+                restore.single(&top, path, name, entry)?;
+                sync(&top)?;
+            }
+        }
+        Ok(restore.report)
+    }
+}
+
+/// Fails if a path is neither a folder nor the name of a new one.
+fn check_folder(path: &Path) -> Result<(), ArchiveError> {
+    let found = std::fs::metadata(path);
+    let error = match found {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => io::ErrorKind::NotADirectory.into(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && parent(path).is_dir() => {
+            return Ok(());
+        }
+        Err(error) => error,
+    };
+    Err(ArchiveError::Write(error))
+}
+
+/// Returns the folder of a path.
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// Makes everything durable that was written below a place.
+fn sync(top: &Place<'_>) -> Result<(), ArchiveError> {
+    let Some(folder) = top.opened() else { return Ok(()) };
+    #[cfg(target_os = "linux")]
+    fs::syncfs(folder).map_err(|error| ArchiveError::Write(error.into()))?;
+    #[cfg(not(target_os = "linux"))]
+    fs::sync();
+    Ok(())
+}
+
+impl Restore<'_> {
+    /// Restores a file or a link at a path that the user gave.
+    fn single(
+        &mut self,
+        top: &Place<'_>,
+        path: &Path,
+        name: &[u8],
+        entry: &Entry,
+    ) -> Result<(), ArchiveError> {
+        let invalid = || ArchiveError::Write(io::ErrorKind::InvalidInput.into());
+        let file = path.file_name().ok_or_else(invalid)?.as_encoded_bytes();
+        if (self.select)(name, entry) == Selection::Take {
+            self.leaf(top, top, file, name, entry)?;
+        }
+        Ok(())
+    }
+
+    /// Restores an entry below the places of its name.
+    fn descend(
+        &mut self,
+        top: &Place<'_>,
+        place: &Place<'_>,
+        components: &[&[u8]],
+        path: &[u8],
+        entry: &Entry,
+    ) -> Result<(), ArchiveError> {
+        match components {
+            [] => Ok(()),
+            [name] => self.entry(top, place, name, path, entry, 0),
+            [folder, rest @ ..] => {
+                self.descend(top, &Place::inside(place, folder), rest, path, entry)
+            }
+        }
+    }
+
+    fn entry(
+        &mut self,
+        top: &Place<'_>,
+        place: &Place<'_>,
+        name: &[u8],
+        path: &[u8],
+        entry: &Entry,
+        depth: usize,
+    ) -> Result<(), ArchiveError> {
+        if matches!(entry.kind, Kind::Folder(_)) {
+            return self.folder(top, &Place::inside(place, name), path, entry, depth);
+        }
+        if (self.select)(path, entry) == Selection::Take {
+            self.leaf(top, place, name, path, entry)?;
+        }
+        Ok(())
+    }
+
+    /// Restores a folder, which is this place, and what is in it.
+    fn folder(
+        &mut self,
+        top: &Place<'_>,
+        place: &Place<'_>,
+        path: &[u8],
+        entry: &Entry,
+        depth: usize,
+    ) -> Result<(), ArchiveError> {
+        let Some(content) = entry.content() else { return Ok(()) };
+        match (self.select)(path, entry) {
+            Selection::Skip => return Ok(()),
+            Selection::Search => {}
+            Selection::Take => {
+                if let Err(error) = place.open() {
+                    return self.note(path, Err(ArchiveError::Write(error)));
+                }
+            }
+        }
+        let inside = self.listing(top, place, path, content, depth);
+        self.note(path, inside)?;
+        if place.opened().is_some() {
+            self.report.folders += 1;
+        }
+        let finished = match (place.to_finish(), &entry.attributes) {
+            (Some(folder), Some(attributes)) => {
+                status::apply(folder, attributes, self.owners, true)
+            }
+            _ => Ok(()),
+        };
+        self.note(path, finished.map_err(ArchiveError::Write))
+    }
+
+    fn listing(
+        &mut self,
+        top: &Place<'_>,
+        place: &Place<'_>,
+        path: &[u8],
+        content: Content,
+        depth: usize,
+    ) -> Result<(), ArchiveError> {
+        check_depth(path, depth)?;
+        let mut listing = Listing::new(self.archive, path, content);
+        while let Some(entry) = listing.next()? {
+            let path = names::join(path, &entry.name);
+            self.entry(top, place, &entry.name, &path, &entry, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Restores a file or a link.
+    fn leaf(
+        &mut self,
+        top: &Place<'_>,
+        place: &Place<'_>,
+        name: &[u8],
+        path: &[u8],
+        entry: &Entry,
+    ) -> Result<(), ArchiveError> {
+        let restored = match (place.open(), &entry.kind) {
+            (Err(error), _) => Err(ArchiveError::Write(error)),
+            (Ok(folder), Kind::Link(target)) => {
+                self.link(folder, name, path, target, entry.attributes.as_ref())
+            }
+            (Ok(folder), Kind::File(file)) => {
+                self.file(top, folder, name, path, file, entry.attributes.as_ref())
+            }
+            (Ok(_), Kind::Folder(_)) => Ok(()),
+        };
+        self.note(path, restored)
+    }
+
+    fn link(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        path: &[u8],
+        target: &[u8],
+        attributes: Option<&Attributes>,
+    ) -> Result<(), ArchiveError> {
+        let make = |temporary: &[u8]| fs::symlinkat(target, folder, temporary);
+        let ((), temporary) = self.with_temporary_name(make).map_err(ArchiveError::Write)?;
+        let owners = self.owners;
+        let applied =
+            attributes.map_or(Ok(()), |it| status::apply_to_link(folder, &temporary, it, owners));
+        self.note(path, applied.map_err(ArchiveError::Write))?;
+        rename(folder, &temporary, name)?;
+        self.report.links += 1;
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        top: &Place<'_>,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        path: &[u8],
+        file: &StoredFile,
+        attributes: Option<&Attributes>,
+    ) -> Result<(), ArchiveError> {
+        if !self.link_to_restored(top, folder, name, file) {
+            let identity = self.write(folder, name, path, file, attributes)?;
+            if file.link_number > 0 {
+                let path = path.get(self.top..).unwrap_or_default().to_owned();
+                let linked = Linked { content: file.content, path, identity };
+                self.linked.insert(file.link_number, linked);
+            }
+        }
+        self.report.files += 1;
+        self.report.length += file.content.length;
+        Ok(())
+    }
+
+    /// Makes the file another name of one that was restored. Returns whether that was possible: if
+    /// not, it is written.
+    fn link_to_restored(
+        &mut self,
+        top: &Place<'_>,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        file: &StoredFile,
+    ) -> bool {
+        let linked = self.linked.get(&file.link_number).cloned();
+        let linked = linked.filter(|linked| linked.content == file.content);
+        linked.is_some_and(|linked| self.hard_link(top, folder, name, &linked).is_ok())
+    }
+
+    fn hard_link(
+        &mut self,
+        top: &Place<'_>,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        linked: &Linked,
+    ) -> io::Result<()> {
+        let mut components: Vec<&[u8]> = linked.path.split(|byte| *byte == b'/').collect();
+        let other = components.pop().unwrap_or_default();
+        let mut from = top.open()?.try_clone_to_owned()?;
+        for component in components {
+            from = open_folder(from.as_fd(), component)?;
+        }
+        let make = |temporary: &[u8]| fs::linkat(&from, other, folder, temporary, AtFlags::empty());
+        let ((), temporary) = self.with_temporary_name(make)?;
+        let is_same = Status::at(folder, &temporary)?.identity == linked.identity;
+        if is_same {
+            fs::renameat(folder, &temporary[..], folder, name)?;
+        }
+        // A name that already is a link to the file stays, and the temporary one with it.
+        discard(folder, &temporary);
+        if is_same { Ok(()) } else { Err(io::Error::other("the file was replaced")) }
+    }
+
+    /// Writes a file. Returns its device and inode.
+    fn write(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        path: &[u8],
+        file: &StoredFile,
+        attributes: Option<&Attributes>,
+    ) -> Result<(u64, u64), ArchiveError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let create = |temporary: &[u8]| {
+            fs::openat(folder, temporary, flags | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)
+        };
+        let (created, temporary) = self.with_temporary_name(create).map_err(ArchiveError::Write)?;
+        let mut created = File::from(created);
+        let written = self.fill(&mut created, path, file.content);
+        let status =
+            written.and_then(|()| Status::of(created.as_fd()).map_err(ArchiveError::Write));
+        if status.is_err() {
+            discard(folder, &temporary);
+        }
+        let status = status?;
+        let owners = self.owners;
+        let applied = match attributes {
+            Some(attributes) => status::apply(created.as_fd(), attributes, owners, false),
+            None => allow_usual_readers(&created),
+        };
+        self.note(path, applied.map_err(ArchiveError::Write))?;
+        rename(folder, &temporary, name)?;
+        Ok(status.identity)
+    }
+
+    fn fill(&mut self, sink: &mut File, path: &[u8], content: Content) -> Result<(), ArchiveError> {
+        let mut chunks = Chunks::new(self.archive, path, content);
+        while let Some(chunk) = chunks.next()? {
+            sink.write_all(&chunk).map_err(ArchiveError::Write)?;
+            (self.progress)(chunk.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Calls `make` with a new name until it is not in use. Returns the name, too.
+    fn with_temporary_name<T>(
+        &mut self,
+        mut make: impl FnMut(&[u8]) -> rustix::io::Result<T>,
+    ) -> io::Result<(T, Vec<u8>)> {
+        loop {
+            self.temporary += 1;
+            let name = format!(".koel-{}-{}", std::process::id(), self.temporary).into_bytes();
+            match make(&name) {
+                Ok(made) => return Ok((made, name)),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Turns what concerns one file into a problem of the report.
+    fn note(&mut self, path: &[u8], done: Result<(), ArchiveError>) -> Result<(), ArchiveError> {
+        let what = match done {
+            Ok(()) => return Ok(()),
+            Err(ArchiveError::Broken { what, .. }) => what,
+            Err(ArchiveError::Write(error)) if !ends_a_restoration(&error) => {
+                format!("it cannot be restored: {error}")
+            }
+            Err(error) if error.is_damage() => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        self.report.problems.push(Problem { name: path.to_owned(), what });
+        Ok(())
+    }
+}
+
+/// Returns whether no further file can be written either.
+fn ends_a_restoration(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+}
+
+/// Gives a file its name, in place of any other file or link.
+fn rename(folder: BorrowedFd<'_>, temporary: &[u8], name: &[u8]) -> Result<(), ArchiveError> {
+    fs::renameat(folder, temporary, folder, name).map_err(|error| {
+        discard(folder, temporary);
+        ArchiveError::Write(error.into())
+    })
+}
+
+/// Removes a temporary file, if it is there.
+fn discard(folder: BorrowedFd<'_>, temporary: &[u8]) {
+    fs::unlinkat(folder, temporary, AtFlags::empty()).unwrap_or_default();
+}

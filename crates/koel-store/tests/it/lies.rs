@@ -1,0 +1,167 @@
+//! Folders, files and readers of the user that return what they must not: lengths that change,
+//! counts beyond the buffer, names that are not there. Every call ends with a result, without a
+//! panic and without taking memory for what is not there.
+
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex};
+
+use koel_store::files::{File, Folder};
+use koel_store::{Durability, Error, LogStore, Options};
+use testkit::storage::{MemoryFolder, Random};
+
+use crate::trial::{count, first_seed, report};
+
+/// Lies about one in `rarity` calls.
+#[derive(Clone, Debug)]
+struct Liar<T> {
+    honest: T,
+    random: Arc<Mutex<Random>>,
+    rarity: usize,
+}
+
+impl<T> Liar<T> {
+    fn about<U>(&self, honest: U) -> Liar<U> {
+        Liar { honest, random: self.random.clone(), rarity: self.rarity }
+    }
+
+    /// Returns a wrong number, if this call lies.
+    fn lie(&self) -> Option<u64> {
+        let mut random = self.random.lock().unwrap();
+        if random.below(self.rarity) > 0 {
+            return None;
+        }
+        let number = random.next_u64();
+        // Small numbers, sizes of files, and all others.
+        Some(number >> [0, 1, 20, 30, 50, 56, 63][random.below(7)])
+    }
+
+    fn count(&self) -> Option<usize> {
+        self.lie().map(|lie| usize::try_from(lie).unwrap())
+    }
+}
+
+impl Folder for Liar<MemoryFolder> {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let other = match self.lie() {
+            None => name.to_owned(),
+            Some(lie) => format!("{:016x}.log", lie % 4),
+        };
+        Ok(Arc::new(self.about(self.honest.open(&other)?)))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        Ok(Arc::new(self.about(self.honest.create(name)?)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        if self.lie().is_some() { Ok(()) } else { self.honest.rename(from, to) }
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        if self.lie().is_some() { Ok(()) } else { self.honest.remove(name) }
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = self.honest.list()?;
+        if let Some(lie) = self.lie() {
+            names.extend([format!("{lie:016x}.log"), "../\0".to_owned(), names[0].clone()]);
+        }
+        Ok(names)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.honest.sync()
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
+        Ok(Box::new(()))
+    }
+}
+
+impl File for Liar<Arc<dyn File>> {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.count().map_or_else(|| self.honest.read_at(into, offset), Ok)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.count().map_or_else(|| self.honest.write_at(bytes, offset), Ok)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.lie().map_or_else(|| self.honest.len(), Ok)
+    }
+
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        self.lie().map_or_else(|| self.honest.next_data(offset), |lie| Ok(Some(lie)))
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        if self.lie().is_some() { Ok(()) } else { self.honest.set_len(len) }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.honest.sync()
+    }
+}
+
+impl Read for Liar<io::Repeat> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.count().map_or_else(|| self.honest.read(into), Ok)
+    }
+}
+
+fn options(seed: u64) -> Options {
+    Options::default().seed(seed).segment_bytes(4096).background_compaction(false).max_open_files(2)
+}
+
+/// A store with several segments, large values and dead records, that was not closed.
+fn store(seed: u64) -> MemoryFolder {
+    let folder = MemoryFolder::new();
+    let store = options(seed).open_in(Arc::new(folder.clone())).unwrap();
+    for i in 0..40_u8 {
+        store.put(&[i % 13], &vec![i; usize::from(i) * 50], Durability::None).unwrap();
+    }
+    store.put(b"large", &[7; 100_000], Durability::Synced).unwrap();
+    store.put(b"last", b"", Durability::Synced).unwrap();
+    folder.crash_clone(100, seed)
+}
+
+/// Calls everything. What is returned does not matter.
+fn use_all(store: &LogStore, liar: &Liar<MemoryFolder>) -> Result<(), Error> {
+    let reader = || liar.about(io::repeat(1));
+    for i in 0..15_u8 {
+        drop(store.get(&[i]));
+        drop(store.put(&[i], &[i; 900], Durability::Synced));
+        drop(store.put_reader(&[i + 1], 80_000, reader(), Durability::None));
+        drop(store.put_reader(&[i + 2], 800, reader(), Durability::None));
+        drop(store.delete(&[i + 3], Durability::Synced));
+    }
+    if let Some(mut value) = store.get_reader(b"large")? {
+        drop(io::copy(&mut value, &mut io::sink()));
+    }
+    let keys = store.keys().take(1_000).filter(Result::is_ok).count();
+    assert!(keys < 100, "{keys} keys");
+    assert!(store.iter().take(1_000).count() < 1_000);
+    store.verify(|_, _| ())?;
+    store.compact()?;
+    store.sync()
+}
+
+#[test]
+fn no_lie_of_a_folder_or_a_reader_is_a_panic() {
+    let stores = count(300, 20_000);
+    let mut opened = 0;
+    for seed in (first_seed()..).take(usize::try_from(stores).unwrap()) {
+        let random = Arc::new(Mutex::new(Random::new(seed)));
+        let rarity = [5, 30, 200][usize::try_from(seed % 3).unwrap()];
+        let liar = Liar { honest: store(seed), random, rarity };
+        if let Ok(store) = options(seed).open_in(Arc::new(liar.clone())) {
+            opened += 1;
+            drop(use_all(&store, &liar));
+        }
+        let rescued = options(seed).open_in(Arc::new(MemoryFolder::new())).unwrap();
+        drop(rescued.salvage_in(&liar, |_, _| ()));
+    }
+    assert!(opened > stores / 10, "{opened} opened");
+    report("lies", &format!("{stores} folders that lie, {opened} opened: 0 panics"));
+}

@@ -1,0 +1,396 @@
+//! Trees: what goes in comes out, older versions stay, and what is not kept is told.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use koel_store::content::{
+    Archive, ArchiveError, Chunking, Entry, RestoreOptions, RestoreReport, Selection, Target,
+    TreeOptions, TreeReport,
+};
+use koel_store::{Durability, Options};
+use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder, Random};
+use testkit::trees::{create_random, snapshot};
+
+use crate::archive::{archive, names, options};
+use crate::trial::{count, first_seed, report};
+
+pub(crate) fn import(archive: &Archive, name: &str, path: &Path) -> TreeReport {
+    archive.import_tree(name, path, &TreeOptions::default(), &mut |_| ()).unwrap()
+}
+
+/// Restores everything in an entry.
+pub(crate) fn restore(archive: &Archive, name: &str, entry: &Entry, to: &Path) -> RestoreReport {
+    let options = RestoreOptions::default();
+    let all = &mut |_: &[u8], _: &Entry| Selection::Take;
+    archive.restore(name, entry, Target::Path(to), &options, all, &mut |_| ()).unwrap()
+}
+
+fn restore_newest(archive: &Archive, name: &str, to: &Path) -> RestoreReport {
+    let (_, entry) = archive.find(name).unwrap();
+    restore(archive, name, &entry, to)
+}
+
+#[test]
+fn every_tree_comes_back_with_links_modes_and_times() {
+    let runs = count(30, 2_000);
+    for seed in (first_seed()..).take(usize::try_from(runs).unwrap()) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut random = Random::new(seed);
+        let (tree, copy) = (folder.path().join("tree"), folder.path().join("copy"));
+        let entries = random.below(60);
+        create_random(&mut random, &tree, entries).unwrap();
+        let expected = snapshot(&tree).unwrap();
+        let archive = archive();
+        let imported = import(&archive, "name", &tree);
+        assert_eq!(imported.problems, [], "seed {seed}");
+        assert_eq!(
+            imported.files + imported.folders + imported.links,
+            expected.len() as u64,
+            "seed {seed}"
+        );
+        // Once more over the first copy: every file is replaced.
+        for again in [false, true] {
+            let restored = restore_newest(&archive, "name", &copy);
+            assert_eq!(restored.problems, [], "seed {seed}");
+            let mut found = snapshot(&copy).unwrap();
+            if again {
+                // A folder that is there keeps what the user gave it.
+                found.insert(Vec::new(), expected[&Vec::new()].clone());
+            }
+            let difference = expected.iter().zip(&found).find(|(one, other)| one != other);
+            assert_eq!((difference, found.len()), (None, expected.len()), "seed {seed}");
+        }
+        assert_eq!(archive.verify(|_| ()).unwrap().broken, [], "seed {seed}");
+        assert_eq!(archive.collect(|_| ()).unwrap().dropped, 0, "seed {seed}");
+    }
+    report("trees", &format!("{runs} trees: equal"));
+}
+
+#[test]
+fn unchanged_files_are_not_read_and_unchanged_folders_take_no_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    fs::create_dir_all(tree.join("sub")).unwrap();
+    for number in 0..200 {
+        fs::write(tree.join(format!("sub/{number}")), vec![number; 1000]).unwrap();
+    }
+    // Until a later change is sure to have another time.
+    sleep(Duration::from_millis(120));
+    let archive = archive();
+    import(&archive, "tree", &tree);
+    let before = archive.store().stats().log_bytes;
+    let mut read = 0;
+    let options = TreeOptions::default();
+    let again = archive.import_tree("tree", &tree, &options, &mut |bytes| read += bytes).unwrap();
+    assert_eq!((again.files, again.unchanged, again.new_chunks, read), (200, 200, 0, 0));
+    let added = archive.store().stats().log_bytes - before;
+    assert!(added < 1000, "{added} bytes for an unchanged tree");
+    let all =
+        archive.import_tree("tree", &tree, &options.read_all(true), &mut |bytes| read += bytes);
+    assert_eq!((all.unwrap().unchanged, read), (0, 200_000));
+}
+
+/// A program that sets the time of a file back after it changed it.
+#[test]
+fn a_change_that_keeps_size_and_time_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "before").unwrap();
+    let time = fs::metadata(&file).unwrap().modified().unwrap();
+    let archive = archive();
+    // At once, within one step of the clock of the file system; and later.
+    for pause in [0, 120] {
+        sleep(Duration::from_millis(pause));
+        import(&archive, "file", &file);
+        for text in ["after1", "after2"] {
+            fs::write(&file, text).unwrap();
+            fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+            assert_eq!(import(&archive, "file", &file).unchanged, 0);
+            let mut out = Vec::new();
+            archive.export("file", &mut out).unwrap();
+            assert_eq!(out, text.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn a_deleted_file_is_gone_from_the_next_version_and_stays_in_the_older_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("stays"), Random::new(1).bytes(100_000)).unwrap();
+    fs::write(tree.join("goes"), Random::new(2).bytes(100_000)).unwrap();
+    let archive = archive();
+    let old = import(&archive, "tree", &tree).version;
+    let before = snapshot(&tree).unwrap();
+    fs::remove_file(tree.join("goes")).unwrap();
+    import(&archive, "tree", &tree);
+    assert_eq!(names(&archive), ["tree"]);
+    assert!(matches!(archive.find("tree/goes"), Err(ArchiveError::NoSuchName { .. })));
+    let version = archive.version(old).unwrap();
+    let restored = restore(&archive, "tree", &version.entry, &folder.path().join("old"));
+    assert_eq!(restored.problems, []);
+    assert_eq!(snapshot(&folder.path().join("old")).unwrap(), before);
+    assert_eq!(archive.collect(|_| ()).unwrap().dropped, 0, "the older version needs all");
+    assert_eq!(archive.keep_newest("tree", 1).unwrap(), 1);
+    assert!(matches!(archive.version(old), Err(ArchiveError::NoSuchVersion { .. })));
+    // The 7 chunks of the file, their list, and the entries of the old folder.
+    assert_eq!(archive.collect(|_| ()).unwrap().dropped, 9);
+    restore_newest(&archive, "tree", &folder.path().join("new"));
+    assert_eq!(snapshot(&folder.path().join("new")).unwrap(), snapshot(&tree).unwrap());
+}
+
+#[test]
+fn what_is_inside_a_tree_is_removed_from_all_its_versions() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    fs::create_dir_all(tree.join("sub/deep")).unwrap();
+    fs::write(tree.join("sub/deep/secret"), Random::new(3).bytes(50_000)).unwrap();
+    fs::write(tree.join("sub/other"), "text").unwrap();
+    let archive = archive();
+    import(&archive, "a/tree", &tree);
+    import(&archive, "a/tree", &tree);
+    assert!(!archive.remove("a/tree/sub/none").unwrap());
+    assert!(!archive.remove("a").unwrap());
+    assert!(archive.remove("a/tree/sub/deep/secret").unwrap());
+    assert!(!archive.remove("a/tree/sub/deep/secret").unwrap());
+    assert!(archive.collect(|_| ()).unwrap().dropped > 4, "its chunks");
+    fs::remove_file(tree.join("sub/deep/secret")).unwrap();
+    for version in archive.versions().unwrap() {
+        let version = version.unwrap();
+        let copy = folder.path().join(version.number.to_string());
+        assert_eq!(restore(&archive, "a/tree", &version.entry, &copy).problems, []);
+        let paths = |path: &Path| snapshot(path).unwrap().into_keys().collect::<Vec<_>>();
+        assert_eq!(paths(&copy), paths(&tree));
+    }
+    assert_eq!(archive.verify(|_| ()).unwrap().broken, []);
+}
+
+#[test]
+fn what_is_not_kept_is_reported_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("file"), "text").unwrap();
+    let fifo = tree.join("fifo");
+    let mode = rustix::fs::Mode::RUSR;
+    let made = rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0);
+    made.unwrap();
+    let _listener = UnixListener::bind(tree.join("socket")).unwrap();
+    let attribute = rustix::fs::setxattr(
+        tree.join("file"),
+        "user.comment",
+        b"text",
+        rustix::fs::XattrFlags::empty(),
+    );
+    let archive = archive();
+    // Also if the file is not read: the problem is remembered.
+    for pause in [120, 0] {
+        sleep(Duration::from_millis(pause));
+        let imported = import(&archive, "tree", &tree);
+        let problems: Vec<_> = imported
+            .problems
+            .iter()
+            .map(|it| (String::from_utf8_lossy(&it.name).into_owned(), &it.what[..]))
+            .filter(|(name, _)| name != "tree/file" || attribute.is_ok())
+            .collect();
+        let mut expected =
+            vec![("tree/fifo", "a FIFO is not kept"), ("tree/socket", "a socket is not kept")];
+        if attribute.is_ok() {
+            let what = "its extended attributes or access control list are not kept";
+            expected.insert(1, ("tree/file", what));
+        }
+        let expected: Vec<_> = expected.iter().map(|(a, b)| ((*a).to_owned(), *b)).collect();
+        assert_eq!(problems, expected);
+        assert_eq!((imported.files, imported.folders), (1, 1));
+    }
+}
+
+#[test]
+fn entries_are_selected_and_their_folders_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    fs::create_dir_all(tree.join("a/b")).unwrap();
+    fs::create_dir_all(tree.join("empty")).unwrap();
+    for name in ["a/b/take", "a/leave", "leave"] {
+        fs::write(tree.join(name), name).unwrap();
+    }
+    let archive = archive();
+    import(&archive, "tree", &tree);
+    let (_, entry) = archive.find("tree").unwrap();
+    let copy = folder.path().join("copy");
+    let select = &mut |path: &[u8], _: &Entry| match path {
+        b"tree/a/b/take" => Selection::Take,
+        _ => Selection::Search,
+    };
+    let options = RestoreOptions::default();
+    let target = Target::Below(&copy);
+    let restored = archive.restore("tree", &entry, target, &options, select, &mut |_| ()).unwrap();
+    assert_eq!((restored.files, restored.folders, restored.problems.len()), (1, 3, 0));
+    let found: Vec<_> = snapshot(&copy).unwrap().into_keys().collect();
+    let expected = ["", "tree", "tree/a", "tree/a/b", "tree/a/b/take"];
+    assert_eq!(found, expected.map(|path| path.as_bytes().to_vec()));
+}
+
+#[test]
+fn names_inside_one_another_are_refused() {
+    let archive = archive();
+    let file = |name: &str| archive.import(name, &b"text"[..], Chunking::default()).map(drop);
+    file("a/b").unwrap();
+    file("a/bc").unwrap();
+    for name in ["a", "a/b/c", "a/b/c/d"] {
+        assert!(matches!(file(name), Err(ArchiveError::Overlap { .. })), "{name}");
+    }
+    archive.remove("a/b").unwrap();
+    file("a/b/c").unwrap();
+    for name in ["..", "a/../b", "/a", "a/", "a//b", "", "a\0"] {
+        assert!(matches!(file(name), Err(ArchiveError::BadName { .. })), "{name:?}");
+    }
+    assert_eq!(names(&archive), ["a/bc", "a/b/c"]);
+}
+
+#[test]
+fn many_files_take_one_sync() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    for number in 0..300 {
+        fs::write(tree.join(number.to_string()), number.to_string()).unwrap();
+    }
+    let faulty = FaultyFolder::new(MemoryFolder::new(), None);
+    let archive = Archive::new(options().open_in(Arc::new(faulty.clone())).unwrap());
+    archive.store().put(b"first", b"", Durability::Synced).unwrap();
+    faulty.record();
+    let options = TreeOptions::default().durability(Durability::None);
+    for name in ["one", "two"] {
+        archive.import_tree(name, &tree, &options, &mut |_| ()).unwrap();
+    }
+    archive.store().sync().unwrap();
+    let trace = faulty.trace();
+    let syncs = trace.iter().filter(|call| call.verb == "sync").count();
+    assert_eq!(syncs, 1, "{trace:?}");
+}
+
+/// The folder of the store may be inside the tree, and the tree is restored around it.
+#[test]
+fn the_folder_of_the_store_is_left_out_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("db");
+    let archive = Archive::new(Options::default().open(&db).unwrap());
+    fs::write(folder.path().join("file"), "text").unwrap();
+    let options = TreeOptions::default().skip(&db);
+    let imported = archive.import_tree("tree", folder.path(), &options, &mut |_| ()).unwrap();
+    assert_eq!((imported.files, imported.folders), (1, 1));
+    // A tree with a folder of that name.
+    let other = tempfile::tempdir().unwrap();
+    fs::create_dir(other.path().join("db")).unwrap();
+    fs::write(other.path().join("db/MANIFEST"), "not one").unwrap();
+    import(&archive, "other", other.path());
+    let (_, entry) = archive.find("other").unwrap();
+    let options = RestoreOptions::default().skip(&db);
+    let target = Target::Path(folder.path());
+    let all = &mut |_: &[u8], _: &Entry| Selection::Take;
+    let restored = archive.restore("other", &entry, target, &options, all, &mut |_| ()).unwrap();
+    assert_eq!(restored.problems.len(), 1, "{restored:?}");
+    archive.into_store().close().unwrap();
+    Options::default().open(&db).unwrap();
+}
+
+#[test]
+fn files_and_links_that_are_in_the_way_are_replaced_and_never_written_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, copy) = (folder.path().join("tree"), folder.path().join("copy"));
+    fs::create_dir_all(tree.join("sub")).unwrap();
+    fs::write(tree.join("file"), "new").unwrap();
+    fs::write(tree.join("sub/file"), "new").unwrap();
+    symlink("file", tree.join("link")).unwrap();
+    let archive = archive();
+    import(&archive, "tree", &tree);
+    let outside = folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("file"), "precious").unwrap();
+    let before = snapshot(&outside).unwrap();
+    fs::create_dir(&copy).unwrap();
+    symlink(outside.join("file"), copy.join("file")).unwrap();
+    symlink(&outside, copy.join("sub")).unwrap();
+    symlink(&outside, copy.join("link")).unwrap();
+    let restored = restore_newest(&archive, "tree", &copy);
+    assert_eq!(snapshot(&outside).unwrap(), before);
+    assert_eq!(fs::read(copy.join("file")).unwrap(), b"new");
+    assert_eq!(fs::read_link(copy.join("link")).unwrap().as_os_str().as_bytes(), b"file");
+    assert_eq!(restored.problems.len(), 1, "the folder: {restored:?}");
+    assert_eq!(restored.problems[0].name, b"tree/sub");
+    let names: Vec<_> = snapshot(&copy).unwrap().into_keys().collect();
+    assert!(names.iter().all(|name| !name.starts_with(b".koel")), "{names:?}");
+}
+
+/// A file with the right of its owner must not get another owner, who would give that right away.
+#[test]
+fn set_user_id_is_restored_only_with_the_owner() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (file, copy) = (folder.path().join("file"), folder.path().join("copy"));
+    fs::write(&file, "text").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o6755)).unwrap();
+    let archive = archive();
+    import(&archive, "file", &file);
+    let (_, entry) = archive.find("file").unwrap();
+    for (owners, mode) in [(false, 0o755), (true, 0o6755)] {
+        let options = RestoreOptions::default().owners(owners);
+        let all = &mut |_: &[u8], _: &Entry| Selection::Take;
+        let target = Target::Path(&copy);
+        let restored = archive.restore("file", &entry, target, &options, all, &mut |_| ()).unwrap();
+        assert_eq!(restored.problems, []);
+        let status = fs::metadata(&copy).unwrap();
+        assert_eq!(status.mode() & 0o7777, mode);
+        assert_eq!(status.uid(), fs::metadata(&file).unwrap().uid());
+    }
+}
+
+/// A failing call at every place of an import, and a power failure after it.
+#[test]
+fn an_interrupted_import_leaves_the_last_version_or_adds_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    let mut random = Random::new(first_seed());
+    create_random(&mut random, &tree, 30).unwrap();
+    let disk = MemoryFolder::new();
+    let small = || options().segment_bytes(1 << 16);
+    let archive = Archive::new(small().open_in(Arc::new(disk.clone())).unwrap());
+    import(&archive, "tree", &tree);
+    let before = snapshot(&tree).unwrap();
+    archive.into_store().close().unwrap();
+    fs::write(tree.join("new"), random.bytes(100_000)).unwrap();
+    let after = snapshot(&tree).unwrap();
+    let (mut interrupted, mut calls) = (0, 0);
+    for at in 0.. {
+        let fault = Fault { at, lasting: true, failure: Failure::Eio };
+        let start = disk.crash_clone(100, 0);
+        let faulty = FaultyFolder::new(start.clone(), Some(fault));
+        if let Ok(store) = small().open_in(Arc::new(faulty.clone())) {
+            let archive = Archive::new(store);
+            let done = archive.import_tree("tree", &tree, &TreeOptions::default(), &mut |_| ());
+            interrupted += u32::from(done.is_err());
+        }
+        let kept = [0, 50, 100][usize::try_from(at % 3).unwrap()];
+        let store = small().open_in(Arc::new(start.crash_clone(kept, at)));
+        let archive = Archive::new(store.unwrap());
+        let copy = folder.path().join(format!("copy {at}"));
+        assert_eq!(restore_newest(&archive, "tree", &copy).problems, [], "call {at}");
+        let found = snapshot(&copy).unwrap();
+        assert!(found == before || found == after, "call {at}");
+        fs::remove_dir_all(copy).unwrap();
+        calls += 1;
+        if faulty.struck().is_none() {
+            break;
+        }
+    }
+    assert!(interrupted > 20, "{interrupted} of {calls}");
+}
