@@ -56,6 +56,7 @@ pub(crate) struct LineArgs {
     /// Refuse longer lines, so that memory stays bounded
     #[arg(long, value_name = "SIZE", help_heading = HEADING, display_order = 58)]
     #[arg(default_value = "4MiB", value_parser = quantity::parse_size)]
+    #[arg(allow_negative_numbers = true)]
     max_line: u64,
 }
 
