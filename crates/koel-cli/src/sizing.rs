@@ -29,7 +29,7 @@ pub(crate) struct ShapeArgs {
     #[arg(allow_negative_numbers = true)]
     pub(crate) keys: Option<u64>,
 
-    /// Optimise for size (small, the default) or speed (fast, that of a growing dedup)
+    /// Optimise for size (small) or speed (fast, the default of dedup)
     #[arg(long, value_enum, value_name = "WHAT", display_order = 40, hide_possible_values = true)]
     prefer: Option<Preference>,
 

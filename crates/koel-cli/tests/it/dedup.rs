@@ -74,13 +74,9 @@ fn a_full_filter_gives_exit_code_3_after_the_processed_lines_are_printed() {
 #[test]
 fn a_filter_that_grows_prefers_speed_unless_told_otherwise_and_a_fixed_one_size() {
     let shell = Shell::new();
-    let input = lines(&keys("line", 20_000));
+    shell.write("input", lines(&keys("line", 20_000)));
     // Which lines are dropped wrongly depends on the buckets.
-    let printed = |options: &str| {
-        let ran = shell.run_with(&format!("dedup --fpr 0.05 {options}"), &input);
-        assert_eq!(ran.code, 0, "{options}: {}", ran.err);
-        ran.out
-    };
+    let printed = |options: &str| shell.ok(&format!("dedup input --fpr 0.05 {options}")).out;
     assert!(printed("") == printed("--prefer fast") && printed("") != printed("--prefer small"));
     let fixed = ["", "--prefer small", "--prefer fast"]
         .map(|prefer| printed(&format!("--keys 20k {prefer}")));
