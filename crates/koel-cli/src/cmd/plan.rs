@@ -233,12 +233,9 @@ fn text_report(question: Question, rows: &[Row]) -> String {
         }
     };
     let lines: Vec<_> = rows.iter().map(|row| (row, figures(question, row.answer))).collect();
-    let widest = |least: usize, length: &dyn Fn(&(&Row, [String; 2])) -> usize| {
-        lines.iter().map(length).fold(least, usize::max)
-    };
-    let width = widest(0, &|(row, _)| row.name.len());
-    let bits_width = widest(8, &|(_, [bits, _])| bits.len());
-    let value_width = widest(15, &|(_, [_, value])| value.len());
+    let width = rows.iter().map(|row| row.name.len()).fold(0, usize::max);
+    let bits_width = lines.iter().map(|(_, [bits, _])| bits.len()).fold(8, usize::max);
+    let value_width = lines.iter().map(|(_, [_, value])| value.len()).fold(15, usize::max);
     let mut text = format!(
         "{title}\n\n{:width$}  {:>bits_width$}  {column:>value_width$}  \
          add  remove  count  grow\n",

@@ -112,7 +112,8 @@ mod tests {
     #[test]
     fn the_table_for_so_many_entries_is_the_first_chunk_boundary_that_holds_them() {
         for (base, layout) in tables() {
-            for entries in (0..200).map(|i| (1.1_f64.powi(i) * base.buckets() as f64) as u64) {
+            let more = |entries: &u64| Some(entries + entries / 10 + 1);
+            for entries in core::iter::successors(Some(base.buckets()), more).take(200) {
                 let Some(found) = addresses_for(&base, layout, entries) else { continue };
                 assert!(entries <= design_limit(layout, found.buckets()));
                 let (level, split) = match (found.level(), found.split()) {
