@@ -37,8 +37,8 @@ pub(crate) const BLOCK: usize = 64 << 10;
 /// Maximum length of a key or a value: 4 GiB.
 pub(crate) const MAX_LEN: u64 = 1 << 32;
 
-/// Every sequence number in the files of a store that opens is less than this. A record has room for
-/// twice as many, which no process can use up.
+/// Every sequence number in the files of a store that opens is less than this. A record has room
+/// for twice as many, which no process can use up.
 pub(crate) const SEQUENCE_LIMIT: u64 = 1 << 55;
 
 const CHECKSUM: usize = 8;

@@ -17,9 +17,9 @@
 //! the last record of a key wins: the copy of a value never follows the tombstone that deleted it.
 //!
 //! Memory: the old location and the note of each copied record, mostly 17 bytes. If a step before
-//! the manifest fails, the outputs are removed. After a failure of step 1 writes go on; after one of
-//! step 2 or 3 the store takes no more writes, as after any failed sync. A damaged segment is left
-//! as it is until the store is next opened.
+//! the manifest fails, the outputs are removed. After a failure of step 1 writes go on; after one
+//! of step 2 or 3 the store takes no more writes, as after any failed sync. A damaged segment is
+//! left as it is until the store is next opened.
 
 use std::sync::{Arc, PoisonError};
 

@@ -314,8 +314,9 @@ impl LogStore {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Locked`] if the damaged store is open, [`Error::NoStore`] if there is no such folder,
-    /// [`Error::Newer`], those of a write to this store, and I/O errors. Damage is not an error but part of the report.
+    /// [`Error::Locked`] if the damaged store is open, [`Error::NoStore`] if there is no such
+    /// folder, [`Error::Newer`], those of a write to this store, and I/O errors. Damage is not an
+    /// error but part of the report.
     pub fn salvage(
         &self,
         damaged: impl AsRef<Path>,
@@ -353,8 +354,8 @@ impl LogStore {
     }
 
     /// Makes everything durable, and writes down where every file ends, so that from now on a
-    /// missing end is an error. If only the latter fails, as on a full disk, that is no error: all is
-    /// durable then. Dropping the store does the same, and ignores errors.
+    /// missing end is an error. If only the latter fails, as on a full disk, that is no error: all
+    /// is durable then. Dropping the store does the same, and ignores errors.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after a failed write, and I/O errors.

@@ -166,8 +166,8 @@ fn sealed(magic: &[u8; 8], flag: u32, numbers: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// A record whose sequence number had no room lost its upper bits, and was damage when the store was
-/// opened again.
+/// A record whose sequence number had no room lost its upper bits, and was damage when the store
+/// was opened again.
 #[test]
 fn a_store_whose_sequence_numbers_run_out_is_refused() {
     let temporary = tempfile::tempdir().unwrap();

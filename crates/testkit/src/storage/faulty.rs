@@ -2,7 +2,8 @@
 //!
 //! Calls are counted from 0 over the folder and all its files, in the order in which they arrive;
 //! [`FaultyFolder::calls`] of a run without a fault is the number of calls that can fail. A failed
-//! call may have taken partial effect, as POSIX allows: a failed write has written half of its bytes.
+//! call may have taken partial effect, as POSIX allows: a failed write has written half of its
+//! bytes.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,8 +16,8 @@ pub enum Failure {
     /// The device fails: the first failing write writes half of its bytes, and all other calls have
     /// no effect. A lasting failure is a power failure.
     Eio,
-    /// The disk is full: calls that need space fail, the first failing write after half of its bytes.
-    /// Reading, truncating and removing work.
+    /// The disk is full: calls that need space fail, the first failing write after half of its
+    /// bytes. Reading, truncating and removing work.
     Enospc,
     /// A read or write stops half way, without an error; other calls succeed.
     Short,
