@@ -49,8 +49,8 @@ pub struct CollectReport {
 }
 
 impl Archive {
-    /// Drops the chunks that no version names, then compacts the store. Imports and exports wait until
-    /// that is done. Calls `progress` for every key and every copied record.
+    /// Drops the chunks that no version names, then compacts the store. Imports and exports wait
+    /// until that is done. Calls `progress` for every key and every copied record.
     ///
     /// # Errors
     /// * [`ArchiveError::Broken`] if a list or a folder is missing or damaged, and

@@ -146,8 +146,8 @@ impl Manifest {
         Self::decode(&bytes.ok_or_else(|| Error::damaged(MANIFEST, 0, what))?).map(Some)
     }
 
-    /// Makes this the manifest of the folder, durably. After an error it may or may not be; no other
-    /// file is left.
+    /// Makes this the manifest of the folder, durably. After an error it may or may not be; no
+    /// other file is left.
     pub(crate) fn store(&self, folder: &dyn Folder) -> Result<(), Error> {
         match folder.remove(NEW_MANIFEST) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

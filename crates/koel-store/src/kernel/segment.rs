@@ -258,8 +258,8 @@ impl Segment {
         self.file.len().map_err(Error::io("measure", &self.name))
     }
 
-    /// Returns the first offset from `offset` on where a record can start: not in a hole of a sparse
-    /// file, whose bytes are zeros. Returns `None` if there is none.
+    /// Returns the first offset from `offset` on where a record can start: not in a hole of a
+    /// sparse file, whose bytes are zeros. Returns `None` if there is none.
     pub(crate) fn next_data(&self, offset: u64) -> Result<Option<u64>, Error> {
         let data = self.file.next_data(offset).map_err(Error::io("search", &self.name))?;
         Ok(data.map(|data| offset.max(data - data % record::ALIGNMENT)))
