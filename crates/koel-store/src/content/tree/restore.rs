@@ -104,8 +104,10 @@ struct Restore<'a> {
     progress: &'a mut dyn FnMut(u64),
     /// Restored files that have several names, by number.
     linked: HashMap<u64, Linked>,
+    /// The place that the target names.
+    top: &'a Place<'a>,
     /// Bytes of a path before the part that is below the top place.
-    top: usize,
+    top_length: usize,
     report: RestoreReport,
     temporary: u64,
 }
@@ -133,41 +135,43 @@ impl Archive {
     ) -> Result<RestoreReport, ArchiveError> {
         let name = name.as_ref();
         let _no_collection = self.chunks_in_use.read();
+        let is_folder = matches!(entry.kind, Kind::Folder(_));
+        let folder = match target {
+            Target::Path(path) if !is_folder => {
+                check_folder(&parent(path).join("."))?;
+                parent(path)
+            }
+            Target::Path(folder) | Target::Below(folder) => {
+                check_folder(folder)?;
+                folder
+            }
+        };
+        let top = Place::given(folder, options.skipped.as_deref());
         let mut restore = Restore {
             archive: self,
             owners: options.owners,
             select,
             progress,
             linked: HashMap::new(),
-            top: 0,
+            top: &top,
+            top_length: 0,
             report: RestoreReport::default(),
             temporary: 0,
         };
-        let top = |path| Place::given(path, options.skipped.as_deref());
         match target {
-            Target::Below(folder) => {
-                check_folder(folder)?;
-                let top = top(folder);
+            Target::Below(_) => {
                 let components: Vec<&[u8]> = name.split(|byte| *byte == b'/').collect();
-                restore.descend(&top, &top, &components, name, entry)?;
-                sync(&top)?;
+                restore.descend(&top, &components, name, entry)?;
             }
-            Target::Path(path) if matches!(entry.kind, Kind::Folder(_)) => {
-                check_folder(path)?;
-                let top = top(path);
-                restore.top = name.len() + 1;
-                restore.folder(&top, &top, name, entry, 0)?;
-                sync(&top)?;
+            Target::Path(_) if is_folder => {
+                restore.top_length = name.len() + 1;
+                restore.folder(&top, name, entry, 0)?;
             }
-            Target::Path(path) => {
-                let folder = parent(path);
-                check_folder(&folder.join("."))?;
-                let top = top(folder);
-                restore.single(&top, path, name, entry)?;
-                sync(&top)?;
-            }
+            Target::Path(path) => restore.single(path, name, entry)?,
         }
-        Ok(restore.report)
+        let report = restore.report;
+        sync(&top)?;
+        Ok(report)
     }
 }
 
@@ -202,17 +206,11 @@ fn sync(top: &Place<'_>) -> Result<(), ArchiveError> {
 
 impl Restore<'_> {
     /// Restores a file or a link at a path that the user gave.
-    fn single(
-        &mut self,
-        top: &Place<'_>,
-        path: &Path,
-        name: &[u8],
-        entry: &Entry,
-    ) -> Result<(), ArchiveError> {
+    fn single(&mut self, path: &Path, name: &[u8], entry: &Entry) -> Result<(), ArchiveError> {
         let invalid = || ArchiveError::Write(io::ErrorKind::InvalidInput.into());
         let file = path.file_name().ok_or_else(invalid)?.as_encoded_bytes();
         if (self.select)(name, entry) == Selection::Take {
-            self.leaf(top, top, file, name, entry)?;
+            self.leaf(self.top, file, name, entry)?;
         }
         Ok(())
     }
@@ -220,7 +218,6 @@ impl Restore<'_> {
     /// Restores an entry below the places of its name.
     fn descend(
         &mut self,
-        top: &Place<'_>,
         place: &Place<'_>,
         components: &[&[u8]],
         path: &[u8],
@@ -228,16 +225,13 @@ impl Restore<'_> {
     ) -> Result<(), ArchiveError> {
         match components {
             [] => Ok(()),
-            [name] => self.entry(top, place, name, path, entry, 0),
-            [folder, rest @ ..] => {
-                self.descend(top, &Place::inside(place, folder), rest, path, entry)
-            }
+            [name] => self.entry(place, name, path, entry, 0),
+            [folder, rest @ ..] => self.descend(&Place::inside(place, folder), rest, path, entry),
         }
     }
 
     fn entry(
         &mut self,
-        top: &Place<'_>,
         place: &Place<'_>,
         name: &[u8],
         path: &[u8],
@@ -245,10 +239,10 @@ impl Restore<'_> {
         depth: usize,
     ) -> Result<(), ArchiveError> {
         if matches!(entry.kind, Kind::Folder(_)) {
-            return self.folder(top, &Place::inside(place, name), path, entry, depth);
+            return self.folder(&Place::inside(place, name), path, entry, depth);
         }
         if (self.select)(path, entry) == Selection::Take {
-            self.leaf(top, place, name, path, entry)?;
+            self.leaf(place, name, path, entry)?;
         }
         Ok(())
     }
@@ -256,7 +250,6 @@ impl Restore<'_> {
     /// Restores a folder, which is this place, and what is in it.
     fn folder(
         &mut self,
-        top: &Place<'_>,
         place: &Place<'_>,
         path: &[u8],
         entry: &Entry,
@@ -272,7 +265,7 @@ impl Restore<'_> {
                 }
             }
         }
-        let inside = self.listing(top, place, path, content, depth);
+        let inside = self.listing(place, path, content, depth);
         self.note(path, inside)?;
         if place.opened().is_some() {
             self.report.folders += 1;
@@ -288,7 +281,6 @@ impl Restore<'_> {
 
     fn listing(
         &mut self,
-        top: &Place<'_>,
         place: &Place<'_>,
         path: &[u8],
         content: Content,
@@ -298,7 +290,7 @@ impl Restore<'_> {
         let mut listing = Listing::new(self.archive, path, content);
         while let Some(entry) = listing.next()? {
             let path = names::join(path, &entry.name);
-            self.entry(top, place, &entry.name, &path, &entry, depth + 1)?;
+            self.entry(place, &entry.name, &path, &entry, depth + 1)?;
         }
         Ok(())
     }
@@ -306,7 +298,6 @@ impl Restore<'_> {
     /// Restores a file or a link.
     fn leaf(
         &mut self,
-        top: &Place<'_>,
         place: &Place<'_>,
         name: &[u8],
         path: &[u8],
@@ -318,7 +309,7 @@ impl Restore<'_> {
                 self.link(folder, name, path, target, entry.attributes.as_ref())
             }
             (Ok(folder), Kind::File(file)) => {
-                self.file(top, folder, name, path, file, entry.attributes.as_ref())
+                self.file(folder, name, path, file, entry.attributes.as_ref())
             }
             (Ok(_), Kind::Folder(_)) => Ok(()),
         };
@@ -346,17 +337,16 @@ impl Restore<'_> {
 
     fn file(
         &mut self,
-        top: &Place<'_>,
         folder: BorrowedFd<'_>,
         name: &[u8],
         path: &[u8],
         file: &StoredFile,
         attributes: Option<&Attributes>,
     ) -> Result<(), ArchiveError> {
-        if !self.link_to_restored(top, folder, name, file) {
+        if !self.link_to_restored(folder, name, file) {
             let identity = self.write(folder, name, path, file, attributes)?;
             if file.link_number > 0 {
-                let path = path.get(self.top..).unwrap_or_default().to_owned();
+                let path = path.get(self.top_length..).unwrap_or_default().to_owned();
                 let linked = Linked { content: file.content, path, identity };
                 self.linked.insert(file.link_number, linked);
             }
@@ -368,28 +358,21 @@ impl Restore<'_> {
 
     /// Makes the file another name of one that was restored. Returns whether that was possible: if
     /// not, it is written.
-    fn link_to_restored(
-        &mut self,
-        top: &Place<'_>,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        file: &StoredFile,
-    ) -> bool {
+    fn link_to_restored(&mut self, folder: BorrowedFd<'_>, name: &[u8], file: &StoredFile) -> bool {
         let linked = self.linked.get(&file.link_number).cloned();
         let linked = linked.filter(|linked| linked.content == file.content);
-        linked.is_some_and(|linked| self.hard_link(top, folder, name, &linked).is_ok())
+        linked.is_some_and(|linked| self.hard_link(folder, name, &linked).is_ok())
     }
 
     fn hard_link(
         &mut self,
-        top: &Place<'_>,
         folder: BorrowedFd<'_>,
         name: &[u8],
         linked: &Linked,
     ) -> io::Result<()> {
         let mut components: Vec<&[u8]> = linked.path.split(|byte| *byte == b'/').collect();
         let other = components.pop().unwrap_or_default();
-        let mut from = top.open()?.try_clone_to_owned()?;
+        let mut from = self.top.open()?.try_clone_to_owned()?;
         for component in components {
             from = open_folder(from.as_fd(), component)?;
         }
