@@ -194,8 +194,12 @@ fn growth_prints_an_object_for_each_size_of_each_filter_and_one_of_pauses() {
         }
         let koel = line["filter"].as_str().unwrap().starts_with("koel");
         assert_eq!(line["miss_many_ns"].is_number(), koel, "{line}");
-        let grown = koel && line["fixed"] == false && number(line, "keys") >= 2000.0;
-        assert!(!grown || number(line, "load") > 0.86, "{line}");
+        if koel && line["fixed"] == false && number(line, "keys") >= 2000.0 {
+            // The design loads are 0.87 and 0.80; just after a step of growth it is a little less.
+            let is_small = line["filter"].as_str().unwrap().starts_with("koel-small");
+            let range = if is_small { 0.85..=0.87 } else { 0.78..=0.80 };
+            assert!(range.contains(&number(line, "load")), "{line}");
+        }
     }
     for line in &pauses {
         let (long, longest) = (number(line, "above_ms"), number(line, "longest_ns"));
