@@ -32,6 +32,8 @@ mod hashes;
 mod index;
 mod properties;
 mod reader;
+mod salvage;
+mod verify;
 mod writer;
 
 pub(super) use builder::{TableBuilder, TableOptions};
@@ -41,6 +43,8 @@ pub(super) use frame::Codec;
 pub(super) use hashes::Hashes;
 pub(super) use properties::TableInfo;
 pub(super) use reader::{Found, Table};
+pub(super) use salvage::DamagedTable;
+pub(super) use verify::verify;
 
 #[cfg(test)]
 mod tests;
