@@ -24,3 +24,5 @@ pub use log::{
     SalvageReport, Stats, TornEnd, ValueReader, VerifyReport,
 };
 pub use lsm::Range;
+#[doc(hidden)]
+pub use lsm::table_trial;

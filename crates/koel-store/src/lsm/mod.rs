@@ -16,3 +16,4 @@ mod iter;
 mod table;
 
 pub use iter::Range;
+pub use table::trial as table_trial;
