@@ -19,7 +19,7 @@ pub enum Error {
         /// The error of the system.
         error: io::Error,
     },
-    /// Another process, or another `LogStore` of this one, has the store open.
+    /// Another process, or another handle of this one, has the store open.
     Locked,
     /// Bytes of a file are not what was written.
     Damaged {
@@ -69,12 +69,14 @@ pub enum Error {
     },
     /// The store was opened read-only.
     ReadOnly,
-    /// A key or a value has more than 4 GiB (2^32 bytes).
+    /// A key or a value is longer than the store takes.
     TooLong {
         /// `key` or `value`.
         what: &'static str,
         /// Its length in bytes.
         len: u64,
+        /// The greatest length that the store takes.
+        max: u64,
     },
     /// A batch of several records does not fit into one segment.
     BatchTooLarge {
@@ -241,9 +243,9 @@ impl fmt::Display for Error {
             Self::ReadOnly => f.write_str(
                 "the store was opened read-only; open it without `Options::read_only` to write",
             ),
-            Self::TooLong { what, len } => write!(
+            Self::TooLong { what, len, max } => write!(
                 f,
-                "a {what} of {len} bytes is too long; the maximum is 4294967296 (4 GiB); split it"
+                "a {what} of {len} bytes is too long; the maximum is {max} bytes; split it"
             ),
             Self::BatchTooLarge { bytes, max } => write!(
                 f,

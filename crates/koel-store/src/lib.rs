@@ -16,9 +16,13 @@ mod kernel;
 mod log;
 
 pub use error::Error;
+pub use kernel::batch::Batch;
+pub use kernel::damage::Damage;
 pub use kernel::disk::DiskFolder;
+pub use kernel::durability::Durability;
 pub use kernel::files;
+pub use kernel::torn::TornEnd;
 pub use log::{
-    Batch, CompactReport, Damage, Durability, Iter, Keys, LogStore, OpenReport, Options,
-    SalvageReport, Stats, TornEnd, ValueReader, VerifyReport,
+    CompactReport, Iter, Keys, LogStore, OpenReport, Options, SalvageReport, Stats, ValueReader,
+    VerifyReport,
 };

@@ -18,15 +18,15 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::access::{self, read_whole, write_all};
+use super::access::{self, read_whole};
 use super::bytes::{u32_at, u64_at};
-use super::file_names::{MANIFEST, NEW_MANIFEST};
+use super::file_names::MANIFEST;
 use super::files::Folder;
 use super::memory;
 use super::record::{ALIGNMENT, SEQUENCE_LIMIT};
+use super::replace::replace_manifest;
 use super::segment::SIZES;
 use crate::Error;
-use crate::error::FOLDER;
 
 const MAGIC: [u8; 8] = *b"koelman\n";
 const VERSION: u32 = 1;
@@ -146,28 +146,9 @@ impl Manifest {
         Self::decode(&bytes.ok_or_else(|| Error::damaged(MANIFEST, 0, what))?).map(Some)
     }
 
-    /// Makes this the manifest of the folder, durably. After an error it may or may not be; no
-    /// other file is left.
+    /// Makes this the manifest of the folder, as [`replace_manifest`] does.
     pub(crate) fn store(&self, folder: &dyn Folder) -> Result<(), Error> {
-        match folder.remove(NEW_MANIFEST) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", NEW_MANIFEST)(error));
-            }
-            _ => {}
-        }
-        let replaced = self.replace(folder);
-        if replaced.is_err() {
-            drop(folder.remove(NEW_MANIFEST));
-        }
-        replaced?;
-        folder.sync().map_err(Error::io("sync", FOLDER))
-    }
-
-    fn replace(&self, folder: &dyn Folder) -> Result<(), Error> {
-        let file = folder.create(NEW_MANIFEST).map_err(Error::io("create", NEW_MANIFEST))?;
-        write_all(&*file, &self.encode(), 0).map_err(Error::io("write", NEW_MANIFEST))?;
-        file.sync().map_err(Error::io("sync", NEW_MANIFEST))?;
-        folder.rename(NEW_MANIFEST, MANIFEST).map_err(Error::io("rename", NEW_MANIFEST))
+        replace_manifest(folder, &self.encode())
     }
 }
 
