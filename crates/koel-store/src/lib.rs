@@ -14,6 +14,7 @@ pub mod content;
 mod error;
 mod kernel;
 mod log;
+mod lsm;
 
 pub use error::Error;
 pub use kernel::batch::Batch;
@@ -26,3 +27,4 @@ pub use log::{
     CompactReport, Iter, Keys, LogStore, OpenReport, Options, SalvageReport, Stats, ValueReader,
     VerifyReport,
 };
+pub use lsm::Range;
