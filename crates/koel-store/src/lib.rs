@@ -14,6 +14,7 @@ pub mod content;
 mod error;
 mod kernel;
 mod log;
+mod lsm;
 
 pub use error::Error;
 pub use kernel::disk::DiskFolder;
@@ -22,3 +23,4 @@ pub use log::{
     Batch, CompactReport, Damage, Durability, Iter, Keys, LogStore, OpenReport, Options,
     SalvageReport, Stats, TornEnd, ValueReader, VerifyReport,
 };
+pub use lsm::Range;

@@ -14,11 +14,13 @@
 //! | `scan.rs` | the records of a segment, in order |
 //! | `manifest.rs` | the list of live segments, replaced in one step |
 //! | `poison.rs` | no write after a failed one |
+//! | `damage.rs` | damage as a list instead of an error |
 //! | `bytes.rs`, `memory.rs`, `counter.rs`, `lock.rs` | small helpers |
 
 pub(crate) mod access;
 pub(crate) mod bytes;
 pub(crate) mod counter;
+pub(crate) mod damage;
 pub(crate) mod disk;
 pub(crate) mod file_names;
 pub mod files;

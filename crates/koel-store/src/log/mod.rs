@@ -7,7 +7,7 @@
 //! | `log_store.rs` | the public type |
 //! | `background.rs` | the threads that compact, and that sync a segment while it fills |
 //! | `salvage.rs` | reading what is left of a store that does not open |
-//! | `verify.rs`, `damage.rs` | checking everything |
+//! | `verify.rs` | checking everything |
 //! | `stats.rs` | statistics |
 //! | `compact.rs`, `pick.rs` | rewriting segments without dead records |
 //! | `open.rs`, `recover.rs` | opening: what is sound, what is damage, what is a torn end |
@@ -27,7 +27,6 @@
 mod background;
 mod batch;
 mod compact;
-mod damage;
 mod damaged;
 mod hint;
 mod hint_cache;
@@ -55,9 +54,9 @@ mod wakeup;
 mod watch;
 mod write;
 
+pub use crate::kernel::damage::Damage;
 pub use batch::Batch;
 pub use compact::CompactReport;
-pub use damage::Damage;
 pub use iter::{Iter, Keys};
 pub use log_store::LogStore;
 pub use options::{Durability, Options};

@@ -1,0 +1,18 @@
+//! The LSM store: sorted tables, and one cuckoo maplet that says which of them may hold a key.
+//!
+//! Each file imports only files further down:
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `iter/` | entries of memtables and tables as one sequence; ranges |
+//! | `table/` | table files: sorted entries that never change |
+//! | `cursor.rs` | a place in sorted entries |
+//! | `entry.rs` | an entry, and the order of entries |
+#![expect(dead_code, unused_imports, reason = "the engine that calls this is built beside it")]
+
+mod cursor;
+mod entry;
+mod iter;
+mod table;
+
+pub use iter::Range;
