@@ -22,9 +22,13 @@ pub use kernel::damage::Damage;
 pub use kernel::disk::DiskFolder;
 pub use kernel::durability::Durability;
 pub use kernel::files;
+pub use kernel::kind::StoreKind;
 pub use kernel::torn::TornEnd;
 pub use log::{
     CompactReport, Iter, Keys, LogStore, OpenReport, Options, SalvageReport, Stats, ValueReader,
     VerifyReport,
 };
-pub use lsm::Range;
+pub use lsm::{
+    CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmStats, LsmStore, Range,
+    RunStats, Snapshot,
+};

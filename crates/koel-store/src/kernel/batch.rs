@@ -86,6 +86,18 @@ impl Batch {
         record.header.key(&self.bytes[record.start..])
     }
 
+    /// Returns the value of a record in parts: one, or the blocks of a large value.
+    pub(crate) fn value_parts(&self, unsealed: &Unsealed) -> impl Iterator<Item = &[u8]> {
+        let record = &self.bytes[unsealed.start..];
+        let mut at = usize_of(unsealed.header.body());
+        let blocks = record::block_sizes(&unsealed.header).map(move |block| {
+            let start = at;
+            at += block.stored;
+            &record[start..start + block.content]
+        });
+        std::iter::once(unsealed.header.value(record)).chain(blocks)
+    }
+
     fn add(&mut self, header: Header, key: &[u8], value: &[u8]) -> Result<&mut Self, Error> {
         memory::reserve(&mut self.bytes, usize_of(header.size()))?;
         memory::push(&mut self.records, Unsealed { start: self.bytes.len(), header })?;

@@ -22,13 +22,13 @@ use super::access::{self, read_whole};
 use super::bytes::{u32_at, u64_at};
 use super::file_names::MANIFEST;
 use super::files::Folder;
+use super::kind::{LOG_MAGIC as MAGIC, StoreKind};
 use super::memory;
 use super::record::{ALIGNMENT, SEQUENCE_LIMIT};
 use super::replace::replace_manifest;
 use super::segment::SIZES;
 use crate::Error;
 
-const MAGIC: [u8; 8] = *b"koelman\n";
 const VERSION: u32 = 1;
 const HEADER: usize = 72;
 const ENTRY: usize = 24;
@@ -107,7 +107,10 @@ impl Manifest {
             return damaged("it is too short");
         };
         if !has_magic(bytes) {
-            return damaged("it does not start like a manifest");
+            return match StoreKind::of_bytes(bytes) {
+                Some(found) => Err(Error::WrongKind { found }),
+                None => damaged("it does not start like a manifest"),
+            };
         }
         if u64_at(bytes, content) != xxh3_64(&bytes[..content]) {
             return damaged("its checksum does not match");
@@ -142,8 +145,12 @@ impl Manifest {
         let Some(file) = access::open(folder, MANIFEST)? else { return Ok(None) };
         let bytes = read_whole(&*file, MAX_BYTES, has_magic);
         let bytes = bytes.map_err(Error::io("read", MANIFEST))?;
-        let what = "it is too long, or does not start like a manifest";
-        Self::decode(&bytes.ok_or_else(|| Error::damaged(MANIFEST, 0, what))?).map(Some)
+        let Some(bytes) = bytes else {
+            StoreKind::Log.expect(folder)?;
+            let what = "it is too long, or does not start like a manifest";
+            return Err(Error::damaged(MANIFEST, 0, what));
+        };
+        Self::decode(&bytes).map(Some)
     }
 
     /// Makes this the manifest of the folder, as [`replace_manifest`] does.

@@ -12,6 +12,7 @@
 //! | `record.rs` | the format of a record, and its checksum |
 //! | `segment.rs` | one file of records |
 //! | `scan.rs` | the records of a segment, in order |
+//! | `kind.rs` | which kind of store a folder has |
 //! | `replace.rs` | replacing the manifest in one step |
 //! | `manifest.rs` | the manifest of a log store: its live segments |
 //! | `batch.rs` | writes that take effect together |
@@ -33,6 +34,7 @@ pub(crate) mod durability;
 pub(crate) mod file_names;
 pub mod files;
 pub(crate) mod folder_lock;
+pub(crate) mod kind;
 pub(crate) mod lock;
 pub(crate) mod manifest;
 pub(crate) mod memory;
