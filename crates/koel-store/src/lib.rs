@@ -23,4 +23,4 @@ pub use log::{
     Batch, CompactReport, Damage, Durability, Iter, Keys, LogStore, OpenReport, Options,
     SalvageReport, Stats, TornEnd, ValueReader, VerifyReport,
 };
-pub use lsm::Range;
+pub use lsm::{CompactionPolicy, Range};
