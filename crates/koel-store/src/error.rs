@@ -225,6 +225,32 @@ impl Error {
         }
     }
 
+    /// Writes the message of an error that only an ordered store has.
+    fn fmt_ordered(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSorted { entry } => write!(
+                f,
+                "the key of entry {entry} (counted from 0) does not come after the one before it; \
+                 sort the entries by key, without duplicates; nothing was ingested"
+            ),
+            Self::NotEmpty { folder } => write!(
+                f,
+                "{folder} is not empty; give the checkpoint a folder that is empty or does not exist"
+            ),
+            Self::Stalled { waited, reason: Some(reason) } => write!(
+                f,
+                "the write was not made: it waited {waited} ms for room, and merging fails \
+                 ({reason}); solve that and try again"
+            ),
+            Self::Stalled { waited, .. } => write!(
+                f,
+                "the write was not made: it waited {waited} ms for merges; write more slowly, or \
+                 raise `LsmOptions::stall_limit`"
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes the message of an error about a write or a sync that failed.
     fn fmt_failed_write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = self.reason();
@@ -294,32 +320,13 @@ impl fmt::Display for Error {
                 "the store has {segments} segments, the maximum; compact it, or create one with \
                  larger segments"
             ),
-            Self::Stalled { waited, reason } => fmt_stalled(f, *waited, reason.as_deref()),
-            Self::NotSorted { entry } => write!(
-                f,
-                "the key of entry {entry} does not come after the one before it (counted from 0); \
-                 sort the entries by key, without duplicates; nothing was ingested"
-            ),
-            Self::NotEmpty { folder } => write!(
-                f,
-                "{folder} is not empty; give the checkpoint a folder that is empty or does not exist"
-            ),
+            Self::Stalled { .. } | Self::NotSorted { .. } | Self::NotEmpty { .. } => {
+                self.fmt_ordered(f)
+            }
             Self::OutOfMemory { bytes } => {
                 write!(f, "cannot allocate {bytes} bytes of memory; free memory and try again")
             }
         }
-    }
-}
-
-/// Writes the message of a write that waited in vain.
-fn fmt_stalled(f: &mut fmt::Formatter<'_>, waited: u64, reason: Option<&str>) -> fmt::Result {
-    write!(f, "the write waited {waited} ms for room and was not made: ")?;
-    match reason {
-        Some(reason) => write!(f, "merging fails ({reason}); solve that and try again"),
-        None => f.write_str(
-            "merging is slower than the writes; write more slowly, or raise \
-             `LsmOptions::stall_limit`",
-        ),
     }
 }
 

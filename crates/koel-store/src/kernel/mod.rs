@@ -9,6 +9,7 @@
 //! | `pool.rs` | a folder that keeps a limited number of files open |
 //! | `access.rs` | whole reads and writes over calls that may transfer only a part |
 //! | `file_names.rs` | the names of the files of a store |
+//! | `file_header.rs` | the header of a numbered file |
 //! | `record.rs` | the format of a record, and its checksum |
 //! | `segment.rs` | one file of records |
 //! | `scan.rs` | the records of a segment, in order |
@@ -31,6 +32,7 @@ pub(crate) mod counter;
 pub(crate) mod damage;
 pub(crate) mod disk;
 pub(crate) mod durability;
+pub(crate) mod file_header;
 pub(crate) mod file_names;
 pub mod files;
 pub(crate) mod folder_lock;

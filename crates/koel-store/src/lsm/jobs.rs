@@ -20,8 +20,10 @@ use crate::kernel::file_names;
 use crate::kernel::lock::lock;
 use crate::kernel::wakeup::Signal;
 
-/// Surplus hashes that a merge keeps, in percent of its keys: with more, the guide is built anew.
-const SURPLUS_PERCENT: u64 = 20;
+/// A merge keeps surplus hashes of one in so many keys, and some more. With more of them, the guide
+/// is built anew.
+const SURPLUS_SHARE: u64 = 8;
+const FREE_SURPLUS: u64 = 1 << 16;
 /// Entries between two checks whether the store is being closed.
 const STEP: u64 = 1024;
 
@@ -37,7 +39,9 @@ struct Reserved<'a> {
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         let mut jobs = lock(&self.store.jobs);
-        self.inputs.iter().for_each(|run| drop(jobs.remove(&run.number())));
+        for run in &self.inputs {
+            jobs.remove(&run.number());
+        }
     }
 }
 
@@ -81,20 +85,20 @@ impl Store {
     ) -> Option<Reserved<'_>> {
         let mut jobs = lock(&self.jobs);
         let runs = self.state.load().version.runs.clone();
-        let shapes: Vec<RunShape> = runs
-            .iter()
-            .map(|run| RunShape {
-                bytes: run.table.info().bytes,
-                entries: run.table.info().entries,
-                tombstones: run.table.info().tombstones,
-                busy: jobs.contains(&run.number()),
-            })
-            .collect();
+        let mut shapes = shapes(&runs);
+        for (shape, run) in shapes.iter_mut().zip(&runs) {
+            shape.busy = jobs.contains(&run.number());
+        }
         let job = pick(&self.picker(), &shapes)?;
         let is_bottom = job.runs.end == runs.len();
         let inputs = runs.get(job.runs)?.to_vec();
         jobs.extend(inputs.iter().map(|run| run.number()));
         Some(Reserved { store: self, inputs, is_bottom })
+    }
+
+    /// Returns the numbers of the levels of these runs.
+    pub(super) fn levels(&self, runs: &[Arc<Run>]) -> Vec<u32> {
+        self.picker().level_numbers(&shapes(runs))
     }
 
     fn picker(&self) -> Picker {
@@ -119,7 +123,8 @@ impl Store {
         // Nobody changes the runs while the lock is held.
         let _manifest = lock(&self.manifest);
         let now = self.state.load().version.clone();
-        let are_same = before.runs.iter().map(|run| run.number()).eq(now.runs.iter().map(|run| run.number()));
+        let are_same =
+            before.runs.iter().map(|run| run.number()).eq(now.runs.iter().map(|run| run.number()));
         if !are_same {
             next = now.with_new_guide(&options)?;
         }
@@ -139,7 +144,7 @@ impl Store {
         let cursor = |run: &Arc<Run>| Box::new(run.table.cursor(false)) as Box<dyn Cursor>;
         let cursors: Vec<_> = job.inputs.iter().map(cursor).collect();
         let keys: u64 = job.inputs.iter().map(|run| run.table.info().keys).sum();
-        let limit = keys * SURPLUS_PERCENT / 100 + 1024;
+        let limit = keys / SURPLUS_SHARE + FREE_SURPLUS;
         let mut surplus = None;
         let written = self.write_table(job.is_bottom, |sink| {
             let mut count = 0;
@@ -180,6 +185,15 @@ impl Store {
         self.state.update(|state| State { version: next, ..state.clone() });
         Ok(())
     }
+}
+
+fn shapes(runs: &[Arc<Run>]) -> Vec<RunShape> {
+    let shape = |run: &Arc<Run>| {
+        let info = run.table.info();
+        let (bytes, entries, tombstones) = (info.bytes, info.entries, info.tombstones);
+        RunShape { bytes, entries, tombstones, busy: false }
+    };
+    runs.iter().map(shape).collect()
 }
 
 /// Replaces adjacent runs in a manifest.

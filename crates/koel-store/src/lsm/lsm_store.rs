@@ -240,7 +240,7 @@ impl LsmStore {
     /// # Errors
     /// [`Error::Damaged`], and I/O errors. Each entry can be such an error, too; then it is the last
     /// one.
-    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range, Error> {
+    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range<'_>, Error> {
         let (from, to) = bounds(&keys);
         self.store.range(from, to)
     }
@@ -249,7 +249,7 @@ impl LsmStore {
     ///
     /// # Errors
     /// As [`range`](Self::range).
-    pub fn prefix(&self, prefix: &[u8]) -> Result<Range, Error> {
+    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<'_>, Error> {
         let state = self.store.state.load();
         self.store.prefix_in(state, self.store.snapshots.visible(), prefix)
     }
@@ -258,7 +258,7 @@ impl LsmStore {
     ///
     /// # Errors
     /// As [`range`](Self::range).
-    pub fn iter(&self) -> Result<Range, Error> {
+    pub fn iter(&self) -> Result<Range<'_>, Error> {
         self.range::<&[u8]>(..)
     }
 

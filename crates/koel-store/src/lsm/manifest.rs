@@ -164,7 +164,11 @@ impl Manifest {
             }
         }
         if at != bytes.len() {
-            return Err(Error::damaged(MANIFEST, at as u64, "there are bytes after its last record"));
+            return Err(Error::damaged(
+                MANIFEST,
+                at as u64,
+                "there are bytes after its last record",
+            ));
         }
         if version == 0 || u32_at(bytes, 12) != 0 || !manifest.is_valid()? {
             return Err(damaged("its fields are out of range"));
@@ -203,9 +207,8 @@ impl Manifest {
         let logs = &self.logs;
         let are_logs_in_order = logs.windows(2).all(|pair| pair[0].number < pair[1].number);
         let ends = logs.iter().all(|log| log.end <= *SIZES.end());
-        let are_runs_in_order = self.runs.windows(2).all(|pair| {
-            pair[0].first_sequence > pair[1].last_sequence
-        });
+        let are_runs_in_order =
+            self.runs.windows(2).all(|pair| pair[0].first_sequence > pair[1].last_sequence);
         let sequences = self.runs.iter().all(|run| {
             run.first_sequence <= run.last_sequence && run.last_sequence < self.sequence
         });

@@ -35,7 +35,6 @@ pub(super) struct Memtable {
     pub(super) log: u64,
     bytes: Counter,
     count: Counter,
-    last_sequence: Counter,
 }
 
 /// An entry that has no sequence number yet.
@@ -158,7 +157,6 @@ impl Memtable {
     pub(super) fn insert(&self, entry: NewEntry, sequence: u64) {
         self.bytes.add_exclusive(entry.bytes.len() as u64 + OVERHEAD);
         self.count.add_exclusive(1);
-        self.last_sequence.set(sequence);
         self.entries.insert(Shared(Arc::new(Stored { entry, sequence })));
     }
 
@@ -174,11 +172,6 @@ impl Memtable {
 
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Returns the greatest sequence number, or 0.
-    pub(super) fn last_sequence(&self) -> u64 {
-        self.last_sequence.get()
     }
 
     /// Passes the newest version of `key` whose sequence number is at most `sequence` to `take`.

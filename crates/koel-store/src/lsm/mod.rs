@@ -22,8 +22,8 @@
 //! | `manifest.rs` | the runs and the files of the log |
 //! | `options.rs` | how a store is opened |
 //! | `compaction/` | which runs are merged, and what is kept |
-//! | `guide/` | which runs may hold a key |
 //! | `iter/` | entries of memtables and tables as one sequence; ranges |
+//! | `guide/` | which runs may hold a key |
 //! | `table/` | table files: sorted entries that never change |
 //! | `cursor.rs` | a place in sorted entries |
 //! | `entry.rs` | an entry, and the order of entries |

@@ -20,7 +20,7 @@ use super::wal::{self, Replayed};
 use crate::Error;
 use crate::error::FOLDER;
 use crate::kernel::durability::GroupCommit;
-use crate::kernel::file_names::{self, MANIFEST, NEW_MANIFEST};
+use crate::kernel::file_names::{self, NEW_MANIFEST};
 use crate::kernel::files::Folder;
 use crate::kernel::poison::Poison;
 use crate::kernel::random::random;
@@ -205,11 +205,7 @@ fn remove_files(folder: &dyn Folder, names: &[String]) -> Result<(), Error> {
 }
 
 /// Prepares the last file of the log to be written to: cuts off its torn end.
-fn cut_torn_end(
-    log: &Log,
-    manifest: &Manifest,
-    read_only: bool,
-) -> Result<Option<TornEnd>, Error> {
+fn cut_torn_end(log: &Log, manifest: &Manifest, read_only: bool) -> Result<Option<TornEnd>, Error> {
     let Some(last) = log.files.last() else { return Ok(None) };
     let mut torn = None;
     let len = last.end();
@@ -246,9 +242,4 @@ fn create(folder: &dyn Folder, options: &LsmOptions) -> Result<Manifest, Error> 
     };
     manifest.store(folder)?;
     Ok(manifest)
-}
-
-/// Returns whether `name` is that of a file of an ordered store.
-pub(super) fn is_file_of_store(name: &str) -> bool {
-    number_of(name).is_some() || [MANIFEST, NEW_MANIFEST].contains(&name)
 }

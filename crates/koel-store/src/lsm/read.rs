@@ -191,7 +191,7 @@ impl Store {
     }
 
     /// Returns the entries between two bounds that are visible now.
-    pub(super) fn range(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<Range, Error> {
+    pub(super) fn range(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<Range<'_>, Error> {
         let state = self.state.load();
         self.range_in(state, self.snapshots.visible(), from, to)
     }
@@ -203,7 +203,7 @@ impl Store {
         sequence: u64,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-    ) -> Result<Range, Error> {
+    ) -> Result<Range<'_>, Error> {
         Range::new(Box::new(StateSources(state)), sequence, from, to)
     }
 
@@ -213,7 +213,7 @@ impl Store {
         state: Arc<State>,
         sequence: u64,
         prefix: &[u8],
-    ) -> Result<Range, Error> {
+    ) -> Result<Range<'_>, Error> {
         Range::prefix(Box::new(StateSources(state)), sequence, prefix)
     }
 }

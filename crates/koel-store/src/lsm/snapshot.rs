@@ -58,7 +58,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`LsmStore::range`](super::LsmStore::range).
-    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range, Error> {
+    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range<'_>, Error> {
         let (from, to) = bounds(&keys);
         self.store.range_in(self.store.state.load(), self.sequence, from, to)
     }
@@ -67,7 +67,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`range`](Self::range).
-    pub fn prefix(&self, prefix: &[u8]) -> Result<Range, Error> {
+    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<'_>, Error> {
         self.store.prefix_in(self.store.state.load(), self.sequence, prefix)
     }
 
@@ -75,7 +75,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`range`](Self::range).
-    pub fn iter(&self) -> Result<Range, Error> {
+    pub fn iter(&self) -> Result<Range<'_>, Error> {
         self.range::<&[u8]>(..)
     }
 }
@@ -87,8 +87,8 @@ impl Drop for Snapshot {
 }
 
 /// Returns the bounds of a range of keys as bytes.
-pub(super) fn bounds<K: AsRef<[u8]>>(
-    keys: &impl RangeBounds<K>,
-) -> (Bound<&[u8]>, Bound<&[u8]>) {
+pub(super) fn bounds<'a, K: AsRef<[u8]> + 'a>(
+    keys: &'a impl RangeBounds<K>,
+) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
     (keys.start_bound().map(K::as_ref), keys.end_bound().map(K::as_ref))
 }

@@ -39,10 +39,13 @@ pub(super) struct StateSources(pub(super) Arc<State>);
 
 impl Sources for StateSources {
     fn cursors(&self) -> Vec<Box<dyn Cursor>> {
-        let memtables = self.0.memtables().map(|memtable| {
-            Box::new(MemtableCursor::new(memtable.clone())) as Box<dyn Cursor>
-        });
+        let memtables = self
+            .0
+            .memtables()
+            .map(|memtable| Box::new(MemtableCursor::new(memtable.clone())) as Box<dyn Cursor>);
         let runs = self.0.version.runs.iter();
-        memtables.chain(runs.map(|run| Box::new(run.table.cursor(true)) as Box<dyn Cursor>)).collect()
+        memtables
+            .chain(runs.map(|run| Box::new(run.table.cursor(true)) as Box<dyn Cursor>))
+            .collect()
     }
 }

@@ -1,10 +1,11 @@
 //! Statistics of an ordered store.
 
 use super::store::Store;
+use super::table::TableInfo;
 use crate::kernel::lock::lock;
 
 /// Statistics of an ordered store at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LsmStats {
     /// The runs, youngest first.
@@ -25,6 +26,8 @@ pub struct LsmStats {
     pub guide_capacity: u64,
     /// Keys that the guide has in its side map.
     pub guide_side: u64,
+    /// Runs that the guide names wrongly for an absent key, on average.
+    pub guide_false_candidates: f64,
     /// Bytes of blocks in the cache.
     pub cache_bytes: u64,
     /// Live snapshots.
@@ -55,6 +58,9 @@ pub struct LsmStats {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunStats {
+    /// The number of its level: 0 for what a full memtable makes, and less. It follows from the
+    /// size.
+    pub level: u32,
     /// The number of its file.
     pub number: u64,
     /// Bytes of its file.
@@ -80,7 +86,8 @@ impl LsmStats {
 impl Store {
     pub(super) fn stats(&self) -> LsmStats {
         let state = self.state.load();
-        let run = |info: &super::table::TableInfo| RunStats {
+        let run = |(info, level): (&TableInfo, u32)| RunStats {
+            level,
             number: info.number,
             bytes: info.bytes,
             entries: info.entries,
@@ -88,11 +95,13 @@ impl Store {
             tombstones: info.tombstones,
             entry_bytes: info.entry_bytes,
         };
+        let levels = self.levels(&state.version.runs);
+        let infos = state.version.runs.iter().map(|run| run.table.info());
         let guide = state.version.guide.as_deref();
         let counts = &self.counts;
         let sealed = lock(&self.manifest).logs.iter().map(|log| log.end).sum::<u64>();
         LsmStats {
-            runs: state.version.runs.iter().map(|of| run(of.table.info())).collect(),
+            runs: infos.zip(levels).map(run).collect(),
             memtable_entries: state.memtables().map(|memtable| memtable.len()).sum(),
             memtable_bytes: state.memtables().map(|memtable| memtable.bytes()).sum(),
             sealed_memtables: state.sealed.len() as u64,
@@ -101,6 +110,7 @@ impl Store {
             guide_bytes: guide.map_or(0, |guide| guide.bytes()),
             guide_capacity: guide.map_or(0, |guide| guide.capacity()),
             guide_side: guide.map_or(0, |guide| guide.side_len()),
+            guide_false_candidates: guide.map_or(0.0, |guide| guide.false_candidates()),
             cache_bytes: self.cache.bytes(),
             snapshots: self.snapshots.live(),
             user_bytes: counts.user.get(),

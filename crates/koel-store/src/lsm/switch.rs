@@ -32,10 +32,10 @@ impl<T> Switch<T> {
     /// Replaces the value by what `next` makes of it.
     pub(super) fn update(&self, next: impl FnOnce(&T) -> T) {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let old = std::mem::replace(&mut *current, Arc::new(next(&current)));
+        let next = Arc::new(next(&current));
+        let old = std::mem::replace(&mut *current, next);
         // The old value may be large, and readers wait for the lock.
         drop(current);
         drop(old);
     }
 }
-

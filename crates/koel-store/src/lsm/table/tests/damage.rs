@@ -1,0 +1,1 @@
+//! Damaged tables: reported, never wrong.
