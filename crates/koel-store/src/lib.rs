@@ -29,6 +29,6 @@ pub use log::{
     VerifyReport,
 };
 pub use lsm::{
-    CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmStats, LsmStore, Range, RunStats,
-    Snapshot,
+    Asked, CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmStats, LsmStore, Range,
+    RunStats, Snapshot, Trace,
 };

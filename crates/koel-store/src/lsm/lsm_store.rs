@@ -12,6 +12,7 @@ use super::read::{Presence, Whole};
 use super::snapshot::{Snapshot, bounds};
 use super::stats::LsmStats;
 use super::store::{LsmOpenReport, Store};
+use super::wal::{MAX_KEY, MAX_VALUE};
 use crate::Error;
 use crate::error::FOLDER;
 use crate::kernel::batch::Batch;
@@ -106,6 +107,11 @@ impl LsmOptions {
 }
 
 impl LsmStore {
+    /// The most bytes that a key can have.
+    pub const MAX_KEY_BYTES: u64 = MAX_KEY;
+    /// The most bytes that a value can have.
+    pub const MAX_VALUE_BYTES: u64 = MAX_VALUE;
+
     /// Opens the store in the folder at `path` with default [`LsmOptions`], or creates it.
     ///
     /// # Errors
@@ -301,6 +307,11 @@ impl LsmStore {
     pub fn close(mut self) -> Result<(), Error> {
         self.stop_threads();
         self.store.close()
+    }
+
+    /// What the parts of the store share.
+    pub(super) fn inner(&self) -> &Store {
+        &self.store
     }
 
     fn stop_threads(&mut self) {

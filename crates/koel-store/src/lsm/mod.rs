@@ -4,6 +4,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
+//! | `trace.rs` | the way that a read takes |
 //! | `lsm_store.rs` | the public type |
 //! | `background.rs` | the threads that flush, merge and sync |
 //! | `snapshot.rs` | a view of the store as of one moment |
@@ -51,6 +52,7 @@ mod stats;
 mod store;
 mod switch;
 mod table;
+mod trace;
 mod version;
 mod wal;
 mod write;
@@ -62,3 +64,4 @@ pub use options::{Compression, LsmOptions};
 pub use snapshot::Snapshot;
 pub use stats::{LsmStats, RunStats};
 pub use store::LsmOpenReport;
+pub use trace::{Asked, Trace};

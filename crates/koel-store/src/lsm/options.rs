@@ -116,10 +116,10 @@ impl LsmOptions {
         self
     }
 
-    /// Sets how much larger each level is than the one before it: 2 to 16, 5 by default.
+    /// Sets how much larger each level is than the one before it: 2 to 32, 5 by default.
     #[must_use]
     pub fn ratio(mut self, ratio: u32) -> Self {
-        self.ratio = ratio.clamp(2, 16);
+        self.ratio = ratio.clamp(2, 32);
         self
     }
 
