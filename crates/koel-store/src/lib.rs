@@ -17,12 +17,20 @@ mod log;
 mod lsm;
 
 pub use error::Error;
+pub use kernel::batch::Batch;
+pub use kernel::damage::Damage;
 pub use kernel::disk::DiskFolder;
+pub use kernel::durability::Durability;
 pub use kernel::files;
+pub use kernel::kind::StoreKind;
+pub use kernel::torn::TornEnd;
 pub use log::{
-    Batch, CompactReport, Damage, Durability, Iter, Keys, LogStore, OpenReport, Options,
-    SalvageReport, Stats, TornEnd, ValueReader, VerifyReport,
+    CompactReport, Iter, Keys, LogStore, OpenReport, Options, SalvageReport, Stats, ValueReader,
+    VerifyReport,
 };
-pub use lsm::Range;
 #[doc(hidden)]
 pub use lsm::table_trial;
+pub use lsm::{
+    Asked, CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmSalvageReport, LsmStats,
+    LsmStore, LsmVerifyReport, Range, RunStats, Snapshot, Trace,
+};

@@ -23,6 +23,7 @@ use super::file_names;
 use super::files::{File, Folder};
 use super::lock::lock;
 use super::memory;
+use super::poison::Poison;
 use super::record::{self, BlockSize, BodyCheck, Header, Position};
 use crate::Error;
 
@@ -259,6 +260,13 @@ impl Segment {
         self.file.set_len(len).map_err(Error::io("truncate", &self.name))?;
         self.set_end(len);
         Ok(())
+    }
+
+    /// Cuts off what a failed append has written after `at`, and poisons the store. Returns the
+    /// error; if even that fails, it is not known whether the write is there.
+    pub(crate) fn undo_append(&self, at: u64, error: Error, poison: &Poison) -> Error {
+        let error = poison.set(error);
+        if self.truncate(at).is_ok() { error } else { error.in_doubt() }
     }
 
     /// Reads until `into` is full or the file ends. Returns the number of bytes read.

@@ -145,11 +145,6 @@ impl TableBuilder {
         self.index.add(&mut self.writer, place, handle)
     }
 
-    /// Returns the bytes of the file so far, without those of the block that is being filled.
-    pub(in crate::lsm) fn bytes(&self) -> u64 {
-        self.writer.len()
-    }
-
     /// Returns the number of entries so far.
     pub(in crate::lsm) fn entries(&self) -> u64 {
         self.info.entries

@@ -40,11 +40,9 @@ mod writer;
 
 pub(super) use builder::{TableBuilder, TableOptions};
 pub(super) use cache::BlockCache;
-pub(super) use cursor::TableCursor;
 pub(super) use frame::Codec;
-pub(super) use hashes::Hashes;
 pub(super) use properties::TableInfo;
-pub(super) use reader::{Found, Table};
+pub(super) use reader::Table;
 pub(super) use salvage::DamagedTable;
 pub(super) use verify::verify;
 
