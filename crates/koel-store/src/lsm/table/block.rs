@@ -31,6 +31,9 @@ use crate::lsm::entry::Entry;
 /// Entries whose keys are shortened by what they share with the first of them.
 pub(super) const GROUP: usize = 16;
 
+/// Fewer shared bytes are not left out: a key that is whole is read without the first of its group.
+const MIN_SHARED: usize = 4;
+
 /// The top bit of the count: offsets have 32 bits.
 const WIDE: u32 = 1 << 31;
 /// Bytes of entries up to which offsets have 16 bits.
@@ -331,7 +334,8 @@ impl BlockBuilder {
             self.head.extend_from_slice(key);
             0
         } else {
-            shared_len(&self.head, key)
+            let shared = shared_len(&self.head, key);
+            if shared < MIN_SHARED { 0 } else { shared }
         };
         let offset = u32::try_from(self.bytes.len())
             .map_err(|_| Error::OutOfMemory { bytes: self.bytes.len() as u64 })?;

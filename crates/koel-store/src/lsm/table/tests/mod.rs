@@ -1,6 +1,6 @@
 //! Tables beside the entries that they were built from.
 
-mod damage;
+mod tables;
 
 use std::sync::Arc;
 
@@ -193,9 +193,9 @@ fn a_table_has_the_bytes_in_the_format_description() -> Outcome {
     let temporary = tempfile::tempdir()?;
     let folder = DiskFolder::new(temporary.path())?;
     let entries = [
-        (b"ada".to_vec(), 9, Some(b"1815".to_vec())),
-        (b"ada".to_vec(), 7, None),
-        (b"adb".to_vec(), 8, Some(Vec::new())),
+        (b"Ada Byron".to_vec(), 9, Some(b"1815".to_vec())),
+        (b"Ada Byron".to_vec(), 7, None),
+        (b"Ada King".to_vec(), 8, Some(Vec::new())),
     ];
     let options = TableOptions { salt: 1, seed: 2, block_bytes: 4096, codec: Codec::None };
     build(&folder, 3, &options, &entries)?;

@@ -144,7 +144,7 @@ fn flipped_bits_are_reported() -> Outcome {
             }
         }
     }
-    println!("reliability flips of table files: {flips}, all reported");
+    println!("reliability tables::flipped: seed 1, {flips} flips, all reported");
     Ok(())
 }
 
