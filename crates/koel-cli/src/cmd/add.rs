@@ -74,7 +74,7 @@ fn too_small(args: &Args, full: FullError, filter: &CuckooFilter) -> Failure {
     let name = args.filter.display();
     let remedy = if full == FullError::NoMemory {
         format!("{name} is unchanged; free some memory")
-    } else if filter.layout().can_grow() {
+    } else if filter.growth_limit().is_some() {
         format!("{name} is unchanged; make it growable with `koel grow {name}`")
     } else {
         format!("{name} is unchanged: {}", sizing::CANNOT_GROW)
