@@ -13,6 +13,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("koel-cli", &["koel", "koel-store"]),
     ("koel-store", &["koel"]),
     ("koel-bench", &["koel", "koel-store", "testkit"]),
+    ("koel-valkey", &["koel"]),
     ("testkit", &["koel", "koel-store"]),
     ("fuzz", &["koel", "koel-store", "testkit"]),
 ];
@@ -21,6 +22,13 @@ const CRATES: &[(&str, &[&str])] = &[
 const UNSAFE_FILES: &[&str] = &[
     "crates/koel-bench/src/limits/walk.rs",
     "crates/koel-cli/src/filter_file.rs",
+    "crates/koel-valkey/src/server/api.rs",
+    "crates/koel-valkey/src/server/context.rs",
+    "crates/koel-valkey/src/server/describe.rs",
+    "crates/koel-valkey/src/server/keyspace.rs",
+    "crates/koel-valkey/src/server/load.rs",
+    "crates/koel-valkey/src/server/memory.rs",
+    "crates/koel-valkey/src/server/values.rs",
     "crates/koel/src/mem/vector.rs",
     "crates/koel/src/mem/prefetch.rs",
     "crates/koel/src/table/pair.rs",
