@@ -88,7 +88,8 @@ fn expiring() -> Vec<Vec<u8>> {
         let mut filter = ExpiringFilter::from_bytes(&small).expect("reshaped filters are sound");
         for (tick, hash) in (0..).step_by(5).zip(keys::hashes(1, 20)) {
             filter.advance(tick);
-            filter.insert(&at(hash)).ok();
+            let is_in = filter.insert(&at(hash)).is_ok();
+            assert!(is_in || when_full == WhenFull::Fail);
         }
         seeds.extend([small, filter.to_bytes()]);
         // Settings, then operations: a kind, a key and an argument each.
