@@ -28,7 +28,9 @@ pub use log::{
     CompactReport, Iter, Keys, LogStore, OpenReport, Options, SalvageReport, Stats, ValueReader,
     VerifyReport,
 };
+#[doc(hidden)]
+pub use lsm::table_trial;
 pub use lsm::{
-    Asked, CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmStats, LsmStore, Range,
-    RunStats, Snapshot, Trace,
+    Asked, CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmSalvageReport, LsmStats,
+    LsmStore, LsmVerifyReport, Range, RunStats, Snapshot, Trace,
 };

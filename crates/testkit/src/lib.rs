@@ -26,6 +26,7 @@ pub mod model;
 pub mod source;
 pub mod storage;
 pub mod stores;
+pub mod tables;
 #[cfg(unix)]
 pub mod trees;
 pub mod workspace;
