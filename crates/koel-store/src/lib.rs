@@ -29,6 +29,6 @@ pub use log::{
     VerifyReport,
 };
 pub use lsm::{
-    Asked, CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmStats, LsmStore, Range,
-    RunStats, Snapshot, Trace,
+    Asked, CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmSalvageReport, LsmStats,
+    LsmStore, LsmVerifyReport, Range, RunStats, Snapshot, Trace,
 };

@@ -9,9 +9,11 @@ use super::background;
 use super::iter::Range;
 use super::options::LsmOptions;
 use super::read::{Presence, Whole};
+use super::salvage::LsmSalvageReport;
 use super::snapshot::{Snapshot, bounds};
 use super::stats::LsmStats;
 use super::store::{LsmOpenReport, Store};
+use super::verify::LsmVerifyReport;
 use super::wal::{MAX_KEY, MAX_VALUE};
 use crate::Error;
 use crate::error::FOLDER;
@@ -284,6 +286,89 @@ impl LsmStore {
     /// * As [`flush`](Self::flush).
     pub fn compact(&self) -> Result<(), Error> {
         self.store.compact()
+    }
+
+    /// Copies the store as it is now into the folder at `path`, which is empty or does not exist:
+    /// a backup, or a copy to try something on.
+    ///
+    /// The copy is an ordinary store. It shares the files of tables by hard links, if both folders
+    /// are on one file system; then it takes a moment, and space only as the two differ. Writes go
+    /// on meanwhile; flushes and merges wait.
+    ///
+    /// ```
+    /// # let folders = tempfile::tempdir()?;
+    /// # let (path, copy) = (folders.path().join("store"), folders.path().join("copy"));
+    /// use koel_store::{Durability, LsmStore};
+    ///
+    /// let store = LsmStore::open(&path)?;
+    /// store.put(b"ada", b"1815", Durability::None)?;
+    /// store.checkpoint(&copy)?;
+    /// store.delete(b"ada", Durability::None)?;
+    /// assert!(LsmStore::open(&copy)?.contains(b"ada")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`], [`Error::Locked`] if the other folder is in use, [`Error::Poisoned`]
+    /// after a failed write, and I/O errors. After an error the folder is left empty, if possible.
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let folder = DiskFolder::new(path).map_err(Error::no_folder);
+        folder.and_then(|folder| self.checkpoint_in(&folder)).map_err(|error| error.at(path))
+    }
+
+    /// Copies the store into a [`Folder`], as [`checkpoint`](Self::checkpoint) does.
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Self::checkpoint).
+    pub fn checkpoint_in(&self, folder: &(dyn Folder + 'static)) -> Result<(), Error> {
+        self.store.checkpoint(folder)
+    }
+
+    /// Reads and checks everything. O(bytes); reads and writes go on meanwhile. Calls `progress`
+    /// with the bytes read so far and in total.
+    ///
+    /// # Errors
+    /// I/O errors. Damage is not an error but part of the report.
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<LsmVerifyReport, Error> {
+        self.store.verify(progress)
+    }
+
+    /// Copies what can still be read of the damaged store in the folder at `damaged` into this
+    /// store, which should be new. That folder is not changed.
+    ///
+    /// Everything sound is written again, in order, and then this store is compacted. The report
+    /// lists what could not be read. Keys whose last value is unreadable are left out and counted,
+    /// if the hashes of their table are readable; otherwise they may have an older value, or be
+    /// back after their deletion. O(bytes). Calls `progress` with the number of files read so far
+    /// and in total.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if the damaged store is open, [`Error::NoStore`] if there is no such
+    /// folder, [`Error::WrongKind`], [`Error::Newer`], those of a write to this store, and I/O
+    /// errors. Damage is not an error but part of the report.
+    pub fn salvage(
+        &self,
+        damaged: impl AsRef<Path>,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<LsmSalvageReport, Error> {
+        let path = damaged.as_ref();
+        let folder = DiskFolder::read_only(path).map_err(Error::no_folder);
+        let salvaged = folder.and_then(|folder| self.salvage_in(&folder, progress));
+        salvaged.map_err(|error| error.at(path))
+    }
+
+    /// Salvages the damaged store in a [`Folder`], as [`salvage`](Self::salvage) does.
+    ///
+    /// # Errors
+    /// As [`salvage`](Self::salvage).
+    pub fn salvage_in(
+        &self,
+        damaged: &dyn Folder,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<LsmSalvageReport, Error> {
+        let _lock = FolderLock::take(damaged)?;
+        self.store.salvage(damaged, progress)
     }
 
     /// Returns statistics of this moment.

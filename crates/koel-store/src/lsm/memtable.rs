@@ -79,13 +79,16 @@ impl NewEntry {
     pub(super) fn key(&self) -> &[u8] {
         &self.bytes[..self.key_len]
     }
+
+    /// Returns the value; `None` if the key is deleted.
+    pub(super) fn value(&self) -> Option<&[u8]> {
+        (!self.is_deletion).then_some(&self.bytes[self.key_len..])
+    }
 }
 
 impl Stored {
     fn entry(&self) -> Entry<'_> {
-        let value = &self.entry.bytes[self.entry.key_len..];
-        let value = (!self.entry.is_deletion).then_some(value);
-        Entry { key: self.entry.key(), sequence: self.sequence, value }
+        Entry { key: self.entry.key(), sequence: self.sequence, value: self.entry.value() }
     }
 }
 

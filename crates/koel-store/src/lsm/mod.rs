@@ -7,6 +7,9 @@
 //! | `trace.rs` | the way that a read takes |
 //! | `lsm_store.rs` | the public type |
 //! | `background.rs` | the threads that flush, merge and sync |
+//! | `salvage.rs` | reading what is left of a store that does not open |
+//! | `verify.rs` | checking everything |
+//! | `checkpoint.rs` | a consistent copy |
 //! | `snapshot.rs` | a view of the store as of one moment |
 //! | `stats.rs` | statistics |
 //! | `ingest.rs` | sorted entries as a table at once |
@@ -30,6 +33,7 @@
 //! | `entry.rs` | an entry, and the order of entries |
 
 mod background;
+mod checkpoint;
 mod close;
 mod compaction;
 mod cursor;
@@ -45,6 +49,7 @@ mod memtable;
 mod open;
 mod options;
 mod read;
+mod salvage;
 mod snapshot;
 mod snapshots;
 mod state;
@@ -53,6 +58,7 @@ mod store;
 mod switch;
 mod table;
 mod trace;
+mod verify;
 mod version;
 mod wal;
 mod write;
@@ -61,7 +67,9 @@ pub use compaction::CompactionPolicy;
 pub use iter::Range;
 pub use lsm_store::LsmStore;
 pub use options::{Compression, LsmOptions};
+pub use salvage::LsmSalvageReport;
 pub use snapshot::Snapshot;
 pub use stats::{LsmStats, RunStats};
 pub use store::LsmOpenReport;
 pub use trace::{Asked, Trace};
+pub use verify::LsmVerifyReport;

@@ -66,7 +66,8 @@ impl Table {
 }
 
 impl Hashes<'_> {
-    /// Replaces the contents of `into` by the next hashes. Returns false at the end.
+    /// Replaces the contents of `into` by the next hashes. Returns false at the end. After damage of
+    /// some hashes it goes on with those behind them.
     pub(in crate::lsm) fn next(&mut self, into: &mut Vec<u64>) -> Result<bool, Error> {
         into.clear();
         let left = self.table.info().keys - self.returned;
@@ -80,11 +81,11 @@ impl Hashes<'_> {
         let offset = u64_at(&list, usize_of(8 * (self.returned / HASHES)));
         self.list = Some(list);
         let count = left.min(HASHES);
+        self.returned += count;
         let frame = self.table.read(Handle { offset, stored: 8 * count }, Kind::Hashes)?;
         let (hashes, _) = frame.raw().as_chunks();
         memory::reserve(into, hashes.len())?;
         into.extend(hashes.iter().map(|hash| u64::from_le_bytes(*hash)));
-        self.returned += count;
         Ok(true)
     }
 }

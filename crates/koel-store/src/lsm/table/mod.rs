@@ -32,6 +32,8 @@ mod hashes;
 mod index;
 mod properties;
 mod reader;
+mod salvage;
+mod verify;
 mod writer;
 
 pub(super) use builder::{TableBuilder, TableOptions};
@@ -39,6 +41,8 @@ pub(super) use cache::BlockCache;
 pub(super) use frame::Codec;
 pub(super) use properties::TableInfo;
 pub(super) use reader::Table;
+pub(super) use salvage::DamagedTable;
+pub(super) use verify::verify;
 
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,8 @@ pub(in crate::lsm) struct Table {
     name: String,
     salt: u64,
     properties: Properties,
+    /// Where the properties are.
+    properties_at: Handle,
     root: Arc<Block>,
     cache: Arc<BlockCache>,
 }
@@ -51,7 +53,7 @@ impl Table {
         let mut header = [0; file_header::SIZE];
         read_up_to(&*file, &mut header, 0).map_err(Error::io("read", &name))?;
         footer::FILE.check(&header, (salt, number), &name)?;
-        let properties = read_properties(&*file, (&name, len), (salt, number))?;
+        let (properties, properties_at) = read_properties(&*file, (&name, len), (salt, number))?;
         let position = Position { salt, segment: number, offset: properties.root.offset };
         let root = frame::read(&*file, (&name, len), position, (properties.root, Kind::Index))?;
         let root = Block::new(root.bytes, root.start, false)
@@ -60,7 +62,7 @@ impl Table {
                 Error::damaged(&name, properties.root.offset, "the index is not sound")
             })?;
         let (root, cache) = (Arc::new(root), cache.clone());
-        Ok(Self { file, name, salt, properties, root, cache })
+        Ok(Self { file, name, salt, properties, properties_at, root, cache })
     }
 
     /// Returns the newest version of `key`, which has this hash, whose sequence number is at most
@@ -138,7 +140,8 @@ impl Table {
         }
     }
 
-    fn read_block(
+    /// Reads a block from the file. It has an entry.
+    pub(super) fn read_block(
         &self,
         handle: Handle,
         kind: Kind,
@@ -173,6 +176,15 @@ impl Table {
         Error::damaged(&self.name, at.offset, "the entries of the block are not sound")
     }
 
+    /// Returns where the frames are that were read when the table was opened.
+    pub(super) fn opened(&self) -> [Handle; 2] {
+        [self.properties.root, self.properties_at]
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn root(&self) -> (&Arc<Block>, Handle) {
         (&self.root, self.properties.root)
     }
@@ -193,7 +205,7 @@ fn read_properties(
     file: &dyn File,
     (name, len): (&str, u64),
     (salt, number): (u64, u64),
-) -> Result<Properties, Error> {
+) -> Result<(Properties, Handle), Error> {
     let damaged = |offset, what| Error::damaged(name, offset, what);
     let position = |offset| Position { salt, segment: number, offset };
     let mut bytes = [0; footer::SIZE];
@@ -209,5 +221,5 @@ fn read_properties(
         properties.ok_or_else(|| damaged(handle.offset, "the properties are not sound"))?;
     properties.info.number = number;
     properties.info.bytes = len;
-    Ok(properties)
+    Ok((properties, handle))
 }
