@@ -50,7 +50,13 @@ pub(super) fn run(file: &Path) -> Result<Outcome, Failure> {
     let set: HashSet<String> = listed.iter().cloned().collect();
     let absent = names::absent(&set).take(ABSENT).collect();
     let value = |number: usize| -> Vec<u8> {
-        pieces.iter().cycle().skip(number * VALUE % pieces.len().max(1)).take(VALUE).copied().collect()
+        pieces
+            .iter()
+            .cycle()
+            .skip(number * VALUE % pieces.len().max(1))
+            .take(VALUE)
+            .copied()
+            .collect()
     };
     let expected = listed.iter().enumerate().map(|(i, name)| (name.clone(), value(i))).collect();
     let folder =
@@ -346,7 +352,8 @@ fn described(way: &Trace) -> String {
         count => format!("      two buckets: {count} of {runs} to ask\n"),
     };
     for asked in &way.asked {
-        let what = if asked.has_key { "has the key" } else { "does not have it: a false candidate" };
+        let what =
+            if asked.has_key { "has the key" } else { "does not have it: a false candidate" };
         text += &format!("      run {} {what}\n", asked.place + 1);
     }
     text
