@@ -21,6 +21,7 @@ const CRATES: &[(&str, &[&str])] = &[
 /// Files with `unsafe` code.
 const UNSAFE_FILES: &[&str] = &[
     "crates/koel-bench/src/limits/walk.rs",
+    "crates/koel-bench/src/stores/rocksdb.rs",
     "crates/koel-cli/src/filter_file.rs",
     "crates/koel-valkey/src/server/api.rs",
     "crates/koel-valkey/src/server/context.rs",
