@@ -20,6 +20,7 @@ const CRATES: &[(&str, &[&str])] = &[
 /// Files with `unsafe` code.
 const UNSAFE_FILES: &[&str] = &[
     "crates/koel-bench/src/limits/walk.rs",
+    "crates/koel-bench/src/stores/rocksdb.rs",
     "crates/koel-cli/src/filter_file.rs",
     "crates/koel/src/mem/vector.rs",
     "crates/koel/src/mem/prefetch.rs",

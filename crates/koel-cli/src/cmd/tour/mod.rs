@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod growth;
-mod names;
+pub(crate) mod names;
 mod rate;
 mod rivals;
 pub(crate) mod story;
