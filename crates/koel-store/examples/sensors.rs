@@ -4,6 +4,8 @@
 //! A key is the name of the sensor and the time in big-endian bytes, so keys sort by sensor and then
 //! by time. A range of keys is a range of time.
 
+#![expect(clippy::big_endian_bytes, reason = "big-endian numbers sort as bytes")]
+
 use std::ops::Bound;
 
 use koel_store::{Durability, Error, LsmOptions, LsmStore};

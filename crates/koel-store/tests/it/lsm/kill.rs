@@ -22,7 +22,7 @@ fn options() -> LsmOptions {
 /// Returns batch `number`: some keys get its number and a filler, one is deleted.
 fn batch(number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut random = Random::new(number);
-    let key = |random: &mut Random| (random.next_u64() % KEYS).to_be_bytes().to_vec();
+    let key = |random: &mut Random| (random.next_u64() % KEYS).to_le_bytes().to_vec();
     let mut changes: Vec<_> = (0..8)
         .map(|_| {
             let key = key(&mut random);

@@ -14,7 +14,7 @@ const GROUPS: u64 = 4;
 const KEYS: u64 = 20;
 
 fn key(group: u64, number: u64) -> Vec<u8> {
-    [[u8::try_from(group).unwrap()].as_slice(), &number.to_be_bytes()].concat()
+    [[u8::try_from(group).unwrap()].as_slice(), &number.to_le_bytes()].concat()
 }
 
 fn number_in(value: &[u8]) -> u64 {
