@@ -10,7 +10,7 @@ use crate::filter::Options;
 use crate::filter::native::{DEFAULT_ERROR, Settings};
 
 /// The capacity of a filter that the first item creates.
-const DEFAULT_CAPACITY: i64 = 1024;
+const DEFAULT_CAPACITY: u64 = 1024;
 
 /// Reads a number as the server does: no spaces, no `+`, no leading zeros are asked for.
 pub(super) fn number<T: FromStr>(argument: &[u8]) -> Option<T> {
@@ -64,14 +64,15 @@ pub(super) struct Insert<'a> {
 /// Reads `[CAPACITY n] [NOCREATE] ITEMS item..`. As in the reference, the first letter of an option
 /// is enough.
 pub(super) fn insert<'a>(arguments: &'a [&'a [u8]]) -> Result<Insert<'a>, Error> {
-    let (mut rest, mut capacity, mut create) = (arguments, DEFAULT_CAPACITY, true);
+    let (mut rest, mut settings, mut create) = (arguments, default(), true);
     loop {
         let (option, after) = rest.split_first().ok_or(Error::Arity)?;
         rest = after;
         match option.first().map(u8::to_ascii_uppercase) {
             Some(b'C') => {
                 let (value, after) = rest.split_first().ok_or(Error::Arity)?;
-                capacity = number(value).ok_or(Error::BadCapacity)?;
+                let capacity = number(value).ok_or(Error::BadCapacity)?;
+                settings.capacity = large_enough(capacity, settings.options)?;
                 rest = after;
             }
             Some(b'N') => create = false,
@@ -82,14 +83,13 @@ pub(super) fn insert<'a>(arguments: &'a [&'a [u8]]) -> Result<Insert<'a>, Error>
     if rest.is_empty() {
         return Err(Error::Arity);
     }
-    let settings = Settings { capacity: large_enough(capacity, Options::default())?, ..default() };
     Ok(Insert { settings, create, items: rest })
 }
 
 /// The settings of a filter that is created without any.
 pub(super) fn default() -> Settings {
     Settings {
-        capacity: DEFAULT_CAPACITY.unsigned_abs(),
+        capacity: DEFAULT_CAPACITY,
         error: DEFAULT_ERROR,
         prefer: Prefer::Small,
         options: Options::default(),

@@ -1,6 +1,6 @@
 //! What `COMMAND DOCS`, `COMMAND INFO` and access control lists say of a command.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
 use super::api::{RawCommand, api};
@@ -83,7 +83,7 @@ fn key_specs(command: &Command) -> [KeySpec; 3] {
 }
 
 /// Tells the server about a command.
-pub(super) fn describe(raw: *mut RawCommand, command: &Command, category: &CStr) {
+pub(super) fn describe(raw: *mut RawCommand, command: &Command, category: &str) {
     let (summary, complexity) = (c_string(command.summary), c_string(command.complexity));
     let specs = key_specs(command);
     let info = Info {
@@ -100,7 +100,10 @@ pub(super) fn describe(raw: *mut RawCommand, command: &Command, category: &CStr)
     // SAFETY: the command was just created. The server copies all of the structure.
     unsafe { (api().SetCommandInfo)(raw, (&raw const info).cast()) };
     if let Some(set) = api().SetCommandACLCategories {
-        // SAFETY: the command was just created, and the server copies the name.
-        unsafe { set(raw, category.as_ptr()) };
+        let access = if command.access == Access::Reads { "read" } else { "write" };
+        let speed = if command.fast { "fast" } else { "slow" };
+        let categories = c_string(&format!("{category} {access} {speed}"));
+        // SAFETY: the command was just created, and the server reads the names now.
+        unsafe { set(raw, categories.as_ptr()) };
     }
 }

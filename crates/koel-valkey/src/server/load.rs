@@ -1,6 +1,6 @@
 //! `RedisModule_OnLoad`: reads the settings and registers the type and the commands.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CString, c_int};
 use std::panic;
 
 use super::api::{
@@ -17,7 +17,7 @@ use crate::filter::record::ENCODING;
 /// 0.1.0, as the server writes versions.
 const VERSION: c_int = 100;
 /// The category of access control lists that the reference has.
-const CATEGORY: &CStr = c"cuckoo";
+const CATEGORY: &str = "cuckoo";
 
 /// The server calls this when it loads the module.
 ///
@@ -137,8 +137,9 @@ fn create_type(context: Context) -> Result<(), String> {
 
 fn create_commands(context: Context) -> Result<(), String> {
     if let Some(add) = api().AddACLCategory {
+        let category = c_string(CATEGORY);
         // SAFETY: the context is live. A category that exists already serves as well.
-        unsafe { add(context.raw(), CATEGORY.as_ptr()) };
+        unsafe { add(context.raw(), category.as_ptr()) };
     }
     for (command, function) in COMMANDS.iter().zip(FUNCTIONS) {
         let full_name = format!("{}.{}", settings().prefix.to_ascii_lowercase(), command.name);

@@ -11,7 +11,7 @@
 //! describe   COMMAND DOCS and the key specifications
 //! ```
 //!
-//! The bindings are written by hand: some sixty functions that have not changed since Redis 7.0.
+//! The bindings are written by hand: some fifty functions that have not changed since Redis 7.0.
 //! docs/decisions/0030-valkey.md compares this with the two published ones.
 //!
 //! A panic ends the command or the callback that it is in, with an error in the reply and in the

@@ -188,7 +188,7 @@ unsafe extern "C" fn defrag(
 ) -> c_int {
     // SAFETY: the server passes the place where it keeps the value.
     let old = unsafe { *value };
-    // SAFETY: the server allocated it. It returns a null pointer, or moves it and frees the old one.
+    // SAFETY: the server allocated it. It returns null, or moves it and frees the old one.
     let moved = unsafe { (api().DefragAlloc)(defrag, old) };
     if !moved.is_null() {
         // SAFETY: as above. A filter may be moved: nothing points into it.
