@@ -12,6 +12,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("koel", &[]),
     ("koel-cli", &["koel", "koel-store"]),
     ("koel-store", &["koel"]),
+    ("koel-wasm", &["koel"]),
     ("koel-bench", &["koel", "koel-store", "testkit"]),
     ("testkit", &["koel", "koel-store"]),
     ("fuzz", &["koel", "koel-store", "testkit"]),
@@ -21,6 +22,7 @@ const CRATES: &[(&str, &[&str])] = &[
 const UNSAFE_FILES: &[&str] = &[
     "crates/koel-bench/src/limits/walk.rs",
     "crates/koel-cli/src/filter_file.rs",
+    "crates/koel-wasm/src/exports.rs",
     "crates/koel/src/mem/vector.rs",
     "crates/koel/src/mem/prefetch.rs",
     "crates/koel/src/table/pair.rs",
