@@ -12,7 +12,9 @@ const CRATES: &[(&str, &[&str])] = &[
     ("koel", &[]),
     ("koel-cli", &["koel", "koel-store"]),
     ("koel-store", &["koel"]),
+    ("koel-wasm", &["koel"]),
     ("koel-bench", &["koel", "koel-store", "testkit"]),
+    ("koel-valkey", &["koel"]),
     ("testkit", &["koel", "koel-store"]),
     ("fuzz", &["koel", "koel-store", "testkit"]),
 ];
@@ -20,7 +22,16 @@ const CRATES: &[(&str, &[&str])] = &[
 /// Files with `unsafe` code.
 const UNSAFE_FILES: &[&str] = &[
     "crates/koel-bench/src/limits/walk.rs",
+    "crates/koel-bench/src/stores/rocksdb.rs",
     "crates/koel-cli/src/filter_file.rs",
+    "crates/koel-wasm/src/exports.rs",
+    "crates/koel-valkey/src/server/api.rs",
+    "crates/koel-valkey/src/server/context.rs",
+    "crates/koel-valkey/src/server/describe.rs",
+    "crates/koel-valkey/src/server/keyspace.rs",
+    "crates/koel-valkey/src/server/load.rs",
+    "crates/koel-valkey/src/server/memory.rs",
+    "crates/koel-valkey/src/server/values.rs",
     "crates/koel/src/mem/vector.rs",
     "crates/koel/src/mem/prefetch.rs",
     "crates/koel/src/table/pair.rs",

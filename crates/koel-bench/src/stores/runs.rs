@@ -15,7 +15,7 @@ use super::entries::key;
 use super::measure::{Plan, clock};
 use super::process::wait_for_rest;
 use super::subject::{OpenUnmerged, Tree};
-use super::{SUBJECTS, Subject, plan_of};
+use super::{SUBJECTS, plan_of};
 use crate::args::RunsArgs;
 use crate::subject::chosen;
 use crate::table::{Table, figure, grouped};
@@ -52,19 +52,13 @@ pub(crate) fn run(args: &RunsArgs) -> Result<(), Failure> {
 
 /// Measures every store that has runs.
 pub(crate) fn measure_all(args: &RunsArgs) -> Result<Vec<Row>, Failure> {
-    let trees = SUBJECTS.iter().filter(|subject| subject.runs.is_some());
-    let trees: Vec<&Subject> = chosen(SUBJECTS, |store| store.name, &args.stores.only)?
-        .into_iter()
-        .filter(|&subject| trees.clone().any(|tree| tree.name == subject.name))
-        .collect();
     let plan = plan_of(&args.stores)?;
     let mut rows = Vec::new();
-    for subject in trees {
+    for subject in chosen(SUBJECTS, |store| store.name, &args.stores.only)? {
+        let Some(measure) = subject.runs else { continue };
         for &runs in &args.runs {
-            if let Some(measure) = subject.runs {
-                let row = measure(&plan, subject.name, runs);
-                rows.push(row.map_err(|failure| format!("{}: {failure}", subject.name))?);
-            }
+            let row = measure(&plan, subject.name, runs);
+            rows.push(row.map_err(|failure| format!("{}: {failure}", subject.name))?);
         }
     }
     Ok(rows)

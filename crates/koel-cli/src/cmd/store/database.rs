@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use koel_store::content::ArchiveError;
-use koel_store::{Error, LogStore, LsmOptions, LsmStore, Options, StoreKind, TornEnd};
+use koel_store::{Error, LogStore, LsmOptions, LsmStats, LsmStore, Options, StoreKind, TornEnd};
 
 use super::records::Records;
 use crate::escape::escape;
@@ -104,23 +104,36 @@ impl Database {
     /// Opens an existing ordered store read-only.
     pub(super) fn read_ordered(&self) -> Result<LsmStore, Failure> {
         self.check_that_it_exists()?;
-        self.open_lsm(LsmOptions::default().read_only(true), IGNORED)
+        self.open_lsm(without_guide().read_only(true), IGNORED)
     }
 
     /// Opens an existing ordered store to change it.
     pub(super) fn open_ordered(&self) -> Result<LsmStore, Failure> {
         self.check_that_it_exists()?;
-        self.open_lsm(LsmOptions::default(), REMOVED)
+        self.create_ordered_store()
     }
 
     /// Opens an ordered store, or creates an empty one.
     pub(super) fn create_ordered(&self) -> Result<Records, Failure> {
-        self.open_lsm(LsmOptions::default(), REMOVED).map(Records::Ordered)
+        self.create_ordered_store().map(Records::Ordered)
+    }
+
+    /// [`create_ordered`](Self::create_ordered), for verbs that know the kind.
+    pub(super) fn create_ordered_store(&self) -> Result<LsmStore, Failure> {
+        self.open_lsm(without_guide(), REMOVED)
     }
 
     /// Whether the folder has an ordered store.
     pub(super) fn is_ordered(&self) -> Result<bool, Failure> {
         Ok(self.kind()? == Some(StoreKind::Lsm))
+    }
+
+    /// Whether the folder has an ordered store, perhaps a damaged one.
+    pub(super) fn looks_ordered(&self) -> bool {
+        match StoreKind::of(&self.db) {
+            Ok(Some(kind)) => kind == StoreKind::Lsm,
+            _ => self.has_file(&["table"]),
+        }
     }
 
     /// The kind of the store in the folder, if there is one.
@@ -163,6 +176,14 @@ impl Database {
         let store = options.open(&self.db).map_err(|error| self.failure(error))?;
         self.report_torn(store.open_report().torn.as_ref(), what_was_done)?;
         Ok(store)
+    }
+
+    /// The statistics of an ordered store, its guide included.
+    pub(super) fn ordered_stats(&self) -> Result<LsmStats, Failure> {
+        self.check_that_it_exists()?;
+        // Builds the guide at once.
+        let options = LsmOptions::default().read_only(true).background(false);
+        Ok(self.open_lsm(options, IGNORED)?.stats())
     }
 
     /// Reports on standard error that a crash had interrupted a write.
@@ -218,4 +239,10 @@ impl Database {
     pub(crate) fn archive_failure(&self, error: ArchiveError) -> Failure {
         Failure::Store { db: self.db.clone(), error: Box::new(error) }
     }
+}
+
+/// Options without a guide: it is built from all keys, which takes longer than the few reads of a
+/// command without it.
+fn without_guide() -> LsmOptions {
+    LsmOptions::default().guide(0, 1)
 }

@@ -28,6 +28,7 @@ mod scan;
 mod stats;
 mod time;
 mod tour;
+mod tour_ordered;
 mod verify;
 
 use clap::Subcommand;

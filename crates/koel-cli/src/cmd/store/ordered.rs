@@ -1,17 +1,18 @@
 //! What `stats`, `gc`, `verify` and `salvage` do for an ordered store.
 #![forbid(unsafe_code)]
 
-use koel_store::{LsmStats, LsmStore};
+use koel_store::{Damage, LsmStats, LsmStore};
 use serde_json::json;
 
 use super::database::Database;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, counted, grouped};
 
 /// `koel store stats`.
 pub(super) fn stats(db: &Database, json: bool) -> Result<Outcome, Failure> {
-    let stats = db.read_ordered()?.stats();
+    let stats = db.ordered_stats()?;
     output::print(&if json { output::json(&as_json(&stats)) } else { as_table(&stats) })?;
     Ok(Outcome::Done)
 }
@@ -82,4 +83,80 @@ pub(super) fn gc(db: &Database, json: bool) -> Result<Outcome, Failure> {
         ])
     })?;
     Ok(Outcome::Done)
+}
+
+/// `koel store verify`.
+pub(super) fn verify(db: &Database, json: bool) -> Result<Outcome, Failure> {
+    let store = db.read_ordered()?;
+    let stats = store.stats();
+    let total = stats.table_bytes() + stats.log_bytes;
+    let (progress, mut seen) =
+        (Progress::start("verifying records", Some(total), Stdout::Silent), 0);
+    let verified = store.verify(|read, _| {
+        progress.advance(read - seen);
+        seen = read;
+    });
+    let verified = verified.map_err(|error| db.failure(error))?;
+    drop(progress);
+    // Damage is an error even if the reader closed the pipe.
+    let printed = output::print(&if json {
+        output::json(&json!({
+            "records": verified.records,
+            "bytes": verified.bytes,
+            "damage": texts(&verified.damages),
+        }))
+    } else {
+        output::table(&[
+            ("records", format!("{} checked", grouped(verified.records))),
+            ("on disk", format!("{} read", bytes(verified.bytes))),
+        ]) + &damage_lines(&verified.damages)
+    });
+    if verified.damages.is_empty() {
+        return printed.map(|()| Outcome::Done);
+    }
+    Err(Failure::Broken(format!(
+        "{}: {}; restore the store from a copy, or use `koel store salvage`",
+        db.folder().display(),
+        counted(verified.damages.len() as u64, "damaged place"),
+    )))
+}
+
+/// `koel store salvage`.
+pub(super) fn salvage(old: &Database, new: &Database, json: bool) -> Result<Outcome, Failure> {
+    let store = new.create_ordered_store()?;
+    let mut progress = None;
+    let mut seen = 0;
+    let salvaged = store.salvage(old.folder(), |read, all| {
+        let start = || Progress::start("salvaging files", Some(all), Stdout::Silent);
+        progress.get_or_insert_with(start).advance(read - seen);
+        seen = read;
+    });
+    let salvaged = salvaged.map_err(|error| old.failure(error))?;
+    drop(progress);
+    let keys = entries(&store.stats());
+    store.close().map_err(|error| new.failure(error))?;
+    output::print(&if json {
+        output::json(&json!({
+            "records": salvaged.records,
+            "keys": keys,
+            "lost_keys": salvaged.lost,
+            "damage": texts(&salvaged.damages),
+        }))
+    } else {
+        output::table(&[
+            ("records", format!("{} read", grouped(salvaged.records))),
+            ("keys", format!("{} recovered, {} lost", grouped(keys), grouped(salvaged.lost))),
+        ]) + &damage_lines(&salvaged.damages)
+    })?;
+    Ok(Outcome::some_if(salvaged.damages.is_empty()))
+}
+
+fn texts(damages: &[Damage]) -> Vec<String> {
+    damages.iter().map(ToString::to_string).collect()
+}
+
+/// A line for each damaged place.
+fn damage_lines(damages: &[Damage]) -> String {
+    let line = |text: &String| format!("DAMAGED  {}\n", output::escape_controls(text));
+    texts(damages).iter().map(line).collect()
 }
