@@ -32,6 +32,16 @@ pub(in crate::lsm) struct DamagedTable {
     len: u64,
 }
 
+/// A sound frame.
+struct Sound {
+    kind: Kind,
+    offset: u64,
+    block: Unsealed,
+}
+
+/// Takes a sound frame, and adds what is wrong with its contents to the list.
+type EachSound<'a> = dyn FnMut(&mut Vec<Damage>, Sound) -> Result<(), Error> + 'a;
+
 impl DamagedTable {
     /// Opens the file of table `number`. Returns `None` if there is none, or none that can be read.
     pub(in crate::lsm) fn open(
@@ -63,11 +73,11 @@ impl DamagedTable {
         each: &mut dyn FnMut(Entry<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut key = Vec::new();
-        self.frames(damages, &mut |damages, kind, offset, frame| {
+        self.frames(damages, &mut |damages, Sound { kind, offset, block }| {
             if kind != Kind::Data {
                 return Ok(());
             }
-            let block = Block::of_data(frame.bytes, frame.start);
+            let block = Block::of_data(block.bytes, block.start);
             let count = block.as_ref().map_or(0, Block::count);
             let entries = block.as_ref().map(|block| (0..count).map_while(|at| block.entry(at)));
             let mut sound = 0;
@@ -91,9 +101,9 @@ impl DamagedTable {
     /// Takes 16 bytes of memory for each key.
     pub(in crate::lsm) fn lost_hashes(&self, seed: u64) -> Result<Vec<u64>, Error> {
         let (mut had, mut has) = (Vec::new(), Vec::new());
-        self.frames(&mut Vec::new(), &mut |_, kind, _, frame| {
-            let (hashes, _) = frame.raw().as_chunks();
-            if kind == Kind::Hashes {
+        self.frames(&mut Vec::new(), &mut |_, frame| {
+            let (hashes, _) = frame.block.raw().as_chunks();
+            if frame.kind == Kind::Hashes {
                 memory::reserve(&mut had, hashes.len())?;
                 had.extend(hashes.iter().map(|hash| u64::from_le_bytes(*hash)));
             }
@@ -110,12 +120,8 @@ impl DamagedTable {
         Ok(had)
     }
 
-    /// Calls `each` with the offset of every sound frame, and what is in it.
-    fn frames(
-        &self,
-        damages: &mut Vec<Damage>,
-        each: &mut dyn FnMut(&mut Vec<Damage>, Kind, u64, Unsealed) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// Calls `each` with every sound frame.
+    fn frames(&self, damages: &mut Vec<Damage>, each: &mut EachSound<'_>) -> Result<(), Error> {
         let end = self.end_of_frames(damages)?;
         let mut offset = file_header::SIZE as u64;
         while offset < end {
@@ -125,7 +131,7 @@ impl DamagedTable {
                 continue;
             };
             match frame {
-                Some(frame) => each(damages, header.kind, offset, frame)?,
+                Some(block) => each(damages, Sound { kind: header.kind, offset, block })?,
                 None => {
                     let what = "the block cannot be decompressed";
                     damages.push(Damage::new(&self.name, offset, what));

@@ -137,7 +137,7 @@ fn keys_beyond_one_frame_of_hashes_are_all_there() -> Outcome {
     let folder = DiskFolder::new(temporary.path())?;
     for count in [8191, 8192, 8193, 20_000_u32] {
         let entries: Vec<Owned> =
-            (0..count).map(|i| (i.to_be_bytes().to_vec(), 9, Some(vec![7; 3]))).collect();
+            (0..count).map(|i| (format!("{i:08}").into_bytes(), 9, Some(vec![7; 3]))).collect();
         build(&folder, u64::from(count), &options(4096, Codec::None), &entries)?;
         let table = open(&folder, u64::from(count), 0)?;
         let expected: Vec<_> = entries.iter().map(|entry| hash(&entry.0)).collect();
@@ -164,7 +164,7 @@ fn a_block_in_the_cache_is_not_read_again_and_the_cache_keeps_its_size() -> Outc
     let temporary = tempfile::tempdir()?;
     let folder = DiskFolder::new(temporary.path())?;
     let entries: Vec<Owned> =
-        (0..4000_u32).map(|i| (i.to_be_bytes().to_vec(), 9, Some(vec![7; 100]))).collect();
+        (0..4000_u32).map(|i| (format!("{i:08}").into_bytes(), 9, Some(vec![7; 100]))).collect();
     build(&folder, 1, &options(4096, Codec::None), &entries)?;
     let cache = Arc::new(BlockCache::new(100_000));
     let table = Table::open(&folder, 1, SALT, &cache)?;
