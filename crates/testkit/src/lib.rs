@@ -7,7 +7,8 @@
 //!
 //! Tests with random operations (proptest, fuzz targets, crash tests) use [`model::Model`]. For
 //! filters from bytes of unknown origin there is [`exercise`], for maplets [`maplets`], for
-//! counting filters [`counting`], and for the files of a store [`stores`]. Stores run in folders of
+//! counting filters [`counting`], and for the files of a store [`stores`],
+//! [`ordered`] and [`tables`]. Stores run in folders of
 //! [`storage`], with a history that defines what must survive. [`source`] reads the Rust of the
 //! [`workspace`] for the tests of its layers and its words. [`trees`] makes and describes folders
 //! of the disk.
@@ -22,6 +23,7 @@ pub mod image;
 pub mod keys;
 pub mod maplets;
 pub mod model;
+pub mod ordered;
 pub mod source;
 pub mod storage;
 pub mod stores;

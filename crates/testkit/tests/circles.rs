@@ -17,7 +17,7 @@ type Floors = &'static [&'static [&'static str]];
 const CRATES_WITH_FLOORS: &[(&str, Floors)] =
     &[("koel", FLOORS_OF_THE_LIBRARY), ("koel-store", FLOORS_OF_THE_STORE)];
 
-const FLOORS_OF_THE_STORE: Floors = &[&["content"], &["log"], &["kernel", "error"]];
+const FLOORS_OF_THE_STORE: Floors = &[&["content"], &["log", "lsm"], &["kernel", "error"]];
 
 /// The floors of `koel`: faces, rules, bytes, table, slots, addresses, machine.
 const FLOORS_OF_THE_LIBRARY: Floors = &[
