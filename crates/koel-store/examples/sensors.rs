@@ -1,8 +1,8 @@
 //! Readings of sensors, in the order of sensor and time: loaded at once, added to, read by ranges,
 //! thinned out by a filter, and copied.
 //!
-//! A key is the name of the sensor and the time in big-endian bytes, so keys sort by sensor and then
-//! by time. A range of keys is a range of time.
+//! A key is the name of the sensor and the time in big-endian bytes, so keys sort by sensor and
+//! then by time. A range of keys is a range of time.
 
 #![expect(clippy::big_endian_bytes, reason = "big-endian numbers sort as bytes")]
 

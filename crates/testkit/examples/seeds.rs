@@ -1,6 +1,6 @@
 //! Makes the inputs that fuzzing starts from; `seeds FOLDER` writes them to FOLDER/image,
-//! FOLDER/maplet, FOLDER/model, FOLDER/expiring, FOLDER/store and FOLDER/table, `seeds` alone only
-//! checks them.
+//! FOLDER/maplet, FOLDER/model, FOLDER/expiring, FOLDER/store, FOLDER/ordered and FOLDER/table,
+//! `seeds` alone only checks them.
 //!
 //! Small sound filters of every codec and shape, which a fuzzer would not guess, operations that
 //! fill and empty a filter, small stores and tables. They are made here rather than kept, so that
@@ -12,11 +12,11 @@ use std::{env, fs, io};
 use koel::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet, Prefer, WhenFull};
 use testkit::cases::Case;
 use testkit::keys::at;
-use testkit::{image, keys, stores, tables};
+use testkit::{image, keys, ordered, stores, tables};
 
 fn main() -> io::Result<()> {
     let (images, models, stores) = (images(), models(), stores::seeds());
-    let tables = tables::seeds();
+    let (tables, ordered) = (tables::seeds(), ordered::seeds());
     let (mut maplets, counting) = (maplets(), counting());
     assert!(maplets.iter().all(|image| Maplet::from_bytes(image).is_ok()));
     assert!(counting.iter().all(|image| CountingFilter::from_bytes(image).is_ok()));
@@ -24,10 +24,11 @@ fn main() -> io::Result<()> {
     assert!(images.iter().all(|image| CuckooFilter::from_bytes(image).is_ok()));
     assert!(models.iter().all(|model| Case::decode(model, 24).ops.len() >= 8));
     println!(
-        "{} filters, {} maplets and counting filters, {} stores, {} tables and {} runs of operations",
+        "{} filters, {} maplets and counting filters, {} stores, {} ordered ones, {} tables and {} runs of operations",
         images.len(),
         maplets.len(),
         stores.len(),
+        ordered.len(),
         tables.len(),
         models.len()
     );
@@ -38,6 +39,7 @@ fn main() -> io::Result<()> {
         ("model", models),
         ("expiring", expiring()),
         ("store", stores),
+        ("ordered", ordered),
         ("table", tables),
     ];
     for (target, seeds) in targets {

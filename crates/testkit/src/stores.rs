@@ -37,7 +37,7 @@ const FILL: u8 = 3;
 /// Decodes the files of an input. A piece is a byte, a length of 16 bits, and that many bytes to
 /// append to a file: the manifest, or log or hint 1 to 64. A piece of equal bytes, eight for each
 /// unit of its length, is appended to the file of the previous piece.
-fn files_of(mut input: &[u8]) -> Files {
+pub(crate) fn files_of(mut input: &[u8]) -> Files {
     let mut files = Files::new();
     let mut name = "MANIFEST".to_owned();
     while let [first, low, high, rest @ ..] = input {
@@ -62,7 +62,7 @@ fn files_of(mut input: &[u8]) -> Files {
 }
 
 /// An input that decodes to these files, which have the names of [`files_of`].
-fn input_of(files: &Files) -> Vec<u8> {
+pub(crate) fn input_of(files: &Files) -> Vec<u8> {
     let mut input = Vec::new();
     for (name, bytes) in files {
         let kind = match name.rsplit_once('.') {
@@ -97,12 +97,12 @@ fn piece(input: &mut Vec<u8>, first: u8, len: usize, bytes: &[u8]) {
 }
 
 /// Returns the number in the name of a log or a hint.
-fn number_in(name: &str) -> u64 {
+pub(crate) fn number_in(name: &str) -> u64 {
     let digits = name.split('.').next().unwrap_or_default();
     u64::from_str_radix(digits, 16).expect("a name of a file of a store")
 }
 
-fn salt_of(files: &Files) -> u64 {
+pub(crate) fn salt_of(files: &Files) -> u64 {
     files.get("MANIFEST").map_or(0, |bytes| number::<8>(bytes, 16))
 }
 
@@ -112,7 +112,7 @@ fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> u64 {
     part.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
-fn set(bytes: &mut [u8], at: usize, number: u64) {
+pub(crate) fn set(bytes: &mut [u8], at: usize, number: u64) {
     if let Some(part) = bytes.get_mut(at..at + 8) {
         part.copy_from_slice(&number.to_le_bytes());
     }
@@ -126,7 +126,7 @@ fn checksum(salt: u64, log: u64, at: usize, meta: u64, content: &[u8]) -> u64 {
 }
 
 /// The offsets of the parts of a record in its log.
-struct Record {
+pub(crate) struct Record {
     meta: u64,
     /// Whether the lengths have their minimal width.
     fits: bool,
@@ -136,12 +136,12 @@ struct Record {
     /// The bytes of a value that are under one checksum with the key, or of each block of a large
     /// one.
     value: Vec<Range<usize>>,
-    end: usize,
+    pub(crate) end: usize,
 }
 
 impl Record {
     /// Returns the record that starts at `at`, if it is complete.
-    fn at(log: &[u8], at: usize) -> Option<Self> {
+    pub(crate) fn at(log: &[u8], at: usize) -> Option<Self> {
         let meta = number::<8>(log, at + 8);
         let len = |number, longest| {
             let more = if meta & longest == 0 { 0 } else { 1 << 32 };
@@ -177,7 +177,13 @@ impl Record {
     }
 
     /// Returns the offset and the correct value of each checksum.
-    fn checksums(&self, salt: u64, number: u64, log: &[u8], at: usize) -> Vec<(usize, u64)> {
+    pub(crate) fn checksums(
+        &self,
+        salt: u64,
+        number: u64,
+        log: &[u8],
+        at: usize,
+    ) -> Vec<(usize, u64)> {
         let body = checksum(salt, number, at, self.meta, &log[at + 16..self.body]);
         let of_block = |block: &Range<usize>| {
             let end = block.end.next_multiple_of(8);

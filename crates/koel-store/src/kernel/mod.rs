@@ -13,7 +13,7 @@
 //! | `record.rs` | the format of a record, and its checksum |
 //! | `segment.rs` | one file of records |
 //! | `scan.rs` | the records of a segment, in order |
-//! | `kind.rs` | which kind of store a folder has |
+//! | `detect.rs`, `kind.rs` | which kind of store a folder has |
 //! | `replace.rs` | replacing the manifest in one step |
 //! | `manifest.rs` | the manifest of a log store: its live segments |
 //! | `batch.rs` | writes that take effect together |
@@ -30,6 +30,7 @@ pub(crate) mod batch;
 pub(crate) mod bytes;
 pub(crate) mod counter;
 pub(crate) mod damage;
+mod detect;
 pub(crate) mod disk;
 pub(crate) mod durability;
 pub(crate) mod file_header;

@@ -4,8 +4,8 @@
 //! * Two merge runs, each others than the other.
 //! * One syncs the log while it fills, so that little is left for the write that fills it.
 //!
-//! A failure loses nothing. It is kept for `stats` and for writers that wait, and the next signal is
-//! the next try.
+//! A failure loses nothing. It is kept for `stats` and for writers that wait, and the next signal
+//! is the next try.
 
 use std::io;
 use std::sync::atomic::Ordering;

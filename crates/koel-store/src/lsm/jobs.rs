@@ -64,17 +64,30 @@ impl Store {
         Ok(())
     }
 
-    /// Merges all runs into one. Returns false if others are being merged now.
+    /// Merges all runs into one, unless there is one that has nothing to drop. Returns false if
+    /// runs are being merged now.
     pub(super) fn merge_all(&self) -> Result<bool, Error> {
-        let mut is_empty = false;
+        if self.is_merged() {
+            return Ok(true);
+        }
         let job = self.reserve(|_, shapes| {
-            is_empty = shapes.is_empty();
             let is_free = shapes.iter().all(|shape| !shape.busy);
-            (is_free && !is_empty).then_some(Job { runs: 0..shapes.len() })
+            is_free.then_some(Job { runs: 0..shapes.len() })
         });
-        match job {
-            Some(job) => self.run_job(&job).map(|()| true),
-            None => Ok(is_empty),
+        job.map_or(Ok(false), |job| self.run_job(&job).map(|()| true))
+    }
+
+    /// Returns whether a merge of all runs would change nothing.
+    fn is_merged(&self) -> bool {
+        let version = self.state.load().version.clone();
+        match &version.runs[..] {
+            [] => true,
+            [run] => {
+                let info = run.table.info();
+                let has_old = info.tombstones > 0 || info.entries > info.keys;
+                !has_old && self.options.filter.is_none()
+            }
+            _ => false,
         }
     }
 

@@ -68,7 +68,8 @@ impl Store {
             report.removed = unnamed;
         }
         report.torn = cut_torn_end(&log, &manifest, options.read_only)?;
-        let commits = GroupCommit::default();
+        let (commits, counts) = (GroupCommit::default(), Counts::default());
+        counts.log_end.set(log.files.last().map_or(0, |last| last.end()));
         let writer = Writer {
             log: log.files.pop(),
             sequence: next,
@@ -98,7 +99,7 @@ impl Store {
             commits,
             poison,
             threads: Threads::default(),
-            counts: Counts::default(),
+            counts,
             open_report: report,
         })
     }

@@ -160,8 +160,8 @@ impl LsmOptions {
     ///
     /// An entry for which it returns false is deleted, sooner or later: until then reads see it. It
     /// must always return the same for the same entry, or change only from true to false. It is not
-    /// asked about versions that a live [`Snapshot`](super::Snapshot) sees. It runs in threads of
-    /// the store and must not use the store.
+    /// asked about versions that a [`Snapshot`](super::Snapshot) sees, if that was taken before the
+    /// merge began. It runs in threads of the store and must not use the store.
     #[must_use]
     pub fn compaction_filter(
         mut self,

@@ -99,13 +99,16 @@ impl Store {
         let infos = state.version.runs.iter().map(|run| run.table.info());
         let guide = state.version.guide.as_deref();
         let counts = &self.counts;
-        let sealed = lock(&self.manifest).logs.iter().map(|log| log.end).sum::<u64>();
+        let mut logs: Vec<u64> = lock(&self.manifest).logs.iter().map(|log| log.end).collect();
+        if let Some(last) = logs.last_mut() {
+            *last = counts.log_end.get();
+        }
         LsmStats {
             runs: infos.zip(levels).map(run).collect(),
             memtable_entries: state.memtables().map(|memtable| memtable.len()).sum(),
             memtable_bytes: state.memtables().map(|memtable| memtable.bytes()).sum(),
             sealed_memtables: state.sealed.len() as u64,
-            log_bytes: sealed,
+            log_bytes: logs.iter().sum(),
             has_guide: guide.is_some(),
             guide_bytes: guide.map_or(0, |guide| guide.bytes()),
             guide_capacity: guide.map_or(0, |guide| guide.capacity()),

@@ -2,11 +2,12 @@
 //!
 //! A thread takes locks in this order:
 //!
-//! 1. `writer`: the end of the log.
-//! 2. `flushing`: one memtable at a time becomes a table.
-//! 3. `jobs`: which runs are being merged. Held for moments.
+//! 1. `commits`: one sync at a time.
+//! 2. `writer`: the end of the log.
+//! 3. `flushing`: one memtable at a time becomes a table.
 //! 4. `manifest`: the manifest on disk, and every change of the state.
-//! 5. `commits`, `state`, `snapshots`: held for moments.
+//! 5. `jobs`, `state`, `snapshots`, and how far the log is durable (in `commits`): held for
+//!    moments.
 //!
 //! Readers take a read lock of `state` for a moment, and nothing else.
 
@@ -94,6 +95,8 @@ pub(super) struct Counts {
     pub(super) user: Counter,
     /// Bytes written to the log for them.
     pub(super) logged: Counter,
+    /// Where the last file of the log ends.
+    pub(super) log_end: Counter,
     /// Bytes of tables that were written from memtables, or ingested.
     pub(super) flushed: Counter,
     /// Bytes of tables that were written by merges.

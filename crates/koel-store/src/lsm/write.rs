@@ -143,6 +143,7 @@ impl Store {
             announced: true,
             sequence: writer.sequence,
         };
+        self.counts.log_end.set(FIRST_RECORD);
         self.commits.set_durable(writer.position());
         Ok(log)
     }
@@ -177,6 +178,7 @@ impl Store {
         let written = log.write(&buffer, at);
         written.map_err(|error| log.undo_append(at, error, &self.poison))?;
         log.set_end(at + buffer.len() as u64);
+        self.counts.log_end.set(log.end());
         self.count(batch, buffer.len() as u64);
         self.insert(writer, entries);
         self.request_sync(writer, log.end());
