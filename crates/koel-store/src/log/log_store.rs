@@ -231,7 +231,8 @@ impl LogStore {
 
     /// Frees the space of overwritten and deleted records: rewrites every segment of which 5 % or
     /// more is reclaimable. Also frees memory of the index, if less than half of it is in use.
-    /// Reads and writes go on meanwhile.
+    /// Reads and writes go on meanwhile. Segments without a live record come first: to remove them
+    /// needs no space, so it works on a full disk.
     ///
     /// # Errors
     /// * [`Error::Damaged`] if a segment is damaged, after all others were compacted. That segment
@@ -248,13 +249,21 @@ impl LogStore {
         &self,
         mut copied: impl FnMut(u64),
     ) -> Result<CompactReport, Error> {
+        let mut report = self.remove_dead()?;
         self.store.seal_for_compaction()?;
-        self.store.compact(Policy::THOROUGH, &mut |_, bytes| {
+        report += self.store.compact(Policy::THOROUGH, &mut |_, bytes| {
             if bytes > 0 {
                 copied(bytes);
             }
             true
-        })
+        })?;
+        Ok(report)
+    }
+
+    /// Removes the segments without a live record. That needs no space, so it comes before
+    /// everything that does.
+    pub(crate) fn remove_dead(&self) -> Result<CompactReport, Error> {
+        self.store.remove_dead()
     }
 
     /// Reads and checks everything. O(bytes); reads and writes go on meanwhile. Calls `progress`

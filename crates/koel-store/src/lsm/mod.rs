@@ -71,5 +71,6 @@ pub use salvage::LsmSalvageReport;
 pub use snapshot::Snapshot;
 pub use stats::{LsmStats, RunStats};
 pub use store::LsmOpenReport;
+pub use table::trial as table_trial;
 pub use trace::{Asked, Trace};
 pub use verify::LsmVerifyReport;

@@ -4,15 +4,14 @@
 //! value that was published. A writer makes the next value from the current one, under the lock, so
 //! that no replacement is lost.
 //!
-//! Cost of a read: a read lock for the time of one reference count. `cargo test -p koel-store --lib
-//! switch` under `--cfg loom` runs every order of a writer, a flush and a reader.
+//! Cost of a read: a read lock for the time of one reference count. `tests.rs` runs every order of
+//! a writer, a flush and a reader (`scripts/test threads`).
 
 #[cfg(loom)]
-use loom::sync::{Arc, RwLock};
+use loom::sync::RwLock;
 #[cfg(not(loom))]
-use std::sync::{Arc, RwLock};
-
-use std::sync::PoisonError;
+use std::sync::RwLock;
+use std::sync::{Arc, PoisonError};
 
 /// The current value.
 #[derive(Debug)]
@@ -39,3 +38,6 @@ impl<T> Switch<T> {
         drop(old);
     }
 }
+
+#[cfg(all(test, loom))]
+mod tests;

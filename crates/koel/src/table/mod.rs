@@ -50,6 +50,7 @@ pub(crate) use linear_hashing::{GrowingLocation, LinearHashing};
 #[cfg(test)]
 pub(crate) use load::tried_load;
 pub(crate) use load::{buckets_for, design_load, most_entries};
+pub(crate) use room::Dead;
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;

@@ -66,3 +66,11 @@ fn a_manifest_of_a_log_store_and_a_newer_one_are_named() {
     newer[24..32].copy_from_slice(&checksum.to_le_bytes());
     assert!(matches!(Manifest::decode(&newer), Err(Error::Newer { version: 2, .. })));
 }
+
+#[test]
+fn a_manifest_has_the_bytes_in_the_format_description() {
+    let format = include_str!("../../../../../docs/FORMAT.md");
+    let hex: Vec<String> = example().encode().iter().map(|byte| format!("{byte:02x}")).collect();
+    let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
+    assert!(format.contains(&lines.join("\n")), "{}", lines.join("\n"));
+}

@@ -10,7 +10,9 @@
 //!
 //! * The first of each [`GROUP`] entries has its whole key. Each other key of the group leaves out
 //!   the bytes that it shares with that one, so any key can be compared without its neighbours.
-//! * The offset of every entry is known, so a search halves the block, and goes either way.
+//! * The offset of every entry is known, so a search halves the block, and goes either way. Of an
+//!   index block the first bytes of the keys are kept as numbers, and only keys that start alike
+//!   are compared.
 //! * Blocks of data have a byte of each key's hash as its tag. A lookup of one key compares the tags
 //!   with vector instructions, and then the key of one entry, seldom of two.
 //! * The four numbers of an entry have variable length. Offsets have 16 bits, or 32 if the entries
@@ -52,6 +54,62 @@ pub(super) struct Block {
     tags: usize,
     count: usize,
     wide: bool,
+    words: Option<Words>,
+}
+
+/// The starts of the keys of a block, for a search that reads few bytes.
+#[derive(Debug)]
+struct Words {
+    /// What all keys start with.
+    shared: Vec<u8>,
+    /// The 8 bytes behind that of each key, the first byte on top; 0 where a key has ended.
+    words: Vec<u64>,
+}
+
+impl Words {
+    fn new(block: &Block) -> Option<Self> {
+        let mut key = Vec::new();
+        let (mut shared, mut words) = (Vec::new(), Vec::new());
+        if let Some(last) = block.count.checked_sub(1) {
+            block.entry(0)?.copy_key(&mut shared).ok()?;
+            block.entry(last)?.copy_key(&mut key).ok()?;
+            shared.truncate(shared_len(&shared, &key));
+        }
+        words.try_reserve_exact(block.count).ok()?;
+        for index in 0..block.count {
+            block.entry(index)?.copy_key(&mut key).ok()?;
+            words.push(word_at(&key, shared.len()));
+        }
+        Some(Self { shared, words })
+    }
+
+    /// Returns the indices between which a search for `key` has to look: keys before the first are
+    /// less, and those from the second on are greater.
+    #[inline]
+    fn around(&self, key: &[u8]) -> (usize, usize) {
+        let count = self.words.len();
+        let front = &key[..self.shared.len().min(key.len())];
+        match front.cmp(&self.shared) {
+            Ordering::Less => (0, 0),
+            Ordering::Greater => (count, count),
+            Ordering::Equal => {
+                let word = word_at(key, self.shared.len());
+                let low = self.words.partition_point(|other| *other < word);
+                let equal = self.words[low..].iter().take_while(|other| **other == word).count();
+                (low, low + equal)
+            }
+        }
+    }
+}
+
+/// Returns 8 bytes of `key` from `at` on as a number that compares as they do.
+#[inline]
+fn word_at(key: &[u8], at: usize) -> u64 {
+    let rest = key.get(at..).unwrap_or_default();
+    let mut bytes = [0; 8];
+    let len = rest.len().min(8);
+    bytes[..len].copy_from_slice(&rest[..len]);
+    bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// An entry of a block. Its key is `prefix` and then `suffix`.
@@ -99,15 +157,26 @@ impl BlockEntry<'_> {
 }
 
 impl Block {
-    /// Takes the block that starts at `start` of `bytes` and ends with them. Returns `None` if its
-    /// parts do not fit into it.
-    pub(super) fn new(bytes: Vec<u8>, start: usize, has_tags: bool) -> Option<Self> {
+    /// Takes the block of data that starts at `start` of `bytes` and ends with them. Returns `None`
+    /// if its parts do not fit into it.
+    pub(super) fn of_data(bytes: Vec<u8>, start: usize) -> Option<Self> {
+        Self::new(bytes, start, true)
+    }
+
+    /// Takes an index block, likewise. Returns `None` if one of its entries is not sound, too.
+    pub(super) fn of_index(bytes: Vec<u8>, start: usize) -> Option<Self> {
+        let mut block = Self::new(bytes, start, false)?;
+        block.words = Some(Words::new(&block)?);
+        Some(block)
+    }
+
+    fn new(bytes: Vec<u8>, start: usize, has_tags: bool) -> Option<Self> {
         let end = bytes.len().checked_sub(4).filter(|end| *end >= start)?;
         let word = u32_at(&bytes, end);
         let (count, wide) = (usize_of(u64::from(word & !WIDE)), word & WIDE != 0);
         let tags = end.checked_sub(if has_tags { count } else { 0 })?;
         let offsets = tags.checked_sub(count * if wide { 4 } else { 2 })?;
-        (offsets >= start).then_some(Self { bytes, start, offsets, tags, count, wide })
+        (offsets >= start).then_some(Self { bytes, start, offsets, tags, count, wide, words: None })
     }
 
     pub(super) fn count(&self) -> usize {
@@ -116,7 +185,9 @@ impl Block {
 
     /// Returns the bytes of memory that the block takes.
     pub(super) fn memory(&self) -> usize {
-        self.bytes.len() + size_of::<Self>()
+        let words = self.words.as_ref();
+        let words = words.map_or(0, |words| words.shared.len() + 8 * words.words.len());
+        self.bytes.len() + words + size_of::<Self>()
     }
 
     /// Returns a value of an entry of this block.
@@ -183,18 +254,8 @@ impl Block {
     /// Returns the index of the first entry at or after a place, the number of entries if there is
     /// none. `None` if an entry is not sound.
     pub(super) fn seek(&self, key: &[u8], sequence: u64) -> Option<usize> {
-        // The last group that starts before the place.
-        let (mut low, mut high) = (0, self.count.div_ceil(GROUP));
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.entry(middle * GROUP)?.is_before(key, sequence) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        let Some(group) = low.checked_sub(1) else { return Some(0) };
-        let (mut low, mut high) = (group * GROUP + 1, (group * GROUP + GROUP).min(self.count));
+        let words = self.words.as_ref();
+        let (mut low, mut high) = words.map_or((0, self.count), |words| words.around(key));
         while low < high {
             let middle = low.midpoint(high);
             if self.entry(middle)?.is_before(key, sequence) {

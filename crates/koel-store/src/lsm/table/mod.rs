@@ -10,6 +10,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
+//! | `trial.rs` | one table file for trials from outside the crate |
 //! | `verify.rs`, `salvage.rs` | checking a table; reading what is left of a damaged one |
 //! | `builder.rs` | writing a table in constant memory |
 //! | `cursor.rs` | the entries of a table in order |
@@ -33,6 +34,7 @@ mod index;
 mod properties;
 mod reader;
 mod salvage;
+pub mod trial;
 mod verify;
 mod writer;
 

@@ -56,7 +56,7 @@ impl Table {
         let (properties, properties_at) = read_properties(&*file, (&name, len), (salt, number))?;
         let position = Position { salt, segment: number, offset: properties.root.offset };
         let root = frame::read(&*file, (&name, len), position, (properties.root, Kind::Index))?;
-        let root = Block::new(root.bytes, root.start, false)
+        let root = Block::of_index(root.bytes, root.start)
             .filter(|root| (root.count() == 0) == (properties.info.entries == 0))
             .ok_or_else(|| {
                 Error::damaged(&name, properties.root.offset, "the index is not sound")
@@ -148,9 +148,11 @@ impl Table {
         fill_cache: bool,
     ) -> Result<Arc<Block>, Error> {
         let frame = self.read(handle, kind)?;
-        let block = Block::new(frame.bytes, frame.start, kind == Kind::Data)
-            .filter(|block| block.count() > 0)
-            .ok_or_else(|| self.unsound(handle))?;
+        let block = match kind {
+            Kind::Data => Block::of_data(frame.bytes, frame.start),
+            _ => Block::of_index(frame.bytes, frame.start),
+        };
+        let block = block.filter(|block| block.count() > 0).ok_or_else(|| self.unsound(handle))?;
         let block = Arc::new(block);
         if fill_cache {
             self.cache.insert(self.info().number, handle.offset, &block);

@@ -67,7 +67,7 @@ impl DamagedTable {
             if kind != Kind::Data {
                 return Ok(());
             }
-            let block = Block::new(frame.bytes, frame.start, true);
+            let block = Block::of_data(frame.bytes, frame.start);
             let count = block.as_ref().map_or(0, Block::count);
             let entries = block.as_ref().map(|block| (0..count).map_while(|at| block.entry(at)));
             let mut sound = 0;

@@ -1,6 +1,6 @@
 //! An ordered store and the history that it must match.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,9 @@ use koel_store::files::Folder;
 use koel_store::{
     Batch, CompactionPolicy, Compression, Durability, Error, LsmOptions, LsmStore, Range, Snapshot,
 };
-use testkit::storage::{History, Op, OrderedOp, OrderedProgram, Random, State, Write};
+use testkit::storage::{
+    History, MemoryFolder, Op, OrderedOp, OrderedProgram, Random, State, Write,
+};
 
 /// Bytes of a small memtable: it is full after about 15 to 200 entries.
 const SMALL_MEMTABLES: [u64; 3] = [4 << 10, 16 << 10, 60 << 10];
@@ -47,6 +49,8 @@ pub(crate) fn threaded(seed: u64) -> LsmOptions {
 pub(crate) struct OrderedTrial {
     pub(crate) store: Option<LsmStore>,
     pub(crate) history: History,
+    /// Whether the last write of the history failed and may be in the store nevertheless.
+    pub(crate) in_doubt: bool,
     snapshots: VecDeque<(Snapshot, State)>,
     folder: Arc<dyn Folder>,
     options: LsmOptions,
@@ -63,15 +67,16 @@ impl OrderedTrial {
     ) -> Result<Self, Error> {
         let store = Some(options.clone().open_in(Arc::clone(&folder))?);
         let (options, keys) = (options.clone(), program.keys().to_vec());
-        Ok(Self { store, history, snapshots: VecDeque::new(), folder, options, keys })
+        let (in_doubt, snapshots) = (false, VecDeque::new());
+        Ok(Self { store, history, in_doubt, snapshots, folder, options, keys })
     }
 
     pub(crate) fn store(&self) -> &LsmStore {
         self.store.as_ref().expect("an open store")
     }
 
-    /// Runs one operation and compares its result. After an error the interrupted write is in the
-    /// history, and may be in the store.
+    /// Runs one operation and compares its result. After an error that does not exclude that the
+    /// write was made, it is in the history, and may be in the store.
     pub(crate) fn step(&mut self, op: OrderedOp) -> Result<(), Error> {
         match op {
             OrderedOp::Common(op) => self.step_common(op),
@@ -105,7 +110,7 @@ impl OrderedTrial {
                 Ok(())
             }
             OrderedOp::Ingest(entries) => self.ingest(entries),
-            OrderedOp::Checkpoint => Ok(()),
+            OrderedOp::Checkpoint => self.check_copy(),
         }
     }
 
@@ -133,12 +138,44 @@ impl OrderedTrial {
 
     fn write(&mut self, changes: Write, synced: bool) -> Result<(), Error> {
         let durability = if synced { Durability::Synced } else { Durability::None };
-        let written = self.try_write(&changes, durability);
+        if let Err(error) = self.try_write(&changes, durability) {
+            return self.note_failure(changes, error);
+        }
         self.history.write(changes);
-        written?;
         if synced {
             self.history.synced();
         }
+        Ok(())
+    }
+
+    /// Adds a failed write to the history, if it may have been made.
+    fn note_failure(&mut self, changes: Write, error: Error) -> Result<(), Error> {
+        let is_poisoned = self.store().stats().poisoned;
+        assert!(is_poisoned || !matches!(error, Error::InDoubt { .. }), "{error}");
+        if is_poisoned {
+            self.history.write(changes);
+            self.in_doubt = true;
+        }
+        Err(error)
+    }
+
+    /// Copies the store, and compares and changes the copy.
+    fn check_copy(&self) -> Result<(), Error> {
+        let folder = MemoryFolder::new();
+        self.store().checkpoint_in(&folder)?;
+        assert!(matches!(self.store().checkpoint_in(&folder), Err(Error::NotEmpty { .. })));
+        let copy = self.options.clone().open_in(Arc::new(folder.clone()))?;
+        assert!(copy.open_report().was_closed);
+        self.compare(&read_all(&copy, &self.keys)?);
+        copy.put(b"only in the copy", &[0; 5000], Durability::None)?;
+        copy.compact()?;
+        let verified = copy.verify(|read, all| assert!(read <= all))?;
+        assert_eq!(verified.damages, []);
+        // The call that fails may be this one.
+        let own: BTreeSet<_> = self.folder.list().unwrap_or_default().into_iter().collect();
+        let new = folder.contents();
+        let new: Vec<_> = new.keys().filter(|name| name.ends_with(".table")).collect();
+        assert!(new.iter().all(|name| !own.contains(*name)), "a number that the original may use");
         Ok(())
     }
 
@@ -161,10 +198,12 @@ impl OrderedTrial {
 
     fn ingest(&mut self, entries: State) -> Result<(), Error> {
         let changes = entries.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
-        let changes = changes.collect();
-        let ingested = self.store().ingest(&entries);
+        let changes: Write = changes.collect();
+        match self.store().ingest(&entries) {
+            Err(error) => return self.note_failure(changes, error),
+            Ok(count) => assert_eq!(count, entries.len() as u64),
+        }
         self.history.write(changes);
-        assert_eq!(ingested?, entries.len() as u64);
         self.history.synced();
         Ok(())
     }
@@ -240,14 +279,15 @@ impl OrderedTrial {
         }
     }
 
-    /// Compares everything.
+    /// Compares everything, and verifies every byte.
     pub(crate) fn check(&mut self) -> Result<(), Error> {
         self.compare(&read_all(self.store(), &self.keys)?);
         while !self.snapshots.is_empty() {
             self.check_snapshot()?;
         }
-        let stats = self.store().stats();
-        assert_eq!(stats.guide_errors, 0, "the guide missed a key");
+        let verified = self.store().verify(|read, all| assert!(read <= all))?;
+        assert!(verified.damages.is_empty(), "{:?}", verified.damages);
+        assert_eq!(self.store().stats().guide_errors, 0, "the guide missed a key");
         Ok(())
     }
 }

@@ -186,3 +186,36 @@ fn a_block_in_the_cache_is_not_read_again_and_the_cache_keeps_its_size() -> Outc
     assert!(cache.bytes() <= 100_000);
     Ok(())
 }
+
+#[test]
+fn a_table_has_the_bytes_in_the_format_description() -> Outcome {
+    let format = include_str!("../../../../../../docs/FORMAT.md");
+    let temporary = tempfile::tempdir()?;
+    let folder = DiskFolder::new(temporary.path())?;
+    let entries = [
+        (b"ada".to_vec(), 9, Some(b"1815".to_vec())),
+        (b"ada".to_vec(), 7, None),
+        (b"adb".to_vec(), 8, Some(Vec::new())),
+    ];
+    let options = TableOptions { salt: 1, seed: 2, block_bytes: 4096, codec: Codec::None };
+    build(&folder, 3, &options, &entries)?;
+    let bytes = std::fs::read(temporary.path().join("0000000000000003.table"))?;
+    let (mut lines, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let is_frame = at > 0 && at + 32 < bytes.len();
+        let stored = bytes.get(at + 12).map_or(0, |stored| usize::from(*stored));
+        let end = if at == 0 {
+            40
+        } else if is_frame {
+            at + 20 + stored
+        } else {
+            bytes.len()
+        };
+        for line in bytes[at..end].chunks(32) {
+            lines.push(line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "));
+        }
+        at = end;
+    }
+    assert!(format.contains(&lines.join("\n")), "{}", lines.join("\n"));
+    Ok(())
+}
