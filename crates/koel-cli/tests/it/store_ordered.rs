@@ -46,7 +46,8 @@ fn records_are_put_got_and_deleted_as_in_a_log_store() {
 fn each_kind_refuses_what_only_the_other_can_do() {
     let shell = ordered();
     shell.ok("store create log");
-    for verb in ["import db", "export x", "ls", "rm x"] {
+    shell.write("file", "text");
+    for verb in ["import file", "export x", "ls", "rm x"] {
         let ran = shell.run(&format!("store {verb} --db db"));
         assert_eq!(ran.code, 2, "{verb}");
         assert!(ran.err.contains("db is an ordered store, which holds no files"), "{}", ran.err);

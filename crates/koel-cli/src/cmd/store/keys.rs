@@ -46,14 +46,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let prefix = form.key(args.prefix.as_encoded_bytes())?;
     let store = db.read_records()?;
     let mut out = Lines::new();
-    let damage = store.each_key(db, &prefix, |key| {
-        if args.json {
-            let text = String::from_utf8_lossy(key);
-            let object = json!({ "key": text, "escaped": escape(key) });
-            return out.line(object.to_string().as_bytes(), b'\n');
-        }
-        form.print(key, &mut out, b'\n')
-    })?;
+    let damage = store.each_key(
+        &prefix,
+        |error| db.failure(error),
+        |key| {
+            if args.json {
+                let text = String::from_utf8_lossy(key);
+                let object = json!({ "key": text, "escaped": escape(key) });
+                return out.line(object.to_string().as_bytes(), b'\n');
+            }
+            form.print(key, &mut out, b'\n')
+        },
+    )?;
     out.finish()?;
     damage.map_or(Ok(Outcome::Done), |error| Err(db.failure(error)))
 }

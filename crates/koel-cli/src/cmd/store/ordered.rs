@@ -51,11 +51,9 @@ fn as_table(stats: &LsmStats) -> String {
         ("guide", format!("{} in memory", bytes(stats.guide_bytes))),
     ]);
     for (run, number) in stats.runs.iter().zip(1_u64..) {
-        let (entries, tombstones) = (grouped(run.entries), grouped(run.tombstones));
-        let line = format!(
-            "run {number:<5}{:>10}  {entries} entries, {tombstones} of them deletions\n",
-            bytes(run.bytes)
-        );
+        let (size, keys) = (bytes(run.bytes), counted(run.keys, "key"));
+        let deletions = counted(run.tombstones, "deletion");
+        let line = format!("run {number:<5}{size:>10}  {keys}, {deletions}\n");
         report.push_str(&line);
     }
     report

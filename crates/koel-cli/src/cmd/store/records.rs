@@ -7,7 +7,6 @@ use std::io::{self, Read};
 use koel_store::content::Archive;
 use koel_store::{Durability, Error, LogStore, LsmStore};
 
-use super::database::Database;
 use crate::failure::Failure;
 
 /// An open store.
@@ -83,8 +82,8 @@ impl Records {
     /// records, and returns the first damage.
     pub(super) fn each_key(
         &self,
-        db: &Database,
         prefix: &[u8],
+        failure: impl Fn(Error) -> Failure,
         mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<Option<Error>, Failure> {
         let mut damage = None;
@@ -95,12 +94,12 @@ impl Records {
                 damage.get_or_insert(error);
                 Ok(())
             }
-            Err(error) => Err(db.failure(error)),
+            Err(error) => Err(failure(error)),
         };
         match self {
             Self::Log(store) => store.keys().try_for_each(&mut pass)?,
             Self::Ordered(store) => {
-                let range = store.prefix(prefix).map_err(|error| db.failure(error))?;
+                let range = store.prefix(prefix).map_err(&failure)?;
                 range.map(|entry| entry.map(|(key, _)| key)).try_for_each(&mut pass)?;
             }
         }

@@ -239,8 +239,6 @@ impl<'a> Versions<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use testkit::keys::splitmix64;
 
     use super::*;
@@ -382,7 +380,7 @@ mod tests {
                 self.reads().any(|at| read(output, key, at).is_some_and(|seen| seen.0 == version.1))
             };
             assert!(of_key().all(is_seen), "a version of {key} that no read sees");
-            let oldest = of_key().last();
+            let oldest = of_key().next_back();
             assert!(!self.is_bottom || oldest.is_none_or(|version| version.2.is_some()));
             let inputs = self.runs.iter().filter(|run| run.iter().any(|version| version.0 == key));
             inputs.count() as u64 - u64::from(oldest.is_some())

@@ -273,7 +273,7 @@ mod tests {
         for ratio in [2, 3, 5, 10] {
             // One flush in 50 is large; the others have 4 KiB.
             let size = |i: u64| {
-                if splitmix64(i) % 50 == 0 { MEMTABLE } else { 4096 }
+                if splitmix64(i).is_multiple_of(50) { MEMTABLE } else { 4096 }
             };
             let (factor, runs) = simulate(CompactionPolicy::LazyLevelled, ratio, 5000, size);
             assert!(factor < 14.0 && runs < 32, "{ratio}: {factor}, {runs} runs");
