@@ -5,6 +5,7 @@
 //! * `limits`: random cache lines per second that a core can read, the upper bound of every filter
 //! * `growth`: growable filters from a thousand keys on; `loads`: growth at several loads
 //! * `map` and `thresholds`: the exact map; `maplet`: the maplet
+//! * `expiring`: filters that forget keys after a window
 //! * `stores`: the log store and other stores; `overwrites`: the cost of its compaction
 //! * `report`: filters, limits, growth and thresholds at many sizes, written to docs/BENCHMARKS.md
 //!   with plots
@@ -14,6 +15,7 @@
 
 mod args;
 mod clock;
+mod expiring;
 mod filters;
 mod growth;
 mod limits;
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Command::Limits(args) => limits::run(&args),
         Command::Map(args) => map::run(&args),
         Command::Maplet(args) => maplet::run(&args),
+        Command::Expiring(args) => expiring::run(&args),
         Command::Stores(args) => stores::run(&args),
         Command::Overwrites(args) => stores::overwrites::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),

@@ -27,4 +27,5 @@ mod tour;
 #[cfg(unix)]
 mod trees;
 mod url;
+mod window;
 mod wrong_use;
