@@ -27,6 +27,8 @@ pub(crate) enum Command {
     /// The maplet with run ids and with locations: throughput, wrong values, and the cost of
     /// counting
     Maplet(MapletArgs),
+    /// Filters that forget keys after a window: memory, inserts, pauses, keys forgotten early
+    Expiring(ExpiringArgs),
     /// Koel's stores compared with others: loading, single gets, opening, and bytes used
     Stores(StoresArgs),
     /// Absent keys in stores with many unmerged runs
@@ -111,6 +113,22 @@ pub(crate) struct MapletArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ExpiringArgs {
+    /// Number of keys in each window
+    #[arg(long, default_value = "1e6", value_parser = whole_number)]
+    pub(crate) keys: u64,
+    /// Measure only this filter, in this process, and print JSON
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw memory against throughput into this file, and print the table as Markdown
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) plot: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, clap::Args)]

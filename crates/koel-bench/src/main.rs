@@ -5,6 +5,7 @@
 //! * `limits`: random cache lines per second that a core can read, the upper bound of every filter
 //! * `growth`: growable filters from a thousand keys on; `loads`: growth at several loads
 //! * `map` and `thresholds`: the exact map; `maplet`: the maplet
+//! * `expiring`: filters that forget keys after a window
 //! * `stores`: Koel's stores and others; `runs`: absent keys in many unmerged runs; `ycsb`: its six
 //!   workloads; `overwrites`: the cost of the log store's compaction
 //! * `report`: filters, limits, growth and thresholds at many sizes, written to docs/BENCHMARKS.md
@@ -15,6 +16,7 @@
 
 mod args;
 mod clock;
+mod expiring;
 mod filters;
 mod growth;
 mod limits;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Command::Limits(args) => limits::run(&args),
         Command::Map(args) => map::run(&args),
         Command::Maplet(args) => maplet::run(&args),
+        Command::Expiring(args) => expiring::run(&args),
         Command::Stores(args) => stores::run(&args),
         Command::Runs(args) => match &args.plot {
             Some(plot) => report::runs::run(&args, plot),

@@ -19,7 +19,7 @@ use koel::LineOptions;
 use crate::decode;
 use crate::failure::{self, Failure};
 use crate::identity::Identity;
-use crate::keys::{Group, Keys, Rules, Skipped};
+use crate::keys::{Group, Keys, Rules, Separator, Skipped};
 use crate::line_args::{self, LineArgs};
 use crate::lines;
 use crate::progress::{Progress, Stdout};
@@ -88,6 +88,11 @@ impl Inputs {
     /// The byte that ends each key, in the input and in the output.
     pub(crate) fn terminator(&self) -> u8 {
         self.rules.end
+    }
+
+    /// What separates the fields of a line, if one is read.
+    pub(crate) fn separator(&self) -> Option<&Separator> {
+        self.rules.field.as_ref().map(|field| &field.separator)
     }
 
     /// How keys are made of lines, which a new filter stores.

@@ -60,7 +60,8 @@ pub(crate) fn write_file(
     write(path, Readers::Usual, fill)
 }
 
-fn write(
+/// [`write_file`], for these readers.
+pub(crate) fn write(
     path: &Path,
     readers: Readers,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -132,6 +133,11 @@ impl Lines {
             flush_each_group: inputs.has_stream() || io::stdout().is_terminal(),
             ..Self::new()
         })
+    }
+
+    /// For the answers to `inputs`, flushed after each group whatever the inputs are.
+    pub(crate) fn flushing(inputs: &Inputs) -> Result<Self, Failure> {
+        Ok(Self { flush_each_group: true, ..Self::for_inputs(inputs)? })
     }
 
     /// Must be called after the answers to each group of lines.

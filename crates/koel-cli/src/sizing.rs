@@ -103,7 +103,11 @@ impl ShapeArgs {
             Some(Preference::Fast) => Prefer::Fast,
         };
         let builder = CuckooFilter::builder(keys.max(1), fpr).prefer(prefer);
-        let builder = builder.line_options(self.line_options);
+        self.hashed(builder.line_options(self.line_options))
+    }
+
+    /// A builder with the seed or the secret of the arguments.
+    pub(crate) fn hashed<F>(&self, builder: Builder<F>) -> Builder<F> {
         match self.secret {
             Some(secret) => builder.sip_key(secret.key()),
             None => builder.seed(self.seed),

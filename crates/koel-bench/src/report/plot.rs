@@ -41,7 +41,7 @@ type Pixel = (i32, i32);
 
 /// The look of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(crate) enum Ink {
     /// A filter: the number chooses colour, marker and dashes. 0 and 1 are drawn thick.
     Filter(usize),
     /// The same filter in another mode: the same colour, thin, with a plus.
@@ -51,33 +51,33 @@ pub(super) enum Ink {
 }
 
 /// One line of a chart.
-pub(super) struct Line {
+pub(crate) struct Line {
     /// May be empty.
-    pub(super) name: String,
-    pub(super) ink: Ink,
-    pub(super) points: Vec<(f64, f64)>,
+    pub(crate) name: String,
+    pub(crate) ink: Ink,
+    pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// One axis, and the values with a tick and a label.
-pub(super) struct Axis {
-    pub(super) title: &'static str,
-    pub(super) logarithmic: bool,
-    pub(super) ticks: Vec<(f64, String)>,
-    pub(super) from: f64,
-    pub(super) to: f64,
+pub(crate) struct Axis {
+    pub(crate) title: &'static str,
+    pub(crate) logarithmic: bool,
+    pub(crate) ticks: Vec<(f64, String)>,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
 }
 
 /// A complete chart.
-pub(super) struct Chart {
-    pub(super) title: &'static str,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) lines: Vec<Line>,
+pub(crate) struct Chart {
+    pub(crate) title: &'static str,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) lines: Vec<Line>,
 }
 
 impl Axis {
     /// A linear axis with labels at multiples of `step`.
-    pub(super) fn linear(title: &'static str, from: f64, to: f64, step: f64) -> Self {
+    pub(crate) fn linear(title: &'static str, from: f64, to: f64, step: f64) -> Self {
         let at = |i: u32| from + f64::from(i) * step;
         let values = (0..200).map(at).take_while(|&value| value <= to + step / 1e6);
         let ticks = values.map(|value| (value, trimmed(value))).collect();
@@ -86,7 +86,7 @@ impl Axis {
 
     /// A logarithmic axis over at least all `values`, with labels at 1, 2 and 5 times powers of
     /// ten.
-    pub(super) fn decades(title: &'static str, values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn decades(title: &'static str, values: impl Iterator<Item = f64>) -> Self {
         let values: Vec<_> = values.filter(|&value| value > 0.0).collect();
         let low = values.iter().copied().fold(f64::INFINITY, f64::min).min(1e9);
         let high = values.iter().copied().fold(0.0, f64::max).max(low);
@@ -101,7 +101,7 @@ impl Axis {
     }
 
     /// A logarithmic axis with labels at these values only.
-    pub(super) fn marked(title: &'static str, ticks: Vec<(f64, String)>) -> Self {
+    pub(crate) fn marked(title: &'static str, ticks: Vec<(f64, String)>) -> Self {
         let from = ticks.iter().map(|tick| tick.0).fold(f64::INFINITY, f64::min);
         let to = ticks.iter().map(|tick| tick.0).fold(0.0, f64::max);
         Self { title, logarithmic: true, ticks, from, to }
@@ -133,7 +133,7 @@ fn between(from: i32, to: i32, share: f64) -> i32 {
 
 impl Chart {
     /// Writes the chart to a file.
-    pub(super) fn save(&self, path: &Path) -> Result<(), Failure> {
+    pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
         let size = (WIDTH.unsigned_abs(), HEIGHT.unsigned_abs());
         let area = SVGBackend::new(path, size).into_drawing_area();
         area.fill(&WHITE)?;

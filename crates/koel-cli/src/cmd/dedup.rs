@@ -7,7 +7,14 @@
 //! No line is printed twice. A few new lines are dropped as false positives; their expected number
 //! is printed at the end. Below a rate of about 1e-7 a filter cannot grow, so the lines are counted
 //! first. Cost: one hash and one insert per line. Memory: the filter.
+//!
+//! With `--window`, lines are forgotten after a time (`window.rs`). `line_time.rs` finds the time in
+//! a line, and `state_file.rs` keeps what was seen across restarts.
 #![forbid(unsafe_code)]
+
+mod line_time;
+mod state_file;
+mod window;
 
 use koel::{CuckooFilter, FullError};
 use serde_json::json;
@@ -19,6 +26,7 @@ use crate::progress::Stdout;
 use crate::quantity::{self, grouped};
 use crate::room::Room;
 use crate::sizing::{self, ShapeArgs};
+use window::WindowArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -26,6 +34,8 @@ Examples:
   koel dedup huge.log > once.log
   koel dedup --prefer small huge.log > once.log     a sixth less memory, 30 % more time
   zcat *.gz | koel dedup --keys 200M > once.txt     half the time, if the number of keys is known
+  tail -F app.log | koel dedup --window 10m         what did not come within the last ten minutes
+  koel dedup --window 1h --time-field 1 --field 3 app.log     by the time in each line
 
 No line is printed twice. A few new lines are dropped wrongly; a smaller --fpr means fewer.
 The report on standard error has the lines read, printed and dropped, and how many of those
@@ -35,6 +45,10 @@ Without --keys, the filter grows with the distinct lines and keeps its rate up t
 It then prefers speed to size, since it is not saved; --prefer small reverses that.
 A filter cannot grow if --fpr is below about 1e-7. Without --keys, files are then read twice,
 and a pipe is copied to TMPDIR.
+
+With --window, memory is bounded: --keys is the number of distinct lines in a window (1M by
+default), each for 31 bits. The report is also printed at SIGUSR1. With --state FILE, a restart
+forgets nothing; if koel is killed, lines of the last two seconds may be printed again.
 
 With --secret, nobody who chooses the lines can make others disappear.
 
@@ -54,9 +68,15 @@ pub(crate) struct Args {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    window: WindowArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(window) = args.window.window() {
+        return window::run(args, window);
+    }
     let mut inputs = args.input.open()?;
     let mut out = Lines::for_inputs(&inputs)?;
     let mut filter = match args.shape.keys {

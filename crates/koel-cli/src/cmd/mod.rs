@@ -46,6 +46,7 @@ A block list, from hosts or URLs:
 
 Lines that were not seen before:
   tail -f events.log | koel dedup              print each line once, as it arrives
+  tail -F app.log | koel dedup --window 10m    once within ten minutes; memory stays bounded
   koel build seen.txt --grow -o seen.koel      or remember them in a filter:
   koel dedup today.txt | koel check -v seen.koel - > new.txt; koel add seen.koel new.txt
 
@@ -81,7 +82,7 @@ enum Verb {
     Remove(remove::Args),
     /// Print how many times each line was added to a filter
     Count(count::Args),
-    /// Print each line once, in order of first appearance
+    /// Print each line once, in order of first appearance, or once in a window of time
     Dedup(dedup::Args),
     /// Merge several filters into one
     Merge(merge::Args),

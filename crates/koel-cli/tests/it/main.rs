@@ -28,4 +28,5 @@ mod tour;
 #[cfg(unix)]
 mod trees;
 mod url;
+mod window;
 mod wrong_use;

@@ -6,6 +6,7 @@
 //! absent names are the same in every run, so the results do not vary.
 #![forbid(unsafe_code)]
 
+mod expiry;
 mod growth;
 pub(crate) mod names;
 mod rate;
@@ -71,6 +72,7 @@ pub(crate) fn run(_args: &Args) -> Result<Outcome, Failure> {
     remove(&mut story, filter.clone(), &list)?;
     overfill(&mut story, &list, &absent)?;
     growth::grow(&mut story, &set, &absent)?;
+    expiry::expire(&mut story, &list)?;
     story.end(
         "Try it with your own list:\n\n   \
          koel build LIST -o list.koel && koel check list.koel NAMES",

@@ -1,0 +1,214 @@
+//! `koel dedup --window`: by the time in a line, through real pipes, and across restarts.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use crate::support::{Ran, Shell, keys, lines};
+
+/// A run whose lines are written, and read, one at a time.
+struct Stream {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Stream {
+    fn start(shell: &Shell, words: &str) -> Self {
+        let mut command = shell.command();
+        command.args(words.split_whitespace()).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, output }
+    }
+
+    /// Writes a line that is not printed.
+    fn drops(&mut self, line: &str) {
+        writeln!(self.input, "{line}").unwrap();
+    }
+
+    /// Writes a line, and waits until it is printed.
+    fn prints(&mut self, line: &str) {
+        self.drops(line);
+        self.next_is(line);
+    }
+
+    fn next_is(&mut self, line: &str) {
+        let mut printed = String::new();
+        self.output.read_line(&mut printed).unwrap();
+        assert_eq!(printed, format!("{line}\n"));
+    }
+
+    fn end(self) -> Ran {
+        drop(self.input);
+        let mut rest = Ran::of(self.child.wait_with_output().unwrap());
+        rest.out = self.output.lines().flat_map(|line| line.unwrap().into_bytes()).collect();
+        rest
+    }
+}
+
+fn json(ran: &Ran) -> serde_json::Value {
+    serde_json::from_str(&ran.err).unwrap()
+}
+
+#[test]
+fn a_line_is_printed_again_a_window_after_its_first_time_or_with_refresh_its_last() {
+    let shell = Shell::new();
+    let times = [0, 20, 40, 59, 70, 130, 200, 280];
+    let input: String = times.map(|time| format!("{} disk full\n", 1_700_000_000 + time)).concat();
+    let printed = |options: &str| {
+        let words =
+            format!("dedup --window 1m --time-field 1 --field 2 --delimiter whitespace {options}");
+        let ran = shell.run_with(&words, input.as_bytes());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let time = |line: &str| line[..10].parse::<u64>().unwrap() - 1_700_000_000;
+        ran.text().lines().map(time).collect::<Vec<_>>()
+    };
+    // 24 steps of 2.5 seconds: a key is in for 60 to 62.5 seconds.
+    assert_eq!(printed(""), [0, 70, 200, 280]);
+    assert_eq!(printed("--refresh"), [0, 200, 280]);
+    assert_eq!(printed("--refresh --steps 1"), [0, 280]);
+}
+
+#[test]
+fn each_line_of_a_pipe_is_printed_at_once() {
+    let shell = Shell::new();
+    for (refresh, third) in [("", true), ("--refresh", false)] {
+        let words =
+            format!("dedup --window 10m --time-key t --field 2 --delimiter ; {refresh} --json");
+        let mut stream = Stream::start(&shell, &words);
+        stream.prints("t=2026-11-26T10:00:00Z ;failed");
+        stream.drops("t=2026-11-26T10:09:00Z ;failed");
+        if third {
+            stream.prints("t=2026-11-26T10:11:00Z ;failed");
+        } else {
+            stream.drops("t=2026-11-26T10:11:00Z ;failed");
+        }
+        stream.prints("t=2026-11-26T10:11:00Z ;recovered");
+        let ran = stream.end();
+        assert!(ran.code == 0 && ran.out.is_empty(), "{}", ran.err);
+        let report = json(&ran);
+        let printed = if third { 3 } else { 2 };
+        assert_eq!((&report["read"], &report["printed"]), (&4.into(), &printed.into()));
+        assert_eq!(report["expired"], u64::from(third));
+        assert_eq!((&report["in_window"], &report["evicted"]), (&2.into(), &0.into()));
+    }
+}
+
+/// By arrival. A line that is dropped is known to be read because the
+/// next one is printed.
+#[test]
+fn lines_of_a_real_stream_are_forgotten_after_the_window() {
+    let shell = Shell::new();
+    let mut stream = Stream::start(&shell, "dedup --window 60s");
+    stream.prints("a");
+    stream.drops("a");
+    stream.prints("b");
+    let ran = stream.end();
+    assert!(ran.err.starts_with("koel: 3 lines read, 2 printed, 1 dropped"), "{}", ran.err);
+    let mut stream = Stream::start(&shell, "dedup --window 100ms --steps 2");
+    stream.prints("a");
+    std::thread::sleep(std::time::Duration::from_millis(160));
+    stream.prints("a");
+    assert_eq!(stream.end().code, 0);
+}
+
+#[test]
+fn late_lines_are_printed_and_counted_and_lines_out_of_order_keep_their_own_time() {
+    let shell = Shell::new();
+    let input = "1700001000 a\n1700000990 b\n1700000999 b\n1700000800 c\n1700000800 c\nnone d\n\
+                 none d\n1700001051 b\n1700001051 a\n";
+    let words = "dedup --window 60s --steps 60 --time-field 1 --field 2 --delimiter whitespace";
+    let ran = shell.run_with(words, input.as_bytes());
+    let expected = "1700001000 a\n1700000990 b\n1700000800 c\n1700000800 c\nnone d\n1700001051 b\n";
+    assert_eq!((ran.text(), ran.code), (expected, 0), "{}", ran.err);
+    assert!(ran.err.contains("2 lines came later than the window, and all were"), "{}", ran.err);
+    assert!(ran.err.contains("2 lines without a time"), "{}", ran.err);
+}
+
+#[test]
+fn a_window_with_too_many_lines_evicts_the_oldest_or_fails() {
+    let shell = Shell::new();
+    let input = lines(&keys("line", 3000));
+    let ran = shell.run_with("dedup --window 1h --keys 500 --json", &input);
+    assert!(ran.code == 0 && ran.out == input, "{}", ran.err);
+    assert!(json(&ran)["evicted"].as_u64().unwrap() > 1000, "{}", ran.err);
+    let ran = shell.run_with("dedup --window 1h --keys 500", &input);
+    assert!(ran.err.contains("use a larger --keys"), "{}", ran.err);
+    let ran = shell.run_with("dedup --window 1h --keys 500 --when-full fail", &input);
+    let printed = ran.text().lines().count();
+    assert!(ran.code == 3 && (500..2000).contains(&printed), "{}", ran.err);
+    assert!(ran.err.contains(&format!("first {printed} lines")) && ran.err.contains("--keys"));
+}
+
+#[test]
+fn a_restart_with_a_state_forgets_nothing() {
+    let shell = Shell::new();
+    let words = "dedup --window 1h --state seen.koel";
+    assert_eq!(shell.run_with(words, b"a\nb\n").text(), "a\nb\n");
+    assert_eq!(shell.run_with(words, b"b\nc\n").text(), "c\n");
+    let ran = shell.run_with("dedup --window 2h --state seen.koel", b"a\n");
+    assert!(ran.code == 2 && ran.err.contains("has a window of 1h"), "{}", ran.err);
+    let ran = shell.run_with("dedup --window 1h --state seen.koel --ignore-case", b"A\n");
+    assert!(ran.code == 2 && ran.err.contains("without --ignore-case"), "{}", ran.err);
+    shell.write("other", "no filter");
+    let ran = shell.run_with("dedup --window 1h --state other", b"a\n");
+    assert!(ran.code == 2 && ran.out.is_empty(), "{}", ran.err);
+    assert_eq!(shell.read("other"), b"no filter");
+    let ran = shell.run_with("dedup --window 1h --state none/seen", b"a\n");
+    assert!(ran.code == 2 && ran.out.is_empty(), "{}", ran.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_saves_the_state_and_reports() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let shell = Shell::new();
+    let words = "dedup --window 1h --secret --state seen.koel";
+    for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+        let line = format!("before SIG{name}");
+        let mut stream = Stream::start(&shell, words);
+        stream.prints(&line);
+        let send = |stream: &Stream, name: &str| {
+            let pid = stream.child.id().to_string();
+            let sent = std::process::Command::new("kill").args(["-s", name, &pid]).status();
+            assert!(sent.unwrap().success());
+        };
+        send(&stream, "USR1");
+        stream.prints(&format!("after SIGUSR1 {name}"));
+        send(&stream, name);
+        let Stream { child, input, .. } = stream;
+        let output = child.wait_with_output().unwrap();
+        drop(input);
+        assert_eq!(output.status.signal(), Some(number));
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.contains("koel: 2 lines read, 2 printed, 0 dropped"), "{err}");
+        let mut stream = Stream::start(&shell, words);
+        stream.drops(&line);
+        stream.prints(&format!("the end of {name}"));
+        assert!(stream.end().err.contains("2 lines read, 1 printed, 1 dropped"));
+    }
+    let mode = std::fs::metadata(shell.path("seen.koel")).unwrap();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode.permissions()) & 0o777, 0o600);
+}
+
+#[test]
+fn options_of_a_window_are_refused_without_one_or_with_a_wrong_value() {
+    let shell = Shell::new();
+    for (words, says) in [
+        ("dedup --refresh", "--window"),
+        ("dedup --state f", "--window"),
+        ("dedup --time-field 1", "--window"),
+        ("dedup --window 10", "give a time such as"),
+        ("dedup --window 0s", "too short"),
+        ("dedup --window 10m --steps 300", "200"),
+        ("dedup --window 10m --time-field 0", "time-field"),
+        ("dedup --window 10m --time-field 1 --time-key t", "cannot be used with"),
+        ("dedup --window 10m --prefer fast", "cannot be used with"),
+    ] {
+        let ran = shell.run_with(words, b"a\n");
+        assert!(ran.code == 2 && ran.err.contains(says), "{words}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    }
+}
