@@ -1,0 +1,86 @@
+// Use it: makes a filter of a list, saves it, opens one, and asks it.
+
+import { element, make, percent, table, whole } from "./format.js";
+
+/** The lines of a text, without their ends. An empty last line is none. */
+export function linesOf(text) {
+  const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
+  if (lines[lines.length - 1] === "") lines.pop();
+  return lines;
+}
+
+/** Shows the sentence of an error. */
+function report(place, error) {
+  place.textContent = `Not possible: ${error.message}.`;
+}
+
+function describe(filter) {
+  return (
+    `${whole(filter.size)} keys in ${whole(filter.byteLength)} bytes; one absent key in ` +
+    `${whole(1 / Math.max(filter.currentErrorRate, 1e-18))} is reported as present.`
+  );
+}
+
+export function startUse({ CuckooFilter }) {
+  let asked;
+
+  function take(filter) {
+    asked?.free();
+    asked = filter;
+    element("opened").textContent = describe(filter);
+    element("save").hidden = false;
+  }
+
+  element("build").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const place = element("built");
+    try {
+      const [list] = element("list").files;
+      const keys = linesOf(list ? await list.text() : element("keys").value);
+      const errorRate = Number(element("rate").value);
+      const filter = new CuckooFilter({ capacity: Math.max(keys.length, 1), errorRate });
+      filter.addMany(keys);
+      place.textContent = describe(filter);
+      take(filter);
+    } catch (error) {
+      report(place, error);
+    }
+  });
+
+  element("save").addEventListener("click", () => {
+    const url = URL.createObjectURL(new Blob([asked.toBytes()]));
+    const link = document.createElement("a");
+    [link.href, link.download] = [url, "keys.koel"];
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  });
+
+  element("file").addEventListener("change", async () => {
+    const [file] = element("file").files;
+    if (!file) return;
+    try {
+      take(CuckooFilter.fromBytes(await file.arrayBuffer()));
+    } catch (error) {
+      report(element("opened"), error);
+    }
+  });
+
+  element("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const place = element("answers");
+    if (!asked) {
+      place.textContent = "Make a filter or open a file first.";
+      return;
+    }
+    const keys = linesOf(element("questions").value);
+    const counts = asked.countMany(keys);
+    const times = (count) => (count === 1 ? "once" : `${whole(count)} times`);
+    const answer = (count) => (count ? `present, ${times(count)}` : "absent for certain");
+    const rows = keys.slice(0, 1000).map((key, i) => [key, answer(counts[i])]);
+    const wrong = percent(asked.currentErrorRate);
+    place.replaceChildren(
+      table(["key", "answer"], rows),
+      make("p", { class: "key" }, `"present" is wrong for ${wrong} of the keys that are absent.`),
+    );
+  });
+}
