@@ -13,6 +13,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("koel-cli", &["koel", "koel-store"]),
     ("koel-store", &["koel"]),
     ("koel-bench", &["koel", "koel-store", "testkit"]),
+    ("koel-python", &["koel"]),
     ("testkit", &["koel", "koel-store"]),
     ("fuzz", &["koel", "koel-store", "testkit"]),
 ];
@@ -21,6 +22,9 @@ const CRATES: &[(&str, &[&str])] = &[
 const UNSAFE_FILES: &[&str] = &[
     "crates/koel-bench/src/limits/walk.rs",
     "crates/koel-cli/src/filter_file.rs",
+    "crates/koel-python/src/arrow.rs",
+    "crates/koel-python/src/body.rs",
+    "crates/koel-python/src/key.rs",
     "crates/koel/src/mem/vector.rs",
     "crates/koel/src/mem/prefetch.rs",
     "crates/koel/src/table/pair.rs",
