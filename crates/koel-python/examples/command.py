@@ -17,7 +17,7 @@ domains = [f"{name}.example.org" for name in "abcdefghijklmnopqrstuvwxyz"]
 
 # The command builds, Python checks.
 subprocess.run(
-    [command, "build", "domains", "--keys", "1000", "--rate", "0.001", "-o", "built.koel"],
+    [command, "build", "domains", "--keys", "1000", "--fpr", "0.001", "-o", "built.koel"],
     cwd=folder,
     check=True,
 )
