@@ -27,8 +27,12 @@ pub(crate) enum Command {
     /// The maplet with run ids and with locations: throughput, wrong values, and the cost of
     /// counting
     Maplet(MapletArgs),
-    /// The log store compared with other stores: loading, single gets, opening, and bytes used
+    /// Koel's stores compared with others: loading, single gets, opening, and bytes used
     Stores(StoresArgs),
+    /// Absent keys in stores with many unmerged runs
+    Runs(RunsArgs),
+    /// The workloads A to F of the Yahoo! Cloud Serving Benchmark
+    Ycsb(StoresArgs),
     /// The log store under overwrites: its share of dead bytes, and what compaction writes
     Overwrites(OverwritesArgs),
     /// The load at which the map's first insert fails, compared with theory
@@ -129,6 +133,18 @@ pub(crate) struct StoresArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RunsArgs {
+    /// Numbers of runs, one store for each
+    #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1,2,4,8,16,28")]
+    pub(crate) runs: Vec<u64>,
+    #[command(flatten)]
+    pub(crate) stores: StoresArgs,
+    /// Draw the plot into this file, and print the table of STORES.md
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) plot: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, clap::Args)]

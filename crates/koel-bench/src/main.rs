@@ -5,7 +5,8 @@
 //! * `limits`: random cache lines per second that a core can read, the upper bound of every filter
 //! * `growth`: growable filters from a thousand keys on; `loads`: growth at several loads
 //! * `map` and `thresholds`: the exact map; `maplet`: the maplet
-//! * `stores`: the log store and other stores; `overwrites`: the cost of its compaction
+//! * `stores`: Koel's stores and others; `runs`: absent keys in many unmerged runs; `ycsb`: its six
+//!   workloads; `overwrites`: the cost of the log store's compaction
 //! * `report`: filters, limits, growth and thresholds at many sizes, written to docs/BENCHMARKS.md
 //!   with plots
 //!
@@ -44,6 +45,11 @@ fn main() -> ExitCode {
         Command::Map(args) => map::run(&args),
         Command::Maplet(args) => maplet::run(&args),
         Command::Stores(args) => stores::run(&args),
+        Command::Runs(args) => match &args.plot {
+            Some(plot) => report::runs::run(&args, plot),
+            None => stores::runs::run(&args),
+        },
+        Command::Ycsb(args) => stores::ycsb::run(&args),
         Command::Overwrites(args) => stores::overwrites::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
         Command::Threads(args) => threads::run(&args),

@@ -4,7 +4,92 @@
 //! delimiters and line ends, and two quotes in it stand for one. Cost: one pass over the line.
 #![forbid(unsafe_code)]
 
+use std::fmt;
+use std::ops::ControlFlow;
+
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
+use memchr::memmem::Finder;
+
+/// The field of a line that is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) column: Column,
+    pub(crate) separator: Separator,
+    /// Whether the first line of each input has the names of the columns.
+    pub(crate) has_header: bool,
+}
+
+/// Which of the fields of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// Counted from 1.
+    Number(usize),
+    /// As the header names it.
+    Name(String),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Separator {
+    Delimiter(Delimiter),
+    Csv(u8),
+}
+
+/// How many names of a header an error lists, and how many characters of each.
+const LISTED: usize = 20;
+const LONGEST_NAME: usize = 40;
+
+impl Column {
+    /// Parses the value of `--field`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(0) => Err("fields are counted from 1".to_owned()),
+            Ok(number) => Ok(Self::Number(number)),
+            Err(_) if text.is_empty() || text.starts_with('-') => {
+                Err("give the number of a field, or its name in the first line".to_owned())
+            }
+            Err(_) => Ok(Self::Name(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Name(name) => name.fmt(f),
+        }
+    }
+}
+
+impl Field {
+    /// The number of the column, counted from 1, in an input with this header. The error lists the
+    /// names that the header has.
+    pub(crate) fn number(&self, header: &[u8]) -> Result<usize, String> {
+        let name = match &self.column {
+            Column::Number(number) => return Ok(*number),
+            Column::Name(name) => name.as_bytes(),
+        };
+        let (mut number, mut names) = (0, Vec::<String>::new());
+        let compare = |field: &[u8]| {
+            number += 1;
+            if names.len() <= LISTED {
+                names.push(String::from_utf8_lossy(field).chars().take(LONGEST_NAME).collect());
+            }
+            if field == name { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let found = match &self.separator {
+            Separator::Delimiter(delimiter) => delimiter.fields(header).try_for_each(compare),
+            Separator::Csv(delimiter) => Records::new(*delimiter).each_field(header, compare),
+        };
+        if found.is_break() {
+            return Ok(number);
+        }
+        let more = if names.len() > LISTED { ", .." } else { "" };
+        names.truncate(LISTED);
+        let names = names.join(", ");
+        Err(format!("its first line has no field {}, but: {names}{more}", self.column))
+    }
+}
 
 /// What separates the fields of a line that is not CSV.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,23 +124,27 @@ impl Delimiter {
 
     /// Field `number` of a line, counted from 1.
     pub(crate) fn field<'a>(&self, line: &'a [u8], number: usize) -> Option<&'a [u8]> {
-        if line.is_empty() {
-            return None;
-        }
-        match self {
-            Self::Text(delimiter) => {
-                let mut start = 0;
-                let mut ends = memchr::memmem::find_iter(line, delimiter);
-                for _ in 1..number {
-                    start = ends.next()? + delimiter.len();
-                }
-                Some(&line[start..ends.next().unwrap_or(line.len())])
-            }
-            Self::WhiteSpace => line
-                .split(|byte| b" \t".contains(byte))
-                .filter(|field| !field.is_empty())
-                .nth(number - 1),
-        }
+        self.fields(line).nth(number - 1)
+    }
+
+    /// The fields of a line. An empty line has none.
+    fn fields<'a>(&self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let (delimiter, skips_empty) = match self {
+            Self::Text(delimiter) => (Some(Finder::new(delimiter)), false),
+            Self::WhiteSpace => (None, true),
+        };
+        let mut rest = Some(line).filter(|line| !line.is_empty());
+        let next = move || {
+            let line = rest?;
+            let end = match &delimiter {
+                Some(delimiter) => delimiter.find(line).map(|at| (at, delimiter.needle().len())),
+                None => memchr::memchr2(b' ', b'\t', line).map(|at| (at, 1)),
+            };
+            let (at, length) = end.unwrap_or((line.len(), 0));
+            rest = end.map(|_| &line[at + length..]);
+            Some(&line[..at])
+        };
+        std::iter::from_fn(next).filter(move |field| !skips_empty || !field.is_empty())
     }
 }
 
@@ -109,6 +198,31 @@ impl Records {
                 ReadFieldResult::Field { .. } if passed == number => return true,
                 ReadFieldResult::Field { record_end: false } => passed += 1,
                 ReadFieldResult::Field { record_end: true } | ReadFieldResult::End => return false,
+                ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}
+            }
+        }
+    }
+    /// Passes each field of a record to `take` until that breaks.
+    fn each_field(
+        &mut self,
+        record: &[u8],
+        mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.0.reset();
+        let (mut read, mut field, mut piece) = (0, Vec::new(), [0; 1024]);
+        loop {
+            let (result, got, written) = self.0.read_field(&record[read..], &mut piece);
+            read += got;
+            field.extend_from_slice(&piece[..written]);
+            match result {
+                ReadFieldResult::Field { record_end } => {
+                    take(&field)?;
+                    field.clear();
+                    if record_end {
+                        return ControlFlow::Continue(());
+                    }
+                }
+                ReadFieldResult::End => return ControlFlow::Continue(()),
                 ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}
             }
         }

@@ -158,13 +158,13 @@ impl Inputs {
         Ok(keys)
     }
 
-    /// Passes every key to `take`, in groups.
+    /// Passes every key to `take`, in groups. Returns what had no key, for the report.
     pub(crate) fn each(
         &self,
         label: &'static str,
         stdout: Stdout,
         mut take: impl FnMut(&[&[u8]]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Skipped, Failure> {
         self.each_until(label, stdout, |keys, _| take(keys).map(|()| false))
     }
 
@@ -176,7 +176,7 @@ impl Inputs {
         label: &'static str,
         stdout: Stdout,
         mut take: impl FnMut(&[&[u8]], Option<f64>) -> Result<bool, Failure>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Skipped, Failure> {
         self.each_line(label, stdout, |group, share| take(group.keys(), share))
     }
 
@@ -186,11 +186,11 @@ impl Inputs {
         label: &'static str,
         stdout: Stdout,
         take: impl FnMut(&Group<'_>, Option<f64>) -> Result<bool, Failure>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Skipped, Failure> {
         let warnings = Warnings::default();
-        self.groups((label, stdout), &warnings, take)?;
+        let skipped = self.groups((label, stdout), &warnings, take)?;
         warnings.print();
-        Ok(())
+        Ok(skipped)
     }
 
     fn groups(
@@ -198,11 +198,18 @@ impl Inputs {
         (label, stdout): (&'static str, Stdout),
         warnings: &Warnings,
         mut take: impl FnMut(&Group<'_>, Option<f64>) -> Result<bool, Failure>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Skipped, Failure> {
         let progress = Progress::start(label, self.bytes(), stdout);
-        let mut skipped = Skipped::default();
+        let (mut skipped, mut has_header) = (Skipped::default(), false);
         'inputs: for source in &self.sources {
             let mut keys = Keys::new(self.reader(source, &progress, warnings)?, &self.rules);
+            let header = keys.read_header().map_err(|error| source.failure(error))?;
+            // One is enough for the output.
+            if let Some(header) = header.filter(|_| !std::mem::replace(&mut has_header, true))
+                && take(&Group::header(header), progress.share())?
+            {
+                break;
+            }
             while let Some(group) = keys.next_group().map_err(|error| source.failure(error))? {
                 if take(&group, progress.share())? {
                     break 'inputs;
@@ -210,8 +217,7 @@ impl Inputs {
             }
             skipped.add(keys.skipped());
         }
-        skipped.sentence().into_iter().for_each(|sentence| warnings.add(sentence));
-        Ok(())
+        Ok(skipped)
     }
 
     /// A reader of the text of a source, from its start.

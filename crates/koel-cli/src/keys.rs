@@ -6,7 +6,8 @@
 //!
 //! A line is what a verb prints, a key is what a filter is asked for. Without options both are the
 //! same bytes, and nothing is copied. A line without a key is skipped, and counted under a reason.
-//! With `--format`, each host counts as a line of its own.
+//! With `--format`, each host counts as a line of its own. Where the first line of an input has the
+//! names of its columns, it has no key.
 //!
 //! Cost: with options one copy of each key, into memory that all groups share.
 #![forbid(unsafe_code)]
@@ -17,10 +18,12 @@ use std::ops::Range;
 
 use koel::LineOptions;
 
-use crate::fields::{Delimiter, Records};
+use crate::failure::Refused;
+use crate::fields::{Column, Field, Records, Separator};
 use crate::lines::{LineEnd, Lines};
 use crate::lists::{self, Format, Skip};
 use crate::quantity::counted;
+use crate::warning::Warnings;
 
 /// How keys are made of an input.
 #[derive(Clone, Debug)]
@@ -32,20 +35,6 @@ pub(crate) struct Rules {
     pub(crate) field: Option<Field>,
     pub(crate) format: Format,
     pub(crate) options: LineOptions,
-}
-
-/// The field of a line that is read.
-#[derive(Clone, Debug)]
-pub(crate) struct Field {
-    /// Counted from 1.
-    pub(crate) number: usize,
-    pub(crate) separator: Separator,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Separator {
-    Delimiter(Delimiter),
-    Csv(u8),
 }
 
 impl Rules {
@@ -71,6 +60,8 @@ impl Rules {
 /// Some lines with their keys.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
+    /// The names of the columns, for a verb that prints lines. Such a group has no other lines.
+    pub(crate) header: Option<&'a [u8]>,
     /// As many as keys.
     pub(crate) lines: Vec<&'a [u8]>,
     /// `None` where every line is its own key.
@@ -78,6 +69,11 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// A header alone: a line without a key.
+    pub(crate) fn header(line: &'a [u8]) -> Self {
+        Self { header: Some(line), lines: Vec::new(), keys: None }
+    }
+
     pub(crate) fn keys(&self) -> &[&'a [u8]] {
         self.keys.as_ref().unwrap_or(&self.lines)
     }
@@ -95,6 +91,17 @@ impl<'a, R: Read> Keys<'a, R> {
         let end = rules.csv().map_or(LineEnd::Byte(rules.end), LineEnd::Record);
         let lines = Lines::new(reader, end, rules.longest);
         Self { rules, lines, maker: Maker::new(rules) }
+    }
+
+    /// Reads the header, if the input has one. Every input has its own.
+    pub(crate) fn read_header(&mut self) -> Result<Option<&[u8]>> {
+        let Some(field) = self.rules.field.as_ref().filter(|field| field.has_header) else {
+            return Ok(None);
+        };
+        let Some(line) = self.lines.next_line()? else { return Ok(None) };
+        let header = &self.lines.bytes()[line];
+        self.maker.number = field.number(without_cr(header)).map_err(Refused::error)?;
+        Ok(Some(header))
     }
 
     /// The next lines with keys, at least one; `None` at the end of the input.
@@ -127,7 +134,7 @@ fn plain(bytes: &[u8], ranges: Vec<Range<usize>>, drops_cr: bool) -> Group<'_> {
     let may_have_cr = drops_cr && memchr::memchr(b'\r', &bytes[span]).is_some();
     let lines: Vec<_> = ranges.into_iter().map(|line| &bytes[line]).collect();
     let keys = may_have_cr.then(|| lines.iter().map(|line| without_cr(line)).collect());
-    Group { lines, keys }
+    Group { header: None, lines, keys }
 }
 
 fn without_cr(line: &[u8]) -> &[u8] {
@@ -138,6 +145,8 @@ fn without_cr(line: &[u8]) -> &[u8] {
 struct Maker<'a> {
     rules: &'a Rules,
     records: Option<Records>,
+    /// The number of the field that is read, counted from 1.
+    number: usize,
     /// A field without its quotes.
     field: Vec<u8>,
     keys: Vec<u8>,
@@ -149,8 +158,10 @@ struct Maker<'a> {
 impl<'a> Maker<'a> {
     fn new(rules: &'a Rules) -> Self {
         let (field, keys, made) = (Vec::new(), Vec::new(), Vec::new());
-        let skipped = Skipped { field: rules.field.clone(), ..Skipped::default() };
-        Self { rules, records: rules.csv(), field, keys, made, skipped }
+        let column = rules.field.as_ref().map(|field| field.column.clone());
+        let number = if let Some(Column::Number(number)) = column { number } else { 1 };
+        let skipped = Skipped { column, ..Skipped::default() };
+        Self { rules, records: rules.csv(), number, field, keys, made, skipped }
     }
 
     /// Makes the keys of these lines. Returns whether there are any.
@@ -171,16 +182,15 @@ impl<'a> Maker<'a> {
         let options = self.rules.options.keep_cr(true);
         let part = match &self.rules.field {
             None => Some(line),
-            Some(Field { number, separator: Separator::Delimiter(delimiter) }) => {
-                delimiter.field(line, *number)
+            Some(_) if line.is_empty() => return self.skipped.note(Skip::Empty),
+            Some(Field { separator: Separator::Delimiter(delimiter), .. }) => {
+                delimiter.field(line, self.number)
             }
-            Some(Field { number, .. }) => {
+            Some(_) => {
                 self.field.clear();
-                let mut records = self.records.as_mut();
-                let is_found = !line.is_empty()
-                    && records
-                        .as_mut()
-                        .is_some_and(|records| records.field(line, *number, &mut self.field));
+                let records = self.records.as_mut();
+                let is_found = records
+                    .is_some_and(|records| records.field(line, self.number, &mut self.field));
                 is_found.then_some(&self.field[..])
             }
         };
@@ -206,10 +216,10 @@ impl<'a> Maker<'a> {
             .map(|&(end, _)| &self.keys[std::mem::replace(&mut start, end)..end])
             .collect();
         if self.rules.format != Format::Lines {
-            return Group { lines: keys, keys: None };
+            return Group { header: None, lines: keys, keys: None };
         }
         let lines = self.made.iter().map(|(_, line)| &bytes[line.clone()]).collect();
-        Group { lines, keys: Some(keys) }
+        Group { header: None, lines, keys: Some(keys) }
     }
 }
 
@@ -219,7 +229,7 @@ pub(crate) struct Skipped {
     counts: BTreeMap<Skip, u64>,
     /// Lines seen, and the field that was looked for.
     lines: u64,
-    field: Option<Field>,
+    column: Option<Column>,
 }
 
 impl Skipped {
@@ -229,28 +239,49 @@ impl Skipped {
 
     pub(crate) fn add(&mut self, other: &Self) {
         self.lines += other.lines;
-        self.field = other.field.clone();
+        self.column = other.column.clone();
         for (&skip, count) in &other.counts {
             *self.counts.entry(skip).or_default() += count;
         }
+    }
+
+    fn count(&self, skip: Skip) -> u64 {
+        self.counts.get(&skip).copied().unwrap_or_default()
     }
 
     /// What was skipped, for people; `None` if nothing was.
     pub(crate) fn sentence(&self) -> Option<String> {
         let parts: Vec<_> =
             self.counts.iter().map(|(&skip, &count)| self.part(skip, count)).collect();
-        (!parts.is_empty()).then(|| format!("skipped {}", parts.join(", ")))
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// The row of [`sentence`](Self::sentence) in a report.
+    pub(crate) fn row(&self) -> Option<(&'static str, String)> {
+        self.sentence().map(|sentence| ("skipped", sentence))
+    }
+
+    /// Prints the sentence on standard error, for a verb without a report.
+    pub(crate) fn warn(&self) {
+        let warnings = Warnings::default();
+        self.sentence().into_iter().for_each(|it| warnings.add(format!("skipped {it}")));
+        warnings.print();
+    }
+
+    /// Every reason with its number.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        Skip::ALL.into_iter().map(|skip| (skip.name().to_owned(), self.count(skip))).collect()
     }
 
     fn part(&self, skip: Skip, count: u64) -> String {
         let (noun, rest) = skip.words();
         let counted = counted(count, noun);
-        match &self.field {
-            Some(Field { number, .. }) if skip == Skip::NoField && count == self.lines => {
-                format!("all of {counted}{rest} {number}; see --delimiter and --csv")
-            }
-            Some(Field { number, .. }) if skip == Skip::NoField => {
-                format!("{counted}{rest} {number}")
+        match &self.column {
+            Some(column) if skip == Skip::NoField => {
+                let is_all = count + self.count(Skip::Empty) == self.lines;
+                let (all, hint) =
+                    if is_all { ("all of ", "; see --delimiter and --csv") } else { ("", "") };
+                format!("{all}{counted}{rest} {column}{hint}")
             }
             _ => format!("{counted}{rest}"),
         }

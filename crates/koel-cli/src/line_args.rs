@@ -10,8 +10,8 @@ use std::path::Path;
 use koel::LineOptions;
 
 use crate::failure::Failure;
-use crate::fields::Delimiter;
-use crate::keys::{Field, Rules, Separator};
+use crate::fields::{Column, Delimiter, Field, Separator};
+use crate::keys::Rules;
 use crate::lists::Format;
 use crate::quantity;
 
@@ -21,51 +21,50 @@ pub(crate) struct LineArgs {
     #[arg(short = '0', long, help_heading = HEADING, display_order = 50)]
     null: bool,
 
-    /// Read only this field of each line, counted from 1
-    #[arg(long, value_name = "N", help_heading = HEADING, display_order = 51)]
-    #[arg(value_parser = parse_field)]
-    field: Option<usize>,
+    /// Read one field of each line, by number or by its name in line 1
+    #[arg(long, value_name = "FIELD", help_heading = HEADING, display_order = 51)]
+    #[arg(value_parser = Column::parse, allow_negative_numbers = true)]
+    field: Option<Column>,
+
+    /// Line 1 of each input is a header, even if FIELD is a number
+    #[arg(long, help_heading = HEADING, display_order = 52, requires = "field")]
+    header: bool,
 
     /// Text between fields, `tab` or `whitespace` [default: tab; --csv: comma]
-    #[arg(long, value_name = "TEXT", help_heading = HEADING, display_order = 52)]
+    #[arg(long, value_name = "TEXT", help_heading = HEADING, display_order = 53)]
     #[arg(requires = "field", value_parser = Delimiter::parse)]
     delimiter: Option<Delimiter>,
 
     /// Fields may be quoted, as in CSV
-    #[arg(long, help_heading = HEADING, display_order = 53, requires = "field")]
+    #[arg(long, help_heading = HEADING, display_order = 54, requires = "field")]
     #[arg(conflicts_with = "null")]
     csv: bool,
 
     /// Kind of list: lines, hosts (also URLs) or adblock
-    #[arg(long, value_name = "WHAT", help_heading = HEADING, display_order = 54)]
+    #[arg(long, value_name = "WHAT", help_heading = HEADING, display_order = 55)]
     #[arg(value_enum, default_value = "lines", hide_possible_values = true)]
     format: Format,
 
     /// Upper and lower case are the same
-    #[arg(long, help_heading = HEADING, display_order = 55)]
+    #[arg(long, help_heading = HEADING, display_order = 56)]
     ignore_case: bool,
 
     /// Drop white space around a key
-    #[arg(long, help_heading = HEADING, display_order = 56)]
+    #[arg(long, help_heading = HEADING, display_order = 57)]
     trim: bool,
 
     /// Keep a carriage return before a newline as a part of the key
-    #[arg(long, help_heading = HEADING, display_order = 57)]
+    #[arg(long, help_heading = HEADING, display_order = 58)]
     keep_cr: bool,
 
     /// Refuse longer lines, so that memory stays bounded
-    #[arg(long, value_name = "SIZE", help_heading = HEADING, display_order = 58)]
+    #[arg(long, value_name = "SIZE", help_heading = HEADING, display_order = 59)]
     #[arg(default_value = "4MiB", value_parser = quantity::parse_size)]
     #[arg(allow_negative_numbers = true)]
     max_line: u64,
 }
 
 const HEADING: &str = "Lines";
-
-fn parse_field(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| "give the number of a field, such as 1 for the first".to_owned())
-}
 
 impl LineArgs {
     /// The options that a new filter stores.
@@ -75,8 +74,12 @@ impl LineArgs {
     }
 
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
-        let field = match self.field {
-            Some(number) => Some(Field { number, separator: self.separator()? }),
+        let field = match &self.field {
+            Some(column) => Some(Field {
+                has_header: self.header || matches!(column, Column::Name(_)),
+                column: column.clone(),
+                separator: self.separator()?,
+            }),
             None => None,
         };
         Ok(Rules {

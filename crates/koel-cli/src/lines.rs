@@ -3,6 +3,9 @@
 //! A line ends at LF, at NUL, or, in CSV, at an LF outside quotes. Any bytes may be in it; they
 //! need not be UTF-8. Bytes after the last line end are a line too, if there are any.
 //!
+//! UTF-8 byte order marks at the start of a line are dropped: `cat a.txt b.txt` leaves that of `b`
+//! in the middle. Keys that end with NUL are exact bytes, and keep it.
+//!
 //! ```text
 //! buffer   [ returned | line being searched | read, not searched | free ]
 //!                     ^ start               ^ searched           ^ filled
@@ -26,6 +29,9 @@ const BUFFER: usize = 256 * 1024;
 
 /// The most lines in a group: enough for the filter to prefetch, few enough to stay in the cache.
 const GROUP: usize = 1024;
+
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// What ends a line.
 pub(crate) enum LineEnd {
@@ -57,7 +63,7 @@ impl<R: Read> Lines<R> {
     /// [`bytes`](Self::bytes).
     pub(crate) fn next_group(&mut self) -> Result<Vec<Range<usize>>> {
         let mut group = Vec::with_capacity(GROUP);
-        group.extend(self.next()?);
+        group.extend(self.next_line()?);
         if group.is_empty() {
             return Ok(group);
         }
@@ -66,23 +72,36 @@ impl<R: Read> Lines<R> {
                 let rest = self.start;
                 let ends = memchr::memchr_iter(byte, &self.buffer[rest..self.filled]);
                 for end in ends.take(GROUP - 1) {
-                    group.push(self.start..rest + end);
+                    group.push(self.after_marks(self.start)..rest + end);
                     self.start = rest + end + 1;
                 }
-                self.passed += group.len() as u64;
+                self.passed += group.len() as u64 - 1;
             }
             LineEnd::Record(_) => {
                 while group.len() < GROUP
-                    && let Some(end) = self.end_of_line(self.start)
+                    && let Some(record) = self.whole_line(self.start)
                 {
-                    group.push(self.start..end);
-                    self.start = end + 1;
+                    self.passed += self.lines_in(&record);
+                    group.push(record);
                 }
-                let inside = |record: &Range<usize>| count(b'\n', &self.buffer[record.clone()]);
-                self.passed += group.iter().map(|record| 1 + inside(record)).sum::<u64>();
             }
         }
         Ok(group)
+    }
+
+    /// The next line. Like [`next_group`](Self::next_group), but never more than one.
+    pub(crate) fn next_line(&mut self) -> Result<Option<Range<usize>>> {
+        let line = self.next()?;
+        self.passed += line.as_ref().map_or(0, |line| self.lines_in(line));
+        Ok(line)
+    }
+
+    /// The number of lines that a record of CSV takes, 1 for any other line.
+    fn lines_in(&self, line: &Range<usize>) -> u64 {
+        match self.end {
+            LineEnd::Byte(_) => 1,
+            LineEnd::Record(_) => 1 + count(b'\n', &self.buffer[line.clone()]),
+        }
     }
 
     /// The bytes that the ranges of the last group refer to.
@@ -94,9 +113,7 @@ impl<R: Read> Lines<R> {
     fn next(&mut self) -> Result<Option<Range<usize>>> {
         let mut searched = self.start;
         loop {
-            if let Some(end) = self.end_of_line(searched) {
-                let line = self.start..end;
-                self.start = end + 1;
+            if let Some(line) = self.whole_line(searched) {
                 return Ok(Some(line));
             }
             searched = self.filled - self.start;
@@ -115,6 +132,25 @@ impl<R: Read> Lines<R> {
                 return Ok((!rest.is_empty()).then_some(rest));
             }
         }
+    }
+
+    /// The next line, if all of it is in the buffer.
+    fn whole_line(&mut self, searched: usize) -> Option<Range<usize>> {
+        self.start = self.after_marks(self.start);
+        let end = self.end_of_line(searched.max(self.start))?;
+        let line = self.start..end;
+        self.start = end + 1;
+        Some(line)
+    }
+
+    /// Where a line begins after its byte order marks. There may be two: an editor adds one to a
+    /// file that has one.
+    fn after_marks(&self, mut start: usize) -> usize {
+        let is_exact = matches!(self.end, LineEnd::Byte(0));
+        while !is_exact && self.buffer[start..self.filled].starts_with(MARK) {
+            start += MARK.len();
+        }
+        start
     }
 
     /// Where the first line ends, of which the bytes before `searched` are known to be inside.

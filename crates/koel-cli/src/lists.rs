@@ -27,6 +27,8 @@ pub(crate) enum Format {
 /// Why something in a list gave no key. In the order of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Skip {
+    Empty,
+    Comment,
     NoField,
     NoHost,
     Local,
@@ -36,9 +38,36 @@ pub(crate) enum Skip {
 }
 
 impl Skip {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Empty,
+        Self::Comment,
+        Self::NoField,
+        Self::NoHost,
+        Self::Local,
+        Self::Exception,
+        Self::Cosmetic,
+        Self::Partial,
+    ];
+
+    /// The name in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::Comment => "comment",
+            Self::NoField => "no_field",
+            Self::NoHost => "no_host",
+            Self::Local => "local_name",
+            Self::Exception => "exception",
+            Self::Cosmetic => "cosmetic",
+            Self::Partial => "partial_host",
+        }
+    }
+
     /// What is skipped: a noun for each, and what follows it.
     pub(crate) fn words(self) -> (&'static str, &'static str) {
         match self {
+            Self::Empty => ("empty line", ""),
+            Self::Comment => ("comment", ""),
             Self::NoField => ("line", " without field"),
             Self::NoHost => ("line", " without a host"),
             Self::Local => ("name", " of the local machine"),
@@ -89,10 +118,11 @@ const NARROWING: [&str; 15] = [
 /// Passes the hosts of a line of a hosts file to `take`, and what is no host to `skip`.
 pub(crate) fn hosts(line: &[u8], mut take: impl FnMut(&[u8]), mut skip: impl FnMut(Skip)) {
     let text = String::from_utf8_lossy(line);
+    let has_comment = text.contains('#');
     let text = text.split('#').next().unwrap_or_default().trim();
     let words: Vec<_> = text.split_whitespace().collect();
     let names = match &words[..] {
-        [] => &[],
+        [] => return skip(if has_comment { Skip::Comment } else { Skip::Empty }),
         [address, names @ ..] if is_address(address) && !names.is_empty() => names,
         // The line is a host, or a URL, which may have spaces.
         _ => &[text],
@@ -128,8 +158,11 @@ pub(crate) fn adblock(line: &[u8], mut take: impl FnMut(&[u8]), mut skip: impl F
     let rule = text.trim();
     if is_cosmetic(rule) {
         skip(Skip::Cosmetic);
-    } else if rule.is_empty() || rule.starts_with(['!', '#', '[']) {
-        // An empty line, a comment, or the head of the list.
+    } else if rule.is_empty() {
+        skip(Skip::Empty);
+    } else if rule.starts_with(['!', '#', '[']) {
+        // A comment, or the head of the list.
+        skip(Skip::Comment);
     } else if rule.starts_with("@@") {
         skip(Skip::Exception);
     } else if let Some(host) = whole_host(rule) {
@@ -188,8 +221,8 @@ mod tests {
             ("255.255.255.255 broadcasthost", &[], &[Skip::Local]),
             ("0.0.0.0 0.0.0.0", &[], &[Skip::Local]),
             ("0.0.0.0 1.2.3.4", &[], &[Skip::Local]),
-            ("# comment", &[], &[]),
-            ("   ", &[], &[]),
+            ("# comment", &[], &[Skip::Comment]),
+            ("   ", &[], &[Skip::Empty]),
             ("ads.example", &["ads.example"], &[]),
             ("https://user@Ads.example:8080/a b?c#d", &["ads.example"], &[]),
             ("someone@ads.example", &["ads.example"], &[]),
@@ -217,10 +250,10 @@ mod tests {
             ("||ads.example$popup", &["ads.example"], &[]),
             ("||b\u{fc}cher.example^", &["xn--bcher-kva.example"], &[]),
             ("||192.0.2.1^", &["192.0.2.1"], &[]),
-            ("! comment", &[], &[]),
-            ("#comment", &[], &[]),
-            ("[Adblock Plus 2.0]", &[], &[]),
-            ("", &[], &[]),
+            ("! comment", &[], &[Skip::Comment]),
+            ("#comment", &[], &[Skip::Comment]),
+            ("[Adblock Plus 2.0]", &[], &[Skip::Comment]),
+            ("", &[], &[Skip::Empty]),
             ("@@||ads.example^", &[], &[Skip::Exception]),
             ("@@||ads.example^$domain=a.example", &[], &[Skip::Exception]),
             ("##.banner", &[], &[Skip::Cosmetic]),

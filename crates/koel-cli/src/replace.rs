@@ -16,6 +16,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use koel_store::content::allow_usual_readers;
 use tempfile::TempPath;
 
 use crate::identity::Identity;
@@ -182,22 +183,6 @@ fn is_own(file: &fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_own(_file: &fs::Metadata) -> bool {
     true
-}
-
-/// Gives the file the mode that the umask gives to a new file.
-#[cfg(unix)]
-fn allow_usual_readers(file: &File) -> io::Result<()> {
-    use rustix::{fs::Mode, process::umask};
-
-    // The mask can only be read by setting it.
-    let mask = umask(Mode::RWXG | Mode::RWXO);
-    umask(mask);
-    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(0o666).difference(mask))?)
-}
-
-#[cfg(not(unix))]
-fn allow_usual_readers(_file: &File) -> io::Result<()> {
-    Ok(())
 }
 
 /// Gives the new file the owner and the mode of the old one, as far as this process has the right

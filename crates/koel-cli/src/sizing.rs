@@ -19,7 +19,7 @@ pub(crate) const GROW_TO: u64 = 1_000_000_000;
 
 /// Why a filter cannot grow, and what to do.
 pub(crate) const CANNOT_GROW: &str =
-    "it cannot grow at its false-positive rate; build a larger filter from the keys";
+    "it cannot grow at its false-positive rate and size; build a larger filter from the keys";
 
 /// The arguments of every verb that makes a filter.
 #[derive(Clone, Debug, clap::Args)]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::kernel::file_names::MANIFEST;
+use crate::kernel::kind::StoreKind;
 
 /// Why an operation of a store failed. None of these errors loses acknowledged data.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub enum Error {
         /// The error of the system.
         error: io::Error,
     },
-    /// Another process, or another `LogStore` of this one, has the store open.
+    /// Another process, or another handle of this one, has the store open.
     Locked,
     /// Bytes of a file are not what was written.
     Damaged {
@@ -35,7 +36,7 @@ pub enum Error {
         /// The folder.
         folder: String,
     },
-    /// There are segments, but there is no manifest.
+    /// There are files of a store, but there is no manifest.
     NoManifest,
     /// The manifest is older than the log: it does not name a segment that was written after it.
     /// Nothing was changed or removed.
@@ -47,6 +48,11 @@ pub enum Error {
     OtherStore {
         /// The segment.
         file: String,
+    },
+    /// The folder has a store of another kind.
+    WrongKind {
+        /// Its kind.
+        found: StoreKind,
     },
     /// A file has a later version of the format.
     Newer {
@@ -69,18 +75,21 @@ pub enum Error {
     },
     /// The store was opened read-only.
     ReadOnly,
-    /// A key or a value has more than 4 GiB (2^32 bytes).
+    /// A key or a value is longer than the store takes.
     TooLong {
         /// `key` or `value`.
         what: &'static str,
         /// Its length in bytes.
         len: u64,
+        /// The greatest length that the store takes.
+        max: u64,
     },
-    /// A batch of several records does not fit into one segment.
+    /// A batch has more bytes than the store takes at once: than fit into one segment of a log
+    /// store.
     BatchTooLarge {
         /// Bytes of its records.
         bytes: u64,
-        /// Bytes that a segment has for records.
+        /// The most bytes that the store takes.
         max: u64,
     },
     /// The reader of a value failed, or ended early. Nothing was written.
@@ -92,6 +101,23 @@ pub enum Error {
     Full {
         /// The number of segments.
         segments: u64,
+    },
+    /// Writes come faster than they can be merged, or merging fails. The write was not made.
+    Stalled {
+        /// How long the write waited, in milliseconds.
+        waited: u64,
+        /// Why the last flush or merge failed, if it did.
+        reason: Option<String>,
+    },
+    /// A key of an ingestion does not come after the one before it. Nothing was ingested.
+    NotSorted {
+        /// The number of keys before it.
+        entry: u64,
+    },
+    /// The folder for a checkpoint has files already.
+    NotEmpty {
+        /// The folder.
+        folder: String,
     },
     /// There is not enough memory.
     OutOfMemory {
@@ -130,7 +156,9 @@ impl Error {
 
     /// Names the folder of the store in the error.
     pub(crate) fn at(mut self, path: &Path) -> Self {
-        if let Self::Io { file: name, .. } | Self::NoStore { folder: name } = &mut self
+        if let Self::Io { file: name, .. }
+        | Self::NoStore { folder: name }
+        | Self::NotEmpty { folder: name } = &mut self
             && name == FOLDER
         {
             *name = path.display().to_string();
@@ -182,11 +210,44 @@ impl Error {
                 "MANIFEST and {file} belong to different stores; {RESTORE_MANIFEST}; or move {file} \
                  out of the folder if it is the wrong one"
             ),
+            Self::WrongKind { found } => {
+                let (kind, name) = match found {
+                    StoreKind::Log => ("a log store", "LogStore"),
+                    StoreKind::Lsm => ("an ordered store", "LsmStore"),
+                };
+                write!(f, "the folder has {kind}; open it as {name}, or use another folder")
+            }
             _ => write!(
                 f,
-                "the folder has segments of a store but no MANIFEST; {RESTORE_MANIFEST}, or salvage \
+                "the folder has files of a store but no MANIFEST; {RESTORE_MANIFEST}, or salvage \
                  what can be read"
             ),
+        }
+    }
+
+    /// Writes the message of an error that only an ordered store has.
+    fn fmt_ordered(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSorted { entry } => write!(
+                f,
+                "the key of entry {entry} (counted from 0) does not come after the one before it; \
+                 sort the entries by key, without duplicates; nothing was ingested"
+            ),
+            Self::NotEmpty { folder } => write!(
+                f,
+                "{folder} is not empty; give the checkpoint a folder that is empty or does not exist"
+            ),
+            Self::Stalled { waited, reason: Some(reason) } => write!(
+                f,
+                "the write was not made: it waited {waited} ms for room, and merging fails \
+                 ({reason}); solve that and try again"
+            ),
+            Self::Stalled { waited, .. } => write!(
+                f,
+                "the write was not made: it waited {waited} ms for merges; write more slowly, or \
+                 raise `LsmOptions::stall_limit`"
+            ),
+            _ => Ok(()),
         }
     }
 
@@ -230,9 +291,10 @@ impl fmt::Display for Error {
                      read, and check the disk"
                 )
             }
-            Self::NoManifest | Self::OldManifest { .. } | Self::OtherStore { .. } => {
-                self.fmt_manifest(f)
-            }
+            Self::NoManifest
+            | Self::OldManifest { .. }
+            | Self::OtherStore { .. }
+            | Self::WrongKind { .. } => self.fmt_manifest(f),
             Self::Newer { file, version } => write!(
                 f,
                 "{file} has format version {version}, which is too new; use a newer version of koel"
@@ -241,13 +303,13 @@ impl fmt::Display for Error {
             Self::ReadOnly => f.write_str(
                 "the store was opened read-only; open it without `Options::read_only` to write",
             ),
-            Self::TooLong { what, len } => write!(
+            Self::TooLong { what, len, max } => write!(
                 f,
-                "a {what} of {len} bytes is too long; the maximum is 4294967296 (4 GiB); split it"
+                "a {what} of {len} bytes is too long; the maximum is {max} bytes; split it"
             ),
             Self::BatchTooLarge { bytes, max } => write!(
                 f,
-                "a batch of {bytes} bytes does not fit into a segment, which has room for {max}; \
+                "a batch of {bytes} bytes is too large; the maximum of this store is {max} bytes; \
                  write smaller batches, or create the store with larger segments"
             ),
             Self::Source { error } => {
@@ -258,6 +320,9 @@ impl fmt::Display for Error {
                 "the store has {segments} segments, the maximum; compact it, or create one with \
                  larger segments"
             ),
+            Self::Stalled { .. } | Self::NotSorted { .. } | Self::NotEmpty { .. } => {
+                self.fmt_ordered(f)
+            }
             Self::OutOfMemory { bytes } => {
                 write!(f, "cannot allocate {bytes} bytes of memory; free memory and try again")
             }

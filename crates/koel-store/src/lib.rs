@@ -1,8 +1,11 @@
-//! Durable key-value stores, indexed by a cuckoo table.
+//! Durable key-value stores that a cuckoo table guides.
 //!
 //! [`LogStore`] is an append-only log of keys and values of any size. A cuckoo table in memory
 //! (`koel::Maplet`) finds them: a get of a present key takes one read of a file, one of an absent
 //! key takes none. docs/FORMAT.md describes the files, docs/RELIABILITY.md how the store is tested.
+//!
+//! [`LsmStore`] keeps keys in order: sorted tables and one cuckoo maplet that says which of them may
+//! hold a key. It has ranges, snapshots and 2 to 3 bytes of memory per key instead of 9.
 //!
 //! 64-bit targets only: a value may have 4 GiB, one byte more than 32 bits can count.
 #![forbid(unsafe_code)]
@@ -14,11 +17,23 @@ pub mod content;
 mod error;
 mod kernel;
 mod log;
+mod lsm;
 
 pub use error::Error;
+pub use kernel::batch::Batch;
+pub use kernel::damage::Damage;
 pub use kernel::disk::DiskFolder;
+pub use kernel::durability::Durability;
 pub use kernel::files;
+pub use kernel::kind::StoreKind;
+pub use kernel::torn::TornEnd;
 pub use log::{
-    Batch, CompactReport, Damage, Durability, Iter, Keys, LogStore, OpenReport, Options,
-    SalvageReport, Stats, TornEnd, ValueReader, VerifyReport,
+    CompactReport, Iter, Keys, LogStore, OpenReport, Options, SalvageReport, Stats, ValueReader,
+    VerifyReport,
+};
+#[doc(hidden)]
+pub use lsm::table_trial;
+pub use lsm::{
+    Asked, CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmSalvageReport, LsmStats,
+    LsmStore, LsmVerifyReport, Range, RunStats, Snapshot, Trace,
 };

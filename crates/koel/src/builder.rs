@@ -11,6 +11,9 @@ use crate::address::key::line::LineOptions;
 use crate::address::route::Route;
 use crate::image::shape::{Prefer, Profile};
 
+/// Steps of a window by default: a key may be in for 4 % longer than the window.
+const STEPS: u32 = 24;
+
 /// The settings of a filter or maplet to be built. `F` is the type that `build` returns:
 /// [`CuckooFilter`](crate::CuckooFilter), `ConcurrentFilter`, [`Maplet`](crate::Maplet) or
 /// [`CountingFilter`](crate::CountingFilter). The function `builder` of that type makes a builder.
@@ -37,6 +40,10 @@ pub(crate) struct Settings {
     pub(crate) prefer: Prefer,
     /// Bits of the values of a maplet or of the counts of a counting filter.
     pub(crate) value_bits: u32,
+    /// Ticks of the window of an expiring filter, and the steps that it is divided into.
+    pub(crate) window: u64,
+    pub(crate) steps: u32,
+    pub(crate) when_full: WhenFull,
     route: Route,
     line_options: LineOptions,
     pub(crate) counter_limit: Option<u64>,
@@ -66,8 +73,23 @@ impl Settings {
     }
 }
 
+/// What an insert into a full expiring filter does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// Returns an error, and changes nothing: for replay protection, where a key that is forgotten
+    /// early lets a message in again.
+    #[default]
+    Fail,
+    /// Takes out an entry, the oldest of some 160. So some keys are forgotten early, mostly the
+    /// oldest: for caches and for de-duplication.
+    EvictOldest,
+}
+
 /// Filters that keep copies of a key in slots and in counters.
 pub trait Multiset {}
+
+/// Filters whose entries expire.
+pub trait Expires {}
 
 /// Filters and maplets that can be built to grow from a small table.
 pub trait Grows {
@@ -82,6 +104,9 @@ impl<F> Builder<F> {
             rate,
             prefer: Prefer::default(),
             value_bits,
+            window: 0,
+            steps: STEPS,
+            when_full: WhenFull::default(),
             route: Route::default(),
             line_options: LineOptions::default(),
             counter_limit: None,
@@ -151,6 +176,29 @@ impl<F: Multiset> Builder<F> {
     #[must_use]
     pub fn counter_limit(self, limit: u64) -> Self {
         self.with(|settings| settings.counter_limit = Some(limit))
+    }
+}
+
+impl<F: Expires> Builder<F> {
+    /// The window in ticks, such as 600,000 for ten minutes where a tick is a millisecond. It has
+    /// no default. Give the whole window, also where keys get a shorter time to live.
+    #[must_use]
+    pub fn window(self, ticks: u64) -> Self {
+        self.with(|settings| settings.window = ticks)
+    }
+
+    /// The steps that the window is divided into, 1 to 200; the default is 24. A key is in for at
+    /// least the window, and for at most one step more. A stamp beside each fingerprint says the
+    /// step, in 2 bits for one step, 3 for 6, 4 for 12, 5 for 24 to 27, 6 for 55, 7 for 112.
+    #[must_use]
+    pub fn steps(self, steps: u32) -> Self {
+        self.with(|settings| settings.steps = steps)
+    }
+
+    /// What an insert does that finds no room. The default is [`WhenFull::Fail`].
+    #[must_use]
+    pub fn when_full(self, when_full: WhenFull) -> Self {
+        self.with(|settings| settings.when_full = when_full)
     }
 }
 

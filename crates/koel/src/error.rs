@@ -7,6 +7,7 @@ use core::fmt;
 
 use thiserror::Error;
 
+use crate::image::clock::MOST_STEPS;
 use crate::image::{HEADER_BYTES, VERSION};
 use crate::packing::MAX_VALUE_BITS;
 
@@ -23,6 +24,17 @@ pub enum FullError {
         /// Entries in the table.
         in_use: u64,
         /// Distinct keys the filter or maplet was built for.
+        capacity: u64,
+    },
+    /// No empty slot of an expiring filter can be reached, and none whose entry has expired.
+    #[error(
+        "the filter is full: {live} keys within the window, in one built for {capacity}; wait \
+         until some expire, or build one for more keys"
+    )]
+    Window {
+        /// Live entries.
+        live: u64,
+        /// Distinct keys of a window that the filter was built for.
         capacity: u64,
     },
     /// Every counter for copies of a key is in use.
@@ -95,6 +107,17 @@ pub enum BuildError {
         /// The largest capacity with the same settings. 0 if the table cannot grow at all.
         largest: u64,
     },
+    /// A window that cannot be divided into steps.
+    #[error(
+        "a window of {window} ticks in {steps} steps cannot be built; give a window of 1 tick or \
+         more, and 1 to {MOST_STEPS} steps"
+    )]
+    Window {
+        /// Ticks of the window given to the builder; 0 if none was given.
+        window: u64,
+        /// Steps given to the builder.
+        steps: u32,
+    },
     /// The keys to build from do not fit.
     #[error(transparent)]
     Full(FullError),
@@ -151,7 +174,8 @@ pub enum ImageError {
     /// The bytes are sound, but of another type.
     #[error("a {found}, not a {asked}; open it as a {found}")]
     Kind {
-        /// The type that was to be opened: `filter`, `maplet` or `counting filter`.
+        /// The type that was to be opened: `filter`, `maplet`, `counting filter` or `expiring
+        /// filter`.
         asked: &'static str,
         /// The type of the bytes, in the same words.
         found: &'static str,
@@ -299,7 +323,7 @@ pub struct ValueError {
     pub value_bits: u32,
 }
 
-/// An insert into a maplet that failed.
+/// An insert into a maplet, or one with a time to live, that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InsertError {
@@ -309,4 +333,15 @@ pub enum InsertError {
     /// The value is too wide, so no maplet of these values can hold it.
     #[error(transparent)]
     Value(#[from] ValueError),
+    /// The time to live is longer than the window of the expiring filter.
+    #[error(
+        "a time to live of {ttl} ticks is longer than the window of {window}; build the filter \
+         with the longest time to live as its window"
+    )]
+    TimeToLive {
+        /// The time to live in ticks.
+        ttl: u64,
+        /// The window in ticks.
+        window: u64,
+    },
 }

@@ -1,9 +1,9 @@
 //! What the faces have in common, written once: settings, sizes, bytes, copies, comparison.
 //!
 //! Macros rather than a trait or one generic type: the documentation of each type then lists every
-//! method, and users import nothing to call it. [`face!`] is for filters, maplets and counting
-//! filters; [`counted_face!`] is for the two that count. Each type adds what only it has, and
-//! implements the rules nowhere: they are in `state/`.
+//! method, and users import nothing to call it. [`face!`] is for all of them, [`lasting_face!`] for
+//! those whose entries stay until they are removed, and [`counted_face!`] for the two that count.
+//! Each type adds what only it has, and implements the rules nowhere: they are in `state/`.
 
 /// Implements what every face has. The face is a struct with a field `body`.
 ///
@@ -14,36 +14,6 @@ macro_rules! face {
     ($Face:ident, $View:ident, $kind:ident, $counters:expr) => {
         /// Lookups, settings, sizes and bytes, of owned values and of views.
         impl<S: $crate::state::store::Store> $Face<S> {
-            /// Whether `key` is in. Never false for a key that is in. True for an absent key with
-            /// probability [`false_positive_rate`](Self::false_positive_rate). O(1): reads two
-            /// buckets.
-            #[inline(always)]
-            #[must_use]
-            pub fn contains<K: $crate::Key + ?Sized>(&self, key: &K) -> bool {
-                self.body.contains(key)
-            }
-
-            /// [`contains`](Self::contains) for each of `keys`. Writes the answer to `keys[i]` to
-            /// `found[i]`.
-            ///
-            /// # Panics
-            /// If the slices differ in length.
-            pub fn contains_many<K: $crate::Key>(&self, keys: &[K], found: &mut [bool]) {
-                self.body.contains_many(self.body.hashed(keys), found);
-            }
-
-            /// What was inserted and not removed, counting repeated inserts.
-            #[must_use]
-            pub fn len(&self) -> u64 {
-                self.body.state.len
-            }
-
-            /// Whether [`len`](Self::len) is 0.
-            #[must_use]
-            pub fn is_empty(&self) -> bool {
-                self.len() == 0
-            }
-
             /// The number of distinct keys it was built for. They always fit, and then the
             /// false-positive rate is at most the requested one.
             #[must_use]
@@ -120,19 +90,6 @@ macro_rules! face {
                 self.body.state.profile.line_options
             }
 
-            /// Whether it grows when it is full, instead of refusing keys.
-            #[must_use]
-            pub fn is_growable(&self) -> bool {
-                self.body.state.profile.growable
-            }
-
-            /// Whether it uses the table that grows: it has outgrown the table it was built with,
-            /// or the builder's `grow_from` chose that table from the start.
-            #[must_use]
-            pub fn has_grown(&self) -> bool {
-                self.body.buckets.growing().is_some()
-            }
-
             /// The file image (docs/FORMAT.md). [`write_to`](Self::write_to) needs no memory.
             ///
             /// # Panics
@@ -199,13 +156,6 @@ macro_rules! face {
             /// Removes everything. The size stays.
             pub fn clear(&mut self) {
                 self.body.clear();
-            }
-
-            /// Moves the entries to the smallest table that holds them, but to none smaller than
-            /// the one it was built with. O(buckets), and needs the memory of both tables until it
-            /// returns. Changes nothing if there is no memory for the smaller table.
-            pub fn shrink_to_fit(&mut self) {
-                self.body.shrink_to_fit();
             }
         }
 
@@ -290,6 +240,67 @@ macro_rules! face {
     };
 }
 pub(crate) use face;
+
+/// Implements what types have besides [`face!`] whose entries stay until they are removed.
+macro_rules! lasting_face {
+    ($Face:ident) => {
+        /// Lookups, the number of entries and growth, of owned values and of views.
+        impl<S: $crate::state::store::Store> $Face<S> {
+            /// Whether `key` is in. Never false for a key that is in. True for an absent key with
+            /// probability [`false_positive_rate`](Self::false_positive_rate). O(1): reads two
+            /// buckets.
+            #[inline(always)]
+            #[must_use]
+            pub fn contains<K: $crate::Key + ?Sized>(&self, key: &K) -> bool {
+                self.body.contains(key)
+            }
+
+            /// [`contains`](Self::contains) for each of `keys`. Writes the answer to `keys[i]` to
+            /// `found[i]`.
+            ///
+            /// # Panics
+            /// If the slices differ in length.
+            pub fn contains_many<K: $crate::Key>(&self, keys: &[K], found: &mut [bool]) {
+                self.body.contains_many(self.body.hashed(keys), found);
+            }
+
+            /// What was inserted and not removed, counting repeated inserts.
+            #[must_use]
+            pub fn len(&self) -> u64 {
+                self.body.state.len
+            }
+
+            /// Whether [`len`](Self::len) is 0.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Whether it grows when it is full, instead of refusing keys.
+            #[must_use]
+            pub fn is_growable(&self) -> bool {
+                self.body.state.profile.growable
+            }
+
+            /// Whether it uses the table that grows: it has outgrown the table it was built with,
+            /// or the builder's `grow_from` chose that table from the start.
+            #[must_use]
+            pub fn has_grown(&self) -> bool {
+                self.body.buckets.growing().is_some()
+            }
+        }
+
+        impl $Face {
+            /// Moves the entries to the smallest table that holds them, but to none smaller than
+            /// the one it was built with. O(buckets), and needs the memory of both tables until it
+            /// returns. Changes nothing if there is no memory for the smaller table.
+            pub fn shrink_to_fit(&mut self) {
+                self.body.shrink_to_fit();
+            }
+        }
+    };
+}
+pub(crate) use lasting_face;
 
 /// Implements what filters and counting filters have besides [`face!`].
 macro_rules! counted_face {

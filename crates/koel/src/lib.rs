@@ -10,6 +10,7 @@ mod builder;
 mod concurrent;
 mod counting;
 mod error;
+mod expiring;
 mod face;
 #[cfg(any(feature = "std", feature = "serde"))]
 mod file;
@@ -35,6 +36,9 @@ pub use error::{
     BuildError, ConvertError, FullError, ImageError, InsertError, MemoryError, MergeError,
     ValueError,
 };
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+pub use expiring::ConcurrentExpiringFilter;
+pub use expiring::{ExpiringFilter, ExpiringView, WhenFull};
 #[cfg(feature = "std")]
 pub use file::FileError;
 pub use filter::{Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};

@@ -1,4 +1,4 @@
-//! `Serialize` and `Deserialize`: a filter, a maplet or a counting filter is its file image, one
+//! `Serialize` and `Deserialize`: a filter of any kind and a maplet are their file image, one
 //! string of bytes, which is checked in full when it is read.
 
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use crate::error::ImageError;
 use crate::file::FileImage;
 use crate::image::Header;
 use crate::mem::buffer::Buffer;
-use crate::{CountingFilter, CuckooFilter, Maplet};
+use crate::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet};
 
 /// Implements both traits for a type that has a file image.
 macro_rules! as_file_image {
@@ -35,6 +35,7 @@ macro_rules! as_file_image {
 as_file_image!(CuckooFilter);
 as_file_image!(Maplet);
 as_file_image!(CountingFilter);
+as_file_image!(ExpiringFilter);
 
 /// Reads the file image of a `T`.
 struct Image<T>(PhantomData<T>);

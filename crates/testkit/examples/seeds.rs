@@ -1,20 +1,22 @@
 //! Makes the inputs that fuzzing starts from; `seeds FOLDER` writes them to FOLDER/image,
-//! FOLDER/maplet, FOLDER/model and FOLDER/store, `seeds` alone only checks them.
+//! FOLDER/maplet, FOLDER/model, FOLDER/expiring, FOLDER/store and FOLDER/table, `seeds` alone only
+//! checks them.
 //!
 //! Small sound filters of every codec and shape, which a fuzzer would not guess, operations that
-//! fill and empty a filter, and small stores. They are made here rather than kept, so that they
-//! follow the format.
+//! fill and empty a filter, small stores and tables. They are made here rather than kept, so that
+//! they follow the format.
 
 use std::path::Path;
 use std::{env, fs, io};
 
-use koel::{CountingFilter, CuckooFilter, Maplet, Prefer};
+use koel::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet, Prefer, WhenFull};
 use testkit::cases::Case;
 use testkit::keys::at;
-use testkit::{image, keys, stores};
+use testkit::{image, keys, stores, tables};
 
 fn main() -> io::Result<()> {
     let (images, models, stores) = (images(), models(), stores::seeds());
+    let tables = tables::seeds();
     let (mut maplets, counting) = (maplets(), counting());
     assert!(maplets.iter().all(|image| Maplet::from_bytes(image).is_ok()));
     assert!(counting.iter().all(|image| CountingFilter::from_bytes(image).is_ok()));
@@ -22,14 +24,22 @@ fn main() -> io::Result<()> {
     assert!(images.iter().all(|image| CuckooFilter::from_bytes(image).is_ok()));
     assert!(models.iter().all(|model| Case::decode(model, 24).ops.len() >= 8));
     println!(
-        "{} filters, {} maplets and counting filters, {} stores and {} runs of operations",
+        "{} filters, {} maplets and counting filters, {} stores, {} tables and {} runs of operations",
         images.len(),
         maplets.len(),
         stores.len(),
+        tables.len(),
         models.len()
     );
     let Some(folder) = env::args_os().nth(1) else { return Ok(()) };
-    let targets = [("image", images), ("maplet", maplets), ("model", models), ("store", stores)];
+    let targets = [
+        ("image", images),
+        ("maplet", maplets),
+        ("model", models),
+        ("expiring", expiring()),
+        ("store", stores),
+        ("table", tables),
+    ];
     for (target, seeds) in targets {
         let folder = Path::new(&folder).join(target);
         fs::create_dir_all(&folder)?;
@@ -70,6 +80,28 @@ fn images() -> Vec<Vec<u8>> {
     images.extend(grown_images());
     images.dedup();
     images
+}
+
+/// Expiring filters with live and dead entries, and operations on others.
+fn expiring() -> Vec<Vec<u8>> {
+    let mut seeds: Vec<Vec<u8>> = Vec::new();
+    for (steps, when_full) in [(4, WhenFull::Fail), (6, WhenFull::EvictOldest)] {
+        let builder = ExpiringFilter::builder(8, 0.01).window(60).steps(steps);
+        let whole = builder.when_full(when_full).build().expect("a window that can be divided");
+        let small = image::reshape(&whole.to_bytes(), 0, 3);
+        let mut filter = ExpiringFilter::from_bytes(&small).expect("reshaped filters are sound");
+        for (tick, hash) in (0..).step_by(5).zip(keys::hashes(1, 20)) {
+            filter.advance(tick);
+            let is_in = filter.insert(&at(hash)).is_ok();
+            assert!(is_in || when_full == WhenFull::Fail);
+        }
+        seeds.extend([small, filter.to_bytes()]);
+        // Settings, then operations: a kind, a key and an argument each.
+        let operations =
+            keys::hashes(2, 60).flat_map(|hash| hash.to_le_bytes().into_iter().take(3));
+        seeds.push([0, 5, 1, u8::from(steps == 6), 7].into_iter().chain(operations).collect());
+    }
+    seeds
 }
 
 /// Filters that grow: some have not grown yet, some have a little, some several times.

@@ -7,10 +7,10 @@
 //!
 //! Tests with random operations (proptest, fuzz targets, crash tests) use [`model::Model`]. For
 //! filters from bytes of unknown origin there is [`exercise`], for maplets [`maplets`], for
-//! counting filters [`counting`], and for the files of a store [`stores`]. Stores run in folders of
-//! [`storage`], with a history that defines what must survive. [`source`] reads the Rust of the
-//! [`workspace`] for the tests of its layers and its words. [`trees`] makes and describes folders
-//! of the disk.
+//! counting filters [`counting`], for expiring filters [`expiring`], and for the files of a store
+//! [`stores`]. Stores run in folders of [`storage`], with a history that defines what must survive.
+//! [`source`] reads the Rust of the [`workspace`] for the tests of its layers and its words.
+//! [`trees`] makes and describes folders of the disk.
 #![forbid(unsafe_code)]
 
 pub mod addressing;
@@ -18,6 +18,7 @@ pub mod audit;
 pub mod cases;
 pub mod counting;
 pub mod exercise;
+pub mod expiring;
 pub mod image;
 pub mod keys;
 pub mod maplets;
@@ -25,6 +26,7 @@ pub mod model;
 pub mod source;
 pub mod storage;
 pub mod stores;
+pub mod tables;
 #[cfg(unix)]
 pub mod trees;
 pub mod workspace;

@@ -13,6 +13,7 @@ pub(crate) mod growth;
 mod load;
 pub(crate) mod loads;
 mod plot;
+pub(crate) mod runs;
 mod space;
 mod speed;
 mod thresholds;

@@ -2,12 +2,14 @@
 //! cache of 256 MiB; no compression (its feature `lz4` is off); other settings are the defaults.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use fjall::compaction::Leveled;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::CACHE_BYTES;
 use super::entries::Key;
-use super::subject::Store;
+use super::subject::{Store, Tree};
 use crate::Failure;
 
 pub(super) struct Rival {
@@ -16,8 +18,24 @@ pub(super) struct Rival {
 }
 
 pub(super) fn open(folder: &Path, _keys: u64) -> Result<Rival, Failure> {
+    open_with(folder, KeyspaceCreateOptions::default)
+}
+
+/// A store that merges nothing before it has 255 runs.
+pub(super) fn unmerged(folder: &Path, memtable_bytes: u64) -> Result<Rival, Failure> {
+    open_with(folder, || {
+        let strategy = Leveled::default().with_l0_threshold(u8::MAX);
+        let options = KeyspaceCreateOptions::default().max_memtable_size(memtable_bytes);
+        options.compaction_strategy(Arc::new(strategy))
+    })
+}
+
+fn open_with(
+    folder: &Path,
+    options: impl FnOnce() -> KeyspaceCreateOptions,
+) -> Result<Rival, Failure> {
     let database = Database::builder(folder).cache_size(CACHE_BYTES as u64).open()?;
-    let keyspace = database.keyspace("entries", KeyspaceCreateOptions::default)?;
+    let keyspace = database.keyspace("entries", options)?;
     Ok(Rival { keyspace, database })
 }
 
@@ -40,5 +58,29 @@ impl Store for Rival {
 
     fn close(self) -> Result<(), Failure> {
         self.sync()
+    }
+}
+
+impl Tree for Rival {
+    fn flush(&self) -> Result<(), Failure> {
+        Ok(self.keyspace.rotate_memtable_and_wait()?)
+    }
+
+    fn runs(&self) -> u64 {
+        self.keyspace.table_count() as u64
+    }
+
+    fn scan(
+        &self,
+        from: &Key,
+        count: usize,
+        mut read: impl FnMut(&[u8]),
+    ) -> Result<usize, Failure> {
+        let mut seen = 0;
+        for entry in self.keyspace.range(&from[..]..).take(count) {
+            read(&entry.into_inner()?.1);
+            seen += 1;
+        }
+        Ok(seen)
     }
 }

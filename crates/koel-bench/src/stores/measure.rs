@@ -8,8 +8,8 @@ use cpu_time::{ProcessTime, ThreadTime};
 use tempfile::TempDir;
 
 use super::entries::{Entries, Key, key};
-use super::process::{Written, disk_bytes, wait_for_rest};
-use super::subject::{Open, Store};
+use super::process::{Written, copy_folder, disk_bytes, wait_for_rest};
+use super::subject::{Open, SCANNED, Scan, Store};
 use crate::clock::median;
 use crate::limits::memory::{LINE, Memory, Pages};
 use crate::{Failure, machine};
@@ -40,11 +40,16 @@ pub(super) struct Row {
     pub(super) disk: f64,
     pub(super) hit: Gets,
     pub(super) miss: Gets,
+    /// CPU time of a scan of [`SCANNED`] entries in microseconds, for a store with ordered keys.
+    pub(super) scan: Option<f64>,
     pub(super) index_bytes_per_key: Option<f64>,
     /// Resident bytes in excess of those before the store was opened.
     pub(super) resident_bytes: u64,
     pub(super) close: Duration,
     pub(super) open: Duration,
+    /// Opening a copy of the files that was made while the store was open but idle: what is there
+    /// after the process was killed.
+    pub(super) open_killed: Duration,
 }
 
 /// From the first put until everything is durable and the threads of the store are idle.
@@ -92,23 +97,33 @@ impl Plan {
     pub(super) fn measure<S: Store>(
         &self,
         name: &'static str,
-        open: Open<S>,
+        open_store: Open<S>,
+        scan: Option<Scan<S>>,
     ) -> Result<Row, Failure> {
         let folder = TempDir::with_prefix_in("koel-bench-", &self.parent)?;
         let [before, _] = machine::resident_bytes();
-        let store = open(folder.path(), self.entries.keys)?;
+        let store = open_store(folder.path(), self.entries.keys)?;
         let load = self.load(&store)?;
         let disk = disk_bytes(folder.path())? as f64 / self.entries.bytes() as f64;
         let hit = self.ask(&store, true, |query| self.entries.present(query))?;
         let miss = self.ask(&store, false, |query| self.entries.absent(query))?;
+        let scan = scan.map(|scan| self.scan(&store, scan)).transpose()?;
         let index = store.index_bytes().map(|bytes| bytes as f64 / self.entries.keys as f64);
         let [now, _] = machine::resident_bytes();
+        let killed = TempDir::with_prefix_in("koel-bench-", &self.parent)?;
+        copy_folder(folder.path(), killed.path())?;
         let start = Instant::now();
         store.close()?;
         let close = start.elapsed();
         let start = Instant::now();
-        let store = open(folder.path(), 0)?;
+        let store = open_store(folder.path(), 0)?;
         let open = start.elapsed();
+        self.compare(&store)?;
+        store.close()?;
+        drop(folder);
+        let start = Instant::now();
+        let store = open_store(killed.path(), 0)?;
+        let open_killed = start.elapsed();
         self.compare(&store)?;
         store.close()?;
         Ok(Row {
@@ -117,10 +132,12 @@ impl Plan {
             disk,
             hit,
             miss,
+            scan,
             index_bytes_per_key: index,
             resident_bytes: now.saturating_sub(before),
             close,
             open,
+            open_killed,
         })
     }
 
@@ -221,6 +238,24 @@ impl Plan {
         Ok(Gets { cpu: median(&cpu), half: at(50), p99: at(99), reads })
     }
 
+    /// The CPU time of a scan in microseconds: the median of parts.
+    fn scan<S: Store>(&self, store: &S, scan: Scan<S>) -> Result<f64, Failure> {
+        let part = self.queries.div_ceil(PARTS * SCANNED as u64);
+        let mut cpu = Vec::new();
+        for round in 0..=PARTS {
+            let start = ThreadTime::now();
+            for query in 0..part {
+                let number = self.entries.present(round * part + query);
+                if scan(store, &key(number))? == 0 {
+                    return Err(format!("a scan from entry {number} found nothing").into());
+                }
+            }
+            cpu.push(start.elapsed().as_secs_f64() * 1e6 / part as f64);
+        }
+        // The first part warms the caches.
+        Ok(median(&cpu[1..]))
+    }
+
     /// Checks that values are intact and absent keys have none.
     fn compare<S: Store>(&self, store: &S) -> Result<(), Failure> {
         for query in 0..COMPARED {
@@ -265,7 +300,7 @@ impl Plan {
 }
 
 /// Two readings of the clock, in nanoseconds.
-fn clock() -> f64 {
+pub(super) fn clock() -> f64 {
     let times = (0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64);
     median(&times.collect::<Vec<_>>())
 }

@@ -21,6 +21,7 @@ pub(super) fn json(row: &Row, args: &StoresArgs, overhead: Overhead) -> Value {
         "reads_per_miss": miss.reads, "clock_ns": overhead.clock, "key_ns": overhead.key, "two_lines_ns": overhead.lines,
         "index_bytes_per_key": row.index_bytes_per_key, "resident_bytes": row.resident_bytes,
         "close_s": row.close.as_secs_f64(), "open_s": row.open.as_secs_f64(),
+        "open_killed_s": row.open_killed.as_secs_f64(), "scan_us": row.scan,
     })
 }
 
@@ -45,7 +46,7 @@ pub(super) fn page(
         rows.first().map_or(0.0, |row| row.load.own)
     );
     print!("{}", loading(rows).plain());
-    println!("\nGets in ns, and records read per get; memory\n");
+    println!("\nGets in ns, and records read per get; CPU time of scans of 100 entries; memory\n");
     print!("{}", getting(rows).plain());
     println!();
     for subject in subjects {
@@ -65,13 +66,15 @@ fn loading(rows: &[Row]) -> Table {
         "busiest ms",
         "close s",
         "open s",
+        "killed s",
     ]);
     for row in rows {
         let load = &row.load;
         let mut cells = vec![row.name.to_string()];
         let figures = [load.cpu, load.rate / 1e3, load.called, load.paged, row.disk];
         cells.extend(figures.map(|value| figure(Some(value))));
-        let times = [load.longest * 1000, load.busiest * 1000, row.close, row.open];
+        let times =
+            [load.longest * 1000, load.busiest * 1000, row.close, row.open, row.open_killed];
         cells.extend(times.map(|time| figure(Some(time.as_secs_f64()))));
         table.push(cells);
     }
@@ -89,6 +92,7 @@ fn getting(rows: &[Row]) -> Table {
         "p50",
         "p99",
         "reads",
+        "scan us",
         "index B/key",
         "MiB",
     ]);
@@ -98,6 +102,7 @@ fn getting(rows: &[Row]) -> Table {
             cells.extend([gets.cpu, gets.half, gets.p99].map(|value| figure(Some(value))));
             cells.push(gets.reads.map_or_else(|| "-".into(), |reads| format!("{reads:.6}")));
         }
+        cells.push(figure(row.scan));
         cells.push(figure(row.index_bytes_per_key));
         cells.push(figure(Some(row.resident_bytes as f64 / f64::from(1 << 20))));
         table.push(cells);

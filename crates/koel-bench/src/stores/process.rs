@@ -69,6 +69,21 @@ pub(super) fn disk_bytes(folder: &Path) -> Result<u64, Failure> {
     Ok(bytes)
 }
 
+/// Copies the files of a folder, and those of the folders in it.
+pub(super) fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.metadata()?.is_dir() {
+            fs::create_dir(&target)?;
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

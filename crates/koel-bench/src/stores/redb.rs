@@ -2,31 +2,33 @@
 //! durable, since a transaction of one entry writes several pages; a cache of 256 MiB; one read
 //! transaction for all gets.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::path::Path;
 
 use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinition};
 
 use super::CACHE_BYTES;
 use super::entries::Key;
-use super::subject::Store;
+use super::subject::{Store, Tree};
 use crate::Failure;
 
 const TABLE: TableDefinition<Key, &[u8]> = TableDefinition::new("entries");
 /// One commit in this many is durable.
 const DURABLE_EVERY: u64 = 200;
 
+type Table = ReadOnlyTable<Key, &'static [u8]>;
+
 pub(super) struct Rival {
     database: Database,
     commits: Cell<u64>,
-    /// Created by the first get after the last write.
-    table: OnceCell<ReadOnlyTable<Key, &'static [u8]>>,
+    /// Created by the first get after a write.
+    table: RefCell<Option<Table>>,
 }
 
 pub(super) fn open(folder: &Path, _keys: u64) -> Result<Rival, Failure> {
     let database =
         Database::builder().set_cache_size(CACHE_BYTES).create(folder.join("entries.redb"))?;
-    Ok(Rival { database, commits: Cell::new(0), table: OnceCell::new() })
+    Ok(Rival { database, commits: Cell::new(0), table: RefCell::new(None) })
 }
 
 impl Rival {
@@ -42,12 +44,12 @@ impl Rival {
         Ok(transaction.commit()?)
     }
 
-    fn table(&self) -> Result<&ReadOnlyTable<Key, &'static [u8]>, Failure> {
-        if let Some(table) = self.table.get() {
-            return Ok(table);
+    fn table(&self) -> Result<Ref<'_, Table>, Failure> {
+        if self.table.borrow().is_none() {
+            let table = self.database.begin_read()?.open_table(TABLE)?;
+            *self.table.borrow_mut() = Some(table);
         }
-        let table = self.database.begin_read()?.open_table(TABLE)?;
-        Ok(self.table.get_or_init(|| table))
+        Ref::filter_map(self.table.borrow(), Option::as_ref).map_err(|_| "no table".into())
     }
 }
 
@@ -55,6 +57,7 @@ impl Store for Rival {
     const BATCH: usize = 1000;
 
     fn write(&self, entries: &[(Key, &[u8])]) -> Result<(), Failure> {
+        self.table.replace(None);
         self.commits.set(self.commits.get() + 1);
         let is_durable = self.commits.get().is_multiple_of(DURABLE_EVERY);
         self.commit(entries, if is_durable { Durability::Immediate } else { Durability::None })
@@ -72,5 +75,30 @@ impl Store for Rival {
     fn close(self) -> Result<(), Failure> {
         drop(self.table);
         Ok(self.database.close()?)
+    }
+}
+
+impl Tree for Rival {
+    /// It has one tree, which every write changes.
+    fn flush(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn runs(&self) -> u64 {
+        1
+    }
+
+    fn scan(
+        &self,
+        from: &Key,
+        count: usize,
+        mut read: impl FnMut(&[u8]),
+    ) -> Result<usize, Failure> {
+        let mut seen = 0;
+        for entry in self.table()?.range(*from..)?.take(count) {
+            read(entry?.1.value());
+            seen += 1;
+        }
+        Ok(seen)
     }
 }

@@ -1,5 +1,6 @@
 //! The trait that every store under measurement implements.
 
+use std::hint::black_box;
 use std::path::Path;
 
 use super::entries::Key;
@@ -32,6 +33,40 @@ pub(super) trait Store: Sized {
     /// Closes the store properly.
     fn close(self) -> Result<(), Failure>;
 }
+
+/// A store with its keys in order.
+pub(super) trait Tree: Store {
+    /// Writes what is in memory to the disk as one sorted run.
+    fn flush(&self) -> Result<(), Failure>;
+
+    /// The number of sorted runs.
+    fn runs(&self) -> u64;
+
+    /// The number of runs that were read in vain so far, if the store tells.
+    fn false_candidates(&self) -> Option<u64> {
+        None
+    }
+
+    /// Passes the values of up to `count` keys, from this one on and in order, to `read`. Returns
+    /// their number.
+    fn scan(&self, from: &Key, count: usize, read: impl FnMut(&[u8])) -> Result<usize, Failure>;
+}
+
+/// The number of entries of a scan.
+pub(super) const SCANNED: usize = 100;
+
+/// Scans [`SCANNED`] entries from a key on. Returns their number.
+pub(super) type Scan<S> = fn(&S, &Key) -> Result<usize, Failure>;
+
+/// The [`Scan`] of a tree.
+pub(super) fn scan<S: Tree>(store: &S, from: &Key) -> Result<usize, Failure> {
+    store.scan(from, SCANNED, |value| {
+        black_box(value.first());
+    })
+}
+
+/// Opens a tree that does not merge its runs, with a memtable of this size.
+pub(super) type OpenUnmerged<S> = fn(&Path, u64) -> Result<S, Failure>;
 
 /// Opens the store in a folder, or creates it. The number of keys is a hint.
 pub(super) type Open<S> = fn(&Path, u64) -> Result<S, Failure>;

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::failure::{Failure, Outcome};
 use crate::filter_file::Editing;
 use crate::input::InputArgs;
+use crate::keys::Skipped;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::grouped;
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     inputs.use_options_of(&args.filter, editing.filter.line_options())?;
     let before = editing.filter.len();
     let mut room = Room::in_filter(&editing.filter);
-    inputs.each_until("adding", Stdout::Silent, |keys, share| {
+    let skipped = inputs.each_until("adding", Stdout::Silent, |keys, share| {
         if share.is_some() && editing.filter.has_grown() {
             room.make(&mut editing.filter, keys.len() as u64, share);
         }
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Ok(false)
     })?;
     let added = editing.filter.len() - before;
-    let report = report(args, &editing.filter, added);
+    let report = report(args, &editing.filter, added, &skipped);
     if added > 0 {
         editing.save()?;
     }
@@ -74,7 +75,7 @@ fn too_small(args: &Args, full: FullError, filter: &CuckooFilter) -> Failure {
     let name = args.filter.display();
     let remedy = if full == FullError::NoMemory {
         format!("{name} is unchanged; free some memory")
-    } else if filter.layout().can_grow() {
+    } else if filter.growth_limit().is_some() {
         format!("{name} is unchanged; make it growable with `koel grow {name}`")
     } else {
         format!("{name} is unchanged: {}", sizing::CANNOT_GROW)
@@ -82,7 +83,7 @@ fn too_small(args: &Args, full: FullError, filter: &CuckooFilter) -> Failure {
     Failure::Full { full, keys: filter.len(), remedy }
 }
 
-fn report(args: &Args, filter: &CuckooFilter, added: u64) -> String {
+fn report(args: &Args, filter: &CuckooFilter, added: u64, skipped: &Skipped) -> String {
     let expected = filter.false_positive_rate();
     let requested = filter.requested_false_positive_rate();
     if args.json {
@@ -92,6 +93,7 @@ fn report(args: &Args, filter: &CuckooFilter, added: u64) -> String {
             "capacity": filter.capacity(),
             "fpr_requested": requested,
             "fpr_expected": expected,
+            "skipped": skipped.json(),
             "warning": sizing::rate_warning(filter),
         }));
     }
@@ -100,6 +102,7 @@ fn report(args: &Args, filter: &CuckooFilter, added: u64) -> String {
         ("keys", sizing::keys_and_capacity(filter)),
         ("false-positive rate", sizing::rates(expected, requested)),
     ];
+    rows.extend(skipped.row());
     rows.extend(sizing::warning_row(filter));
     output::table(&rows)
 }

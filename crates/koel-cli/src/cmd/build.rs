@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::failure::{Failure, Outcome};
 use crate::input::{InputArgs, Inputs};
 use crate::key_count::KeyCount;
+use crate::keys::Skipped;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{self, bytes, grouped};
@@ -30,7 +31,7 @@ Examples:
   zcat huge.gz | koel build --grow -o huge.koel         to add any number of keys later
   find / -print0 | koel build -0 -o paths.koel
   koel build --format hosts blocked.txt -o blocked.koel             a hosts file, or URLs
-  koel build --csv --field 3 --ignore-case users.csv -o mail.koel   a column
+  koel build --csv --field mail --ignore-case users.csv -o m.koel   a column
 
 Without --keys, koel counts the keys before it builds the filter. It reads files twice. Of a pipe
 it keeps 8 bytes per key until the end, above two million keys in an unnamed file in TMPDIR.
@@ -82,14 +83,22 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     inputs.refuse_output(args.out.path())?;
     let target = args.out.open()?;
     let shape = &args.shape.for_lines(inputs.line_options());
-    let (filter, lines) = match empty(args, shape)? {
+    let (filter, read) = match empty(args, shape)? {
         Some(filter) => fill(args, filter, &inputs)?,
         None => fixed(args, shape, inputs)?,
     };
     target.write(&filter)?;
-    let report = if args.json { json_report(&filter, lines) } else { text_report(args, &filter) };
+    let report =
+        if args.json { json_report(&filter, &read) } else { text_report(args, &filter, &read) };
     target.report(&report)?;
     Ok(Outcome::Done)
+}
+
+/// What was read: the number of keys, copies included, and what had no key.
+#[derive(Debug)]
+struct Read {
+    keys: u64,
+    skipped: Skipped,
 }
 
 /// The empty filter, unless its size depends on the number of keys.
@@ -102,22 +111,22 @@ fn empty(args: &Args, shape: &ShapeArgs) -> Result<Option<CuckooFilter>, Failure
     }
 }
 
-/// Inserts every key. Returns the filter and the number of keys, copies included.
+/// Inserts every key.
 fn fill(
     args: &Args,
     mut filter: CuckooFilter,
     inputs: &Inputs,
-) -> Result<(CuckooFilter, u64), Failure> {
-    let mut lines = 0;
-    inputs.each("building", Stdout::Silent, |keys| {
-        lines += keys.len() as u64;
+) -> Result<(CuckooFilter, Read), Failure> {
+    let mut number = 0;
+    let skipped = inputs.each("building", Stdout::Silent, |keys| {
+        number += keys.len() as u64;
         insert(args, &mut filter, keys)
     })?;
-    Ok((filter, lines))
+    Ok((filter, Read { keys: number, skipped }))
 }
 
 /// Builds a fixed filter of the size that the keys of the inputs need.
-fn fixed(args: &Args, shape: &ShapeArgs, inputs: Inputs) -> Result<(CuckooFilter, u64), Failure> {
+fn fixed(args: &Args, shape: &ShapeArgs, inputs: Inputs) -> Result<(CuckooFilter, Read), Failure> {
     // A filter of any size has this hasher. A wrong rate fails before anything is read.
     let hasher = shape.build(1, args.fpr)?.hasher();
     if inputs.has_stream() {
@@ -133,14 +142,15 @@ fn from_pipe(
     shape: &ShapeArgs,
     inputs: &Inputs,
     hasher: KeyHasher,
-) -> Result<(CuckooFilter, u64), Failure> {
+) -> Result<(CuckooFilter, Read), Failure> {
     let (mut count, mut spool) = (KeyCount::new(), Spool::new());
-    inputs.each("reading", Stdout::Silent, |keys| {
+    let skipped = inputs.each("reading", Stdout::Silent, |keys| {
         let hashes = hash_each(hasher, keys);
         count.add(&hashes);
         spool.push(&hashes)
     })?;
-    from_hashes(args, shape, &count, |take| spool.each("building", take))
+    let filter = from_hashes(args, shape, &count, |take| spool.each("building", take))?;
+    Ok((filter, Read { keys: count.keys(), skipped }))
 }
 
 /// Counts the lines, then builds the filter. If lines turn out to repeat, builds a smaller one.
@@ -149,23 +159,23 @@ fn from_files(
     shape: &ShapeArgs,
     mut inputs: Inputs,
     hasher: KeyHasher,
-) -> Result<(CuckooFilter, u64), Failure> {
+) -> Result<(CuckooFilter, Read), Failure> {
     let mut filter = Some(shape.build(inputs.count()?, args.fpr)?);
     let mut count = KeyCount::new();
-    inputs.each("building", Stdout::Silent, |keys| {
+    let skipped = inputs.each("building", Stdout::Silent, |keys| {
         let hashes = hash_each(hasher, keys);
         count.add(&hashes);
         filter.take_if(|_| count.repeats(args.unique));
         filter.as_mut().map_or(Ok(()), |filter| insert(args, filter, &hashes))
     })?;
-    match filter {
-        Some(filter) if filter.capacity() == count.capacity(args.unique).max(1) => {
-            Ok((filter, count.keys()))
-        }
+    let filter = match filter {
+        Some(filter) if filter.capacity() == count.capacity(args.unique).max(1) => filter,
         _ => from_hashes(args, shape, &count, |take| {
-            inputs.each("building", Stdout::Silent, |keys| take(&hash_each(hasher, keys)))
-        }),
-    }
+            let each = |keys: &[&[u8]]| take(&hash_each(hasher, keys));
+            inputs.each("building", Stdout::Silent, each).map(|_| ())
+        })?,
+    };
+    Ok((filter, Read { keys: count.keys(), skipped }))
 }
 
 /// Builds a filter of counted keys, whose hashes `each` passes to a function.
@@ -174,11 +184,11 @@ fn from_hashes(
     shape: &ShapeArgs,
     count: &KeyCount,
     mut each: impl FnMut(&mut dyn FnMut(&[KeyHash]) -> Result<(), Failure>) -> Result<(), Failure>,
-) -> Result<(CuckooFilter, u64), Failure> {
+) -> Result<CuckooFilter, Failure> {
     let mut build = |capacity| {
         let mut filter = shape.build(capacity, args.fpr)?;
         each(&mut |hashes| insert(args, &mut filter, hashes))?;
-        Ok((filter, count.keys()))
+        Ok(filter)
     };
     let capacity = count.capacity(args.unique);
     match build(capacity) {
@@ -205,9 +215,10 @@ fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
     Failure::Full { full, keys: filter.len(), remedy: remedy.to_owned() }
 }
 
-fn json_report(filter: &CuckooFilter, lines: u64) -> String {
+fn json_report(filter: &CuckooFilter, read: &Read) -> String {
     output::json(&json!({
-        "lines": lines,
+        "lines": read.keys,
+        "skipped": read.skipped.json(),
         "keys": filter.len(),
         "distinct_estimate": sizing::distinct(filter),
         "capacity": filter.capacity(),
@@ -220,7 +231,7 @@ fn json_report(filter: &CuckooFilter, lines: u64) -> String {
     }))
 }
 
-fn text_report(args: &Args, filter: &CuckooFilter) -> String {
+fn text_report(args: &Args, filter: &CuckooFilter, read: &Read) -> String {
     let mut rows = vec![
         ("keys", grouped(filter.len())),
         ("distinct keys", format!("about {}", grouped(sizing::distinct(filter)))),
@@ -238,6 +249,7 @@ fn text_report(args: &Args, filter: &CuckooFilter) -> String {
             sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
         ),
     ];
+    rows.extend(read.skipped.row());
     rows.extend(sizing::warning_row(filter));
     if let Some(hint) = size_hint(args, filter) {
         rows.push(("hint", hint));

@@ -23,7 +23,7 @@ Examples:
   koel check -v domains.koel seen.txt           print the lines that are certainly not in it
   koel check -c domains.koel < seen.txt         count the lines that are in it
   koel check --url domains.koel urls.txt        match hosts and parent domains of URLs and e-mails
-  koel check --csv --field 3 mail.koel new.csv  match a column, print whole records
+  koel check --csv --field mail m.koel new.csv  match a column, print whole records
   if echo example.com | koel check -q domains.koel; then ..
 
 A key that was added is always found. An absent key is reported as present at the filter's
@@ -70,8 +70,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = Lines::for_inputs(&inputs)?;
     let mut selected: u64 = 0;
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
-    inputs.each_line("checking", busy, |group, _| {
+    let skipped = inputs.each_line("checking", busy, |group, _| {
         let keys = group.keys();
+        if let Some(header) = group.header.filter(|_| prints) {
+            out.line(header, inputs.terminator())?;
+        }
         found.resize(keys.len(), false);
         filter.contains_many(keys, &mut found);
         if args.url {
@@ -93,5 +96,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         out.raw(format!("{selected}\n").as_bytes())?;
     }
     out.finish()?;
+    skipped.warn();
     Ok(Outcome::some_if(selected > 0))
 }

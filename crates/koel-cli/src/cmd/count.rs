@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = Lines::for_inputs(&inputs)?;
     let mut number = Vec::with_capacity(24);
     let mut counts = Vec::new();
-    inputs.each_line("counting", Stdout::Busy, |group, _| {
+    let skipped = inputs.each_line("counting", Stdout::Busy, |group, _| {
         counts.resize(group.lines.len(), 0);
         filter.count_many(group.keys(), &mut counts);
         group.lines.iter().zip(&counts).try_for_each(|(line, count)| {
@@ -55,5 +55,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         out.end_group().map(|()| false)
     })?;
     out.finish()?;
+    skipped.warn();
     Ok(Outcome::Done)
 }

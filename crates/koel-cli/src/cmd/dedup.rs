@@ -66,6 +66,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (mut read, mut wrong, mut room) = (0, 0.0, Room::in_filter(&filter));
     let whole = inputs.each_line("deduplicating", Stdout::Busy, |group, share| {
         let lines = &group.lines;
+        if let Some(header) = group.header {
+            out.line(header, inputs.terminator())?;
+        }
         room.make(&mut filter, lines.len() as u64, share);
         let mut new = vec![false; lines.len()];
         let before = filter.false_positive_rate();
@@ -82,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Ok(false)
     });
     out.finish()?;
-    whole?;
+    whole?.warn();
     let report = if args.json {
         json_report(read, wrong, &filter)
     } else {

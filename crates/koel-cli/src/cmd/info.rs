@@ -148,8 +148,8 @@ fn counter_limit(filter: &FilterView<'_>) -> Option<u64> {
 fn growth(filter: &FilterView<'_>) -> String {
     let capacity = grouped(filter.capacity());
     match (filter.is_growable(), filter.has_grown()) {
-        (false, _) if !filter.layout().can_grow() => {
-            "no (not possible at this false-positive rate)".to_owned()
+        (false, _) if filter.growth_limit().is_none() => {
+            "no (not possible at this false-positive rate and size)".to_owned()
         }
         (false, _) => "no (enable with `koel grow`)".to_owned(),
         (true, false) => "yes".to_owned(),

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut lines: u64 = 0;
     let before = editing.filter.len();
     let mut found = Vec::new();
-    inputs.each("removing", Stdout::Silent, |keys| {
+    let skipped = inputs.each("removing", Stdout::Silent, |keys| {
         found.resize(keys.len(), false);
         editing.filter.remove_many(keys, &mut found);
         lines += keys.len() as u64;
@@ -59,13 +59,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         editing.save()?;
     }
     let report = if args.json {
-        output::json(&json!({ "removed": removed, "not_found": missing, "keys": keys }))
+        output::json(&json!({
+            "removed": removed,
+            "not_found": missing,
+            "keys": keys,
+            "skipped": skipped.json(),
+        }))
     } else {
-        output::table(&[
+        let mut rows = vec![
             ("removed", grouped(removed)),
             ("not found", grouped(missing)),
             ("keys", format!("{} left", grouped(keys))),
-        ])
+        ];
+        rows.extend(skipped.row());
+        output::table(&rows)
     };
     output::report_change(&args.filter, removed > 0, &report)?;
     Ok(Outcome::some_if(missing == 0))

@@ -2,6 +2,7 @@
 //! Reads come in pieces of any size, because the buffer hides where a piece ends.
 
 use super::*;
+use crate::fields::Delimiter;
 use crate::lines::count_lines;
 use crate::lines::tests::Drip;
 use proptest::collection::vec;
@@ -13,8 +14,12 @@ fn lines() -> Rules {
     Rules { end: b'\n', longest: 1 << 22, field: None, format: Format::Lines, options }
 }
 
+fn field(number: usize, separator: Separator) -> Field {
+    Field { column: Column::Number(number), separator, has_header: false }
+}
+
 fn csv(number: usize, delimiter: u8) -> Rules {
-    Rules { field: Some(Field { number, separator: Separator::Csv(delimiter) }), ..lines() }
+    Rules { field: Some(field(number, Separator::Csv(delimiter))), ..lines() }
 }
 
 /// The lines and their keys, of reads of `step` bytes.
@@ -129,7 +134,7 @@ proptest! {
         delimiter in prop_oneof![Just(","), Just(",,"), Just("\t"), Just("whitespace")],
     ) {
         let separator = Separator::Delimiter(Delimiter::parse(delimiter).unwrap());
-        let rules = Rules { field: Some(Field { number, separator }), ..lines() };
+        let rules = Rules { field: Some(super::tests::field(number, separator)), ..lines() };
         let field = |text: &str| -> Option<String> {
             let found = match delimiter {
                 "whitespace" => text.split_whitespace().nth(number - 1),
@@ -166,5 +171,61 @@ fn lines_without_the_field_are_skipped_and_counted() {
     let mut keys = Keys::new(Drip::new(b"a,b\nc\n\nd,e\n", 5), &rules);
     while keys.next_group().unwrap().is_some() {}
     let sentence = keys.skipped().sentence();
-    assert_eq!(sentence.as_deref(), Some("skipped 2 lines without field 2"));
+    assert_eq!(sentence.as_deref(), Some("1 empty line, 1 line without field 2"));
+}
+
+/// `cat a.txt b.txt`, where `b.txt` begins with a mark.
+#[test]
+fn a_byte_order_mark_at_the_start_of_any_line_is_dropped() {
+    let input = "\u{feff}a\nb\n\u{feff}c\r\nd\u{feff}\n\u{feff}\n\u{feff}\u{feff}e\n\u{feff}";
+    let quoted = "a\n\u{feff}\"b\nc\",\u{feff}\"d\"\n";
+    for step in [1, 2, 3, 5, usize::MAX] {
+        let keys = |rules: &Rules, input: &str| -> Vec<String> {
+            let pairs = read(rules, input.as_bytes(), step).unwrap();
+            pairs.into_iter().map(|(_, key)| String::from_utf8(key).unwrap()).collect()
+        };
+        let expected = ["a", "b", "c", "d\u{feff}", "", "e"];
+        assert_eq!(keys(&lines(), input), expected);
+        assert_eq!(keys(&csv(1, b','), quoted), ["a", "b\nc"]);
+        // Keys that end with NUL are exact bytes.
+        let exact = Rules { end: 0, ..lines() };
+        assert_eq!(keys(&exact, "\u{feff}a\0\u{feff}b\0"), ["\u{feff}a", "\u{feff}b"]);
+    }
+}
+
+#[test]
+fn a_column_is_found_by_its_name_in_each_input() {
+    let named = |name: &str, separator| {
+        let field = Field { column: Column::parse(name).unwrap(), separator, has_header: true };
+        Rules { field: Some(field), ..lines() }
+    };
+    let keys = |rules: &Rules, input: &str| -> Result<(Option<String>, Vec<String>)> {
+        let mut keys = Keys::new(Drip::new(input.as_bytes(), 3), rules);
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let header = keys.read_header()?.map(text);
+        let mut all = Vec::new();
+        while let Some(group) = keys.next_group()? {
+            all.extend(group.keys().iter().map(|key| text(key)));
+        }
+        Ok((header, all))
+    };
+    let csv = |name: &str| named(name, Separator::Csv(b','));
+    let (header, found) = keys(&csv("e \"mail\""), "id,\"e \"\"mail\"\"\"\r\n1,a@b\n").unwrap();
+    assert_eq!((header.as_deref(), found), (Some("id,\"e \"\"mail\"\"\"\r"), vec!["a@b".into()]));
+    let tab = |name: &str| named(name, Separator::Delimiter(Delimiter::parse("tab").unwrap()));
+    assert_eq!(keys(&tab("b"), "a\tb\n1\t2\n3\n").unwrap().1, ["2"]);
+    let space = named("b", Separator::Delimiter(Delimiter::WhiteSpace));
+    assert_eq!(keys(&space, "  a   b\n 1 2 3\n").unwrap().1, ["2"]);
+    // A number means that column, and the header is not read as a line.
+    assert_eq!(keys(&csv("1"), "2,1\nx,y\n").unwrap().1, ["x"]);
+    assert_eq!(keys(&csv("x"), "").unwrap(), (None, vec![]));
+    for (rules, header, names) in [
+        (csv("Mail"), "id,mail\n", "no field Mail, but: id, mail"),
+        (tab("b"), "a,b\n", "no field b, but: a,b"),
+        (csv("z"), &format!("{}\n", "abc,".repeat(30)), "abc, abc, .."),
+        (csv("z"), "\n", "no field z, but: "),
+    ] {
+        let error = keys(&rules, header).unwrap_err().to_string();
+        assert!(error.contains(names), "{error}");
+    }
 }

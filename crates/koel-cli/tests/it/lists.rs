@@ -194,7 +194,7 @@ fn a_field_is_read_by_every_verb_and_the_whole_line_printed() {
     let log = "x;ann;1\ny;eve;2\nz;bob\n\n";
     let ran = shell.check("--field 2 --delimiter ;", log);
     assert_eq!(ran.text(), "x;ann;1\nz;bob\n");
-    assert_eq!(ran.err, "koel: skipped 1 line without field 2\n");
+    assert_eq!(ran.err, "koel: skipped 1 empty line\n");
     assert_eq!(shell.check("-v --field 2 --delimiter ;", log).text(), "y;eve;2\n");
     let ran = shell.run_with("count set --field 2 --delimiter ;", log.as_bytes());
     assert_eq!(ran.text(), "1\tx;ann;1\n0\ty;eve;2\n1\tz;bob\n");
@@ -242,8 +242,9 @@ fn a_hosts_file_is_asked_with_check_url() {
     let others = "http://localhost/\nhttp://0.0.0.0/\nexample\n";
     assert_eq!(shell.check("--url", found.to_owned() + others).text(), found);
     let ran = shell.run_with("add set --format hosts", b"::1 More.example localhost\nbad host\n");
-    let expected = "koel: skipped 1 line without a host, 1 name of the local machine\n";
-    assert_eq!((ran.code, &*ran.err), (0, expected));
+    assert_eq!((ran.code, &*ran.err), (0, ""));
+    let expected = "skipped              1 line without a host, 1 name of the local machine\n";
+    assert!(ran.text().contains(expected), "{}", ran.text());
     assert_eq!(shell.check("-q", "more.example").code, 0);
     // With a format, each host is a line.
     let ran = shell.run_with("dedup --format hosts", HOSTS.as_bytes());
@@ -267,9 +268,10 @@ fn an_adblock_list_gives_its_whole_hosts_and_says_what_it_skips() {
                 @@||good.example^\n##.banner\nexample.com##.x\n/banner/*\n||part.example/x\n";
     let shell = Shell::new();
     let ran = shell.run_with("build --format adblock -o set", list.as_bytes());
-    let expected =
-        "koel: skipped 1 exception rule, 2 cosmetic rules, 2 rules for less than a host\n";
-    assert_eq!((ran.code, &*ran.err), (0, expected));
+    assert_eq!((ran.code, &*ran.err), (0, ""));
+    let expected = "skipped              2 comments, 1 exception rule, 2 cosmetic rules, 2 rules \
+                    for less than a host\n";
+    assert!(ran.text().contains(expected), "{}", ran.text());
     let urls = "https://ads.example/\nhttps://x.tracker.example/\nhttps://good.example/\n\
                 https://part.example/x\n";
     let found = "https://ads.example/\nhttps://x.tracker.example/\n";
@@ -357,8 +359,11 @@ fn wrong_options_for_lines_give_their_remedy() {
     let shell = Shell::new();
     shell.write("list", "a,b\n");
     for (options, remedy) in [
-        ("--field 0", "such as 1 for the first"),
-        ("--field x", "such as 1 for the first"),
+        ("--field 0", "counted from 1"),
+        ("--field -1", "the number of a field, or its name"),
+        ("--field x", "list: its first line has no field x, but: a,b"),
+        ("--csv --field c", "list: its first line has no field c, but: a, b"),
+        ("--header", "--field"),
         ("--delimiter ,", "--field"),
         ("--csv", "--field"),
         ("--csv --field 1 -0", "--csv"),
@@ -371,4 +376,67 @@ fn wrong_options_for_lines_give_their_remedy() {
         assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{options}: {}", ran.err);
         assert!(ran.err.contains(remedy), "{options}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_column_is_taken_by_its_name_and_the_header_printed_once() {
+    let shell = Shell::new();
+    shell.write("list.csv", "\u{feff}id,\"mail\"\r\n1,ann@a\r\n2,bob@b\r\n");
+    let built = shell.ok("build list.csv --csv --field mail --json -o set").json();
+    assert_eq!((&built["keys"], &built["capacity"]), (&2.into(), &2.into()));
+    // The columns of another input may be in another order.
+    shell.write("new.csv", "mail,id\neve@e,3\nann@a,4\n");
+    let ran = shell.ok("check --csv --field mail set list.csv new.csv");
+    assert_eq!(ran.text(), "id,\"mail\"\r\n1,ann@a\r\n2,bob@b\r\nann@a,4\n");
+    assert_eq!(shell.ok("check -c --csv --field mail set new.csv").text(), "1\n");
+    assert_eq!(shell.run("check -q --csv --field id set new.csv").code, 1);
+    let ran = shell.ok("dedup --field mail --delimiter , new.csv new.csv");
+    assert_eq!(ran.text(), "mail,id\neve@e,3\nann@a,4\n");
+    assert!(ran.err.contains("4 lines read, 2 printed"), "{}", ran.err);
+    let ran = shell.ok("count set --csv --header --field 1 new.csv");
+    assert_eq!(ran.text(), "0\teve@e,3\n1\tann@a,4\n");
+    let ran = shell.run("check -q --csv --field Mail set new.csv");
+    assert_eq!(
+        ran.err,
+        "koel: cannot read new.csv: its first line has no field Mail, but: mail, id\n"
+    );
+}
+
+#[test]
+fn reports_count_the_lines_without_a_key() {
+    let shell = filter_of("a\n", "");
+    let skipped = |words: &str, input: &str| {
+        let ran = shell.run_with(words, input.as_bytes());
+        assert_eq!(ran.err, "", "{words}");
+        ran.json()["skipped"].clone()
+    };
+    let expected = |counts: &[(&str, u64)]| {
+        let names = ["empty", "comment", "no_field", "no_host", "local_name", "exception"];
+        let names = names.iter().chain(&["cosmetic", "partial_host"]);
+        let count =
+            |name| counts.iter().find(|(counted, _)| counted == name).map_or(0_u64, |it| it.1);
+        names.map(|name| ((*name).to_owned(), count(name))).collect::<serde_json::Value>()
+    };
+    let list = expected(&[("empty", 1), ("comment", 3), ("no_host", 1), ("local_name", 2)]);
+    let hosts = "# a\n#b\n\n # c\n::1 localhost\n0.0.0.0 0.0.0.0\nno host\n::1 x\n";
+    assert_eq!(skipped("build --format hosts --json -o new", hosts), list);
+    assert_eq!(skipped("build --keys 9 --format hosts --json -o new", hosts), list);
+    assert_eq!(skipped("add set --format hosts --json", hosts), list);
+    let field = expected(&[("empty", 2), ("no_field", 1)]);
+    assert_eq!(skipped("remove set --json --field 2", "a\n\nb\tx\n\n"), field);
+    shell.write("list", "[head]\n! x\n\n@@||a^\n##.x\n||a/b\n||b.example^\n");
+    let adblock = [("empty", 1), ("comment", 2), ("exception", 1), ("cosmetic", 1)];
+    let adblock = expected(&[&adblock[..], &[("partial_host", 1)]].concat());
+    assert_eq!(skipped("build list --format adblock --json -o new", ""), adblock);
+    assert_eq!(skipped("build list --json -o new", ""), expected(&[]));
+}
+
+/// `cat a.txt b.txt`, where both begin with a byte order mark.
+#[test]
+fn marks_in_the_middle_of_a_stream_are_no_part_of_keys() {
+    let shell = filter_of("\u{feff}a\n\u{feff}b\n", "");
+    assert_eq!(shell.check("-c", "a\nb\n").text(), "2\n");
+    assert_eq!(shell.check("", "b\n\u{feff}a\n\u{feff}\n").text(), "b\na\n");
+    let shell = filter_of("\u{feff}id,m\n1,a\n\u{feff}\"2\",b\n", "--csv --field m");
+    assert_eq!(shell.check("-c", "a\nb\n").text(), "2\n");
 }

@@ -21,6 +21,7 @@ mod similar;
 mod store;
 #[cfg(unix)]
 mod store_keys;
+mod store_ordered;
 mod support;
 mod targets;
 mod tour;

@@ -63,10 +63,12 @@ impl Archive {
         mut progress: impl FnMut(CollectProgress),
     ) -> Result<CollectReport, ArchiveError> {
         let _no_import = self.chunks_in_use.write();
+        // On a full disk, this makes the room that dropping needs.
+        let mut compacted = self.store.remove_dead()?;
         let named = self.named()?;
         let (dropped, damage) = self.drop_others(&named, &mut progress)?;
         self.store.sync()?;
-        let compacted =
+        compacted +=
             self.store.compact_with_progress(|bytes| progress(CollectProgress::Copied(bytes)))?;
         damage.map_or(Ok(CollectReport { dropped, compacted }), |damage| Err(damage.into()))
     }

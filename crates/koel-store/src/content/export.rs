@@ -10,6 +10,7 @@ use super::archive::Archive;
 use super::entry::{Entry, Kind};
 use super::error::ArchiveError;
 use super::read::Chunks;
+use super::temporary;
 
 impl Archive {
     /// Writes the file with this name to `sink`. Returns its length in bytes.
@@ -61,8 +62,10 @@ impl Archive {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
-        let temporary = NamedTempFile::new_in(folder).map_err(ArchiveError::Write)?;
-        let mut sink = BufWriter::with_capacity(1 << 18, temporary);
+        #[cfg(unix)]
+        File::open(folder).into_iter().for_each(temporary::sweep);
+        let named = tempfile::Builder::new().prefix(&temporary::prefix()).tempfile_in(folder);
+        let mut sink = BufWriter::with_capacity(1 << 18, named.map_err(ArchiveError::Write)?);
         let length = self.export(name, &mut sink)?;
         finish(sink, path, folder).map_err(ArchiveError::Write)?;
         Ok(length)
@@ -71,28 +74,12 @@ impl Archive {
 
 /// Makes the bytes durable, then the name. Until then only the owner can read the file.
 fn finish(sink: BufWriter<NamedTempFile>, path: &Path, folder: &Path) -> io::Result<()> {
-    let temporary = sink.into_inner()?;
+    let complete = sink.into_inner()?;
     match fs::metadata(path) {
-        Ok(old) => temporary.as_file().set_permissions(old.permissions())?,
-        Err(_) => allow_usual_readers(temporary.as_file())?,
+        Ok(old) => complete.as_file().set_permissions(old.permissions())?,
+        Err(_) => temporary::allow_usual_readers(complete.as_file())?,
     }
-    temporary.as_file().sync_all()?;
-    temporary.persist(path)?;
+    complete.as_file().sync_all()?;
+    complete.persist(path)?;
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
-}
-
-/// Gives a file the mode that the umask gives to a new file.
-#[cfg(unix)]
-pub(super) fn allow_usual_readers(file: &File) -> io::Result<()> {
-    use rustix::{fs::Mode, process::umask};
-
-    // The mask can only be read by setting it.
-    let mask = umask(Mode::RWXG | Mode::RWXO);
-    umask(mask);
-    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(0o666).difference(mask))?)
-}
-
-#[cfg(not(unix))]
-fn allow_usual_readers(_file: &File) -> io::Result<()> {
-    Ok(())
 }

@@ -16,7 +16,8 @@
 //! write      chunks in                  read       chunks and entries out
 //! collect    drops unused chunks        verify     the checks of an export
 //! repair     lists that were lost       keys       keys and small records
-//! chunks     cutting                    error      what can go wrong
+//! chunks     cutting                    temporary  files that are not complete yet
+//! error      what can go wrong
 //! ```
 //!
 //! An archive relies only on the store keeping writes in order: chunks are written before the lists
@@ -61,6 +62,7 @@ mod numbers;
 mod read;
 mod repair;
 mod rewrite;
+mod temporary;
 #[cfg(unix)]
 mod tree;
 mod verify;
@@ -74,6 +76,7 @@ pub use entry::{Attributes, Content, Entry, Kind, StoredFile, Time};
 pub use error::ArchiveError;
 pub use import::ImportReport;
 pub use names::{escape, normalize, unescape};
+pub use temporary::allow_usual_readers;
 #[cfg(unix)]
 pub use tree::{
     Problem, RestoreOptions, RestoreReport, Selection, Target, TreeOptions, TreeReport,

@@ -5,6 +5,7 @@
 //! of the file LOCK is also seen by other computers, if the folder is on NFS, and by systems that
 //! cannot lock folders.
 
+use std::any::Any;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -110,6 +111,19 @@ impl Folder for DiskFolder {
         self.folder.remove(name)
     }
 
+    /// A hard link, if both folders are on one file system that has them.
+    fn link(&self, name: &str, to: &(dyn Folder + 'static)) -> io::Result<()> {
+        let to: &dyn Any = to;
+        let to: &Self = to.downcast_ref().ok_or(io::ErrorKind::Unsupported)?;
+        self.folder.link(name, &to.folder).map_err(|error| match error.kind() {
+            // Also what file systems without hard links say, and what says who may not make one.
+            io::ErrorKind::CrossesDevices
+            | io::ErrorKind::TooManyLinks
+            | io::ErrorKind::PermissionDenied => io::ErrorKind::Unsupported.into(),
+            _ => error,
+        })
+    }
+
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = self.folder.list()?;
         names.retain(|name| ![LOCK, ".", ".."].contains(&name.as_str()));
@@ -211,6 +225,23 @@ mod tests {
             Ok(())
         });
         (created, synced)
+    }
+
+    #[test]
+    fn a_linked_file_is_in_both_folders_until_it_is_removed_from_both() -> io::Result<()> {
+        let temporary = tempfile::tempdir()?;
+        let folders = ["one", "other"].map(|name| DiskFolder::new(&temporary.path().join(name)));
+        let [one, other] = folders;
+        let (one, other) = (one?, other?);
+        one.create("a")?.write_at(b"bytes", 0)?;
+        one.link("a", &other)?;
+        assert_eq!(one.link("a", &other).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(one.link("b", &other).unwrap_err().kind(), io::ErrorKind::NotFound);
+        one.remove("a")?;
+        let mut bytes = [0; 5];
+        other.open("a")?.read_at(&mut bytes, 0)?;
+        assert_eq!(&bytes, b"bytes");
+        Ok(())
     }
 
     #[cfg(target_os = "linux")]

@@ -9,6 +9,7 @@ pub(crate) const LOCK: &str = "LOCK";
 
 const SEGMENT_SUFFIX: &str = ".log";
 const HINT_SUFFIX: &str = ".hint";
+const TABLE_SUFFIX: &str = ".table";
 
 /// Returns the file name of segment `number`.
 pub(crate) fn segment(number: u64) -> String {
@@ -20,6 +21,11 @@ pub(crate) fn hint(number: u64) -> String {
     numbered(number, HINT_SUFFIX)
 }
 
+/// Returns the file name of table `number`.
+pub(crate) fn table(number: u64) -> String {
+    numbered(number, TABLE_SUFFIX)
+}
+
 /// Returns the segment number in `name`, if that is the name of a segment.
 pub(crate) fn segment_number(name: &str) -> Option<u64> {
     number_in(name, SEGMENT_SUFFIX)
@@ -28,6 +34,11 @@ pub(crate) fn segment_number(name: &str) -> Option<u64> {
 /// Returns the segment number in `name`, if that is the name of a hint.
 pub(crate) fn hint_number(name: &str) -> Option<u64> {
     number_in(name, HINT_SUFFIX)
+}
+
+/// Returns the table number in `name`, if that is the name of a table.
+pub(crate) fn table_number(name: &str) -> Option<u64> {
+    number_in(name, TABLE_SUFFIX)
 }
 
 fn numbered(number: u64, suffix: &str) -> String {

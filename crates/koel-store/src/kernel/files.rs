@@ -10,12 +10,13 @@
 //! * A call that fails may have taken effect in part. After a failed sync the bytes before it may
 //!   be lost.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
 /// A folder of files.
-pub trait Folder: Debug + Send + Sync {
+pub trait Folder: Any + Debug + Send + Sync {
     /// Opens an existing file for reading and writing.
     ///
     /// # Errors
@@ -41,13 +42,23 @@ pub trait Folder: Debug + Send + Sync {
     /// I/O errors.
     fn remove(&self, name: &str) -> io::Result<()>;
 
+    /// Gives a file the same name in another folder too. The file has two names then, and its bytes
+    /// are stored once.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] if the folders cannot share a file: then it has to be copied.
+    /// [`io::ErrorKind::AlreadyExists`] if the other folder has the name.
+    fn link(&self, _name: &str, _to: &(dyn Folder + 'static)) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Returns the names of all files, in any order.
     ///
     /// # Errors
     /// I/O errors.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Makes all creations, renames and removals so far durable.
+    /// Makes all creations, links, renames and removals so far durable.
     ///
     /// # Errors
     /// I/O errors.

@@ -18,17 +18,17 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::access::{self, read_whole, write_all};
+use super::access::{self, read_whole};
 use super::bytes::{u32_at, u64_at};
-use super::file_names::{MANIFEST, NEW_MANIFEST};
+use super::file_names::MANIFEST;
 use super::files::Folder;
+use super::kind::{LOG_MAGIC as MAGIC, StoreKind};
 use super::memory;
 use super::record::{ALIGNMENT, SEQUENCE_LIMIT};
+use super::replace::replace_manifest;
 use super::segment::SIZES;
 use crate::Error;
-use crate::error::FOLDER;
 
-const MAGIC: [u8; 8] = *b"koelman\n";
 const VERSION: u32 = 1;
 const HEADER: usize = 72;
 const ENTRY: usize = 24;
@@ -107,7 +107,10 @@ impl Manifest {
             return damaged("it is too short");
         };
         if !has_magic(bytes) {
-            return damaged("it does not start like a manifest");
+            return match StoreKind::of_bytes(bytes) {
+                Some(found) => Err(Error::WrongKind { found }),
+                None => damaged("it does not start like a manifest"),
+            };
         }
         if u64_at(bytes, content) != xxh3_64(&bytes[..content]) {
             return damaged("its checksum does not match");
@@ -142,32 +145,17 @@ impl Manifest {
         let Some(file) = access::open(folder, MANIFEST)? else { return Ok(None) };
         let bytes = read_whole(&*file, MAX_BYTES, has_magic);
         let bytes = bytes.map_err(Error::io("read", MANIFEST))?;
-        let what = "it is too long, or does not start like a manifest";
-        Self::decode(&bytes.ok_or_else(|| Error::damaged(MANIFEST, 0, what))?).map(Some)
+        let Some(bytes) = bytes else {
+            StoreKind::Log.expect(folder)?;
+            let what = "it is too long, or does not start like a manifest";
+            return Err(Error::damaged(MANIFEST, 0, what));
+        };
+        Self::decode(&bytes).map(Some)
     }
 
-    /// Makes this the manifest of the folder, durably. After an error it may or may not be; no
-    /// other file is left.
+    /// Makes this the manifest of the folder, as [`replace_manifest`] does.
     pub(crate) fn store(&self, folder: &dyn Folder) -> Result<(), Error> {
-        match folder.remove(NEW_MANIFEST) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", NEW_MANIFEST)(error));
-            }
-            _ => {}
-        }
-        let replaced = self.replace(folder);
-        if replaced.is_err() {
-            drop(folder.remove(NEW_MANIFEST));
-        }
-        replaced?;
-        folder.sync().map_err(Error::io("sync", FOLDER))
-    }
-
-    fn replace(&self, folder: &dyn Folder) -> Result<(), Error> {
-        let file = folder.create(NEW_MANIFEST).map_err(Error::io("create", NEW_MANIFEST))?;
-        write_all(&*file, &self.encode(), 0).map_err(Error::io("write", NEW_MANIFEST))?;
-        file.sync().map_err(Error::io("sync", NEW_MANIFEST))?;
-        folder.rename(NEW_MANIFEST, MANIFEST).map_err(Error::io("rename", NEW_MANIFEST))
+        replace_manifest(folder, &self.encode())
     }
 }
 

@@ -9,25 +9,44 @@
 //! | `pool.rs` | a folder that keeps a limited number of files open |
 //! | `access.rs` | whole reads and writes over calls that may transfer only a part |
 //! | `file_names.rs` | the names of the files of a store |
+//! | `file_header.rs` | the header of a numbered file |
 //! | `record.rs` | the format of a record, and its checksum |
 //! | `segment.rs` | one file of records |
 //! | `scan.rs` | the records of a segment, in order |
-//! | `manifest.rs` | the list of live segments, replaced in one step |
+//! | `kind.rs` | which kind of store a folder has |
+//! | `replace.rs` | replacing the manifest in one step |
+//! | `manifest.rs` | the manifest of a log store: its live segments |
+//! | `batch.rs` | writes that take effect together |
+//! | `durability.rs` | when a write is acknowledged, and group commit |
+//! | `torn.rs` | where a log ends: a torn end, or damage |
+//! | `damage.rs` | damage as a list instead of an error |
 //! | `poison.rs` | no write after a failed one |
-//! | `bytes.rs`, `memory.rs`, `counter.rs`, `lock.rs` | small helpers |
+//! | `folder_lock.rs` | the lock of the folder |
+//! | `wakeup.rs` | how background threads are told that there is work |
+//! | `random.rs`, `bytes.rs`, `memory.rs`, `counter.rs`, `lock.rs` | small helpers |
 
 pub(crate) mod access;
+pub(crate) mod batch;
 pub(crate) mod bytes;
 pub(crate) mod counter;
+pub(crate) mod damage;
 pub(crate) mod disk;
+pub(crate) mod durability;
+pub(crate) mod file_header;
 pub(crate) mod file_names;
 pub mod files;
+pub(crate) mod folder_lock;
+pub(crate) mod kind;
 pub(crate) mod lock;
 pub(crate) mod manifest;
 pub(crate) mod memory;
 mod open_folder;
 pub(crate) mod poison;
 pub(crate) mod pool;
+pub(crate) mod random;
 pub(crate) mod record;
+pub(crate) mod replace;
 pub(crate) mod scan;
 pub(crate) mod segment;
+pub(crate) mod torn;
+pub(crate) mod wakeup;

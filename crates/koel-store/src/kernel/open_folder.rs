@@ -75,6 +75,10 @@ mod unix {
             Ok(fs::unlinkat(&*self.0, name, AtFlags::empty())?)
         }
 
+        pub(crate) fn link(&self, name: &str, to: &Self) -> io::Result<()> {
+            Ok(fs::linkat(&*self.0, name, &*to.0, name, AtFlags::empty())?)
+        }
+
         /// Returns the names that are UTF-8: those of a store are.
         pub(crate) fn list(&self) -> io::Result<Vec<String>> {
             let mut names = Vec::new();
@@ -136,6 +140,10 @@ mod portable {
 
         pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
             fs::remove_file(self.0.join(name))
+        }
+
+        pub(crate) fn link(&self, name: &str, to: &Self) -> io::Result<()> {
+            fs::hard_link(self.0.join(name), to.0.join(name))
         }
 
         pub(crate) fn list(&self) -> io::Result<Vec<String>> {

@@ -205,6 +205,10 @@ impl Folder for Pool {
         Ok(())
     }
 
+    fn link(&self, name: &str, to: &(dyn Folder + 'static)) -> io::Result<()> {
+        self.0.folder.link(name, to)
+    }
+
     fn list(&self) -> io::Result<Vec<String>> {
         self.0.folder.list()
     }

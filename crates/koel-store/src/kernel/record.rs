@@ -92,16 +92,16 @@ impl Kind {
 pub(crate) struct Position {
     /// Random, one per store.
     pub(crate) salt: u64,
-    /// The segment number.
+    /// The number of the file.
     pub(crate) segment: u64,
-    /// The offset in the segment.
+    /// The offset in the file.
     pub(crate) offset: u64,
 }
 
 impl Position {
     /// Returns the checksum of `content` with `meta` at this position.
     #[inline]
-    fn checksum(&self, meta: u64, content: &[u8]) -> u64 {
+    pub(crate) fn checksum(&self, meta: u64, content: &[u8]) -> u64 {
         self.checksum_of_hash(meta, xxh3_64(content))
     }
 

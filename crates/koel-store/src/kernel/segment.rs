@@ -1,10 +1,10 @@
 //! A segment: one file of records, appended to until it is full and never written to again.
 //!
 //! ```text
-//! 0        8         12   16     24       32         40
-//! +--------+---------+----+------+--------+----------+---------+---------+
-//! | magic  | version | 0  | salt | number | checksum | record  | record  | ..
-//! +--------+---------+----+------+--------+----------+---------+---------+
+//! 0        40
+//! +--------+---------+---------+
+//! | header | record  | record  | ..     the header: file_header.rs
+//! +--------+---------+---------+
 //! ```
 //!
 //! Numbers are never reused, so neither are names. The file does not say where its records end: the
@@ -15,15 +15,15 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::access::{self, read_up_to, write_all};
-use super::bytes::{u32_at, u64_at, usize_of};
+use super::bytes::usize_of;
 use super::counter::Counter;
+use super::file_header::{self, FileKind};
 use super::file_names;
 use super::files::{File, Folder};
 use super::lock::lock;
 use super::memory;
+use super::poison::Poison;
 use super::record::{self, BlockSize, BodyCheck, Header, Position};
 use crate::Error;
 
@@ -34,8 +34,7 @@ pub(crate) const SIZES: RangeInclusive<u64> = 4 << 10..=16 << 30;
 /// Offset of the first record.
 pub(crate) const FIRST_RECORD: u64 = 40;
 
-const MAGIC: [u8; 8] = *b"koellog\n";
-const VERSION: u32 = 1;
+const KIND: FileKind = FileKind { magic: *b"koellog\n", version: 1 };
 /// Bytes of the shortest read of a record: smaller reads cost the same.
 const MIN_READ: u64 = 512;
 /// Bytes of the longest first read of a record. Only a very long key makes a body longer.
@@ -75,17 +74,6 @@ pub(crate) struct Segment {
     damage: OnceLock<(u64, &'static str)>,
 }
 
-fn encode_header(salt: u64, number: u64) -> [u8; 40] {
-    let mut bytes = [0; 40];
-    bytes[..8].copy_from_slice(&MAGIC);
-    bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    bytes[16..24].copy_from_slice(&salt.to_le_bytes());
-    bytes[24..32].copy_from_slice(&number.to_le_bytes());
-    let checksum = xxh3_64(&bytes[..32]);
-    bytes[32..].copy_from_slice(&checksum.to_le_bytes());
-    bytes
-}
-
 impl Segment {
     /// Creates the file of a segment. It needs a header next: [`write_header`](Self::write_header).
     pub(crate) fn create(folder: &dyn Folder, salt: u64, number: u64) -> Result<Self, Error> {
@@ -97,7 +85,7 @@ impl Segment {
     /// Writes the header. It is durable after [`sync`](Self::sync), and the name of the file after
     /// a sync of the folder.
     pub(crate) fn write_header(&self) -> Result<(), Error> {
-        self.write(&encode_header(self.salt, self.number), 0)?;
+        self.write(&KIND.header(self.salt, self.number), 0)?;
         self.set_end(FIRST_RECORD);
         Ok(())
     }
@@ -106,22 +94,10 @@ impl Segment {
     pub(crate) fn open(folder: &dyn Folder, salt: u64, number: u64) -> Result<Self, Error> {
         let missing = || Error::damaged(&file_names::segment(number), 0, "the file is missing");
         let segment = Self::open_unchecked(folder, salt, number)?.ok_or_else(missing)?;
-        let mut bytes = [0; 40];
-        let read = segment.read_up_to(&mut bytes, 0)?;
-        if bytes == encode_header(salt, number) {
-            return Ok(segment);
-        }
-        let is_sound = read == bytes.len()
-            && bytes[..8] == MAGIC
-            && u64_at(&bytes, 32) == xxh3_64(&bytes[..32]);
-        let version = u32_at(&bytes, 8);
-        if is_sound && version > VERSION {
-            Err(Error::Newer { file: segment.name, version })
-        } else if is_sound && u64_at(&bytes, 16) != salt {
-            Err(Error::OtherStore { file: segment.name })
-        } else {
-            Err(Error::damaged(&segment.name, 0, "the header is not the one of this segment"))
-        }
+        let mut bytes = [0; file_header::SIZE];
+        segment.read_up_to(&mut bytes, 0)?;
+        KIND.check(&bytes, (salt, number), &segment.name)?;
+        Ok(segment)
     }
 
     /// Opens a segment without checking its header. Returns `None` if there is no such file. The
@@ -141,10 +117,9 @@ impl Segment {
     /// Returns the salt in the header of segment `number`, if the header is sound.
     pub(crate) fn salt_in(folder: &dyn Folder, number: u64) -> Result<Option<u64>, Error> {
         let Some(segment) = Self::open_unchecked(folder, 0, number)? else { return Ok(None) };
-        let mut bytes = [0; 40];
+        let mut bytes = [0; file_header::SIZE];
         segment.read_up_to(&mut bytes, 0)?;
-        let salt = u64_at(&bytes, 16);
-        Ok((bytes == encode_header(salt, number)).then_some(salt))
+        Ok(KIND.salt_in(&bytes, number))
     }
 
     fn with_file(file: Arc<dyn File>, name: String, salt: u64, number: u64) -> Self {
@@ -285,6 +260,13 @@ impl Segment {
         self.file.set_len(len).map_err(Error::io("truncate", &self.name))?;
         self.set_end(len);
         Ok(())
+    }
+
+    /// Cuts off what a failed append has written after `at`, and poisons the store. Returns the
+    /// error; if even that fails, it is not known whether the write is there.
+    pub(crate) fn undo_append(&self, at: u64, error: Error, poison: &Poison) -> Error {
+        let error = poison.set(error);
+        if self.truncate(at).is_ok() { error } else { error.in_doubt() }
     }
 
     /// Reads until `into` is full or the file ends. Returns the number of bytes read.

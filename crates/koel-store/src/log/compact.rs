@@ -16,16 +16,20 @@
 //! The log stays in the order of its sequence numbers, so recovery replays it record by record, and
 //! the last record of a key wins: the copy of a value never follows the tombstone that deleted it.
 //!
+//! A segment without a live record needs no copy, only a new manifest. Its hint is removed first,
+//! which makes room for that. So such segments can be removed on a full disk.
+//!
 //! Memory: the old location and the note of each copied record, mostly 17 bytes. If a step before
 //! the manifest fails, the outputs are removed. After a failure of step 1 writes go on; after one
 //! of step 2 or 3 the store takes no more writes, as after any failed sync. A damaged segment is
 //! left as it is until the store is next opened.
 
+use std::ops::{AddAssign, Range};
 use std::sync::{Arc, PoisonError};
 
 use super::hint::{self, Note, Notes};
 use super::index::SHARDS;
-use super::pick::{self, Policy};
+use super::pick::{self, Policy, Usage};
 use super::store::Store;
 use super::watch;
 use crate::Error;
@@ -49,6 +53,14 @@ pub struct CompactReport {
     pub read: u64,
     /// Bytes of the segments that replaced them.
     pub written: u64,
+}
+
+impl AddAssign for CompactReport {
+    fn add_assign(&mut self, other: Self) {
+        self.segments += other.segments;
+        self.read += other.read;
+        self.written += other.written;
+    }
 }
 
 /// Neighbouring sealed segments to be rewritten.
@@ -79,11 +91,29 @@ impl Store {
     /// Compacts until the policy finds nothing worthwhile, or `pace` stops it. Damaged segments are
     /// left out; their damage is the error at the end.
     pub(super) fn compact(&self, policy: Policy, pace: Pace<'_>) -> Result<CompactReport, Error> {
+        let report =
+            self.compact_runs(&|usages| pick::pick(usages, self.segment_bytes, policy), pace)?;
+        self.shrink_index();
+        let damage = self.segments.all().iter().find_map(|segment| segment.damage());
+        damage.map_or(Ok(report), Err)
+    }
+
+    /// Removes the sealed segments without a live record, which needs no space.
+    pub(super) fn remove_dead(&self) -> Result<CompactReport, Error> {
+        self.compact_runs(&pick::dead, &mut |_, _| true)
+    }
+
+    /// Compacts until `pick` finds nothing, or `pace` stops it.
+    fn compact_runs(
+        &self,
+        pick: &dyn Fn(&[Usage]) -> Option<Range<usize>>,
+        pace: Pace<'_>,
+    ) -> Result<CompactReport, Error> {
         let _one_at_a_time = lock(&self.compacting);
         let mut report = CompactReport::default();
         loop {
             self.poison.check()?;
-            let Some(run) = self.next_run(policy) else { break };
+            let Some(run) = self.next_run(pick) else { break };
             let outputs = match self.copy_or_clean_up(&run, pace) {
                 Ok(Some(outputs)) => outputs,
                 Ok(None) => break,
@@ -101,9 +131,7 @@ impl Store {
                 break;
             }
         }
-        self.shrink_index();
-        let damage = self.segments.all().iter().find_map(|segment| segment.damage());
-        damage.map_or(Ok(report), Err)
+        Ok(report)
     }
 
     /// Frees memory of the index, shard by shard. A write waits for one shard at most, a read for
@@ -115,14 +143,14 @@ impl Store {
         }
     }
 
-    /// Returns the segments to rewrite next, if that is worthwhile.
-    fn next_run(&self, policy: Policy) -> Option<Run> {
+    /// Returns the segments to rewrite next, if `pick` finds any.
+    fn next_run(&self, pick: &dyn Fn(&[Usage]) -> Option<Range<usize>>) -> Option<Run> {
         let (order, now) = {
             let writer = lock(&self.writer);
             (self.segments.all(), writer.sequence - 1)
         };
         let sealed = &order[..order.len().saturating_sub(1)];
-        let run = pick::pick(&pick::usages(sealed, now), self.segment_bytes, policy)?;
+        let run = pick(&pick::usages(sealed, now))?;
         let floor = pick::clean_up_to(&sealed[..run.start], now);
         Some(Run { segments: sealed[run].to_vec(), floor, now })
     }
@@ -224,6 +252,9 @@ impl Store {
     /// folder.
     fn replace_run(&self, run: Vec<Arc<Segment>>, outputs: &[Output]) -> Result<(), Error> {
         self.sync()?;
+        if outputs.is_empty() {
+            run.iter().for_each(|segment| hint::remove(&*self.folder, segment.number));
+        }
         let new: Vec<_> = outputs.iter().map(|output| output.segment.clone()).collect();
         let _no_new_views = self.relocating.write().unwrap_or_else(PoisonError::into_inner);
         {

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::background;
-use super::batch::Batch;
 use super::compact::CompactReport;
 use super::iter::{Iter, Keys};
-use super::options::{Durability, Options};
+use super::options::Options;
 use super::pick::Policy;
 use super::salvage::SalvageReport;
 use super::state::OpenReport;
@@ -17,12 +16,15 @@ use super::stats::Stats;
 use super::store::Store;
 use super::value::ValueReader;
 use super::verify::VerifyReport;
-use super::wakeup::Signal;
 use crate::Error;
 use crate::error::FOLDER;
+use crate::kernel::batch::Batch;
 use crate::kernel::disk::DiskFolder;
+use crate::kernel::durability::Durability;
 use crate::kernel::files::Folder;
+use crate::kernel::folder_lock::FolderLock;
 use crate::kernel::pool::Pool;
+use crate::kernel::wakeup::Signal;
 
 /// A crash-safe key-value store: an append-only log on disk, and an index in memory of about 9
 /// bytes per key.
@@ -72,25 +74,6 @@ pub struct LogStore {
     _lock: FolderLock,
 }
 
-/// The lock of the folder.
-struct FolderLock {
-    _lock: Box<dyn Send + Sync>,
-}
-
-impl std::fmt::Debug for FolderLock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("FolderLock")
-    }
-}
-
-fn lock_folder(folder: &dyn Folder) -> Result<FolderLock, Error> {
-    let lock = folder.lock().map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => Error::Locked,
-        _ => Error::io("lock", FOLDER)(error),
-    })?;
-    Ok(FolderLock { _lock: lock })
-}
-
 impl Options {
     /// Opens the store in the folder at `path`, or creates it.
     ///
@@ -128,7 +111,7 @@ impl LogStore {
 
     fn open_in(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
         let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.max_open_files));
-        let lock = lock_folder(&*folder)?;
+        let lock = FolderLock::take(&*folder)?;
         let store = Arc::new(Store::open(folder, options)?);
         let mut opened = Self { store, threads: Vec::new(), _lock: lock };
         opened.start_threads(options).map_err(Error::io("start a thread for", FOLDER))?;
@@ -248,7 +231,8 @@ impl LogStore {
 
     /// Frees the space of overwritten and deleted records: rewrites every segment of which 5 % or
     /// more is reclaimable. Also frees memory of the index, if less than half of it is in use.
-    /// Reads and writes go on meanwhile.
+    /// Reads and writes go on meanwhile. Segments without a live record come first: to remove them
+    /// needs no space, so it works on a full disk.
     ///
     /// # Errors
     /// * [`Error::Damaged`] if a segment is damaged, after all others were compacted. That segment
@@ -265,13 +249,21 @@ impl LogStore {
         &self,
         mut copied: impl FnMut(u64),
     ) -> Result<CompactReport, Error> {
+        let mut report = self.remove_dead()?;
         self.store.seal_for_compaction()?;
-        self.store.compact(Policy::THOROUGH, &mut |_, bytes| {
+        report += self.store.compact(Policy::THOROUGH, &mut |_, bytes| {
             if bytes > 0 {
                 copied(bytes);
             }
             true
-        })
+        })?;
+        Ok(report)
+    }
+
+    /// Removes the segments without a live record. That needs no space, so it comes before
+    /// everything that does.
+    pub(crate) fn remove_dead(&self) -> Result<CompactReport, Error> {
+        self.store.remove_dead()
     }
 
     /// Reads and checks everything. O(bytes); reads and writes go on meanwhile. Calls `progress`
@@ -337,7 +329,7 @@ impl LogStore {
         damaged: &dyn Folder,
         progress: impl FnMut(u64, u64),
     ) -> Result<SalvageReport, Error> {
-        let _lock = lock_folder(damaged)?;
+        let _lock = FolderLock::take(damaged)?;
         self.store.salvage(damaged, progress)
     }
 

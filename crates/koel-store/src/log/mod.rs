@@ -7,27 +7,25 @@
 //! | `log_store.rs` | the public type |
 //! | `background.rs` | the threads that compact, and that sync a segment while it fills |
 //! | `salvage.rs` | reading what is left of a store that does not open |
-//! | `verify.rs`, `damage.rs` | checking everything |
+//! | `verify.rs` | checking everything |
 //! | `stats.rs` | statistics |
 //! | `compact.rs`, `pick.rs` | rewriting segments without dead records |
 //! | `open.rs`, `recover.rs` | opening: what is sound, what is damage, what is a torn end |
 //! | `replay_hints.rs`, `replay_record.rs` | replaying the log into the index |
-//! | `write.rs`, `batch.rs` | writing |
+//! | `write.rs` | writing |
 //! | `rollover.rs`, `sync.rs` | the end of the log, and its durability |
 //! | `iter.rs`, `view.rs` | reading all keys, as of one moment |
 //! | `damaged.rs` | whose a record was that can no longer be read |
 //! | `read.rs`, `value.rs` | reading one key |
 //! | `store.rs` | what all of these share, and the order of locks |
-//! | `state.rs`, `watch.rs`, `wakeup.rs`, `hint_cache.rs` | plain data in it |
+//! | `state.rs`, `watch.rs`, `hint_cache.rs` | plain data in it |
 //! | `segments.rs` | the live segments; locations |
 //! | `index.rs` | hash -> locations, in memory |
 //! | `hint.rs` | what the index needs to know of a segment |
-//! | `options.rs` | how a store is opened, and how durable a write is |
+//! | `options.rs` | how a store is opened |
 
 mod background;
-mod batch;
 mod compact;
-mod damage;
 mod damaged;
 mod hint;
 mod hint_cache;
@@ -51,18 +49,15 @@ mod sync;
 mod value;
 mod verify;
 mod view;
-mod wakeup;
 mod watch;
 mod write;
 
-pub use batch::Batch;
 pub use compact::CompactReport;
-pub use damage::Damage;
 pub use iter::{Iter, Keys};
 pub use log_store::LogStore;
-pub use options::{Durability, Options};
+pub use options::Options;
 pub use salvage::SalvageReport;
-pub use state::{OpenReport, TornEnd};
+pub use state::OpenReport;
 pub use stats::Stats;
 pub use value::ValueReader;
 pub use verify::VerifyReport;

@@ -6,7 +6,6 @@
 //! may the manifest. Both are errors.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::hint::{self, Notes};
@@ -14,17 +13,20 @@ use super::hint_cache::HintCache;
 use super::index::Index;
 use super::options::Options;
 use super::segments::Segments;
-use super::state::{Counts, OpenReport, TornEnd, Writer};
+use super::state::{Counts, OpenReport, Writer};
 use super::store::Store;
-use super::wakeup::Wakeup;
 use crate::Error;
 use crate::error::FOLDER;
+use crate::kernel::durability::GroupCommit;
 use crate::kernel::file_names::{self, MANIFEST, NEW_MANIFEST};
 use crate::kernel::files::Folder;
 use crate::kernel::lock::lock;
 use crate::kernel::manifest::{Entry, Manifest};
 use crate::kernel::poison::Poison;
-use crate::kernel::segment::{FIRST_RECORD, SIZES, Segment};
+use crate::kernel::random::random;
+use crate::kernel::segment::{FIRST_RECORD, Segment};
+use crate::kernel::torn::{TornEnd, check_exact_length, check_last_length};
+use crate::kernel::wakeup::Wakeup;
 
 impl Store {
     pub(super) fn open(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
@@ -55,14 +57,13 @@ impl Store {
             compacting: Mutex::default(),
             compaction_failure: Mutex::default(),
             relocating: RwLock::default(),
-            syncing: Mutex::default(),
             writer: Mutex::new(Writer {
                 sequence: manifest.sequence,
                 number: manifest.number,
                 announced: !manifest.clean,
                 ..Writer::default()
             }),
-            durable: Mutex::default(),
+            commits: GroupCommit::default(),
             poison: if options.read_only { Poison::read_only() } else { Poison::default() },
             hint_cache: HintCache::default(),
             counts: Counts::default(),
@@ -137,7 +138,7 @@ impl Store {
         writer.active = Some(last.clone());
         writer.marked = FIRST_RECORD;
         writer.notes = notes;
-        self.set_durable(writer.position());
+        self.commits.set_durable(writer.position());
         Ok(())
     }
 }
@@ -179,38 +180,13 @@ fn open_segments(folder: &dyn Folder, manifest: &Manifest) -> Result<Vec<Arc<Seg
         let segment = Segment::open(folder, manifest.salt, entry.number)?;
         segment.set_cleaned(entry.cleaned);
         if manifest.has_exact_end(i) {
-            check_exact_length(&segment, entry)?;
+            check_exact_length(&segment, entry.end)?;
         } else {
-            check_last_length(&segment, entry)?;
+            check_last_length(&segment, entry.end)?;
         }
         Ok(Arc::new(segment))
     };
     manifest.segments.iter().enumerate().map(open).collect()
-}
-
-/// Checks the length of a segment with an exact end.
-fn check_exact_length(segment: &Segment, entry: &Entry) -> Result<(), Error> {
-    let len = segment.end();
-    match len.cmp(&entry.end) {
-        std::cmp::Ordering::Equal => Ok(()),
-        std::cmp::Ordering::Less => Err(segment.damaged(len, "the file is cut short")),
-        std::cmp::Ordering::Greater => {
-            Err(segment.damaged(entry.end, "there are bytes after the last record"))
-        }
-    }
-}
-
-/// Checks the length of the segment that was being written: it has at least the bytes that were
-/// durable.
-fn check_last_length(segment: &Segment, entry: &Entry) -> Result<(), Error> {
-    let (len, max) = (segment.end(), *SIZES.end());
-    if len < entry.end {
-        Err(segment.damaged(len, "the file is shorter than its durable part was"))
-    } else if len > max {
-        Err(segment.damaged(max, "the file is longer than any segment"))
-    } else {
-        Ok(())
-    }
 }
 
 /// Creates the manifest of a new store, unless the store is to be read-only.
@@ -222,15 +198,10 @@ fn create(folder: &dyn Folder, options: &Options) -> Result<Manifest, Error> {
     if options.read_only {
         return Err(Error::NoStore { folder: FOLDER.to_owned() });
     }
-    let random = |with: u64| {
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u64(with);
-        hasher.finish()
-    };
     let manifest = Manifest {
         clean: true,
-        salt: options.seed.unwrap_or_else(|| random(1)),
-        seed: options.seed.unwrap_or_else(|| random(2)),
+        salt: options.seed.unwrap_or_else(random),
+        seed: options.seed.unwrap_or_else(random),
         segment_bytes: options.segment_bytes,
         sequence: 1,
         number: 1,

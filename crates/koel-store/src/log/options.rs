@@ -1,18 +1,7 @@
-//! How a store is opened, and how durable a write is.
+//! How a store is opened.
 
 use crate::kernel::record::ALIGNMENT;
 use crate::kernel::segment::SIZES;
-
-/// When a write is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Durability {
-    /// When the operating system has it. Until the next sync it survives a crash of the process,
-    /// but not one of the machine.
-    None,
-    /// When it and every earlier write is on disk. Threads that wait at the same time share one
-    /// sync.
-    Synced,
-}
 
 /// Settings for opening a store.
 ///

@@ -22,13 +22,16 @@
 //! earlier segment is clean up to its sequence number, and is dropped when its own segment is
 //! compacted. The rule needs no keys: one number per segment, in the manifest.
 //!
+//! **Dead segments.** A segment without a live record costs no copy. [`dead`] finds these alone, so
+//! that they can be removed where there is no room for copies.
+//!
 //! **Damage.** A damaged segment is not picked, since it would be picked again and again.
 //! Tombstones that hide something in it stay too.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::kernel::segment::Segment;
+use crate::kernel::segment::{FIRST_RECORD, Segment};
 
 /// The thresholds of compaction.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +84,10 @@ impl Usage {
         // At most 2^34 bytes and 2^56 sequence numbers.
         (u128::from(self.reclaimable) << 32) / u128::from(self.kept().max(1))
             * u128::from(self.age + 1)
+    }
+
+    fn is_dead(&self) -> bool {
+        !self.damaged && self.kept() <= FIRST_RECORD
     }
 
     fn reaches(&self, percent: u64) -> bool {
@@ -138,6 +145,13 @@ pub(super) fn pick(usages: &[Usage], segment_bytes: u64, policy: Policy) -> Opti
         usages.iter().enumerate().filter(|(_, usage)| usage.reaches(policy.segment_percent));
     let (best, _) = worthwhile.max_by_key(|(_, usage)| usage.benefit())?;
     Some(with_neighbours(usages, best, segment_bytes, policy))
+}
+
+/// Returns the first run of segments without a live record.
+pub(super) fn dead(usages: &[Usage]) -> Option<Range<usize>> {
+    let start = usages.iter().position(Usage::is_dead)?;
+    let length = usages[start..].iter().take_while(|usage| usage.is_dead()).count();
+    Some(start..start + length)
 }
 
 /// Returns the run around a segment.
@@ -218,6 +232,14 @@ mod tests {
     fn the_benefit_of_the_largest_segment_of_the_oldest_log_does_not_overflow() {
         let oldest = Usage { age: (1 << 56) - 1, ..usage(16 << 30, 16 << 30) };
         assert!(oldest.benefit() > Usage { age: (1 << 56) - 2, ..oldest }.benefit());
+    }
+
+    #[test]
+    fn dead_segments_are_found_without_their_neighbours() {
+        let (live, full) = (usage(200, 100), usage(200, 200 - FIRST_RECORD));
+        assert_eq!(dead(&[live, full, usage(1000, 1000), live, full]), Some(1..3));
+        assert_eq!(dead(&[live, Usage { damaged: true, ..full }]), None);
+        assert_eq!(dead(&[usage(200, 200 - FIRST_RECORD - 1)]), None);
     }
 
     #[test]

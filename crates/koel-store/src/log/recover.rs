@@ -5,11 +5,8 @@
 //! 1. **Damage**, an error: in any segment but the last, before the end in the manifest, or before
 //!    an offset that a later mark says was durable. After [`close`](super::LogStore::close) the
 //!    manifest has the end of every segment, so every missing or unsound byte is damage.
-//! 2. **A torn end**, cut off and reported in [`OpenReport::torn`](super::OpenReport::torn):
-//!    unsound bytes, or a batch without its end, after everything that was known to be durable, in
-//!    the last segment of a store that was not closed. Sound records may follow, since a disk
-//!    writes in any order. They were not durable either and are cut off too, so that a prefix of
-//!    the log stays.
+//! 2. **A torn end** (`kernel/torn.rs`), cut off and reported in
+//!    [`OpenReport::torn`](super::OpenReport::torn): unsound bytes, or a batch without its end.
 //! 3. **Nothing**, for an unsound hint: the segment is scanned. Nor for a damaged record that a
 //!    sound hint covers: the read of its key is an error, and other keys stay readable.
 //!
@@ -23,11 +20,12 @@ use super::replay_hints::NotesByShard;
 use super::store::Store;
 use crate::Error;
 use crate::kernel::lock::lock;
-use crate::kernel::manifest::{Entry, Manifest};
+use crate::kernel::manifest::Manifest;
 use crate::kernel::memory;
 use crate::kernel::record::{Kind, SEQUENCE_LIMIT};
-use crate::kernel::scan::{Record, Scan, last_durable_offset};
+use crate::kernel::scan::{Record, Scan};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
+use crate::kernel::torn::is_torn;
 
 /// What replaying a segment led to.
 struct Replayed {
@@ -63,7 +61,7 @@ impl Store {
             let end = match lost {
                 None => segment.end(),
                 Some((offset, _))
-                    if !manifest.has_exact_end(i) && is_torn(segment, entry, offset)? =>
+                    if !manifest.has_exact_end(i) && is_torn(segment, entry.end, offset)? =>
                 {
                     offset
                 }
@@ -149,10 +147,4 @@ impl Store {
             Err(segment.damaged(FIRST_RECORD, "its sequence numbers are out of range"))
         }
     }
-}
-
-/// Returns whether the bytes from `offset` on, in the segment that was being written, were never
-/// known to be durable.
-fn is_torn(segment: &Arc<Segment>, entry: &Entry, offset: u64) -> Result<bool, Error> {
-    Ok(offset >= entry.end.max(last_durable_offset(segment, offset, segment.end())?))
 }

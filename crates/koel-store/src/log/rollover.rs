@@ -3,19 +3,16 @@
 //! * A segment is full if the next write would exceed its size; only a single record may. It is
 //!   synced before the next segment starts, so only the last segment can have a torn end. Most of
 //!   it is durable by then: a thread syncs it while it fills (`background.rs`).
-//! * The first write after a sync is preceded by a mark, which tells recovery what was durable
-//!   (`recover.rs`).
+//! * The first write after a sync is preceded by a mark (`kernel/durability.rs`).
 
 use std::sync::Arc;
 
 use super::state::Writer;
 use super::store::Store;
-use super::wakeup::Signal;
 use crate::Error;
 use crate::error::FOLDER;
-use crate::kernel::lock::lock;
-use crate::kernel::record;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
+use crate::kernel::wakeup::Signal;
 
 /// Bytes of a mark.
 pub(super) const MARK: u64 = 32;
@@ -44,7 +41,7 @@ impl Store {
         let number = self.segments.free_number(writer.number)?;
         if let Some(active) = writer.active.clone() {
             active.sync().map_err(|error| self.poison.set(error))?;
-            self.set_durable(writer.position());
+            self.commits.set_durable(writer.position());
             writer.notes.write(&*self.folder, &active);
             self.segment_filled.send(Signal::Work);
         }
@@ -60,7 +57,7 @@ impl Store {
         writer.marked = FIRST_RECORD;
         writer.sync_requested = FIRST_RECORD;
         self.announce(writer, &order, [&created])?;
-        self.set_durable(writer.position());
+        self.commits.set_durable(writer.position());
         self.segments.push(created.clone());
         Ok(created)
     }
@@ -94,19 +91,9 @@ impl Store {
     pub(super) fn take_buffer(&self, writer: &mut Writer, active: &Segment) -> Vec<u8> {
         let mut buffer = std::mem::take(&mut writer.buffer);
         buffer.clear();
-        self.append_mark_if_due(writer, active, &mut buffer);
+        let Writer { sequence, marked, .. } = writer;
+        self.commits.append_mark_if_due(active, sequence, marked, &mut buffer);
         buffer
-    }
-
-    /// Appends a mark, if more is durable than the last mark says.
-    fn append_mark_if_due(&self, writer: &mut Writer, active: &Segment, buffer: &mut Vec<u8>) {
-        let durable = *lock(&self.durable);
-        if durable.segment == active.number && durable.offset > writer.marked {
-            let position = active.position(active.end());
-            record::append_mark(buffer, durable.offset, writer.sequence, &position);
-            writer.sequence += 1;
-            writer.marked = durable.offset;
-        }
     }
 
     /// Moves the end of the log to `end`, after a write of this many bytes of keys and values.

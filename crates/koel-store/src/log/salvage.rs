@@ -21,15 +21,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::damage::{Damage, collect_damage};
 use super::hint::{self, Note};
 use super::iter::Keys;
-use super::options::Durability;
 use super::pick::Policy;
 use super::store::{Store, hash};
 use super::value::ValueReader;
 use crate::Error;
 use crate::error::FOLDER;
+use crate::kernel::damage::{Damage, collect_damage};
+use crate::kernel::durability::Durability;
 use crate::kernel::file_names::{self, MANIFEST};
 use crate::kernel::files::Folder;
 use crate::kernel::manifest::{Entry, Manifest};

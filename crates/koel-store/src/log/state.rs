@@ -5,14 +5,9 @@ use std::sync::{Arc, Weak};
 use super::hint::Notes;
 use super::watch::Watch;
 use crate::kernel::counter::Counter;
+use crate::kernel::durability::LogPosition;
 use crate::kernel::segment::Segment;
-
-/// A position in the log: the number of the active segment, and an offset in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LogPosition {
-    pub(super) segment: u64,
-    pub(super) offset: u64,
-}
+use crate::kernel::torn::TornEnd;
 
 /// The end of the log.
 #[derive(Debug, Default)]
@@ -79,15 +74,4 @@ pub struct OpenReport {
     pub scanned: u64,
     /// Files that a crash had left behind, and that were removed.
     pub removed: Vec<String>,
-}
-
-/// Unsynced bytes that a crash left incomplete, and that were cut off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TornEnd {
-    /// The segment.
-    pub file: String,
-    /// Its length now.
-    pub offset: u64,
-    /// How many bytes were cut off, or ignored if the store is read-only.
-    pub bytes: u64,
 }

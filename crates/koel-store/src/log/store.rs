@@ -4,9 +4,9 @@
 //!
 //! 1. `compacting`: one compaction at a time.
 //! 2. `relocating`: locations change.
-//! 3. `syncing`: one sync at a time.
+//! 3. `commits`: one sync at a time.
 //! 4. `writer`: the end of the log, the manifest, and every change of the index.
-//! 5. `durable`, and the lock in `hint_cache`.
+//! 5. How far the log is durable (in `commits`), and the lock in `hint_cache`.
 //!
 //! Readers take none of these. They lock a shard of the index and the table of segments, each for a
 //! moment.
@@ -19,14 +19,14 @@ use super::hint;
 use super::hint_cache::HintCache;
 use super::index::Index;
 use super::segments::Segments;
-use super::state::{Counts, LogPosition, OpenReport, Writer};
-use super::wakeup::Wakeup;
+use super::state::{Counts, OpenReport, Writer};
 use crate::Error;
+use crate::kernel::durability::GroupCommit;
 use crate::kernel::files::Folder;
-use crate::kernel::lock::lock;
 use crate::kernel::manifest::{Entry, Manifest};
 use crate::kernel::poison::Poison;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
+use crate::kernel::wakeup::Wakeup;
 
 /// An open store.
 #[derive(Debug)]
@@ -42,9 +42,8 @@ pub(super) struct Store {
     pub(super) compaction_failure: Mutex<Option<String>>,
     /// Write-locked while the records of the log and the locations in the index do not match.
     pub(super) relocating: RwLock<()>,
-    pub(super) syncing: Mutex<()>,
     pub(super) writer: Mutex<Writer>,
-    pub(super) durable: Mutex<LogPosition>,
+    pub(super) commits: GroupCommit,
     pub(super) poison: Poison,
     pub(super) hint_cache: HintCache,
     pub(super) counts: Counts,
@@ -75,7 +74,7 @@ impl Store {
         segments: &[Arc<Segment>],
         clean: bool,
     ) -> Manifest {
-        let durable = *lock(&self.durable);
+        let durable = self.commits.durable();
         let active = writer.active.as_ref().map(|active| active.number);
         let entry = |segment: &Arc<Segment>| {
             let exact = clean || Some(segment.number) != active;
@@ -129,11 +128,5 @@ impl Store {
     pub(super) fn remove_new(&self, segment: &Segment) {
         drop(self.folder.remove(&segment.name));
         hint::remove(&*self.folder, segment.number);
-    }
-
-    /// Notes that everything up to `position` is durable.
-    pub(super) fn set_durable(&self, position: LogPosition) {
-        let mut durable = lock(&self.durable);
-        *durable = position.max(*durable);
     }
 }

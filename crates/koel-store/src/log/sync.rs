@@ -1,12 +1,8 @@
-//! Durability: group commit, and closing a store.
-//!
-//! A write that must be durable waits for the lock `syncing`. The first holder syncs everything
-//! that any thread has written so far; the others then find their writes durable and leave.
+//! Durability of the log (`kernel/durability.rs`), and closing a store.
 
-use super::options::Durability;
-use super::state::LogPosition;
 use super::store::Store;
 use crate::Error;
+use crate::kernel::durability::{Durability, LogPosition};
 use crate::kernel::lock::lock;
 
 impl Store {
@@ -22,23 +18,10 @@ impl Store {
         position: LogPosition,
         durability: Durability,
     ) -> Result<(), Error> {
-        if durability == Durability::None || *lock(&self.durable) >= position {
-            return Ok(());
-        }
-        let _one_at_a_time = lock(&self.syncing);
-        if *lock(&self.durable) >= position {
-            return Ok(());
-        }
-        self.poison.check()?;
-        let (active, position) = {
+        self.commits.wait(position, durability, &self.poison, || {
             let writer = lock(&self.writer);
             (writer.active.clone(), writer.position())
-        };
-        if let Some(active) = active {
-            active.sync().map_err(|error| self.poison.set(error))?;
-            self.set_durable(position);
-        }
-        Ok(())
+        })
     }
 
     /// Makes everything durable, and writes a manifest with exact ends. That it cannot be written,

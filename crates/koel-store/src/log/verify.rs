@@ -4,10 +4,10 @@
 //! the manifest on disk, and the index: it has each live record and nothing else. Unlike opening,
 //! it goes on after damage, at the next sound record, so that one pass lists all damage.
 
-use super::damage::{Damage, collect_damage};
 use super::store::Store;
 use super::view::View;
 use crate::Error;
+use crate::kernel::damage::{Damage, collect_damage};
 use crate::kernel::file_names::MANIFEST;
 use crate::kernel::lock::lock;
 use crate::kernel::manifest::Manifest;

@@ -10,17 +10,17 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::batch::{Batch, Unsealed, length};
 use super::hint::Note;
-use super::options::Durability;
 use super::read::Located;
 use super::rollover::MARK;
-use super::state::{LogPosition, Writer};
+use super::state::Writer;
 use super::store::Store;
 use super::watch;
 use crate::Error;
 use crate::kernel::access::read_exact;
+use crate::kernel::batch::{Batch, Unsealed, length};
 use crate::kernel::bytes::usize_of;
+use crate::kernel::durability::{Durability, LogPosition};
 use crate::kernel::lock::lock;
 use crate::kernel::memory;
 use crate::kernel::record::{self, Header, Kind};
@@ -144,7 +144,7 @@ impl Store {
         let written = active.write(&buffer, at);
         let end = at + buffer.len() as u64;
         writer.keep_buffer(buffer);
-        written.map_err(|error| self.undo_append(&active, at, error))?;
+        written.map_err(|error| active.undo_append(at, error, &self.poison))?;
         let user = batch.records().iter().map(|record| user_bytes(&record.header)).sum();
         self.advance_end(writer, &active, end, user);
         self.index_batch(writer, &active, at + first as u64, batch, previous);
@@ -247,19 +247,12 @@ impl Store {
                 writer.marked = 0;
                 return Err(Error::Source { error });
             }
-            Err(error) => return Err(self.undo_append(&active, at, error)),
+            Err(error) => return Err(active.undo_append(at, error, &self.poison)),
         };
         writer.sequence += 1;
         self.advance_end(writer, &active, end, user_bytes(&header));
         self.index_record(writer, &active, &Note::new(hash, offset, &header), old);
         Ok(())
-    }
-
-    /// Cuts off what a failed append has written after `at`. Returns its error; if even that fails,
-    /// it is not known whether the write is there.
-    fn undo_append(&self, active: &Segment, at: u64, error: Error) -> Error {
-        let error = self.poison.set(error);
-        if active.truncate(at).is_ok() { error } else { error.in_doubt() }
     }
 }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use koel_store::{Batch, Durability, Error, LogStore, Options};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder, State};
 
+use crate::room::Disk;
 use crate::trial::report;
 
-type Disk = FaultyFolder<MemoryFolder>;
+type FaultyDisk = FaultyFolder<MemoryFolder>;
 
 /// An operation that is durable when it succeeds.
 type Operation = fn(LogStore) -> Result<(), Error>;
@@ -46,7 +47,7 @@ fn read(store: &LogStore) -> State {
 }
 
 /// Opens a store that has dead records and an unsynced end, on a disk that fails as told.
-fn open(was_closed: bool, fault: Option<Fault>) -> (Disk, LogStore) {
+fn open(was_closed: bool, fault: Option<Fault>) -> (FaultyDisk, LogStore) {
     let disk = FaultyFolder::new(MemoryFolder::new(), fault);
     let store = options().open_in(Arc::new(disk.clone())).unwrap();
     for round in 0..3 {
@@ -98,7 +99,7 @@ fn strike(operation: Operation, was_closed: bool, fault: Fault, before: &State, 
 
 /// Returns the bytes of all segments without their headers: an empty segment is used by the next
 /// write.
-fn record_bytes(disk: &Disk) -> usize {
+fn record_bytes(disk: &FaultyDisk) -> usize {
     let files = disk.inner().contents().into_iter();
     files.filter(|(name, _)| name.ends_with(".log")).map(|(_, bytes)| bytes.len() - 40).sum()
 }
@@ -129,6 +130,40 @@ fn after_a_failed_call_the_store_has_what_the_answer_says() {
         }
     }
     report("refused writes", &format!("{faults} failed calls: every answer is what happened"));
+}
+
+/// Compaction cannot copy on a full disk. It removes what is wholly dead first, and that makes the
+/// room for the rest.
+#[test]
+fn a_full_disk_recovers_by_removing_dead_segments() {
+    for was_closed in [false, true] {
+        let disk = Disk::new();
+        let open = || options().open_in(Arc::new(disk.clone())).unwrap();
+        let mut store = open();
+        for round in 0..20_u8 {
+            for key in 0..40_u8 {
+                store.put(&[key], &[round; 60], Durability::None).unwrap();
+            }
+        }
+        store.sync().unwrap();
+        if was_closed {
+            store.close().unwrap();
+            store = open();
+        }
+        let full = disk.used();
+        disk.limit(full);
+        let refused = (0..200).find_map(|_| store.put(b"x", &[1; 60], Durability::Synced).err());
+        assert!(refused.is_some(), "the disk is full");
+        drop(store);
+        let store = open();
+        let report = store.compact().unwrap();
+        assert!(report.segments > 3 && disk.used() < full / 2, "{report:?} {}", disk.used());
+        store.put(b"x", &[1; 60], Durability::Synced).unwrap();
+        drop(store);
+        let store = open();
+        assert!((0..40_u8).all(|key| store.get(&[key]).unwrap() == Some(vec![19; 60])));
+        store.verify(|_, _| ()).unwrap();
+    }
 }
 
 /// A put that is refused once a minute, as by a service that tries again, must not fill the disk.

@@ -21,6 +21,7 @@ mod full_disk;
 mod hostile;
 mod kill;
 mod lies;
+mod lsm;
 #[cfg(unix)]
 mod memory;
 mod model;

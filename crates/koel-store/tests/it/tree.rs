@@ -330,6 +330,34 @@ fn files_and_links_that_are_in_the_way_are_replaced_and_never_written_through() 
     assert!(names.iter().all(|name| !name.starts_with(b".koel")), "{names:?}");
 }
 
+/// Regression: a file `.koel-PROCESS-NUMBER` stayed for ever.
+#[test]
+fn what_a_killed_restoration_left_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, copy) = (folder.path().join("tree"), folder.path().join("copy"));
+    fs::create_dir_all(tree.join("sub")).unwrap();
+    fs::write(tree.join("sub/file"), "text").unwrap();
+    let archive = archive();
+    import(&archive, "tree", &tree);
+    fs::create_dir_all(copy.join("sub")).unwrap();
+    let mut process = std::process::Command::new("true").spawn().unwrap();
+    process.wait().unwrap();
+    let left = format!(".koel-{}-1", process.id());
+    let running = format!(".koel-{}-x", std::process::id());
+    for place in [copy.join("sub"), copy.clone()] {
+        fs::write(place.join(&left), "half").unwrap();
+        fs::write(place.join(&running), "half").unwrap();
+    }
+    restore_newest(&archive, "tree", &copy);
+    for place in [copy.join("sub"), copy.clone()] {
+        assert!(!place.join(&left).exists() && place.join(&running).exists());
+    }
+    assert_eq!(fs::read(copy.join("sub/file")).unwrap(), b"text");
+    fs::write(copy.join(&left), "half").unwrap();
+    archive.export_file("tree/sub/file", &copy.join("single")).unwrap();
+    assert!(!copy.join(&left).exists() && copy.join(&running).exists());
+}
+
 /// A file with the right of its owner must not get another owner, who would give that right away.
 #[test]
 fn set_user_id_is_restored_only_with_the_owner() {

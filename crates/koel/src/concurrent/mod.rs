@@ -41,7 +41,7 @@ mod convert;
 mod edit;
 mod many;
 mod shards;
-mod sync;
+pub(crate) mod sync;
 mod words;
 
 use alloc::boxed::Box;

@@ -13,7 +13,7 @@
 mod builder;
 mod edit;
 
-use crate::face::{counted_face, face};
+use crate::face::{counted_face, face, lasting_face};
 use crate::state::counters::StoredCounters;
 use crate::state::store::{Borrowed, Owned, Store};
 use crate::state::{Body, reading};
@@ -63,6 +63,7 @@ pub struct CountingFilter<S: Store = Owned> {
 pub type CountingView<'a> = CountingFilter<Borrowed<'a>>;
 
 face!(CountingFilter, CountingView, Counting, StoredCounters::new);
+lasting_face!(CountingFilter);
 counted_face!(CountingFilter);
 
 impl<S: Store> CountingFilter<S> {

@@ -23,7 +23,7 @@ use crate::error::ImageError;
 use crate::image::{HEADER_BYTES, Header};
 use crate::mem::buffer::Buffer;
 use crate::state::store::Store;
-use crate::{CountingFilter, CuckooFilter, Maplet};
+use crate::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet};
 
 /// Memory for a part of an image before any byte of it has been read.
 const FIRST_STEP: usize = 1 << 20;
@@ -101,6 +101,7 @@ macro_rules! saved_and_loaded {
 saved_and_loaded!(CuckooFilter);
 saved_and_loaded!(Maplet);
 saved_and_loaded!(CountingFilter);
+saved_and_loaded!(ExpiringFilter);
 
 /// Replaces the file at `path` by what `write` writes, or leaves it as it is.
 fn save(

@@ -1,5 +1,5 @@
-//! What can be saved and loaded: filters, maplets and counting filters, each as its file image
-//! (docs/FORMAT.md).
+//! What can be saved and loaded: filters, maplets, counting filters and expiring filters, each as
+//! its file image (docs/FORMAT.md).
 //!
 //! * `disk`: paths, readers and writers. Needs the standard library.
 //! * `serde.rs` puts the same images into other messages.
@@ -15,7 +15,7 @@ use crate::image::{Header, Kind};
 use crate::mem::buffer::Buffer;
 use crate::state::Body;
 use crate::state::counters::{Counters, NoCounters, WriteCounters};
-use crate::{CountingFilter, CuckooFilter, Maplet};
+use crate::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet};
 
 /// A type that is made of the bytes of a file.
 pub(crate) trait FileImage: Sized {
@@ -55,6 +55,15 @@ impl FileImage for CountingFilter {
     type Counters = Counters;
 
     fn of(body: Body<Buffer, Counters>) -> Self {
+        Self { body }
+    }
+}
+
+impl FileImage for ExpiringFilter {
+    const KIND: Kind = Kind::Expiring;
+    type Counters = NoCounters;
+
+    fn of(body: Body<Buffer, NoCounters>) -> Self {
         Self { body }
     }
 }

@@ -181,7 +181,7 @@ fn plan(settings: &Settings, shape: &Shape, (layout, buckets, keys): (Layout, u6
         size_in_bytes,
         bits_per_key: image::bits_per_key(size_in_bytes, keys as f64),
         false_positive_rate: rate_at_capacity(settings, shape),
-        growth_limit: shape.growth_limit(),
+        growth_limit: shape.growth_limit_from(settings.capacity),
     }
 }
 

@@ -4,6 +4,21 @@ use crate::CuckooFilter;
 use crate::error::{BuildError, FullError};
 use crate::image::shape::Shape;
 use crate::image::sizing;
+use crate::state::store::Store;
+
+impl<S: Store> CuckooFilter<S> {
+    /// About how many distinct keys the filter can grow to, if it is growable or is
+    /// [made growable](CuckooFilter::make_growable). `None` if it can never grow: its slots have no
+    /// room for the bits that growth needs, or it was built for more keys than that.
+    #[must_use]
+    pub fn growth_limit(&self) -> Option<u64> {
+        self.shape().growth_limit_from(self.capacity())
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::of(self.body.buckets.base(), self.layout())
+    }
+}
 
 impl CuckooFilter {
     /// Lets the filter grow from now on, whatever it was built as: an [`insert`](Self::insert) that
@@ -19,7 +34,7 @@ impl CuckooFilter {
             let rate = self.requested_false_positive_rate();
             return Err(sizing::too_precise_to_grow(self.layout(), self.capacity(), rate));
         }
-        Shape::of(self.body.buckets.base(), self.layout()).that_grows_to(self.capacity())?;
+        self.shape().that_grows_to(self.capacity())?;
         self.body.state.profile.growable = true;
         self.body.state.profile.counter_limit = u64::MAX;
         Ok(())

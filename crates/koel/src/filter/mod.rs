@@ -14,7 +14,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use crate::face::{counted_face, face};
+use crate::face::{counted_face, face, lasting_face};
 use crate::image::Kind;
 use crate::image::shape::{Profile, Shape};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
@@ -94,6 +94,7 @@ pub struct CuckooFilter<S: Store = Owned> {
 pub type FilterView<'a> = CuckooFilter<Borrowed<'a>>;
 
 face!(CuckooFilter, FilterView, Filter, StoredCounters::new);
+lasting_face!(CuckooFilter);
 counted_face!(CuckooFilter);
 
 impl CuckooFilter {

@@ -51,9 +51,16 @@ fields! {
     WEIGHT_HIGH = (120, 8, "match weight, high half");
     ROUTE = (128, 1, "route");
     SECRET_KIND = (129, 1, "secret kind");
-    RESERVED = (130, 6, "reserved");
+    SWEPT = (130, 6, "swept buckets");
     LINE_OPTIONS = (136, 16, "line options");
-    EXPIRY = (152, 24, "expiry");
+    STEP_TICKS = (152, 8, "step length");
+    STEP_BEGAN = (160, 8, "step began");
+    STEPS = (168, 1, "steps");
+    STAMP = (169, 1, "stamp");
+    PART = (170, 1, "swept part");
+    YOUNGEST_EVICTED = (171, 1, "youngest evicted");
+    WHEN_FULL = (172, 1, "when full");
+    RESERVED = (173, 3, "reserved");
     BODY_CHECKSUM = (176, 8, "body checksum");
     HEADER_CHECKSUM = (184, 8, "header checksum");
 }
@@ -63,8 +70,13 @@ pub(super) const FIXED: [(Field, u64); 3] =
     [(HEADER_LENGTH, HEADER_BYTES as u64), (SLOT_COUNT, SLOTS as u64), (CORE, CORE_BITS as u64)];
 /// Fields that are zero in a table without marked fingerprints.
 pub(super) const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, WEIGHT_LOW, WEIGHT_HIGH];
+/// Fields that are zero in what does not expire.
+pub(super) const OF_EXPIRY: [Field; 8] =
+    [SWEPT, STEP_TICKS, STEP_BEGAN, STEPS, STAMP, PART, YOUNGEST_EVICTED, WHEN_FULL];
+/// An expiring filter has no counters, and stores here how many live entries were evicted.
+pub(super) const EVICTED: Field = COUNTER_LIMIT;
 /// Fields that later versions of the program will define. A reader refuses any byte but 0.
-pub(super) const FOR_LATER: [Field; 3] = [SECRET_KIND, RESERVED, EXPIRY];
+pub(super) const FOR_LATER: [Field; 2] = [SECRET_KIND, RESERVED];
 
 /// Reads the fields of a header.
 #[derive(Clone, Copy)]

@@ -5,6 +5,7 @@
 
 use core::cmp::Ordering;
 
+use super::clock::Clock;
 use super::format::{HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION};
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::address::hash::KeyHasher;
@@ -21,8 +22,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::fields::{
     BODY_CHECKSUM, CAPACITY, CODEC, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES, FINGERPRINT_BITS,
     FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, HASH, HEADER_CHECKSUM, KIND, LEN, LEVEL,
-    LINE_OPTIONS, MAGIC_FIELD, MARKED, OF_GROWTH, RATE, ROUTE, Reader, SEED, SEGMENT_BITS,
-    SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, WEIGHT_HIGH, WEIGHT_LOW, Writer,
+    LINE_OPTIONS, MAGIC_FIELD, MARKED, OF_EXPIRY, OF_GROWTH, RATE, ROUTE, Reader, SEED,
+    SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, WEIGHT_HIGH, WEIGHT_LOW,
+    Writer,
 };
 
 /// The codecs, at the index that is their discriminant and their number in a file.
@@ -37,17 +39,20 @@ pub(crate) enum Kind {
     Maplet,
     /// Fingerprints with counts, and counters for counts that do not fit there.
     Counting,
+    /// Fingerprints with the time at which they were inserted.
+    Expiring,
 }
 
 impl Kind {
     /// The kinds, at the index that is their number in a file.
-    const ALL: [Self; 3] = [Self::Filter, Self::Maplet, Self::Counting];
+    const ALL: [Self; 4] = [Self::Filter, Self::Maplet, Self::Counting, Self::Expiring];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Filter => "filter",
             Self::Maplet => "maplet",
             Self::Counting => "counting filter",
+            Self::Expiring => "expiring filter",
         }
     }
 
@@ -63,6 +68,8 @@ pub(crate) struct Header {
     /// The number of buckets that were built, and the present layout.
     pub(crate) shape: Shape,
     pub(crate) growth: Option<Growth>,
+    /// The time of an expiring filter.
+    pub(crate) clock: Option<Clock>,
     pub(crate) profile: Profile,
     pub(crate) len: u64,
     pub(crate) entries: u64,
@@ -134,6 +141,9 @@ impl Header {
         bytes.number(DISTINCT, self.distinct);
         bytes.number(COUNTERS, self.counters);
         bytes.number(COUNTER_LIMIT, self.profile.counter_limit);
+        if let Some(clock) = &self.clock {
+            clock.encode(&mut bytes);
+        }
         bytes.number(BODY_CHECKSUM, self.body_checksum);
         let checksum = xxh3_64(&bytes.0[..HEADER_CHECKSUM.0]);
         bytes.number(HEADER_CHECKSUM, checksum);
@@ -157,15 +167,17 @@ impl Header {
         let growable = fields.choice(FLAGS, &[false, true])?;
         let growth = decode_growth(fields, growable)?;
         let shape = decode_shape(fields, kind, growth)?;
+        let clock = decode_clock(fields, kind, &shape)?;
         let header = Self {
             kind,
             shape,
             growth,
+            clock,
             profile: Profile {
                 route: decode_route(fields)?,
                 capacity: fields.number(CAPACITY),
                 rate: f64::from_bits(fields.number(RATE)),
-                counter_limit: fields.number(COUNTER_LIMIT),
+                counter_limit: if clock.is_none() { fields.number(COUNTER_LIMIT) } else { 0 },
                 growable,
                 line_options: decode_line_options(fields)?,
             },
@@ -199,6 +211,11 @@ impl Header {
                 require("counters", self.counters, self.counters == 0)?;
                 require("counter limit", limit, limit == 0)?;
                 require("keys", self.len, self.len == self.entries || grows)?;
+                require("keys", self.len, self.len <= self.entries)?;
+            }
+            Kind::Expiring => {
+                require("counters", self.counters, self.counters == 0)?;
+                require("marked", u64::from(grows), !grows)?;
                 require("keys", self.len, self.len <= self.entries)?;
             }
             Kind::Counting => require("counter limit", limit, limit == u64::MAX)?,
@@ -269,8 +286,9 @@ impl Header {
             .require(SPLIT, self.linear_hashing().is_none_or(|addresses| addresses.is_sound()))?;
         fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
         fields.require(ENTRIES, self.entries <= self.buckets() * SLOTS as u64)?;
-        // Growth may leave behind entries that belong to no key.
-        fields.require(LEN, self.len >= self.entries || self.growth.is_some())?;
+        // Growth may leave behind entries that belong to no key, and time entries that are dead.
+        let has_others = self.growth.is_some() || self.clock.is_some();
+        fields.require(LEN, self.len >= self.entries || has_others)?;
         fields.require(DISTINCT, self.distinct <= self.entries)?;
         let by_entry = self.growth.is_some() || self.kind.has_values();
         let named = if by_entry { self.entries } else { self.distinct };
@@ -345,6 +363,19 @@ fn decode_growth(fields: Reader<'_>, growable: bool) -> Result<Option<Growth>, I
         match_weight: u128::from(fields.number(WEIGHT_HIGH)) << 64
             | u128::from(fields.number(WEIGHT_LOW)),
     }))
+}
+
+/// The time of an expiring filter; `None` for other kinds.
+fn decode_clock(
+    fields: Reader<'_>,
+    kind: Kind,
+    shape: &Shape,
+) -> Result<Option<Clock>, ImageError> {
+    if kind == Kind::Expiring {
+        return Clock::decode(fields, shape).map(Some);
+    }
+    OF_EXPIRY.into_iter().try_for_each(|field| fields.require_value(field, 0))?;
+    Ok(None)
 }
 
 fn encode_hasher(hasher: KeyHasher) -> (u64, [u8; 16]) {

@@ -7,13 +7,16 @@
 //!
 //! * `shape`: the layout and the number of buckets of a table, and its settings.
 //! * `sizing`: computes the shape from capacity and rate.
+//! * `clock`: the time of an expiring filter.
 //! * `header`: the first 192 bytes. `fields` says where each field is, `format` has the constants.
 
+pub(crate) mod clock;
 mod fields;
 mod format;
 mod header;
 pub(crate) mod shape;
 pub(crate) mod sizing;
 
+pub(crate) use clock::Clock;
 pub(crate) use format::{HEADER_BYTES, RECORD_BYTES, VERSION};
 pub(crate) use header::{Growth, Header, Kind, bits_per_key};

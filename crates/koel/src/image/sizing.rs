@@ -112,6 +112,11 @@ impl Shape {
         most_entries(&self.geometry(), self.grown_layout()?)
     }
 
+    /// The same for a filter built for `capacity` keys. `None` if it was built for more than that.
+    pub(crate) fn growth_limit_from(&self, capacity: u64) -> Option<u64> {
+        self.growth_limit().filter(|&limit| capacity <= limit)
+    }
+
     /// The shape itself, or an error if it cannot grow to so many keys.
     pub(crate) fn that_grows_to(self, capacity: u64) -> Result<Self, BuildError> {
         let largest = self.growth_limit().unwrap_or(0);

@@ -11,7 +11,7 @@ mod edit;
 mod values;
 
 use crate::Key;
-use crate::face::face;
+use crate::face::{face, lasting_face};
 use crate::image;
 use crate::state::counters::NoCounters;
 use crate::state::store::{Borrowed, Owned, Store};
@@ -88,6 +88,7 @@ pub struct Maplet<S: Store = Owned> {
 pub type MapletView<'a> = Maplet<Borrowed<'a>>;
 
 face!(Maplet, MapletView, Maplet, |_| NoCounters);
+lasting_face!(Maplet);
 
 /// A slot in use: what a maplet stores of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,6 +3,9 @@
 //! A prefetch is a hint that changes nothing a program can see, and takes any address. On
 //! processors other than x86-64 it does nothing.
 
+/// Whether a prefetch does something.
+pub(crate) const AVAILABLE: bool = cfg!(target_arch = "x86_64");
+
 /// Prefetches the cache line of `items[index]`. If that is out of range, another line or none.
 #[inline(always)]
 #[cfg_attr(

@@ -6,7 +6,7 @@ use super::slot_coding::Coding;
 use super::swar::Lanes;
 use super::{Matching, Packing};
 use crate::address::geometry::Locations;
-use crate::mem::prefetch::prefetch;
+use crate::mem::prefetch::{self, prefetch};
 use crate::mem::unchecked::Reader;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
 
@@ -14,10 +14,11 @@ use crate::mem::vector::{BLOCK, Column, InstructionSet};
 /// Tests have larger ones too.
 const NEAR: usize = if cfg!(test) { 1 << 10 } else { 2 << 20 };
 
-/// Whether a table of `bytes` bytes is in a cache that answers soon.
+/// Whether a table of `bytes` bytes is in a cache that answers soon. Always true where there are no
+/// prefetches, so that the code around them is not compiled.
 #[inline]
 pub(crate) fn is_near(bytes: usize) -> bool {
-    bytes <= NEAR
+    !prefetch::AVAILABLE || bytes <= NEAR
 }
 
 /// A block of keys to look up in a table, and the block after it.

@@ -13,7 +13,7 @@ use core::convert::Infallible;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Buckets, State};
+use super::{Buckets, Expiry, State};
 use crate::error::{ImageError, MemoryError};
 use crate::image::shape::{self, Profile, Shape};
 use crate::image::{self, Growth, HEADER_BYTES, Header, Kind};
@@ -54,7 +54,8 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     fn of(header: &Header, table: B, counters: C) -> Self {
         let spares = if header.kind == Kind::Filter { header.entries - header.distinct } else { 0 };
         let state = State::new(header.kind, header.profile, counters);
-        let state = State { len: header.len, entries: header.entries, spares, ..state };
+        let expiry = header.clock.map(Expiry::uncounted);
+        let state = State { len: header.len, entries: header.entries, spares, expiry, ..state };
         Self { buckets: Buckets::of(header, table), state, checksum: Some(header.body_checksum) }
     }
 
@@ -63,7 +64,8 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         let grows = self.state.kind == Kind::Filter && self.state.profile.growable;
         let no_memory = MemoryError { bytes: self.size_in_bytes() };
         let buckets = self.buckets.to_owned_buckets(grows).ok_or(no_memory)?;
-        Ok(Body::new(buckets, self.state.copy().ok_or(no_memory)?))
+        let body = Body::new(buckets, self.state.copy().ok_or(no_memory)?);
+        body.with_counted_stamps().ok_or(no_memory)
     }
 
     /// The bytes of the file.
@@ -98,6 +100,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
             kind,
             shape: self.buckets.shape(),
             growth: self.buckets.growing().map(Growth::of),
+            clock: state.expiry.as_ref().map(|expiry| expiry.clock),
             profile: state.profile,
             len: state.len,
             entries: state.entries,
@@ -185,7 +188,8 @@ impl<C: WriteCounters> Body<Buffer, C> {
         let view = Body::of(header, table.as_ref(), C::stored(records));
         view.verify()?;
         let state = view.state.copy().ok_or(ImageError::NoMemory)?;
-        Ok(Self::new(Buckets::of(header, table), state))
+        let body = Self::new(Buckets::of(header, table), state);
+        body.with_counted_stamps().ok_or(ImageError::NoMemory)
     }
 
     /// An empty body; `None` if there is no memory for it.

@@ -42,7 +42,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     pub(crate) fn count_of(self, entry: &Match) -> u64 {
         let in_slots = match self.state.kind {
             Kind::Counting => self.in_slot(entry),
-            Kind::Filter | Kind::Maplet => self.table.table().equals(entry),
+            Kind::Filter | Kind::Maplet | Kind::Expiring => self.table.table().equals(entry),
         };
         in_slots.saturating_add(self.beyond(entry))
     }

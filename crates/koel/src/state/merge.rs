@@ -99,7 +99,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                     u64::try_from(sum.saturating_sub(shared)).map_err(|_| FullError::Overflow)?;
                 len.max(ours).max(theirs)
             }
-            Kind::Maplet | Kind::Counting => ours.checked_add(added).ok_or(FullError::Overflow)?,
+            _ => ours.checked_add(added).ok_or(FullError::Overflow)?,
         };
         Ok(())
     }
@@ -116,7 +116,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     fn add_entry(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
         match self.state.kind {
             Kind::Filter => self.add_copies(prefix, amount),
-            Kind::Maplet => self.add_pair(prefix, amount),
+            Kind::Maplet | Kind::Expiring => self.add_pair(prefix, amount),
             Kind::Counting => self.add_count(prefix, amount),
         }
     }
@@ -164,7 +164,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             let count = reader.in_slot(&entry).saturating_add(beyond);
             let is_better = match reader.state.kind {
                 Kind::Counting => chosen.is_none_or(|(most, _)| count > most),
-                Kind::Filter | Kind::Maplet => beyond == 0,
+                Kind::Filter | Kind::Maplet | Kind::Expiring => beyond == 0,
             };
             if is_better && reader.table.may_shorten(&entry, prefix.length) {
                 chosen = Some((count, entry));

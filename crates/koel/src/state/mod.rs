@@ -31,6 +31,7 @@ mod body;
 mod buckets;
 mod count;
 pub(crate) mod counters;
+mod expire;
 mod grow;
 mod insert;
 mod lookup;
@@ -45,6 +46,7 @@ mod verify;
 
 pub(crate) use body::Body;
 pub(crate) use buckets::{Buckets, changing, on_table, reading};
+pub(crate) use expire::Expiry;
 pub use merge::Merge;
 pub(crate) use relate::{Lengths, Surplus};
 
@@ -71,25 +73,30 @@ pub(crate) struct State<C> {
     pub(crate) entries: u64,
     /// In a filter, the number of slots with the second copy of an entry.
     pub(crate) spares: u64,
+    /// The time of an expiring filter, and its stamps.
+    pub(crate) expiry: Option<Expiry>,
     search: Search,
 }
 
 impl<C: ReadCounters> State<C> {
     /// The state of an empty filter, with these counters.
     pub(crate) fn new(kind: Kind, profile: Profile, counters: C) -> Self {
-        Self { kind, profile, counters, len: 0, entries: 0, spares: 0, search: Search::default() }
+        let (search, expiry) = (Search::default(), None);
+        Self { kind, profile, counters, len: 0, entries: 0, spares: 0, expiry, search }
     }
 
     /// A copy with counters that can be changed. `None` if there is no memory for the counters.
     fn copy(&self) -> Option<State<C::Owned>> {
         let Self { len, entries, spares, .. } = *self;
         let counters = self.counters.to_owned_counters()?;
-        Some(State { len, entries, spares, ..State::new(self.kind, self.profile, counters) })
+        let expiry = self.expiry.as_ref().map(|expiry| Expiry::uncounted(expiry.clock));
+        let empty = State::new(self.kind, self.profile, counters);
+        Some(State { len, entries, spares, expiry, ..empty })
     }
 
-    /// The number of entries, without second copies.
+    /// The number of entries, without second copies and dead ones.
     pub(crate) fn distinct(&self) -> u64 {
-        self.entries - self.spares
+        if self.kind == Kind::Expiring { self.len } else { self.entries - self.spares }
     }
 
     fn out_of_slots(&self) -> FullError {
@@ -143,7 +150,9 @@ impl<T: Cuckoo, C> Writer<'_, T, C> {
 impl<C: WriteCounters> State<C> {
     /// Removes everything.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.kind, self.profile, C::default());
+        let mut expiry = self.expiry.take();
+        expiry.iter_mut().for_each(Expiry::clear);
+        *self = Self { expiry, ..Self::new(self.kind, self.profile, C::default()) };
     }
 
     /// Raises the counter of the entry with this name by `copies`.
@@ -158,5 +167,6 @@ impl<C: PartialEq> PartialEq for State<C> {
         self.profile == other.profile
             && self.counters == other.counters
             && (self.len, self.entries, self.spares) == (other.len, other.entries, other.spares)
+            && self.expiry == other.expiry
     }
 }

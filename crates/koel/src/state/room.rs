@@ -24,7 +24,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         // An entry with a counter keeps its bits, for the counter goes by its name.
         let is_pinned = |slot: u64, name: u64| match kind {
             Kind::Counting => layout.value_of(slot) == layout.largest_value(),
-            Kind::Filter | Kind::Maplet => counters.get(name) > 0,
+            Kind::Filter | Kind::Maplet | Kind::Expiring => counters.get(name) > 0,
         };
         let pinned = (counters.len() > 0).then_some(&is_pinned as &EntryTest<'_>);
         let Some(path) = table.path_to_room(&mut state.search, location, spares, pinned) else {
@@ -138,7 +138,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         self.table.write(&gone, 0);
         let (in_slot, value) = match self.state.kind {
             Kind::Filter => (1, 0),
-            Kind::Maplet | Kind::Counting => [sum.min(self.layout().largest_value()); 2].into(),
+            _ => [sum.min(self.layout().largest_value()); 2].into(),
         };
         self.table.shorten(&kept, length, value);
         let shared = Match { prefix: Prefix { length, ..kept.prefix }, ..kept };

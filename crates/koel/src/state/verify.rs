@@ -1,6 +1,6 @@
 //! Verifies bytes of unknown origin: could this crate have written them?
 
-use super::{Body, Reader, reading};
+use super::{Body, Expiry, Reader, reading};
 use crate::error::{ImageError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
@@ -18,6 +18,9 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
             .growing()
             .is_none_or(|growing| growing.computed_weight() == growing.match_weight());
         require("match weight", 0, weight_holds)?;
+        if self.state.expiry.is_some() {
+            return require("keys", self.state.len, self.state.len == self.live_entries());
+        }
         reading!(self, reader => reader.verify_counts())
     }
 }
@@ -47,8 +50,8 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
         (is_written && are_sound()).then_some(slots)
     }
 
-    /// Whether this crate could have written a slot in use. In a counting filter that has not
-    /// grown, each key has one entry.
+    /// Whether this crate could have written a slot in use. In an expiring filter, and in a counting
+    /// filter that has not grown, each key has one entry.
     fn is_sound(self, bucket: u64, slot: u64) -> bool {
         let (table, layout) = (self.table.table(), self.table.table().layout());
         let value = layout.value_of(slot);
@@ -58,7 +61,14 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
             let at = table.geometry().location(table.entry(bucket, slot).prefix);
             grows::<T>() || at.is_some_and(|at| table.matches(&at).count() == 1)
         };
-        is_written && (self.state.kind != Kind::Counting || value > 0 && is_alone())
+        is_written
+            && match (self.state.kind, &self.state.expiry) {
+                (Kind::Counting, _) => value > 0 && is_alone(),
+                (_, Some(Expiry { clock, .. })) => {
+                    clock.age(value) <= clock.greatest_age(bucket) && is_alone()
+                }
+                _ => true,
+            }
     }
 
     /// Checks that counters belong to entries, and that all counts add up to the header's.

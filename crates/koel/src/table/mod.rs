@@ -17,6 +17,8 @@
 //! | `search`, `room` | the search for room, and what it asks of a table |
 //! | `blocks`, `edits` | batches: blocks of 64 keys, and edits planned for a block |
 
+use bytemuck::try_cast_slice_mut;
+
 use crate::address::geometry::{Geometry, Locations};
 use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch;
@@ -48,6 +50,7 @@ pub(crate) use linear_hashing::{GrowingLocation, LinearHashing};
 #[cfg(test)]
 pub(crate) use load::tried_load;
 pub(crate) use load::{buckets_for, design_load, most_entries};
+pub(crate) use room::Dead;
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
@@ -279,6 +282,32 @@ impl<A: Addressing> Table<Buffer, A> {
         })
     }
 
+    /// Writes `change(slot)` over every slot in use. That must be another value beside the same
+    /// fingerprint. O(bytes), and nearly as fast as a copy if slots have 16 bits.
+    pub(crate) fn update_slots(&mut self, mut change: impl FnMut(u64) -> u64) {
+        let bytes = self.bytes.as_mut();
+        let is_plain = matches!(self.packing, AnyPacking::Plain64(_));
+        if is_plain
+            && self.layout.slot_bits() == u16::BITS
+            && let Ok(slots) = try_cast_slice_mut::<u8, [u8; 2]>(bytes)
+        {
+            for bytes in slots {
+                let slot = u16::from_le_bytes(*bytes);
+                if slot != 0 {
+                    *bytes = low_half(change(slot.into())).to_le_bytes();
+                }
+            }
+            return;
+        }
+        for bucket in 0..self.geometry.buckets() {
+            let slots = self.read(bucket).0;
+            let changed = slots.map(|slot| if slot == 0 { 0 } else { change(slot) });
+            if changed != slots {
+                self.write_bucket(bucket, Bucket(changed));
+            }
+        }
+    }
+
     /// Writes the whole bucket.
     pub(crate) fn write_bucket(&mut self, bucket: u64, slots: Bucket) {
         with_packing!(&self.packing, packing => {
@@ -286,6 +315,12 @@ impl<A: Addressing> Table<Buffer, A> {
             packing.write(self.bytes.as_mut(), start, slots.0);
         });
     }
+}
+
+/// The low 16 bits.
+#[expect(clippy::cast_possible_truncation, reason = "truncation is the purpose")]
+const fn low_half(word: u64) -> u16 {
+    word as u16
 }
 
 impl Table<Buffer> {

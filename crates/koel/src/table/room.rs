@@ -7,7 +7,7 @@
 use super::{Addressing, EntryTest, Table};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Packing, SLOTS, is_near, with_packing};
-use crate::table::search::{End, EvictionPath, Neighbourhood, Neighbours, Search, Spares};
+use crate::table::search::{BUDGET, End, EvictionPath, Neighbourhood, Neighbours, Search, Spares};
 
 impl<A: Addressing> Table<Buffer, A> {
     /// The shortest path to room for an entry whose buckets are full. Entries that are `pinned`
@@ -39,7 +39,20 @@ impl<A: Addressing> Table<Buffer, A> {
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<EvictionPath> {
         with_packing!(&self.packing, packing => {
-            Packed { table: self, packing, pinned }.path(search, location, spares)
+            Packed { table: self, packing, pinned, dead: NoneDie }.path(search, location, spares)
+        })
+    }
+
+    /// [`path_to_room`](Self::path_to_room) in a table where the slots of `dead` entries are room.
+    pub(crate) fn path_to_dead(
+        &self,
+        search: &mut Search,
+        location: &A::Location,
+        dead: impl Dead,
+    ) -> Option<EvictionPath> {
+        with_packing!(&self.packing, packing => {
+            let packed = Packed { table: self, packing, pinned: None, dead };
+            packed.path(search, location, Spares::Keep)
         })
     }
 
@@ -85,7 +98,7 @@ impl<A: Addressing> Table<Buffer, A> {
         pinned: Option<&EntryTest<'_>>,
     ) -> Neighbours {
         with_packing!(&self.packing, packing => {
-            Packed { table: self, packing, pinned }.neighbours(base, bucket)
+            Packed { table: self, packing, pinned, dead: NoneDie }.neighbours(base, bucket)
         })
     }
 
@@ -123,14 +136,42 @@ impl<A: Addressing> Table<Buffer, A> {
     }
 }
 
-/// A table with its packing, and the entries that are pinned.
-struct Packed<'a, A, P> {
+/// Which entries are dead, so that their slots are room. A type, so that it costs nothing where no
+/// entry ever is.
+pub(crate) trait Dead: Copy {
+    /// Whether any entry may be dead.
+    const ANY: bool;
+
+    /// Whether an entry in this slot is dead.
+    fn is_dead(self, slot: u64) -> bool;
+
+    /// How many slots the search for room looks at before it gives up.
+    fn budget(self) -> usize {
+        BUDGET
+    }
+}
+
+/// No entry is ever dead.
+#[derive(Clone, Copy)]
+struct NoneDie;
+
+impl Dead for NoneDie {
+    const ANY: bool = false;
+
+    fn is_dead(self, _: u64) -> bool {
+        false
+    }
+}
+
+/// A table with its packing, the entries that are pinned, and those that are dead.
+struct Packed<'a, A, P, D> {
     table: &'a Table<Buffer, A>,
     packing: &'a P,
     pinned: Option<&'a EntryTest<'a>>,
+    dead: D,
 }
 
-impl<A: Addressing, P: Packing> Packed<'_, A, P> {
+impl<A: Addressing, P: Packing, D: Dead> Packed<'_, A, P, D> {
     #[inline(never)]
     fn path(
         &self,
@@ -144,10 +185,10 @@ impl<A: Addressing, P: Packing> Packed<'_, A, P> {
     }
 }
 
-impl<A: Addressing, P: Packing> Neighbourhood for Packed<'_, A, P> {
+impl<A: Addressing, P: Packing, D: Dead> Neighbourhood for Packed<'_, A, P, D> {
     #[inline(always)]
     fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
-        let Self { table, packing, pinned } = *self;
+        let Self { table, packing, pinned, .. } = *self;
         let slots = table.slots_in(packing, bucket);
         let mut others = table.geometry.other_buckets(table.layout, base, bucket, slots);
         if A::GROWS
@@ -173,7 +214,16 @@ impl<A: Addressing, P: Packing> Neighbourhood for Packed<'_, A, P> {
 
     #[inline(always)]
     fn has_room(&self, bucket: u64) -> bool {
+        if D::ANY {
+            let slots = self.table.slots_in(self.packing, bucket);
+            return slots.iter().any(|&slot| slot == 0 || self.dead.is_dead(slot));
+        }
         self.table.has_room_in(self.packing, bucket)
+    }
+
+    #[inline(always)]
+    fn budget(&self) -> usize {
+        self.dead.budget()
     }
 
     fn is_spare(&self, bucket: u64, slot: u64) -> bool {

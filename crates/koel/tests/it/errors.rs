@@ -100,8 +100,12 @@ fn plan_and_builder_know_one_limit_of_growth() {
     let fixed = CuckooFilter::builder(20_000_000_000, 0.001);
     assert_eq!(fixed.plan().unwrap().growth_limit, None);
     assert_eq!(largest(fixed.clone().growable().plan()), 0);
-    let growable = CuckooFilter::builder(1000, 0.001).growable().plan().unwrap();
-    assert!(growable.growth_limit.unwrap() > 1 << 30);
+    let largest_fixed = |keys| CuckooFilter::builder(keys, 1e-6).plan().unwrap().growth_limit;
+    let limit = largest_fixed(4_000_000_000).unwrap();
+    assert!(largest_fixed(limit + limit / 8).is_none_or(|larger| larger > limit + limit / 8));
+    let growable = CuckooFilter::builder(1000, 0.001).growable();
+    assert!(growable.plan().unwrap().growth_limit.unwrap() > 1 << 30);
+    assert_eq!(growable.build().unwrap().growth_limit(), growable.plan().unwrap().growth_limit);
     let offsets = |keys: u64| Maplet::builder(keys, 1e-5, 38).grow_from(1).build();
     assert!(largest(offsets(u64::MAX)) > 1 << 30);
     let counts = |keys: u64| CountingFilter::builder(keys, 0.001).grow_from(1).build();
@@ -113,7 +117,7 @@ fn a_filter_too_precise_to_grow_suggests_a_rate_that_grows() {
     for (prefer, rate) in [(Prefer::Small, 1e-7), (Prefer::Fast, 3e-7), (Prefer::Small, 1e-9)] {
         let builder = |rate| CuckooFilter::builder(100_000, rate).prefer(prefer);
         let mut filter = builder(rate).build().unwrap();
-        assert!(!filter.layout().can_grow());
+        assert!(!filter.layout().can_grow() && filter.growth_limit().is_none());
         let error = filter.make_growable().unwrap_err();
         assert!(asked_for(&error) > rate, "{error}");
         let mut filter = builder(asked_for(&error)).growable().build().unwrap();

@@ -1,7 +1,10 @@
 //! Checks the hash vectors and the complete examples of docs/FORMAT.md against the code.
 //! `image/fields.rs` and `address/geometry` check its tables of fields and of locations.
 
-use koel::{CountingFilter, CuckooFilter, FilterView, KeyHash, KeyHasher, Maplet, Prefer};
+use koel::{
+    CountingFilter, CuckooFilter, ExpiringFilter, FilterView, KeyHash, KeyHasher, Maplet, Prefer,
+    WhenFull,
+};
 use testkit::keys::{address, at};
 
 const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
@@ -113,6 +116,20 @@ fn the_code_writes_and_reads_the_example_counting_filter() {
     assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
     let read = CountingFilter::from_bytes(&bytes).unwrap();
     assert_eq!((read.count("example.org"), read.count("often"), read.count("no")), (1, 1000, 0));
+}
+
+#[test]
+fn the_code_writes_and_reads_the_example_expiring_filter() {
+    let builder = ExpiringFilter::builder(1, 0.03).window(60).steps(6).seed(42);
+    let mut filter = builder.when_full(WhenFull::EvictOldest).build().unwrap();
+    let bytes = whole("## A whole expiring filter", 456);
+    filter.advance(1000);
+    filter.insert("example.org").unwrap();
+    filter.advance(1035);
+    filter.insert("later").unwrap();
+    assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
+    let read = ExpiringFilter::from_bytes(&bytes).unwrap();
+    assert_eq!(["example.org", "later", "no"].map(|key| read.age(key)), [Some(3), Some(0), None]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod copies;
 mod counting;
 mod equality;
 mod errors;
+mod expiring;
 #[cfg(feature = "std")]
 mod files;
 mod format;

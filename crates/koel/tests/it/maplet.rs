@@ -234,6 +234,39 @@ fn a_full_maplet_stops_insert_many_where_it_stops_insert() {
 }
 
 #[test]
+fn relabelling_equals_replacing_every_pair() {
+    for fixed in of_each_form(1000) {
+        let value_bits = fixed.layout().value_bits();
+        let growing = Maplet::builder(1000, 0.004, value_bits).grow_from(100).build().unwrap();
+        for mut maplet in [fixed, growing] {
+            let hashes: Vec<_> = keys::hashes(8, 1000).collect();
+            let value = |hash: u64| hash & ((1 << value_bits) - 1) & 0x41;
+            for &hash in &hashes {
+                maplet.insert(&at(hash), value(hash)).unwrap();
+            }
+            let last = (1 << value_bits) - 1;
+            for (old, new) in [(vec![0], last), (vec![1, 65], 0), (vec![], 1), (vec![last, 0], 1)] {
+                let before: Vec<_> = maplet.entries().collect();
+                let is_old = |value: u64| old.contains(&value);
+                let count = before.iter().filter(|entry| is_old(entry.value)).count() as u64;
+                assert_eq!(maplet.relabel(&old, new), Ok(count));
+                let relabelled = before.iter().map(|entry| {
+                    let value = if is_old(entry.value) { new } else { entry.value };
+                    (entry.bucket, entry.fingerprint, value)
+                });
+                let after =
+                    maplet.entries().map(|entry| (entry.bucket, entry.fingerprint, entry.value));
+                assert!(relabelled.eq(after), "{old:?} to {new}: {maplet:?}");
+                assert_eq!(maplet.verify(), Ok(()));
+            }
+            let before = maplet.to_bytes();
+            assert_eq!(maplet.relabel(&[1], last + 1).unwrap_err().value, last + 1);
+            assert!(maplet.to_bytes() == before);
+        }
+    }
+}
+
+#[test]
 fn entries_lists_the_inserted_pairs() {
     for mut maplet in of_each_form(1000) {
         let addressing = Addressing::of(&maplet.to_bytes());

@@ -5,6 +5,7 @@
 //! call may have taken partial effect, as POSIX allows: a failed write has written half of its
 //! bytes.
 
+use std::any::Any;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -151,7 +152,7 @@ impl Counter {
             trace.push(call.clone());
         }
         let Fault { at, lasting, failure } = counted.fault?;
-        let needs_room = ["create", "rename", "write", "grow", "sync"].contains(&call.verb);
+        let needs_room = ["create", "link", "rename", "write", "grow", "sync"].contains(&call.verb);
         let strikes = if lasting { at <= number } else { at == number };
         if !strikes || failure == Failure::Enospc && !needs_room {
             return None;
@@ -186,6 +187,16 @@ impl<F: Folder> Folder for FaultyFolder<F> {
     fn remove(&self, name: &str) -> io::Result<()> {
         self.call("remove", name)?;
         self.inner.remove(name)
+    }
+
+    /// Counts as a call of this folder. The other one may be wrapped too.
+    fn link(&self, name: &str, to: &(dyn Folder + 'static)) -> io::Result<()> {
+        self.call("link", name)?;
+        let any: &dyn Any = to;
+        match any.downcast_ref::<Self>() {
+            Some(wrapped) => self.inner.link(name, &wrapped.inner),
+            None => self.inner.link(name, to),
+        }
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -257,7 +268,7 @@ mod tests {
     use super::*;
     use crate::storage::MemoryFolder;
 
-    /// Nine calls of every kind, up to the first that fails.
+    /// Ten calls of every kind, up to the first that fails.
     fn program(folder: &dyn Folder) -> io::Result<()> {
         let file = folder.create("a")?;
         let mut bytes: &[u8] = b"abcdefgh";
@@ -269,6 +280,7 @@ mod tests {
         }
         file.sync()?;
         folder.sync()?;
+        folder.link("a", &FaultyFolder::new(MemoryFolder::new(), None))?;
         file.set_len(4)?;
         folder.rename("a", "b")?;
         let file = folder.open("b")?;
@@ -285,7 +297,7 @@ mod tests {
         let counted = FaultyFolder::new(MemoryFolder::new(), None);
         counted.record();
         program(&counted).unwrap();
-        assert_eq!((counted.calls(), counted.trace().len()), (9, 9));
+        assert_eq!((counted.calls(), counted.trace().len()), (10, 10));
         for (at, call) in (0..).zip(counted.trace()) {
             let folder = with(at, false, Failure::Eio);
             assert!(program(&folder).is_err());
@@ -296,8 +308,8 @@ mod tests {
 
     #[test]
     fn a_full_disk_fails_only_calls_that_need_space() {
-        let failing = (0..9).filter(|&at| program(&with(at, false, Failure::Enospc)).is_err());
-        assert_eq!(failing.collect::<Vec<_>>(), [0, 1, 2, 3, 5]);
+        let failing = (0..10).filter(|&at| program(&with(at, false, Failure::Enospc)).is_err());
+        assert_eq!(failing.collect::<Vec<_>>(), [0, 1, 2, 3, 4, 6]);
         let folder = with(1, true, Failure::Enospc);
         assert_eq!(program(&folder).unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert!(folder.remove("a").is_ok() && folder.create("c").is_err());
@@ -309,7 +321,7 @@ mod tests {
     fn short_and_failed_writes_write_half_and_a_short_one_is_no_error() {
         let folder = with(1, false, Failure::Short);
         program(&folder).unwrap();
-        assert_eq!(folder.calls(), 10, "the other half took a call of its own");
+        assert_eq!(folder.calls(), 11, "the other half took a call of its own");
         let folder = with(1, false, Failure::Eio);
         assert!(program(&folder).is_err());
         assert_eq!(folder.inner().contents()["a"], b"abcd");

@@ -15,6 +15,7 @@
 //!
 //! Source: the crash clones of Pebble's in-memory file system.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -180,6 +181,22 @@ impl Folder for MemoryFolder {
         let mut names = lock(&self.names);
         let file = names.find(name)?;
         names.change(Change::Removed { name: name.to_owned(), file });
+        Ok(())
+    }
+
+    fn link(&self, name: &str, to: &(dyn Folder + 'static)) -> io::Result<()> {
+        let to: &dyn Any = to;
+        let to: &Self = to.downcast_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let file = {
+            let _on = self.power.read();
+            lock(&self.names).find(name)?
+        };
+        let _on = to.power.read();
+        let mut names = lock(&to.names);
+        if names.now.contains_key(name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        names.change(Change::Created { name: name.to_owned(), file });
         Ok(())
     }
 

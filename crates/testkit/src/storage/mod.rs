@@ -6,17 +6,20 @@
 //! | `memory.rs` | an in-memory folder that simulates power failures |
 //! | `faulty.rs` | a folder whose n-th call fails |
 //! | `program.rs` | random operations, determined by a seed |
+//! | `ordered.rs` | the same for an ordered store |
 //! | `history.rs` | the contents that a reopened store may have |
 //! | `random.rs` | the random numbers behind all of them |
 
 mod faulty;
 mod history;
 mod memory;
+mod ordered;
 mod program;
 mod random;
 
 pub use faulty::{Call, Failure, Fault, FaultyFolder};
 pub use history::{History, State, Write};
 pub use memory::MemoryFolder;
+pub use ordered::{OrderedOp, OrderedProgram};
 pub use program::{Op, Program};
 pub use random::Random;

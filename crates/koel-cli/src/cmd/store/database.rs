@@ -4,17 +4,25 @@
 //! change nothing open the store read-only, so several can run at once, even on a full or read-only
 //! disk. After a crash, opening may drop an incomplete write, which was never acknowledged as
 //! durable. A message on standard error says so.
+//!
+//! The folder says which kind of store it has. Verbs of records work on both kinds ([`Records`]);
+//! verbs of files need a log store.
 #![forbid(unsafe_code)]
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use koel_store::content::ArchiveError;
-use koel_store::{Error, LogStore, Options};
+use koel_store::{Error, LogStore, LsmOptions, LsmStats, LsmStore, Options, StoreKind, TornEnd};
 
+use super::records::Records;
 use crate::escape::escape;
 use crate::failure::Failure;
 use crate::output;
+
+/// What a command does about an interrupted write: nothing if it opened the store read-only.
+const IGNORED: &str = "ignored";
+const REMOVED: &str = "removed";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Database {
@@ -35,9 +43,16 @@ impl Database {
 
     /// Whether the folder has any file of a store.
     pub(crate) fn has_any_file(&self) -> bool {
-        let is_log = |path: PathBuf| path.extension().is_some_and(|suffix| suffix == "log");
+        self.exists() || self.has_file(&["log", "table"])
+    }
+
+    /// Whether the folder has a file with one of these suffixes.
+    fn has_file(&self, suffixes: &[&str]) -> bool {
+        let is_one = |path: PathBuf| {
+            path.extension().is_some_and(|suffix| suffixes.iter().any(|one| suffix == *one))
+        };
         let mut files = self.db.read_dir().into_iter().flatten().flatten();
-        self.exists() || files.any(|file| is_log(file.path()))
+        files.any(|file| is_one(file.path()))
     }
 
     /// Whether the folder has a store.
@@ -45,47 +60,142 @@ impl Database {
         self.db.join("MANIFEST").is_file()
     }
 
-    /// Opens an existing store to change it.
+    /// Opens an existing log store to change it.
     pub(crate) fn open(&self) -> Result<LogStore, Failure> {
         self.check_that_it_exists()?;
         self.open_or_create()
     }
 
-    /// Opens an existing store read-only.
+    /// Opens an existing log store read-only.
     pub(crate) fn read(&self) -> Result<LogStore, Failure> {
         self.check_that_it_exists()?;
-        self.open_with(Options::default().read_only(true), "ignored")
+        self.open_log(Options::default().read_only(true), IGNORED)
+    }
+
+    /// Opens a log store, or creates an empty one.
+    pub(crate) fn open_or_create(&self) -> Result<LogStore, Failure> {
+        // A command ends before a background thread does anything useful.
+        self.open_log(Options::default().background_compaction(false), REMOVED)
+    }
+
+    /// Opens an existing store of either kind to change it.
+    pub(super) fn records(&self) -> Result<Records, Failure> {
+        self.check_that_it_exists()?;
+        self.records_or_create()
+    }
+
+    /// Opens an existing store of either kind read-only.
+    pub(super) fn read_records(&self) -> Result<Records, Failure> {
+        self.check_that_it_exists()?;
+        match self.kind()? {
+            Some(StoreKind::Lsm) => self.read_ordered().map(Records::Ordered),
+            _ => self.read().map(Records::Log),
+        }
+    }
+
+    /// Opens a store of either kind, or creates an empty log store.
+    pub(super) fn records_or_create(&self) -> Result<Records, Failure> {
+        match self.kind()? {
+            Some(StoreKind::Lsm) => self.create_ordered(),
+            _ => self.open_or_create().map(Records::Log),
+        }
+    }
+
+    /// Opens an existing ordered store read-only.
+    pub(super) fn read_ordered(&self) -> Result<LsmStore, Failure> {
+        self.check_that_it_exists()?;
+        self.open_lsm(without_guide().read_only(true), IGNORED)
+    }
+
+    /// Opens an existing ordered store to change it.
+    pub(super) fn open_ordered(&self) -> Result<LsmStore, Failure> {
+        self.check_that_it_exists()?;
+        self.create_ordered_store()
+    }
+
+    /// Opens an ordered store, or creates an empty one.
+    pub(super) fn create_ordered(&self) -> Result<Records, Failure> {
+        self.create_ordered_store().map(Records::Ordered)
+    }
+
+    /// [`create_ordered`](Self::create_ordered), for verbs that know the kind.
+    pub(super) fn create_ordered_store(&self) -> Result<LsmStore, Failure> {
+        self.open_lsm(without_guide(), REMOVED)
+    }
+
+    /// Whether the folder has an ordered store.
+    pub(super) fn is_ordered(&self) -> Result<bool, Failure> {
+        Ok(self.kind()? == Some(StoreKind::Lsm))
+    }
+
+    /// Whether the folder has an ordered store, perhaps a damaged one.
+    pub(super) fn looks_ordered(&self) -> bool {
+        match StoreKind::of(&self.db) {
+            Ok(Some(kind)) => kind == StoreKind::Lsm,
+            _ => self.has_file(&["table"]),
+        }
+    }
+
+    /// The kind of the store in the folder, if there is one.
+    fn kind(&self) -> Result<Option<StoreKind>, Failure> {
+        StoreKind::of(&self.db).map_err(|error| self.failure(error))
     }
 
     fn check_that_it_exists(&self) -> Result<(), Failure> {
         if !self.exists() {
             return Err(Failure::Usage(format!(
                 "{} is not a store: it has no file MANIFEST; check the name, or create a store \
-                 with `koel store import` or `koel store put`",
+                 with `koel store create`, `put` or `import`",
                 self.db.display()
             )));
         }
         Ok(())
     }
 
-    /// Opens a store, or creates an empty one.
-    pub(crate) fn open_or_create(&self) -> Result<LogStore, Failure> {
-        // A command ends before a background thread does anything useful.
-        self.open_with(Options::default().background_compaction(false), "removed")
+    fn open_log(&self, options: Options, what_was_done: &str) -> Result<LogStore, Failure> {
+        if self.kind()? == Some(StoreKind::Lsm) {
+            return Err(Failure::Usage(format!(
+                "{} is an ordered store, which holds no files; use koel store get, put, del, keys \
+                 or scan, or name a log store",
+                self.db.display()
+            )));
+        }
+        let store = options.open(&self.db).map_err(|error| self.failure(error))?;
+        self.report_torn(store.open_report().torn.as_ref(), what_was_done)?;
+        Ok(store)
     }
 
-    fn open_with(&self, options: Options, what_was_done: &str) -> Result<LogStore, Failure> {
-        let store = options.open(&self.db).map_err(|error| self.failure(error))?;
-        if let Some(torn) = &store.open_report().torn {
-            output::print_to_stderr(&format!(
-                "koel: {}: {what_was_done} {} bytes of an interrupted write in {}; no durable data \
-                 is lost\n",
-                self.db.display(),
-                torn.bytes,
-                torn.file
-            ))?;
+    fn open_lsm(&self, options: LsmOptions, what_was_done: &str) -> Result<LsmStore, Failure> {
+        if self.kind()? == Some(StoreKind::Log) {
+            return Err(Failure::Usage(format!(
+                "{} is a log store, which has no order of keys; copy it into an ordered store with \
+                 `koel store copy`",
+                self.db.display()
+            )));
         }
+        let store = options.open(&self.db).map_err(|error| self.failure(error))?;
+        self.report_torn(store.open_report().torn.as_ref(), what_was_done)?;
         Ok(store)
+    }
+
+    /// The statistics of an ordered store, its guide included.
+    pub(super) fn ordered_stats(&self) -> Result<LsmStats, Failure> {
+        self.check_that_it_exists()?;
+        // Builds the guide at once.
+        let options = LsmOptions::default().read_only(true).background(false);
+        Ok(self.open_lsm(options, IGNORED)?.stats())
+    }
+
+    /// Reports on standard error that a crash had interrupted a write.
+    fn report_torn(&self, torn: Option<&TornEnd>, what_was_done: &str) -> Result<(), Failure> {
+        let Some(torn) = torn else { return Ok(()) };
+        output::print_to_stderr(&format!(
+            "koel: {}: {what_was_done} {} bytes of an interrupted write in {}; no durable data is \
+             lost\n",
+            self.db.display(),
+            torn.bytes,
+            torn.file
+        ))
     }
 
     /// Whether `folder` is the folder of the store.
@@ -129,4 +239,10 @@ impl Database {
     pub(crate) fn archive_failure(&self, error: ArchiveError) -> Failure {
         Failure::Store { db: self.db.clone(), error: Box::new(error) }
     }
+}
+
+/// Options without a guide: it is built from all keys, which takes longer than the few reads of a
+/// command without it.
+fn without_guide() -> LsmOptions {
+    LsmOptions::default().guide(0, 1)
 }

@@ -1,8 +1,6 @@
 //! `koel store del`: deletes records, durably when the command ends.
 #![forbid(unsafe_code)]
 
-use koel_store::Durability;
-
 use super::database::Database;
 use super::key::KeyArgs;
 use crate::failure::{Failure, Outcome};
@@ -26,10 +24,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let store = db.open()?;
+    let store = db.records()?;
     let (mut all, mut done) = (true, 0);
     let deleted = args.keys.each(|key| {
-        if store.delete(&key, Durability::None).map_err(|error| db.failure(error))? {
+        if store.delete(&key).map_err(|error| db.failure(error))? {
             done += 1;
             return Ok(());
         }
@@ -43,6 +41,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         ))?;
     }
     deleted?;
-    db.close(store)?;
+    store.close().map_err(|error| db.failure(error))?;
     Ok(Outcome::some_if(all))
 }

@@ -5,6 +5,7 @@ use koel_store::content::{Archive, ArchiveError, CollectProgress, CollectReport}
 use serde_json::json;
 
 use super::database::Database;
+use super::ordered;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
@@ -27,6 +28,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
+    if db.is_ordered()? {
+        return ordered::gc(db, args.json);
+    }
     let archive = Archive::new(db.open()?);
     let before = archive.store().stats().log_bytes;
     let collected = collect(&archive, before).map_err(|error| db.archive_failure(error))?;

@@ -3,8 +3,6 @@
 
 use std::io::Read;
 
-use koel_store::ValueReader;
-
 use super::database::Database;
 use super::key::KeyArgs;
 use crate::escape::{escape, unfinished};
@@ -37,8 +35,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (db, form) = (&args.database, args.keys.form);
-    let store = db.read()?;
-    let find = |key: &[u8]| store.get_reader(key).map_err(|error| db.failure(error));
+    let store = db.read_records()?;
+    let find = |key: &[u8]| store.find(key).map_err(|error| db.failure(error));
     let mut out = Lines::new();
     let mut all = true;
     if let Some(key) = args.keys.single()? {
@@ -67,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// Passes a value to `take`, piece by piece.
 fn print(
-    mut value: ValueReader,
+    mut value: impl Read,
     db: &Database,
     mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -80,7 +78,7 @@ fn print(
     }
 }
 
-fn print_escaped(value: ValueReader, db: &Database, out: &mut Lines) -> Result<(), Failure> {
+fn print_escaped(value: impl Read, db: &Database, out: &mut Lines) -> Result<(), Failure> {
     let mut text = Vec::new();
     print(value, db, |piece| {
         text.extend_from_slice(piece);

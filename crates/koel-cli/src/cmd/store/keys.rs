@@ -1,12 +1,11 @@
-//! `koel store keys`: lists the keys of a store, in the order in which their values were written.
+//! `koel store keys`: lists the keys of a store: in their order if it is an ordered store, otherwise
+//! in the order in which their values were written.
 //!
 //! The keys of damaged records are missing from the list; an error at the end reports them.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 
-use koel_store::Error;
-use koel_store::content::Archive;
 use serde_json::json;
 
 use super::database::Database;
@@ -23,7 +22,8 @@ Examples:
   koel store keys -0 --db notes | xargs -0 -n 1 echo
 
 What is not printable in a key is escaped: \\n, \\x1b, and \\\\ for a backslash. Every key is accepted
-as it is printed. Keys are listed in the order in which their values were written.
+as it is printed. An ordered store lists its keys in the order of their bytes, a log store in the
+order in which their values were written.
 With --json, each line is an object; `escaped` is the printed key.")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -44,22 +44,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (db, form) = (&args.database, args.form);
     let prefix = form.key(args.prefix.as_encoded_bytes())?;
-    let store = db.read()?;
+    let store = db.read_records()?;
     let mut out = Lines::new();
-    let mut failure = None;
-    for key in store.keys() {
-        match key {
-            Ok(key) if Archive::is_reserved(&key) || !key.starts_with(&prefix) => {}
-            Ok(key) if args.json => {
-                let text = String::from_utf8_lossy(&key);
-                let object = json!({ "key": text, "escaped": escape(&key) });
-                out.line(object.to_string().as_bytes(), b'\n')?;
-            }
-            Ok(key) => form.print(&key, &mut out, b'\n')?,
-            Err(error @ Error::Damaged { .. }) => failure = failure.or(Some(error)),
-            Err(error) => return Err(db.failure(error)),
+    let damage = store.each_key(db, &prefix, |key| {
+        if args.json {
+            let text = String::from_utf8_lossy(key);
+            let object = json!({ "key": text, "escaped": escape(key) });
+            return out.line(object.to_string().as_bytes(), b'\n');
         }
-    }
+        form.print(key, &mut out, b'\n')
+    })?;
     out.finish()?;
-    failure.map_or(Ok(Outcome::Done), |error| Err(db.failure(error)))
+    damage.map_or(Ok(Outcome::Done), |error| Err(db.failure(error)))
 }

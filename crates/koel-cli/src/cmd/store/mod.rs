@@ -2,9 +2,12 @@
 //!
 //! Each verb has its own file. `get`, `put`, `del` and `keys` work on records. `import`, `export`,
 //! `ls`, `rm` and `gc` work on files, which are split into chunks; equal chunks are stored once.
-//! Both are in one folder: keys that begin with the byte FF belong to the files.
+//! Both are in one folder: keys that begin with the byte FF belong to the files. An ordered store has
+//! records only, sorted by key.
 #![forbid(unsafe_code)]
 
+mod copy;
+mod create;
 mod database;
 mod del;
 mod export;
@@ -15,13 +18,17 @@ mod key;
 mod keys;
 mod ls;
 mod name;
+mod ordered;
 mod patterns;
 mod put;
+mod records;
 mod rm;
 mod salvage;
+mod scan;
 mod stats;
 mod time;
 mod tour;
+mod tour_ordered;
 mod verify;
 
 use clap::Subcommand;
@@ -38,6 +45,8 @@ Examples:
   koel store put greeting hello --db notes            store a record
   koel store get greeting --db notes                  print its value
   koel store keys --db notes                          list the keys
+  koel store create events --ordered                  create a store sorted by key
+  koel store scan --prefix 2026-11 --db events        print its records
   koel store tour                                     run a demonstration
 
 One process can change a store, or several can read it at the same time.")]
@@ -56,10 +65,14 @@ enum Verb {
     Ls(ls::Args),
     /// Remove stored files, or old versions
     Rm(rm::Args),
+    /// Create an empty store, ordered or not
+    Create(create::Args),
     /// List the keys of records
     Keys(keys::Args),
     /// Print the value of a key, or several keys and their values
     Get(get::Args),
+    /// Print the records of an ordered store by key
+    Scan(scan::Args),
     /// Store a value under a key
     Put(put::Args),
     /// Delete keys
@@ -68,6 +81,8 @@ enum Verb {
     Gc(gc::Args),
     /// Read and check every record and file
     Verify(verify::Args),
+    /// Copy the records of a log store into an ordered store, or back
+    Copy(copy::Args),
     /// Copy everything readable from a damaged store into a new one
     Salvage(salvage::Args),
     /// Show the contents and the disk and memory use of a store
@@ -82,12 +97,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Verb::Export(args) => export::run(args),
         Verb::Ls(args) => ls::run(args),
         Verb::Rm(args) => rm::run(args),
+        Verb::Create(args) => create::run(args),
         Verb::Keys(args) => keys::run(args),
         Verb::Get(args) => get::run(args),
+        Verb::Scan(args) => scan::run(args),
         Verb::Put(args) => put::run(args),
         Verb::Del(args) => del::run(args),
         Verb::Gc(args) => gc::run(args),
         Verb::Verify(args) => verify::run(args),
+        Verb::Copy(args) => copy::run(args),
         Verb::Salvage(args) => salvage::run(args),
         Verb::Stats(args) => stats::run(args),
         Verb::Tour(args) => tour::run(args),

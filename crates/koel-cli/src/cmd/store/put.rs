@@ -1,6 +1,7 @@
 //! `koel store put`: stores one record, durably when the command ends.
 //!
-//! A value from a file is streamed, so it may be larger than memory. An input of unknown length
+//! A value from a file is streamed, so it may be larger than memory; an ordered store takes only
+//! values that are not. An input of unknown length
 //! (standard input, a pipe, a file in `/proc`) is read into memory first, because a record begins
 //! with its length.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ use koel_store::Durability;
 
 use super::database::Database;
 use super::key::KeyForm;
+use super::records::Value;
 use crate::failure::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
@@ -25,7 +27,7 @@ Examples:
 
 In KEY, \\\\ stands for a backslash, and \\n, \\t and \\x1b for what they are in C, unless -0 is given.
 The value is taken as it is. It is read from standard input if neither VALUE nor -f is given.
-A value has at most 4 GiB; use koel store import for larger files.")]
+A value has at most 4 GiB, and 256 MiB in an ordered store; use koel store import for larger files.")]
 pub(crate) struct Args {
     /// The key to store, as koel store keys prints it
     key: OsString,
@@ -48,23 +50,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (db, key) = (&args.database, args.form.key(args.key.as_encoded_bytes())?);
     let value = value(args)?;
-    let store = db.open_or_create()?;
-    let put = match value {
-        Value::Whole(bytes) => store.put(&key, &bytes, Durability::Synced),
-        Value::File { file, length } => store.put_reader(&key, length, file, Durability::Synced),
-    };
-    put.map_err(|error| db.failure(error))?;
-    db.close(store)?;
+    let store = db.records_or_create()?;
+    store.put(&key, value, Durability::Synced).map_err(|error| db.failure(error))?;
+    store.close().map_err(|error| db.failure(error))?;
     Ok(Outcome::Done)
-}
-
-enum Value {
-    Whole(Vec<u8>),
-    /// A file to stream.
-    File {
-        file: File,
-        length: u64,
-    },
 }
 
 fn value(args: &Args) -> Result<Value, Failure> {

@@ -11,6 +11,7 @@ use koel_store::content::{Archive, ArchiveVerifyReport};
 use serde_json::json;
 
 use super::database::Database;
+use super::ordered;
 use super::verify::{damage_lines, verified_files};
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -54,6 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "{} already has a store; name a new folder",
             args.to.display()
         )));
+    }
+    if old.looks_ordered() {
+        return ordered::salvage(old, &new, args.json);
     }
     let store = new.open_or_create()?;
     let mut progress = None;

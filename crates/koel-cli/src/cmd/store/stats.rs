@@ -7,6 +7,7 @@ use koel_store::content::{Archive, Kind};
 use serde_json::json;
 
 use super::database::Database;
+use super::ordered;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::{bytes, counted, grouped, rate};
@@ -30,6 +31,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
+    if db.is_ordered()? {
+        return ordered::stats(db, args.json);
+    }
     let archive = Archive::new(db.read()?);
     let (mut files, mut length, mut failure) = (0_u64, 0, None);
     for version in archive.entries().map_err(|error| db.archive_failure(error))? {

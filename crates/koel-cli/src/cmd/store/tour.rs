@@ -12,6 +12,7 @@ use std::time::Instant;
 use koel_store::content::{Archive, Chunking};
 use koel_store::{Durability, Error, LogStore, Options};
 
+use super::tour_ordered;
 use crate::cmd::tour::story::{self, Story};
 use crate::failure::{Failure, Outcome};
 use crate::quantity::{bytes, grouped, three_digits, to_u64};
@@ -25,6 +26,7 @@ const ABSENT: u64 = 200_000;
 Examples:
   koel store tour
   koel store tour /usr/lib/libLLVM.so
+  koel store tour --ordered
 
 The tour takes a few seconds. It uses four times the size of the file in TMPDIR, and frees it.
 
@@ -32,6 +34,10 @@ Exit codes: 0 every promise was kept, 2 one was broken.")]
 pub(crate) struct Args {
     /// File to use instead of this program
     file: Option<PathBuf>,
+
+    /// Show an ordered store, with pieces of the file as values
+    #[arg(long)]
+    ordered: bool,
 }
 
 /// A running tour: its text, its temporary folder, and the bytes of the file.
@@ -47,6 +53,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => std::env::current_exe()
             .map_err(|error| Failure::read(Path::new("this program"), error))?,
     };
+    if args.ordered {
+        return tour_ordered::run(&path);
+    }
     let original = fs::read(&path).map_err(|error| Failure::read(&path, error))?;
     let folder =
         tempfile::tempdir().map_err(|error| Failure::write(&std::env::temp_dir(), error))?;

@@ -6,6 +6,7 @@ use koel_store::content::{Archive, ArchiveVerifyReport};
 use serde_json::json;
 
 use super::database::Database;
+use super::ordered;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
@@ -30,6 +31,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
+    if db.is_ordered()? {
+        return ordered::verify(db, args.json);
+    }
     let archive = Archive::new(db.read()?);
     let log_bytes = archive.store().stats().log_bytes;
     let (progress, mut seen) =

@@ -1,15 +1,17 @@
 //! `koel tour`: a demonstration on a real list that checks every promise.
 //!
+//! The commonest uses come first, as a new user types them. Then the library shows its figures.
 //! Every number is measured or counted in the same run, except where the text says computed. A
 //! broken promise is marked in the text and makes the exit code 2, so the tour is also a test. The
 //! absent names are the same in every run, so the results do not vary.
 #![forbid(unsafe_code)]
 
 mod growth;
-mod names;
+pub(crate) mod names;
 mod rate;
 mod rivals;
 pub(crate) mod story;
+mod uses;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -34,7 +36,7 @@ const COPIES: u64 = 1_000;
 Examples:
   koel tour
 
-The tour takes a few seconds. It writes one file to TMPDIR and removes it.
+The tour takes a few seconds. It writes some files to TMPDIR and removes them.
 
 Exit codes: 0 every promise was kept, 2 one was broken.")]
 pub(crate) struct Args {}
@@ -53,6 +55,7 @@ pub(crate) fn run(_args: &Args) -> Result<Outcome, Failure> {
             grouped(list.len() as u64)
         ),
     )?;
+    uses::show(&mut story, &list, &absent)?;
     let filter = build(&mut story, &list)?;
     let folder =
         tempfile::tempdir().map_err(|error| Failure::write(&std::env::temp_dir(), error))?;

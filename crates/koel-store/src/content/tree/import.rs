@@ -4,32 +4,31 @@
 //! cannot be read, or that is neither file, folder nor link, is reported, and the rest goes on.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fs::{self, CWD, FileType, Mode, OFlags};
 
+use super::before::{Before, names_in};
 use super::problem::Problem;
 use super::status::{self, Status};
 use crate::Durability;
 use crate::content::archive::Archive;
 use crate::content::chunks::Chunking;
-use crate::content::entry::{Content, Entry, Kind, Stamp, StoredFile, Time};
+use crate::content::entry::{Entry, Kind, Stamp, StoredFile, Time};
 use crate::content::error::ArchiveError;
 use crate::content::find::MAX_DEPTH;
 use crate::content::import::check;
 use crate::content::names;
-use crate::content::read::Listing;
 use crate::content::write::Writer;
 
 /// How a tree is imported.
 #[derive(Clone, Debug)]
 pub struct TreeOptions {
-    chunking: Chunking,
+    pub(super) chunking: Chunking,
     durability: Durability,
-    read_all: bool,
+    pub(super) read_all: bool,
     skipped: Option<PathBuf>,
 }
 
@@ -102,22 +101,16 @@ pub struct TreeReport {
 }
 
 /// An import in progress.
-struct Import<'a> {
+pub(super) struct Import<'a> {
     archive: &'a Archive,
-    writer: Writer<'a>,
-    options: &'a TreeOptions,
+    pub(super) writer: Writer<'a>,
+    pub(super) options: &'a TreeOptions,
     /// The device and the inode of the folder to leave out.
     skipped: Option<(u64, u64)>,
     /// Files that have several names, by device and inode, with the stamp that they had.
-    linked: HashMap<(u64, u64), (Stamp, StoredFile, bool)>,
-    report: TreeReport,
-    progress: &'a mut dyn FnMut(u64),
-}
-
-/// The entries that a folder had in the last version, read in step with those on disk.
-struct Before<'a> {
-    listing: Option<Listing<'a>>,
-    next: Option<Entry>,
+    pub(super) linked: HashMap<(u64, u64), (Stamp, StoredFile, bool)>,
+    pub(super) report: TreeReport,
+    pub(super) progress: &'a mut dyn FnMut(u64),
 }
 
 impl Archive {
@@ -262,60 +255,6 @@ impl Import<'_> {
         }
     }
 
-    /// Returns the entry of a file that is known not to have changed, or that has another name in
-    /// this version.
-    fn known(&mut self, path: &[u8], status: &Status, before: Option<&Entry>) -> Option<Entry> {
-        if let Some((stamp, file, had_extended)) = self.linked.get(&status.identity)
-            && *stamp == status.stamp
-        {
-            let (file, had_extended) = (*file, *had_extended);
-            self.count_file(path, file.content, had_extended);
-            return Some(Entry { had_extended, ..new_entry(status, Kind::File(file)) });
-        }
-        let before = before.filter(|_| !self.options.read_all)?;
-        let Kind::File(mut file) = before.kind else { return None };
-        let is_same = file.stamp == status.stamp
-            && file.content.length == status.length
-            && before.attributes == Some(status.attributes);
-        if !is_same {
-            return None;
-        }
-        self.report.unchanged += 1;
-        self.link(status, &mut file, before.had_extended);
-        self.count_file(path, file.content, before.had_extended);
-        Some(Entry { name: Vec::new(), kind: Kind::File(file), ..before.clone() })
-    }
-
-    /// Stores the bytes of an open file.
-    fn file(&mut self, path: &[u8], file: OwnedFd) -> Result<Entry, ArchiveError> {
-        let status = Status::of(file.as_fd()).map_err(ArchiveError::Read)?;
-        if status.kind != FileType::RegularFile {
-            return Err(ArchiveError::Read(io::Error::other("it is no longer a file")));
-        }
-        let had_extended = status::has_extended(file.as_fd());
-        let stamp = status.lasting_stamp();
-        let mut file = Metered { file: File::from(file), progress: &mut *self.progress };
-        let content = self.writer.store(&mut file, self.options.chunking)?;
-        let after = Status::of(file.file.as_fd()).map_err(ArchiveError::Read)?;
-        let mut file = StoredFile { content, link_number: 0, stamp };
-        if after.stamp != status.stamp || after.length != content.length {
-            file.stamp = Stamp::default();
-            self.report_problem(path, "it changed while it was read".to_owned());
-        }
-        self.link(&status, &mut file, had_extended);
-        self.count_file(path, content, had_extended);
-        Ok(Entry { had_extended, ..new_entry(&status, Kind::File(file)) })
-    }
-
-    /// Gives a file with several names the number that these share in the version.
-    fn link(&mut self, status: &Status, file: &mut StoredFile, had_extended: bool) {
-        file.link_number = 0;
-        if status.has_other_names {
-            file.link_number = self.linked.len() as u64 + 1;
-            self.linked.insert(status.identity, (status.stamp, *file, had_extended));
-        }
-    }
-
     /// Stores the entries of an open folder, and all below it.
     fn folder(
         &mut self,
@@ -358,20 +297,14 @@ impl Import<'_> {
         Ok(new_entry(status, Kind::Folder(self.writer.store_listing(&[])?)))
     }
 
-    fn count_file(&mut self, path: &[u8], content: Content, had_extended: bool) {
-        self.report.files += 1;
-        self.report.length += content.length;
-        self.report_extended(path, had_extended);
-    }
-
-    fn report_extended(&mut self, path: &[u8], had_extended: bool) {
+    pub(super) fn report_extended(&mut self, path: &[u8], had_extended: bool) {
         if had_extended {
             let what = "its extended attributes or access control list are not kept";
             self.report_problem(path, what.to_owned());
         }
     }
 
-    fn report_problem(&mut self, path: &[u8], what: String) {
+    pub(super) fn report_problem(&mut self, path: &[u8], what: String) {
         self.report.problems.push(Problem { name: path.to_owned(), what });
     }
 
@@ -381,24 +314,7 @@ impl Import<'_> {
     }
 }
 
-impl<'a> Before<'a> {
-    fn new(archive: &'a Archive, path: &'a [u8], before: Option<&Entry>) -> Self {
-        let content = before.filter(|entry| matches!(entry.kind, Kind::Folder(_)));
-        let content = content.and_then(Entry::content);
-        Self { listing: content.map(|content| Listing::new(archive, path, content)), next: None }
-    }
-
-    /// Returns the entry with this name. To be called with ascending names.
-    fn take(&mut self, name: &[u8]) -> Option<Entry> {
-        while self.next.as_ref().is_none_or(|entry| &entry.name[..] < name) {
-            // What is damaged is read from disk again.
-            self.next = Some(self.listing.as_mut()?.next().ok().flatten()?);
-        }
-        self.next.take_if(|entry| entry.name == name)
-    }
-}
-
-fn new_entry(status: &Status, kind: Kind) -> Entry {
+pub(super) fn new_entry(status: &Status, kind: Kind) -> Entry {
     let attributes = Some(status.attributes);
     Entry { name: Vec::new(), kind, attributes, had_extended: false }
 }
@@ -408,26 +324,6 @@ fn dangling(path: &Path) -> Option<Entry> {
     let status = fs::lstat(path).map(Status::from).ok()?;
     let target = fs::readlinkat(CWD, path, Vec::new()).ok()?;
     Some(new_entry(&status, Kind::Link(target.into_bytes())))
-}
-
-/// Returns the names in a folder, ascending, and the error that kept further ones from being read.
-fn names_in(folder: BorrowedFd<'_>) -> (Vec<Vec<u8>>, Option<io::Error>) {
-    let mut names = Vec::new();
-    let mut error = None;
-    match Dir::read_from(folder) {
-        Err(refused) => error = Some(refused.into()),
-        Ok(entries) => {
-            for entry in entries {
-                match entry {
-                    Ok(entry) => names.push(entry.file_name().to_bytes().to_owned()),
-                    Err(broken) => error = Some(broken.into()),
-                }
-            }
-        }
-    }
-    names.retain(|name| names::is_component(name));
-    names.sort_unstable();
-    (names, error)
 }
 
 fn unreadable(error: &io::Error) -> String {
@@ -440,19 +336,5 @@ fn describe(kind: FileType) -> &'static str {
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         _ => "a special file",
-    }
-}
-
-/// A file that reports how much of it was read.
-struct Metered<'a> {
-    file: File,
-    progress: &'a mut dyn FnMut(u64),
-}
-
-impl Read for Metered<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(into)?;
-        (self.progress)(count as u64);
-        Ok(count)
     }
 }

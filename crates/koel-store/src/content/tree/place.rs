@@ -10,6 +10,7 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::status::Status;
+use crate::content::temporary;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 
@@ -61,6 +62,9 @@ impl<'a> Place<'a> {
             && self.skipped == Some(Status::of(opened.folder.as_fd())?.identity)
         {
             return Err(io::Error::other("it is the folder of the store"));
+        }
+        if !opened.is_new {
+            temporary::sweep(&opened.folder);
         }
         Ok(self.opened.get_or_init(|| opened).folder.as_fd())
     }

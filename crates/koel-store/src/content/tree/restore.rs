@@ -1,28 +1,23 @@
 //! Restoring entries on disk.
 //!
-//! Each file is written under a temporary name, checked, given its attributes, and renamed. So it
-//! replaces a file or a link of its name, and is never written through a link. One sync at the end
-//! covers all files.
+//! This file walks the entries; restore_leaf.rs writes files and links. One sync at the end covers
+//! all files.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs;
 
-use super::place::{Place, open_folder};
+use super::place::Place;
 use super::problem::Problem;
-use super::status::{self, Status};
+use super::status;
 use crate::content::archive::Archive;
-use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile};
+use crate::content::entry::{Content, Entry, Kind};
 use crate::content::error::ArchiveError;
-use crate::content::export::allow_usual_readers;
 use crate::content::find::check_depth;
 use crate::content::names;
-use crate::content::read::{Chunks, Listing};
+use crate::content::read::Listing;
 
 /// How entries are restored.
 #[derive(Clone, Debug, Default)]
@@ -88,28 +83,27 @@ pub struct RestoreReport {
 
 /// A restored file that has several names.
 #[derive(Clone)]
-struct Linked {
-    content: Content,
+pub(super) struct Linked {
+    pub(super) content: Content,
     /// The path of its first name from the top place.
-    path: Vec<u8>,
+    pub(super) path: Vec<u8>,
     /// The device and the inode.
-    identity: (u64, u64),
+    pub(super) identity: (u64, u64),
 }
 
 /// A restoration in progress.
-struct Restore<'a> {
-    archive: &'a Archive,
-    owners: bool,
+pub(super) struct Restore<'a> {
+    pub(super) archive: &'a Archive,
+    pub(super) owners: bool,
     select: &'a mut dyn FnMut(&[u8], &Entry) -> Selection,
-    progress: &'a mut dyn FnMut(u64),
+    pub(super) progress: &'a mut dyn FnMut(u64),
     /// Restored files that have several names, by number.
-    linked: HashMap<u64, Linked>,
+    pub(super) linked: HashMap<u64, Linked>,
     /// The place that the target names.
-    top: &'a Place<'a>,
+    pub(super) top: &'a Place<'a>,
     /// Bytes of a path before the part that is below the top place.
-    top_length: usize,
-    report: RestoreReport,
-    temporary: u64,
+    pub(super) top_length: usize,
+    pub(super) report: RestoreReport,
 }
 
 impl Archive {
@@ -156,7 +150,6 @@ impl Archive {
             top: &top,
             top_length: 0,
             report: RestoreReport::default(),
-            temporary: 0,
         };
         match target {
             Target::Below(_) => {
@@ -295,157 +288,12 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// Restores a file or a link.
-    fn leaf(
-        &mut self,
-        place: &Place<'_>,
-        name: &[u8],
-        path: &[u8],
-        entry: &Entry,
-    ) -> Result<(), ArchiveError> {
-        let restored = match (place.open(), &entry.kind) {
-            (Err(error), _) => Err(ArchiveError::Write(error)),
-            (Ok(folder), Kind::Link(target)) => {
-                self.link(folder, name, path, target, entry.attributes.as_ref())
-            }
-            (Ok(folder), Kind::File(file)) => {
-                self.file(folder, name, path, file, entry.attributes.as_ref())
-            }
-            (Ok(_), Kind::Folder(_)) => Ok(()),
-        };
-        self.note(path, restored)
-    }
-
-    fn link(
-        &mut self,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        path: &[u8],
-        target: &[u8],
-        attributes: Option<&Attributes>,
-    ) -> Result<(), ArchiveError> {
-        let make = |temporary: &[u8]| fs::symlinkat(target, folder, temporary);
-        let ((), temporary) = self.with_temporary_name(make).map_err(ArchiveError::Write)?;
-        let owners = self.owners;
-        let applied =
-            attributes.map_or(Ok(()), |it| status::apply_to_link(folder, &temporary, it, owners));
-        self.note(path, applied.map_err(ArchiveError::Write))?;
-        rename(folder, &temporary, name)?;
-        self.report.links += 1;
-        Ok(())
-    }
-
-    fn file(
-        &mut self,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        path: &[u8],
-        file: &StoredFile,
-        attributes: Option<&Attributes>,
-    ) -> Result<(), ArchiveError> {
-        if !self.link_to_restored(folder, name, file) {
-            let identity = self.write(folder, name, path, file, attributes)?;
-            if file.link_number > 0 {
-                let path = path.get(self.top_length..).unwrap_or_default().to_owned();
-                let linked = Linked { content: file.content, path, identity };
-                self.linked.insert(file.link_number, linked);
-            }
-        }
-        self.report.files += 1;
-        self.report.length += file.content.length;
-        Ok(())
-    }
-
-    /// Makes the file another name of one that was restored. Returns whether that was possible: if
-    /// not, it is written.
-    fn link_to_restored(&mut self, folder: BorrowedFd<'_>, name: &[u8], file: &StoredFile) -> bool {
-        let linked = self.linked.get(&file.link_number).cloned();
-        let linked = linked.filter(|linked| linked.content == file.content);
-        linked.is_some_and(|linked| self.hard_link(folder, name, &linked).is_ok())
-    }
-
-    fn hard_link(
-        &mut self,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        linked: &Linked,
-    ) -> io::Result<()> {
-        let mut components: Vec<&[u8]> = linked.path.split(|byte| *byte == b'/').collect();
-        let other = components.pop().unwrap_or_default();
-        let mut from = self.top.open()?.try_clone_to_owned()?;
-        for component in components {
-            from = open_folder(from.as_fd(), component)?;
-        }
-        let make = |temporary: &[u8]| fs::linkat(&from, other, folder, temporary, AtFlags::empty());
-        let ((), temporary) = self.with_temporary_name(make)?;
-        let is_same = Status::at(folder, &temporary)?.identity == linked.identity;
-        if is_same {
-            fs::renameat(folder, &temporary[..], folder, name)?;
-        }
-        // A name that already is a link to the file stays, and the temporary one with it.
-        discard(folder, &temporary);
-        if is_same { Ok(()) } else { Err(io::Error::other("the file was replaced")) }
-    }
-
-    /// Writes a file. Returns its device and inode.
-    fn write(
-        &mut self,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        path: &[u8],
-        file: &StoredFile,
-        attributes: Option<&Attributes>,
-    ) -> Result<(u64, u64), ArchiveError> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let create = |temporary: &[u8]| {
-            fs::openat(folder, temporary, flags | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)
-        };
-        let (created, temporary) = self.with_temporary_name(create).map_err(ArchiveError::Write)?;
-        let mut created = File::from(created);
-        let written = self.fill(&mut created, path, file.content);
-        let status =
-            written.and_then(|()| Status::of(created.as_fd()).map_err(ArchiveError::Write));
-        if status.is_err() {
-            discard(folder, &temporary);
-        }
-        let status = status?;
-        let owners = self.owners;
-        let applied = match attributes {
-            Some(attributes) => status::apply(created.as_fd(), attributes, owners, false),
-            None => allow_usual_readers(&created),
-        };
-        self.note(path, applied.map_err(ArchiveError::Write))?;
-        rename(folder, &temporary, name)?;
-        Ok(status.identity)
-    }
-
-    fn fill(&mut self, sink: &mut File, path: &[u8], content: Content) -> Result<(), ArchiveError> {
-        let mut chunks = Chunks::new(self.archive, path, content);
-        while let Some(chunk) = chunks.next()? {
-            sink.write_all(&chunk).map_err(ArchiveError::Write)?;
-            (self.progress)(chunk.len() as u64);
-        }
-        Ok(())
-    }
-
-    /// Calls `make` with a new name until it is not in use. Returns the name, too.
-    fn with_temporary_name<T>(
-        &mut self,
-        mut make: impl FnMut(&[u8]) -> rustix::io::Result<T>,
-    ) -> io::Result<(T, Vec<u8>)> {
-        loop {
-            self.temporary += 1;
-            let name = format!(".koel-{}-{}", std::process::id(), self.temporary).into_bytes();
-            match make(&name) {
-                Ok(made) => return Ok((made, name)),
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
     /// Turns what concerns one file into a problem of the report.
-    fn note(&mut self, path: &[u8], done: Result<(), ArchiveError>) -> Result<(), ArchiveError> {
+    pub(super) fn note(
+        &mut self,
+        path: &[u8],
+        done: Result<(), ArchiveError>,
+    ) -> Result<(), ArchiveError> {
         let what = match done {
             Ok(()) => return Ok(()),
             Err(ArchiveError::Broken { what, .. }) => what,
@@ -464,17 +312,4 @@ impl Restore<'_> {
 fn ends_a_restoration(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
-}
-
-/// Gives a file its name, in place of any other file or link.
-fn rename(folder: BorrowedFd<'_>, temporary: &[u8], name: &[u8]) -> Result<(), ArchiveError> {
-    fs::renameat(folder, temporary, folder, name).map_err(|error| {
-        discard(folder, temporary);
-        ArchiveError::Write(error.into())
-    })
-}
-
-/// Removes a temporary file, if it is there.
-fn discard(folder: BorrowedFd<'_>, temporary: &[u8]) {
-    fs::unlinkat(folder, temporary, AtFlags::empty()).unwrap_or_default();
 }

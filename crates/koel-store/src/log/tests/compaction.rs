@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::{NONE, Outcome, all, key, options};
-use crate::Error;
 use crate::log::pick::Policy;
-use crate::log::{Batch, CompactReport, Durability, LogStore};
+use crate::log::{CompactReport, LogStore};
+use crate::{Batch, Durability, Error};
 
 /// The tombstone has the first sequence number after those that the compaction saw. The first
 /// compaction picks the segment with the value, the second only that with the tombstone.

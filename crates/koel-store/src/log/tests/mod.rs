@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use super::*;
-use crate::Error;
 use crate::kernel::lock::lock;
+use crate::{Batch, Durability, Error};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

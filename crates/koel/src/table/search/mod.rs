@@ -20,6 +20,7 @@
 //! * The caller carries out the path, and decides what else moves along with each entry.
 
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::mem;
 use core::ops::Range;
 
@@ -60,7 +61,7 @@ pub(crate) struct EvictionPath {
 pub(crate) enum End {
     /// An empty slot in this bucket.
     Empty(u64),
-    /// Nowhere: an equal copy stays in the table, and this one is to be counted.
+    /// Nowhere: an equal copy stays in the table, and this one is to be counted; or it is evicted.
     Spare,
 }
 
@@ -153,6 +154,12 @@ pub(crate) trait Neighbourhood {
 
     /// Whether a slot equal to `slot` of `bucket` is in its pair of buckets.
     fn is_spare(&self, bucket: u64, slot: u64) -> bool;
+
+    /// How many slots the search looks at before it gives up.
+    #[inline(always)]
+    fn budget(&self) -> usize {
+        BUDGET
+    }
 }
 
 /// The working memory of searches, kept from one to the next.
@@ -244,7 +251,7 @@ impl Search {
         };
         let has_room = |bucket: u64| table.has_room(bucket);
         if spares != Spares::AtOnce {
-            let left = self.frontier.buckets.len()..roots.len() + BUDGET;
+            let left = self.frontier.buckets.len()..roots.len() + table.budget();
             let path = self.continue_in::<LOOKAHEAD>(left, expand, has_room, |_, _| false);
             if path.is_some() || spares == Spares::Keep {
                 return path;
@@ -329,6 +336,20 @@ impl Search {
         }
         self.expanded += 1;
         Some(())
+    }
+
+    /// After a search that found no room: the path that ends with an entry which is taken out. It
+    /// is the one of the first `most` looked at for which `rank` is greatest, and the first of
+    /// these. `None` if the search had no memory.
+    pub(crate) fn path_to_greatest(
+        &mut self,
+        most: usize,
+        rank: impl Fn(u64) -> u64,
+    ) -> Option<EvictionPath> {
+        let slots = self.frontier.slots.iter().enumerate().take(most);
+        let entries = slots.filter(|&(_, &slot)| slot != 0);
+        let (number, _) = entries.max_by_key(|&(number, &slot)| (rank(slot), Reverse(number)))?;
+        self.path_to(number, End::Spare)
     }
 
     /// Takes back the memory of a path that was carried out.

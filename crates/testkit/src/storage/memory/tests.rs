@@ -100,6 +100,21 @@ fn a_rename_happened_or_did_not() {
 }
 
 #[test]
+fn a_link_may_be_lost_and_shares_the_bytes_of_its_file() {
+    let (folder, file) = folder_with_a_file();
+    let other = MemoryFolder::new();
+    folder.link("a", &other).unwrap();
+    assert_eq!(folder.link("a", &other).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(folder.link("b", &other).unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert!(crashes(&other, 0).iter().all(BTreeMap::is_empty));
+    other.sync().unwrap();
+    assert!(crashes(&other, 50).iter().all(|crash| crash["a"] == [1; 4 * SECTOR]));
+    file.write_at(&[9], 0).unwrap();
+    folder.remove("a").unwrap();
+    assert_eq!(other.contents()["a"][..2], [9, 1]);
+}
+
+#[test]
 fn a_clone_is_independent() {
     let (folder, file) = folder_with_a_file();
     let _guard = folder.lock().unwrap();

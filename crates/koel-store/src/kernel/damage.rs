@@ -16,7 +16,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    pub(super) fn new(file: &str, offset: u64, what: &'static str) -> Self {
+    pub(crate) fn new(file: &str, offset: u64, what: &'static str) -> Self {
         Self { file: file.to_owned(), offset, what }
     }
 }
@@ -31,7 +31,7 @@ impl fmt::Display for Damage {
 ///
 /// # Errors
 /// Any error that is not damage.
-pub(super) fn collect_damage<T>(
+pub(crate) fn collect_damage<T>(
     damages: &mut Vec<Damage>,
     result: Result<T, Error>,
 ) -> Result<Option<T>, Error> {

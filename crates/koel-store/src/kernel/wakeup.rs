@@ -2,18 +2,18 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use crate::kernel::lock::lock;
+use super::lock::lock;
 
 /// Lets a background thread sleep until it gets a [`Signal`].
 #[derive(Debug, Default)]
-pub(super) struct Wakeup {
+pub(crate) struct Wakeup {
     signal: Mutex<Signal>,
     changed: Condvar,
 }
 
 /// What a background thread is to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Signal {
+pub(crate) enum Signal {
     #[default]
     Wait,
     Work,
@@ -22,7 +22,7 @@ pub(super) enum Signal {
 
 impl Wakeup {
     /// Sends a signal. Nothing replaces [`Signal::Stop`].
-    pub(super) fn send(&self, signal: Signal) {
+    pub(crate) fn send(&self, signal: Signal) {
         let mut current = lock(&self.signal);
         if *current != Signal::Stop {
             *current = signal;
@@ -31,7 +31,7 @@ impl Wakeup {
     }
 
     /// Waits for a signal. Returns whether it is [`Signal::Work`], not [`Signal::Stop`].
-    pub(super) fn wait(&self) -> bool {
+    pub(crate) fn wait(&self) -> bool {
         let mut current = lock(&self.signal);
         while *current == Signal::Wait {
             current = self.changed.wait(current).unwrap_or_else(PoisonError::into_inner);
@@ -44,7 +44,7 @@ impl Wakeup {
     }
 
     /// Returns whether the thread is to stop.
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         *lock(&self.signal) == Signal::Stop
     }
 }

@@ -3,10 +3,10 @@
 //! A batch holds its records as they will be in the log, without sequence numbers and checksums.
 //! The writer copies and seals them.
 
+use super::bytes::usize_of;
+use super::memory;
+use super::record::{self, Header};
 use crate::Error;
-use crate::kernel::bytes::usize_of;
-use crate::kernel::memory;
-use crate::kernel::record::{self, Header};
 
 /// A list of writes, in order; the last one of a key wins. Reusable after [`clear`](Self::clear).
 ///
@@ -26,9 +26,9 @@ pub struct Batch {
 
 /// An unsealed record of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unsealed {
-    pub(super) start: usize,
-    pub(super) header: Header,
+pub(crate) struct Unsealed {
+    pub(crate) start: usize,
+    pub(crate) header: Header,
 }
 
 impl Batch {
@@ -74,16 +74,28 @@ impl Batch {
     }
 
     /// Returns the bytes of all records.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    pub(super) fn records(&self) -> &[Unsealed] {
+    pub(crate) fn records(&self) -> &[Unsealed] {
         &self.records
     }
 
-    pub(super) fn key(&self, record: &Unsealed) -> &[u8] {
+    pub(crate) fn key(&self, record: &Unsealed) -> &[u8] {
         record.header.key(&self.bytes[record.start..])
+    }
+
+    /// Returns the value of a record in parts: one, or the blocks of a large value.
+    pub(crate) fn value_parts(&self, unsealed: &Unsealed) -> impl Iterator<Item = &[u8]> {
+        let record = &self.bytes[unsealed.start..];
+        let mut at = usize_of(unsealed.header.body());
+        let blocks = record::block_sizes(&unsealed.header).map(move |block| {
+            let start = at;
+            at += block.stored;
+            &record[start..start + block.content]
+        });
+        std::iter::once(unsealed.header.value(record)).chain(blocks)
     }
 
     fn add(&mut self, header: Header, key: &[u8], value: &[u8]) -> Result<&mut Self, Error> {
@@ -95,7 +107,8 @@ impl Batch {
 }
 
 /// Returns the length of a key or a value, if a record can have it.
-pub(super) fn length(what: &'static str, len: impl TryInto<u64>) -> Result<u64, Error> {
+pub(crate) fn length(what: &'static str, len: impl TryInto<u64>) -> Result<u64, Error> {
     let len = len.try_into().unwrap_or(u64::MAX);
-    if len <= record::MAX_LEN { Ok(len) } else { Err(Error::TooLong { what, len }) }
+    let max = record::MAX_LEN;
+    if len <= max { Ok(len) } else { Err(Error::TooLong { what, len, max }) }
 }

@@ -1,0 +1,117 @@
+//! The records of a store of either kind: a log store, or an ordered one.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use koel_store::content::Archive;
+use koel_store::{Durability, Error, LogStore, LsmStore};
+
+use super::database::Database;
+use crate::failure::Failure;
+
+/// An open store.
+#[derive(Debug)]
+pub(super) enum Records {
+    Log(LogStore),
+    Ordered(LsmStore),
+}
+
+/// A value to store.
+pub(super) enum Value {
+    Whole(Vec<u8>),
+    /// A file to stream.
+    File {
+        file: File,
+        length: u64,
+    },
+}
+
+impl Records {
+    /// The value of a key, to be read.
+    pub(super) fn find(&self, key: &[u8]) -> Result<Option<Box<dyn Read>>, Error> {
+        Ok(match self {
+            Self::Log(store) => store.get_reader(key)?.map(|value| Box::new(value) as _),
+            Self::Ordered(store) => {
+                store.get(key)?.map(|value| Box::new(io::Cursor::new(value)) as _)
+            }
+        })
+    }
+
+    /// Stores a record. An ordered store reads a file into memory first.
+    pub(super) fn put(
+        &self,
+        key: &[u8],
+        value: Value,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        match (self, value) {
+            (Self::Log(store), Value::Whole(bytes)) => store.put(key, &bytes, durability),
+            (Self::Log(store), Value::File { file, length }) => {
+                store.put_reader(key, length, file, durability)
+            }
+            (Self::Ordered(store), Value::Whole(bytes)) => store.put(key, &bytes, durability),
+            (Self::Ordered(store), Value::File { mut file, length }) => {
+                let limit = LsmStore::MAX_VALUE_BYTES;
+                if length > limit {
+                    return Err(Error::TooLong { what: "value", len: length, max: limit });
+                }
+                let mut bytes = Vec::new();
+                let read = file.by_ref().take(limit + 1).read_to_end(&mut bytes);
+                read.map_err(|error| Error::Source { error })?;
+                store.put(key, &bytes, durability)
+            }
+        }
+    }
+
+    /// Deletes a record. False if there was none.
+    pub(super) fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        match self {
+            Self::Log(store) => store.delete(key, Durability::None),
+            Self::Ordered(store) => {
+                let is_there = store.contains(key)?;
+                if is_there {
+                    store.delete(key, Durability::None)?;
+                }
+                Ok(is_there)
+            }
+        }
+    }
+
+    /// Passes the keys that start with `prefix` to `take`: those of an ordered store in the order of
+    /// their bytes, the others in the order in which their values were written. Passes over damaged
+    /// records, and returns the first damage.
+    pub(super) fn each_key(
+        &self,
+        db: &Database,
+        prefix: &[u8],
+        mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<Option<Error>, Failure> {
+        let mut damage = None;
+        let mut pass = |key: Result<Vec<u8>, Error>| match key {
+            Ok(key) if Archive::is_reserved(&key) || !key.starts_with(prefix) => Ok(()),
+            Ok(key) => take(&key),
+            Err(error @ Error::Damaged { .. }) => {
+                damage.get_or_insert(error);
+                Ok(())
+            }
+            Err(error) => Err(db.failure(error)),
+        };
+        match self {
+            Self::Log(store) => store.keys().try_for_each(&mut pass)?,
+            Self::Ordered(store) => {
+                let range = store.prefix(prefix).map_err(|error| db.failure(error))?;
+                range.map(|entry| entry.map(|(key, _)| key)).try_for_each(&mut pass)?;
+            }
+        }
+        Ok(damage)
+    }
+
+    /// Closes the store, which makes everything durable.
+    pub(super) fn close(self) -> Result<(), Error> {
+        match self {
+            Self::Log(store) => store.close(),
+            Self::Ordered(store) => store.close(),
+        }
+    }
+}

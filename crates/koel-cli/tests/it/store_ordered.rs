@@ -1,0 +1,138 @@
+//! Ordered stores: every verb of records works on them, and the folder says what kind it has.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::support::{Shell, scattered};
+
+/// An ordered store `db` with records whose keys are not in order.
+fn ordered() -> Shell {
+    let shell = Shell::new();
+    shell.ok("store create db --ordered");
+    for (key, value) in [("user/2", "two"), ("b", "bee"), ("user/1", "one"), ("a\\n", "x")] {
+        shell.ok(&format!("store put {key} {value} --db db"));
+    }
+    shell
+}
+
+#[test]
+fn records_of_an_ordered_store_are_listed_by_key_from_both_ends() {
+    let shell = ordered();
+    assert_eq!(shell.ok("store keys --db db").text(), "a\\n\nb\nuser/1\nuser/2\n");
+    assert_eq!(shell.ok("store keys --prefix user/ --db db").text(), "user/1\nuser/2\n");
+    let scan = |options: &str| shell.ok(&format!("store scan {options} --db db")).text().to_owned();
+    assert_eq!(scan(""), "a\\n\tx\nb\tbee\nuser/1\tone\nuser/2\ttwo\n");
+    assert_eq!(scan("--reverse --from b"), "user/2\ttwo\nuser/1\tone\nb\tbee\n");
+    assert_eq!(scan("--prefix user/ --to user/2"), "user/1\tone\n");
+    assert_eq!(scan("--from b --to b"), "");
+    assert_eq!(shell.ok("store scan -0 --to b --db db").out, b"a\n\0x\0");
+}
+
+#[test]
+fn records_are_put_got_and_deleted_as_in_a_log_store() {
+    let shell = ordered();
+    assert_eq!(shell.ok("store get user/1 --db db").text(), "one");
+    assert_eq!(shell.ok("store get b user/2 --db db").text(), "b\tbee\nuser/2\ttwo\n");
+    shell.write("file", b"from a file\n");
+    shell.ok("store put b -f file --db db");
+    assert_eq!(shell.ok("store get b --db db").text(), "from a file\n");
+    let ran = shell.run("store del b nothing --db db");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.contains("\"nothing\" not found"), "{}", ran.err);
+    assert_eq!(shell.run("store get b --db db").code, 1);
+}
+
+#[test]
+fn each_kind_refuses_what_only_the_other_can_do() {
+    let shell = ordered();
+    shell.ok("store create log");
+    for verb in ["import db", "export x", "ls", "rm x"] {
+        let ran = shell.run(&format!("store {verb} --db db"));
+        assert_eq!(ran.code, 2, "{verb}");
+        assert!(ran.err.contains("db is an ordered store, which holds no files"), "{}", ran.err);
+    }
+    let ran = shell.run("store scan --db log");
+    assert!(ran.code == 2 && ran.err.contains("`koel store copy`"), "{}", ran.err);
+    for create in ["store create db --ordered", "store create log --ordered", "store create db"] {
+        let ran = shell.run(create);
+        assert!(ran.code == 2 && ran.err.contains("already has a store"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_copy_into_the_other_kind_and_back_has_the_same_records() {
+    let shell = ordered();
+    assert!(shell.ok("store copy db log").text().contains("4 copied"));
+    // A log store lists its keys as they were written, which was in order.
+    let keys = shell.ok("store keys --db db");
+    assert_eq!(shell.ok("store keys --db log").text(), keys.text());
+    shell.write("photo", [7; 5000]);
+    shell.ok("store import photo --db log");
+    let ran = shell.run("store copy log db2");
+    assert!(ran.code == 1 && ran.err.contains("of imported files left behind"), "{}", ran.err);
+    let scan = shell.ok("store scan --db db");
+    assert_eq!(shell.ok("store scan --db db2").text(), scan.text());
+    let ran = shell.run("store copy db log");
+    assert!(ran.code == 2 && ran.err.contains("already has a store"), "{}", ran.err);
+}
+
+#[test]
+fn gc_stats_and_verify_know_the_kind() {
+    let shell = ordered();
+    shell.ok("store put b again --db db");
+    let gc = shell.ok("store gc --json --db db").json();
+    assert_eq!(gc["runs"], 1);
+    let stats = shell.ok("store stats --json --db db").json();
+    assert_eq!((&stats["kind"], &stats["entries"]), (&"ordered".into(), &4.into()));
+    assert_eq!(stats["runs"][0]["keys"], 4);
+    let text = shell.ok("store stats --db db");
+    assert!(text.text().contains("in 1 run\n"), "{}", text.text());
+    let verified = shell.ok("store verify --json --db db").json();
+    assert_eq!((&verified["records"], &verified["damage"]), (&4.into(), &serde_json::json!([])));
+}
+
+#[test]
+fn damage_is_found_and_the_rest_is_salvaged() {
+    let shell = Shell::new();
+    shell.ok("store create db --ordered");
+    let mut below = scattered(1);
+    let mut records = BTreeMap::new();
+    for number in 0..40 {
+        let value: String =
+            (0..500).map(|_| char::from(b"abcdefghijklmnopqrstuvwxyz"[below(26)])).collect();
+        shell.ok(&format!("store put key{number:02} {value} --db db"));
+        records.insert(format!("key{number:02}"), value);
+    }
+    shell.ok("store gc --db db");
+    let tables = fs::read_dir(shell.path("db")).unwrap().map(|file| file.unwrap().path());
+    let table = tables.filter(|path| path.extension().is_some_and(|end| end == "table")).last();
+    let table = table.expect("a table");
+    let mut bytes = fs::read(&table).unwrap();
+    // In the first of several blocks.
+    bytes[1000] ^= 4;
+    fs::write(&table, &bytes).unwrap();
+    let ran = shell.run("store verify --db db");
+    assert!(ran.code == 2 && ran.text().contains("DAMAGED"), "{} {}", ran.text(), ran.err);
+    let ran = shell.run("store salvage --db db --to new --json");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let report = ran.json();
+    let kept = report["keys"].as_u64().unwrap();
+    assert!((20..40).contains(&kept) && kept + report["lost_keys"].as_u64().unwrap() == 40);
+    let scan = shell.ok("store scan --db new");
+    assert_eq!(scan.text().lines().count() as u64, kept);
+    for line in scan.text().lines() {
+        let (key, value) = line.split_once('\t').unwrap();
+        assert_eq!(records[key], value);
+    }
+}
+
+#[test]
+fn every_promise_of_the_ordered_tour_is_kept() {
+    let shell = Shell::new();
+    let ran = shell.ok("store tour --ordered");
+    assert!(ran.text().matches("[kept]").count() >= 10, "{}", ran.text());
+    assert!(!ran.text().contains("BROKEN"), "{}", ran.text());
+    for word in ["16 runs", "two buckets", "Bloom", "121,570"] {
+        assert!(ran.text().contains(word), "{word}: {}", ran.text());
+    }
+}

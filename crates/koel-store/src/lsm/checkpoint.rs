@@ -1,0 +1,113 @@
+//! Checkpoints: a consistent copy of the store in another folder.
+//!
+//! Tables never change, so the copy shares their files by hard links; if the folders cannot, they
+//! are copied. The files of the log are copied up to their end. The copy was *closed*: every end in
+//! its manifest is exact.
+//!
+//! The copy goes on with file numbers from a random start. So no file that one of the two stores
+//! writes later passes for one of the other.
+
+use std::sync::atomic::Ordering;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::manifest::Manifest;
+use super::store::Store;
+use crate::Error;
+use crate::error::FOLDER;
+use crate::kernel::access::{read_up_to, write_all};
+use crate::kernel::bytes::usize_of;
+use crate::kernel::file_names::{self, LOCK};
+use crate::kernel::files::Folder;
+use crate::kernel::folder_lock::FolderLock;
+use crate::kernel::lock::lock;
+use crate::kernel::random::random;
+
+/// Bytes that are copied at a time.
+const STEP: usize = 1 << 20;
+
+impl Store {
+    /// Copies the store as it is now into an empty folder.
+    pub(super) fn checkpoint(&self, to: &(dyn Folder + 'static)) -> Result<(), Error> {
+        let _lock = FolderLock::take(to)?;
+        let names = to.list().map_err(Error::io("list", FOLDER))?;
+        if names.iter().any(|name| name != LOCK) {
+            return Err(Error::NotEmpty { folder: FOLDER.to_owned() });
+        }
+        let writer = lock(&self.writer);
+        if self.poison.has_failed() {
+            self.poison.check()?;
+        }
+        // Nobody removes a file while this lock is held.
+        let manifest = lock(&self.manifest);
+        let mut copy = manifest.clone();
+        if let (Some(last), Some(log)) = (copy.logs.last_mut(), &writer.log) {
+            last.end = log.end();
+        }
+        copy.clean = true;
+        copy.sequence = writer.sequence;
+        drop(writer);
+        copy.number = self.next_number.load(Ordering::Relaxed) + self.random_distance();
+        let mut made = Vec::new();
+        let copied = self.copy_files(&copy, to, &mut made);
+        if copied.is_err() {
+            // Otherwise the folder would not be empty for the next try.
+            made.iter().for_each(|name| drop(to.remove(name)));
+        }
+        copied
+    }
+
+    fn copy_files(
+        &self,
+        copy: &Manifest,
+        to: &(dyn Folder + 'static),
+        made: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        for run in &copy.runs {
+            let name = file_names::table(run.number);
+            made.push(name.clone());
+            match self.folder.link(&name, to) {
+                Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
+                    self.copy_file(&name, run.bytes, to)?;
+                }
+                linked => linked.map_err(Error::io("link", &name))?,
+            }
+        }
+        for log in &copy.logs {
+            let name = file_names::segment(log.number);
+            made.push(name.clone());
+            self.copy_file(&name, log.end, to)?;
+        }
+        to.sync().map_err(Error::io("sync", FOLDER))?;
+        copy.store(to)
+    }
+
+    /// Copies the first `len` bytes of a file, durably.
+    fn copy_file(&self, name: &str, len: u64, to: &dyn Folder) -> Result<(), Error> {
+        let from = self.folder.open(name).map_err(Error::io("open", name))?;
+        let file = to.create(name).map_err(Error::io("create", name))?;
+        let (mut buffer, mut at) = (vec![0; STEP], 0);
+        while at < len {
+            let piece = usize_of(len - at).min(STEP);
+            let read = read_up_to(&*from, &mut buffer[..piece], at);
+            let read = read.map_err(Error::io("read", name))?;
+            if read < piece {
+                return Err(Error::damaged(name, at + read as u64, "the file is cut short"));
+            }
+            write_all(&*file, &buffer[..piece], at).map_err(Error::io("write", name))?;
+            at += piece as u64;
+        }
+        file.sync().map_err(Error::io("sync", name))
+    }
+
+    /// Returns how far the file numbers of a copy are from those of this store.
+    fn random_distance(&self) -> u64 {
+        let drawn = match self.options.seed {
+            // The same bytes every time.
+            Some(seed) => xxh3_64_with_seed(b"checkpoint", seed),
+            None => random(),
+        };
+        // All numbers stay far below the limit.
+        (1 << 32) + (drawn >> 6)
+    }
+}

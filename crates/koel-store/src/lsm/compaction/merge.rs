@@ -1,0 +1,429 @@
+//! Several runs into one, and a memtable into a run: which versions are kept.
+//!
+//! A read at a sequence number sees the newest version of a key up to that number. The sequence
+//! numbers at which reads happen divide the versions of a key into stripes, and only the newest
+//! version of a stripe can be seen. So one a stripe is kept, and the others are dropped.
+//!
+//! A tombstone ends where nothing older is left that it hides: in a merge of the oldest runs, if no
+//! older version of its key is kept.
+//!
+//! A guide has one pair for each run and key. So a merge reports the surplus: the hash of a key once
+//! for each input that has the key, but one fewer if the output has it.
+//!
+//! Cost: each entry is read and compared once with the key before it, and a binary search finds the
+//! next input. Memory: a key, and as many sequence numbers as there are stripes.
+
+use std::cmp::Ordering;
+
+use crate::Error;
+use crate::kernel::memory::{push, reserve};
+use crate::lsm::cursor::Cursor;
+use crate::lsm::entry::Entry;
+
+/// Whether an entry with this key and value is kept when it is rewritten.
+pub(in crate::lsm) type CompactionFilter = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
+
+/// What is kept of the versions of a key.
+#[derive(Clone, Copy, Default)]
+pub(in crate::lsm) struct Rules<'a> {
+    /// The sequence numbers at which reads happen, ascending; besides them, reads of the newest
+    /// versions.
+    pub(in crate::lsm) boundaries: &'a [u64],
+    /// Whether no older run than the inputs may have their keys.
+    pub(in crate::lsm) is_bottom: bool,
+    /// Is asked for values newer than `protected`.
+    pub(in crate::lsm) filter: Option<&'a CompactionFilter>,
+    /// The sequence number of the newest snapshot, 0 if there is none.
+    pub(in crate::lsm) protected: u64,
+}
+
+/// What a merge tells besides the entries.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::lsm) struct Merged {
+    /// The surplus hashes; `None` if there were more than allowed.
+    pub(in crate::lsm) surplus: Option<Vec<u64>>,
+}
+
+/// Takes the entries that are kept. An error ends the merge.
+pub(in crate::lsm) type Sink<'a> = dyn FnMut(Entry<'_>) -> Result<(), Error> + 'a;
+
+/// Passes what is kept of all entries of a cursor to `sink`.
+pub(in crate::lsm) fn rewrite(
+    cursor: &mut dyn Cursor,
+    rules: Rules<'_>,
+    sink: &mut Sink<'_>,
+) -> Result<(), Error> {
+    let mut versions = Versions::new(rules);
+    cursor.first()?;
+    while let Some(entry) = cursor.entry() {
+        if !versions.is_of_key(entry.key) {
+            versions.end_key(sink)?;
+            versions.start_key(entry.key)?;
+        }
+        versions.add(entry, sink)?;
+        cursor.next()?;
+    }
+    versions.end_key(sink)?;
+    Ok(())
+}
+
+/// Passes what is kept of the entries of several runs to `sink`. `inputs` are cursors of the runs,
+/// youngest first. Keeps at most `surplus_limit` surplus hashes, each made by `hash`.
+pub(in crate::lsm) fn merge(
+    inputs: Vec<Box<dyn Cursor>>,
+    rules: Rules<'_>,
+    hash: impl Fn(&[u8]) -> u64,
+    surplus_limit: u64,
+    sink: &mut Sink<'_>,
+) -> Result<Merged, Error> {
+    let mut inputs = Inputs::new(inputs)?;
+    let mut versions = Versions::new(rules);
+    let mut surplus = Surplus { hashes: Some(Vec::new()), limit: surplus_limit };
+    // The inputs that had an entry of the key, as a mask and counted.
+    let (mut seen, mut of_key) = (0_u128, 0);
+    while let Some((input, entry)) = inputs.entry() {
+        if !versions.is_of_key(entry.key) {
+            let is_kept = versions.end_key(sink)?;
+            surplus.add(of_key - u64::from(is_kept), || hash(&versions.key))?;
+            versions.start_key(entry.key)?;
+            (seen, of_key) = (0, 0);
+        }
+        versions.add(entry, sink)?;
+        of_key += u64::from(seen >> input & 1 == 0);
+        seen |= 1 << input;
+        inputs.advance()?;
+    }
+    let is_kept = versions.end_key(sink)?;
+    surplus.add(of_key - u64::from(is_kept), || hash(&versions.key))?;
+    Ok(Merged { surplus: surplus.hashes })
+}
+
+/// Surplus hashes, up to a limit.
+struct Surplus {
+    hashes: Option<Vec<u64>>,
+    limit: u64,
+}
+
+impl Surplus {
+    fn add(&mut self, times: u64, hash: impl Fn() -> u64) -> Result<(), Error> {
+        let Some(hashes) = self.hashes.as_mut().filter(|_| times > 0) else { return Ok(()) };
+        if hashes.len() as u64 + times > self.limit {
+            self.hashes = None;
+            return Ok(());
+        }
+        let hash = hash();
+        (0..times).try_for_each(|_| push(hashes, hash))
+    }
+}
+
+/// Cursors in the order of their entries.
+struct Inputs {
+    cursors: Vec<Box<dyn Cursor>>,
+    /// The cursors that are at an entry, by that entry. Of equal places the younger run's is first.
+    order: Vec<usize>,
+}
+
+impl Inputs {
+    fn new(mut cursors: Vec<Box<dyn Cursor>>) -> Result<Self, Error> {
+        debug_assert!(cursors.len() <= 128, "more runs than ids");
+        cursors.iter_mut().try_for_each(|cursor| cursor.first())?;
+        let mut order = Vec::new();
+        reserve(&mut order, cursors.len())?;
+        order.extend((0..cursors.len()).filter(|&input| cursors[input].entry().is_some()));
+        order.sort_by(|&one, &other| compare(&cursors, one, other));
+        Ok(Self { cursors, order })
+    }
+
+    /// The first entry, and the number of its input.
+    fn entry(&self) -> Option<(usize, Entry<'_>)> {
+        let input = *self.order.first()?;
+        Some((input, self.cursors[input].entry()?))
+    }
+
+    /// Moves beyond the first entry.
+    fn advance(&mut self) -> Result<(), Error> {
+        let Some(&input) = self.order.first() else { return Ok(()) };
+        self.cursors[input].next()?;
+        if self.cursors[input].entry().is_none() {
+            self.order.remove(0);
+            return Ok(());
+        }
+        let (cursors, rest) = (&self.cursors, &self.order[1..]);
+        let before = rest.partition_point(|&other| compare(cursors, other, input).is_lt());
+        self.order[..=before].rotate_left(1);
+        Ok(())
+    }
+}
+
+/// Compares the entries of two cursors that are at one.
+fn compare(cursors: &[Box<dyn Cursor>], one: usize, other: usize) -> Ordering {
+    match (cursors[one].entry(), cursors[other].entry()) {
+        (Some(entry), Some(place)) => {
+            entry.cmp_place(place.key, place.sequence).then(one.cmp(&other))
+        }
+        (one, other) => one.is_none().cmp(&other.is_none()),
+    }
+}
+
+/// The versions of one key, newest first.
+struct Versions<'a> {
+    rules: Rules<'a>,
+    key: Vec<u8>,
+    /// Whether there is a key yet.
+    is_started: bool,
+    /// The stripe of the last version.
+    stripe: Option<usize>,
+    /// Tombstones that are written if an older version follows, or may be in another run.
+    tombstones: Vec<u64>,
+    /// Whether a version was written.
+    is_kept: bool,
+}
+
+impl<'a> Versions<'a> {
+    fn new(rules: Rules<'a>) -> Self {
+        let (key, tombstones) = (Vec::new(), Vec::new());
+        Self { rules, key, is_started: false, stripe: None, tombstones, is_kept: false }
+    }
+
+    fn is_of_key(&self, key: &[u8]) -> bool {
+        self.is_started && self.key == key
+    }
+
+    fn start_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        self.key.clear();
+        reserve(&mut self.key, key.len())?;
+        self.key.extend_from_slice(key);
+        (self.is_started, self.stripe, self.is_kept) = (true, None, false);
+        Ok(())
+    }
+
+    /// Adds the next older version.
+    fn add(&mut self, entry: Entry<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let stripe = self.rules.boundaries.partition_point(|&at| at < entry.sequence);
+        if self.stripe.replace(stripe) == Some(stripe) {
+            return Ok(());
+        }
+        match entry.value.filter(|value| self.keeps(entry, value)) {
+            None => push(&mut self.tombstones, entry.sequence),
+            Some(_) => {
+                self.write_tombstones(sink)?;
+                self.is_kept = true;
+                sink(entry)
+            }
+        }
+    }
+
+    /// Whether the filter keeps this value.
+    fn keeps(&self, entry: Entry<'_>, value: &[u8]) -> bool {
+        let filter = self.rules.filter.filter(|_| entry.sequence > self.rules.protected);
+        filter.is_none_or(|keeps| keeps(entry.key, value))
+    }
+
+    /// Ends the key. Returns whether a version of it was written.
+    fn end_key(&mut self, sink: &mut Sink<'_>) -> Result<bool, Error> {
+        if self.rules.is_bottom {
+            self.tombstones.clear();
+        }
+        self.write_tombstones(sink)?;
+        Ok(self.is_kept)
+    }
+
+    fn write_tombstones(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
+        self.is_kept |= !self.tombstones.is_empty();
+        for sequence in self.tombstones.drain(..) {
+            sink(Entry { key: &self.key, sequence, value: None })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use testkit::keys::splitmix64;
+
+    use super::*;
+
+    /// Key, sequence number, value.
+    type Version = (u8, u64, Option<Vec<u8>>);
+
+    /// A cursor that only moves forward.
+    #[derive(Debug)]
+    struct List(Vec<(Vec<u8>, u64, Option<Vec<u8>>)>, usize);
+
+    impl List {
+        fn boxed(run: &[Version]) -> Box<dyn Cursor> {
+            let mut entries: Vec<_> =
+                run.iter().map(|(key, at, value)| (vec![*key], *at, value.clone())).collect();
+            entries.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
+            Box::new(Self(entries, 0))
+        }
+    }
+
+    impl Cursor for List {
+        fn entry(&self) -> Option<Entry<'_>> {
+            let (key, sequence, value) = self.0.get(self.1)?;
+            Some(Entry { key, sequence: *sequence, value: value.as_deref() })
+        }
+
+        fn first(&mut self) -> Result<(), Error> {
+            self.1 = 0;
+            Ok(())
+        }
+
+        fn next(&mut self) -> Result<(), Error> {
+            self.1 += 1;
+            Ok(())
+        }
+
+        fn seek(&mut self, _: &[u8], _: u64) -> Result<(), Error> {
+            unimplemented!("merges move forward")
+        }
+
+        fn seek_before(&mut self, _: &[u8]) -> Result<(), Error> {
+            unimplemented!("merges move forward")
+        }
+
+        fn last(&mut self) -> Result<(), Error> {
+            unimplemented!("merges move forward")
+        }
+
+        fn previous(&mut self) -> Result<(), Error> {
+            unimplemented!("merges move forward")
+        }
+    }
+
+    /// What a read at a sequence number sees: nothing, a tombstone, or a value.
+    fn read(versions: &[Version], key: u8, at: u64) -> Option<(u64, Option<Vec<u8>>)> {
+        let seen = versions.iter().filter(|version| version.0 == key && version.1 <= at);
+        seen.max_by_key(|version| version.1).map(|(_, at, value)| (*at, value.clone()))
+    }
+
+    /// Whether the filter drops a value: if its first byte is odd.
+    fn drops(value: &[u8]) -> bool {
+        value[0] % 2 == 1
+    }
+
+    fn keeps(_: &[u8], value: &[u8]) -> bool {
+        !drops(value)
+    }
+
+    /// Runs, youngest first, and rules.
+    struct Case {
+        runs: Vec<Vec<Version>>,
+        boundaries: Vec<u64>,
+        protected: u64,
+        is_bottom: bool,
+        is_filtered: bool,
+        limit: u64,
+    }
+
+    impl Case {
+        fn random(number: u64) -> Self {
+            let mut state = number << 32;
+            let mut below = |end: u64| {
+                state += 1;
+                splitmix64(state) % end
+            };
+            let (mut runs, mut sequence) = (Vec::new(), 0_u64);
+            for _ in 0..=below(5) {
+                let mut run = Vec::new();
+                for _ in 0..below(30) {
+                    sequence += 1;
+                    let value = (below(3) > 0).then(|| vec![sequence.to_le_bytes()[0]]);
+                    run.push((u8::try_from(below(10)).unwrap(), sequence, value));
+                }
+                runs.insert(0, run);
+            }
+            let mut boundaries: Vec<u64> = (0..below(4)).map(|_| below(sequence + 1)).collect();
+            boundaries.sort_unstable();
+            let protected = boundaries.last().copied().unwrap_or(0);
+            boundaries.push(sequence);
+            let (is_bottom, is_filtered) = (below(2) == 0, below(3) == 0);
+            Self { runs, boundaries, protected, is_bottom, is_filtered, limit: below(20) }
+        }
+
+        fn rules(&self) -> Rules<'_> {
+            Rules {
+                boundaries: &self.boundaries,
+                is_bottom: self.is_bottom,
+                filter: self.is_filtered.then_some(&keeps as &CompactionFilter),
+                protected: self.protected,
+            }
+        }
+
+        /// All sequence numbers at which reads happen.
+        fn reads(&self) -> impl Iterator<Item = u64> {
+            self.boundaries.iter().copied().chain([u64::MAX])
+        }
+
+        /// Compares what each read of a key sees before and after.
+        fn check_reads(&self, output: &[Version], key: u8) {
+            let input = self.runs.concat();
+            for at in self.reads() {
+                let expected = read(&input, key, at).map(|(sequence, value)| {
+                    let is_open = self.is_filtered && sequence > self.protected;
+                    value.filter(|value| !(is_open && drops(value)))
+                });
+                let found = read(output, key, at).map(|(_, value)| value);
+                if self.is_bottom {
+                    assert_eq!(found.flatten(), expected.flatten(), "{key} at {at}");
+                } else {
+                    assert_eq!(found, expected, "{key} at {at}");
+                }
+            }
+        }
+
+        /// Checks that a read sees each version that was kept, and returns the surplus of the key.
+        fn check_kept(&self, output: &[Version], key: u8) -> u64 {
+            let of_key = || output.iter().filter(|version| version.0 == key);
+            let is_seen = |version: &Version| {
+                self.reads().any(|at| read(output, key, at).is_some_and(|seen| seen.0 == version.1))
+            };
+            assert!(of_key().all(is_seen), "a version of {key} that no read sees");
+            let oldest = of_key().last();
+            assert!(!self.is_bottom || oldest.is_none_or(|version| version.2.is_some()));
+            let inputs = self.runs.iter().filter(|run| run.iter().any(|version| version.0 == key));
+            inputs.count() as u64 - u64::from(oldest.is_some())
+        }
+    }
+
+    /// Appends the entries to a list.
+    fn append(output: &mut Vec<Version>) -> impl FnMut(Entry<'_>) -> Result<(), Error> {
+        |entry| {
+            output.push((entry.key[0], entry.sequence, entry.value.map(<[u8]>::to_vec)));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_read_sees_the_same_after_a_merge_and_nothing_else_is_kept() {
+        for number in 0..600 {
+            let case = Case::random(number);
+            let mut output = Vec::new();
+            let cursors = case.runs.iter().map(|run| List::boxed(run)).collect();
+            let hash = |key: &[u8]| u64::from(key[0]);
+            let mut sink = append(&mut output);
+            let merged = merge(cursors, case.rules(), hash, case.limit, &mut sink).unwrap();
+            drop(sink);
+            let is_before = |one: &Version, other: &Version| {
+                (one.0, u64::MAX - one.1) < (other.0, u64::MAX - other.1)
+            };
+            assert!(output.is_sorted_by(is_before), "{number}");
+            let mut surplus = Vec::new();
+            for key in 0..10 {
+                case.check_reads(&output, key);
+                surplus.extend((0..case.check_kept(&output, key)).map(|_| u64::from(key)));
+            }
+            let is_short = surplus.len() as u64 <= case.limit;
+            assert_eq!(merged.surplus, is_short.then_some(surplus), "{number}");
+            if let [run] = case.runs.as_slice() {
+                let mut rewritten = Vec::new();
+                let mut cursor = List::boxed(run);
+                rewrite(&mut *cursor, case.rules(), &mut append(&mut rewritten)).unwrap();
+                assert_eq!(rewritten, output);
+            }
+        }
+    }
+}

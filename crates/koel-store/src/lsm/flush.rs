@@ -1,0 +1,122 @@
+//! Flushing: the oldest sealed memtable becomes a table, the youngest run.
+//!
+//! The order makes a crash harmless: the table is synced, then the folder, then the manifest names
+//! the table instead of the file of the log, and only then that file is removed.
+
+use std::sync::Arc;
+
+use super::compaction::{Rules, rewrite};
+use super::entry::Entry;
+use super::manifest::{Manifest, RunEntry};
+use super::memtable::MemtableCursor;
+use super::options::LsmOptions;
+use super::state::State;
+use super::store::Store;
+use super::table::{Table, TableBuilder};
+use super::version::Version;
+use crate::Error;
+use crate::error::FOLDER;
+use crate::kernel::file_names;
+use crate::kernel::lock::lock;
+use crate::kernel::wakeup::Signal;
+
+impl Store {
+    /// Makes the oldest sealed memtable a run. Returns false if there is none.
+    pub(super) fn flush_oldest(&self) -> Result<bool, Error> {
+        let _one_at_a_time = lock(&self.flushing);
+        let state = self.state.load();
+        let Some(memtable) = state.sealed.first().cloned() else { return Ok(false) };
+        self.poison.check()?;
+        let boundaries = self.snapshots.boundaries()?;
+        let rules = Rules {
+            boundaries: &boundaries,
+            // No other thread adds runs meanwhile.
+            is_bottom: state.version.runs.is_empty(),
+            filter: self.options.filter.as_deref(),
+            protected: self.snapshots.newest(),
+        };
+        drop(state);
+        let mut cursor = MemtableCursor::new(memtable.clone());
+        let table = self.write_table(false, |sink| rewrite(&mut cursor, rules, sink))?;
+        self.counts.flushed.add(table.as_ref().map_or(0, |(table, ())| table.info().bytes));
+        self.install_flushed(memtable.log, table.map(|(table, ())| table))?;
+        drop(self.folder.remove(&file_names::segment(memtable.log)));
+        self.threads.merge_due.send(Signal::Work);
+        self.threads.notify_progress();
+        Ok(true)
+    }
+
+    /// Flushes all sealed memtables.
+    pub(super) fn flush_sealed(&self) -> Result<(), Error> {
+        while self.flush_oldest()? {}
+        Ok(())
+    }
+
+    /// Writes a table of the entries that `fill` passes on, durably, and opens it. Returns it with
+    /// the result of `fill`, or `None` without entries. `is_last` if no older run stays.
+    pub(super) fn write_table<R>(
+        &self,
+        is_last: bool,
+        fill: impl FnOnce(&mut dyn FnMut(Entry<'_>) -> Result<(), Error>) -> Result<R, Error>,
+    ) -> Result<Option<(Arc<Table>, R)>, Error> {
+        let number = self.take_number();
+        let written = self.try_write_table(number, is_last, fill);
+        if !matches!(written, Ok(Some(_))) {
+            // What cannot be removed is when the store is next opened.
+            drop(self.folder.remove(&file_names::table(number)));
+        }
+        written
+    }
+
+    fn try_write_table<R>(
+        &self,
+        number: u64,
+        is_last: bool,
+        fill: impl FnOnce(&mut dyn FnMut(Entry<'_>) -> Result<(), Error>) -> Result<R, Error>,
+    ) -> Result<Option<(Arc<Table>, R)>, Error> {
+        let options = self.options.table_options(self.salt, self.seed, is_last);
+        let mut builder = TableBuilder::new(&*self.folder, number, &options)?;
+        let filled = fill(&mut |entry| builder.add(entry))?;
+        if builder.entries() == 0 {
+            return Ok(None);
+        }
+        builder.finish()?;
+        self.folder.sync().map_err(Error::io("sync", FOLDER))?;
+        let table = Table::open(&*self.folder, number, self.salt, &self.cache)?;
+        Ok(Some((Arc::new(table), filled)))
+    }
+
+    /// Replaces a memtable by a run, on disk and in memory.
+    fn install_flushed(&self, log: u64, table: Option<Arc<Table>>) -> Result<(), Error> {
+        let mut manifest = lock(&self.manifest);
+        let version = self.state.load().version.clone();
+        let next = match &table {
+            Some(table) => Arc::new(with_run(&version, table.clone(), &self.options)),
+            None => version,
+        };
+        self.change_manifest(&mut manifest, |manifest| {
+            manifest.logs.retain(|entry| entry.number != log);
+            if let Some(table) = &table {
+                add_run(manifest, table);
+            }
+        })?;
+        self.state.update(|state| State {
+            active: state.active.clone(),
+            sealed: state.sealed.iter().filter(|sealed| sealed.log != log).cloned().collect(),
+            version: next,
+        });
+        Ok(())
+    }
+}
+
+/// Adds the youngest run to a manifest.
+pub(super) fn add_run(manifest: &mut Manifest, table: &Table) {
+    manifest.runs.insert(0, RunEntry::new(table.info()));
+}
+
+/// Returns the version with another run, the youngest.
+pub(super) fn with_run(version: &Version, table: Arc<Table>, options: &LsmOptions) -> Version {
+    // Without a guide no ids are needed.
+    let guide = options.guide_options().unwrap_or_default();
+    version.with_run(table, &guide)
+}

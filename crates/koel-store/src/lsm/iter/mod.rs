@@ -1,0 +1,7 @@
+//! Entries of memtables and tables as one sequence, and ranges of keys.
+
+mod merge;
+mod range;
+
+pub use range::Range;
+pub(super) use range::Sources;

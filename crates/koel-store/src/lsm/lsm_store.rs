@@ -1,0 +1,417 @@
+//! The public type of the ordered store: its lock, its threads, and its methods.
+
+use std::ops::RangeBounds;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use super::background;
+use super::iter::Range;
+use super::options::LsmOptions;
+use super::read::{Presence, Whole};
+use super::salvage::LsmSalvageReport;
+use super::snapshot::{Snapshot, bounds};
+use super::stats::LsmStats;
+use super::store::{LsmOpenReport, Store};
+use super::verify::LsmVerifyReport;
+use super::wal::{MAX_KEY, MAX_VALUE};
+use crate::Error;
+use crate::error::FOLDER;
+use crate::kernel::batch::Batch;
+use crate::kernel::disk::DiskFolder;
+use crate::kernel::durability::Durability;
+use crate::kernel::files::Folder;
+use crate::kernel::folder_lock::FolderLock;
+use crate::kernel::pool::Pool;
+
+/// A crash-safe key-value store in the order of its keys: an LSM-tree, guided by one cuckoo table of
+/// 2 to 3 bytes per key in memory.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use koel_store::{Durability, LsmStore};
+///
+/// let store = LsmStore::open(folder.path())?;
+/// store.put(b"lovelace/ada", b"1815", Durability::None)?;
+/// store.put(b"hopper/grace", b"1906", Durability::Synced)?;
+/// assert_eq!(store.get(b"hopper/grace")?.as_deref(), Some(&b"1906"[..]));
+///
+/// let mut entries = store.range(&b"a"[..]..&b"m"[..])?;
+/// assert_eq!(entries.next_back().transpose()?, Some((b"lovelace/ada".to_vec(), b"1815".to_vec())));
+/// store.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Shape
+/// Writes go to a log and to a memtable, which becomes a sorted table file when it is full. Tables
+/// are *runs*: a read asks the memtables and then the runs, youngest first, and merges make few runs
+/// of many. One [`koel::Maplet`] for all runs, the *guide*, says which of them may hold a key. So a
+/// miss costs the same with 1 run and with 30, and runs can be merged late, which makes writes
+/// cheap.
+///
+/// # Crash safety
+/// As [`LogStore`](crate::LogStore): after a crash the store has a prefix of its writes, in order,
+/// each batch completely or not at all, with every write up to the last one acknowledged with
+/// [`Durability::Synced`] and up to the last [`sync`](Self::sync). An ingestion is durable when it
+/// returns.
+///
+/// # Damage
+/// A checksum covers every byte and its position. Damage is an error of `open` or of the read that
+/// meets it, with the file and the offset. It never leads to a wrong value, nor to a key that is
+/// missing without an error.
+///
+/// # Limits
+/// Keys have up to 64 KiB, values up to 256 MiB, batches up to 4 GiB. Several processes can have a
+/// store open only if all are read-only ([`LsmOptions::read_only`]).
+///
+/// # Cost
+/// * `get` of a present key: one block of a table, from the cache or a file. `get` of an absent key:
+///   two cache lines, and one block in less than 1 of 200 cases.
+/// * `put`: one write of the log, and later about four times its bytes by flushes and merges, in
+///   threads of the store.
+/// * Memory: up to three memtables (64 MiB each), the cache (64 MiB), the guide, and the root of
+///   each table's index.
+/// * All methods take `&self`. Reads never wait for writes. Readers may see a write before it is
+///   acknowledged.
+#[derive(Debug)]
+pub struct LsmStore {
+    store: Arc<Store>,
+    threads: Vec<JoinHandle<()>>,
+    /// Held until the store is dropped.
+    _lock: FolderLock,
+}
+
+impl LsmOptions {
+    /// Opens the store in the folder at `path`, or creates it.
+    ///
+    /// # Errors
+    /// * [`Error::Locked`] if the store is open already.
+    /// * [`Error::NoStore`] if there is none and it is to be opened read-only.
+    /// * [`Error::WrongKind`] if the folder has a store of another kind.
+    /// * [`Error::Damaged`] if its files are not as they were written.
+    /// * [`Error::OldManifest`] or [`Error::OtherStore`] if some of its files come from elsewhere.
+    /// * [`Error::OutOfMemory`], and I/O errors.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<LsmStore, Error> {
+        let path = path.as_ref();
+        let folder =
+            if self.read_only { DiskFolder::read_only(path) } else { DiskFolder::new(path) };
+        let folder = folder.map_err(Error::no_folder);
+        folder.and_then(|folder| self.open_in(Arc::new(folder))).map_err(|error| error.at(path))
+    }
+
+    /// Opens the store in a [`Folder`].
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in(self, folder: Arc<dyn Folder>) -> Result<LsmStore, Error> {
+        LsmStore::open_in(folder, self)
+    }
+}
+
+impl LsmStore {
+    /// The most bytes that a key can have.
+    pub const MAX_KEY_BYTES: u64 = MAX_KEY;
+    /// The most bytes that a value can have.
+    pub const MAX_VALUE_BYTES: u64 = MAX_VALUE;
+
+    /// Opens the store in the folder at `path` with default [`LsmOptions`], or creates it.
+    ///
+    /// # Errors
+    /// As [`LsmOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        LsmOptions::default().open(path)
+    }
+
+    fn open_in(folder: Arc<dyn Folder>, options: LsmOptions) -> Result<Self, Error> {
+        let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.max_open_files));
+        let lock = FolderLock::take(&*folder)?;
+        let store = Arc::new(Store::open(folder, options)?);
+        let mut opened = Self { store, threads: Vec::new(), _lock: lock };
+        let store = &opened.store;
+        if !store.options.background || store.state.load().version.runs.is_empty() {
+            // Without a guide reads ask every run, which finds the same.
+            drop(store.build_guide(false));
+        }
+        if store.options.background {
+            let started = background::start(&opened.store, &mut opened.threads);
+            started.map_err(Error::io("start a thread for", FOLDER))?;
+        }
+        Ok(opened)
+    }
+
+    /// Returns the value of `key`.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if a block of a table is not as it was written, and I/O errors.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.store.get::<Whole>(key)
+    }
+
+    /// Returns the values of several keys as of one moment, in the same order. Faster than one by
+    /// one if most of them are absent.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        self.store.get_many(keys)
+    }
+
+    /// Returns whether `key` has a value. Like `get` it reads a block of a table, since only the key
+    /// in there is proof.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.store.get::<Presence>(key)?.is_some())
+    }
+
+    /// Sets the value of `key`.
+    ///
+    /// # Errors
+    /// * [`Error::InDoubt`] if the write was made but perhaps not durably. After any other error it
+    ///   was not made.
+    /// * [`Error::Stalled`] if flushes or merges are too slow, or fail.
+    /// * [`Error::Poisoned`] after a failed write, [`Error::ReadOnly`], [`Error::TooLong`].
+    /// * I/O errors.
+    pub fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.put(key, value)?;
+        self.store.write(&batch, durability)
+    }
+
+    /// Deletes `key`, whether it has a value or not: reads nothing.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn delete(&self, key: &[u8], durability: Durability) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.delete(key)?;
+        self.store.write(&batch, durability)
+    }
+
+    /// Applies a batch. After a crash the store has all of it or nothing, and so do reads.
+    ///
+    /// # Errors
+    /// [`Error::BatchTooLarge`] above 4 GiB. Otherwise as [`put`](Self::put).
+    pub fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
+        self.store.write(batch, durability)
+    }
+
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after a failed write, unless everything acknowledged is durable already;
+    /// and I/O errors.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.store.sync()
+    }
+
+    /// Adds entries that are sorted by key, without duplicates, as one table. Returns their number.
+    ///
+    /// For loading: it writes each entry once, while a `put` takes a write of the log, one of a
+    /// table and several by merges. All entries appear at once and are durable when it returns;
+    /// after an error there are none. Other writes wait until it ends. The iterator may read the
+    /// store but must not write to it.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// use koel_store::LsmStore;
+    ///
+    /// let store = LsmStore::open(folder.path())?;
+    /// let squares = (0..1000_u32).map(|n| (format!("{n:04}"), (n * n).to_string()));
+    /// assert_eq!(store.ingest(squares)?, 1000);
+    /// assert_eq!(store.get(b"0012")?.as_deref(), Some(&b"144"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotSorted`] with the first entry that is out of order, [`Error::TooLong`],
+    /// [`Error::Poisoned`], [`Error::ReadOnly`], and I/O errors.
+    pub fn ingest<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64, Error> {
+        self.store.ingest(entries)
+    }
+
+    /// Returns a view of the store as of this moment.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(self.store.clone())
+    }
+
+    /// Returns the entries of a range of keys as of this moment, in order, from both ends.
+    ///
+    /// Lazy: it reads blocks as it goes. As long as it lives, the files of the tables that it reads
+    /// take space on disk, even if they were merged.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], and I/O errors. Each entry can be such an error, too; then it is the last
+    /// one.
+    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range<'_>, Error> {
+        let (from, to) = bounds(&keys);
+        self.store.range(from, to)
+    }
+
+    /// Returns the entries whose keys start with `prefix`, as [`range`](Self::range) does.
+    ///
+    /// # Errors
+    /// As [`range`](Self::range).
+    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<'_>, Error> {
+        let state = self.store.state.load();
+        self.store.prefix_in(state, self.store.snapshots.visible(), prefix)
+    }
+
+    /// Returns all entries, as [`range`](Self::range) does.
+    ///
+    /// # Errors
+    /// As [`range`](Self::range).
+    pub fn iter(&self) -> Result<Range<'_>, Error> {
+        self.range::<&[u8]>(..)
+    }
+
+    /// Writes everything in memory into tables, durably.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after a failed write, [`Error::ReadOnly`], and I/O errors.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.store.flush()
+    }
+
+    /// Merges everything into one table. Frees the space of overwritten and deleted entries that no
+    /// snapshot sees. Reads and writes go on meanwhile. O(bytes).
+    ///
+    /// # Errors
+    /// * [`Error::Damaged`] if a table is damaged. The tables are left as they are.
+    /// * As [`flush`](Self::flush).
+    pub fn compact(&self) -> Result<(), Error> {
+        self.store.compact()
+    }
+
+    /// Copies the store as it is now into the folder at `path`, which is empty or does not exist:
+    /// a backup, or a copy to try something on.
+    ///
+    /// The copy is an ordinary store. It shares the files of tables by hard links, if both folders
+    /// are on one file system; then it takes a moment, and space only as the two differ. Writes go
+    /// on meanwhile; flushes and merges wait.
+    ///
+    /// ```
+    /// # let folders = tempfile::tempdir()?;
+    /// # let (path, copy) = (folders.path().join("store"), folders.path().join("copy"));
+    /// use koel_store::{Durability, LsmStore};
+    ///
+    /// let store = LsmStore::open(&path)?;
+    /// store.put(b"ada", b"1815", Durability::None)?;
+    /// store.checkpoint(&copy)?;
+    /// store.delete(b"ada", Durability::None)?;
+    /// assert!(LsmStore::open(&copy)?.contains(b"ada")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`], [`Error::Locked`] if the other folder is in use, [`Error::Poisoned`]
+    /// after a failed write, and I/O errors. After an error the folder is left empty, if possible.
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let folder = DiskFolder::new(path).map_err(Error::no_folder);
+        folder.and_then(|folder| self.checkpoint_in(&folder)).map_err(|error| error.at(path))
+    }
+
+    /// Copies the store into a [`Folder`], as [`checkpoint`](Self::checkpoint) does.
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Self::checkpoint).
+    pub fn checkpoint_in(&self, folder: &(dyn Folder + 'static)) -> Result<(), Error> {
+        self.store.checkpoint(folder)
+    }
+
+    /// Reads and checks everything. O(bytes); reads and writes go on meanwhile. Calls `progress`
+    /// with the bytes read so far and in total.
+    ///
+    /// # Errors
+    /// I/O errors. Damage is not an error but part of the report.
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<LsmVerifyReport, Error> {
+        self.store.verify(progress)
+    }
+
+    /// Copies what can still be read of the damaged store in the folder at `damaged` into this
+    /// store, which should be new. That folder is not changed.
+    ///
+    /// Everything sound is written again, in order, and then this store is compacted. The report
+    /// lists what could not be read. Keys whose last value is unreadable are left out and counted,
+    /// if the hashes of their table are readable; otherwise they may have an older value, or be
+    /// back after their deletion. O(bytes). Calls `progress` with the number of files read so far
+    /// and in total.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if the damaged store is open, [`Error::NoStore`] if there is no such
+    /// folder, [`Error::WrongKind`], [`Error::Newer`], those of a write to this store, and I/O
+    /// errors. Damage is not an error but part of the report.
+    pub fn salvage(
+        &self,
+        damaged: impl AsRef<Path>,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<LsmSalvageReport, Error> {
+        let path = damaged.as_ref();
+        let folder = DiskFolder::read_only(path).map_err(Error::no_folder);
+        let salvaged = folder.and_then(|folder| self.salvage_in(&folder, progress));
+        salvaged.map_err(|error| error.at(path))
+    }
+
+    /// Salvages the damaged store in a [`Folder`], as [`salvage`](Self::salvage) does.
+    ///
+    /// # Errors
+    /// As [`salvage`](Self::salvage).
+    pub fn salvage_in(
+        &self,
+        damaged: &dyn Folder,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<LsmSalvageReport, Error> {
+        let _lock = FolderLock::take(damaged)?;
+        self.store.salvage(damaged, progress)
+    }
+
+    /// Returns statistics of this moment.
+    #[must_use]
+    pub fn stats(&self) -> LsmStats {
+        self.store.stats()
+    }
+
+    /// Returns what opening the store found.
+    #[must_use]
+    pub fn open_report(&self) -> &LsmOpenReport {
+        &self.store.open_report
+    }
+
+    /// Makes everything durable, and writes down where every file ends, so that from now on a
+    /// missing end is an error. Waits for a flush that is under way, not for merges. Dropping the
+    /// store does the same, and ignores errors.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after a failed write, and I/O errors.
+    pub fn close(mut self) -> Result<(), Error> {
+        self.stop_threads();
+        self.store.close()
+    }
+
+    /// What the parts of the store share.
+    pub(super) fn inner(&self) -> &Store {
+        &self.store
+    }
+
+    fn stop_threads(&mut self) {
+        background::stop(&self.store);
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+impl Drop for LsmStore {
+    fn drop(&mut self) {
+        self.stop_threads();
+        drop(self.store.close());
+    }
+}

@@ -1,0 +1,94 @@
+use std::collections::BTreeMap;
+
+use testkit::storage::Random;
+
+use super::*;
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// Entries in order, as a model: the sequence numbers of a key descend.
+type Model = BTreeMap<(Vec<u8>, std::cmp::Reverse<u64>), Option<Vec<u8>>>;
+
+fn filled(random: &mut Random, count: u64) -> Result<(Arc<Memtable>, Model), Error> {
+    let (memtable, mut model) = (Memtable::new(1), Model::new());
+    for sequence in 1..=count {
+        let key = random.below(20).to_string().into_bytes();
+        let value = random.chance(70).then(|| sequence.to_string().into_bytes());
+        let halves = value.as_ref().map(|value| value.split_at(value.len() / 2));
+        let parts =
+            halves.map(|(one, other)| ((one.len() + other.len()) as u64, [one, other].into_iter()));
+        memtable.insert(NewEntry::new(&key, parts)?, sequence);
+        model.insert((key, std::cmp::Reverse(sequence)), value);
+    }
+    Ok((Arc::new(memtable), model))
+}
+
+fn owned(entry: Option<Entry<'_>>) -> Option<(Vec<u8>, u64, Option<Vec<u8>>)> {
+    entry.map(|entry| (entry.key.to_vec(), entry.sequence, entry.value.map(<[u8]>::to_vec)))
+}
+
+#[test]
+fn a_cursor_moves_as_in_a_sorted_list() -> Outcome {
+    let mut random = Random::new(1);
+    let (memtable, model) = filled(&mut random, 300)?;
+    let list: Vec<_> = model
+        .iter()
+        .map(|((key, sequence), value)| (key.clone(), sequence.0, value.clone()))
+        .collect();
+    let mut cursor = MemtableCursor::new(memtable);
+    // Places: 0 is before the first entry, `list.len() + 1` after the last one.
+    let mut place = 0;
+    for _ in 0..20_000 {
+        match random.below(12) {
+            0 => {
+                let (key, sequence) =
+                    (random.below(22).to_string().into_bytes(), random.next_u64() % 320);
+                cursor.seek(&key, sequence)?;
+                let before = |entry: &(Vec<u8>, u64, _)| {
+                    cmp_places((&entry.0, entry.1), (&key, sequence)).is_lt()
+                };
+                place = list.partition_point(before) + 1;
+            }
+            1 => {
+                let key = random.below(22).to_string().into_bytes();
+                cursor.seek_before(&key)?;
+                place = list.partition_point(|entry| entry.0 < key);
+            }
+            2 if random.chance(20) => {
+                cursor.first()?;
+                place = 1;
+            }
+            3 if random.chance(20) => {
+                cursor.last()?;
+                place = list.len();
+            }
+            2..8 => {
+                cursor.next()?;
+                place = (place + 1).min(list.len() + 1);
+            }
+            _ => {
+                cursor.previous()?;
+                place = place.saturating_sub(1);
+            }
+        }
+        let expected = place.checked_sub(1).and_then(|at| list.get(at));
+        assert_eq!(owned(cursor.entry()).as_ref(), expected, "place {place}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_get_sees_the_newest_version_up_to_its_sequence_number() -> Outcome {
+    let mut random = Random::new(2);
+    let (memtable, model) = filled(&mut random, 300)?;
+    assert_eq!(memtable.len(), 300);
+    for _ in 0..2_000 {
+        let (key, sequence) = (random.below(22).to_string().into_bytes(), random.next_u64() % 320);
+        let from = (key.clone(), std::cmp::Reverse(sequence));
+        let expected = model.range(from..).next().filter(|((found, _), _)| *found == key);
+        let expected = expected.map(|(_, value)| value.clone());
+        let found = memtable.get(&key, sequence, |entry| entry.value.map(<[u8]>::to_vec));
+        assert_eq!(found, expected);
+    }
+    Ok(())
+}

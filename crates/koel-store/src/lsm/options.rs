@@ -1,0 +1,238 @@
+//! How an ordered store is opened.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::compaction::{CompactionFilter, CompactionPolicy};
+use super::guide::GuideOptions;
+use super::table::{Codec, TableOptions};
+
+/// How blocks of tables are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// With LZ4, which costs little time.
+    #[default]
+    Lz4,
+    /// With Zstandard where a merge writes the last level, which has most of the data, and with LZ4
+    /// elsewhere. Smaller and slower.
+    ZstdLast,
+}
+
+/// Settings for opening an [`LsmStore`](super::LsmStore).
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use koel_store::{Compression, LsmOptions};
+///
+/// let options = LsmOptions::default().cache_bytes(256 << 20).compression(Compression::ZstdLast);
+/// let store = options.open(folder.path())?;
+/// assert_eq!(store.stats().runs.len(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct LsmOptions {
+    pub(super) memtable_bytes: u64,
+    pub(super) block_bytes: usize,
+    pub(super) compression: Compression,
+    pub(super) cache_bytes: u64,
+    pub(super) policy: CompactionPolicy,
+    pub(super) ratio: u32,
+    pub(super) bytes_per_sync: u64,
+    pub(super) max_open_files: usize,
+    pub(super) background: bool,
+    pub(super) stall_limit: Duration,
+    pub(super) filter: Option<Arc<CompactionFilter>>,
+    pub(super) paranoid: u64,
+    /// 0: no guide.
+    pub(super) id_bits: u32,
+    pub(super) guide_least: u64,
+    pub(super) seed: Option<u64>,
+    pub(super) read_only: bool,
+}
+
+impl Default for LsmOptions {
+    fn default() -> Self {
+        let GuideOptions { id_bits, least } = GuideOptions::default();
+        Self {
+            memtable_bytes: 64 << 20,
+            block_bytes: 4096,
+            compression: Compression::default(),
+            cache_bytes: 64 << 20,
+            policy: CompactionPolicy::LazyLevelled,
+            ratio: 5,
+            bytes_per_sync: 8 << 20,
+            max_open_files: 128,
+            background: true,
+            stall_limit: Duration::from_secs(30),
+            filter: None,
+            paranoid: 0,
+            id_bits,
+            guide_least: least,
+            seed: None,
+            read_only: false,
+        }
+    }
+}
+
+impl LsmOptions {
+    /// Sets how much memory the newest entries take before they go into a table: 1 KiB to 1 GiB, 64
+    /// MiB by default. Up to three times as much is used while tables are written.
+    #[must_use]
+    pub fn memtable_bytes(mut self, bytes: u64) -> Self {
+        self.memtable_bytes = bytes.clamp(1 << 10, 1 << 30);
+        self
+    }
+
+    /// Sets the size of a block of new tables before compression: 128 bytes to 1 MiB, 4 KiB by
+    /// default. A read of a key reads one block.
+    #[must_use]
+    pub fn block_bytes(mut self, bytes: usize) -> Self {
+        self.block_bytes = bytes.clamp(128, 1 << 20);
+        self
+    }
+
+    /// Sets how blocks of new tables are compressed, with LZ4 by default.
+    #[must_use]
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Sets how many bytes of blocks are kept in memory, 64 MiB by default.
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Sets how runs are merged, [lazily](CompactionPolicy::LazyLevelled) by default.
+    #[must_use]
+    pub fn policy(mut self, policy: CompactionPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets how much larger each level is than the one before it: 2 to 32, 5 by default.
+    #[must_use]
+    pub fn ratio(mut self, ratio: u32) -> Self {
+        self.ratio = ratio.clamp(2, 32);
+        self
+    }
+
+    /// Sets how many unsynced bytes of the log make a thread of the store sync it; 8 MiB by
+    /// default. As [`Options::bytes_per_sync`](crate::Options::bytes_per_sync).
+    #[must_use]
+    pub fn bytes_per_sync(mut self, bytes: u64) -> Self {
+        self.bytes_per_sync = bytes;
+        self
+    }
+
+    /// Sets how many files the store keeps open, 128 by default; it may exceed that briefly.
+    #[must_use]
+    pub fn max_open_files(mut self, files: usize) -> Self {
+        self.max_open_files = files;
+        self
+    }
+
+    /// Sets whether threads of the store write tables and merge them; true by default. If false,
+    /// the write that fills the memtable does so before it writes, in the same order every time.
+    #[must_use]
+    pub fn background(mut self, on: bool) -> Self {
+        self.background = on;
+        self
+    }
+
+    /// Sets how long a write waits at most while tables are written and merged, 30 s by default.
+    /// Then it fails with [`Error::Stalled`](crate::Error::Stalled). Only without
+    /// [`background(false)`](Self::background).
+    #[must_use]
+    pub fn stall_limit(mut self, limit: Duration) -> Self {
+        self.stall_limit = limit;
+        self
+    }
+
+    /// Sets a function that says of a key and its value, when they are rewritten, whether to keep
+    /// them: to let entries expire.
+    ///
+    /// An entry for which it returns false is deleted, sooner or later: until then reads see it. It
+    /// must always return the same for the same entry, or change only from true to false. It is not
+    /// asked about versions that a live [`Snapshot`](super::Snapshot) sees. It runs in threads of
+    /// the store and must not use the store.
+    #[must_use]
+    pub fn compaction_filter(
+        mut self,
+        keep: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.filter = Some(Arc::new(keep));
+        self
+    }
+
+    /// Sets that one of `n` reads that miss asks every run, to check the guide; 0, the default, for
+    /// none. [`LsmStats::guide_errors`](super::LsmStats::guide_errors) counts what it finds.
+    #[must_use]
+    pub fn paranoid(mut self, n: u64) -> Self {
+        self.paranoid = n;
+        self
+    }
+
+    /// Sets the bits of the id of a run in the guide (2 to 5; 0 for no guide), and the least number
+    /// of keys that it has room for. For tests: fewer bits reach rare paths.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn guide(mut self, id_bits: u32, least: u64) -> Self {
+        self.id_bits = if id_bits == 0 { 0 } else { id_bits.clamp(2, 5) };
+        self.guide_least = least.max(1);
+        self
+    }
+
+    /// Sets the seed of the key hash and the salt of checksums for a new store; random by default.
+    /// For tests that need the same bytes every time.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Sets whether the store is opened read-only; false by default. As
+    /// [`Options::read_only`](crate::Options::read_only).
+    #[must_use]
+    pub fn read_only(mut self, on: bool) -> Self {
+        self.read_only = on;
+        self
+    }
+
+    /// Returns how the guide is built, or `None` for no guide.
+    pub(super) fn guide_options(&self) -> Option<GuideOptions> {
+        let options = GuideOptions { id_bits: self.id_bits, least: self.guide_least };
+        (self.id_bits > 0).then_some(options)
+    }
+
+    /// Returns how a table is built; `is_last` if no older run stays.
+    pub(super) fn table_options(&self, salt: u64, seed: u64, is_last: bool) -> TableOptions {
+        let codec = match (self.compression, is_last) {
+            (Compression::None, _) => Codec::None,
+            (Compression::Lz4, _) | (Compression::ZstdLast, false) => Codec::Lz4,
+            (Compression::ZstdLast, true) => Codec::Zstd,
+        };
+        TableOptions { salt, seed, block_bytes: self.block_bytes, codec }
+    }
+}
+
+impl fmt::Debug for LsmOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LsmOptions")
+            .field("memtable_bytes", &self.memtable_bytes)
+            .field("block_bytes", &self.block_bytes)
+            .field("compression", &self.compression)
+            .field("cache_bytes", &self.cache_bytes)
+            .field("policy", &self.policy)
+            .field("ratio", &self.ratio)
+            .field("background", &self.background)
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}

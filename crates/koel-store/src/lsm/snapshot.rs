@@ -1,0 +1,94 @@
+//! A view of the store as of one moment.
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use super::iter::Range;
+use super::read::{Presence, Whole};
+use super::store::Store;
+use crate::Error;
+
+/// The entries of an [`LsmStore`](super::LsmStore) as they were when the snapshot was taken.
+///
+/// A snapshot is a number: it takes no memory and no time. But as long as it lives, merges keep the
+/// old versions that it can see. It can outlive the store.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use koel_store::{Durability, LsmStore};
+///
+/// let store = LsmStore::open(folder.path())?;
+/// store.put(b"ada", b"1815", Durability::None)?;
+/// let before = store.snapshot();
+/// store.delete(b"ada", Durability::None)?;
+/// assert_eq!(store.get(b"ada")?, None);
+/// assert_eq!(before.get(b"ada")?.as_deref(), Some(&b"1815"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Snapshot {
+    store: Arc<Store>,
+    sequence: u64,
+}
+
+impl Snapshot {
+    pub(super) fn new(store: Arc<Store>) -> Self {
+        let sequence = store.snapshots.take();
+        Self { store, sequence }
+    }
+
+    /// Returns the value that `key` had.
+    ///
+    /// # Errors
+    /// As [`LsmStore::get`](super::LsmStore::get).
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.store.get_in::<Whole>(&self.store.state.load(), key, self.sequence)
+    }
+
+    /// Returns whether `key` had a value.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+        let found = self.store.get_in::<Presence>(&self.store.state.load(), key, self.sequence);
+        Ok(found?.is_some())
+    }
+
+    /// Returns the entries of a range of keys, as [`LsmStore::range`](super::LsmStore::range) does.
+    ///
+    /// # Errors
+    /// As [`LsmStore::range`](super::LsmStore::range).
+    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range<'_>, Error> {
+        let (from, to) = bounds(&keys);
+        self.store.range_in(self.store.state.load(), self.sequence, from, to)
+    }
+
+    /// Returns the entries whose keys start with `prefix`.
+    ///
+    /// # Errors
+    /// As [`range`](Self::range).
+    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<'_>, Error> {
+        self.store.prefix_in(self.store.state.load(), self.sequence, prefix)
+    }
+
+    /// Returns all entries.
+    ///
+    /// # Errors
+    /// As [`range`](Self::range).
+    pub fn iter(&self) -> Result<Range<'_>, Error> {
+        self.range::<&[u8]>(..)
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.store.snapshots.release(self.sequence);
+    }
+}
+
+/// Returns the bounds of a range of keys as bytes.
+pub(super) fn bounds<'a, K: AsRef<[u8]> + 'a>(
+    keys: &'a impl RangeBounds<K>,
+) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
+    (keys.start_bound().map(K::as_ref), keys.end_bound().map(K::as_ref))
+}

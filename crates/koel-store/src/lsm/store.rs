@@ -1,0 +1,192 @@
+//! What the parts of an ordered store share, and its locks.
+//!
+//! A thread takes locks in this order:
+//!
+//! 1. `writer`: the end of the log.
+//! 2. `flushing`: one memtable at a time becomes a table.
+//! 3. `jobs`: which runs are being merged. Held for moments.
+//! 4. `manifest`: the manifest on disk, and every change of the state.
+//! 5. `commits`, `state`, `snapshots`: held for moments.
+//!
+//! Readers take a read lock of `state` for a moment, and nothing else.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::manifest::Manifest;
+use super::options::LsmOptions;
+use super::snapshots::Snapshots;
+use super::state::State;
+use super::switch::Switch;
+use super::table::BlockCache;
+use crate::Error;
+use crate::kernel::counter::Counter;
+use crate::kernel::durability::{GroupCommit, LogPosition};
+use crate::kernel::files::Folder;
+use crate::kernel::lock::lock;
+use crate::kernel::poison::Poison;
+use crate::kernel::segment::{FIRST_RECORD, Segment};
+use crate::kernel::torn::TornEnd;
+use crate::kernel::wakeup::Wakeup;
+
+/// An open store.
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) folder: Arc<dyn Folder>,
+    pub(super) salt: u64,
+    pub(super) seed: u64,
+    pub(super) options: LsmOptions,
+    pub(super) cache: Arc<BlockCache>,
+    pub(super) state: Switch<State>,
+    pub(super) snapshots: Snapshots,
+    pub(super) writer: Mutex<Writer>,
+    pub(super) flushing: Mutex<()>,
+    /// The numbers of the runs that are being merged.
+    pub(super) jobs: Mutex<HashSet<u64>>,
+    pub(super) manifest: Mutex<Manifest>,
+    /// The number of the next file.
+    pub(super) next_number: AtomicU64,
+    pub(super) commits: GroupCommit,
+    pub(super) poison: Poison,
+    pub(super) threads: Threads,
+    pub(super) counts: Counts,
+    pub(super) open_report: LsmOpenReport,
+}
+
+/// The end of the log.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    /// The file of the active memtable; none before the first write.
+    pub(super) log: Option<Arc<Segment>>,
+    /// The sequence number of the next record.
+    pub(super) sequence: u64,
+    /// The last mark in the file says that everything before this offset is durable.
+    pub(super) marked: u64,
+    /// The offset at which the sync thread was last woken.
+    pub(super) sync_requested: u64,
+    /// The manifest says that the log may continue after the end in it.
+    pub(super) announced: bool,
+}
+
+/// How the threads of the store, and the writers that wait for them, are told of each other.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    pub(super) flush_due: Wakeup,
+    pub(super) merge_due: Wakeup,
+    pub(super) sync_due: Wakeup,
+    pub(super) guide_due: AtomicBool,
+    /// Counts what was installed.
+    installed: Mutex<u64>,
+    progress: Condvar,
+    /// Why the last flush failed, and the last merge, if they did.
+    pub(super) flush_failure: Mutex<Option<String>>,
+    pub(super) merge_failure: Mutex<Option<String>>,
+}
+
+/// What happened since the store was opened.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Bytes of keys and values.
+    pub(super) user: Counter,
+    /// Bytes written to the log for them.
+    pub(super) logged: Counter,
+    /// Bytes of tables that were written from memtables, or ingested.
+    pub(super) flushed: Counter,
+    /// Bytes of tables that were written by merges.
+    pub(super) merged: Counter,
+    /// Runs that were asked for a key that they do not have.
+    pub(super) false_candidates: Counter,
+    /// Reads of an absent key, if some of them check the guide.
+    pub(super) misses: Counter,
+    /// Keys that the guide did not know.
+    pub(super) guide_errors: Counter,
+    /// Reads without a guide.
+    pub(super) unguided: Counter,
+    /// Microseconds that writes have waited for merges.
+    pub(super) stalled: Counter,
+    /// Microseconds of waiting that writes owe.
+    pub(super) owed: Counter,
+}
+
+/// What opening an ordered store found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LsmOpenReport {
+    /// The incomplete end of the log, if the store was not closed and there was one.
+    pub torn: Option<TornEnd>,
+    /// The store was closed before, or is new.
+    pub was_closed: bool,
+    /// Bytes of the log that were read.
+    pub replayed: u64,
+    /// Files that a crash had left behind, and that were removed.
+    pub removed: Vec<String>,
+}
+
+impl Writer {
+    /// Returns the end of the log.
+    pub(super) fn position(&self) -> LogPosition {
+        self.log.as_ref().map_or(LogPosition::default(), |log| LogPosition {
+            segment: log.number,
+            offset: log.end(),
+        })
+    }
+}
+
+impl Threads {
+    /// Tells waiting writers that a memtable or a run has gone.
+    pub(super) fn notify_progress(&self) {
+        *lock(&self.installed) += 1;
+        self.progress.notify_all();
+    }
+
+    /// Waits until something was installed, for at most `limit`.
+    pub(super) fn wait_for_progress(&self, limit: Duration) {
+        let installed = lock(&self.installed);
+        let before = *installed;
+        let waited = self.progress.wait_timeout_while(installed, limit, |now| *now == before);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Returns why the store makes no progress, if that is known.
+    pub(super) fn failure(&self) -> Option<String> {
+        lock(&self.flush_failure).clone().or_else(|| lock(&self.merge_failure).clone())
+    }
+}
+
+impl Store {
+    #[inline]
+    pub(super) fn hash(&self, key: &[u8]) -> u64 {
+        xxh3_64_with_seed(key, self.seed)
+    }
+
+    /// Returns a number that no file has.
+    pub(super) fn take_number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Changes the manifest on disk, and `manifest` with it. After a failure it is not known which
+    /// of the two is on disk, so the store takes no more writes.
+    pub(super) fn change_manifest(
+        &self,
+        manifest: &mut Manifest,
+        change: impl FnOnce(&mut Manifest),
+    ) -> Result<(), Error> {
+        let mut next = manifest.clone();
+        next.number = self.next_number.load(Ordering::Relaxed);
+        next.sequence = next.sequence.max(self.snapshots.visible() + 1);
+        next.clean = false;
+        if let Some(last) = next.logs.last_mut() {
+            let durable = self.commits.durable();
+            let known = if durable.segment == last.number { durable.offset } else { FIRST_RECORD };
+            last.end = known;
+        }
+        change(&mut next);
+        next.store(&*self.folder).map_err(|error| self.poison.set(error))?;
+        *manifest = next;
+        Ok(())
+    }
+}

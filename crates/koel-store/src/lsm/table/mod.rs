@@ -1,0 +1,50 @@
+//! Table files: sorted entries that never change.
+//!
+//! ```text
+//! +--------+------+------+--------+------+-------+---------+------+------------+--------+
+//! | header | data | data | hashes | data | index | .. root | list | properties | footer |
+//! +--------+------+------+--------+------+-------+---------+------+------------+--------+
+//! ```
+//!
+//! Each file imports only files further down:
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `trial.rs` | one table file for trials from outside the crate |
+//! | `verify.rs`, `salvage.rs` | checking a table; reading what is left of a damaged one |
+//! | `builder.rs` | writing a table in constant memory |
+//! | `cursor.rs` | the entries of a table in order |
+//! | `hashes.rs` | the hashes of its keys |
+//! | `reader.rs` | an open table; one key |
+//! | `cache.rs` | blocks in memory |
+//! | `index.rs` | finding the block of a key |
+//! | `writer.rs` | appending blocks to a file |
+//! | `properties.rs`, `footer.rs` | what is known of a whole table, and where its parts are |
+//! | `frame.rs` | a block in a file: its checksum and compression |
+//! | `block.rs` | sorted entries in one piece of memory |
+
+mod block;
+mod builder;
+mod cache;
+mod cursor;
+mod footer;
+mod frame;
+mod hashes;
+mod index;
+mod properties;
+mod reader;
+mod salvage;
+pub mod trial;
+mod verify;
+mod writer;
+
+pub(super) use builder::{TableBuilder, TableOptions};
+pub(super) use cache::BlockCache;
+pub(super) use frame::Codec;
+pub(super) use properties::TableInfo;
+pub(super) use reader::Table;
+pub(super) use salvage::DamagedTable;
+pub(super) use verify::verify;
+
+#[cfg(test)]
+mod tests;

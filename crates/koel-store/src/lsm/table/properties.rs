@@ -1,0 +1,122 @@
+//! What is known of a whole table: counts, the first and the last key, and where its parts are.
+//!
+//! 13 numbers of 64 bits in the order of [`Properties::numbers`], then the first and the last key.
+
+use super::frame::{HASHES, Handle};
+use super::index::MAX_HEIGHT;
+use crate::Error;
+use crate::kernel::bytes::{u64_at, usize_of};
+use crate::kernel::memory;
+
+const NUMBERS: usize = 13;
+
+/// What is known of a table without reading its entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::lsm) struct TableInfo {
+    pub(in crate::lsm) number: u64,
+    /// Bytes of the file.
+    pub(in crate::lsm) bytes: u64,
+    /// Versions of keys, deleted ones included.
+    pub(in crate::lsm) entries: u64,
+    /// Distinct keys.
+    pub(in crate::lsm) keys: u64,
+    /// Entries without a value.
+    pub(in crate::lsm) tombstones: u64,
+    /// Bytes of all keys and values.
+    pub(in crate::lsm) entry_bytes: u64,
+    /// The least sequence number, 0 if there are no entries.
+    pub(in crate::lsm) first_sequence: u64,
+    /// The greatest sequence number, 0 if there are no entries.
+    pub(in crate::lsm) last_sequence: u64,
+    /// Empty if there are no entries.
+    pub(in crate::lsm) first_key: Vec<u8>,
+    /// Empty if there are no entries.
+    pub(in crate::lsm) last_key: Vec<u8>,
+}
+
+/// Everything in the block of properties.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Properties {
+    /// The root of the index.
+    pub(super) root: Handle,
+    /// Index blocks from the root to a block of data.
+    pub(super) height: u64,
+    /// The list of the frames of hashes.
+    pub(super) list: Handle,
+    /// Without the number and the size of the file, which are not stored.
+    pub(super) info: TableInfo,
+}
+
+impl Properties {
+    fn numbers(&self) -> [u64; NUMBERS] {
+        let info = &self.info;
+        [
+            self.root.offset,
+            self.root.stored,
+            self.height,
+            self.list.offset,
+            self.list.stored,
+            info.entries,
+            info.keys,
+            info.tombstones,
+            info.entry_bytes,
+            info.first_sequence,
+            info.last_sequence,
+            info.first_key.len() as u64,
+            info.last_key.len() as u64,
+        ]
+    }
+
+    pub(super) fn encode(&self) -> Result<Vec<u8>, Error> {
+        let keys = [&self.info.first_key[..], &self.info.last_key[..]];
+        let mut bytes = Vec::new();
+        memory::reserve(&mut bytes, 8 * NUMBERS + keys[0].len() + keys[1].len())?;
+        for number in self.numbers() {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        keys.iter().for_each(|key| bytes.extend_from_slice(key));
+        Ok(bytes)
+    }
+
+    /// Decodes the block of properties. Returns `None` if no table has these.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Option<Self>, Error> {
+        let number = |index: usize| u64_at(bytes, 8 * index);
+        let Some((first_key, last_key)) = keys_in(bytes, number(11), number(12)) else {
+            return Ok(None);
+        };
+        let properties = Self {
+            root: Handle { offset: number(0), stored: number(1) },
+            height: number(2),
+            list: Handle { offset: number(3), stored: number(4) },
+            info: TableInfo {
+                number: 0,
+                bytes: 0,
+                entries: number(5),
+                keys: number(6),
+                tombstones: number(7),
+                entry_bytes: number(8),
+                first_sequence: number(9),
+                last_sequence: number(10),
+                first_key: memory::copy_of(first_key)?,
+                last_key: memory::copy_of(last_key)?,
+            },
+        };
+        Ok(properties.is_possible().then_some(properties))
+    }
+
+    fn is_possible(&self) -> bool {
+        let info = &self.info;
+        (1..=MAX_HEIGHT).contains(&self.height)
+            && info.keys <= info.entries
+            && info.tombstones <= info.entries
+            && info.first_sequence <= info.last_sequence
+            && info.first_key <= info.last_key
+            && self.list.stored == 8 * info.keys.div_ceil(HASHES)
+    }
+}
+
+/// Returns the two keys behind the numbers, if they end with `bytes`.
+fn keys_in(bytes: &[u8], first: u64, last: u64) -> Option<(&[u8], &[u8])> {
+    let (first_key, last_key) = bytes.get(8 * NUMBERS..)?.split_at_checked(usize_of(first))?;
+    (last_key.len() as u64 == last).then_some((first_key, last_key))
+}

@@ -1,0 +1,227 @@
+//! An open table: one key, and the blocks for cursors.
+//!
+//! Cost of a lookup: a search in the root and in one or two index blocks from the cache, one block
+//! of data from the cache or from the file, and the tags in it. Nothing is copied but the value.
+
+use std::sync::Arc;
+
+use super::block::{Block, tag_of};
+use super::cache::BlockCache;
+use super::footer;
+use super::frame::{self, Handle, Kind, Unsealed};
+use super::index::handle_of;
+use super::properties::{Properties, TableInfo};
+use crate::Error;
+use crate::kernel::access::{self, read_up_to};
+use crate::kernel::files::{File, Folder};
+use crate::kernel::record::Position;
+use crate::kernel::{file_header, file_names, memory};
+
+/// An open table.
+#[derive(Debug)]
+pub(in crate::lsm) struct Table {
+    file: Arc<dyn File>,
+    name: String,
+    salt: u64,
+    properties: Properties,
+    /// Where the properties are.
+    properties_at: Handle,
+    root: Arc<Block>,
+    cache: Arc<BlockCache>,
+}
+
+/// The version of a key that a read found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::lsm) struct Found {
+    pub(in crate::lsm) sequence: u64,
+    /// `None` if the key was deleted.
+    pub(in crate::lsm) value: Option<Vec<u8>>,
+}
+
+impl Table {
+    /// Opens table `number` and checks everything but its entries.
+    pub(in crate::lsm) fn open(
+        folder: &dyn Folder,
+        number: u64,
+        salt: u64,
+        cache: &Arc<BlockCache>,
+    ) -> Result<Self, Error> {
+        let name = file_names::table(number);
+        let missing = || Error::damaged(&name, 0, "the file is missing");
+        let file = access::open(folder, &name)?.ok_or_else(missing)?;
+        let len = file.len().map_err(Error::io("read", &name))?;
+        let mut header = [0; file_header::SIZE];
+        read_up_to(&*file, &mut header, 0).map_err(Error::io("read", &name))?;
+        footer::FILE.check(&header, (salt, number), &name)?;
+        let (properties, properties_at) = read_properties(&*file, (&name, len), (salt, number))?;
+        let position = Position { salt, segment: number, offset: properties.root.offset };
+        let root = frame::read(&*file, (&name, len), position, (properties.root, Kind::Index))?;
+        let root = Block::of_index(root.bytes, root.start)
+            .filter(|root| (root.count() == 0) == (properties.info.entries == 0))
+            .ok_or_else(|| {
+                Error::damaged(&name, properties.root.offset, "the index is not sound")
+            })?;
+        let (root, cache) = (Arc::new(root), cache.clone());
+        Ok(Self { file, name, salt, properties, properties_at, root, cache })
+    }
+
+    /// Returns the newest version of `key`, which has this hash, whose sequence number is at most
+    /// `sequence`.
+    pub(in crate::lsm) fn get(
+        &self,
+        key: &[u8],
+        hash: u64,
+        sequence: u64,
+    ) -> Result<Option<Found>, Error> {
+        let info = self.info();
+        if key < &info.first_key[..] || key > &info.last_key[..] {
+            return Ok(None);
+        }
+        let Some(handle) = self.find_block(key, sequence)? else { return Ok(None) };
+        let block = self.block(handle, Kind::Data, true)?;
+        let found = block.find(key, tag_of(hash), sequence);
+        let Some(entry) = found.ok_or_else(|| self.unsound(handle))? else { return Ok(None) };
+        let value = entry.value.map(|value| memory::copy_of(block.value(value))).transpose()?;
+        Ok(Some(Found { sequence: entry.sequence, value }))
+    }
+
+    /// Returns where the block of data is that has the first entry at or after a place.
+    fn find_block(&self, key: &[u8], sequence: u64) -> Result<Option<Handle>, Error> {
+        let Some(mut handle) = self.child(&self.root, self.properties.root, key, sequence)? else {
+            return Ok(None);
+        };
+        for _ in 1..self.properties.height {
+            let block = self.block(handle, Kind::Index, true)?;
+            let Some(child) = self.child(&block, handle, key, sequence)? else { return Ok(None) };
+            handle = child;
+        }
+        Ok(Some(handle))
+    }
+
+    /// Searches an index block, which is at `at`.
+    #[inline]
+    fn child(
+        &self,
+        block: &Block,
+        at: Handle,
+        key: &[u8],
+        sequence: u64,
+    ) -> Result<Option<Handle>, Error> {
+        let index = block.seek(key, sequence).ok_or_else(|| self.unsound(at))?;
+        if index == block.count() {
+            return Ok(None);
+        }
+        self.child_at(block, at, index).map(Some)
+    }
+
+    /// Returns where the block is that entry `index` of an index block stands for.
+    #[inline]
+    pub(super) fn child_at(
+        &self,
+        block: &Block,
+        at: Handle,
+        index: usize,
+    ) -> Result<Handle, Error> {
+        let entry = block.entry(index);
+        entry.and_then(|entry| handle_of(block, &entry)).ok_or_else(|| self.unsound(at))
+    }
+
+    /// Returns a block from the cache or from the file. It has an entry.
+    #[inline]
+    pub(super) fn block(
+        &self,
+        handle: Handle,
+        kind: Kind,
+        fill_cache: bool,
+    ) -> Result<Arc<Block>, Error> {
+        match self.cache.get(self.info().number, handle.offset) {
+            Some(block) => Ok(block),
+            None => self.read_block(handle, kind, fill_cache),
+        }
+    }
+
+    /// Reads a block from the file. It has an entry.
+    pub(super) fn read_block(
+        &self,
+        handle: Handle,
+        kind: Kind,
+        fill_cache: bool,
+    ) -> Result<Arc<Block>, Error> {
+        let frame = self.read(handle, kind)?;
+        let block = match kind {
+            Kind::Data => Block::of_data(frame.bytes, frame.start),
+            _ => Block::of_index(frame.bytes, frame.start),
+        };
+        let block = block.filter(|block| block.count() > 0).ok_or_else(|| self.unsound(handle))?;
+        let block = Arc::new(block);
+        if fill_cache {
+            self.cache.insert(self.info().number, handle.offset, &block);
+        }
+        Ok(block)
+    }
+
+    /// Reads a frame.
+    pub(super) fn read(&self, handle: Handle, kind: Kind) -> Result<Unsealed, Error> {
+        let info = self.info();
+        let position = Position { salt: self.salt, segment: info.number, offset: handle.offset };
+        frame::read(&*self.file, (&self.name, info.bytes), position, (handle, kind))
+    }
+
+    /// Returns the offsets of the frames of hashes.
+    pub(super) fn hash_list(&self) -> Result<Vec<u8>, Error> {
+        let frame = self.read(self.properties.list, Kind::List)?;
+        memory::copy_of(frame.raw())
+    }
+
+    /// The error of a block that was written wrongly: its checksum matches.
+    pub(super) fn unsound(&self, at: Handle) -> Error {
+        Error::damaged(&self.name, at.offset, "the entries of the block are not sound")
+    }
+
+    /// Returns where the frames are that were read when the table was opened.
+    pub(super) fn opened(&self) -> [Handle; 2] {
+        [self.properties.root, self.properties_at]
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn root(&self) -> (&Arc<Block>, Handle) {
+        (&self.root, self.properties.root)
+    }
+
+    /// Returns the number of index blocks from the root to a block of data.
+    pub(super) fn height(&self) -> u64 {
+        self.properties.height
+    }
+
+    #[inline]
+    pub(in crate::lsm) fn info(&self) -> &TableInfo {
+        &self.properties.info
+    }
+}
+
+/// Reads the properties that the footer leads to.
+fn read_properties(
+    file: &dyn File,
+    (name, len): (&str, u64),
+    (salt, number): (u64, u64),
+) -> Result<(Properties, Handle), Error> {
+    let damaged = |offset, what| Error::damaged(name, offset, what);
+    let position = |offset| Position { salt, segment: number, offset };
+    let mut bytes = [0; footer::SIZE];
+    let start = len.checked_sub(bytes.len() as u64);
+    let start = start.ok_or_else(|| damaged(len, "the file is cut short"))?;
+    read_up_to(file, &mut bytes, start).map_err(Error::io("read", name))?;
+    let footer = footer::decode(&bytes, position(start));
+    let handle = footer.ok_or_else(|| damaged(start, "the footer is not sound"))?;
+    let frame =
+        frame::read(file, (name, len), position(handle.offset), (handle, Kind::Properties))?;
+    let properties = Properties::decode(frame.raw())?;
+    let mut properties =
+        properties.ok_or_else(|| damaged(handle.offset, "the properties are not sound"))?;
+    properties.info.number = number;
+    properties.info.bytes = len;
+    Ok((properties, handle))
+}

@@ -1,0 +1,112 @@
+//! The log: entries that are in no table yet. One file for each memtable, in the format of a log
+//! segment (`kernel/segment.rs`).
+
+use std::sync::Arc;
+
+use super::memtable::{Memtable, NewEntry};
+use crate::Error;
+use crate::kernel::batch::{Batch, Unsealed};
+use crate::kernel::memory;
+use crate::kernel::record::{Header, Kind, SEQUENCE_LIMIT};
+use crate::kernel::scan::{Record, Scan};
+use crate::kernel::segment::{FIRST_RECORD, Segment};
+
+/// Bytes of the longest key.
+pub(super) const MAX_KEY: u64 = 64 << 10;
+/// Bytes of the longest value.
+pub(super) const MAX_VALUE: u64 = 256 << 20;
+/// Bytes of the largest batch: with it, a file is not longer than any segment.
+pub(super) const MAX_BATCH: u64 = 4 << 30;
+
+/// What replaying a file of the log led to.
+#[derive(Debug)]
+pub(super) struct Replayed {
+    /// The greatest sequence number, marks included; the one before the file if there is none.
+    pub(super) sequence: u64,
+    /// Where the last whole batch ends.
+    pub(super) whole: u64,
+    /// Why the file stops being sound there, if it does.
+    pub(super) lost: Option<Error>,
+}
+
+/// Checks that a store takes a key and a value of these lengths.
+pub(super) fn check_lengths(key: u64, value: u64) -> Result<(), Error> {
+    if key > MAX_KEY {
+        Err(Error::TooLong { what: "key", len: key, max: MAX_KEY })
+    } else if value > MAX_VALUE {
+        Err(Error::TooLong { what: "value", len: value, max: MAX_VALUE })
+    } else {
+        Ok(())
+    }
+}
+
+/// Returns the entries of a batch, for a memtable.
+pub(super) fn entries_of(batch: &Batch) -> Result<Vec<NewEntry>, Error> {
+    let (bytes, max) = (batch.bytes().len() as u64, MAX_BATCH);
+    if bytes > max {
+        return Err(Error::BatchTooLarge { bytes, max });
+    }
+    let mut entries = Vec::new();
+    memory::reserve(&mut entries, batch.len())?;
+    for unsealed in batch.records() {
+        let Unsealed { header, .. } = unsealed;
+        check_lengths(header.key_len, header.value_len)?;
+        let parts = || (header.value_len, batch.value_parts(unsealed));
+        let value = (header.kind != Kind::Tombstone).then(parts);
+        entries.push(NewEntry::new(batch.key(unsealed), value)?);
+    }
+    Ok(entries)
+}
+
+/// Adds the whole batches of a file of the log to its memtable. `sequence` is the last sequence
+/// number before it.
+pub(super) fn replay(
+    segment: &Arc<Segment>,
+    sequence: u64,
+    memtable: &Memtable,
+) -> Result<Replayed, Error> {
+    let mut scan = Scan::new(segment.clone(), segment.end());
+    let (mut sequence, mut whole, mut batch) = (sequence, FIRST_RECORD, Vec::new());
+    loop {
+        let lost = match scan.next() {
+            Ok(Some(record)) => {
+                let header = record.header;
+                if header.sequence <= sequence || header.sequence >= SEQUENCE_LIMIT {
+                    let what = "its sequence numbers are out of order";
+                    return Err(segment.damaged(record.offset, what));
+                }
+                if header.kind != Kind::Mark {
+                    let entry = entry_of(segment, &record)?;
+                    memory::push(&mut batch, (entry, header.sequence))?;
+                }
+                if !header.more {
+                    sequence = header.sequence;
+                    whole = scan.offset();
+                    batch.drain(..).for_each(|(entry, sequence)| memtable.insert(entry, sequence));
+                }
+                continue;
+            }
+            Ok(None) if batch.is_empty() => None,
+            Ok(None) => Some(segment.damaged(whole, "a batch has no end")),
+            Err(error @ Error::Damaged { .. }) => Some(error),
+            Err(error) => return Err(error),
+        };
+        return Ok(Replayed { sequence, whole, lost });
+    }
+}
+
+/// Returns the entry of a record. Its length was checked with its checksum, so it may decide how
+/// much memory is taken.
+pub(super) fn entry_of(segment: &Segment, record: &Record<'_>) -> Result<NewEntry, Error> {
+    let Header { kind, key_len, value_len, .. } = record.header;
+    if check_lengths(key_len, value_len).is_err() {
+        return Err(segment.damaged(record.offset, "a record is longer than the store takes"));
+    }
+    let large = match kind {
+        Kind::Large => Some(segment.large_value(record.offset, &record.header)?),
+        _ => None,
+    };
+    let value = large.as_deref().unwrap_or(record.value());
+    let value = (kind != Kind::Tombstone).then(|| (value_len, std::iter::once(value)));
+    NewEntry::new(record.key(), value)
+}

@@ -1,0 +1,12 @@
+//! The trials of the ordered store: the same promises as those of the log store, and snapshots,
+//! ranges, merges, ingestions and checkpoints among the operations.
+
+mod behaviour;
+mod crash;
+mod damage;
+mod faults;
+mod kill;
+mod model;
+mod salvage;
+mod threads;
+mod trial;

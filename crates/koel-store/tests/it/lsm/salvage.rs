@@ -1,0 +1,95 @@
+//! Salvage of ordered stores that are sound, lack their manifest, or are damaged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use koel_store::{LsmOptions, LsmSalvageReport};
+use testkit::storage::{History, MemoryFolder, Op, OrderedOp, OrderedProgram, Random, State};
+
+use super::trial::{OrderedTrial, collect, small};
+use crate::trial::{count, first_seed, report};
+
+/// A closed store, its state, and every value that a key ever had.
+struct Victim {
+    files: BTreeMap<String, Vec<u8>>,
+    now: State,
+    ever: BTreeSet<(Vec<u8>, Vec<u8>)>,
+}
+
+fn victim(seed: u64) -> Victim {
+    let folder = MemoryFolder::new();
+    let program = OrderedProgram::new(seed, 60, 3_000);
+    let mut ever = BTreeSet::new();
+    let options = small(seed);
+    let mut trial =
+        OrderedTrial::open(Arc::new(folder.clone()), &options, &program, History::new()).unwrap();
+    for op in program.take(600) {
+        match &op {
+            OrderedOp::Common(Op::Write { changes, .. }) => {
+                let values = changes.iter().cloned();
+                ever.extend(values.filter_map(|(key, value)| Some((key, value?))));
+            }
+            OrderedOp::Ingest(entries) => ever.extend(entries.clone()),
+            _ => {}
+        }
+        trial.step(op).unwrap();
+    }
+    let now = trial.history.now().clone();
+    trial.store.take().unwrap().close().unwrap();
+    Victim { files: folder.contents(), now, ever }
+}
+
+/// Salvages files into a new store. Returns its state.
+fn salvage(files: &BTreeMap<String, Vec<u8>>) -> (State, LsmSalvageReport) {
+    let damaged = MemoryFolder::with(files.clone());
+    let store = LsmOptions::default().background(false);
+    let store = store.open_in(Arc::new(MemoryFolder::new())).unwrap();
+    let report = store.salvage_in(&damaged, |done, all| assert!(done <= all)).unwrap();
+    assert!(damaged.contents() == *files, "the damaged store was changed");
+    assert_eq!(store.verify(|_, _| ()).unwrap().damages, []);
+    (collect(store.iter().unwrap()).unwrap(), report)
+}
+
+#[test]
+fn a_sound_store_is_salvaged_completely_with_and_without_its_manifest() {
+    for seed in (first_seed()..).take(6) {
+        let Victim { mut files, now, .. } = victim(seed);
+        let (state, report) = salvage(&files);
+        assert!(state == now && report.damages.is_empty() && report.lost == 0, "{report:?}");
+        files.remove("MANIFEST");
+        let (state, report) = salvage(&files);
+        assert!(state == now, "seed {seed}: not the state without the manifest");
+        assert!(report.damages.len() == 1 && report.damages[0].file == "MANIFEST");
+    }
+}
+
+#[test]
+fn what_is_salvaged_of_a_damaged_store_was_written() {
+    let trials = count(100, 2_000);
+    let victims: Vec<Victim> = (first_seed()..).take(6).map(victim).collect();
+    let (mut reported, mut whole) = (0, 0);
+    for trial in 0..trials {
+        let mut random = Random::new(first_seed() + trial);
+        let Victim { files, now, ever } = &victims[random.below(victims.len())];
+        let mut files = files.clone();
+        for _ in 0..=random.below(3) {
+            let name = files.keys().nth(random.below(files.len())).unwrap().clone();
+            let bytes = files.get_mut(&name).unwrap();
+            let at = random.below(bytes.len());
+            if random.chance(70) {
+                bytes[at] ^= 1 << random.below(8);
+            } else {
+                bytes.truncate(at.max(1));
+            }
+        }
+        let (state, found) = salvage(&files);
+        let unwritten =
+            state.iter().find(|(key, value)| !ever.contains(&((*key).clone(), (*value).clone())));
+        assert!(unwritten.is_none(), "trial {trial}: {unwritten:02x?}");
+        reported += u64::from(!found.damages.is_empty());
+        whole += u64::from(state == *now);
+        assert!(state == *now || !found.damages.is_empty(), "trial {trial}: not reported");
+    }
+    assert!(reported > trials / 2 && whole > trials / 20, "{reported} reported, {whole} whole");
+    report("ordered salvage", &format!("{trials} damaged stores, {whole} whole: nothing invented"));
+}

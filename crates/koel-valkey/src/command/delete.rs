@@ -1,0 +1,34 @@
+//! `DEL key item`, `MDEL key item..` and `COMPACT key`
+
+use super::reply::Reply;
+use crate::error::Error;
+use crate::keys::Keys;
+
+pub(super) fn delete(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
+    let mut removed = [false];
+    delete_all(keys, &arguments[2..], &mut removed)?;
+    Ok(Reply::Bool(removed[0]))
+}
+
+pub(super) fn delete_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
+    let items = &arguments[2..];
+    let mut removed = vec![false; items.len()];
+    delete_all(keys, items, &mut removed)?;
+    Ok(Reply::Bools(removed))
+}
+
+fn delete_all(keys: &mut dyn Keys, items: &[&[u8]], removed: &mut [bool]) -> Result<(), Error> {
+    let filter = keys.write(1).or_for_all(Error::NoFilterToDeleteFrom)?;
+    filter.complete_mut()?.remove(items, removed);
+    if removed.contains(&true) {
+        keys.changed(1, "del");
+    }
+    Ok(())
+}
+
+pub(super) fn compact(keys: &mut dyn Keys, _: &[&[u8]]) -> Result<Reply, Error> {
+    let filter = keys.write(1).or_for_all(Error::NoFilterToCompact)?;
+    filter.complete_mut()?.compact();
+    keys.changed(1, "compact");
+    Ok(Reply::Ok)
+}

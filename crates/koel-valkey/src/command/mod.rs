@@ -1,0 +1,127 @@
+//! The commands: what they take, what they answer, and what the server should know of them.
+//!
+//! A command is a function from the database and its arguments to a [`Reply`] or an
+//! [`Error`]. It knows no server: tests and fuzzing run it on keys in memory. Its name is without
+//! the prefix `CF.`, which is a setting of the module.
+
+mod arguments;
+mod create;
+mod delete;
+mod insert;
+mod inspect;
+mod look_up;
+mod merge;
+pub mod reply;
+mod transfer;
+
+use crate::error::Error;
+use crate::keys::Keys;
+use reply::Reply;
+pub(crate) use transfer::CHUNK_BYTES;
+
+/// Runs a command. `arguments[0]` is its name.
+pub type Run = fn(&mut dyn Keys, &[&[u8]]) -> Result<Reply, Error>;
+
+/// Whether a command changes keys, as `COMMAND INFO` and access control lists say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It only reads.
+    Reads,
+    /// It may take more memory, and the server refuses it where that is short.
+    Writes,
+    /// It changes a key, and takes no memory for long.
+    Frees,
+}
+
+impl Access {
+    /// The flags of the server, beside `fast`.
+    #[must_use]
+    pub fn flags(self) -> &'static str {
+        match self {
+            Self::Reads => "readonly",
+            Self::Writes => "write deny-oom",
+            Self::Frees => "write",
+        }
+    }
+}
+
+/// A command.
+#[derive(Debug)]
+pub struct Command {
+    /// Its name, in capitals and without the prefix.
+    pub name: &'static str,
+    /// Runs it.
+    pub run: Run,
+    /// Whether it changes keys.
+    pub access: Access,
+    /// Whether its time does not depend on the size of the filter.
+    pub fast: bool,
+    /// Arguments that it takes, its name included; negative: at least so many.
+    pub arity: i32,
+    /// The last argument that is a key: 1, or -1 for all.
+    pub last_key: i32,
+    /// One sentence.
+    pub summary: &'static str,
+    /// How its time grows.
+    pub complexity: &'static str,
+}
+
+const PER_ITEM: &str = "O(n) for n items";
+const ONE: &str = "O(1)";
+const ALL: &str = "O(bytes of the filter)";
+
+use Access::{Frees, Reads, Writes};
+
+macro_rules! commands {
+    ($($name:literal $run:path, $access:ident $fast:literal $arity:literal $last_key:literal,
+       $summary:literal, $complexity:ident;)*) => {
+        /// All commands.
+        pub const COMMANDS: &[Command] = &[$(Command {
+            name: $name, run: $run, access: $access, fast: $fast, arity: $arity,
+            last_key: $last_key, summary: $summary, complexity: $complexity,
+        }),*];
+    };
+}
+
+commands! {
+    "RESERVE" create::reserve, Writes false -3 1, "Creates an empty cuckoo filter.", ALL;
+    "ADD" insert::add, Writes true 3 1, "Adds an item, also if it is in.", ONE;
+    "ADDNX" insert::add_absent, Writes true 3 1, "Adds an item unless it is in.", ONE;
+    "INSERT" insert::insert, Writes false -4 1, "Adds items, also those that are in.", PER_ITEM;
+    "INSERTNX" insert::insert_absent, Writes false -4 1, "Adds items that are not in.", PER_ITEM;
+    "EXISTS" look_up::exists, Reads true 3 1, "Tells whether an item is in.", ONE;
+    "MEXISTS" look_up::exists_many, Reads true -3 1, "Tells which items are in.", PER_ITEM;
+    "COUNT" look_up::count, Reads true 3 1, "Tells how often an item was added.", ONE;
+    "MCOUNT" look_up::count_many, Reads true -3 1, "Tells how often items were added.", PER_ITEM;
+    "DEL" delete::delete, Frees true 3 1, "Removes one copy of an item.", ONE;
+    "MDEL" delete::delete_many, Frees true -3 1, "Removes one copy of each item.", PER_ITEM;
+    "COMPACT" delete::compact, Frees false 2 1, "Gives unused memory of a filter back.", ALL;
+    "MERGE" merge::merge, Writes false -3 -1, "Adds the items of filters to another.", ALL;
+    "INFO" inspect::info, Reads true -2 1, "Returns the numbers of a filter.", ONE;
+    "DEBUG" inspect::debug, Reads true 2 1, "Returns numbers of a filter as text.", ONE;
+    "SCANDUMP" transfer::scan_dump, Reads false 3 1, "Returns a filter in chunks.", ALL;
+    "LOADCHUNK" transfer::load_chunk, Writes false 4 1, "Restores a filter from chunks.", ALL;
+}
+
+/// Runs the command of this name, in any case, on keys.
+///
+/// # Errors
+/// The error of the command, and [`Error::Arity`] if there is no such command.
+pub fn run(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
+    let name = arguments.first().ok_or(Error::Arity)?;
+    let command =
+        COMMANDS.iter().find(|command| name.eq_ignore_ascii_case(command.name.as_bytes()));
+    command.ok_or(Error::Arity)?.call(keys, arguments)
+}
+
+impl Command {
+    /// Checks the number of arguments, and runs the command.
+    ///
+    /// # Errors
+    /// [`Error::Arity`], or the error of the command.
+    pub fn call(&self, keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
+        let least = usize::try_from(self.arity.unsigned_abs()).map_err(|_| Error::Arity)?;
+        let fits = if self.arity < 0 { arguments.len() >= least } else { arguments.len() == least };
+        if fits { (self.run)(keys, arguments) } else { Err(Error::Arity) }
+    }
+}

@@ -1,0 +1,172 @@
+//! What a command can refuse, with the text that the client gets.
+//!
+//! Texts that RedisBloom has as well are its texts to the letter, because clients compare them.
+//! Some of them lack the usual `ERR`. The others say what to do.
+
+use koel::{BuildError, FullError, ImageError, MergeError};
+use thiserror::Error;
+
+/// Why a command failed. Nothing was changed unless the command says so.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum Error {
+    /// The number of arguments is wrong. The server writes this text, with the command's name.
+    #[error("ERR wrong number of arguments")]
+    Arity,
+    /// The key holds a value of another type.
+    #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]
+    WrongType,
+    /// The key does not exist.
+    #[error("ERR not found")]
+    NotFound,
+    /// DEL: the key does not exist.
+    #[error("Not found")]
+    NoFilterToDeleteFrom,
+    /// COMPACT: the key does not exist.
+    #[error("Cuckoo filter was not found")]
+    NoFilterToCompact,
+    /// The key exists, but the command would create it.
+    #[error("ERR item exists")]
+    Exists,
+    /// The capacity is not a number.
+    #[error("Bad capacity")]
+    BadCapacity,
+    /// The capacity is too small.
+    #[error("Capacity must be at least (BucketSize * 2)")]
+    SmallCapacity,
+    /// The value of an option is not a number.
+    #[error("Couldn't parse {0}")]
+    NotANumber(&'static str),
+    /// The value of an option is out of its range.
+    #[error("{name}: value must be an integer between {least} and {most}, inclusive.")]
+    Range {
+        /// The option.
+        name: &'static str,
+        /// The smallest value.
+        least: u16,
+        /// The largest value.
+        most: u16,
+    },
+    /// An option that the command does not have.
+    #[error("Unknown argument received")]
+    UnknownOption,
+    /// The value of ERROR.
+    #[error("ERR ERROR must be a number above 0 and below 1, such as 0.001")]
+    BadError,
+    /// The value of PREFER.
+    #[error("ERR PREFER must be SMALL or FAST")]
+    BadPreference,
+    /// The field of INFO.
+    #[error(
+        "ERR unknown field: INFO has CAPACITY, SIZE, BUCKETS, FILTERS, ITEMS, DELETED, \
+         BUCKETSIZE, EXPANSION, MAXITERATIONS, ERROR, RATE, LOAD and FORMAT"
+    )]
+    UnknownField,
+    /// No filter can be built with these settings.
+    #[error("ERR {0}")]
+    Build(BuildError),
+    /// There is no memory for a new filter.
+    #[error("ERR Insufficient memory to create filter")]
+    NoMemoryToCreate,
+    /// There is no memory for a copy or a chunk.
+    #[error("ERR Insufficient memory")]
+    NoMemory,
+    /// A filter would take more memory than a key may.
+    #[error(
+        "ERR the filter would take {bytes} bytes, and a key may take {limit}; raise MAX-KEY-BYTES \
+         of the module, or divide the items among several keys"
+    )]
+    Limit {
+        /// Bytes of the filter.
+        bytes: u64,
+        /// The limit of the module.
+        limit: u64,
+    },
+    /// An item found no room.
+    #[error(transparent)]
+    Full(Full),
+    /// Two filters cannot be merged.
+    #[error("ERR {0}")]
+    Merge(MergeError),
+    /// MERGE of a filter that came from RedisBloom.
+    #[error(
+        "ERR a filter that RedisBloom made cannot be merged: its layout loses the bits that a \
+         larger filter needs; add the items to a new filter"
+    )]
+    MergeCompat,
+    /// An iterator of SCANDUMP or LOADCHUNK.
+    #[error("Invalid position")]
+    Position,
+    /// The first chunk is no header.
+    #[error("Invalid header")]
+    Header,
+    /// The first chunk is the header of a filter that cannot exist.
+    #[error("Couldn't create filter!")]
+    Create,
+    /// A chunk that does not follow the chunks before it.
+    #[error("Couldn't load chunk!")]
+    Chunk,
+    /// All chunks are here, and they are not a filter.
+    #[error(
+        "ERR the chunks are not one filter: {0}; dump the filter again while nothing writes it"
+    )]
+    Image(ImageError),
+    /// Chunks of the filter are missing.
+    #[error(
+        "ERR chunks of the filter are missing: {loaded} of {total} bytes are loaded; load the \
+         others with LOADCHUNK, or delete the key"
+    )]
+    Incomplete {
+        /// Bytes that were loaded.
+        loaded: u64,
+        /// Bytes of the filter.
+        total: u64,
+    },
+}
+
+/// Why an item found no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Full {
+    /// The filter was reserved with EXPANSION 0.
+    #[error("Filter is full")]
+    Fixed,
+    /// The filter cannot grow any further.
+    #[error("Maximum expansions reached")]
+    Largest,
+    /// The server has no memory for more.
+    #[error("ERR Insufficient memory")]
+    NoMemory,
+    /// The filter takes as much memory as a key may.
+    #[error(
+        "ERR the filter takes {bytes} bytes, and a key may take {limit}; raise MAX-KEY-BYTES of \
+         the module, or divide the items among several keys"
+    )]
+    Limit {
+        /// Bytes of the filter.
+        bytes: u64,
+        /// The limit of the module.
+        limit: u64,
+    },
+}
+
+impl Full {
+    /// The reason of a filter of the library, which `grows` or not.
+    pub(crate) fn of(error: FullError, grows: bool) -> Self {
+        match error {
+            FullError::NoMemory => Self::NoMemory,
+            _ if grows => Self::Largest,
+            _ => Self::Fixed,
+        }
+    }
+}
+
+impl From<BuildError> for Error {
+    fn from(error: BuildError) -> Self {
+        if error == BuildError::NoMemory { Self::NoMemoryToCreate } else { Self::Build(error) }
+    }
+}
+
+impl From<MergeError> for Error {
+    fn from(error: MergeError) -> Self {
+        if error == MergeError::NoMemory { Self::NoMemory } else { Self::Merge(error) }
+    }
+}

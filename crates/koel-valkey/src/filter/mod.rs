@@ -1,0 +1,253 @@
+//! The value of a key: a filter of ours, a filter in RedisBloom's layout, or one whose chunks are
+//! still arriving.
+//!
+//! Commands see the first two through the trait [`Cuckoo`]. Every value is a [`Header`] and a body:
+//! bytes that SCANDUMP, the RDB file, the append-only file and DEBUG DIGEST share
+//! ([`header`] has the layout).
+
+pub mod compat;
+pub mod header;
+pub mod loading;
+pub mod native;
+pub mod record;
+
+use std::fmt::Debug;
+
+use crate::error::{Error, Full};
+use compat::Compat;
+use header::Header;
+use loading::Loading;
+use native::Native;
+
+/// The options that RedisBloom's filters have. A filter of ours only remembers them, except that
+/// an expansion of 0 means that it does not grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Slots of a bucket, from 1.
+    pub bucket_size: u16,
+    /// The most evictions of an insert, from 1.
+    pub max_iterations: u16,
+    /// How many times larger each further table is. 0 or a power of two.
+    pub expansion: u16,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { bucket_size: 2, max_iterations: 20, expansion: 1 }
+    }
+}
+
+/// What became of an item that was to be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is in.
+    Yes,
+    /// It was there, and was to be added only if absent.
+    Present,
+    /// It is not in.
+    Full(Full),
+}
+
+/// Numbers of a filter, for INFO and DEBUG.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Info {
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// Buckets of the first table.
+    pub buckets: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Items in the filter, copies included.
+    pub items: u64,
+    /// Items deleted since the filter was created or compacted.
+    pub deleted: u64,
+    /// Items that the filter was reserved for.
+    pub capacity: u64,
+    /// The false-positive rate that was asked for.
+    pub error: f64,
+    /// The expected false-positive rate with the items that are in.
+    pub rate: f64,
+    /// Slots in use by slots.
+    pub load: f64,
+    /// Who reads the layout: `koel` or `redisbloom`.
+    pub format: &'static str,
+}
+
+/// What commands do with a filter.
+pub trait Cuckoo {
+    /// Writes to `found[i]` whether `items[i]` is in.
+    fn contains(&self, items: &[&[u8]], found: &mut [bool]);
+
+    /// Writes to `counts[i]` how many copies of `items[i]` are in.
+    fn count(&self, items: &[&[u8]], counts: &mut [u64]);
+
+    /// Adds the items in order, and appends what became of each to `added`. If `unique`, an item
+    /// that is in is not added again. The filter does not grow beyond `limit` bytes, as far as it
+    /// can tell before it grows.
+    fn add(&mut self, items: &[&[u8]], unique: bool, limit: u64, added: &mut Vec<Added>);
+
+    /// Removes a copy of each item, and writes to `removed[i]` whether there was one.
+    fn remove(&mut self, items: &[&[u8]], removed: &mut [bool]);
+
+    /// Moves the items into the smallest table that holds them.
+    fn compact(&mut self);
+
+    /// The options that it was reserved with.
+    fn options(&self) -> Options;
+
+    /// Its numbers.
+    fn info(&self) -> Info;
+}
+
+/// The value of a key.
+#[derive(Debug)]
+pub enum Filter {
+    /// A filter of ours.
+    Native(Box<Native>),
+    /// A filter in RedisBloom's layout.
+    Compat(Compat),
+    /// A filter whose chunks are still arriving.
+    Loading(Loading),
+}
+
+impl Filter {
+    /// The filter for commands that read.
+    ///
+    /// # Errors
+    /// [`Error::Incomplete`] while chunks are missing.
+    pub fn complete(&self) -> Result<&dyn Cuckoo, Error> {
+        match self {
+            Self::Native(filter) => Ok(&**filter),
+            Self::Compat(filter) => Ok(filter),
+            Self::Loading(chunks) => Err(chunks.incomplete()),
+        }
+    }
+
+    /// The filter for commands that write.
+    ///
+    /// # Errors
+    /// [`Error::Incomplete`] while chunks are missing.
+    pub fn complete_mut(&mut self) -> Result<&mut dyn Cuckoo, Error> {
+        match self {
+            Self::Native(filter) => Ok(&mut **filter),
+            Self::Compat(filter) => Ok(filter),
+            Self::Loading(chunks) => Err(chunks.incomplete()),
+        }
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Native(filter) => filter.body_len(),
+                Self::Compat(filter) => filter.body().len(),
+                Self::Loading(chunks) => chunks.body().len(),
+            }
+    }
+
+    /// A copy in its own memory.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`].
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Native(filter) => filter.try_clone()?.into(),
+            Self::Compat(filter) => Self::Compat(filter.try_clone()?),
+            Self::Loading(chunks) => Self::Loading(chunks.try_clone()?),
+        })
+    }
+
+    /// The header of its bytes.
+    #[must_use]
+    pub fn header(&self) -> Header {
+        match self {
+            Self::Native(filter) => filter.header(),
+            Self::Compat(filter) => filter.header(),
+            Self::Loading(chunks) => chunks.header(),
+        }
+    }
+
+    /// The length of its body. Less than the header says while chunks are missing.
+    #[must_use]
+    pub fn body_len(&self) -> usize {
+        match self {
+            Self::Native(filter) => filter.body_len(),
+            Self::Compat(filter) => filter.body().len(),
+            Self::Loading(chunks) => chunks.body().len(),
+        }
+    }
+
+    /// The end of the part of the body that has this offset: a table of RedisBloom's layout, or
+    /// all of it.
+    #[must_use]
+    pub fn part_end(&self, offset: usize) -> usize {
+        if let Self::Compat(filter) = self { filter.table_end(offset) } else { self.body_len() }
+    }
+
+    /// Passes the body to `sink`, piece by piece and in order.
+    ///
+    /// # Errors
+    /// The first error of `sink`.
+    pub fn write_body<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Self::Native(filter) => filter.write_body(sink),
+            Self::Compat(filter) => sink(filter.body()),
+            Self::Loading(chunks) => sink(chunks.body()),
+        }
+    }
+}
+
+impl Filter {
+    /// Passes the body to `sink` in chunks of `size` bytes; the last one may be shorter. The chunks
+    /// depend only on the body, not on the pieces in which [`write_body`](Self::write_body) has it.
+    ///
+    /// # Errors
+    /// The first error of `sink`.
+    pub fn chunks<E>(
+        &self,
+        size: usize,
+        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut chunk = Vec::with_capacity(size.min(self.body_len()));
+        self.write_body(|mut piece| {
+            while !piece.is_empty() {
+                let (taken, rest) = piece.split_at(piece.len().min(size - chunk.len()));
+                chunk.extend_from_slice(taken);
+                piece = rest;
+                if chunk.len() == size {
+                    sink(&chunk)?;
+                    chunk.clear();
+                }
+            }
+            Ok(())
+        })?;
+        if chunk.is_empty() { Ok(()) } else { sink(&chunk) }
+    }
+}
+
+impl From<Native> for Filter {
+    fn from(filter: Native) -> Self {
+        Self::Native(Box::new(filter))
+    }
+}
+
+/// Copies `bytes`.
+///
+/// # Errors
+/// [`Error::NoMemory`].
+fn try_copy(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut copy = Vec::new();
+    try_append(&mut copy, bytes)?;
+    Ok(copy)
+}
+
+/// Appends `bytes` to `all`.
+///
+/// # Errors
+/// [`Error::NoMemory`], and then nothing was changed.
+fn try_append(all: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
+    all.try_reserve(bytes.len()).map_err(|_| Error::NoMemory)?;
+    all.extend_from_slice(bytes);
+    Ok(())
+}

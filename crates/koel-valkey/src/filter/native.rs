@@ -1,0 +1,213 @@
+//! A filter of ours: a `koel::CuckooFilter` and what commands remember beside it.
+//!
+//! A filter that grows reaches 1.35 times the error rate that its table was built for, so that its
+//! table is built for the rate divided by that. It then keeps the rate that was asked for, and
+//! takes 0.43 bits a key more.
+//!
+//! Same commands, same bytes: nothing here depends on a clock, a random number or the server. So
+//! replicas that receive the same commands are equal byte by byte.
+
+use koel::{CuckooFilter, ImageError, Merge, Prefer};
+
+use crate::error::{Error, Full};
+use crate::filter::header::{Header, NativeHeader};
+use crate::filter::{Added, Cuckoo, Info, Options};
+
+/// The error rate if none is given.
+pub const DEFAULT_ERROR: f64 = 0.001;
+/// How far growth may raise the error rate (`koel::Builder::growable`).
+const GROWTH: f64 = 1.35;
+/// Items that are added before the memory limit is looked at again. Well below the 4096 from which
+/// the library makes room ahead, so that no command waits for that.
+const BATCH: usize = 512;
+
+/// What a filter is reserved with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Distinct items.
+    pub capacity: u64,
+    /// The error rate to keep.
+    pub error: f64,
+    /// Fewest bits, or fewest instructions.
+    pub prefer: Prefer,
+    /// RedisBloom's options.
+    pub options: Options,
+}
+
+/// A filter of ours.
+#[derive(Debug)]
+pub struct Native {
+    filter: CuckooFilter,
+    capacity: u64,
+    error: f64,
+    deleted: u64,
+    options: Options,
+}
+
+impl Native {
+    /// An empty filter of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Build`], [`Error::NoMemoryToCreate`] or [`Error::Limit`].
+    pub fn create(settings: Settings, limit: u64) -> Result<Self, Error> {
+        let Settings { capacity, error, prefer, options } = settings;
+        let grows = options.expansion > 0;
+        let built_for = if grows { error / GROWTH } else { error };
+        let builder = CuckooFilter::builder(capacity, built_for).prefer(prefer);
+        let builder = if grows { builder.growable() } else { builder };
+        let bytes = builder.plan()?.size_in_bytes as u64;
+        if bytes > limit {
+            return Err(Error::Limit { bytes, limit });
+        }
+        Ok(Self { filter: builder.build()?, capacity, error, deleted: 0, options })
+    }
+
+    /// The filter of a header and its complete body, which are of unknown origin.
+    ///
+    /// # Errors
+    /// [`ImageError`] if the body is no sound image.
+    pub fn load(header: NativeHeader, image: &[u8]) -> Result<Self, ImageError> {
+        let NativeHeader { error, capacity, deleted, options, .. } = header;
+        let filter = CuckooFilter::from_bytes(image)?;
+        Ok(Self { filter, capacity, error, deleted, options })
+    }
+
+    /// Adds the items of another filter, as often as each is in.
+    ///
+    /// # Errors
+    /// [`Error::Merge`] if the filters were not reserved alike, [`Error::NoMemory`]; nothing was
+    /// changed then.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        self.filter.merge(&other.filter, Merge::Sum)?;
+        self.deleted = self.deleted.saturating_add(other.deleted);
+        Ok(())
+    }
+
+    /// A copy in its own memory.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`].
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let filter = self.filter.try_clone().map_err(|_| Error::NoMemory)?;
+        Ok(Self { filter, ..*self })
+    }
+
+    /// Bytes of the filter.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.filter.size_in_bytes() as u64
+    }
+
+    pub(super) fn header(&self) -> Header {
+        Header::Native(NativeHeader {
+            image_len: self.bytes(),
+            error: self.error,
+            capacity: self.capacity,
+            deleted: self.deleted,
+            options: self.options,
+        })
+    }
+
+    pub(super) fn body_len(&self) -> usize {
+        self.filter.size_in_bytes()
+    }
+
+    pub(super) fn write_body<E>(&self, sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.filter.write_to(sink)
+    }
+
+    fn grows(&self) -> bool {
+        self.filter.is_growable()
+    }
+
+    /// Adds items in order up to the first that finds no room. Appends an answer for each of them,
+    /// that one included, and returns their number.
+    fn add_until_full(&mut self, items: &[&[u8]], unique: bool, added: &mut Vec<Added>) -> usize {
+        let before = self.filter.len();
+        if !unique {
+            let Err(error) = self.filter.insert_many(items) else {
+                added.extend(items.iter().map(|_| Added::Yes));
+                return items.len();
+            };
+            let done = usize::try_from(self.filter.len() - before).unwrap_or(items.len());
+            added.extend(items[..done].iter().map(|_| Added::Yes));
+            added.push(Added::Full(Full::of(error, self.grows())));
+            return done + 1;
+        }
+        let mut new = [false; BATCH];
+        let new = &mut new[..items.len()];
+        let error = self.filter.insert_unique_many(items, new).err();
+        for (done, (item, &new)) in items.iter().zip(&*new).enumerate() {
+            match error {
+                _ if new => added.push(Added::Yes),
+                // An item that was tried and not added is in, except the one that failed.
+                Some(error) if !self.filter.contains(item) => {
+                    added.push(Added::Full(Full::of(error, self.grows())));
+                    return done + 1;
+                }
+                _ => added.push(Added::Present),
+            }
+        }
+        items.len()
+    }
+}
+
+impl Cuckoo for Native {
+    fn contains(&self, items: &[&[u8]], found: &mut [bool]) {
+        self.filter.contains_many(items, found);
+    }
+
+    fn count(&self, items: &[&[u8]], counts: &mut [u64]) {
+        self.filter.count_many(items, counts);
+    }
+
+    fn add(&mut self, items: &[&[u8]], unique: bool, limit: u64, added: &mut Vec<Added>) {
+        for batch in items.chunks(BATCH) {
+            let bytes = self.bytes();
+            if bytes > limit {
+                let present = |item: &&[u8]| unique && self.filter.contains(item);
+                let full = Added::Full(Full::Limit { bytes, limit });
+                added.extend(batch.iter().map(
+                    |item| {
+                        if present(item) { Added::Present } else { full }
+                    },
+                ));
+                continue;
+            }
+            let mut rest = batch;
+            while !rest.is_empty() {
+                rest = &rest[self.add_until_full(rest, unique, added)..];
+            }
+        }
+    }
+
+    fn remove(&mut self, items: &[&[u8]], removed: &mut [bool]) {
+        self.filter.remove_many(items, removed);
+        let count = removed.iter().filter(|&&removed| removed).count() as u64;
+        self.deleted = self.deleted.saturating_add(count);
+    }
+
+    fn compact(&mut self) {
+        self.filter.shrink_to_fit();
+        self.deleted = 0;
+    }
+
+    fn options(&self) -> Options {
+        self.options
+    }
+
+    fn info(&self) -> Info {
+        Info {
+            bytes: self.bytes(),
+            buckets: self.filter.buckets(),
+            tables: 1,
+            items: self.filter.len(),
+            deleted: self.deleted,
+            capacity: self.capacity,
+            error: self.error,
+            rate: self.filter.false_positive_rate(),
+            load: self.filter.load_factor(),
+            format: "koel",
+        }
+    }
+}

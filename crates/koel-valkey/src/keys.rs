@@ -1,0 +1,113 @@
+//! The keys of a database, as commands see them, and a database in memory for tests.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+use crate::filter::Filter;
+
+/// What a key holds.
+#[derive(Debug)]
+pub enum Value<F> {
+    /// Nothing.
+    Missing,
+    /// A value of another type.
+    Foreign,
+    /// A filter.
+    Filter(F),
+}
+
+impl<F> Value<F> {
+    /// The filter.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`], or `missing` if there is no value.
+    pub fn or(self, missing: Error) -> Result<F, Error> {
+        match self {
+            Self::Filter(filter) => Ok(filter),
+            Self::Foreign => Err(Error::WrongType),
+            Self::Missing => Err(missing),
+        }
+    }
+
+    /// The filter, or `other` if there is none, whatever else the key holds.
+    ///
+    /// # Errors
+    /// `other`.
+    pub fn or_for_all(self, other: Error) -> Result<F, Error> {
+        if let Self::Filter(filter) = self { Ok(filter) } else { Err(other) }
+    }
+}
+
+/// The database that a command works on. A key is named by its index in the arguments.
+pub trait Keys {
+    /// The value of a key, for reading.
+    fn read(&mut self, argument: usize) -> Value<&Filter>;
+
+    /// The value of a key, for writing.
+    fn write(&mut self, argument: usize) -> Value<&mut Filter>;
+
+    /// Replaces the value of a key, which is missing or a filter.
+    fn put(&mut self, argument: usize, filter: Filter);
+
+    /// Says that the command has changed a key. Without this, replicas do not get the command.
+    fn changed(&mut self, argument: usize, event: &'static str);
+
+    /// The most bytes that a filter may take.
+    fn limit(&self) -> u64;
+}
+
+/// Keys in memory.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// All values. `None` stands for one of another type.
+    pub values: BTreeMap<Vec<u8>, Option<Filter>>,
+    /// What [`Keys::limit`] returns.
+    pub limit: u64,
+}
+
+/// [`Memory`] for the arguments of one command.
+#[derive(Debug)]
+pub struct MemoryKeys<'a> {
+    /// The keys.
+    pub memory: &'a mut Memory,
+    /// The arguments.
+    pub arguments: &'a [&'a [u8]],
+    /// Events of keys that were changed, in order.
+    pub events: Vec<(Vec<u8>, &'static str)>,
+}
+
+impl MemoryKeys<'_> {
+    fn key(&self, argument: usize) -> Vec<u8> {
+        self.arguments[argument].to_vec()
+    }
+}
+
+impl Keys for MemoryKeys<'_> {
+    fn read(&mut self, argument: usize) -> Value<&Filter> {
+        match self.memory.values.get(self.arguments[argument]) {
+            None => Value::Missing,
+            Some(None) => Value::Foreign,
+            Some(Some(filter)) => Value::Filter(filter),
+        }
+    }
+
+    fn write(&mut self, argument: usize) -> Value<&mut Filter> {
+        match self.memory.values.get_mut(self.arguments[argument]) {
+            None => Value::Missing,
+            Some(None) => Value::Foreign,
+            Some(Some(filter)) => Value::Filter(filter),
+        }
+    }
+
+    fn put(&mut self, argument: usize, filter: Filter) {
+        self.memory.values.insert(self.key(argument), Some(filter));
+    }
+
+    fn changed(&mut self, argument: usize, event: &'static str) {
+        self.events.push((self.key(argument), event));
+    }
+
+    fn limit(&self) -> u64 {
+        self.memory.limit
+    }
+}

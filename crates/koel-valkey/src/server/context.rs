@@ -1,0 +1,171 @@
+//! One call of the module: its arguments, its reply, its log lines.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_long};
+use std::slice;
+
+use super::api::{self, RESP3, RawContext, RawString, api};
+use crate::command::reply::Reply;
+use crate::error::Error;
+
+/// The context of one call.
+#[derive(Clone, Copy)]
+pub(super) struct Context(*mut RawContext);
+
+impl Context {
+    /// The context of the running call.
+    ///
+    /// # Safety
+    /// The server must have passed it to this call, which lasts longer than `Context`.
+    pub(super) unsafe fn new(raw: *mut RawContext) -> Self {
+        Self(raw)
+    }
+
+    pub(super) fn raw(self) -> *mut RawContext {
+        self.0
+    }
+
+    /// Flags of the call and of the server.
+    pub(super) fn flags(self) -> c_int {
+        // SAFETY: the context is live.
+        unsafe { (api().GetContextFlags)(self.0) }
+    }
+
+    /// Sends the outcome of a command.
+    pub(super) fn answer(self, outcome: &Result<Reply, Error>) {
+        match outcome {
+            Ok(reply) => self.reply(reply),
+            Err(Error::Arity) => {
+                // SAFETY: the context is live.
+                unsafe { (api().WrongArity)(self.0) };
+            }
+            Err(error) => self.error(&error.to_string()),
+        }
+    }
+
+    /// Sends an error.
+    pub(super) fn error(self, text: &str) {
+        let text = c_string(text);
+        // SAFETY: the context is live, and the server copies the text.
+        unsafe { (api().ReplyWithError)(self.0, text.as_ptr()) };
+    }
+
+    fn reply(self, reply: &Reply) {
+        match reply {
+            Reply::Ok => self.simple(c"OK"),
+            Reply::Text(text) => self.simple(&c_string(text)),
+            Reply::Integer(number) => self.integer(*number),
+            Reply::Bool(yes) => self.bool(*yes),
+            Reply::Bytes(bytes) => self.bytes(bytes),
+            Reply::Double(number) => {
+                // SAFETY: the context is live.
+                unsafe { (api().ReplyWithDouble)(self.0, *number) };
+            }
+            Reply::Null => {
+                // SAFETY: the context is live.
+                unsafe { (api().ReplyWithNull)(self.0) };
+            }
+            Reply::Array(replies) => {
+                self.array(replies.len());
+                replies.iter().for_each(|reply| self.reply(reply));
+            }
+            Reply::Bools(answers) => {
+                self.array(answers.len());
+                answers.iter().for_each(|&yes| self.bool(yes));
+            }
+            Reply::Added(answers) => self.added(answers),
+            Reply::Map(entries) => self.map(entries),
+        }
+    }
+
+    fn added(self, answers: &[bool]) {
+        self.array(answers.len());
+        let is_resp3 = self.flags() & RESP3 != 0;
+        for &yes in answers {
+            match (is_resp3, yes) {
+                (true, _) => self.bool(yes),
+                (false, true) => self.integer(1),
+                (false, false) => self.integer(-1),
+            }
+        }
+    }
+
+    fn map(self, entries: &[(&str, Reply)]) {
+        // SAFETY: the context is live; all entries follow.
+        unsafe { (api().ReplyWithMap)(self.0, length(entries.len())) };
+        for (name, value) in entries {
+            self.simple(&c_string(name));
+            self.reply(value);
+        }
+    }
+
+    fn array(self, len: usize) {
+        // SAFETY: the context is live; all elements follow.
+        unsafe { (api().ReplyWithArray)(self.0, length(len)) };
+    }
+
+    fn simple(self, text: &CStr) {
+        // SAFETY: the context is live, and the server copies the text.
+        unsafe { (api().ReplyWithSimpleString)(self.0, text.as_ptr()) };
+    }
+
+    fn integer(self, number: i64) {
+        // SAFETY: the context is live.
+        unsafe { (api().ReplyWithLongLong)(self.0, number) };
+    }
+
+    fn bool(self, yes: bool) {
+        // SAFETY: the context is live.
+        unsafe { (api().ReplyWithBool)(self.0, c_int::from(yes)) };
+    }
+
+    fn bytes(self, bytes: &[u8]) {
+        // SAFETY: the context is live, and the server copies the bytes.
+        unsafe { (api().ReplyWithStringBuffer)(self.0, bytes.as_ptr().cast(), bytes.len()) };
+    }
+}
+
+/// Writes a line to the server's log, if there is a server.
+pub(super) fn log(level: &CStr, text: &str) {
+    let text = c_string(text);
+    if let Some(api) = api::loaded() {
+        let none = std::ptr::null_mut();
+        // SAFETY: a log line needs no context; the format takes one C string.
+        unsafe { (api.Log)(none, level.as_ptr(), c"%s".as_ptr(), text.as_ptr()) };
+    }
+}
+
+/// The strings of a call.
+///
+/// # Safety
+/// The server must have passed both to this call.
+pub(super) unsafe fn strings<'a>(argv: *mut *mut RawString, argc: c_int) -> &'a [*mut RawString] {
+    let len = usize::try_from(argc).unwrap_or(0);
+    // A module without arguments gets a null pointer.
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the server passes so many strings, which it does not change during the call.
+    unsafe { slice::from_raw_parts(argv, len) }
+}
+
+/// The bytes of a string.
+///
+/// # Safety
+/// The string must be live for `'a`, and not be changed.
+pub(super) unsafe fn bytes<'a>(string: *mut RawString) -> &'a [u8] {
+    let mut len = 0;
+    // SAFETY: the string is live.
+    let start: *const c_char = unsafe { (api().StringPtrLen)(string, &raw mut len) };
+    // SAFETY: the server returns its bytes, which live as long as the string.
+    unsafe { slice::from_raw_parts(start.cast(), len) }
+}
+
+/// Text for the server. Ends at the first zero byte, which ours does not have.
+pub(super) fn c_string(text: &str) -> CString {
+    let text = text.split('\0').next().unwrap_or_default();
+    CString::new(text).unwrap_or_default()
+}
+
+fn length(len: usize) -> c_long {
+    c_long::try_from(len).unwrap_or(c_long::MAX)
+}

@@ -1,0 +1,109 @@
+//! What `COMMAND DOCS`, `COMMAND INFO` and access control lists say of a command.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+
+use super::api::{RawCommand, api};
+use super::context::c_string;
+use crate::command::{Access, Command};
+
+/// Key specifications: what a command does to a key.
+const READS: u64 = 1 | (1 << 4);
+const WRITES: u64 = (1 << 1) | (1 << 4) | (1 << 5);
+const BY_INDEX: c_int = 2;
+const BY_RANGE: c_int = 2;
+
+/// `RedisModuleCommandInfoVersion`.
+#[repr(C)]
+struct Version {
+    version: c_int,
+    history_size: usize,
+    key_spec_size: usize,
+    argument_size: usize,
+}
+
+/// `RedisModuleCommandKeySpec`. Its unions are as large as the members written here and `reserved`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct KeySpec {
+    notes: *const c_char,
+    flags: u64,
+    begin: c_int,
+    padding: c_int,
+    index: c_int,
+    reserved: [c_int; 3],
+    find: c_int,
+    last_key: c_int,
+    step: c_int,
+    limit: c_int,
+}
+
+/// `RedisModuleCommandInfo`.
+#[repr(C)]
+struct Info {
+    version: *const Version,
+    summary: *const c_char,
+    complexity: *const c_char,
+    since: *const c_char,
+    history: *const c_void,
+    tips: *const c_char,
+    arity: c_int,
+    key_specs: *const KeySpec,
+    arguments: *const c_void,
+}
+
+/// Sizes of `RedisModuleCommandHistoryEntry` and `RedisModuleCommandArg`, which we do not use.
+static VERSION: Version = Version {
+    version: 1,
+    history_size: 2 * size_of::<usize>(),
+    key_spec_size: size_of::<KeySpec>(),
+    argument_size: 9 * size_of::<usize>(),
+};
+
+const NO_SPEC: KeySpec = KeySpec {
+    notes: ptr::null(),
+    flags: 0,
+    begin: 0,
+    padding: 0,
+    index: 0,
+    reserved: [0; 3],
+    find: 0,
+    last_key: 0,
+    step: 0,
+    limit: 0,
+};
+
+/// The key specifications of a command, and an empty one that ends them.
+fn key_specs(command: &Command) -> [KeySpec; 3] {
+    let key = KeySpec { begin: BY_INDEX, index: 1, find: BY_RANGE, step: 1, ..NO_SPEC };
+    let flags = if command.access == Access::Reads { READS } else { WRITES };
+    let first = KeySpec { flags, ..key };
+    let sources = KeySpec { flags: READS, index: 2, last_key: -1, ..key };
+    [first, if command.last_key < 0 { sources } else { NO_SPEC }, NO_SPEC]
+}
+
+/// Tells the server about a command.
+pub(super) fn describe(raw: *mut RawCommand, command: &Command, category: &str) {
+    let (summary, complexity) = (c_string(command.summary), c_string(command.complexity));
+    let specs = key_specs(command);
+    let info = Info {
+        version: &raw const VERSION,
+        summary: summary.as_ptr(),
+        complexity: complexity.as_ptr(),
+        since: c"0.1.0".as_ptr(),
+        history: ptr::null(),
+        tips: ptr::null(),
+        arity: command.arity,
+        key_specs: specs.as_ptr(),
+        arguments: ptr::null(),
+    };
+    // SAFETY: the command was just created. The server copies all of the structure.
+    unsafe { (api().SetCommandInfo)(raw, (&raw const info).cast()) };
+    if let Some(set) = api().SetCommandACLCategories {
+        let access = if command.access == Access::Reads { "read" } else { "write" };
+        let speed = if command.fast { "fast" } else { "slow" };
+        let categories = c_string(&format!("{category} {access} {speed}"));
+        // SAFETY: the command was just created, and the server reads the names now.
+        unsafe { set(raw, categories.as_ptr()) };
+    }
+}

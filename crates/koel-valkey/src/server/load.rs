@@ -1,0 +1,223 @@
+//! `RedisModule_OnLoad`: reads the settings and registers the type and the commands.
+
+use std::ffi::{CString, c_int};
+use std::panic;
+
+use super::api::{
+    self, API_VERSION, CommandFn, ERR, HANDLES_ASYNC_LOAD, HANDLES_IO_ERRORS, NO_IMPLICIT_SIGNAL,
+    OK, RawContext, RawInfo, RawString, api,
+};
+use super::context::{self, Context, c_string, log};
+use super::keyspace::{self, ServerKeys};
+use super::settings::{self, Settings, settings};
+use super::{describe, values};
+use crate::command::{COMMANDS, Command};
+use crate::filter::record::ENCODING;
+
+/// 0.1.0, as the server writes versions.
+const VERSION: c_int = 100;
+/// The category of access control lists that the reference has.
+const CATEGORY: &str = "cuckoo";
+
+/// The server calls this when it loads the module.
+///
+/// # Safety
+/// Only a server may call it.
+#[unsafe(no_mangle)]
+pub(super) unsafe extern "C" fn RedisModule_OnLoad(
+    raw: *mut RawContext,
+    argv: *mut *mut RawString,
+    argc: c_int,
+) -> c_int {
+    // SAFETY: the server passes the context for loading.
+    if unsafe { api::find_all(raw) }.is_err() {
+        return ERR;
+    }
+    // SAFETY: the server passes both.
+    let strings = unsafe { context::strings(argv, argc) };
+    // SAFETY: the strings are live during the call.
+    let arguments = strings.iter().map(|&string| unsafe { context::bytes(string) }).collect();
+    // SAFETY: the context is that of this call.
+    let context = unsafe { Context::new(raw) };
+    match values::guarded(|| load(context, arguments)) {
+        Ok(Ok(())) => OK,
+        Ok(Err(problem)) => {
+            log(c"warning", &format!("koel is not loaded: {problem}"));
+            ERR
+        }
+        Err(_) => ERR,
+    }
+}
+
+fn load(context: Context, arguments: Vec<&[u8]>) -> Result<(), String> {
+    settings::remember(parse(&arguments)?);
+    panic::set_hook(Box::new(|info| {
+        let place = info.location().map_or(String::new(), ToString::to_string);
+        log(c"warning", &format!("koel: a panic at {place}"));
+    }));
+    attach(context)?;
+    create_type(context)?;
+    create_commands(context)?;
+    // SAFETY: the context is live.
+    unsafe { (api().RegisterInfoFunc)(context.raw(), info) };
+    Ok(())
+}
+
+/// Reads `[PREFIX cf] [NAME koel] [TYPE MBbloomCF] [MAX-KEY-BYTES n]`.
+fn parse(arguments: &[&[u8]]) -> Result<Settings, String> {
+    let mut settings = Settings {
+        prefix: "CF".to_owned(),
+        name: "koel".to_owned(),
+        type_name: "MBbloomCF".to_owned(),
+        limit: u64::MAX,
+    };
+    let (pairs, rest) = arguments.as_chunks();
+    if let [alone] = rest {
+        return Err(format!("the argument {} has no value", alone.escape_ascii()));
+    }
+    for [name, value] in pairs {
+        let text = str::from_utf8(value).map_err(|_| "an argument is not text".to_owned())?;
+        match name.to_ascii_uppercase().as_slice() {
+            b"PREFIX" => settings.prefix = word(text, 1..=32)?,
+            b"NAME" => settings.name = word(text, 1..=32)?,
+            b"TYPE" => settings.type_name = word(text, 9..=9)?,
+            b"MAX-KEY-BYTES" => {
+                settings.limit = text
+                    .parse()
+                    .map_err(|_| format!("MAX-KEY-BYTES must be a number of bytes, not {text}"))?;
+            }
+            _ => {
+                return Err(format!(
+                    "unknown argument {}: there are PREFIX, NAME, TYPE and MAX-KEY-BYTES",
+                    name.escape_ascii()
+                ));
+            }
+        }
+    }
+    Ok(settings)
+}
+
+fn word(text: &str, lengths: std::ops::RangeInclusive<usize>) -> Result<String, String> {
+    let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    if is_word && lengths.contains(&text.len()) {
+        return Ok(text.to_owned());
+    }
+    let (least, most) = lengths.into_inner();
+    Err(format!("{text} must be {least} to {most} letters, digits, - or _"))
+}
+
+fn attach(context: Context) -> Result<(), String> {
+    let name = c_string(&settings().name);
+    // SAFETY: a C string.
+    if unsafe { (api().IsModuleNameBusy)(name.as_ptr()) } != 0 {
+        return Err(format!("there is a module {}: choose another NAME", settings().name));
+    }
+    let name = CString::into_raw(name);
+    // SAFETY: the context is live. The name is never freed, because the server may keep it.
+    unsafe { (api().SetModuleAttribs)(context.raw(), name, VERSION, API_VERSION) };
+    let options = HANDLES_IO_ERRORS | NO_IMPLICIT_SIGNAL | HANDLES_ASYNC_LOAD;
+    // SAFETY: the context is live.
+    unsafe { (api().SetModuleOptions)(context.raw(), options) };
+    Ok(())
+}
+
+fn create_type(context: Context) -> Result<(), String> {
+    let (name, mut methods) = (c_string(&settings().type_name), values::METHODS);
+    let methods = &raw mut methods;
+    // SAFETY: context, name and methods are live, and the server copies the last two.
+    let created =
+        unsafe { (api().CreateDataType)(context.raw(), name.as_ptr(), ENCODING, methods) };
+    if created.is_null() {
+        let name = &settings().type_name;
+        return Err(format!("there is a data type {name}: choose another TYPE"));
+    }
+    keyspace::remember_type(created);
+    Ok(())
+}
+
+fn create_commands(context: Context) -> Result<(), String> {
+    if let Some(add) = api().AddACLCategory {
+        let category = c_string(CATEGORY);
+        // SAFETY: the context is live. A category that exists already serves as well.
+        unsafe { add(context.raw(), category.as_ptr()) };
+    }
+    for (command, function) in COMMANDS.iter().zip(FUNCTIONS) {
+        let full_name = format!("{}.{}", settings().prefix.to_ascii_lowercase(), command.name);
+        let name = c_string(&full_name.to_ascii_lowercase());
+        let fast = if command.fast { " fast" } else { "" };
+        let flags = c_string(&format!("{}{fast}", command.access.flags()));
+        let (name, flags) = (name.as_ptr(), flags.as_ptr());
+        let create = api().CreateCommand;
+        // SAFETY: the context is live, and the server copies name and flags.
+        let status =
+            unsafe { create(context.raw(), name, function, flags, 1, command.last_key, 1) };
+        if status != OK {
+            return Err(format!("there is a command {full_name}: choose another PREFIX"));
+        }
+        // SAFETY: the context is live, and the name a C string.
+        let created = unsafe { (api().GetCommand)(context.raw(), name) };
+        describe::describe(created, command, CATEGORY);
+    }
+    Ok(())
+}
+
+/// The functions of [`COMMANDS`], in their order.
+const FUNCTIONS: [CommandFn; COMMANDS.len()] = [
+    enter::<0>,
+    enter::<1>,
+    enter::<2>,
+    enter::<3>,
+    enter::<4>,
+    enter::<5>,
+    enter::<6>,
+    enter::<7>,
+    enter::<8>,
+    enter::<9>,
+    enter::<10>,
+    enter::<11>,
+    enter::<12>,
+    enter::<13>,
+    enter::<14>,
+    enter::<15>,
+    enter::<16>,
+];
+
+/// Runs the command of this number.
+unsafe extern "C" fn enter<const NUMBER: usize>(
+    raw: *mut RawContext,
+    argv: *mut *mut RawString,
+    argc: c_int,
+) -> c_int {
+    // SAFETY: the server passes it to this call.
+    let context = unsafe { Context::new(raw) };
+    // SAFETY: the server passes both to this call.
+    let strings = unsafe { context::strings(argv, argc) };
+    match values::guarded(|| run(&COMMANDS[NUMBER], context, strings)) {
+        Ok(()) => {}
+        Err(problem) => context.error(&format!("ERR {problem}")),
+    }
+    OK
+}
+
+fn run(command: &Command, context: Context, strings: &[*mut RawString]) {
+    // SAFETY: the strings are live during the command.
+    let arguments: Vec<&[u8]> =
+        strings.iter().map(|&string| unsafe { context::bytes(string) }).collect();
+    // SAFETY: the arguments are those of this command.
+    let mut keys = unsafe { ServerKeys::new(context, strings) };
+    let outcome = command.call(&mut keys, &arguments);
+    keys.announce();
+    context.answer(&outcome);
+}
+
+/// Adds a section to INFO.
+unsafe extern "C" fn info(raw: *mut RawInfo, _for_crash_report: c_int) {
+    let (filters, panics) = values::totals();
+    // SAFETY: the server passes it to this call.
+    unsafe { (api().InfoAddSection)(raw, c"filters".as_ptr()) };
+    let fields = [(c"filters", filters), (c"max_key_bytes", settings().limit), (c"panics", panics)];
+    for (name, value) in fields {
+        // SAFETY: as above.
+        unsafe { (api().InfoAddFieldULongLong)(raw, name.as_ptr(), value) };
+    }
+}

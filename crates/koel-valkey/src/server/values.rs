@@ -1,0 +1,253 @@
+//! What the server does with a value: saves, loads, copies, measures and frees it.
+//!
+//! The server may free values on a thread of its own. It saves them in a child process.
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::ffi::{c_int, c_longlong, c_void};
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+use std::slice;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::api::{RawDefrag, RawDigest, RawIo, RawString, TypeMethods, api};
+use super::context::{c_string, log};
+use super::settings::settings;
+use crate::command::CHUNK_BYTES;
+use crate::filter::Filter;
+use crate::filter::record::{self, Sink, Source};
+
+/// Filters that exist in this process.
+static FILTERS: AtomicU64 = AtomicU64::new(0);
+/// Panics that were caught.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
+/// Freeing so many bytes counts as one step. The server frees what takes more than 64 steps on
+/// another thread.
+const BYTES_A_STEP: usize = 4096;
+const DIGEST_BYTES: usize = 1 << 20;
+
+pub(super) const METHODS: TypeMethods = TypeMethods {
+    version: 3,
+    rdb_load,
+    rdb_save,
+    aof_rewrite,
+    mem_usage,
+    digest,
+    free,
+    aux_load: ptr::null(),
+    aux_save: ptr::null(),
+    aux_save_triggers: 0,
+    free_effort,
+    unlink: ptr::null(),
+    copy,
+    defrag,
+    mem_usage2: ptr::null(),
+    free_effort2: ptr::null(),
+    unlink2: ptr::null(),
+    copy2: ptr::null(),
+    aux_save2: ptr::null(),
+};
+
+/// Filters and caught panics, for INFO.
+pub(super) fn totals() -> (u64, u64) {
+    (FILTERS.load(Ordering::Relaxed), PANICS.load(Ordering::Relaxed))
+}
+
+/// Hands a filter to the server.
+pub(super) fn into_raw(filter: Filter) -> *mut c_void {
+    FILTERS.fetch_add(1, Ordering::Relaxed);
+    Box::into_raw(Box::new(filter)).cast()
+}
+
+/// Runs `work`, and returns what it panicked with, after it is in the log.
+pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        let text = format!("koel has a defect, please report it: {}", message(&*panic));
+        log(c"warning", &text);
+        text
+    })
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}
+
+/// The filter of a value.
+///
+/// # Safety
+/// `value` must be one that [`into_raw`] made and that is not freed.
+unsafe fn filter<'a>(value: *const c_void) -> &'a Filter {
+    // SAFETY: the caller's.
+    unsafe { &*value.cast() }
+}
+
+unsafe extern "C" fn rdb_load(io: *mut RawIo, encoding: c_int) -> *mut c_void {
+    let loaded = guarded(|| record::load(encoding, &mut File(io)));
+    let problem = match loaded {
+        Ok(Ok(filter)) => return into_raw(filter),
+        Ok(Err(error)) => error.to_string(),
+        Err(panic) => panic,
+    };
+    let problem = c_string(&format!("a filter cannot be loaded: {problem}"));
+    let (level, format) = (c"warning", c"%s");
+    // SAFETY: the file is open; the format takes one C string.
+    unsafe { (api().LogIOError)(io, level.as_ptr(), format.as_ptr(), problem.as_ptr()) };
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn rdb_save(io: *mut RawIo, value: *mut c_void) {
+    // SAFETY: the server passes a value of ours.
+    let filter = unsafe { filter(value) };
+    drop(guarded(|| record::save(filter, &mut File(io))));
+}
+
+unsafe extern "C" fn aof_rewrite(io: *mut RawIo, key: *mut RawString, value: *mut c_void) {
+    // SAFETY: the server passes a value of ours.
+    let filter = unsafe { filter(value) };
+    let work = || {
+        let command = c_string(&format!("{}.LOADCHUNK", settings().prefix));
+        let emit = |iterator: c_longlong, chunk: &[u8]| {
+            let (name, format) = (command.as_ptr(), c"slb".as_ptr());
+            let (bytes, len) = (chunk.as_ptr(), chunk.len());
+            // SAFETY: the format takes a string of the server, a number, and bytes with their
+            // number.
+            unsafe { (api().EmitAOF)(io, name, format, key, iterator, bytes, len) };
+        };
+        emit(1, &filter.header().encode());
+        let mut next = 1;
+        let Ok(()) = filter.chunks(CHUNK_BYTES, |chunk| {
+            next += c_longlong::try_from(chunk.len()).unwrap_or(c_longlong::MAX);
+            emit(next, chunk);
+            Ok::<(), Infallible>(())
+        });
+    };
+    drop(guarded(work));
+}
+
+unsafe extern "C" fn mem_usage(value: *const c_void) -> usize {
+    // SAFETY: the server passes a value of ours.
+    let filter = unsafe { filter(value) };
+    guarded(|| filter.bytes()).unwrap_or(0)
+}
+
+unsafe extern "C" fn digest(digest: *mut RawDigest, value: *mut c_void) {
+    // SAFETY: the server passes a value of ours.
+    let filter = unsafe { filter(value) };
+    let add = |bytes: &[u8]| {
+        // SAFETY: the digest is live for this call.
+        unsafe { (api().DigestAddStringBuffer)(digest, bytes.as_ptr().cast(), bytes.len()) };
+        Ok::<(), Infallible>(())
+    };
+    let work = || {
+        let Ok(()) = add(&filter.header().encode());
+        let Ok(()) = filter.chunks(DIGEST_BYTES, add);
+    };
+    drop(guarded(work));
+    // SAFETY: the digest is live for this call.
+    unsafe { (api().DigestEndSequence)(digest) };
+}
+
+unsafe extern "C" fn free(value: *mut c_void) {
+    FILTERS.fetch_sub(1, Ordering::Relaxed);
+    let work = || {
+        // SAFETY: `into_raw` made it, and the server frees it once.
+        let filter: Box<Filter> = unsafe { Box::from_raw(value.cast()) };
+        drop(filter);
+    };
+    drop(guarded(work));
+}
+
+unsafe extern "C" fn free_effort(_key: *mut RawString, value: *const c_void) -> usize {
+    // SAFETY: the server passes a value of ours.
+    let filter = unsafe { filter(value) };
+    guarded(|| filter.bytes() / BYTES_A_STEP + 1).unwrap_or(1)
+}
+
+unsafe extern "C" fn copy(
+    _from: *mut RawString,
+    _to: *mut RawString,
+    value: *const c_void,
+) -> *mut c_void {
+    // SAFETY: the server passes a value of ours.
+    let filter = unsafe { filter(value) };
+    match guarded(|| filter.try_clone()) {
+        Ok(Ok(copy)) => into_raw(copy),
+        // The server says that there is no copy.
+        _ => ptr::null_mut(),
+    }
+}
+
+/// Moves the value itself. Its table is one large allocation, which leaves no holes.
+unsafe extern "C" fn defrag(
+    defrag: *mut RawDefrag,
+    _key: *mut RawString,
+    value: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the server passes the place where it keeps the value.
+    let old = unsafe { *value };
+    // SAFETY: the server allocated it. It returns null, or moves it and frees the old one.
+    let moved = unsafe { (api().DefragAlloc)(defrag, old) };
+    if !moved.is_null() {
+        // SAFETY: as above. A filter may be moved: nothing points into it.
+        unsafe { *value = moved };
+    }
+    0
+}
+
+/// An RDB file, or the bytes of DUMP and RESTORE.
+struct File(*mut RawIo);
+
+impl Sink for File {
+    fn number(&mut self, number: u64) {
+        // SAFETY: the file is open.
+        unsafe { (api().SaveUnsigned)(self.0, number) };
+    }
+
+    fn string(&mut self, bytes: &[u8]) {
+        // SAFETY: the file is open.
+        unsafe { (api().SaveStringBuffer)(self.0, bytes.as_ptr().cast(), bytes.len()) };
+    }
+}
+
+impl File {
+    fn failed(&self) -> bool {
+        // SAFETY: the file is open.
+        unsafe { (api().IsIOError)(self.0) != 0 }
+    }
+}
+
+impl Source for File {
+    fn number(&mut self) -> Option<u64> {
+        // SAFETY: the file is open.
+        let number = unsafe { (api().LoadUnsigned)(self.0) };
+        (!self.failed()).then_some(number)
+    }
+
+    fn string<T>(&mut self, use_it: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let mut len = 0;
+        // SAFETY: the file is open.
+        let start = unsafe { (api().LoadStringBuffer)(self.0, &raw mut len) };
+        if start.is_null() {
+            return None;
+        }
+        let string = ServerString(start.cast());
+        // SAFETY: the server returns so many bytes, which are ours.
+        let bytes = unsafe { slice::from_raw_parts(start.cast(), len) };
+        let used = (!self.failed()).then(|| use_it(bytes));
+        drop(string);
+        used
+    }
+}
+
+/// Bytes that the server allocated, freed when dropped.
+struct ServerString(*mut c_void);
+
+impl Drop for ServerString {
+    fn drop(&mut self) {
+        // SAFETY: the server allocated it, and it is freed once.
+        unsafe { (api().Free)(self.0) };
+    }
+}

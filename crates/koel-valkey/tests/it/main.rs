@@ -1,0 +1,9 @@
+//! The commands on keys in memory: no server is needed.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
+
+mod arguments;
+mod bytes;
+mod compat;
+mod model;
+mod support;

@@ -1,0 +1,186 @@
+//! Random programs of commands beside an exact multiset.
+
+use std::collections::BTreeMap;
+
+use koel_valkey::command::reply::Reply;
+use testkit::storage::Random;
+
+use crate::support::Database;
+
+type Model = BTreeMap<String, i64>;
+
+fn integers(reply: Reply) -> Vec<i64> {
+    let number = |reply| match reply {
+        Reply::Integer(number) => number,
+        other => panic!("{other:?}"),
+    };
+    match reply {
+        Reply::Array(replies) => replies.into_iter().map(number).collect(),
+        Reply::Bools(answers) | Reply::Added(answers) => {
+            answers.into_iter().map(i64::from).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Runs a command of a few items, and keeps the model in step.
+fn step(database: &mut Database, model: &mut Model, random: &mut Random) {
+    let count = 1 + random.below(6);
+    let items: Vec<String> = (0..count).map(|_| format!("item{}", random.below(400))).collect();
+    let line = items.join(" ");
+    match random.below(4) {
+        0 | 1 => {
+            let added = integers(database.run(&format!("INSERT f ITEMS {line}")).unwrap());
+            assert_eq!(added, vec![1; count]);
+            items.into_iter().for_each(|item| *model.entry(item).or_default() += 1);
+        }
+        2 => {
+            let added = integers(database.run(&format!("INSERTNX f ITEMS {line}")).unwrap());
+            for (item, added) in items.into_iter().zip(added) {
+                let known = model.entry(item).or_default();
+                // An item that is in is not added; one that is not may be taken for one.
+                assert!(added == 0 || *known == 0);
+                *known += added;
+            }
+        }
+        _ => {
+            // Only what is in: deleting anything else may remove another item.
+            let held: Vec<&String> =
+                model.iter().filter(|(_, n)| **n > 0).map(|(i, _)| i).collect();
+            let Some(&item) = held.get(random.below(held.len().max(1))) else { return };
+            let item = item.clone();
+            let removed = integers(database.run(&format!("MDEL f {item}")).unwrap());
+            assert_eq!(removed, [1], "{item}");
+            *model.entry(item).or_default() -= 1;
+        }
+    }
+}
+
+/// Nothing is missing, no count is too small, and few are too large.
+fn check(database: &mut Database, model: &Model) {
+    let items: Vec<&str> = model.keys().map(String::as_str).collect();
+    if items.is_empty() {
+        return;
+    }
+    let line = items.join(" ");
+    let counts = integers(database.run(&format!("MCOUNT f {line}")).unwrap());
+    let found = integers(database.run(&format!("MEXISTS f {line}")).unwrap());
+    let mut surplus = 0;
+    for ((&known, &count), found) in model.values().zip(&counts).zip(found) {
+        assert!(count >= known && found == i64::from(count > 0));
+        surplus += i64::from(count > known);
+    }
+    assert!(surplus <= 5, "{surplus} counts are too large");
+    let total: i64 = model.values().sum();
+    assert_eq!(database.run("INFO f ITEMS"), Ok(Reply::Integer(total)));
+}
+
+#[test]
+fn filters_agree_with_an_exact_multiset() {
+    for (seed, reserve) in ["16", "1000 PREFER FAST", "400 EXPANSION 0"].iter().enumerate() {
+        let mut random = Random::new(seed as u64);
+        let (mut database, mut model) = (Database::new(), Model::new());
+        database.run(&format!("RESERVE f {reserve}")).unwrap();
+        for round in 0..3000 {
+            step(&mut database, &mut model, &mut random);
+            if round % 100 == 0 {
+                check(&mut database, &model);
+            }
+            if round % 1000 == 999 {
+                database.run("COMPACT f").unwrap();
+            }
+        }
+        check(&mut database, &model);
+    }
+}
+
+/// From 1,024 items to a hundred times as many, the rate stays what was asked for.
+#[test]
+fn a_filter_that_grows_keeps_its_error_rate() {
+    for error in ["0.01", "0.001"] {
+        let mut database = Database::new();
+        database.run(&format!("RESERVE f 1024 ERROR {error}")).unwrap();
+        for start in (0..100_000).step_by(500) {
+            let items: Vec<String> = (start..start + 500).map(|n| format!("in{n}")).collect();
+            let reply = database.run(&format!("INSERT f ITEMS {}", items.join(" ")));
+            assert_eq!(integers(reply.unwrap()), vec![1; 500]);
+        }
+        let mut found = 0;
+        for start in (0..200_000).step_by(1000) {
+            let items: Vec<String> = (start..start + 1000).map(|n| format!("out{n}")).collect();
+            let reply = database.run(&format!("MEXISTS f {}", items.join(" ")));
+            found += integers(reply.unwrap()).into_iter().sum::<i64>();
+        }
+        let error: f64 = error.parse().unwrap();
+        let expected = 200_000.0 * error;
+        // Five standard deviations above.
+        assert!((found as f64) < expected + 5.0 * expected.sqrt(), "{found} of 200,000");
+        assert!(database.filter("f").bytes() < 100_000 * 3);
+    }
+}
+
+#[test]
+fn a_fixed_filter_takes_its_capacity_and_says_when_it_is_full() {
+    let mut database = Database::new();
+    database.run("RESERVE f 500 EXPANSION 0").unwrap();
+    let items: Vec<String> = (0..3000).map(|n| format!("item{n}")).collect();
+    let line = items.join(" ");
+    let added = integers(database.run(&format!("INSERT f ITEMS {line}")).unwrap());
+    assert!(added[..500].iter().all(|&added| added == 1));
+    assert!(added.iter().filter(|&&added| added == 0).count() > 2000);
+    // An item that was refused is not in, unless another one looks like it.
+    let found = integers(database.run(&format!("MEXISTS f {line}")).unwrap());
+    assert!(added.iter().zip(&found).all(|(added, found)| added <= found));
+    let wrong = added.iter().zip(&found).filter(|(added, found)| added != found).count();
+    assert!(wrong < 30, "{wrong}");
+    let refused = added.iter().position(|&added| added == 0).unwrap();
+    let text = database.run(&format!("ADD f item{refused}")).unwrap_err().to_string();
+    assert_eq!(text, "Filter is full");
+}
+
+#[test]
+fn a_merge_is_the_sum_and_a_failed_one_changes_nothing() {
+    let mut database = Database::new();
+    for (key, item) in [("a", "x"), ("b", "x"), ("c", "y")] {
+        database.run(&format!("RESERVE {key} 5000")).unwrap();
+        database.run(&format!("INSERT {key} ITEMS {item} only-{key}")).unwrap();
+    }
+    assert_eq!(database.run("MERGE union a b c"), Ok(Reply::Ok));
+    let counts = database.run("MCOUNT union x y only-a only-b only-c none").unwrap();
+    assert_eq!(integers(counts), [2, 1, 1, 1, 1, 0]);
+    assert_eq!(database.run("MERGE a a"), Ok(Reply::Ok));
+    assert_eq!(database.run("COUNT a x"), Ok(Reply::Integer(2)));
+    database.run("RESERVE other 100000 ERROR 0.01").unwrap();
+    let text = database.run("MERGE union a other").unwrap_err().to_string();
+    assert!(text.contains("the filters differ"), "{text}");
+    let counts = database.run("MCOUNT union x y only-a only-b only-c none").unwrap();
+    assert_eq!(integers(counts), [2, 1, 1, 1, 1, 0]);
+}
+
+#[test]
+fn equal_commands_give_equal_bytes() {
+    let run = || {
+        let (mut database, mut model, mut random) = (Database::new(), Model::new(), Random::new(9));
+        (0..2000).for_each(|_| step(&mut database, &mut model, &mut random));
+        database.dump("f")
+    };
+    assert!(run() == run());
+}
+
+#[test]
+fn a_command_that_changes_nothing_is_not_replicated() {
+    let mut database = Database::new();
+    let mut events = |line: &str| {
+        let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
+        database.with_events(&words).1
+    };
+    assert_eq!(events("ADD f a"), ["add"]);
+    assert_eq!(events("ADDNX f a"), [""; 0]);
+    assert_eq!(events("INSERTNX f ITEMS a b"), ["add"]);
+    assert_eq!(events("DEL f none"), [""; 0]);
+    assert_eq!(events("DEL f a"), ["del"]);
+    assert_eq!(events("EXISTS f a"), [""; 0]);
+    assert_eq!(events("COMPACT f"), ["compact"]);
+    assert_eq!(events("MERGE g f"), ["merge"]);
+    assert_eq!(events("RESERVE h 9"), ["reserve"]);
+}

@@ -1,0 +1,175 @@
+//! What the server shows and enforces: notifications, memory, access, transactions, settings.
+
+use redis::{Connection, Value};
+
+use crate::server::{
+    Server, bytes, items, module, number, numbers, ok, on_each, programs, reference, run,
+};
+use crate::values::info;
+
+/// A field of `COMMAND INFO` or of a map, whatever the protocol makes of it.
+fn shown(value: &Value) -> String {
+    format!("{value:?}").to_lowercase()
+}
+
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn replies_have_the_types_of_the_protocol() {
+    on_each(|_, connection| {
+        let is_resp3 = matches!(ok(connection, "CF.ADD f a"), Value::Boolean(true));
+        let yes = |yes: bool| if is_resp3 { Value::Boolean(yes) } else { Value::Int(yes.into()) };
+        let list = |all: &[bool]| Value::Array(all.iter().copied().map(yes).collect());
+        assert_eq!(ok(connection, "CF.ADDNX f a"), yes(false));
+        assert_eq!(ok(connection, "CF.EXISTS f a"), yes(true));
+        assert_eq!(ok(connection, "CF.MEXISTS f a b"), list(&[true, false]));
+        assert_eq!(ok(connection, "CF.INSERT f ITEMS a b"), list(&[true, true]));
+        let integers = Value::Array(vec![Value::Int(0), Value::Int(1)]);
+        assert_eq!(ok(connection, "CF.INSERTNX f ITEMS a c"), integers);
+        assert_eq!(ok(connection, "CF.COUNT f a"), Value::Int(2));
+        let counts = Value::Array(vec![Value::Int(2), Value::Int(0)]);
+        assert_eq!(ok(connection, "CF.MCOUNT f a z"), counts);
+        assert_eq!(ok(connection, "CF.DEL f a"), yes(true));
+        assert_eq!(ok(connection, "CF.MDEL f a z"), list(&[true, false]));
+        match ok(connection, "CF.INFO f") {
+            Value::Map(entries) => assert!(is_resp3 && entries.len() == 8),
+            Value::Array(entries) => assert!(!is_resp3 && entries.len() == 16),
+            other => panic!("{other:?}"),
+        }
+        match ok(connection, "CF.INFO f ERROR") {
+            Value::Double(error) => assert!(is_resp3 && error == 0.001),
+            other => assert_eq!(bytes(other), b"0.001"),
+        }
+        ok(connection, "CF.RESERVE full 100 EXPANSION 0");
+        let answers =
+            numbers(&ok(connection, &format!("CF.INSERT full ITEMS {}", items("i", 0..900))));
+        let full = if is_resp3 { 0 } else { -1 };
+        assert!(answers[..100].iter().all(|&added| added == 1) && answers.contains(&full));
+        assert!(answers.iter().all(|&added| added == 1 || added == full));
+    });
+}
+
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn the_server_describes_the_commands() {
+    on_each(|_, connection| {
+        let command = shown(&ok(connection, "COMMAND INFO CF.ADD"));
+        for word in ["denyoom", "write", "fast"] {
+            assert!(command.contains(word), "{command}");
+        }
+        let docs = shown(&ok(connection, "COMMAND DOCS CF.MERGE"));
+        assert!(docs.contains("adds the items of filters to another"), "{docs}");
+        let keys = shown(&ok(connection, "COMMAND GETKEYS CF.MERGE to from1 from2"));
+        let Value::Array(list) = ok(connection, "COMMAND GETKEYS CF.MERGE to from1 from2") else {
+            panic!("{keys}")
+        };
+        assert_eq!(list.len(), 3);
+        // Redis 7.0 has no categories of modules.
+        let server = String::from_utf8_lossy(&info(connection, "server")).into_owned();
+        if server.contains("redis_version:7.0") {
+            return;
+        }
+        assert!(shown(&ok(connection, "COMMAND INFO CF.EXISTS")).contains("@read"));
+        ok(connection, "ACL SETUSER reader on nopass ~* -@all +@cuckoo -@write");
+        ok(connection, "CF.ADD f a");
+        ok(connection, "AUTH reader none");
+        ok(connection, "CF.EXISTS f a");
+        let refused = run(connection, "CF.ADD f b").unwrap_err();
+        assert!(refused.starts_with("NOPERM"), "{refused}");
+    });
+}
+
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn memory_is_counted_and_limited() {
+    on_each(|_, connection| {
+        let used = |connection: &mut Connection| -> u64 {
+            let info = String::from_utf8(info(connection, "memory")).unwrap();
+            let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
+            line.unwrap().parse().unwrap()
+        };
+        let before = used(connection);
+        ok(connection, "CF.RESERVE big 10000000");
+        let taken = used(connection) - before;
+        assert!((13_000_000..18_000_000).contains(&taken), "{taken}");
+        ok(connection, "CF.ADD big a");
+        ok(connection, "CONFIG SET maxmemory 1mb");
+        for line in
+            ["CF.ADD big b", "CF.RESERVE other 9", "CF.INSERT big ITEMS b", "CF.MERGE a big"]
+        {
+            assert!(run(connection, line).unwrap_err().starts_with("OOM"), "{line}");
+        }
+        assert_eq!(number(&ok(connection, "CF.DEL big a")), 1);
+        assert_eq!(number(&ok(connection, "CF.EXISTS big a")), 0);
+        ok(connection, "UNLINK big");
+        ok(connection, "CONFIG SET maxmemory 0");
+        let modules = String::from_utf8(info(connection, "everything")).unwrap();
+        assert!(modules.contains("koel_panics:0"), "{modules}");
+    });
+}
+
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn changes_are_announced_and_only_changes() {
+    on_each(|server, connection| {
+        ok(connection, "CONFIG SET notify-keyspace-events KEA");
+        let mut listener = server.connect("resp2");
+        let mut listener = listener.as_pubsub();
+        listener.psubscribe("__keyevent@0__:cf.*").unwrap();
+        listener.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        for line in ["CF.ADD f a", "CF.ADDNX f a", "CF.EXISTS f a", "CF.DEL f a", "CF.COMPACT f"] {
+            ok(connection, line);
+        }
+        for event in ["add", "del", "compact"] {
+            let message = listener.get_message().unwrap();
+            assert_eq!(message.get_channel_name(), format!("__keyevent@0__:cf.{event}"));
+        }
+        // A transaction that watches a key goes through unless the key was changed.
+        let mut other = server.connect("resp2");
+        for (line, goes_through) in [("CF.ADDNX f b", false), ("CF.ADDNX f b", true)] {
+            ok(connection, "WATCH f");
+            ok(&mut other, line);
+            ok(connection, "MULTI");
+            ok(connection, "PING");
+            let outcome = ok(connection, "EXEC");
+            assert_eq!(outcome != Value::Nil, goes_through);
+        }
+    });
+}
+
+/// Beside RedisBloom in one server, under other names.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn two_modules_can_live_in_one_server() {
+    for program in programs() {
+        let ours = module("PREFIX kf NAME koelfilter TYPE koelfiltr MAX-KEY-BYTES 100000");
+        let server = Server::start(&program, &[reference(), ours]);
+        let mut connection = server.connect("resp3");
+        ok(&mut connection, "KF.ADD a x");
+        ok(&mut connection, "CF.ADD b x");
+        assert_eq!(bytes(ok(&mut connection, "TYPE a")), b"koelfiltr");
+        assert_eq!(bytes(ok(&mut connection, "TYPE b")), b"MBbloomCF");
+        assert!(run(&mut connection, "KF.ADD b x").unwrap_err().starts_with("WRONGTYPE"));
+        let refused = run(&mut connection, "KF.RESERVE big 1000000").unwrap_err();
+        assert!(refused.contains("a key may take 100000"), "{refused}");
+        ok(&mut connection, "CONFIG SET aof-use-rdb-preamble no");
+        ok(&mut connection, "DEBUG RELOAD");
+        assert_eq!(number(&ok(&mut connection, "KF.COUNT a x")), 1);
+    }
+}
+
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn bad_settings_are_refused_with_a_reason() {
+    let program = &programs()[0];
+    for (arguments, reason) in [
+        ("PREFIX", "the argument PREFIX has no value"),
+        ("COLOUR red", "unknown argument COLOUR"),
+        ("TYPE short", "short must be 9 to 9 letters"),
+        ("MAX-KEY-BYTES many", "must be a number of bytes"),
+    ] {
+        let started = std::panic::catch_unwind(|| Server::start(program, &[module(arguments)]));
+        let panic = started.err().expect("the server does not start");
+        let text = panic.downcast_ref::<String>().expect("a text");
+        assert!(text.contains(reason), "{text}");
+    }
+}

@@ -1,0 +1,13 @@
+//! The module in real servers, on loopback.
+//!
+//! `scripts/valkey` gets the servers and sets what they are:
+//! * `KOEL_MODULE`: the module, an absolute path.
+//! * `KOEL_SERVERS`: programs of servers, separated by `:`.
+//! * `KOEL_REFERENCE`: RedisBloom 2.8.2, for the tests of `reference`.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
+
+mod citizen;
+mod reference;
+mod server;
+mod values;

@@ -1,0 +1,211 @@
+//! The functions that filter.js calls. Each passes its arguments to [`Host`].
+//!
+//! A result is a number: from 0 on it is the answer, below it is a [`Code`], and then the output
+//! buffer has the sentence of the error. Figures that cannot fail are returned as they are, and are
+//! 0 for a handle without a filter.
+//!
+//! `unsafe` is here only in `#[unsafe(no_mangle)]`, which gives a function its name in the
+//! WebAssembly module.
+
+use std::cell::RefCell;
+
+use koel::KeyHasher;
+
+use crate::host::{Code, Failure, Host, Keys, Settings};
+
+thread_local! {
+    /// WebAssembly has one thread.
+    static HOST: RefCell<Host> = RefCell::default();
+}
+
+/// Runs `work` on the host, and makes a number of its result.
+fn answer(work: impl FnOnce(&mut Host) -> Result<i32, Failure>) -> i32 {
+    HOST.with_borrow_mut(|host| {
+        work(host).unwrap_or_else(|failure| {
+            let code = failure.code;
+            host.put_error(failure);
+            code as i32
+        })
+    })
+}
+
+/// Runs `work`, whose result is a handle.
+fn handle(work: impl FnOnce(&mut Host) -> Result<u32, Failure>) -> i32 {
+    answer(|host| {
+        let full = || Failure { code: Code::Memory, message: "too many filters".to_owned() };
+        i32::try_from(work(host)?).map_err(|_| full())
+    })
+}
+
+/// A figure of a filter.
+fn figure(filter: u32, read: impl FnOnce(&koel::CuckooFilter) -> f64) -> f64 {
+    HOST.with_borrow(|host| host.filter(filter).map_or(0.0, read))
+}
+
+/// The keys of a batch: 0 for texts, 1 for integers.
+fn keys(kind: u32, count: u32) -> Keys {
+    let count = count as usize;
+    if kind == 0 { Keys::Texts(count) } else { Keys::Integers(count) }
+}
+
+/// The address of an input buffer of at least so many bytes; 0 if there is no memory for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_input(len: usize) -> usize {
+    HOST.with_borrow_mut(|host| host.input(len).map_or(0, |input| input.as_ptr().addr()))
+}
+
+/// The address of the output.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_output() -> usize {
+    HOST.with_borrow(|host| host.output().as_ptr().addr())
+}
+
+/// The number of bytes of the output.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_output_len() -> usize {
+    HOST.with_borrow(|host| host.output().len())
+}
+
+/// Frees the input buffer and the output.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_clear_buffers() {
+    HOST.with_borrow_mut(Host::clear_buffers);
+}
+
+/// The seed that a filter has unless another one is given.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_default_seed() -> u64 {
+    KeyHasher::DEFAULT_SEED
+}
+
+/// A new filter: see [`Settings`].
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_build(
+    capacity: u64,
+    error_rate: f64,
+    grow_from: u64,
+    growable: u32,
+    fast: u32,
+    seed: u64,
+) -> i32 {
+    let (growable, fast) = (growable != 0, fast != 0);
+    let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed };
+    handle(|host| host.build(&settings))
+}
+
+/// The filter whose file image is in the first `len` bytes of the input.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_open(len: usize) -> i32 {
+    handle(|host| host.open(len))
+}
+
+/// Outputs the file image.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_image(filter: u32) -> i32 {
+    answer(|host| host.image(filter).map(|()| 0))
+}
+
+/// Frees a filter.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_free(filter: u32) {
+    HOST.with_borrow_mut(|host| host.free(filter));
+}
+
+/// Removes every key.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_clear(filter: u32) -> i32 {
+    answer(|host| {
+        host.change(filter)?.0.clear();
+        Ok(0)
+    })
+}
+
+/// Adds the key in the first `len` bytes of the input.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_add(filter: u32, len: usize) -> i32 {
+    answer(|host| host.add(filter, len).map(|()| 0))
+}
+
+/// 1 if such a key is in, otherwise 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_has(filter: u32, len: usize) -> i32 {
+    answer(|host| host.has(filter, len).map(i32::from))
+}
+
+/// 1 if a copy of such a key was removed, otherwise 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_delete(filter: u32, len: usize) -> i32 {
+    answer(|host| host.delete(filter, len).map(i32::from))
+}
+
+/// How often such a key was added.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_count(filter: u32, len: usize) -> f64 {
+    HOST.with_borrow(|host| host.count(filter, len).map_or(0.0, |count| count as f64))
+}
+
+/// Adds a batch.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_add_many(filter: u32, kind: u32, count: u32) -> i32 {
+    answer(|host| host.add_many(filter, keys(kind, count)).map(|()| 0))
+}
+
+/// Outputs a byte for each key of a batch: whether it is in.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_has_many(filter: u32, kind: u32, count: u32) -> i32 {
+    answer(|host| host.has_many(filter, keys(kind, count)).map(|()| 0))
+}
+
+/// Outputs a byte for each key of a batch: whether it was removed.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_delete_many(filter: u32, kind: u32, count: u32) -> i32 {
+    answer(|host| host.delete_many(filter, keys(kind, count)).map(|()| 0))
+}
+
+/// Outputs the count of each key of a batch, as eight bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_count_many(filter: u32, kind: u32, count: u32) -> i32 {
+    answer(|host| host.count_many(filter, keys(kind, count)).map(|()| 0))
+}
+
+/// Keys in the filter, with copies.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_len(filter: u32) -> f64 {
+    figure(filter, |filter| filter.len() as f64)
+}
+
+/// Distinct keys that it was built for.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_capacity(filter: u32) -> f64 {
+    figure(filter, |filter| filter.capacity() as f64)
+}
+
+/// The false-positive rate that it was built for.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_error_rate(filter: u32) -> f64 {
+    figure(filter, koel::CuckooFilter::requested_false_positive_rate)
+}
+
+/// The false-positive rate as the filter is now.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_current_error_rate(filter: u32) -> f64 {
+    figure(filter, koel::CuckooFilter::false_positive_rate)
+}
+
+/// The share of slots in use.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_load_factor(filter: u32) -> f64 {
+    figure(filter, koel::CuckooFilter::load_factor)
+}
+
+/// Bytes of the file image.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_byte_length(filter: u32) -> f64 {
+    figure(filter, |filter| filter.size_in_bytes() as f64)
+}
+
+/// 1 if the filter grows instead of refusing keys.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_growable(filter: u32) -> f64 {
+    figure(filter, |filter| f64::from(u8::from(filter.is_growable())))
+}

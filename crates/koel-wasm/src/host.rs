@@ -1,0 +1,364 @@
+//! The filters behind the handles, and the buffers between JavaScript and Rust.
+//!
+//! A key is bytes: JavaScript encodes text as UTF-8 and an integer as eight little-endian bytes,
+//! which is how the library hashes them too. A batch in the input buffer is
+//!
+//! ```text
+//!     | length of key 0, u32 | ... | length of key n-1, u32 | bytes of key 0 | ... |    texts
+//!     | key 0, u64 | ... | key n-1, u64 |                                              integers
+//! ```
+//!
+//! with little-endian numbers. JavaScript cuts long batches, and frees the buffers after it has passed
+//! a file, so they stay small.
+//!
+//! An operation that fails leaves the sentence of its error in the output buffer. The failure is a
+//! number there: see [`Failure`].
+
+use std::fmt::Display;
+
+use koel::{BuildError, CuckooFilter, FullError, ImageError, KeyHash, MemoryError, Prefer};
+
+/// The kind of an error, which becomes the property `code` of the exception. 0 is success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Code {
+    /// No room for a key.
+    Full = -1,
+    /// A filter cannot be built with these settings.
+    Settings = -2,
+    /// Bytes are not a sound filter.
+    Bytes = -3,
+    /// The system has no memory.
+    Memory = -4,
+    /// A handle or a batch that filter.js would not pass.
+    Internal = -5,
+}
+
+/// An error: its kind, and its sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The kind.
+    pub code: Code,
+    /// The sentence of the library.
+    pub message: String,
+}
+
+impl Failure {
+    fn new(code: Code, error: impl Display) -> Self {
+        Self { code, message: error.to_string() }
+    }
+
+    fn internal(what: &str) -> Self {
+        Self::new(Code::Internal, what)
+    }
+
+    fn no_memory() -> Self {
+        Self::new(Code::Memory, "the system has no memory for this; free some memory")
+    }
+}
+
+impl From<FullError> for Failure {
+    fn from(error: FullError) -> Self {
+        let code = if error == FullError::NoMemory { Code::Memory } else { Code::Full };
+        Self::new(code, error)
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        let code = if error == BuildError::NoMemory { Code::Memory } else { Code::Settings };
+        Self::new(code, error)
+    }
+}
+
+impl From<ImageError> for Failure {
+    fn from(error: ImageError) -> Self {
+        let code = if error == ImageError::NoMemory { Code::Memory } else { Code::Bytes };
+        Self::new(code, error)
+    }
+}
+
+impl From<MemoryError> for Failure {
+    fn from(error: MemoryError) -> Self {
+        Self::new(Code::Memory, error)
+    }
+}
+
+/// What a filter is built with.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Distinct keys to make room for.
+    pub capacity: u64,
+    /// The false-positive rate.
+    pub error_rate: f64,
+    /// Keys that a growing filter has room for at first. 0: one table of the whole capacity.
+    pub grow_from: u64,
+    /// Whether a filter of the whole capacity grows when it is full.
+    pub growable: bool,
+    /// Whether to optimise for speed instead of size.
+    pub fast: bool,
+    /// The seed of the hash.
+    pub seed: u64,
+}
+
+impl Settings {
+    fn build(&self) -> Result<CuckooFilter, BuildError> {
+        let prefer = if self.fast { Prefer::Fast } else { Prefer::Small };
+        let builder = CuckooFilter::builder(self.capacity, self.error_rate);
+        let builder = builder.prefer(prefer).seed(self.seed);
+        match (self.grow_from, self.growable) {
+            (0, false) => builder.build(),
+            (0, true) => builder.growable().build(),
+            (keys, _) => builder.grow_from(keys).build(),
+        }
+    }
+}
+
+/// How the keys of a batch lie in the input buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// So many lengths, then the bytes of each key.
+    Texts(usize),
+    /// So many integers of eight bytes.
+    Integers(usize),
+}
+
+/// All filters of a program, and the buffers.
+#[derive(Debug, Default)]
+pub struct Host {
+    filters: Vec<Option<CuckooFilter>>,
+    input: Vec<u8>,
+    output: Vec<u8>,
+}
+
+impl Host {
+    /// The input buffer, with at least so many bytes.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub fn input(&mut self, len: usize) -> Result<&mut [u8], Failure> {
+        let more = len.saturating_sub(self.input.len());
+        self.input.try_reserve_exact(more).map_err(|_| Failure::no_memory())?;
+        self.input.resize(self.input.len() + more, 0);
+        Ok(&mut self.input)
+    }
+
+    /// Frees the input buffer and the output.
+    pub fn clear_buffers(&mut self) {
+        (self.input, self.output) = (Vec::new(), Vec::new());
+    }
+
+    /// The output of the last operation.
+    #[must_use]
+    pub fn output(&self) -> &[u8] {
+        &self.output
+    }
+
+    /// Makes an error the output.
+    pub(crate) fn put_error(&mut self, failure: Failure) {
+        self.output = failure.message.into_bytes();
+    }
+
+    /// Builds an empty filter, and returns its handle.
+    ///
+    /// # Errors
+    /// If the library refuses the settings.
+    pub fn build(&mut self, settings: &Settings) -> Result<u32, Failure> {
+        let filter = settings.build()?;
+        self.keep(filter)
+    }
+
+    /// Opens the file image in the first `len` bytes of the input buffer, and returns the handle of
+    /// the filter.
+    ///
+    /// # Errors
+    /// If the bytes are not a sound filter.
+    pub fn open(&mut self, len: usize) -> Result<u32, Failure> {
+        let filter = CuckooFilter::from_bytes(first(&self.input, len)?)?;
+        self.keep(filter)
+    }
+
+    fn keep(&mut self, filter: CuckooFilter) -> Result<u32, Failure> {
+        let free = self.filters.iter().position(Option::is_none);
+        let index = free.unwrap_or(self.filters.len());
+        let handle = u32::try_from(index).map_err(|_| Failure::no_memory())?;
+        if free.is_none() {
+            self.filters.try_reserve(1).map_err(|_| Failure::no_memory())?;
+            self.filters.push(None);
+        }
+        self.filters[index] = Some(filter);
+        Ok(handle)
+    }
+
+    /// Frees a filter. Its handle may be used again.
+    pub fn free(&mut self, handle: u32) {
+        if let Some(filter) = self.filters.get_mut(handle as usize) {
+            *filter = None;
+        }
+    }
+
+    /// The filter of a handle.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn filter(&self, handle: u32) -> Result<&CuckooFilter, Failure> {
+        let filter = self.filters.get(handle as usize).and_then(Option::as_ref);
+        filter.ok_or_else(|| Failure::internal("this filter was freed"))
+    }
+
+    /// The same, to change it, and the input buffer.
+    pub(crate) fn change(&mut self, handle: u32) -> Result<(&mut CuckooFilter, &[u8]), Failure> {
+        let filter = self.filters.get_mut(handle as usize).and_then(Option::as_mut);
+        let filter = filter.ok_or_else(|| Failure::internal("this filter was freed"))?;
+        Ok((filter, &self.input))
+    }
+
+    /// Adds the key in the first `len` bytes of the input buffer.
+    ///
+    /// # Errors
+    /// If the filter is full.
+    pub fn add(&mut self, handle: u32, len: usize) -> Result<(), Failure> {
+        let (filter, input) = self.change(handle)?;
+        Ok(filter.insert(first(input, len)?)?)
+    }
+
+    /// Removes one copy of such a key. False if no entry matches it.
+    ///
+    /// # Errors
+    /// None that the library has.
+    pub fn delete(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
+        let (filter, input) = self.change(handle)?;
+        Ok(filter.remove(first(input, len)?))
+    }
+
+    /// Whether such a key is in.
+    ///
+    /// # Errors
+    /// None that the library has.
+    pub fn has(&self, handle: u32, len: usize) -> Result<bool, Failure> {
+        Ok(self.filter(handle)?.contains(first(&self.input, len)?))
+    }
+
+    /// How often such a key was added.
+    ///
+    /// # Errors
+    /// None that the library has.
+    pub fn count(&self, handle: u32, len: usize) -> Result<u64, Failure> {
+        Ok(self.filter(handle)?.count(first(&self.input, len)?))
+    }
+
+    /// Adds each key of a batch, up to the first one that finds no room.
+    ///
+    /// # Errors
+    /// If the filter is full.
+    pub fn add_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+        let (filter, input) = self.change(handle)?;
+        Ok(filter.insert_many(&hashes(filter, input, keys)?)?)
+    }
+
+    /// Outputs a byte for each key of a batch: whether it is in.
+    ///
+    /// # Errors
+    /// If there is no memory for the answers.
+    pub fn has_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+        let filter = self.filter(handle)?;
+        let mut found = zeroed(keys.len())?;
+        filter.contains_many(&hashes(filter, &self.input, keys)?, &mut found);
+        self.reserve_output(found.len())?;
+        self.output_flags(&found);
+        Ok(())
+    }
+
+    /// Removes a copy of each key of a batch. Outputs a byte for each: whether it was removed.
+    ///
+    /// # Errors
+    /// If there is no memory for the answers; then nothing was removed.
+    pub fn delete_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+        let mut removed = zeroed(keys.len())?;
+        self.reserve_output(removed.len())?;
+        let (filter, input) = self.change(handle)?;
+        filter.remove_many(&hashes(filter, input, keys)?, &mut removed);
+        self.output_flags(&removed);
+        Ok(())
+    }
+
+    /// Outputs the count of each key of a batch, eight bytes each.
+    ///
+    /// # Errors
+    /// If there is no memory for the answers.
+    pub fn count_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+        let filter = self.filter(handle)?;
+        let mut counts = zeroed(keys.len())?;
+        filter.count_many(&hashes(filter, &self.input, keys)?, &mut counts);
+        self.reserve_output(counts.len().saturating_mul(8))?;
+        self.output.extend(counts.iter().flat_map(|count| count.to_le_bytes()));
+        Ok(())
+    }
+
+    /// Outputs the file image of a filter.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn image(&mut self, handle: u32) -> Result<(), Failure> {
+        self.output = self.filter(handle)?.try_to_bytes()?;
+        Ok(())
+    }
+
+    fn reserve_output(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.output.clear();
+        self.output.try_reserve(bytes).map_err(|_| Failure::no_memory())
+    }
+
+    /// The caller has reserved the memory.
+    fn output_flags(&mut self, flags: &[bool]) {
+        self.output.extend(flags.iter().map(|&flag| u8::from(flag)));
+    }
+}
+
+impl Keys {
+    fn len(self) -> usize {
+        match self {
+            Self::Texts(count) | Self::Integers(count) => count,
+        }
+    }
+}
+
+/// The hashes of a batch, which are keys themselves. So the library's code for batches is compiled
+/// for one type of key: that saves 9 % of the package.
+fn hashes(filter: &CuckooFilter, input: &[u8], keys: Keys) -> Result<Vec<KeyHash>, Failure> {
+    let hasher = filter.hasher();
+    let mut hashes = Vec::new();
+    hashes.try_reserve_exact(keys.len()).map_err(|_| Failure::no_memory())?;
+    match keys {
+        Keys::Texts(count) => {
+            let head = count.checked_mul(4).ok_or_else(malformed)?;
+            let (lengths, mut bytes) = input.split_at_checked(head).ok_or_else(malformed)?;
+            for &length in lengths.as_chunks().0 {
+                let length = u32::from_le_bytes(length) as usize;
+                let (key, rest) = bytes.split_at_checked(length).ok_or_else(malformed)?;
+                hashes.push(hasher.hash(key));
+                bytes = rest;
+            }
+        }
+        Keys::Integers(count) => {
+            let keys: &[[u8; 8]] = input.as_chunks().0.get(..count).ok_or_else(malformed)?;
+            hashes.extend(keys.iter().map(|key| hasher.hash(key)));
+        }
+    }
+    Ok(hashes)
+}
+
+fn first(input: &[u8], len: usize) -> Result<&[u8], Failure> {
+    input.get(..len).ok_or_else(malformed)
+}
+
+fn malformed() -> Failure {
+    Failure::internal("the input is malformed")
+}
+
+fn zeroed<T: Clone + Default>(len: usize) -> Result<Vec<T>, Failure> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(len).map_err(|_| Failure::no_memory())?;
+    values.resize(len, T::default());
+    Ok(values)
+}

@@ -1,0 +1,22 @@
+//! The filter for JavaScript, compiled for `wasm32-unknown-unknown`.
+//!
+//! ```text
+//!     npm/filter.js   the class that users see: encodes keys, throws exceptions
+//!     exports.rs      functions with numbers as arguments, called by filter.js
+//!     host.rs         the filters behind the handles, and two buffers: the logic, in safe Rust
+//! ```
+//!
+//! **Why no binding generator.** Its command takes minutes to compile. A handle, two buffers and
+//! a dozen functions of numbers need no generated code (docs/decisions/0032-wasm.md).
+//!
+//! **Buffers.** JavaScript cannot pass a slice. It asks for an input buffer, writes keys or a file
+//! image into it, calls a function, and reads the answers from the output buffer. Both buffers
+//! belong to Rust, so no function takes a pointer and none can be passed a wrong one.
+//!
+//! On other targets the crate compiles too, so that its logic is tested and linted with the
+//! workspace.
+
+mod exports;
+pub mod host;
+
+pub use exports::*;

@@ -1,0 +1,145 @@
+//! Changing an expiring filter: insert and remove, single keys and many, and time.
+
+use core::convert::Infallible;
+
+use super::ExpiringFilter;
+use crate::Key;
+use crate::error::{FullError, InsertError};
+
+impl ExpiringFilter {
+    /// Adds `key`, or renews it: it is in for a window from the present step on. True if it was not
+    /// within the window before. O(1): reads at most 4096 slots.
+    ///
+    /// # Errors
+    /// [`FullError::Window`], and then nothing has changed, if the filter is full. That never
+    /// happens with at most [`capacity`](Self::capacity) distinct keys in each window, nor with
+    /// [`WhenFull::EvictOldest`](crate::WhenFull::EvictOldest).
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
+        let address = self.body.address(key);
+        self.body.stamped_mut().insert::<false>(address, 0)
+    }
+
+    /// Adds `key` unless it came within the window, and says whether it was added. A key that is in
+    /// keeps its time: it expires a window after its first insert.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
+        let address = self.body.address(key);
+        self.body.stamped_mut().insert::<true>(address, 0)
+    }
+
+    /// Adds `key` for at least `ttl` ticks, and less than two steps more. A key that is in for
+    /// longer stays so. True if it was not in before.
+    ///
+    /// # Errors
+    /// [`InsertError`], and then nothing has changed:
+    /// * [`TimeToLive`](InsertError::TimeToLive) if `ttl` is longer than the
+    ///   [`window`](Self::window);
+    /// * [`Full`](InsertError::Full) as for [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_with_ttl<K: Key + ?Sized>(
+        &mut self,
+        key: &K,
+        ttl: u64,
+    ) -> Result<bool, InsertError> {
+        self.insert_address_with_ttl(self.body.address(key), ttl)
+    }
+
+    /// [`insert_with_ttl`](Self::insert_with_ttl) for the key with this address.
+    pub(super) fn insert_address_with_ttl(
+        &mut self,
+        address: u64,
+        ttl: u64,
+    ) -> Result<bool, InsertError> {
+        let window = self.window();
+        let age = self.body.clock().age_for(ttl);
+        let age = age.ok_or(InsertError::TimeToLive { ttl, window })?;
+        Ok(self.body.stamped_mut().insert::<false>(address, age)?)
+    }
+
+    /// Removes `key`. False, and nothing changed, if it was not within the window. True does not
+    /// prove that the key was in: see *Limits* of the type.
+    #[inline]
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        let address = self.body.address(key);
+        self.body.stamped_mut().remove(address)
+    }
+
+    /// [`insert`](Self::insert) for each of `keys`, in order. Writes to `added[i]` whether `keys[i]`
+    /// was new.
+    ///
+    /// # Errors
+    /// [`FullError`] at the first key that finds no room. Those before it are in; from it on
+    /// `added` is false.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K], added: &mut [bool]) -> Result<(), FullError> {
+        self.insert_each::<false, K>(keys, added)
+    }
+
+    /// [`insert_unique`](Self::insert_unique) for each of `keys`, in order. Writes to `added[i]`
+    /// whether `keys[i]` was added.
+    ///
+    /// # Errors
+    /// As [`insert_many`](Self::insert_many).
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn insert_unique_many<K: Key>(
+        &mut self,
+        keys: &[K],
+        added: &mut [bool],
+    ) -> Result<(), FullError> {
+        self.insert_each::<true, K>(keys, added)
+    }
+
+    fn insert_each<const KEEPS: bool, K: Key>(
+        &mut self,
+        keys: &[K],
+        added: &mut [bool],
+    ) -> Result<(), FullError> {
+        assert_eq!(keys.len(), added.len(), "one answer for each key");
+        added.fill(false);
+        let hashes = self.body.hashed(keys);
+        self.body.each_stamped(hashes, |mut stamped, key, address| {
+            added[key] = stamped.insert::<KEEPS>(address, 0)?;
+            Ok(())
+        })
+    }
+
+    /// [`remove`](Self::remove) for each of `keys`, in order. Writes to `removed[i]` whether
+    /// `keys[i]` was removed.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn remove_many<K: Key>(&mut self, keys: &[K], removed: &mut [bool]) {
+        assert_eq!(keys.len(), removed.len(), "one answer for each key");
+        let hashes = self.body.hashed(keys);
+        let Ok(()) = self.body.each_stamped(hashes, |mut stamped, key, address| {
+            removed[key] = stamped.remove(address);
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    /// Sets the time to tick `now`, unless that is before the present step. Returns how many
+    /// entries expired.
+    ///
+    /// O(1) within a step. For a new step it first sweeps what inserts have left of a part of the
+    /// table: a seventh of it with 24 steps. After more steps at once it sweeps at most the whole
+    /// table, in one pass.
+    pub fn advance(&mut self, now: u64) -> u64 {
+        self.body.stamped_mut().advance(now)
+    }
+
+    /// Says that the present step began at tick `now`. No entry expires or gets older by that.
+    ///
+    /// For a clock that was set back, or ticks that start again: [`advance`](Self::advance) ignores
+    /// a tick before the present step, so nothing would expire until the clock catches up.
+    pub fn rebase(&mut self, now: u64) {
+        self.body.stamped_mut().rebase(now);
+    }
+}

@@ -1,0 +1,237 @@
+//! The expiring filter: building, capacity, rates, time. Submodules test its bytes and its shared
+//! form; `testkit::expiring` has the model that any operations are compared with.
+
+mod image;
+#[cfg(feature = "std")]
+mod shared;
+
+use std::collections::HashMap;
+
+use koel::{BuildError, ExpiringFilter, ExpiringView, FullError, InsertError, WhenFull};
+use proptest::prelude::*;
+use testkit::keys;
+use testkit::keys::{all_at, at};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_operations_answer_as_the_model_says(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        testkit::expiring::run(&bytes);
+    }
+}
+
+fn filter(capacity: u64, steps: u32) -> ExpiringFilter {
+    let builder = ExpiringFilter::builder(capacity, 0.001).window(10 * u64::from(steps));
+    builder.steps(steps).build().unwrap()
+}
+
+#[test]
+fn impossible_builds_are_refused_with_a_reason() {
+    let build = |window, steps, rate| {
+        ExpiringFilter::builder(1000, rate).window(window).steps(steps).build().map(|_| ())
+    };
+    assert_eq!(build(0, 24, 0.01), Err(BuildError::Window { window: 0, steps: 24 }));
+    assert_eq!(build(99, 0, 0.01), Err(BuildError::Window { window: 99, steps: 0 }));
+    assert_eq!(build(99, 201, 0.01), Err(BuildError::Window { window: 99, steps: 201 }));
+    assert!(matches!(build(99, 24, 0.0), Err(BuildError::Rate { .. })));
+    assert!(matches!(build(99, 24, 1e-14), Err(BuildError::TooPrecise { .. })));
+    assert_eq!(build(u64::MAX, 200, 0.01), Ok(()));
+    let text = build(0, 24, 0.01).unwrap_err().to_string();
+    assert!(text.contains("give a window"), "{text}");
+}
+
+#[test]
+fn a_window_is_divided_into_steps_and_none_is_shorter_than_asked_for() {
+    for (window, steps, expected) in
+        [(600_000, 24, (25_000, 24, 600_000)), (10, 24, (1, 10, 10)), (100, 24, (5, 20, 100))]
+    {
+        let seen = ExpiringFilter::builder(10, 0.01).window(window).steps(steps).build().unwrap();
+        assert_eq!((seen.step_ticks(), seen.steps(), seen.window()), expected);
+    }
+}
+
+#[test]
+fn sizes_are_those_of_the_decision_page() {
+    for (steps, bits) in [(6, 19.7), (12, 20.6), (24, 19.8), (100, 21.4), (200, 23.4)] {
+        let seen = filter(1_000_000, steps);
+        assert!(seen.bits_per_key() <= bits, "{steps}: {}", seen.bits_per_key());
+    }
+}
+
+#[test]
+fn a_key_is_in_for_its_window_and_at_most_a_step_more() {
+    for steps in [1, 2, 6, 24, 200] {
+        let window = 10 * u64::from(steps);
+        for start in [0, 3, 9, 1_000_007, u64::MAX - 2 * window - 20] {
+            let mut seen = filter(100, steps);
+            seen.advance(start);
+            assert_eq!((seen.insert("ada"), seen.insert("ada")), (Ok(true), Ok(false)));
+            for later in 0..=window + 10 {
+                assert_eq!(seen.advance(start + later), u64::from(!seen.contains("ada")));
+                assert_eq!(seen.len(), u64::from(seen.contains("ada")));
+                assert!(later > window || seen.contains("ada"), "{steps} {start} {later}");
+                if !seen.contains("ada") {
+                    break;
+                }
+            }
+            assert!(!seen.contains("ada") && seen.is_empty(), "{steps}, {start}");
+        }
+    }
+}
+
+#[test]
+fn inserts_renew_unique_ones_do_not_and_a_time_to_live_is_kept() {
+    let mut seen = filter(100, 6);
+    for now in (0..=200).step_by(20) {
+        seen.advance(now);
+        assert_eq!(seen.insert("renewed"), Ok(now == 0));
+        let first = seen.insert_unique("fixed").unwrap();
+        assert_eq!(first, now % 80 == 0, "{now}");
+    }
+    assert_eq!(seen.insert_with_ttl("short", 25), Ok(true));
+    assert_eq!(seen.insert_with_ttl("short", 10), Ok(false));
+    assert_eq!((seen.age("short"), seen.age("renewed")), (Some(3), Some(0)));
+    seen.advance(225);
+    assert!(seen.contains("short"));
+    seen.advance(240);
+    assert!(!seen.contains("short") && seen.contains("renewed"));
+    let refused = seen.insert_with_ttl("long", 61).unwrap_err();
+    assert_eq!(refused, InsertError::TimeToLive { ttl: 61, window: 60 });
+    assert_eq!(seen.insert_with_ttl("long", 60), Ok(true));
+}
+
+#[test]
+fn time_that_goes_back_changes_nothing_and_a_rebase_keeps_ages() {
+    let mut seen = filter(100, 6);
+    seen.advance(1_000_000);
+    seen.insert("ada").unwrap();
+    seen.advance(1_000_020);
+    let before = seen.to_bytes();
+    for now in [0, 5, 999_999, 1_000_019, 1_000_029] {
+        assert_eq!(seen.advance(now), 0);
+        assert!(seen.to_bytes() == before);
+    }
+    seen.rebase(500);
+    assert_eq!((seen.age("ada"), seen.step_began()), (Some(2), 500));
+    assert_eq!(seen.advance(540), 0);
+    assert_eq!((seen.age("ada"), seen.advance(550)), (Some(6), 1));
+}
+
+#[test]
+fn a_filter_takes_its_capacity_in_every_window_at_the_promised_rate() {
+    for (steps, capacity) in [(1, 2000), (6, 40_000), (24, 40_000), (27, 500), (100, 40_000)] {
+        let mut seen = filter(capacity, steps);
+        let each = capacity / u64::from(steps);
+        let mut stream = keys::hashes(steps.into(), u64::MAX);
+        let mut wrong = 0.0;
+        for step in 0..6 * u64::from(steps) {
+            seen.advance(10 * step);
+            let keys: Vec<u64> = stream.by_ref().take(each.try_into().unwrap()).collect();
+            let mut new = vec![false; keys.len()];
+            seen.insert_many(&all_at(&keys), &mut new).unwrap();
+            wrong += seen.false_positive_rate() * keys.len() as f64;
+            assert!(seen.false_positive_rate() <= 0.001, "{seen:?}");
+        }
+        assert!(seen.len() as f64 > 0.99 * capacity as f64 && wrong > 0.0);
+        assert_eq!((seen.evicted(), seen.verify()), (0, Ok(())));
+        assert!(seen.slots_in_use() - seen.len() <= seen.slots() / 20, "{seen:?}");
+    }
+}
+
+/// Keys come again and again: none is forgotten before its window ends.
+fn forgotten_early(inserts: u64, keys: u64) -> u64 {
+    let mut seen = filter(keys, 24);
+    let mut last: HashMap<u64, u64> = HashMap::new();
+    let (mut step, mut forgotten, each) = (0, 0, keys / 24);
+    for (number, choice) in (0..inserts).zip(keys::hashes(7, inserts)) {
+        if number % each == 0 {
+            step += 1;
+            seen.advance(10 * step);
+        }
+        // New keys and, mostly, those of some time ago.
+        let key = if choice % 8 == 0 { number } else { number - choice % number.clamp(1, keys) };
+        let new = seen.insert(&key).unwrap();
+        let is_live = last.insert(key, step).is_some_and(|last| step - last <= 24);
+        forgotten += u64::from(is_live && new);
+        if number % (8 * keys) == 0 {
+            last.retain(|_, last| step - *last <= 24);
+        }
+    }
+    forgotten
+}
+
+#[test]
+fn no_key_is_forgotten_early() {
+    assert_eq!(forgotten_early(400_000, 20_000), 0);
+}
+
+#[test]
+#[ignore = "takes a minute: cargo test --release -p koel --test it -- --ignored forgotten"]
+fn of_10_million_keys_none_is_forgotten_early() {
+    assert_eq!(forgotten_early(10_000_000, 500_000), 0);
+}
+
+#[test]
+fn absent_keys_are_found_as_often_as_promised() {
+    let mut seen = filter(100_000, 24);
+    for (i, hash) in (0..).zip(keys::hashes(1, 300_000)) {
+        seen.advance(i / 420);
+        seen.insert(&at(hash)).unwrap();
+    }
+    let rate = seen.false_positive_rate();
+    assert!(rate <= 0.001 && rate > 0.001 / 4.5, "{rate}");
+    let absent: Vec<u64> = keys::hashes(2, 4_000_000).collect();
+    let mut found = vec![false; absent.len()];
+    seen.contains_many(&all_at(&absent), &mut found);
+    let (found, mean) = (found.iter().filter(|&&found| found).count() as f64, 4e6 * rate);
+    assert!((found - mean).abs() < 5.0 * mean.sqrt(), "{found}, not {mean}");
+}
+
+#[test]
+fn a_full_filter_fails_or_evicts_old_keys() {
+    let builder = ExpiringFilter::builder(2000, 0.001).window(240);
+    let mut refusing = builder.build().unwrap();
+    let mut refused = 0;
+    for hash in keys::hashes(3, 4000) {
+        let before = refusing.len();
+        if let Err(full) = refusing.insert(&at(hash)) {
+            assert_eq!(full, FullError::Window { live: before, capacity: 2000 });
+            refused += 1;
+        }
+    }
+    assert!(refused > 1000 && refusing.len() >= 2000 && refusing.evicted() == 0);
+    assert!(keys::hashes(3, 2000).all(|hash| refusing.contains(&at(hash))));
+
+    let mut evicting = builder.when_full(WhenFull::EvictOldest).build().unwrap();
+    assert_eq!((evicting.when_full(), evicting.youngest_evicted()), (WhenFull::EvictOldest, None));
+    // A tenth too many.
+    let stream: Vec<u64> = keys::hashes(3, 40_000).collect();
+    for (i, &hash) in (0..).zip(&stream) {
+        evicting.advance(i / 10);
+        assert!(evicting.insert(&at(hash)).is_ok());
+        assert!(evicting.contains(&at(hash)));
+    }
+    assert!(evicting.evicted() > 1000, "{}", evicting.evicted());
+    let youngest = evicting.youngest_evicted().unwrap();
+    assert!(youngest >= 15, "{youngest}");
+    let kept = stream.iter().rev().take(1500);
+    assert!(kept.clone().all(|&hash| evicting.contains(&at(hash))));
+    assert_eq!(evicting.verify(), Ok(()));
+}
+
+#[test]
+fn a_view_answers_for_later_ticks_without_wrapping() {
+    let mut seen = filter(100, 6);
+    seen.advance(1000);
+    seen.insert("ada").unwrap();
+    let bytes = seen.to_bytes();
+    let view = ExpiringView::open(&bytes).unwrap();
+    for now in (900..1200).chain([2000, 1_000_080, u64::MAX]) {
+        let mut later = seen.clone();
+        later.advance(now);
+        assert_eq!(view.contains_at("ada", now), later.contains("ada"), "{now}");
+    }
+    assert_eq!((view.len(), view.window(), view.step_began()), (1, 60, 1000));
+    assert!(view.to_owned().unwrap() == seen);
+}

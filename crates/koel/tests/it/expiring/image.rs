@@ -1,0 +1,99 @@
+//! The bytes of an expiring filter: they round-trip, and damaged bytes are refused or harmless.
+
+use koel::{CuckooFilter, ExpiringFilter, ImageError, Maplet, WhenFull};
+use testkit::expiring::arbitrary_bytes;
+use testkit::keys::at;
+use testkit::{image, keys};
+
+/// Small filters, nearly full, with live and dead entries.
+fn samples() -> Vec<ExpiringFilter> {
+    let mut samples = Vec::new();
+    for (rate, steps, when_full) in
+        [(0.05, 4, WhenFull::EvictOldest), (0.001, 24, WhenFull::Fail), (1e-6, 1, WhenFull::Fail)]
+    {
+        let builder = ExpiringFilter::builder(8, rate).window(70).steps(steps);
+        let whole = builder.when_full(when_full).build().unwrap().to_bytes();
+        let small = image::reshape(&whole, 0, 3);
+        let mut filter = ExpiringFilter::from_bytes(&small).unwrap();
+        for (i, hash) in (0..).zip(keys::hashes(1, 14)) {
+            filter.advance(i * 70 / 9);
+            assert!(filter.insert(&at(hash)).is_ok() || !filter.contains(&at(hash)));
+        }
+        assert!(filter.len() > 5, "{filter:?}");
+        samples.push(filter);
+    }
+    samples
+}
+
+#[test]
+fn an_expiring_filter_round_trips_and_is_not_read_as_another_type() {
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        assert_eq!(bytes.len(), filter.size_in_bytes());
+        assert!(ExpiringFilter::from_bytes(&bytes).unwrap() == filter);
+        let found = "expiring filter";
+        let error = CuckooFilter::from_bytes(&bytes).unwrap_err();
+        assert_eq!(error, ImageError::Kind { asked: "filter", found });
+        let error = Maplet::from_bytes(&bytes).unwrap_err();
+        assert_eq!(error, ImageError::Kind { asked: "maplet", found });
+    }
+    let (asked, maplet) = ("expiring filter", Maplet::builder(9, 0.01, 8).build().unwrap());
+    let error = ExpiringFilter::from_bytes(&maplet.to_bytes()).unwrap_err();
+    assert_eq!(error, ImageError::Kind { asked, found: "maplet" });
+}
+
+#[test]
+fn every_flipped_bit_is_detected_and_with_valid_checksums_refused_or_harmless() {
+    let (mut accepted, mut refused) = (0, 0);
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        for bit in 0..8 * bytes.len() {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(arbitrary_bytes(&changed, 0).is_err());
+            image::reseal(&mut changed);
+            match arbitrary_bytes(&changed, 30) {
+                Err(_) => refused += 1,
+                Ok(()) => accepted += 1,
+            }
+        }
+    }
+    assert!(accepted > 500 && refused > 1000, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn every_truncation_and_extension_is_refused() {
+    for filter in samples() {
+        let bytes = filter.to_bytes();
+        for len in 0..bytes.len() {
+            assert!(arbitrary_bytes(&bytes[..len], 0).is_err());
+        }
+        let extended = [&bytes[..], &[0]].concat();
+        assert!(matches!(arbitrary_bytes(&extended, 0), Err(ImageError::Length { .. })));
+    }
+}
+
+/// A file may not hold an entry that is older than the sweep would have left it.
+#[test]
+fn forged_times_are_refused_by_the_name_of_the_field() {
+    let filter = &samples()[1];
+    let refuse = |offset: usize, value: u8| {
+        let mut forged = filter.to_bytes();
+        forged[offset] = value;
+        image::reseal(&mut forged);
+        match ExpiringFilter::from_bytes(&forged) {
+            Err(ImageError::Field { field, .. }) => field,
+            other => panic!("{offset}: {other:?}"),
+        }
+    };
+    assert_eq!(refuse(152, 0), "step length");
+    assert_eq!([refuse(168, 0), refuse(168, 31), refuse(168, 201)], ["steps"; 3]);
+    assert_eq!(refuse(169, 32), "stamp");
+    assert_eq!(refuse(170, 7), "swept part");
+    assert_eq!(refuse(130, 2), "swept buckets");
+    assert_eq!([refuse(171, 3), refuse(171, 26)], ["youngest evicted"; 2]);
+    assert_eq!(refuse(172, 2), "when full");
+    assert_eq!(refuse(173, 1), "reserved");
+    assert_eq!(refuse(80, 0), "keys");
+    assert_eq!(refuse(96, 1), "counter limit");
+}
