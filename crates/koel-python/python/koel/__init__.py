@@ -1,0 +1,40 @@
+"""Cuckoo filters: sets of keys in a few bits per key, that count, forget and grow.
+
+    >>> import koel
+    >>> seen = koel.CuckooFilter(1_000_000, error_rate=0.001)
+    >>> seen.update(["ada", "mary"])
+    2
+    >>> "ada" in seen, "grace" in seen
+    (True, False)
+
+* `CuckooFilter`: have I seen this key?
+* `CountingFilter`: how often has this key come?
+* `Maplet`: a small number for each key.
+
+A filter is the same file in Python, in Rust and for the command `koel`.
+"""
+
+from importlib.metadata import version as _version
+
+from ._key import Key
+from ._koel import (
+    ArrowArray,
+    Comparison,
+    CountingFilter,
+    CuckooFilter,
+    Estimate,
+    Full,
+    Maplet,
+)
+
+__version__ = _version("koel-filter")
+__all__ = [
+    "ArrowArray",
+    "Comparison",
+    "CountingFilter",
+    "CuckooFilter",
+    "Estimate",
+    "Full",
+    "Key",
+    "Maplet",
+]

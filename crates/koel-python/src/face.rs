@@ -1,0 +1,326 @@
+//! What filters, counting filters and maplets have in common, written once.
+//!
+//! [`face!`] gives a Python class its lookups, sizes and copies, and through `file.rs` its files. A
+//! class has two fields: the body behind a lock, and the hasher, which never changes, so that keys
+//! are hashed without the lock. tests/test_docs.py runs the examples in the documentation.
+
+/// A row of the table that Jupyter shows.
+pub(crate) fn html_row(name: &str, value: &str) -> String {
+    format!("<tr><th style=\"text-align:left\">{name}</th><td>{value}</td></tr>")
+}
+
+/// 1234567 as 1,234,567.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Implements what every class has.
+///
+/// * `$Face`, `$Mapped`: the class, and the view of a file that it may hold.
+/// * `$name`, `$new`: its name, and an example of a call that makes one.
+/// * `$add`: an example of a call that adds the key `"ada"`.
+macro_rules! face {
+    ($Face:ident, $Mapped:ident, $name:literal, $new:literal, $add:literal) => {
+        /// What a thread works on.
+        type Contents = $crate::body::Body<koel::$Face, $Mapped>;
+
+        impl $Face {
+            fn hold(contents: Contents) -> Self {
+                let hasher = $crate::body::with_filter!(&contents, filter => filter.hasher());
+                Self { contents: Shared::new(contents), hashing: Hashing::new(hasher) }
+            }
+
+            fn own(filter: koel::$Face) -> Self {
+                Self::hold(Contents::Owned(filter))
+            }
+
+            fn with_width(&self, width: u32) -> PyResult<Hashing> {
+                Ok(Hashing { width: Width::of(width)?, ..self.hashing })
+            }
+
+            /// A copy that can be changed.
+            fn copied(&self, py: Python<'_>) -> PyResult<koel::$Face> {
+                self.contents.read_detached(py, |contents| match contents {
+                    Contents::Owned(filter) => filter.try_clone().or_raise(),
+                    Contents::Mapped(mapped) => {
+                        mapped.with_dependent(|_, view| view.to_owned()).or_raise()
+                    }
+                })
+            }
+        }
+
+        #[pymethods]
+        impl $Face {
+            fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                let hash = self.hashing.hash(key)?;
+                Ok(self.contents.read(key.py(), |contents| {
+                    with_filter!(contents, filter => filter.contains(&hash))
+                }))
+            }
+
+            #[doc = concat!(
+                "Whether each of many keys is in.\n\n",
+                "Takes any iterable, numpy array, Arrow array, pandas or polars Series. Returns\n",
+                "an array of bool in the shape of the keys: numpy, or Arrow where the keys are\n",
+                "Arrow. A missing key (null) gives null, and false in numpy. `width` is the\n",
+                "number of bits of integers as keys: 64, or 8, 16 or 32 as other programs may\n",
+                "have them.\n\n",
+                "Raises TypeError for what is not a key.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n    >>> ", $add, "\n",
+                "    >>> f.contains_many(['ada', 'mary'])\n",
+                "    array([ True, False])\n",
+            )]
+            #[pyo3(signature = (keys, *, width=64))]
+            fn contains_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                width: u32,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let mut found: Vec<bool> = Vec::new();
+                let shape = $crate::source::read(&mut Batch {
+                    hashing: self.with_width(width)?,
+                    work: &mut |py, chunk| {
+                        let found = $crate::batch::more(&mut found, chunk.len())?;
+                        self.contents.read_detached(py, |contents| {
+                            with_filter!(contents, filter => with_keys!(chunk, keys => {
+                                filter.contains_many(keys, found);
+                            }));
+                        });
+                        Ok(())
+                    },
+                }, keys)?;
+                shape.flags(keys.py(), found)
+            }
+
+            /// The number of keys that were added and not removed, counting each time.
+            fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+                let len = self.contents.read(py, |contents| {
+                    with_filter!(contents, filter => filter.len())
+                });
+                Ok(usize::try_from(len)?)
+            }
+
+            fn __bool__(&self, py: Python<'_>) -> bool {
+                self.contents.read(py, |contents| {
+                    with_filter!(contents, filter => !filter.is_empty())
+                })
+            }
+
+            /// Raises TypeError: a filter does not store its keys.
+            fn __iter__(&self) -> PyResult<()> {
+                Err($crate::error::no_keys())
+            }
+
+            #[doc = concat!(
+                "The number of distinct keys it was built for. They always fit.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.capacity\n",
+                "    1000\n",
+            )]
+            #[getter]
+            fn capacity(&self, py: Python<'_>) -> u64 {
+                self.contents.read(py, |contents| {
+                    with_filter!(contents, filter => filter.capacity())
+                })
+            }
+
+            #[doc = concat!(
+                "The false-positive rate it was built for, 0 to 1.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.error_rate\n",
+                "    0.001\n",
+            )]
+            #[getter]
+            fn error_rate(&self, py: Python<'_>) -> f64 {
+                self.contents.read(py, |contents| {
+                    with_filter!(contents, filter => filter.requested_false_positive_rate())
+                })
+            }
+
+            #[doc = concat!(
+                "The probability that an absent key is reported as present now, 0 to 1.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.false_positive_rate\n",
+                "    0.0\n",
+            )]
+            #[getter]
+            fn false_positive_rate(&self, py: Python<'_>) -> f64 {
+                self.contents.read(py, |contents| {
+                    with_filter!(contents, filter => filter.false_positive_rate())
+                })
+            }
+
+            #[doc = concat!(
+                "The share of slots in use, 0 to 1.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.load_factor\n",
+                "    0.0\n",
+            )]
+            #[getter]
+            fn load_factor(&self, py: Python<'_>) -> f64 {
+                self.contents.read(py, |contents| {
+                    with_filter!(contents, filter => filter.load_factor())
+                })
+            }
+
+            #[doc = concat!(
+                "Bytes of memory, and of the file.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.nbytes == len(f.to_bytes())\n",
+                "    True\n",
+            )]
+            #[getter]
+            fn nbytes(&self, py: Python<'_>) -> usize {
+                self.contents.read(py, |contents| {
+                    with_filter!(contents, filter => filter.size_in_bytes())
+                })
+            }
+
+            #[doc = concat!(
+                "Whether it grows when it is full, instead of raising `koel.Full`.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.growable\n",
+                "    False\n",
+            )]
+            #[getter]
+            fn growable(&self, py: Python<'_>) -> bool {
+                self.contents.read(py, |contents| {
+                    with_filter!(contents, filter => filter.is_growable())
+                })
+            }
+
+            #[doc = concat!(
+                "Whether it reads a memory-mapped file, and so cannot be changed.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.readonly\n",
+                "    False\n",
+            )]
+            #[getter]
+            fn readonly(&self, py: Python<'_>) -> bool {
+                self.contents.read(py, Contents::is_mapped)
+            }
+
+            #[doc = concat!(
+                "Removes everything. The size stays.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n    >>> ", $add, "\n",
+                "    >>> f.clear()\n",
+                "    >>> len(f)\n",
+                "    0\n",
+            )]
+            fn clear(&self, py: Python<'_>) -> PyResult<()> {
+                self.contents.write_detached(py, |contents| {
+                    contents.owned()?.clear();
+                    Ok(())
+                })
+            }
+
+            #[doc = concat!(
+                "Moves the entries to the smallest table that holds them, but to none smaller\n",
+                "than the one it was built with. Needs the memory of both.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.shrink_to_fit()\n",
+            )]
+            fn shrink_to_fit(&self, py: Python<'_>) -> PyResult<()> {
+                self.contents.write_detached(py, |contents| {
+                    contents.owned()?.shrink_to_fit();
+                    Ok(())
+                })
+            }
+
+            #[doc = concat!(
+                "A copy in memory of its own, which can be changed.\n\n",
+                "Raises MemoryError.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.copy() == f\n",
+                "    True\n",
+            )]
+            fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+                self.copied(py).map(Self::own)
+            }
+
+            fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+                self.copy(py)
+            }
+
+            fn __deepcopy__(&self, py: Python<'_>, memo: Bound<'_, PyAny>) -> PyResult<Self> {
+                drop(memo);
+                self.copy(py)
+            }
+
+            /// Whether both were built alike, and changed alike since.
+            fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                let py = other.py();
+                let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+                let equal = self.contents.read_both(&other.get().contents, py, |ours, theirs| {
+                    if let (Contents::Owned(ours), Contents::Owned(theirs)) = (ours, theirs) {
+                        return PyResult::Ok(ours == theirs);
+                    }
+                    let ours = with_filter!(ours, filter => filter.try_to_bytes());
+                    let theirs = with_filter!(theirs, filter => filter.try_to_bytes());
+                    Ok(ours.or_raise()? == theirs.or_raise()?)
+                });
+                Ok(equal?.into_pyobject(py)?.to_owned().into_any().unbind())
+            }
+
+            fn __repr__(&self, py: Python<'_>) -> String {
+                self.contents.read(py, |contents| with_filter!(contents, filter => format!(
+                    concat!("<koel.", $name, ": len {}, capacity {}, load {:.1} %, {} bytes>"),
+                    filter.len(),
+                    filter.capacity(),
+                    100.0 * filter.load_factor(),
+                    filter.size_in_bytes(),
+                )))
+            }
+
+            fn _repr_html_(&self, py: Python<'_>) -> String {
+                use $crate::face::{grouped, html_row};
+
+                self.contents.read(py, |contents| with_filter!(contents, filter => {
+                    let load = filter.load_factor();
+                    let bar = format!(
+                        "<progress value=\"{load:.4}\" max=\"1\"></progress> {:.1} %",
+                        100.0 * load,
+                    );
+                    let (now, built) =
+                        (filter.false_positive_rate(), filter.requested_false_positive_rate());
+                    let rows = [
+                        html_row("len", &grouped(filter.len())),
+                        html_row("capacity", &grouped(filter.capacity())),
+                        html_row("load", &bar),
+                        html_row("bytes", &grouped(filter.size_in_bytes() as u64)),
+                        html_row("layout", &filter.layout().to_string()),
+                        html_row("false positives now", &format!("{now:.3e}")),
+                        html_row("false positives, built for", &format!("{built:e}")),
+                        html_row("growable", ["no", "yes"][usize::from(filter.is_growable())]),
+                    ];
+                    let rows = rows.concat();
+                    format!(
+                        concat!("<table><caption>koel.", $name, "</caption>{}</table>"),
+                        rows,
+                    )
+                }))
+            }
+        }
+        $crate::file::file_face!($Face, $Mapped, $name, $new, $add);
+    };
+}
+pub(crate) use face;

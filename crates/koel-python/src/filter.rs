@@ -1,0 +1,234 @@
+//! `koel.CuckooFilter`: a set of keys in a few bits per key.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::batch::{Batch, with_keys};
+use crate::body::{MappedFilter, with_filter};
+use crate::compare::{Comparison, Estimate};
+use crate::counted::counted_face;
+use crate::error::OrRaise;
+use crate::face::face;
+use crate::key::{Hashing, Width};
+use crate::settings::{Settings, prefer};
+use crate::shared::Shared;
+use crate::source;
+
+/// A set of keys in a few bits per key, from which keys can be removed.
+///
+///     >>> import koel
+///     >>> seen = koel.CuckooFilter(1_000_000, error_rate=0.001)
+///     >>> seen.add("ada")
+///     True
+///     >>> "ada" in seen, "mary" in seen
+///     (True, False)
+///     >>> seen.discard("ada")
+///     True
+///
+/// A key that was added is always found. An absent key is reported as present with a probability of
+/// at most `error_rate`. A filter does not store its keys, so it cannot list them.
+///
+/// Parameters
+/// ----------
+/// capacity : int
+///     The number of distinct keys to make room for. They always fit.
+/// error_rate : float
+///     The false-positive rate of the full filter, above 0 and below 1.
+/// grow : bool
+///     Grow beyond the capacity instead of raising `koel.Full`.
+/// grow_from : int, optional
+///     Start with room for so many keys, and grow to the capacity and beyond.
+/// prefer : str
+///     "small" (fewest bits per key) or "fast" (fewest instructions).
+/// seed : int, optional
+///     Seed of the hash function XXH3-64. Filters with different seeds cannot be merged.
+/// secret : bytes, optional
+///     16 secret bytes. Keys are then hashed with SipHash-1-3, for keys that an adversary may
+///     choose. Files contain the secret.
+///
+/// Keys are str, bytes, int, or tuples of these. A str counts as its UTF-8 bytes, an int as eight
+/// bytes. The same keys give the same file in Rust, in the command `koel` and here.
+///
+/// **Remove only keys that were added**: the removal of another key may remove a key with the same
+/// fingerprint. Unless `multi=True`, `add` returns False for a key whose fingerprint is in already,
+/// and does not add it; so remove only keys for which `add` returned True.
+///
+/// Threads may share a filter. Lookups run side by side, and changes one after the other.
+#[pyclass(module = "koel", frozen)]
+pub(crate) struct CuckooFilter {
+    contents: Shared<Contents>,
+    hashing: Hashing,
+}
+
+face!(
+    CuckooFilter,
+    MappedFilter,
+    "CuckooFilter",
+    "koel.CuckooFilter(1000)",
+    "f.update(['ada'])\n    1"
+);
+
+counted_face!(CuckooFilter, "CuckooFilter");
+
+#[pymethods]
+impl CuckooFilter {
+    #[new]
+    #[pyo3(signature = (
+        capacity, error_rate=0.001, *, grow=false, grow_from=None, prefer="small", seed=None,
+        secret=None
+    ))]
+    fn new(
+        capacity: u64,
+        error_rate: f64,
+        grow: bool,
+        grow_from: Option<u64>,
+        prefer: &str,
+        seed: Option<u64>,
+        secret: Option<PyBackedBytes>,
+    ) -> PyResult<Self> {
+        let settings = Settings { capacity, grow, grow_from, seed, secret };
+        let mut builder = settings.hashing(koel::CuckooFilter::builder(capacity, error_rate))?;
+        builder = builder.prefer(self::prefer(prefer)?);
+        if let Some(keys) = settings.first_keys() {
+            builder = builder.grow_from(keys);
+        }
+        builder.build().map(Self::own).or_raise()
+    }
+
+    /// Adds a key. Returns False, and changes nothing, if the filter reports it as present.
+    ///
+    /// With `multi=True` it always adds, and a key that was added twice must be removed twice.
+    ///
+    /// Raises `koel.Full`, and TypeError for what is not a key.
+    ///
+    ///     >>> import koel
+    ///     >>> seen = koel.CuckooFilter(1000)
+    ///     >>> seen.add("ada"), seen.add("ada"), seen.add("ada", multi=True)
+    ///     (True, False, True)
+    ///     >>> seen.count("ada")
+    ///     2
+    #[pyo3(signature = (key, *, multi=false))]
+    fn add(&self, key: &Bound<'_, PyAny>, multi: bool) -> PyResult<bool> {
+        let hash = self.hashing.hash(key)?;
+        self.contents.write(key.py(), |contents| {
+            let filter = contents.owned()?;
+            if multi {
+                return filter.insert(&hash).map(|()| true).or_raise();
+            }
+            filter.insert_unique(&hash).or_raise()
+        })
+    }
+
+    /// Adds many keys, as `add` does for each in order. Returns which were added, as an array of
+    /// bool in the shape of the keys. A key that comes twice is new the first time only.
+    ///
+    /// Takes the keys, and `width`, as `contains_many` does. Raises `koel.Full` at the first key
+    /// that finds no room; those before it are in.
+    ///
+    ///     >>> import koel
+    ///     >>> seen = koel.CuckooFilter(1000)
+    ///     >>> seen.add_many(["ada", "mary", "ada"])
+    ///     array([ True,  True, False])
+    #[pyo3(signature = (keys, *, width=64))]
+    fn add_many<'py>(&self, keys: &Bound<'py, PyAny>, width: u32) -> PyResult<Bound<'py, PyAny>> {
+        let mut added: Vec<bool> = Vec::new();
+        let shape = source::read(
+            &mut Batch {
+                hashing: self.with_width(width)?,
+                work: &mut |py, chunk| {
+                    let added = crate::batch::more(&mut added, chunk.len())?;
+                    self.contents.write_detached(py, |contents| {
+                        let filter = contents.owned()?;
+                        with_keys!(chunk, keys => filter.insert_unique_many(keys, added)).or_raise()
+                    })
+                },
+            },
+            keys,
+        )?;
+        shape.flags(keys.py(), added)
+    }
+
+    /// Adds many keys, as `add` does for each in order. Returns how many were added.
+    ///
+    /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
+    /// `koel.Full` at the first key that finds no room; those before it are in.
+    ///
+    ///     >>> import koel
+    ///     >>> seen = koel.CuckooFilter(1000)
+    ///     >>> seen.update(["ada", "mary", "ada"])
+    ///     2
+    ///     >>> seen.update(range(500))
+    ///     500
+    #[pyo3(signature = (keys, *, multi=false, width=64))]
+    fn update(&self, keys: &Bound<'_, PyAny>, multi: bool, width: u32) -> PyResult<usize> {
+        let (mut flags, mut count): (Vec<bool>, usize) = (Vec::new(), 0);
+        source::read(
+            &mut Batch {
+                hashing: self.with_width(width)?,
+                work: &mut |py, chunk| {
+                    flags.clear();
+                    let added = crate::batch::more(&mut flags, chunk.len())?;
+                    count += self.contents.write_detached(py, |contents| {
+                        let filter = contents.owned()?;
+                        with_keys!(chunk, keys => if multi {
+                            filter.insert_many(keys).map(|()| keys.len())
+                        } else {
+                            let done = filter.insert_unique_many(keys, added);
+                            done.map(|()| added.iter().filter(|&&added| added).count())
+                        })
+                        .or_raise()
+                    })?;
+                    Ok(())
+                },
+            },
+            keys,
+        )?;
+        Ok(count)
+    }
+
+    /// Makes room for so many more keys now, if the filter grows.
+    ///
+    /// Raises `koel.Full` if there is no room and it does not grow, and MemoryError.
+    ///
+    ///     >>> import koel
+    ///     >>> seen = koel.CuckooFilter(1000, grow=True)
+    ///     >>> seen.reserve(100_000)
+    fn reserve(&self, py: Python<'_>, additional: u64) -> PyResult<()> {
+        self.contents
+            .write_detached(py, |contents| contents.owned()?.reserve(additional).or_raise())
+    }
+
+    /// How many keys two filters have in common: the Jaccard index with its standard error, 0 to 1.
+    ///
+    /// Raises ValueError unless both were built alike.
+    ///
+    ///     >>> import koel
+    ///     >>> a, b = koel.CuckooFilter(1000), koel.CuckooFilter(1000)
+    ///     >>> a.update(range(60)), b.update(range(30, 90))
+    ///     (60, 60)
+    ///     >>> round(a.similarity(b).value, 2)
+    ///     0.33
+    fn similarity(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<Estimate> {
+        Ok(self.diff(py, other)?.jaccard())
+    }
+
+    /// How many keys are in both filters, in one of them, and in this or the other one only.
+    ///
+    /// Raises ValueError unless both were built alike.
+    ///
+    ///     >>> import koel
+    ///     >>> a, b = koel.CuckooFilter(1000), koel.CuckooFilter(1000)
+    ///     >>> a.update(range(60)), b.update(range(30, 90))
+    ///     (60, 60)
+    ///     >>> a.diff(b)
+    ///     <koel.Comparison: 30 in both, 30 only in the first, 30 only in the second>
+    fn diff(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<Comparison> {
+        let compared = self.contents.read_both(&other.get().contents, py, |ours, theirs| {
+            with_filter!(ours, first => with_filter!(theirs, second => first.compare(second)))
+        });
+        Ok(Comparison(compared.or_raise()?))
+    }
+}

@@ -1,0 +1,251 @@
+//! One Python object as a key.
+//!
+//! | Python | key of Rust |
+//! |---|---|
+//! | `str` | its UTF-8 bytes, as `str` |
+//! | `bytes`, `bytearray`, `memoryview` | the bytes, as `[u8]` |
+//! | `int` from -2**63 to 2**64 - 1, and numpy integers | 8 bytes, as `i64` or `u64` |
+//! | a larger `int` up to 16 bytes | 16 bytes, as `i128` or `u128` |
+//! | `tuple` of keys | its elements, each after its length, as a tuple |
+//!
+//! Anything else is a `TypeError`. That includes `bool`: Python holds `True` for the integer 1, and
+//! Rust holds `true` for one byte. Python's own `hash()` is never used, since it differs between
+//! processes.
+//!
+//! Cost: a key that is `str`, `int` or `bytes` is hashed where it lies.
+
+use std::ffi::c_int;
+
+use koel::{KeyHash, KeyHasher};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyMemoryView, PyString, PyTuple};
+
+use crate::error::reserve;
+
+/// Tuples may be nested so deep.
+const MAX_DEPTH: u32 = 32;
+
+/// Bits of the integers of a batch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Width {
+    W8,
+    W16,
+    W32,
+    W64,
+}
+
+impl Width {
+    pub(crate) fn of(bits: u32) -> PyResult<Self> {
+        match bits {
+            8 => Ok(Self::W8),
+            16 => Ok(Self::W16),
+            32 => Ok(Self::W32),
+            64 => Ok(Self::W64),
+            _ => Err(PyValueError::new_err(format!("width is 8, 16, 32 or 64 bits, not {bits}"))),
+        }
+    }
+
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Self::W8 => 8,
+            Self::W16 => 16,
+            Self::W32 => 32,
+            Self::W64 => 64,
+        }
+    }
+
+    /// Whether an integer has at most so many bits, with its sign.
+    fn holds(self, word: u64, is_negative: bool) -> bool {
+        let bits = self.bits();
+        if is_negative {
+            word.cast_signed() >> (bits - 1) == -1
+        } else {
+            bits == 64 || word >> bits == 0
+        }
+    }
+}
+
+/// From keys to hashes, as one filter does it.
+#[derive(Clone, Copy)]
+pub(crate) struct Hashing {
+    pub(crate) hasher: KeyHasher,
+    pub(crate) width: Width,
+}
+
+impl Hashing {
+    pub(crate) fn new(hasher: KeyHasher) -> Self {
+        Self { hasher, width: Width::W64 }
+    }
+
+    /// Refuses integers of more bits than the width.
+    pub(crate) fn check_bits(&self, bits: u32) -> PyResult<()> {
+        let width = self.width.bits();
+        if bits <= width {
+            return Ok(());
+        }
+        Err(PyTypeError::new_err(format!(
+            "keys of {bits} bits do not fit into width={width}; make them narrower first"
+        )))
+    }
+
+    /// The hash of a key.
+    #[inline]
+    pub(crate) fn hash(&self, key: &Bound<'_, PyAny>) -> PyResult<KeyHash> {
+        if let Ok(text) = key.cast::<PyString>() {
+            return Ok(self.hasher.hash(text.to_str()?));
+        }
+        if let Ok(int) = key.cast::<PyInt>() {
+            return self.hash_int(int);
+        }
+        if let Ok(bytes) = key.cast::<PyBytes>() {
+            return Ok(self.hasher.hash(bytes.as_bytes()));
+        }
+        if let Some(int) = as_int(key)? {
+            return self.hash_int(&int);
+        }
+        let mut bytes = Vec::new();
+        push_key(key, &mut bytes, 0)?;
+        Ok(self.hasher.hash(bytes.as_slice()))
+    }
+
+    #[inline]
+    fn hash_int(&self, int: &Bound<'_, PyInt>) -> PyResult<KeyHash> {
+        match Int::of(int)? {
+            Int::Word(word) if self.width == Width::W64 => Ok(self.hasher.hash(&word)),
+            Int::Long(bytes) if self.width == Width::W64 => Ok(self.hasher.hash(&bytes)),
+            Int::Word(word) if self.width.holds(word, int.lt(0)?) => Ok(self.hash_word(word)),
+            _ => {
+                let bits = self.width.bits();
+                let message = format!("the key {int} does not fit into width={bits} bits");
+                Err(PyOverflowError::new_err(message))
+            }
+        }
+    }
+
+    /// The hash of an integer in as many bytes as the width names.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the integer has at most so many bits")]
+    pub(crate) fn hash_word(&self, word: u64) -> KeyHash {
+        match self.width {
+            Width::W8 => self.hasher.hash(&(word as u8)),
+            Width::W16 => self.hasher.hash(&(word as u16)),
+            Width::W32 => self.hasher.hash(&(word as u32)),
+            Width::W64 => self.hasher.hash(&word),
+        }
+    }
+}
+
+/// The bytes of an int, little-endian and in two's complement.
+enum Int {
+    /// From -2**63 to 2**64 - 1.
+    Word(u64),
+    /// Beyond that.
+    Long([u8; 16]),
+}
+
+impl Int {
+    #[inline]
+    fn of(int: &Bound<'_, PyInt>) -> PyResult<Self> {
+        if int.is_instance_of::<PyBool>() {
+            return Err(not_a_key(int));
+        }
+        let mut overflow: c_int = 0;
+        // SAFETY: the pointer is that of an int, and this thread holds the GIL.
+        let word = unsafe { ffi::PyLong_AsLongLongAndOverflow(int.as_ptr(), &raw mut overflow) };
+        if overflow == 0 { Ok(Self::Word(word.cast_unsigned())) } else { Self::of_large(int) }
+    }
+
+    /// An int that is not an `i64`.
+    fn of_large(int: &Bound<'_, PyInt>) -> PyResult<Self> {
+        if let Ok(word) = int.extract::<u64>() {
+            return Ok(Self::Word(word));
+        }
+        let signed = int.extract::<i128>().map(i128::cast_unsigned);
+        let Ok(bits) = signed.or_else(|_| int.extract::<u128>()) else {
+            return Err(PyOverflowError::new_err(
+                "an int of more than 128 bits is not a key; use its to_bytes()",
+            ));
+        };
+        Ok(Self::Long(bits.to_le_bytes()))
+    }
+}
+
+/// What has `__index__`, such as the integers of numpy, as an int.
+#[inline(never)]
+fn as_int<'py>(key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> {
+    if key.is_instance_of::<PyTuple>() || !key.hasattr("__index__")? {
+        return Ok(None);
+    }
+    let int = key.call_method0("__index__").map_err(|_| not_a_key(key))?;
+    Ok(Some(int.cast_into::<PyInt>()?))
+}
+
+/// Appends the bytes of a key.
+fn push_key(key: &Bound<'_, PyAny>, bytes: &mut Vec<u8>, depth: u32) -> PyResult<()> {
+    if let Ok(text) = key.cast::<PyString>() {
+        push(bytes, text.to_str()?.as_bytes())
+    } else if let Ok(data) = key.cast::<PyBytes>() {
+        push(bytes, data.as_bytes())
+    } else if let Ok(data) = key.cast::<PyByteArray>() {
+        push(bytes, &data.to_vec())
+    } else if key.is_instance_of::<PyMemoryView>() {
+        push(bytes, key.call_method0("tobytes")?.cast::<PyBytes>()?.as_bytes())
+    } else if let Ok(parts) = key.cast::<PyTuple>() {
+        push_tuple(parts, bytes, depth)
+    } else if let Ok(int) = key.cast::<PyInt>() {
+        push_int(int, bytes)
+    } else if let Some(int) = as_int(key)? {
+        push_int(&int, bytes)
+    } else {
+        Err(not_a_key(key))
+    }
+}
+
+fn push_int(int: &Bound<'_, PyInt>, bytes: &mut Vec<u8>) -> PyResult<()> {
+    match Int::of(int)? {
+        Int::Word(word) => push(bytes, &word.to_le_bytes()),
+        Int::Long(long) => push(bytes, &long),
+    }
+}
+
+/// Appends each element, after its length in eight bytes.
+fn push_tuple(parts: &Bound<'_, PyTuple>, bytes: &mut Vec<u8>, depth: u32) -> PyResult<()> {
+    if parts.is_empty() || depth == MAX_DEPTH {
+        return Err(PyValueError::new_err(format!(
+            "a tuple that is a key has an element, and at most {MAX_DEPTH} tuples around it"
+        )));
+    }
+    for part in parts {
+        let start = bytes.len();
+        push(bytes, &[0; 8])?;
+        push_key(&part, bytes, depth + 1)?;
+        let len = (bytes.len() - start - 8) as u64;
+        bytes[start..start + 8].copy_from_slice(&len.to_le_bytes());
+    }
+    Ok(())
+}
+
+fn push(bytes: &mut Vec<u8>, part: &[u8]) -> PyResult<()> {
+    reserve(bytes, part.len())?;
+    bytes.extend_from_slice(part);
+    Ok(())
+}
+
+/// Names the type of what is no key, and the types that are.
+#[cold]
+fn not_a_key(key: &Bound<'_, PyAny>) -> PyErr {
+    let name = key.get_type().fully_qualified_name();
+    let name = name.as_ref().map_or("this object".into(), |name| name.to_string_lossy());
+    let advice = match name.as_ref() {
+        "bool" => "; use int(key)",
+        "float" => "; use struct.pack or an int",
+        "NoneType" => "; drop missing values",
+        "uuid.UUID" => "; use its bytes",
+        _ => "",
+    };
+    PyTypeError::new_err(format!(
+        "a key is str, bytes, int or a tuple of these, not {name}{advice}"
+    ))
+}

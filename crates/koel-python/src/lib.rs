@@ -1,0 +1,49 @@
+//! The Python package `koel` (on PyPI: `koel-filter`): cuckoo filters that count, forget and grow.
+//!
+//! * `filter`, `counting`, `maplet`: the classes. `face`, `file`, `counted`, `settings`: what they
+//!   have in common.
+//! * `key`: one Python object as a key. `source`, `arrow`: many keys at once, which `batch` passes
+//!   on in chunks. `answer`, `origin`: the arrays that are returned.
+//! * `shared`: the lock, and when Python's own is released. `body`: filters in memory and in files.
+//! * `compare`, `error`: estimates and exceptions.
+//!
+//! The classes delegate to the library; no rule of a filter is here. docs/PYTHON.md is for users,
+//! docs/decisions/0029-python.md has the choices.
+
+mod answer;
+mod arrow;
+mod batch;
+mod body;
+mod compare;
+mod counted;
+mod counting;
+mod error;
+mod face;
+mod file;
+mod filter;
+mod key;
+mod maplet;
+mod origin;
+mod settings;
+mod shared;
+mod source;
+
+use pyo3::prelude::*;
+
+/// The compiled part of `koel`.
+// Free-threaded Python has wheels of its own, which are not built or tested yet.
+#[pymodule(gil_used = true)]
+mod _koel {
+    #[pymodule_export]
+    use crate::compare::{Comparison, Estimate};
+    #[pymodule_export]
+    use crate::counting::CountingFilter;
+    #[pymodule_export]
+    use crate::error::Full;
+    #[pymodule_export]
+    use crate::filter::CuckooFilter;
+    #[pymodule_export]
+    use crate::maplet::Maplet;
+    #[pymodule_export]
+    use crate::origin::ArrowArray;
+}

@@ -1,0 +1,355 @@
+//! `koel.Maplet`: a small number for each key.
+
+use std::path::PathBuf;
+
+use koel::{KeyHash, Values};
+use numpy::{PyArray1, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::batch::{Batch, CHUNK, with_keys};
+use crate::body::{MappedMaplet, with_filter};
+use crate::counted::key_error;
+use crate::error::{OrRaise, reserve};
+use crate::face::face;
+use crate::key::{Hashing, Width};
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::source::{self, all_hashes, numpy_module};
+
+/// Maps keys to small numbers, in little more space than the numbers take.
+///
+///     >>> import koel
+///     >>> files = koel.Maplet(1_000_000, value_bits=5)
+///     >>> files["ada"] = 3
+///     >>> files.get("ada")
+///     [3]
+///     >>> files.get("mary")
+///     []
+///
+/// `get` returns every value that was added for the key. For `error_rate` of all keys it also
+/// returns a value of another key. So maplets are for values that can be checked where they lead:
+/// which of many files has the key, or where in a file its record starts.
+///
+/// A key may have up to eight values. With two values for each key, make room for a tenth more.
+///
+/// Parameters
+/// ----------
+/// capacity : int
+///     The number of pairs of distinct keys to make room for. They always fit.
+/// error_rate : float
+///     Wrong values that a lookup returns on average, above 0 and below 1.
+/// value_bits : int
+///     Bits of a value, 1 to 40.
+/// grow : bool
+///     Grow beyond the capacity instead of raising `koel.Full`.
+/// grow_from : int, optional
+///     Start with room for so many pairs, and grow to the capacity and beyond.
+/// seed : int, optional
+///     Seed of the hash function XXH3-64.
+/// secret : bytes, optional
+///     16 secret bytes. Keys are then hashed with SipHash-1-3, for keys that an adversary may
+///     choose. Files contain the secret.
+///
+/// Keys and threads are as in `CuckooFilter`. **Remove and replace only pairs that were added.**
+#[pyclass(module = "koel", frozen, mapping)]
+pub(crate) struct Maplet {
+    contents: Shared<Contents>,
+    hashing: Hashing,
+}
+
+face!(Maplet, MappedMaplet, "Maplet", "koel.Maplet(1000, value_bits=8)", "f['ada'] = 7");
+
+/// An array of uint64.
+type Words<'py> = Bound<'py, PyArray1<u64>>;
+
+#[pymethods]
+impl Maplet {
+    #[new]
+    #[pyo3(signature = (
+        capacity, error_rate=0.001, *, value_bits, grow=false, grow_from=None, seed=None,
+        secret=None
+    ))]
+    fn new(
+        capacity: u64,
+        error_rate: f64,
+        value_bits: u32,
+        grow: bool,
+        grow_from: Option<u64>,
+        seed: Option<u64>,
+        secret: Option<PyBackedBytes>,
+    ) -> PyResult<Self> {
+        let settings = Settings { capacity, grow, grow_from, seed, secret };
+        let builder = koel::Maplet::builder(capacity, error_rate, value_bits);
+        let mut builder = settings.hashing(builder)?;
+        if let Some(keys) = settings.first_keys() {
+            builder = builder.grow_from(keys);
+        }
+        builder.build().map(Self::own).or_raise()
+    }
+
+    /// Bits of a value.
+    ///
+    ///     >>> import koel
+    ///     >>> koel.Maplet(1000, value_bits=5).value_bits
+    ///     5
+    #[getter]
+    fn value_bits(&self, py: Python<'_>) -> u32 {
+        self.contents
+            .read(py, |contents| with_filter!(contents, maplet => maplet.layout().value_bits()))
+    }
+
+    /// Adds a pair. A pair that is in already gets another entry.
+    ///
+    /// `m[key] = value` is `m.add(key, value)`: it keeps other values of the key, since the maplet
+    /// cannot tell them from values of other keys. `replace` changes one.
+    ///
+    /// Raises `koel.Full`, and ValueError for a value of too many bits.
+    ///
+    ///     >>> import koel
+    ///     >>> m = koel.Maplet(1000, value_bits=8)
+    ///     >>> m.add("ada", 7)
+    ///     >>> m["ada"]
+    ///     [7]
+    fn add(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
+        let hash = self.hashing.hash(key)?;
+        self.contents.write(key.py(), |contents| contents.owned()?.insert(&hash, value).or_raise())
+    }
+
+    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
+        self.add(key, value)
+    }
+
+    /// The values of a key, and seldom one of another key. An empty list if there are none.
+    ///
+    ///     >>> import koel
+    ///     >>> m = koel.Maplet(1000, value_bits=8)
+    ///     >>> m.get("ada")
+    ///     []
+    fn get(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+        let hash = self.hashing.hash(key)?;
+        let values = self
+            .contents
+            .read(key.py(), |contents| with_filter!(contents, maplet => maplet.get(&hash)));
+        Ok(values.collect())
+    }
+
+    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+        let values = self.get(key)?;
+        if values.is_empty() { Err(key_error(key)) } else { Ok(values) }
+    }
+
+    /// The values of many keys, as two arrays `(offsets, values)`: those of key `i` are
+    /// `values[offsets[i]:offsets[i + 1]]`.
+    ///
+    /// Takes the keys, and `width`, as `contains_many` does, but no missing ones.
+    ///
+    ///     >>> import koel
+    ///     >>> m = koel.Maplet(1000, value_bits=8)
+    ///     >>> m.update({"ada": 7, "mary": 9})
+    ///     >>> offsets, values = m.get_many(["ada", "grace", "mary"])
+    ///     >>> offsets.tolist(), values.tolist()
+    ///     ([0, 1, 1, 2], [7, 9])
+    #[pyo3(signature = (keys, *, width=64))]
+    fn get_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        width: u32,
+    ) -> PyResult<(Words<'py>, Words<'py>)> {
+        let (mut offsets, mut values) = (vec![0], Vec::new());
+        let mut found: Vec<Values> = Vec::new();
+        let shape = source::read(
+            &mut Batch {
+                hashing: self.with_width(width)?,
+                work: &mut |py, chunk| {
+                    found.clear();
+                    let found = crate::batch::more(&mut found, chunk.len())?;
+                    self.contents.read_detached(py, |contents| {
+                        with_filter!(contents, maplet => with_keys!(chunk, keys => {
+                            maplet.get_many(keys, found);
+                        }));
+                    });
+                    reserve(&mut offsets, found.len())?;
+                    for some in found {
+                        reserve(&mut values, some.len())?;
+                        values.extend(some);
+                        offsets.push(values.len() as u64);
+                    }
+                    Ok(())
+                },
+            },
+            keys,
+        )?;
+        shape.refuse_nulls()?;
+        let py = keys.py();
+        Ok((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, values)))
+    }
+
+    /// Changes the value of one pair. Returns False if there is no such pair.
+    ///
+    /// Raises ValueError for a value of too many bits.
+    ///
+    ///     >>> import koel
+    ///     >>> m = koel.Maplet(1000, value_bits=8)
+    ///     >>> m["ada"] = 7
+    ///     >>> m.replace("ada", 7, 8), m.replace("ada", 7, 8)
+    ///     (True, False)
+    fn replace(&self, key: &Bound<'_, PyAny>, old: u64, new: u64) -> PyResult<bool> {
+        let hash = self.hashing.hash(key)?;
+        self.contents
+            .write(key.py(), |contents| contents.owned()?.replace(&hash, old, new).or_raise())
+    }
+
+    /// Removes one pair. Returns False if it is not in.
+    ///
+    ///     >>> import koel
+    ///     >>> m = koel.Maplet(1000, value_bits=8)
+    ///     >>> m.discard("ada", 7)
+    ///     False
+    fn discard(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<bool> {
+        let hash = self.hashing.hash(key)?;
+        self.contents.write(key.py(), |contents| Ok(contents.owned()?.remove(&hash, value)))
+    }
+
+    /// Removes one pair. Raises KeyError if it is not in.
+    ///
+    ///     >>> import koel
+    ///     >>> m = koel.Maplet(1000, value_bits=8)
+    ///     >>> m.remove("ada", 7)
+    ///     Traceback (most recent call last):
+    ///     KeyError: ('ada', 7)
+    fn remove(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
+        if self.discard(key, value)? {
+            return Ok(());
+        }
+        Err(PyKeyError::new_err((key.clone().unbind(), value)))
+    }
+
+    /// Adds many pairs: of a mapping, of an iterable of pairs, or of keys and as many values.
+    ///
+    /// Takes the keys, and `width`, as `contains_many` does, but no missing ones. Values are an
+    /// array or a list of int.
+    ///
+    /// Raises ValueError for a value of too many bits, and then nothing has changed; `koel.Full` at
+    /// the first pair that finds no room, and then those before it are in.
+    ///
+    ///     >>> import koel
+    ///     >>> m = koel.Maplet(1000, value_bits=8)
+    ///     >>> m.update({"ada": 7})
+    ///     >>> m.update([("mary", 9)])
+    ///     >>> m.update(range(100), [1] * 100)
+    ///     >>> len(m)
+    ///     102
+    #[pyo3(signature = (keys, values=None, *, width=64))]
+    fn update(
+        &self,
+        keys: &Bound<'_, PyAny>,
+        values: Option<&Bound<'_, PyAny>>,
+        width: u32,
+    ) -> PyResult<()> {
+        let py = keys.py();
+        let (keys, values) = match values {
+            Some(values) => (keys.clone(), values.clone()),
+            None => pairs(keys)?,
+        };
+        let (hashes, values) = self.hashes_and_values(&keys, &values, width)?;
+        for (hashes, values) in hashes.chunks(CHUNK).zip(values.chunks(CHUNK)) {
+            self.contents.write_detached(py, |contents| {
+                contents.owned()?.insert_many(hashes, values).or_raise()
+            })?;
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// Removes one pair of each of many keys and the value at the same place. Returns which were
+    /// in, as a numpy array of bool.
+    ///
+    /// Takes keys and values as `update` does.
+    ///
+    ///     >>> import koel
+    ///     >>> m = koel.Maplet(1000, value_bits=8)
+    ///     >>> m["ada"] = 7
+    ///     >>> m.remove_many(["ada", "mary"], [7, 7])
+    ///     array([ True, False])
+    #[pyo3(signature = (keys, values, *, width=64))]
+    fn remove_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        values: &Bound<'py, PyAny>,
+        width: u32,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let py = keys.py();
+        let (hashes, values) = self.hashes_and_values(keys, values, width)?;
+        let mut removed = Vec::new();
+        for (hashes, values) in hashes.chunks(CHUNK).zip(values.chunks(CHUNK)) {
+            let removed = crate::batch::more(&mut removed, hashes.len())?;
+            self.contents.write_detached(py, |contents| {
+                contents.owned()?.remove_many(hashes, values, removed);
+                PyResult::Ok(())
+            })?;
+            py.check_signals()?;
+        }
+        Ok(PyArray1::from_vec(py, removed))
+    }
+}
+
+impl Maplet {
+    /// The hash of each key, and its value.
+    fn hashes_and_values(
+        &self,
+        keys: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+        width: u32,
+    ) -> PyResult<(Vec<KeyHash>, Vec<u64>)> {
+        let hashes = all_hashes(keys, self.with_width(width)?)?;
+        let values = numbers(values)?;
+        if hashes.len() != values.len() {
+            let (keys, values) = (hashes.len(), values.len());
+            let message = format!("{keys} keys and {values} values; give one value for each key");
+            return Err(PyValueError::new_err(message));
+        }
+        let largest = values.iter().copied().max().unwrap_or(0);
+        let value_bits = self.value_bits(keys.py());
+        if largest >> value_bits > 0 {
+            return Err(PyValueError::new_err(format!(
+                "the value {largest} does not fit into the {value_bits} bits of this maplet"
+            )));
+        }
+        Ok((hashes, values))
+    }
+}
+
+/// The keys and the values of a mapping or of an iterable of pairs.
+fn pairs<'py>(keys: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let py = keys.py();
+    if keys.hasattr("keys")? && keys.hasattr("values")? {
+        let list = |part: &str| keys.call_method0(part)?.try_iter()?.collect::<PyResult<Vec<_>>>();
+        return Ok((list("keys")?.into_pyobject(py)?, list("values")?.into_pyobject(py)?));
+    }
+    let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
+    for pair in keys.try_iter()? {
+        let pair = pair?;
+        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract().map_err(|_| {
+            PyTypeError::new_err("give a mapping, pairs of key and value, or keys and values")
+        })?;
+        firsts.push(key);
+        seconds.push(value);
+    }
+    Ok((firsts.into_pyobject(py)?, seconds.into_pyobject(py)?))
+}
+
+/// Integers that are not negative.
+fn numbers(values: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let numpy = numpy_module(values.py())?;
+    let array = numpy.call_method1("asarray", (values,))?;
+    let kind = array.getattr("dtype")?.getattr("kind")?.extract::<String>()?;
+    let is_empty = array.cast::<PyUntypedArray>()?.is_empty();
+    if !is_empty && kind != "u" && (kind != "i" || array.call_method0("min")?.lt(0)?) {
+        return Err(PyValueError::new_err("values are integers of at least 0"));
+    }
+    let words = numpy.call_method1("ascontiguousarray", (array, "=u8"))?;
+    Ok(words.call_method1("reshape", (-1,))?.cast::<PyArray1<u64>>()?.to_vec()?)
+}

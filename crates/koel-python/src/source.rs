@@ -1,0 +1,197 @@
+//! Where the keys of a batch come from.
+//!
+//! | keys | how they are read | answers |
+//! |---|---|---|
+//! | numpy integers | without a copy if 64 bits wide, aligned and in a row | numpy |
+//! | other numpy arrays, lists, any iterable | hashed object by object | numpy |
+//! | Arrow array or stream | hashed in place (`arrow.rs`) | Arrow, with the nulls of the keys |
+//! | pandas Series or Index | as numpy or as Arrow | numpy; false or 0 for a missing key |
+
+use arrow_buffer::NullBuffer;
+use koel::KeyHash;
+use numpy::{PyArray1, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString, PyType};
+
+use crate::answer::Shape;
+use crate::arrow;
+use crate::batch::{Batch, CHUNK, Chunk};
+use crate::error::reserve;
+use crate::key::Hashing;
+use crate::origin::library;
+
+/// Reads all keys. Returns the shape of the answers.
+pub(crate) fn read(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Shape> {
+    refuse_single_key(keys)?;
+    if let Ok(array) = keys.cast::<PyUntypedArray>() {
+        return read_numpy(batch, array);
+    }
+    if is_buffer(keys)? {
+        let array = numpy_module(keys.py())?.call_method1("asarray", (keys,))?;
+        return read_numpy(batch, array.cast::<PyUntypedArray>()?);
+    }
+    if library(keys)? == "pandas" {
+        return read_pandas(batch, keys);
+    }
+    if arrow::is_arrow(keys)? {
+        return arrow::read(batch, keys);
+    }
+    batch.read_objects(keys)?;
+    Ok(Shape::flat())
+}
+
+/// An array of any shape, in the order of its indices.
+fn read_numpy(batch: &mut Batch<'_>, array: &Bound<'_, PyUntypedArray>) -> PyResult<Shape> {
+    let flat = array.call_method1("reshape", (-1,))?;
+    match integer_type(array)? {
+        Some(integers) => read_integers(batch, &flat, integers)?,
+        None => read_numpy_objects(batch, &flat)?,
+    }
+    Ok(Shape::numpy(array.shape()))
+}
+
+/// A one-dimensional array of integers.
+fn read_integers(
+    batch: &mut Batch<'_>,
+    flat: &Bound<'_, PyAny>,
+    integers: Integers,
+) -> PyResult<()> {
+    let py = flat.py();
+    let Integers { is_signed, bits } = integers;
+    batch.hashing.check_bits(bits)?;
+    if let Ok(words) = flat.cast::<PyArray1<u64>>()
+        && words.is_contiguous()
+    {
+        return batch.read_words(py, words.try_readonly()?.as_slice()?);
+    }
+    if let Ok(words) = flat.cast::<PyArray1<i64>>()
+        && words.is_contiguous()
+    {
+        return batch.read_words(py, bytemuck::cast_slice(words.try_readonly()?.as_slice()?));
+    }
+    let wide = if is_signed { "=i8" } else { "=u8" };
+    for part in parts(flat)? {
+        let part = numpy_module(py)?.call_method1("ascontiguousarray", (part?, wide))?;
+        let words = part.call_method1("view", ("=u8",))?;
+        batch.read_words(py, words.cast::<PyArray1<u64>>()?.try_readonly()?.as_slice()?)?;
+    }
+    Ok(())
+}
+
+/// A one-dimensional array of objects or strings.
+fn read_numpy_objects(batch: &mut Batch<'_>, flat: &Bound<'_, PyAny>) -> PyResult<()> {
+    for part in parts(flat)? {
+        batch.read_objects(&part?.call_method0("tolist")?)?;
+    }
+    Ok(())
+}
+
+/// A Series or an Index. Missing keys are left out.
+fn read_pandas(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Shape> {
+    if keys.hasattr("columns")? {
+        return Err(PyTypeError::new_err("keys are one column, not a DataFrame; pass df[name]"));
+    }
+    let dtype = keys.getattr("dtype")?;
+    let is_numpy = dtype.is_instance_of::<numpy::PyArrayDescr>();
+    let kind = dtype.getattr("kind")?.extract::<String>()?;
+    if is_numpy && kind != "O" {
+        let array = keys.call_method0("to_numpy")?;
+        return read_numpy(batch, array.cast::<PyUntypedArray>()?);
+    }
+    if !is_numpy && keys.hasattr("__arrow_c_stream__")? && has_pyarrow(keys.py()) {
+        return Ok(arrow::read(batch, keys)?.in_numpy());
+    }
+    let missing = keys.call_method0("isna")?;
+    let missing = numpy_module(keys.py())?.call_method1("asarray", (missing, "bool"))?;
+    let present = missing.call_method0("__invert__")?;
+    batch.read_objects(&keys.get_item(&present)?)?;
+    let present = present.cast::<PyArray1<bool>>()?.to_vec()?;
+    let mut shape = Shape::flat();
+    shape.add_rows(present.len(), Some(&NullBuffer::from(present)))?;
+    Ok(shape)
+}
+
+/// All hashes of a batch, for what needs every key at once.
+pub(crate) fn all_hashes(keys: &Bound<'_, PyAny>, hashing: Hashing) -> PyResult<Vec<KeyHash>> {
+    let mut hashes = Vec::new();
+    let mut collect = |_: Python<'_>, chunk: Chunk<'_>| {
+        reserve(&mut hashes, chunk.len())?;
+        match chunk {
+            Chunk::Words(words) => {
+                hashes.extend(words.iter().map(|word| hashing.hasher.hash(word)))
+            }
+            Chunk::Hashes(more) => hashes.extend_from_slice(more),
+        }
+        Ok(())
+    };
+    let shape = read(&mut Batch { hashing, work: &mut collect }, keys)?;
+    shape.refuse_nulls()?;
+    Ok(hashes)
+}
+
+/// The parts of a one-dimensional array, a chunk each.
+fn parts<'a, 'py>(
+    flat: &'a Bound<'py, PyAny>,
+) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>> + 'a> {
+    let len = flat.len()?;
+    let slice = move |start: usize| {
+        let end = (start + CHUNK).min(len);
+        flat.get_item(pyo3::types::PySlice::new(flat.py(), start as isize, end as isize, 1))
+    };
+    Ok((0..len).step_by(CHUNK).map(slice))
+}
+
+/// A type of integers of numpy.
+struct Integers {
+    is_signed: bool,
+    bits: u32,
+}
+
+/// The integers of an array; `None` if it holds objects or strings. Others are not keys.
+fn integer_type(array: &Bound<'_, PyUntypedArray>) -> PyResult<Option<Integers>> {
+    let dtype = array.getattr("dtype")?;
+    let kind = dtype.getattr("kind")?.extract::<String>()?;
+    match kind.as_str() {
+        "i" | "u" => {
+            let bits = 8 * dtype.getattr("itemsize")?.extract::<u32>()?;
+            Ok(Some(Integers { is_signed: kind == "i", bits }))
+        }
+        "O" | "U" | "S" | "T" => Ok(None),
+        // What `numpy.array([])` makes.
+        _ if array.is_empty() => Ok(None),
+        _ => Err(PyTypeError::new_err(format!(
+            "an array of keys holds integers, strings or bytes, not {dtype}"
+        ))),
+    }
+}
+
+/// A str or bytes is one key. As an iterable, it would be its characters, which nobody means.
+fn refuse_single_key(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    let is_key = keys.is_instance_of::<PyString>()
+        || keys.is_instance_of::<PyBytes>()
+        || keys.is_instance_of::<PyByteArray>();
+    if is_key {
+        let name = keys.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "keys are an iterable, not one {name}; use [key]"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether the keys are in the memory of an `array.array` or a `memoryview`.
+fn is_buffer(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let array = ARRAY.import(keys.py(), "array", "array")?;
+    Ok(keys.is_instance_of::<PyMemoryView>() || keys.is_instance(array)?)
+}
+
+pub(crate) fn numpy_module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("numpy")
+}
+
+fn has_pyarrow(py: Python<'_>) -> bool {
+    py.import("pyarrow").is_ok()
+}
