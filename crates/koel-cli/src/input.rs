@@ -18,8 +18,9 @@ use koel::LineOptions;
 
 use crate::decode;
 use crate::failure::{self, Failure};
+use crate::fields::Separator;
 use crate::identity::Identity;
-use crate::keys::{Group, Keys, Rules, Separator, Skipped};
+use crate::keys::{Group, Keys, Rules, Skipped};
 use crate::line_args::{self, LineArgs};
 use crate::lines;
 use crate::progress::{Progress, Stdout};

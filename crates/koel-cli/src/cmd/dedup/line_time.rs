@@ -15,8 +15,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::window::HEADING;
-use crate::fields::{Delimiter, Records};
-use crate::keys::Separator;
+use crate::fields::{Delimiter, Records, Separator};
 
 /// Unix times from this on are not in seconds but in milliseconds, in a thousand times that, and so
 /// on: as seconds it would be the year 5138.
@@ -100,7 +99,7 @@ fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
         None => (value, false),
     };
     let is_end = |&byte: &u8| if quoted { byte == b'"' } else { byte.is_ascii_whitespace() };
-    let end = value.iter().position(|byte| is_end(byte)).unwrap_or(value.len());
+    let end = value.iter().position(is_end).unwrap_or(value.len());
     Some(&value[..end])
 }
 
