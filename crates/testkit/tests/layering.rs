@@ -15,7 +15,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("koel-bench", &["koel", "koel-store", "testkit"]),
     ("koel-valkey", &["koel"]),
     ("testkit", &["koel", "koel-store"]),
-    ("fuzz", &["koel", "koel-store", "testkit"]),
+    ("fuzz", &["koel", "koel-store", "koel-valkey", "testkit"]),
 ];
 
 /// Files with `unsafe` code.
