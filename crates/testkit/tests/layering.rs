@@ -17,7 +17,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("koel-python", &["koel"]),
     ("koel-valkey", &["koel"]),
     ("testkit", &["koel", "koel-store"]),
-    ("fuzz", &["koel", "koel-store", "testkit"]),
+    ("fuzz", &["koel", "koel-store", "koel-valkey", "testkit"]),
 ];
 
 /// Files with `unsafe` code.

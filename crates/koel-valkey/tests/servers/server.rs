@@ -50,9 +50,15 @@ pub(crate) fn on_each(test: impl Fn(&Server, &mut Connection)) {
 impl Server {
     /// Starts a server with modules.
     pub(crate) fn start(program: &Path, modules: &[String]) -> Self {
+        Self::start_with(program, modules, &[])
+    }
+
+    /// Starts a server with modules and further arguments.
+    pub(crate) fn start_with(program: &Path, modules: &[String], further: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut command = Command::new(program);
+        command.args(further);
         command.args(["--bind", "127.0.0.1", "--save", "", "--enable-debug-command", "yes"]);
         command.args(["--port", &port.to_string(), "--logfile", "log", "--dir"]);
         command.arg(folder.path());
@@ -93,6 +99,12 @@ impl Server {
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
+}
+
+/// A port that nothing listens on. The nodes of a cluster also use the one that is 10,000 above.
+fn free_port() -> u16 {
+    let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    std::iter::repeat_with(port).find(|&port| port < 55_000).unwrap()
 }
 
 impl Drop for Server {
