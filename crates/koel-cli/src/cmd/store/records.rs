@@ -77,8 +77,8 @@ impl Records {
         }
     }
 
-    /// Passes the keys that start with `prefix` to `take`: those of an ordered store in the order of
-    /// their bytes, the others in the order in which their values were written. Passes over damaged
+    /// Passes the keys that start with `prefix` to `take`. An ordered store has them in the order of
+    /// their bytes, a log store in the order in which their values were written. Skips damaged
     /// records, and returns the first damage.
     pub(super) fn each_key(
         &self,
