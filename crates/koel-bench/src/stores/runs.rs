@@ -1,8 +1,8 @@
 //! `runs`: how long an absent key takes in stores with 1 to 30 runs that were not merged. A store
 //! with a Bloom filter for each run asks one after the other; a store with a guide asks once.
 //!
-//! All entries are put in random order, in as many parts as there are to be runs, with a flush after
-//! each. The first column of runs says how many there were.
+//! All entries are put in random order, in as many parts as there are to be runs, with a flush
+//! after each. The column "runs" says how many there were.
 
 use std::hint::black_box;
 use std::time::Instant;

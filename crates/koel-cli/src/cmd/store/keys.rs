@@ -1,5 +1,5 @@
-//! `koel store keys`: lists the keys of a store: in their order if it is an ordered store, otherwise
-//! in the order in which their values were written.
+//! `koel store keys`: lists the keys of a store. An ordered store lists them in the order of their
+//! bytes, a log store in the order in which their values were written.
 //!
 //! The keys of damaged records are missing from the list; an error at the end reports them.
 #![forbid(unsafe_code)]

@@ -2,8 +2,8 @@
 //!
 //! Each verb has its own file. `get`, `put`, `del` and `keys` work on records. `import`, `export`,
 //! `ls`, `rm` and `gc` work on files, which are split into chunks; equal chunks are stored once.
-//! Both are in one folder: keys that begin with the byte FF belong to the files. An ordered store has
-//! records only, sorted by key.
+//! Both are in one folder: keys that begin with the byte FF belong to the files. An ordered store
+//! has records only, sorted by key.
 #![forbid(unsafe_code)]
 
 mod copy;

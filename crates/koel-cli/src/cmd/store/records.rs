@@ -77,9 +77,9 @@ impl Records {
         }
     }
 
-    /// Passes the keys that start with `prefix` to `take`: those of an ordered store in the order of
-    /// their bytes, the others in the order in which their values were written. Passes over damaged
-    /// records, and returns the first damage.
+    /// Passes the keys that start with `prefix` to `take`. An ordered store has them in byte order,
+    /// a log store in the order in which their values were written. Skips damaged records, and
+    /// returns the first damage.
     pub(super) fn each_key(
         &self,
         prefix: &[u8],

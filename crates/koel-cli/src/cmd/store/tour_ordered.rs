@@ -1,9 +1,9 @@
-//! `koel store tour --ordered`: a demonstration of an ordered store on a real list that checks every
-//! promise.
+//! `koel store tour --ordered`: a demonstration of an ordered store on a real list that checks
+//! every promise.
 //!
 //! The keys are the domains of the list in this program; the values are pieces of a file. The store
 //! gets them in many parts, and each part becomes a run. So a key can be in any of them, and the
-//! guide has to say in which. At the end, Bloom filters answer the same questions, one for each run.
+//! guide has to say in which. At the end, Bloom filters answer the same questions, one a run.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, HashSet};

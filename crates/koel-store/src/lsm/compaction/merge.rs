@@ -7,8 +7,8 @@
 //! A tombstone ends where nothing older is left that it hides: in a merge of the oldest runs, if no
 //! older version of its key is kept.
 //!
-//! A guide has one pair for each run and key. So a merge reports the surplus: the hash of a key once
-//! for each input that has the key, but one fewer if the output has it.
+//! A guide has one pair for each run and key. So a merge reports the surplus: the hash of a key
+//! once for each input that has the key, but one fewer if the output has it.
 //!
 //! Cost: each entry is read and compared once with the key before it, and a binary search finds the
 //! next input. Memory: a key, and as many sequence numbers as there are stripes.
