@@ -1,3 +1,5 @@
+//! The manifest: its bytes, and what is refused.
+
 use super::*;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;

@@ -1,3 +1,5 @@
+//! The memtable and its cursor, compared with a sorted list.
+
 use std::collections::BTreeMap;
 
 use testkit::storage::Random;
