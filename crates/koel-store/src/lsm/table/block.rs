@@ -13,8 +13,8 @@
 //! * The offset of every entry is known, so a search halves the block, and goes either way. Of an
 //!   index block the first bytes of the keys are kept as numbers, and only keys that start alike
 //!   are compared.
-//! * Blocks of data have a byte of each key's hash as its tag. A lookup of one key compares the tags
-//!   with vector instructions, and then the key of one entry, seldom of two.
+//! * Blocks of data have a byte of each key's hash as its tag. A lookup of one key compares the
+//!   tags with vector instructions, and then the key of one entry, seldom of two.
 //! * The four numbers of an entry have variable length. Offsets have 16 bits, or 32 if the entries
 //!   take more than 64 KiB; the top bit of the count says which.
 //!

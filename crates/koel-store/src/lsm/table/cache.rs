@@ -1,7 +1,7 @@
 //! Blocks in memory, up to a number of bytes, shared by all tables of a store.
 //!
-//! Which blocks stay is decided by S3-FIFO with ghosts (`quick_cache`), so that a scan does not
-//! push out what is read often. A block is checked and decompressed when it is read from the file,
+//! `quick_cache` decides which blocks stay, much as S3-FIFO does: a scan does not push out what is
+//! read often. A block is checked and decompressed when it is read from the file,
 //! and never again while it is here.
 
 use std::sync::Arc;

@@ -34,7 +34,8 @@ pub(super) const MAX_RAW: u64 = (256 << 20) + (1 << 20);
 pub(super) const HASHES: u64 = 8192;
 
 const ZSTD_LEVEL: i32 = 3;
-/// The longest that LZ4 makes of one byte, and the bytes that a short input can become.
+/// LZ4 makes at most this many bytes of one: a byte of a length stands for 255 bytes, every other
+/// byte for fewer.
 const LZ4_RATIO: u64 = 255;
 
 /// What is in a frame.

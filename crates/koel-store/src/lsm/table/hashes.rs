@@ -66,8 +66,8 @@ impl Table {
 }
 
 impl Hashes<'_> {
-    /// Replaces the contents of `into` by the next hashes. Returns false at the end. After damage of
-    /// some hashes it goes on with those behind them.
+    /// Replaces the contents of `into` by the next hashes. Returns false at the end. After damage
+    /// of some hashes it goes on with those behind them.
     pub(in crate::lsm) fn next(&mut self, into: &mut Vec<u64>) -> Result<bool, Error> {
         into.clear();
         let left = self.table.info().keys - self.returned;

@@ -29,8 +29,8 @@ const WRONG_INDEX: &str = "the index does not fit the blocks below it";
 const WRONG_HASHES: &str = "the hashes are not those of the keys";
 const WRONG_COUNTS: &str = "the properties do not fit the entries";
 
-/// Opens table `number` anew, reads everything and adds what is wrong to `damages`. Calls `progress`
-/// with the bytes read so far. Returns the number of entries in sound blocks.
+/// Opens table `number` anew, reads everything and adds what is wrong to `damages`. Calls
+/// `progress` with the bytes read so far. Returns the number of entries in sound blocks.
 pub(in crate::lsm) fn verify(
     folder: &dyn Folder,
     (number, salt, seed): (u64, u64, u64),
