@@ -60,8 +60,8 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes[..16].copy_from_slice(b"koeltbl\n\x01\0\0\0\0\0\0\0");
     bytes[16..24].copy_from_slice(&salt);
     bytes[24..32].copy_from_slice(&number);
-    let checksum = xxh3_64(&bytes[..32]);
-    bytes[32..HEADER].copy_from_slice(&checksum.to_le_bytes());
+    let sum = xxh3_64(&bytes[..32]);
+    bytes[32..HEADER].copy_from_slice(&sum.to_le_bytes());
     let (mut at, footer) = (HEADER, bytes.len() - FOOTER);
     while at + FRAME <= footer {
         let stored: [u8; 4] = bytes[at + 12..at + 16].try_into().expect("four bytes");
@@ -69,13 +69,13 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
         if end > footer {
             break;
         }
-        let checksum = checksum(&bytes[at + 8..end], at);
-        bytes[at..at + 8].copy_from_slice(&checksum.to_le_bytes());
+        let sum = checksum(&bytes[at + 8..end], at);
+        bytes[at..at + 8].copy_from_slice(&sum.to_le_bytes());
         at = end;
     }
     bytes[footer + 16..footer + 24].copy_from_slice(b"koelend\n");
-    let checksum = checksum(&bytes[footer..footer + 24], footer);
-    bytes[footer + 24..].copy_from_slice(&checksum.to_le_bytes());
+    let sum = checksum(&bytes[footer..footer + 24], footer);
+    bytes[footer + 24..].copy_from_slice(&sum.to_le_bytes());
     bytes
 }
 
