@@ -61,19 +61,22 @@ fn read_integers(
     let py = flat.py();
     let Integers { is_signed, bits } = integers;
     batch.hashing.check_bits(bits)?;
-    if let Ok(words) = flat.cast::<PyArray1<u64>>()
-        && words.is_contiguous()
-    {
-        return batch.read_words(py, words.try_readonly()?.as_slice()?);
+    if let Ok(words) = flat.cast::<PyArray1<u64>>() {
+        let words = words.try_readonly()?;
+        if let Ok(words) = words.as_slice() {
+            return batch.read_words(py, words);
+        }
     }
-    if let Ok(words) = flat.cast::<PyArray1<i64>>()
-        && words.is_contiguous()
-    {
-        return batch.read_words(py, bytemuck::cast_slice(words.try_readonly()?.as_slice()?));
+    if let Ok(words) = flat.cast::<PyArray1<i64>>() {
+        let words = words.try_readonly()?;
+        if let Ok(words) = words.as_slice() {
+            return batch.read_words(py, bytemuck::cast_slice(words));
+        }
     }
     let wide = if is_signed { "=i8" } else { "=u8" };
     for part in parts(flat)? {
-        let part = numpy_module(py)?.call_method1("ascontiguousarray", (part?, wide))?;
+        // In a row and aligned.
+        let part = numpy_module(py)?.call_method1("require", (part?, wide, "CA"))?;
         let words = part.call_method1("view", ("=u8",))?;
         batch.read_words(py, words.cast::<PyArray1<u64>>()?.try_readonly()?.as_slice()?)?;
     }

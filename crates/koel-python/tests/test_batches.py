@@ -52,6 +52,16 @@ def test_numpy_integers_are_the_integers_of_python(
     assert np.ravel(f.remove_many(keys)).sum() == len(distinct) and len(f) == 0
 
 
+@pytest.mark.parametrize("dtype", ["<u8", "<i8", ">u8", "<u4", "<i2"])
+def test_arrays_that_are_not_aligned(dtype: str) -> None:
+    keys = np.arange(10, dtype=dtype)
+    moved = np.frombuffer(b"x" + keys.tobytes(), dtype=dtype, offset=1)
+    assert not moved.flags.aligned
+    f = koel.CuckooFilter(100, 1e-9)
+    assert f.update(moved) == 10 and f.contains_many(moved[::-1]).all()
+    assert f.contains_many(range(10)).all()
+
+
 texts = st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 numbers = st.lists(st.none() | st.integers(-(2**31), 2**31 - 1))
 Maker = Callable[[list[Any]], Any]
