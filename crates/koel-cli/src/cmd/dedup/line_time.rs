@@ -14,13 +14,15 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use super::window::HEADING;
 use crate::fields::{Delimiter, Records};
 use crate::keys::Separator;
 
 /// Unix times from this on are not in seconds but in milliseconds, in a thousand times that, and so
 /// on: as seconds it would be the year 5138.
 const MILLIS_FROM: f64 = 1e11;
+
+/// The heading of the options of a window.
+pub(super) const HEADING: &str = "Window";
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TimeArgs {
