@@ -102,7 +102,7 @@ fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
         None => (value, false),
     };
     let is_end = |&byte: &u8| if quoted { byte == b'"' } else { byte.is_ascii_whitespace() };
-    let end = value.iter().position(|byte| is_end(byte)).unwrap_or(value.len());
+    let end = value.iter().position(is_end).unwrap_or(value.len());
     Some(&value[..end])
 }
 
