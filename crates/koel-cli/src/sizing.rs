@@ -197,3 +197,12 @@ pub(crate) fn keys_of_size(filter: &CuckooFilter) -> u64 {
 pub(crate) fn distinct(filter: &CuckooFilter) -> u64 {
     quantity::to_u64(filter.distinct_estimate())
 }
+
+/// The expected number of new lines that were dropped while `printed` new lines were printed.
+///
+/// Of all new lines, the share `rate` is dropped and the rest is printed. `rates` are the filter's
+/// false-positive rates before and after.
+pub(crate) fn wrongly_dropped(printed: usize, rates: [f64; 2]) -> f64 {
+    let rate = f64::midpoint(rates[0], rates[1]);
+    printed as f64 * rate / (1.0 - rate).max(f64::EPSILON)
+}

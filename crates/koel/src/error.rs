@@ -7,8 +7,7 @@ use core::fmt;
 
 use thiserror::Error;
 
-use crate::image::clock::MOST_STEPS;
-use crate::image::{HEADER_BYTES, VERSION};
+use crate::image::{HEADER_BYTES, MOST_STEPS, VERSION};
 use crate::packing::MAX_VALUE_BITS;
 
 /// An insert that found no free slot or counter. Nothing was changed.

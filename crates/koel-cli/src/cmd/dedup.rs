@@ -8,11 +8,12 @@
 //! is printed at the end. Below a rate of about 1e-7 a filter cannot grow, so the lines are counted
 //! first. Cost: one hash and one insert per line. Memory: the filter.
 //!
-//! With `--window`, lines are forgotten after a time (`window.rs`). `line_time.rs` finds the time in
-//! a line, and `state_file.rs` keeps what was seen across restarts.
+//! With `--window`, lines are forgotten after a time (`window.rs`, `seen.rs`). `line_time.rs` finds
+//! the time in a line, and `state_file.rs` keeps what was seen across restarts.
 #![forbid(unsafe_code)]
 
 mod line_time;
+mod seen;
 mod state_file;
 mod window;
 
@@ -26,7 +27,7 @@ use crate::progress::Stdout;
 use crate::quantity::{self, grouped};
 use crate::room::Room;
 use crate::sizing::{self, ShapeArgs};
-use window::WindowArgs;
+use window::{Others, WindowArgs};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -75,7 +76,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(window) = args.window.window() {
-        return window::run(args, window);
+        let Args { input, fpr, shape, json, .. } = args;
+        let others = Others { input, shape, fpr: *fpr, json: *json };
+        return window::run(&args.window, &others, window);
     }
     let mut inputs = args.input.open()?;
     let mut out = Lines::for_inputs(&inputs)?;
@@ -101,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         added.map_err(|full| too_small(full, read + done as u64, filter.len()))?;
         read += lines.len() as u64;
         let printed = new.iter().filter(|&&new| new).count();
-        wrong += wrongly_dropped(printed, [before, filter.false_positive_rate()]);
+        wrong += sizing::wrongly_dropped(printed, [before, filter.false_positive_rate()]);
         Ok(false)
     });
     out.finish()?;
@@ -122,15 +125,6 @@ fn too_small(full: FullError, read: u64, printed: u64) -> Failure {
     };
     let remedy = format!("the first {} were processed; {advice}", quantity::counted(read, "line"));
     Failure::Full { full, keys: printed, remedy }
-}
-
-/// The expected number of new lines that were dropped while `printed` new lines were printed.
-///
-/// Of all new lines, the share `rate` is dropped and the rest is printed. `rates` are the filter's
-/// false-positive rates before and after.
-fn wrongly_dropped(printed: usize, rates: [f64; 2]) -> f64 {
-    let rate = f64::midpoint(rates[0], rates[1]);
-    printed as f64 * rate / (1.0 - rate).max(f64::EPSILON)
 }
 
 fn json_report(read: u64, wrong: f64, filter: &CuckooFilter) -> String {

@@ -19,13 +19,12 @@ use super::fields::{
     EVICTED, PART, Reader, STAMP, STEP_BEGAN, STEP_TICKS, STEPS, SWEPT, VALUE_BITS, WHEN_FULL,
     Writer, YOUNGEST_EVICTED,
 };
+use super::format::MOST_STEPS;
 use super::shape::Shape;
 use crate::error::ImageError;
 
-/// The most steps of a window.
-pub(crate) const MOST_STEPS: u32 = 200;
 /// Bits of the widest stamp: [`MOST_STEPS`] need them.
-pub(crate) const MOST_STAMP_BITS: u32 = 8;
+const MOST_STAMP_BITS: u32 = 8;
 
 /// Time, as far as stamps tell it, and the state of the sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

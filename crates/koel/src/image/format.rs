@@ -9,3 +9,5 @@ pub(crate) const VERSION: u16 = 3;
 pub(super) const MAGIC: [u8; 8] = *b"koel\r\n\x1a\n";
 /// Bytes of a counter in a file.
 pub(crate) const RECORD_BYTES: usize = 16;
+/// The most steps of the window of an expiring filter.
+pub(crate) const MOST_STEPS: u32 = 200;

@@ -18,5 +18,5 @@ pub(crate) mod shape;
 pub(crate) mod sizing;
 
 pub(crate) use clock::Clock;
-pub(crate) use format::{HEADER_BYTES, RECORD_BYTES, VERSION};
+pub(crate) use format::{HEADER_BYTES, MOST_STEPS, RECORD_BYTES, VERSION};
 pub(crate) use header::{Growth, Header, Kind, bits_per_key};

@@ -10,10 +10,9 @@
 //!
 //! Cost: an insert sweeps [`AHEAD`] buckets of the step's part, and [`Stamped::advance`] the rest.
 
-use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{Body, Buckets, State, Writer};
+use super::{Body, Buckets, Expiry, State, Writer};
 use crate::address::geometry::Location;
 use crate::error::FullError;
 use crate::image::Clock;
@@ -29,45 +28,6 @@ use crate::table::{CuckooMut, Dead, Match, Put, Table};
 const AHEAD: u64 = 2;
 /// Entries among which the oldest is evicted: those of 40 buckets.
 const EVICTION_BUDGET: usize = 160;
-
-/// The time of an expiring filter, and how many entries have each stamp.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Expiry {
-    pub(crate) clock: Clock,
-    /// By stamp. Empty in a view, which changes nothing.
-    counts: Vec<u64>,
-}
-
-impl Expiry {
-    /// Without counts.
-    pub(crate) fn uncounted(clock: Clock) -> Self {
-        Self { clock, counts: Vec::new() }
-    }
-
-    /// For an empty table, or for entries that are counted next. `None` without memory for counts.
-    pub(crate) fn counting(clock: Clock) -> Option<Self> {
-        let mut counts = Vec::new();
-        let stamps = usize::try_from(clock.largest).ok()? + 1;
-        counts.try_reserve_exact(stamps).ok()?;
-        counts.resize(stamps, 0);
-        Some(Self { clock, counts })
-    }
-
-    /// Forgets all entries. Time and what was evicted stay.
-    pub(crate) fn clear(&mut self) {
-        self.counts.fill(0);
-    }
-
-    /// The count of a stamp.
-    fn count(&mut self, stamp: u64) -> &mut u64 {
-        let last = self.counts.len() - 1;
-        &mut self.counts[usize::try_from(stamp).unwrap_or(last).min(last)]
-    }
-
-    fn age(&self, layout: Layout, slot: u64) -> u64 {
-        self.clock.age(layout.value_of(slot))
-    }
-}
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The table and the clock.

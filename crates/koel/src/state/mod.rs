@@ -39,6 +39,7 @@ mod many;
 mod merge;
 mod relate;
 mod room;
+mod stamps;
 pub(crate) mod store;
 mod union;
 mod value;
@@ -46,9 +47,9 @@ mod verify;
 
 pub(crate) use body::Body;
 pub(crate) use buckets::{Buckets, changing, on_table, reading};
-pub(crate) use expire::Expiry;
 pub use merge::Merge;
 pub(crate) use relate::{Lengths, Surplus};
+pub(crate) use stamps::Expiry;
 
 use crate::error::FullError;
 use crate::image::Kind;

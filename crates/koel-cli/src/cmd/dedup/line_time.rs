@@ -21,6 +21,9 @@ use crate::fields::{Delimiter, Records, Separator};
 /// on: as seconds it would be the year 5138.
 const MILLIS_FROM: f64 = 1e11;
 
+/// The heading of the options of a window.
+pub(super) const HEADING: &str = "Window";
+
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TimeArgs {
     /// Take the time from this field of each line, counted from 1

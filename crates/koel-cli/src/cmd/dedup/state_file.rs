@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use koel::{ExpiringFilter, FileError, KeyHasher, MemoryError};
 
-use super::window::{Seen, lock};
+use super::seen::{Seen, lock};
 use crate::failure::Failure;
 use crate::output;
 use crate::replace::Readers;
