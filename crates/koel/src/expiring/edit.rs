@@ -68,8 +68,8 @@ impl ExpiringFilter {
         self.body.stamped_mut().remove(address)
     }
 
-    /// [`insert`](Self::insert) for each of `keys`, in order. Writes to `added[i]` whether `keys[i]`
-    /// was new.
+    /// [`insert`](Self::insert) for each of `keys`, in order. Writes to `added[i]` whether
+    /// `keys[i]` was new.
     ///
     /// # Errors
     /// [`FullError`] at the first key that finds no room. Those before it are in; from it on

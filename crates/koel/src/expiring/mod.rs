@@ -75,7 +75,8 @@ pub use shared::ConcurrentExpiringFilter;
 ///
 /// # Cost
 /// An operation reads two buckets, and an insert into a nearly full filter some hundred more, at
-/// most 4096 slots. Inserts also sweep expired entries, two buckets each; `advance` sweeps the rest.
+/// most 4096 slots. Inserts also sweep expired entries, two buckets each; `advance` sweeps the
+/// rest.
 /// At a rate of 0.1 % and with 24 steps, a key takes 19.8 bits.
 pub struct ExpiringFilter<S: Store = Owned> {
     pub(crate) body: Body<S::Buckets, NoCounters>,

@@ -1,7 +1,8 @@
 //! `koel dedup --window`: prints each line that was not seen within the last ten minutes, say.
 //!
 //! An expiring filter in place of one that keeps every line, so memory is bounded however long the
-//! stream is. A tick is a millisecond. The time of a line is its arrival, or the time that is in it.
+//! stream is. A tick is a millisecond. The time of a line is that of its arrival, or one that is in
+//! it.
 //!
 //! * Each line is written before the next group is read.
 //! * A lock guards the filter and the counts: the main thread holds it from the first insert of a
