@@ -14,7 +14,6 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use super::window::HEADING;
 use crate::fields::{Delimiter, Records, Separator};
 
 /// Unix times from this on are not in seconds but in milliseconds, in a thousand times that, and so
