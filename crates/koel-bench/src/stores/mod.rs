@@ -42,13 +42,16 @@ use subject::scan;
 /// The cache size of a store that has a cache of its own.
 const CACHE_BYTES: usize = 256 << 20;
 
+/// Measures absent keys in a store with so many unmerged runs.
+type MeasureRuns = fn(&Plan, &'static str, u64) -> Result<runs::Row, Failure>;
+
 /// A store and its settings.
 struct Subject {
     name: &'static str,
     measure: fn(&Plan, &'static str) -> Result<Row, Failure>,
     ycsb: fn(&Plan, &'static str) -> Result<Vec<ycsb::Row>, Failure>,
     /// Measures it with so many unmerged runs, if it has runs.
-    runs: Option<fn(&Plan, &'static str, u64) -> Result<runs::Row, Failure>>,
+    runs: Option<MeasureRuns>,
     note: &'static str,
 }
 
