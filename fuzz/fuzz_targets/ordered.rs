@@ -1,5 +1,5 @@
-//! Any bytes as manifest, logs and tables of an ordered store: refused with a reason, or all ways of
-//! reading it agree. As they are, and with checksums that fit.
+//! Any bytes as manifest, logs and tables of an ordered store: refused with a reason, or all ways
+//! of reading it agree. As they are, and with checksums that fit.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

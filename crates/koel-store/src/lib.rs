@@ -4,8 +4,8 @@
 //! (`koel::Maplet`) finds them: a get of a present key takes one read of a file, one of an absent
 //! key takes none. docs/FORMAT.md describes the files, docs/RELIABILITY.md how the store is tested.
 //!
-//! [`LsmStore`] keeps keys in order: sorted tables and one cuckoo maplet that says which of them may
-//! hold a key. It has ranges, snapshots and 2 to 3 bytes of memory per key instead of 9.
+//! [`LsmStore`] keeps keys in order: sorted tables and one cuckoo maplet that says which of them
+//! may hold a key. It has ranges, snapshots and 2 to 3 bytes of memory per key instead of 9.
 //!
 //! 64-bit targets only: a value may have 4 GiB, one byte more than 32 bits can count.
 #![forbid(unsafe_code)]

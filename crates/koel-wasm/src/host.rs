@@ -8,8 +8,8 @@
 //!     | key 0, u64 | ... | key n-1, u64 |                                              integers
 //! ```
 //!
-//! with little-endian numbers. JavaScript cuts long batches, and frees the buffers after it has passed
-//! a file, so they stay small.
+//! with little-endian numbers. JavaScript cuts long batches, and frees the buffers after it has
+//! passed a file, so they stay small.
 //!
 //! An operation that fails leaves the sentence of its error in the output buffer. The failure is a
 //! number there: see [`Failure`].

@@ -50,8 +50,8 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
         (is_written && are_sound()).then_some(slots)
     }
 
-    /// Whether this crate could have written a slot in use. In an expiring filter, and in a counting
-    /// filter that has not grown, each key has one entry.
+    /// Whether this crate could have written a slot in use. In an expiring filter, and in a
+    /// counting filter that has not grown, each key has one entry.
     fn is_sound(self, bucket: u64, slot: u64) -> bool {
         let (table, layout) = (self.table.table(), self.table.table().layout());
         let value = layout.value_of(slot);

@@ -106,7 +106,8 @@ impl Shell<'_> {
         fs::write(&path, text).map_err(|error| Failure::write(&path, error))
     }
 
-    /// Prints a command line, runs it, and prints what it printed. Output goes into a file after `>`.
+    /// Prints a command line, runs it, and prints what it printed. Output goes into a file after
+    /// `>`.
     fn run(&self, line: &str) -> Result<Ran, Failure> {
         output::print(&format!("\n   $ koel {line}\n"))?;
         let (ran, report) = run_in(self.folder.path(), line)
