@@ -5,7 +5,7 @@
 //! operation locks one shard. `advance` goes from shard to shard, so a sweep delays an insert by at
 //! most the time of one shard.
 //!
-//! Cost: a lock of some 20 ns for each operation, and room in each shard for five standard
+//! Cost: a lock for each operation, and room in each shard for five standard
 //! deviations of keys more than its share: 4 % at most, except where one shard is enough.
 
 use alloc::boxed::Box;

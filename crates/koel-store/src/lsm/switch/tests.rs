@@ -1,8 +1,8 @@
 //! A writer, a flush and a reader in every order, on one key. A memtable is one number here: the
 //! sequence number of the only version in it, 0 if there is none.
 //!
-//! The test is known to fail if the reader asks for the visible sequence number before it loads the
-//! state, or if the writer publishes before it inserts.
+//! It depends on two orders: the reader loads the state before it asks for the visible sequence
+//! number, and the writer inserts before it publishes.
 
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
