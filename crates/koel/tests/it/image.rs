@@ -302,22 +302,40 @@ fn another_version_is_reported_as_older_or_newer_whatever_the_rest_of_the_header
 /// Later versions will give these bytes a meaning, so none may be ignored today.
 #[test]
 fn nonzero_reserved_bytes_are_refused_by_name() {
-    let bytes = samples()[0].to_bytes();
-    let fields = [
-        (129..130, "secret kind"),
-        (130..136, "reserved"),
-        (136..152, "line options"),
-        (152..176, "expiry"),
-    ];
+    let fields = [(129..130, "secret kind"), (136..152, "line options"), (173..176, "reserved")];
     for (offsets, field) in fields {
         for offset in offsets {
-            let mut forged = bytes.clone();
-            forged[offset] = 8;
-            image::reseal(&mut forged);
-            let expected = ImageError::Field { field, got: 8 };
-            assert_eq!(CuckooFilter::from_bytes(&forged), Err(expected), "{offset}");
+            assert_eq!(refused_byte(offset), ImageError::Field { field, got: 8 }, "{offset}");
         }
     }
+}
+
+#[test]
+fn fields_of_time_are_refused_by_name_in_what_does_not_expire() {
+    let fields = [
+        (130..136, "swept buckets"),
+        (152..160, "step length"),
+        (160..168, "step began"),
+        (168..169, "steps"),
+        (169..170, "stamp"),
+        (170..171, "swept part"),
+        (171..172, "youngest evicted"),
+        (172..173, "when full"),
+    ];
+    for (offsets, field) in fields {
+        for offset in offsets.clone() {
+            let got = 8 << (8 * (offset - offsets.start));
+            assert_eq!(refused_byte(offset), ImageError::Field { field, got }, "{offset}");
+        }
+    }
+}
+
+/// The error of a filter whose header has an 8 at this offset.
+fn refused_byte(offset: usize) -> ImageError {
+    let mut forged = samples()[0].to_bytes();
+    forged[offset] = 8;
+    image::reseal(&mut forged);
+    CuckooFilter::from_bytes(&forged).unwrap_err()
 }
 
 /// `found/` has the inputs on which fuzzing failed, each named after its bug.

@@ -71,7 +71,7 @@ fn every_truncation_and_extension_is_refused() {
 fn an_invalid_field_is_named() {
     let wide = Maplet::builder(1, 1e-5, 33).build().unwrap();
     let cases = [
-        ("kind", 12, 3),
+        ("kind", 12, 4),
         ("codec", 13, 1),
         ("value bits", 17, 0),
         ("value bits", 17, 41),
