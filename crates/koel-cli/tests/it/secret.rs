@@ -25,7 +25,11 @@ fn every_verb_uses_the_secret_in_the_filter() {
         shell.write("new", lines(&keys("new", 500)));
         shell.ok("add set new");
         assert!(shell.ok("check set new").out == shell.read("new"), "{option}");
-        assert!(shell.ok("count set new").text().lines().all(|line| line.starts_with("1\t")));
+        // A random secret may give some new keys the fingerprints of others.
+        let is_known = option != "--secret";
+        let counts = shell.ok("count set new");
+        let mut counts = counts.text().lines().map(|line| line.split_once('\t').unwrap().0);
+        assert!(counts.all(|count| count == "1" || !is_known && count != "0"), "{option}");
         shell.ok("remove set new");
         shell.ok("grow set --keys 10k");
         assert_eq!(shell.ok("info --json set").json()["keys"], 3_000, "{option}");

@@ -47,7 +47,7 @@ fn each_kind_refuses_what_only_the_other_can_do() {
     let shell = ordered();
     shell.ok("store create log");
     shell.write("file", "text");
-    for verb in ["import file", "export x", "ls", "rm x"] {
+    for verb in ["import file", "export x -o out", "ls", "rm x"] {
         let ran = shell.run(&format!("store {verb} --db db"));
         assert_eq!(ran.code, 2, "{verb}");
         assert!(ran.err.contains("db is an ordered store, which holds no files"), "{}", ran.err);

@@ -43,12 +43,12 @@ pub(crate) struct WindowArgs {
     #[command(flatten)]
     time: TimeArgs,
 
-    /// Steps of the window, 1 to 200: a line is forgotten at most a step late
+    /// Steps of the window, 1 to 200: lines may stay a step longer
     #[arg(long, value_name = "N", help_heading = HEADING, requires = "window")]
     #[arg(default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=200))]
     steps: u32,
 
-    /// When more than --keys lines come in a window: evict old ones, or fail
+    /// What to do beyond --keys lines: evict old ones, or fail
     #[arg(long, value_name = "WHAT", help_heading = HEADING, requires = "window")]
     #[arg(value_enum, default_value = "evict", hide_possible_values = true)]
     when_full: Choice,
