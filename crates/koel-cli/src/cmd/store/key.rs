@@ -19,7 +19,7 @@ const LONGEST: u64 = 64 << 20;
 /// How keys are written.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct KeyForm {
-    /// Keys are exact bytes, without escapes; in a list, each ends with a zero byte
+    /// Keys are exact bytes, no escapes; in a list each ends with a zero byte
     #[arg(short = '0', long)]
     null: bool,
 }
