@@ -1,7 +1,7 @@
 //! Tables of unknown bytes: a fuzzer's input becomes a table file. It is read in every way; a file
 //! without damage has the same entries in each of them.
 //!
-//! [`seal`] makes the checksums valid again, because random changes rarely reach the code behind
+//! `sealed` makes the checksums valid again, because random changes rarely reach the code behind
 //! them. It follows docs/FORMAT.md and shares no code with the store.
 
 use std::collections::BTreeMap;
