@@ -1,29 +1,67 @@
 // Makes target/web/index.html: the page as one file, which works from any static host and from
-// file://. Reads the npm package that scripts/wasm makes.
+// file://. Reads the module that `scripts/wasm page` makes, the figures of docs/, and the list of
+// `koel tour` with the command that KOEL names, which can decompress it.
 
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { figures } from "./figures.mjs";
+import { made } from "./made.mjs";
 
 const here = (path) => new URL(path, import.meta.url);
 const read = (path) => readFileSync(here(path), "utf8");
 
 // In the order in which they import each other.
-const modules = ["../crates/koel-wasm/npm/filter.js", "format.js", "chart.js", "use.js", "measure.js", "page.js"];
+const modules = [
+  "../crates/koel-wasm/npm/filter.js",
+  "format.js",
+  "chart.js",
+  "figures.js",
+  "use.js",
+  "wasm.js",
+  "watched.js",
+  "watch.js",
+  "size.js",
+  "measure.js",
+  "page.js",
+];
 
-/** A module as a part of one script: without imports and exports. */
+/** Domains that the page adds to its small table, from all parts of the list. */
+const LISTED = 300;
+
+const nameOf = (path) => path.split("/").pop();
+
+/** A module as a part of one script: a function that returns what the module exports. */
 function part(path) {
-  const text = read(path).replace(/^import .*;\n/gm, "").replace(/^export /gm, "");
-  if (/^(import|export)\b/m.test(text)) throw new Error(`${path}: write an import on one line`);
-  return text;
+  const exported = [];
+  const text = read(path)
+    .replace(/^import (\{.*\}) from ".*\/(.*)";$/gm, (_, names, from) => `const ${names} = modules["${from}"];`)
+    .replace(/^export (function|const|class) (\w+)/gm, (_, kind, name) => {
+      exported.push(name);
+      return `${kind} ${name}`;
+    });
+  if (/^(import|export)\b/m.test(text)) throw new Error(`${path}: an import or export that is unknown here`);
+  return `modules["${nameOf(path)}"] = (() => {\n${text}return { ${exported.join(", ")} };\n})();\n`;
 }
 
-const wasm = readFileSync(here("../target/npm/koel-filter/koel.wasm")).toString("base64");
-const script = `"use strict";\n{\nconst WASM = "${wasm}";\n${modules.map(part).join("\n")}}\n`;
+function list() {
+  const packed = fileURLToPath(here("../crates/koel-cli/data/disposable-email-domains.txt.zst"));
+  const stdio = ["ignore", "pipe", "ignore"];
+  const options = { encoding: "utf8", maxBuffer: 2 ** 26, stdio };
+  const all = execFileSync(process.env.KOEL, ["dedup", packed], options).trimEnd().split("\n");
+  return Array.from({ length: LISTED }, (_, i) => all[Math.floor((i * all.length) / LISTED)]);
+}
+
+const wasm = readFileSync(made("npm/page.wasm")).toString("base64");
+const constant = (name, value) => `const ${name} = ${JSON.stringify(value)};\n`;
+const constants = constant("WASM", wasm) + constant("FIGURES", figures()) + constant("LIST", list());
+const script = `"use strict";\n{\n${constants}const modules = {};\n${modules.map(part).join("")}}\n`;
 if (script.includes("</script")) throw new Error("a module ends the script");
 
 // A function, because a string would have meanings for "$".
 const page = read("index.html")
   .replace("/*STYLE*/", () => `\n${read("style.css")}`)
   .replace("/*SCRIPT*/", () => `\n${script}`);
-mkdirSync(here("../target/web"), { recursive: true });
-writeFileSync(here("../target/web/index.html"), page);
-console.log(`web: target/web/index.html has ${page.length} bytes`);
+mkdirSync(made("web"), { recursive: true });
+writeFileSync(made("web/index.html"), page);
+console.log(`web: ${fileURLToPath(made("web/index.html"))} has ${page.length} bytes`);

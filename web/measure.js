@@ -1,4 +1,4 @@
-// Measure it: fills a filter past its capacity, and draws what happens on the way.
+// Measure it: fills a filter past its capacity, and draws what happens while it happens.
 
 import { chart } from "./chart.js";
 import { element, percent, whole } from "./format.js";
@@ -24,60 +24,100 @@ function addEach(filter, first, count) {
   return refused;
 }
 
-/** Fills a filter. Returns a row for each step. */
-export function measure(CuckooFilter, capacity, errorRate) {
+/** Fills a filter, and passes on a row after each step. */
+function* measure(CuckooFilter, capacity, errorRate) {
   const filter = new CuckooFilter({ capacity, errorRate });
-  const absent = numbers(2 ** 40, ASKED);
-  const size = Math.ceil(capacity / STEPS);
-  const rows = [];
-  for (let first = 0; first < 4 * capacity; first += size) {
-    const refused = addEach(filter, first, size) / size;
-    const wrong = filter.hasMany(absent).filter(Boolean).length / ASKED;
-    rows.push({
-      load: filter.loadFactor,
-      full: filter.size / capacity,
-      refused,
-      wrong,
-      expected: filter.currentErrorRate,
-      bits: (8 * filter.byteLength) / filter.size,
-    });
-    if (refused > 0.5) break;
+  try {
+    const absent = numbers(2 ** 40, ASKED);
+    const size = Math.ceil(capacity / STEPS);
+    for (let first = 0; first < 4 * capacity; first += size) {
+      const refused = addEach(filter, first, size) / size;
+      const wrong = filter.hasMany(absent).filter(Boolean).length / ASKED;
+      yield {
+        load: filter.loadFactor,
+        full: filter.size / capacity,
+        refused,
+        wrong,
+        expected: filter.currentErrorRate,
+        promised: errorRate,
+        bits: (8 * filter.byteLength) / filter.size,
+      };
+      if (refused > 0.5) return;
+    }
+  } finally {
+    filter.free();
   }
-  filter.free();
-  return rows;
 }
 
-/** From a quarter of the slots on: a nearly empty table has any number of bits per key. */
-function bitsChart(rows, atCapacity) {
+const lastBelowCapacity = (rows) => rows.findLast((row) => row.full <= 1) ?? rows[0];
+const firstRefused = (rows) => rows.find((row) => row.refused > 0);
+
+/** One chart: `lines` are names of the columns of `rows` and of the lines. */
+function draw(title, unit, summary, rows, lines, show) {
   const load = { name: "share of slots in use", values: rows.map((row) => row.load), show: percent };
-  return chart("Bits per key", `${atCapacity.bits.toFixed(1)} at the capacity.`, load, [
-    { name: "bits", values: rows.map((row) => row.bits), show: (bits) => bits.toFixed(1) },
-  ]);
+  const line = ([column, name]) => ({ name, values: rows.map((row) => row[column]), show });
+  return chart({ title, unit, summary }, load, Object.entries(lines).map(line));
+}
+
+function charts(rows) {
+  const [first, last] = [firstRefused(rows), lastBelowCapacity(rows)];
+  const none = first ? `None up to ${percent(first.load)}.` : "None so far.";
+  const answers = { wrong: "measured", expected: "computed by the library", promised: "promised" };
+  // From a quarter of the slots on: a nearly empty table has any number of bits per key.
+  const filled = rows.filter((row) => row.load > 0.25);
+  return [
+    draw("Refused keys", "share of the keys of a step", none, rows, { refused: "refused" }, percent),
+    draw("False positives", "share of absent keys", `${percent(last.wrong)} at the capacity.`, rows, answers, percent),
+    ...(filled.length
+      ? [draw("Memory", "bits per key", `${last.bits.toFixed(1)} at the capacity.`, filled, { bits: "bits" }, bitsText)]
+      : []),
+  ];
+}
+
+const bitsText = (bits) => bits.toFixed(1);
+
+function conclusion(rows) {
+  const [first, last] = [firstRefused(rows) ?? rows[rows.length - 1], lastBelowCapacity(rows)];
+  return (
+    `The first key was refused at ${percent(first.load)} of the slots and ${percent(first.full)} of the ` +
+    `capacity. At the capacity, ${percent(last.wrong)} of ${whole(ASKED)} absent keys were reported as ` +
+    `present; promised was at most ${percent(last.promised)}.`
+  );
 }
 
 export function startMeasure({ CuckooFilter }) {
-  element("run").addEventListener("submit", (event) => {
+  const button = element("measure-button");
+  const told = element("measured");
+  let state = "idle";
+
+  async function run(capacity, errorRate) {
+    const rows = [];
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    told.textContent = "Measuring ...";
+    for (const row of measure(CuckooFilter, capacity, errorRate)) {
+      rows.push(row);
+      if (!isStill) element("charts").replaceChildren(...charts(rows));
+      // The browser draws, and takes a press on "Stop".
+      await new Promise((resolve) => setTimeout(resolve));
+      if (state === "stopping") {
+        told.textContent = "Stopped.";
+        return;
+      }
+    }
+    element("charts").replaceChildren(...charts(rows));
+    told.textContent = conclusion(rows);
+  }
+
+  element("run").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const capacity = Number(element("capacity").value);
-    const promised = Number(element("measured-rate").value);
-    const rows = measure(CuckooFilter, capacity, promised);
-    const column = (name) => rows.map((row) => row[name]);
-    const load = { name: "share of slots in use", values: column("load"), show: percent };
-    const first = rows.find((row) => row.refused > 0) ?? rows[rows.length - 1];
-    const atCapacity = rows.findLast((row) => row.full <= 1) ?? rows[0];
-    element("measured").textContent =
-      `The first key was refused at ${percent(first.load)} of the slots and ` +
-      `${percent(first.full)} of the capacity. At the capacity, ${percent(atCapacity.wrong)} of ` +
-      `${whole(ASKED)} absent keys were reported as present; promised was at most ${percent(promised)}.`;
-    element("charts").replaceChildren(
-      chart("Refused keys", `None up to ${percent(first.load)}.`, load, [
-        { name: "refused of each step's keys", values: column("refused"), show: percent },
-      ]),
-      chart("False positives", `${percent(atCapacity.wrong)} at the capacity.`, load, [
-        { name: "measured", values: column("wrong"), show: percent },
-        { name: "computed by the library", values: column("expected"), show: percent },
-      ]),
-      bitsChart(rows.filter((row) => row.load > 0.25), atCapacity),
-    );
+    if (state !== "idle") {
+      state = "stopping";
+      return;
+    }
+    state = "running";
+    button.textContent = "Stop";
+    await run(Number(element("capacity").value), Number(element("measured-rate").value));
+    state = "idle";
+    button.textContent = "Measure";
   });
 }

@@ -1,16 +1,24 @@
 // Starts the page. build.mjs puts this, the modules that it imports and the WebAssembly module into
 // one file, because browsers refuse modules and requests of pages from file://.
 
+import { startFigures } from "./figures.js";
 import { bind } from "./filter.js";
 import { startMeasure } from "./measure.js";
+import { startSize } from "./size.js";
 import { startUse } from "./use.js";
+import { Module } from "./wasm.js";
+import { startWatch } from "./watch.js";
 
-/* global WASM: the WebAssembly module in base64. */
+/* global WASM, FIGURES, LIST: the WebAssembly module in base64, and what build.mjs read elsewhere. */
 const bytes = Uint8Array.from(atob(WASM), (letter) => letter.charCodeAt(0));
 
 WebAssembly.instantiate(bytes).then(({ instance }) => {
   const koel = bind(instance.exports);
+  const module = new Module(instance.exports);
+  startWatch(module, LIST);
+  startSize((...figures) => module.plan(...figures));
   startUse(koel);
   startMeasure(koel);
+  startFigures(FIGURES);
   document.documentElement.dataset.ready = "";
 });

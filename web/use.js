@@ -21,6 +21,23 @@ function describe(filter) {
   );
 }
 
+/** A file that is dropped on the form is as if it was chosen in its input. */
+function takeDrops(form, input) {
+  const mark = (isOver) => form.classList.toggle("over", isOver);
+  form.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    mark(true);
+  });
+  form.addEventListener("dragleave", () => mark(false));
+  form.addEventListener("drop", (event) => {
+    event.preventDefault();
+    mark(false);
+    if (event.dataTransfer.files.length === 0) return;
+    input.files = event.dataTransfer.files;
+    input.dispatchEvent(new Event("change"));
+  });
+}
+
 export function startUse({ CuckooFilter }) {
   let asked;
 
@@ -64,6 +81,11 @@ export function startUse({ CuckooFilter }) {
       report(element("opened"), error);
     }
   });
+
+  // A list becomes a filter as soon as it is chosen.
+  element("list").addEventListener("change", () => element("build").requestSubmit());
+  takeDrops(element("build"), element("list"));
+  takeDrops(element("ask"), element("file"));
 
   element("ask").addEventListener("submit", (event) => {
     event.preventDefault();

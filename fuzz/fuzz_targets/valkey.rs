@@ -79,6 +79,7 @@ fuzz_target!(|bytes: &[u8]| {
         for _ in 0..byte >> 5 {
             arguments.extend(input.bytes());
         }
+        memory.now = memory.now.saturating_add(1 << (byte >> 3));
         let mut keys =
             MemoryKeys { memory: &mut memory, arguments: &arguments, events: Vec::new() };
         drop(command::run(&mut keys, &arguments));

@@ -15,7 +15,7 @@ use memchr::memmem::Finder;
 pub(crate) struct Field {
     pub(crate) column: Column,
     pub(crate) separator: Separator,
-    /// Whether the first line of each input has the names of the columns.
+    /// Whether each input begins with a line that has the names of the columns.
     pub(crate) has_header: bool,
 }
 
@@ -45,7 +45,7 @@ impl Column {
             Ok(0) => Err("fields are counted from 1".to_owned()),
             Ok(number) => Ok(Self::Number(number)),
             Err(_) if text.is_empty() || text.starts_with('-') => {
-                Err("give the number of a field, or its name in the first line".to_owned())
+                Err("give the number of a field, or its name in the header".to_owned())
             }
             Err(_) => Ok(Self::Name(text.to_owned())),
         }
@@ -87,7 +87,7 @@ impl Field {
         let more = if names.len() > LISTED { ", .." } else { "" };
         names.truncate(LISTED);
         let names = names.join(", ");
-        Err(format!("its first line has no field {}, but: {names}{more}", self.column))
+        Err(format!("its header has no field {}, but: {names}{more}", self.column))
     }
 }
 

@@ -97,7 +97,8 @@ impl FilterFile {
         Failure::Image { path: self.path.clone(), error }
     }
 
-    fn bytes(&self) -> &[u8] {
+    /// All bytes of the file.
+    pub(crate) fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Mapped(map) => map,
             Bytes::Read(bytes) => bytes,

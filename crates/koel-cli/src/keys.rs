@@ -6,8 +6,8 @@
 //!
 //! A line is what a verb prints, a key is what a filter is asked for. Without options both are the
 //! same bytes, and nothing is copied. A line without a key is skipped, and counted under a reason.
-//! With `--format`, each host counts as a line of its own. Where the first line of an input has the
-//! names of its columns, it has no key.
+//! With `--format`, each host counts as a line of its own. A header, the first line of an input
+//! that is not empty, has no key.
 //!
 //! Cost: with options one copy of each key, into memory that all groups share.
 #![forbid(unsafe_code)]
@@ -93,15 +93,23 @@ impl<'a, R: Read> Keys<'a, R> {
         Self { rules, lines, maker: Maker::new(rules) }
     }
 
-    /// Reads the header, if the input has one. Every input has its own.
+    /// Reads the header, if the input has one: the first line that is not empty. Every input has
+    /// its own.
     pub(crate) fn read_header(&mut self) -> Result<Option<&[u8]>> {
         let Some(field) = self.rules.field.as_ref().filter(|field| field.has_header) else {
             return Ok(None);
         };
-        let Some(line) = self.lines.next_line()? else { return Ok(None) };
-        let header = &self.lines.bytes()[line];
-        self.maker.number = field.number(without_cr(header)).map_err(Refused::error)?;
-        Ok(Some(header))
+        while let Some(line) = self.lines.next_line()? {
+            if without_cr(&self.lines.bytes()[line.clone()]).is_empty() {
+                self.maker.skipped.lines += 1;
+                self.maker.skipped.note(Skip::Empty);
+                continue;
+            }
+            let header = &self.lines.bytes()[line];
+            self.maker.number = field.number(without_cr(header)).map_err(Refused::error)?;
+            return Ok(Some(header));
+        }
+        Ok(None)
     }
 
     /// The next lines with keys, at least one; `None` at the end of the input.

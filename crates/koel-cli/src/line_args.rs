@@ -21,12 +21,12 @@ pub(crate) struct LineArgs {
     #[arg(short = '0', long, help_heading = HEADING, display_order = 50)]
     null: bool,
 
-    /// Read one field of each line, by number or by its name in line 1
+    /// Read one field of each line, by number or by its name in the header
     #[arg(long, value_name = "FIELD", help_heading = HEADING, display_order = 51)]
     #[arg(value_parser = Column::parse, allow_negative_numbers = true)]
     field: Option<Column>,
 
-    /// Line 1 of each input is a header, even if FIELD is a number
+    /// The first line of each input is a header, even if FIELD is a number
     #[arg(long, help_heading = HEADING, display_order = 52, requires = "field")]
     header: bool,
 

@@ -5,6 +5,8 @@
 //! cmd/<verb>.rs  one verb each: its arguments and `run`; cmd/store/ has the verbs of stores
 //!
 //! The modules that the verbs share; each imports only modules below it:
+//! remote         the URL of a filter in a server
+//! server         talks to Valkey and Redis, sends and receives filters
 //! sizing         builds an empty filter from arguments, inserts keys, words its figures
 //! room           grows a filter ahead of its input
 //! target         checks where a filter is written, and what it may replace
@@ -24,7 +26,6 @@
 //! fields         finds a field of a line, or of a CSV record
 //! progress       shows the progress bar
 //! secret         reads or makes the secret of a hash
-//! families       computes the size of other filters
 //! escape         prints and accepts names of any bytes
 //! warning        what is said on standard error after the work
 //! failure        maps errors to exit codes and one-line messages
@@ -36,7 +37,6 @@ mod cmd;
 mod decode;
 mod escape;
 mod failure;
-mod families;
 mod fields;
 mod filter_file;
 mod gzip;
@@ -51,9 +51,11 @@ mod lists;
 mod output;
 mod progress;
 mod quantity;
+mod remote;
 mod replace;
 mod room;
 mod secret;
+mod server;
 mod sizing;
 mod spool;
 mod target;

@@ -174,7 +174,7 @@ pub(crate) fn report_change(path: &Path, changed: bool, text: &str) -> Result<()
 }
 
 /// Prints a report on finished work. If that fails, the error says what was done.
-fn print_after(done: &str, text: &str) -> Result<(), Failure> {
+pub(crate) fn print_after(done: &str, text: &str) -> Result<(), Failure> {
     print(text).map_err(|failure| match failure {
         Failure::Write { error, .. } => Failure::Unreported { done: done.to_owned(), error },
         other => other,

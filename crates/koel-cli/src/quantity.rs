@@ -150,12 +150,17 @@ pub(crate) fn rate(rate: f64) -> String {
     }
 }
 
-/// Prints three significant digits without an exponent: `12.3`, `0.0123`.
+/// Prints three significant digits: `12.3`, `0.0123`; below 0.0001 with an exponent: `1.2e-11`.
 ///
 /// Numbers from 1000 on keep all digits before the point.
 pub(crate) fn three_digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
+    }
+    if value.abs() < 1e-4 {
+        let text = format!("{value:.2e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{exponent}", without_zeros(digits));
     }
     let mut decimals: usize = 2;
     let mut scaled = value.abs();
@@ -163,16 +168,16 @@ pub(crate) fn three_digits(value: f64) -> String {
         scaled /= 10.0;
         decimals -= 1;
     }
-    while scaled < 0.9995 && decimals < 12 {
+    while scaled < 0.9995 {
         scaled *= 10.0;
         decimals += 1;
     }
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
+    without_zeros(&format!("{value:.decimals$}")).to_owned()
+}
+
+/// A decimal number without zeros at its end.
+fn without_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 /// Prints `1 key`, `2 keys`.
@@ -267,6 +272,9 @@ mod tests {
         assert_eq!(rate(1e-6), "1.00e-6");
         assert_eq!(three_digits(999.7), "1000");
         assert_eq!(three_digits(12.345), "12.3");
+        assert_eq!(three_digits(0.000_123_4), "0.000123");
+        assert_eq!(three_digits(1.2e-11), "1.2e-11");
+        assert_eq!(three_digits(-9.999e-5), "-1e-4");
         assert_eq!(counted(1, "key"), "1 key");
     }
 }

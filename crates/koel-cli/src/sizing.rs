@@ -7,15 +7,12 @@ use koel::{
     BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, LineOptions, Plan, Prefer,
 };
 
+use koel_plan::{GROW_TO, unbounded};
+
 use crate::failure::Failure;
 use crate::input::Inputs;
 use crate::quantity::{self, grouped};
 use crate::secret::{self, Secret};
-
-/// The initial capacity of a growable filter for an unknown number of keys.
-pub(crate) const GROW_FROM: u64 = 1000;
-/// The number of distinct keys up to which such a filter keeps its false-positive rate.
-pub(crate) const GROW_TO: u64 = 1_000_000_000;
 
 /// Why a filter cannot grow, and what to do.
 pub(crate) const CANNOT_GROW: &str =
@@ -113,11 +110,6 @@ impl ShapeArgs {
             None => builder.seed(self.seed),
         }
     }
-}
-
-/// Makes a builder with a capacity of [`GROW_TO`] start small and grow.
-pub(crate) fn unbounded(builder: Builder<CuckooFilter>) -> Builder<CuckooFilter> {
-    builder.grow_from(GROW_FROM)
 }
 
 pub(crate) fn build_failure(error: &BuildError) -> Failure {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, UInt64Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use numpy::{Element, PyArray1};
 use pyo3::exceptions::PyValueError;
@@ -14,6 +14,26 @@ use pyo3::types::PyTuple;
 
 use crate::error::reserve;
 use crate::origin::Origin;
+
+/// What a batch may answer for each key.
+pub(crate) trait Answer: Element + Copy + Default {
+    /// The answers as an Arrow array.
+    fn arrow(answers: Vec<Self>, nulls: Option<NullBuffer>) -> ArrayRef;
+}
+
+/// Whether the key was found, added or removed.
+impl Answer for bool {
+    fn arrow(answers: Vec<Self>, nulls: Option<NullBuffer>) -> ArrayRef {
+        Arc::new(BooleanArray::new(BooleanBuffer::from(answers), nulls))
+    }
+}
+
+/// The count of the key.
+impl Answer for u64 {
+    fn arrow(answers: Vec<Self>, nulls: Option<NullBuffer>) -> ArrayRef {
+        Arc::new(UInt64Array::new(ScalarBuffer::from(answers), nulls))
+    }
+}
 
 /// Which keys were missing, and how the answers are returned.
 pub(crate) struct Shape {
@@ -69,32 +89,15 @@ impl Shape {
         Err(PyValueError::new_err("some keys are missing (null); drop them and their values"))
     }
 
-    /// Whether each key was found, added or removed.
-    pub(crate) fn flags<'py>(
+    /// The answers as an array in this shape.
+    pub(crate) fn give<A: Answer>(
         mut self,
-        py: Python<'py>,
-        flags: Vec<bool>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let flags = self.spread(flags)?;
-        let Some(origin) = self.origin.take() else { return self.in_dimensions(py, flags) };
-        let array = BooleanArray::new(BooleanBuffer::from(flags), self.nulls());
-        origin.give_back(py, Arc::new(array))
-    }
-
-    /// The count of each key.
-    pub(crate) fn counts<'py>(
-        mut self,
-        py: Python<'py>,
-        counts: Vec<u64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let counts = self.spread(counts)?;
-        let Some(origin) = self.origin.take() else { return self.in_dimensions(py, counts) };
-        let array = UInt64Array::new(ScalarBuffer::from(counts), self.nulls());
-        origin.give_back(py, Arc::new(array))
-    }
-
-    fn nulls(self) -> Option<NullBuffer> {
-        self.present.map(NullBuffer::from)
+        py: Python<'_>,
+        answers: Vec<A>,
+    ) -> PyResult<Bound<'_, PyAny>> {
+        let answers = self.spread(answers)?;
+        let Some(origin) = self.origin.take() else { return self.in_dimensions(py, answers) };
+        origin.give_back(py, A::arrow(answers, self.present.map(NullBuffer::from)))
     }
 
     /// An answer for each key, the default for a missing one.

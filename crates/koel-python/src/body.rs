@@ -86,4 +86,5 @@ macro_rules! mapped {
 
 mapped!(MappedFilter, FilterView);
 mapped!(MappedCounting, CountingView);
+mapped!(MappedExpiring, ExpiringView);
 mapped!(MappedMaplet, MapletView);

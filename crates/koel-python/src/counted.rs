@@ -54,20 +54,12 @@ macro_rules! counted_face {
                 keys: &Bound<'py, PyAny>,
                 width: u32,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let mut counts: Vec<u64> = Vec::new();
-                let shape = $crate::source::read(&mut Batch {
-                    hashing: self.with_width(width)?,
-                    work: &mut |py, chunk| {
-                        let counts = $crate::batch::more(&mut counts, chunk.len())?;
-                        self.contents.read_detached(py, |contents| {
-                            with_filter!(contents, filter => with_keys!(chunk, keys => {
-                                filter.count_many(keys, counts);
-                            }));
-                        });
-                        Ok(())
-                    },
-                }, keys)?;
-                shape.counts(keys.py(), counts)
+                let work = self.contents.lookup(|contents, chunk, counts: &mut [u64]| {
+                    with_filter!(contents, filter => with_keys!(chunk, keys => {
+                        filter.count_many(keys, counts);
+                    }));
+                });
+                $crate::many::answers(keys, self.with_width(width)?, work)
             }
 
             #[doc = concat!(
@@ -126,19 +118,11 @@ macro_rules! counted_face {
                 keys: &Bound<'py, PyAny>,
                 width: u32,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let mut removed: Vec<bool> = Vec::new();
-                let shape = $crate::source::read(&mut Batch {
-                    hashing: self.with_width(width)?,
-                    work: &mut |py, chunk| {
-                        let removed = $crate::batch::more(&mut removed, chunk.len())?;
-                        self.contents.write_detached(py, |contents| {
-                            let filter = contents.owned()?;
-                            with_keys!(chunk, keys => filter.remove_many(keys, removed));
-                            Ok(())
-                        })
-                    },
-                }, keys)?;
-                shape.flags(keys.py(), removed)
+                let work = self.contents.change(|filter, chunk, removed: &mut [bool]| {
+                    with_keys!(chunk, keys => filter.remove_many(keys, removed));
+                    Ok(())
+                });
+                $crate::many::answers(keys, self.with_width(width)?, work)
             }
 
             #[doc = concat!(

@@ -6,15 +6,15 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyType};
 
-use crate::batch::{Batch, with_keys};
+use crate::batch::with_keys;
 use crate::body::{MappedCounting, with_filter};
 use crate::counted::counted_face;
 use crate::error::OrRaise;
 use crate::face::face;
 use crate::key::{Hashing, Width};
+use crate::many;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::source;
 
 /// Counts keys, for streams in which some keys come very often.
 ///
@@ -112,21 +112,10 @@ impl CountingFilter {
     ///     3
     #[pyo3(signature = (keys, *, width=64))]
     fn update(&self, keys: &Bound<'_, PyAny>, width: u32) -> PyResult<usize> {
-        let mut count = 0;
-        source::read(
-            &mut Batch {
-                hashing: self.with_width(width)?,
-                work: &mut |py, chunk| {
-                    self.contents.write_detached(py, |contents| {
-                        let filter = contents.owned()?;
-                        with_keys!(chunk, keys => filter.insert_many(keys)).or_raise()
-                    })?;
-                    count += chunk.len();
-                    Ok(())
-                },
-            },
-            keys,
-        )?;
-        Ok(count)
+        let work = self.contents.change(|filter, chunk, counted| {
+            counted.fill(true);
+            with_keys!(chunk, keys => filter.insert_many(keys)).or_raise()
+        });
+        many::count(keys, self.with_width(width)?, work)
     }
 }

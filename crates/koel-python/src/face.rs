@@ -85,20 +85,12 @@ macro_rules! face {
                 keys: &Bound<'py, PyAny>,
                 width: u32,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let mut found: Vec<bool> = Vec::new();
-                let shape = $crate::source::read(&mut Batch {
-                    hashing: self.with_width(width)?,
-                    work: &mut |py, chunk| {
-                        let found = $crate::batch::more(&mut found, chunk.len())?;
-                        self.contents.read_detached(py, |contents| {
-                            with_filter!(contents, filter => with_keys!(chunk, keys => {
-                                filter.contains_many(keys, found);
-                            }));
-                        });
-                        Ok(())
-                    },
-                }, keys)?;
-                shape.flags(keys.py(), found)
+                let work = self.contents.lookup(|contents, chunk, found: &mut [bool]| {
+                    with_filter!(contents, filter => with_keys!(chunk, keys => {
+                        filter.contains_many(keys, found);
+                    }));
+                });
+                $crate::many::answers(keys, self.with_width(width)?, work)
             }
 
             /// The number of keys that were added and not removed, counting each time.

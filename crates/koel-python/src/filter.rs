@@ -6,16 +6,16 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyType};
 
-use crate::batch::{Batch, with_keys};
+use crate::batch::with_keys;
 use crate::body::{MappedFilter, with_filter};
 use crate::compare::{Comparison, Estimate};
 use crate::counted::counted_face;
 use crate::error::OrRaise;
 use crate::face::face;
 use crate::key::{Hashing, Width};
+use crate::many;
 use crate::settings::{Settings, prefer};
 use crate::shared::Shared;
-use crate::source;
 
 /// A set of keys in a few bits per key, from which keys can be removed.
 ///
@@ -134,21 +134,10 @@ impl CuckooFilter {
     ///     array([ True,  True, False])
     #[pyo3(signature = (keys, *, width=64))]
     fn add_many<'py>(&self, keys: &Bound<'py, PyAny>, width: u32) -> PyResult<Bound<'py, PyAny>> {
-        let mut added: Vec<bool> = Vec::new();
-        let shape = source::read(
-            &mut Batch {
-                hashing: self.with_width(width)?,
-                work: &mut |py, chunk| {
-                    let added = crate::batch::more(&mut added, chunk.len())?;
-                    self.contents.write_detached(py, |contents| {
-                        let filter = contents.owned()?;
-                        with_keys!(chunk, keys => filter.insert_unique_many(keys, added)).or_raise()
-                    })
-                },
-            },
-            keys,
-        )?;
-        shape.flags(keys.py(), added)
+        let work = self.contents.change(|filter, chunk, added: &mut [bool]| {
+            with_keys!(chunk, keys => filter.insert_unique_many(keys, added)).or_raise()
+        });
+        many::answers(keys, self.with_width(width)?, work)
     }
 
     /// Adds many keys, as `add` does for each in order. Returns how many were added.
@@ -164,29 +153,16 @@ impl CuckooFilter {
     ///     500
     #[pyo3(signature = (keys, *, multi=false, width=64))]
     fn update(&self, keys: &Bound<'_, PyAny>, multi: bool, width: u32) -> PyResult<usize> {
-        let (mut flags, mut count): (Vec<bool>, usize) = (Vec::new(), 0);
-        source::read(
-            &mut Batch {
-                hashing: self.with_width(width)?,
-                work: &mut |py, chunk| {
-                    flags.clear();
-                    let added = crate::batch::more(&mut flags, chunk.len())?;
-                    count += self.contents.write_detached(py, |contents| {
-                        let filter = contents.owned()?;
-                        with_keys!(chunk, keys => if multi {
-                            filter.insert_many(keys).map(|()| keys.len())
-                        } else {
-                            let done = filter.insert_unique_many(keys, added);
-                            done.map(|()| added.iter().filter(|&&added| added).count())
-                        })
-                        .or_raise()
-                    })?;
-                    Ok(())
-                },
-            },
-            keys,
-        )?;
-        Ok(count)
+        let work = self.contents.change(|filter, chunk, added: &mut [bool]| {
+            with_keys!(chunk, keys => if multi {
+                added.fill(true);
+                filter.insert_many(keys)
+            } else {
+                filter.insert_unique_many(keys, added)
+            })
+            .or_raise()
+        });
+        many::count(keys, self.with_width(width)?, work)
     }
 
     /// Makes room for so many more keys now, if the filter grows.

@@ -93,6 +93,18 @@ impl Hashing {
     /// The hash of a key.
     #[inline]
     pub(crate) fn hash(&self, key: &Bound<'_, PyAny>) -> PyResult<KeyHash> {
+        // Most keys are exactly that, which needs no call of Python to find out.
+        if let Ok(text) = key.cast_exact::<PyString>() {
+            return Ok(self.hasher.hash(text.to_str()?));
+        }
+        if let Ok(int) = key.cast_exact::<PyInt>() {
+            return self.hash_int(int);
+        }
+        self.hash_other(key)
+    }
+
+    #[inline(never)]
+    fn hash_other(&self, key: &Bound<'_, PyAny>) -> PyResult<KeyHash> {
         if let Ok(text) = key.cast::<PyString>() {
             return Ok(self.hasher.hash(text.to_str()?));
         }

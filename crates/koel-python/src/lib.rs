@@ -1,9 +1,10 @@
 //! The Python package `koel` (on PyPI: `koel-filter`): cuckoo filters that count, forget and grow.
 //!
-//! * `filter`, `counting`, `maplet`: the classes. `face`, `file`, `counted`, `settings`: what they
-//!   have in common.
+//! * `filter`, `counting`, `expiring`, `maplet`: the classes. `face`, `file`, `counted`,
+//!   `settings`: what they have in common.
 //! * `key`: one Python object as a key. `source`, `arrow`: many keys at once, which `batch` passes
-//!   on in chunks. `answer`, `origin`: the arrays that are returned.
+//!   on in chunks. `many`: the frame of all methods for many keys. `answer`, `origin`: the arrays
+//!   that are returned.
 //! * `shared`: the lock, and when Python's own is released. `body`: filters in memory and in files.
 //! * `compare`, `error`: estimates and exceptions.
 //!
@@ -18,10 +19,12 @@ mod compare;
 mod counted;
 mod counting;
 mod error;
+mod expiring;
 mod face;
 mod file;
 mod filter;
 mod key;
+mod many;
 mod maplet;
 mod origin;
 mod settings;
@@ -40,6 +43,8 @@ mod _koel {
     use crate::counting::CountingFilter;
     #[pymodule_export]
     use crate::error::Full;
+    #[pymodule_export]
+    use crate::expiring::ExpiringFilter;
     #[pymodule_export]
     use crate::filter::CuckooFilter;
     #[pymodule_export]

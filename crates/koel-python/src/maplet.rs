@@ -9,15 +9,16 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyType};
 
-use crate::batch::{Batch, CHUNK, with_keys};
+use crate::batch::{CHUNK, more, with_keys};
 use crate::body::{MappedMaplet, with_filter};
 use crate::counted::key_error;
 use crate::error::{OrRaise, reserve};
 use crate::face::face;
 use crate::key::{Hashing, Width};
+use crate::many;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::source::{self, all_hashes, numpy_module};
+use crate::source::{all_hashes, numpy_module};
 
 /// Maps keys to small numbers, in little more space than the numbers take.
 ///
@@ -158,31 +159,21 @@ impl Maplet {
         keys: &Bound<'py, PyAny>,
         width: u32,
     ) -> PyResult<(Words<'py>, Words<'py>)> {
+        let work = self.contents.lookup(|contents, chunk, found: &mut [Values]| {
+            with_filter!(contents, maplet => with_keys!(chunk, keys => {
+                maplet.get_many(keys, found);
+            }));
+        });
         let (mut offsets, mut values) = (vec![0], Vec::new());
-        let mut found: Vec<Values> = Vec::new();
-        let shape = source::read(
-            &mut Batch {
-                hashing: self.with_width(width)?,
-                work: &mut |py, chunk| {
-                    found.clear();
-                    let found = crate::batch::more(&mut found, chunk.len())?;
-                    self.contents.read_detached(py, |contents| {
-                        with_filter!(contents, maplet => with_keys!(chunk, keys => {
-                            maplet.get_many(keys, found);
-                        }));
-                    });
-                    reserve(&mut offsets, found.len())?;
-                    for some in found {
-                        reserve(&mut values, some.len())?;
-                        values.extend(some);
-                        offsets.push(values.len() as u64);
-                    }
-                    Ok(())
-                },
-            },
-            keys,
-        )?;
-        shape.refuse_nulls()?;
+        many::each_chunk(keys, self.with_width(width)?, work, |found| {
+            reserve(&mut offsets, found.len())?;
+            for some in found {
+                reserve(&mut values, some.len())?;
+                values.extend(some);
+                offsets.push(values.len() as u64);
+            }
+            Ok(())
+        })?;
         let py = keys.py();
         Ok((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, values)))
     }
@@ -249,19 +240,13 @@ impl Maplet {
         values: Option<&Bound<'_, PyAny>>,
         width: u32,
     ) -> PyResult<()> {
-        let py = keys.py();
         let (keys, values) = match values {
             Some(values) => (keys.clone(), values.clone()),
             None => pairs(keys)?,
         };
-        let (hashes, values) = self.hashes_and_values(&keys, &values, width)?;
-        for (hashes, values) in hashes.chunks(CHUNK).zip(values.chunks(CHUNK)) {
-            self.contents.write_detached(py, |contents| {
-                contents.owned()?.insert_many(hashes, values).or_raise()
-            })?;
-            py.check_signals()?;
-        }
-        Ok(())
+        self.change_pairs(&keys, &values, width, |maplet, hashes, values| {
+            maplet.insert_many(hashes, values).or_raise()
+        })
     }
 
     /// Removes one pair of each of many keys and the value at the same place. Returns which were
@@ -281,22 +266,33 @@ impl Maplet {
         values: &Bound<'py, PyAny>,
         width: u32,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let py = keys.py();
-        let (hashes, values) = self.hashes_and_values(keys, values, width)?;
         let mut removed = Vec::new();
-        for (hashes, values) in hashes.chunks(CHUNK).zip(values.chunks(CHUNK)) {
-            let removed = crate::batch::more(&mut removed, hashes.len())?;
-            self.contents.write_detached(py, |contents| {
-                contents.owned()?.remove_many(hashes, values, removed);
-                PyResult::Ok(())
-            })?;
-            py.check_signals()?;
-        }
-        Ok(PyArray1::from_vec(py, removed))
+        self.change_pairs(keys, values, width, |maplet, hashes, values| {
+            maplet.remove_many(hashes, values, more(&mut removed, hashes.len())?);
+            Ok(())
+        })?;
+        Ok(PyArray1::from_vec(keys.py(), removed))
     }
 }
 
 impl Maplet {
+    /// Changes many pairs, a chunk at a time.
+    fn change_pairs(
+        &self,
+        keys: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+        width: u32,
+        mut work: impl FnMut(&mut koel::Maplet, &[KeyHash], &[u64]) -> PyResult<()> + Send,
+    ) -> PyResult<()> {
+        let py = keys.py();
+        let (hashes, values) = self.hashes_and_values(keys, values, width)?;
+        for (hashes, values) in hashes.chunks(CHUNK).zip(values.chunks(CHUNK)) {
+            self.contents.write_detached(py, |contents| work(contents.owned()?, hashes, values))?;
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
     /// The hash of each key, and its value.
     fn hashes_and_values(
         &self,

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-calm = settings(max_examples=100, deadline=None, derandomize=True)
+calm = settings(max_examples=100)
 
 integer_types = st.one_of(
     hnp.integer_dtypes(endianness="?"), hnp.unsigned_integer_dtypes(endianness="?")
@@ -96,21 +96,21 @@ number_makers: dict[str, Maker] = {
 
 
 @pytest.mark.parametrize("name", text_makers)
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(keys=texts)
 def test_strings_with_nulls(name: str, keys: list[str | None]) -> None:
     assert_batch_answers_as_single_keys(text_makers[name](keys), keys)
 
 
 @pytest.mark.parametrize("name", bytes_makers)
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(keys=st.lists(st.none() | st.binary(max_size=20)))
 def test_bytes_with_nulls(name: str, keys: list[bytes | None]) -> None:
     assert_batch_answers_as_single_keys(bytes_makers[name](keys), keys)
 
 
 @pytest.mark.parametrize("name", number_makers)
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(keys=numbers)
 def test_integers_with_nulls(name: str, keys: list[int | None]) -> None:
     assert_batch_answers_as_single_keys(number_makers[name](keys), keys)

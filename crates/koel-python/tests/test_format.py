@@ -44,6 +44,12 @@ def test_a_counting_filter_has_the_bytes_of_the_format() -> None:
     assert c.to_bytes() == image("A whole counting filter")
 
 
+def test_an_expiring_filter_has_the_bytes_of_the_format() -> None:
+    f = koel.ExpiringFilter(1, 0.03, window=60, steps=6, when_full="evict", seed=42)
+    assert f.add("example.org", now=1000) and f.add("later", now=1035)
+    assert f.to_bytes() == image("A whole expiring filter")
+
+
 def test_a_grown_filter_has_the_bytes_of_the_format() -> None:
     f = koel.CuckooFilter.from_bytes(image("A whole grown filter"))
     assert f.growable and f.count("twice") == 5 and f.count("later") == 1 and len(f) == 7

@@ -112,9 +112,7 @@ class Multiset(RuleBasedStateMachine):
 
 
 TestMultiset = Multiset.TestCase
-TestMultiset.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, derandomize=True
-)
+TestMultiset.settings = settings(max_examples=60, stateful_step_count=30)
 
 
 Face = TypeVar("Face", koel.CuckooFilter, koel.CountingFilter)
@@ -132,7 +130,7 @@ def counting_of(batch: list[koel.Key]) -> koel.CountingFilter:
     return c
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(first=few, second=few)
 def test_a_merge_combines_counts(first: list[koel.Key], second: list[koel.Key]) -> None:
     assert_merges(filter_of, first, second)
@@ -156,7 +154,7 @@ def assert_merges(
         assert len(face) == counts.total()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(pairs=st.lists(st.tuples(keys, st.integers(0, 2**40 - 1)), max_size=40, unique=True))
 def test_a_maplet_returns_every_value(pairs: list[tuple[koel.Key, int]]) -> None:
     model: dict[koel.Key, list[int]] = {}

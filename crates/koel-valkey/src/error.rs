@@ -55,10 +55,29 @@ pub enum Error {
     /// The value of PREFER.
     #[error("ERR PREFER must be SMALL or FAST")]
     BadPreference,
+    /// The value of WINDOW.
+    #[error("ERR WINDOW must be a whole number of seconds, from 1 to {most}")]
+    BadWindow {
+        /// The longest window.
+        most: u64,
+    },
+    /// The value of WHENFULL, or WHENFULL without WINDOW.
+    #[error("ERR WHENFULL must be FAIL or EVICT, and needs WINDOW")]
+    BadWhenFull,
+    /// WHENFULL for a filter that grows.
+    #[error("ERR WHENFULL is for filters of one size: leave it out, or reserve with EXPANSION 0")]
+    GrowsWhenFull,
+    /// The time of AT.
+    #[error("ERR the time must be a number of milliseconds since 1970")]
+    BadTime,
+    /// The command of AT.
+    #[error("ERR AT takes a command of one key and its arguments, such as ADD key item")]
+    BadTimedCommand,
     /// The field of INFO.
     #[error(
         "ERR unknown field: INFO has CAPACITY, SIZE, BUCKETS, FILTERS, ITEMS, DELETED, \
-         BUCKETSIZE, EXPANSION, MAXITERATIONS, ERROR, RATE, LOAD and FORMAT"
+         BUCKETSIZE, EXPANSION, MAXITERATIONS, ERROR, RATE, LOAD, FORMAT, WINDOW, EXPIRED and \
+         EVICTED"
     )]
     UnknownField,
     /// No filter can be built with these settings.
@@ -93,6 +112,9 @@ pub enum Error {
          larger filter needs; add the items to a new filter"
     )]
     MergeCompat,
+    /// MERGE of a filter with a window.
+    #[error("ERR a filter with a WINDOW cannot be merged: add the items to one of both instead")]
+    MergeWindow,
     /// An iterator of SCANDUMP or LOADCHUNK.
     #[error("Invalid position")]
     Position,
@@ -129,6 +151,17 @@ pub enum Full {
     /// The filter was reserved with EXPANSION 0.
     #[error("Filter is full")]
     Fixed,
+    /// The filter has one size, and as many items within its window as it takes.
+    #[error(
+        "ERR the filter is full: {live} items within the window, reserved for {capacity}; wait \
+         until some expire, or reserve another without EXPANSION 0 or with WHENFULL EVICT"
+    )]
+    Window {
+        /// Items within the window.
+        live: u64,
+        /// Items that it was reserved for.
+        capacity: u64,
+    },
     /// The filter cannot grow any further.
     #[error("Maximum expansions reached")]
     Largest,

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use crate::error::Error;
 use crate::filter::Filter;
 
+/// The event of a key whose filter has got items.
+pub const ADDED: &str = "add";
+
 /// What a key holds.
 #[derive(Debug)]
 pub enum Value<F> {
@@ -52,8 +55,15 @@ pub trait Keys {
     /// Says that the command has changed a key. Without this, replicas do not get the command.
     fn changed(&mut self, argument: usize, event: &'static str);
 
+    /// Says that the command has added only the items that are these arguments, for a reason that
+    /// replicas may not have. They get only those items.
+    fn added_only(&mut self, argument: usize, items: Vec<usize>);
+
     /// The most bytes that a filter may take.
     fn limit(&self) -> u64;
+
+    /// The time of the command in milliseconds since 1970: always the same for one command.
+    fn now(&mut self) -> u64;
 }
 
 /// Keys in memory.
@@ -63,6 +73,8 @@ pub struct Memory {
     pub values: BTreeMap<Vec<u8>, Option<Filter>>,
     /// What [`Keys::limit`] returns.
     pub limit: u64,
+    /// What [`Keys::now`] returns.
+    pub now: u64,
 }
 
 /// [`Memory`] for the arguments of one command.
@@ -107,7 +119,15 @@ impl Keys for MemoryKeys<'_> {
         self.events.push((self.key(argument), event));
     }
 
+    fn added_only(&mut self, argument: usize, _items: Vec<usize>) {
+        self.changed(argument, ADDED);
+    }
+
     fn limit(&self) -> u64 {
         self.memory.limit
+    }
+
+    fn now(&mut self) -> u64 {
+        self.memory.now
     }
 }

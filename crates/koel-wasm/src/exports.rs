@@ -209,3 +209,31 @@ pub extern "C" fn koel_byte_length(filter: u32) -> f64 {
 pub extern "C" fn koel_growable(filter: u32) -> f64 {
     figure(filter, |filter| f64::from(u8::from(filter.is_growable())))
 }
+
+/// Adds the key in the first `len` bytes of the input, or removes it. Outputs the steps as JSON.
+#[cfg(feature = "page")]
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_trace(filter: u32, len: usize, adds: u32) -> i32 {
+    answer(|host| host.trace(filter, len, adds != 0).map(|()| 0))
+}
+
+/// Makes a step of the last operation that was traced. 1 if it could be made.
+#[cfg(feature = "page")]
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_replay(filter: u32, step: u32) -> i32 {
+    answer(|host| host.replay(filter, step as usize).map(i32::from))
+}
+
+/// Outputs the slots of all buckets as JSON.
+#[cfg(feature = "page")]
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_slots(filter: u32) -> i32 {
+    answer(|host| host.slots(filter).map(|()| 0))
+}
+
+/// Outputs the rows of `koel plan` as JSON. The figure to compute is 0.
+#[cfg(feature = "page")]
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_plan_rows(keys: u64, error_rate: f64, memory: u64) -> i32 {
+    answer(|host| host.plan(keys, error_rate, memory).map(|()| 0))
+}

@@ -129,6 +129,9 @@ pub struct Host {
     filters: Vec<Option<CuckooFilter>>,
     input: Vec<u8>,
     output: Vec<u8>,
+    /// The steps of the last operation that was traced.
+    #[cfg(feature = "page")]
+    steps: Vec<koel::TraceStep>,
 }
 
 impl Host {
@@ -302,6 +305,21 @@ impl Host {
     pub fn image(&mut self, handle: u32) -> Result<(), Failure> {
         self.output = self.filter(handle)?.try_to_bytes()?;
         Ok(())
+    }
+
+    #[cfg(feature = "page")]
+    pub(crate) fn put_text(&mut self, output: String) {
+        self.output = output.into_bytes();
+    }
+
+    #[cfg(feature = "page")]
+    pub(crate) fn put_trace(&mut self, steps: Vec<koel::TraceStep>, output: String) {
+        (self.steps, self.output) = (steps, output.into_bytes());
+    }
+
+    #[cfg(feature = "page")]
+    pub(crate) fn step(&self, number: usize) -> Option<&koel::TraceStep> {
+        self.steps.get(number)
     }
 
     fn reserve_output(&mut self, bytes: usize) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 //! ```text
 //!     npm/filter.js   the class that users see: encodes keys, throws exceptions
 //!     exports.rs      functions with numbers as arguments, called by filter.js
+//!     page.rs         what only the page asks: operations step by step, sizes
 //!     host.rs         the filters behind the handles, and two buffers: the logic, in safe Rust
 //! ```
 //!
@@ -18,5 +19,7 @@
 
 mod exports;
 pub mod host;
+#[cfg(feature = "page")]
+pub mod page;
 
 pub use exports::*;

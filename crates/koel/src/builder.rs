@@ -205,7 +205,8 @@ impl<F: Expires> Builder<F> {
 impl<F: Grows> Builder<F> {
     /// Starts with room for about `keys` keys, and grows to the capacity and beyond without the old
     /// keys. A [`CuckooFilter`](crate::CuckooFilter) starts with room for at least 1000 keys, a
-    /// [`Maplet`](crate::Maplet) or [`CountingFilter`](crate::CountingFilter) for at least 8192.
+    /// [`Maplet`](crate::Maplet), [`CountingFilter`](crate::CountingFilter) or
+    /// [`ExpiringFilter`](crate::ExpiringFilter) for at least 8192.
     ///
     /// * Growth proceeds in chunks that take less than a millisecond each. It keeps a load of about
     ///   0.86, or 0.79 with [`Prefer::Fast`]; with values or counts 0.89. A lookup always reads two

@@ -45,6 +45,19 @@ macro_rules! face {
                 self.slots_in_use() as f64 / self.slots() as f64
             }
 
+            /// Whether it grows when it is full, instead of refusing keys.
+            #[must_use]
+            pub fn is_growable(&self) -> bool {
+                self.body.state.profile.growable
+            }
+
+            /// Whether it uses the table that grows: it has outgrown the table it was built with,
+            /// or the builder's `grow_from` chose that table from the start.
+            #[must_use]
+            pub fn has_grown(&self) -> bool {
+                self.body.buckets.growing().is_some()
+            }
+
             /// The probability that [`contains`](Self::contains) is true for an absent key, as the
             /// table is now, 0 to 1. Repeated inserts of a key do not raise it. O(1).
             #[must_use]
@@ -112,7 +125,25 @@ macro_rules! face {
             /// # Errors
             /// The first error of `sink`.
             pub fn write_to<E>(&self, sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-                self.body.write_to(sink)
+                self.body.write_range(0..self.size_in_bytes(), sink)
+            }
+
+            /// Passes the bytes `range` of the file image to `sink`, piece by piece and in order:
+            /// for sending it in chunks. There are none from
+            /// [`size_in_bytes`](Self::size_in_bytes) on.
+            ///
+            /// O(bytes of the range); a range that begins in the header, the first 192 bytes, costs
+            /// O(bytes of the image) for its checksum. If the filter is changed between two ranges,
+            /// they are not one image, and the checksum tells.
+            ///
+            /// # Errors
+            /// The first error of `sink`.
+            pub fn write_range<E>(
+                &self,
+                range: core::ops::Range<usize>,
+                sink: impl FnMut(&[u8]) -> Result<(), E>,
+            ) -> Result<(), E> {
+                self.body.write_range(range, sink)
             }
 
             /// Checks what opening a view trusts: the checksum of the body, that this crate could
@@ -244,7 +275,7 @@ pub(crate) use face;
 /// Implements what types have besides [`face!`] whose entries stay until they are removed.
 macro_rules! lasting_face {
     ($Face:ident) => {
-        /// Lookups, the number of entries and growth, of owned values and of views.
+        /// Lookups and the number of entries, of owned values and of views.
         impl<S: $crate::state::store::Store> $Face<S> {
             /// Whether `key` is in. Never false for a key that is in. True for an absent key with
             /// probability [`false_positive_rate`](Self::false_positive_rate). O(1): reads two
@@ -274,19 +305,6 @@ macro_rules! lasting_face {
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
-            }
-
-            /// Whether it grows when it is full, instead of refusing keys.
-            #[must_use]
-            pub fn is_growable(&self) -> bool {
-                self.body.state.profile.growable
-            }
-
-            /// Whether it uses the table that grows: it has outgrown the table it was built with,
-            /// or the builder's `grow_from` chose that table from the start.
-            #[must_use]
-            pub fn has_grown(&self) -> bool {
-                self.body.buckets.growing().is_some()
             }
         }
 

@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::addressing::{Addressing, Entry};
 use crate::image::{BODY_CHECKSUM, HEADER_BYTES, HEADER_CHECKSUM};
 use growth::Grown;
+pub use growth::Name;
 
 /// Checks these bytes against the format.
 ///

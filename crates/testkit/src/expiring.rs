@@ -5,18 +5,22 @@
 //! without a modulus. After each operation it checks:
 //!
 //! * answers, ages and `len` are those of the map;
-//! * every slot of the table is an entry of the map with the right stamp, none has been dead for
-//!   more steps than a stamp can tell, and no live entry is missing or there twice;
+//! * every slot of the table is an entry of the map of the right age, however long it has been
+//!   dead, and no live entry is missing or there twice;
 //! * one jump in time answers like single steps;
 //! * a file answers like the filter, and is the same when it is written again;
 //! * an insert that fails changes no byte.
 //!
-//! Stamps have two or three bits, so that they wrap often.
+//! Stamps have two or three bits, so that they wrap often. `growing` does the same for a filter
+//! that grows, whose entries are prefixes.
+
+mod growing;
 
 use std::collections::BTreeMap;
 
 use koel::{
-    ExpiringFilter, ExpiringView, FullError, ImageError, InsertError, MapletView, WhenFull,
+    ExpiringFilter, ExpiringView, FullError, ImageError, InsertError, MapletEntry, MapletView,
+    WhenFull,
 };
 
 use crate::addressing::{Addressing, Entry};
@@ -28,20 +32,39 @@ use crate::keys::{self, all_at, at};
 const STEP: u64 = 10;
 /// The step of a new filter: a multiple of every number of stamps.
 const FIRST: u64 = 1 << 20;
+/// From so many steps on, a group of buckets only knows that it was swept longer ago.
+const FAR: u64 = 1 << 14;
 /// The number of hashes in use.
 const HASHES: usize = 96;
 
-/// Runs the operations that `bytes` stand for: five bytes of settings, then three for each.
+/// Runs the operations that `bytes` stand for: five bytes of settings, then three for each. The
+/// top bit of the second setting chooses a filter that grows.
 ///
 /// # Panics
 /// If the filter and the model differ.
 pub fn run(bytes: &[u8]) {
-    let Some((settings, operations)) = bytes.split_first_chunk() else { return };
+    let Some((settings, operations)) = bytes.split_first_chunk::<5>() else { return };
+    if settings[1] >= 128 {
+        return growing::run(*settings, operations.as_chunks().0);
+    }
     let mut model = Model::new(*settings);
     for operation in operations.as_chunks().0 {
         model.step(*operation);
         model.check();
     }
+}
+
+/// The image of an empty filter, a few steps before all sweeps are refreshed.
+fn at_step(mut image: Vec<u8>, seed: u8) -> Vec<u8> {
+    let step = [1_u64, 2, 3, 4][usize::from(seed % 4)] * FAR - 1 - u64::from(seed / 4);
+    let [low, high, ..] = step.to_le_bytes();
+    image[130..132].copy_from_slice(&[low, high]);
+    let buckets = u32::from_le_bytes(image[20..24].try_into().expect("4 bytes")) << image[18];
+    let groups = usize::try_from(buckets.div_ceil(16)).expect("small");
+    let first = image.len() - 2 * groups.next_multiple_of(8);
+    image[first..first + 2 * groups].as_chunks_mut().0.fill([low, high]);
+    image::reseal(&mut image);
+    image
 }
 
 /// A filter, and what it must hold.
@@ -66,7 +89,7 @@ impl Model {
         let steps = u32::try_from(steps).expect("few");
         let whole = builder.steps(steps).build().expect("sound settings").to_bytes();
         let (segment_bits, buckets) = (shape % 3, 1 + u32::from(shape / 3 % 12));
-        let bytes = image::reshape(&whole, segment_bits, buckets);
+        let bytes = at_step(image::reshape(&whole, segment_bits, buckets), seed);
         let addressing = Addressing::of(&bytes);
         let first = keys::splitmix64(seed.into());
         let twins = keys::sharing_entry(&addressing, first).take(4);
@@ -235,11 +258,12 @@ impl Model {
         let before = self.filter.len();
         let later: Vec<bool> =
             self.hashes.iter().map(|&hash| self.filter.contains_at(&at(hash), now)).collect();
-        let mut slow = self.filter.clone();
+        let (mut slow, later_len) = (self.filter.clone(), self.filter.len_at(now));
         let expired = self.filter.advance(now);
         self.step += steps;
         self.began += steps * STEP;
         assert_eq!(expired, before - self.filter.len());
+        assert_eq!(later_len, self.filter.len(), "at a later tick");
         for (&hash, later) in self.hashes.iter().zip(later) {
             assert_eq!(self.filter.contains(&at(hash)), later, "at a later tick");
         }
@@ -290,25 +314,59 @@ impl Model {
 
     /// Reads every slot, as if it were one of a maplet.
     fn audit(&self, image: &[u8]) {
-        let mut image = image.to_vec();
-        // Kind, swept buckets, counter limit, and all that is said of time.
-        image[12] = 1;
-        [130..136, 104..112, 152..173].into_iter().for_each(|field| image[field].fill(0));
-        let entries: [u8; 8] = image[88..96].try_into().expect("8 bytes");
-        image::set(&mut image, 80, u64::from_le_bytes(entries));
-        image::reseal(&mut image);
-        let maplet = MapletView::open(&image).expect("the same table");
-        let largest = (1 << maplet.layout().value_bits()) - 1;
+        let stamps = Stamps::of(image);
         let (mut seen, mut live) = (BTreeMap::new(), 0);
-        for slot in maplet.entries() {
+        for slot in stamps.view().entries() {
             let entry = self.addressing.entry_in(slot.bucket, slot.fingerprint);
             let step = self.steps.get(&entry).expect("an entry that was inserted");
-            assert_eq!(step & largest, slot.value, "another stamp");
-            assert!(self.step - step <= largest, "dead for {} steps", self.step - step);
+            let age = stamps.age(&slot);
+            let is_far = age >= FAR - 8 && self.step - step > age;
+            assert!(is_far || age == self.step - step, "another age");
             assert!(seen.insert(entry, ()).is_none(), "an entry is there twice");
             live += u64::from(self.step - step <= self.window());
         }
         assert_eq!(live, self.filter.len(), "a live entry is gone");
+    }
+}
+
+/// The table of an expiring filter, as a maplet whose values are the stamps, and the times at which
+/// its groups were swept.
+struct Stamps {
+    maplet: Vec<u8>,
+    sweeps: Vec<u16>,
+    /// The number of the present step, modulo 2^16.
+    step: u16,
+    window: u64,
+}
+
+impl Stamps {
+    fn of(image: &[u8]) -> Self {
+        let field = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().expect("8 bytes"));
+        let records = usize::try_from(field(96)).expect("small");
+        let (table, records) = image.split_at(image.len() - 16 * records);
+        let sweeps = records.as_chunks().0.iter().copied().map(u16::from_le_bytes).collect();
+        let step = u16::from_le_bytes([image[130], image[131]]);
+        let mut maplet = table.to_vec();
+        // Kind, step, counters, counter limit, and all that is said of time.
+        maplet[12] = 1;
+        [130..136, 96..112, 152..173].into_iter().for_each(|field| maplet[field].fill(0));
+        image::set(&mut maplet, 80, field(88));
+        image::reseal(&mut maplet);
+        Self { maplet, sweeps, step, window: image[168].into() }
+    }
+
+    fn view(&self) -> MapletView<'_> {
+        MapletView::open(&self.maplet).expect("the same table")
+    }
+
+    /// How many steps ago the entry of a slot came: as docs/FORMAT.md says.
+    fn age(&self, slot: &MapletEntry) -> u64 {
+        let largest = (1_u64 << self.maplet[17]) - 1;
+        let swept = self.sweeps[usize::try_from(slot.bucket / 16).expect("small")];
+        let last = u64::from(swept) + largest - self.window;
+        let since = u64::from(self.step.wrapping_sub(swept));
+        let age = since + (last.wrapping_sub(slot.value) & largest);
+        age.checked_sub(largest - self.window).expect("a step that is over")
     }
 }
 

@@ -63,7 +63,10 @@ pub fn reshape(image: &[u8], segment_bits: u8, segment_buckets: u32) -> Vec<u8> 
     };
     let bucket_bits = 4 * slot_bits - if semi_sorted { 4 } else { 0 };
     let buckets = usize::try_from(segment_buckets).expect("32 bits") << segment_bits;
-    header.resize(HEADER_BYTES + (buckets * bucket_bits).div_ceil(64) * 8 + 16, 0);
+    // Steps at which groups of 16 buckets were swept, eight in a record.
+    let sweeps = if header[12] == 3 { buckets.div_ceil(16 * 8) } else { 0 };
+    set(&mut header, 96, sweeps as u64);
+    header.resize(HEADER_BYTES + (buckets * bucket_bits).div_ceil(64) * 8 + 16 + 16 * sweeps, 0);
     reseal(&mut header);
     header
 }

@@ -10,7 +10,8 @@
 //! counting filters [`counting`], for expiring filters [`expiring`], and for the files of stores
 //! [`stores`], [`ordered`] and [`tables`]. Stores run in folders of [`storage`], with a history
 //! that defines what must survive. [`source`] reads the Rust of the [`workspace`] for the tests of
-//! its layers and its words. [`trees`] makes and describes folders of the disk.
+//! its layers and its words. [`trees`] makes and describes folders of the disk, and [`threads`]
+//! ends threads.
 #![forbid(unsafe_code)]
 
 pub mod addressing;
@@ -28,6 +29,7 @@ pub mod source;
 pub mod storage;
 pub mod stores;
 pub mod tables;
+pub mod threads;
 #[cfg(unix)]
 pub mod trees;
 pub mod workspace;

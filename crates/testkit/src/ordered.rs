@@ -1,9 +1,11 @@
 //! Ordered stores of unknown bytes: a fuzzer's input becomes a manifest, logs and tables. The store
-//! is refused with a reason in one line, or all ways of reading it agree.
+//! is refused with a reason in one line, or `verify` reports damage, or all ways of reading it
+//! agree. Damaged or not, ranges are in order and within their bounds, and every read ends.
 //!
 //! Inputs are those of `stores.rs`, with tables in the place of hints. The checksums of manifest
 //! and logs are made valid again; `tables.rs` does that for tables.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -58,27 +60,68 @@ fn one_line(error: &Error) {
     assert!(is_one_line(&error.to_string()), "{error}");
 }
 
-/// Reads a store in all ways, which must agree. Returns its entries, if all were readable.
+/// Reads a store in all ways, which agree unless `verify` reports damage. Returns its entries, if
+/// an iteration reads all of them.
 fn read_all_ways(store: &LsmStore) -> Option<State> {
-    let read = || -> Result<State, Error> {
-        let forwards = store.iter()?.collect::<Result<Vec<_>, Error>>()?;
-        let mut backwards = store.iter()?.rev().collect::<Result<Vec<_>, Error>>()?;
-        backwards.reverse();
-        assert!(forwards.is_sorted_by(|one, other| one.0 < other.0), "keys out of order");
-        assert!(forwards == backwards, "both directions differ");
-        let keys: Vec<&Vec<u8>> = forwards.iter().map(|(key, _)| key).collect();
-        let many = store.get_many(&keys)?;
-        assert!(many.iter().flatten().eq(forwards.iter().map(|(_, value)| value)), "get differs");
-        Ok(forwards.into_iter().collect())
-    };
-    let found = read().inspect_err(one_line).ok();
+    let forwards = store.iter().and_then(|range| in_order(range, true));
+    let backwards = store.iter().and_then(|range| in_order(range.rev(), false));
+    let probes = probes(forwards.as_deref().unwrap_or_default());
+    let many = store.get_many(&probes);
+    let after: Result<Vec<_>, Error> = probes.iter().map(|key| first_from(store, key)).collect();
     let verified = store.verify(|read, all| assert!(read <= all)).inspect_err(one_line);
-    if let Ok(verified) = verified {
-        assert!(verified.damages.iter().all(|damage| is_one_line(&damage.to_string())));
-        assert!(found.is_some() || !verified.damages.is_empty(), "verify does not find the damage");
-    }
+    let is_whole = verified.is_ok_and(|report| {
+        assert!(report.damages.iter().all(|damage| is_one_line(&damage.to_string())));
+        report.damages.is_empty()
+    });
     assert!(is_one_line(&format!("{:?}", store.stats())));
-    found
+    if is_whole {
+        let entries: State = forwards.expect("no damage").into_iter().collect();
+        assert!(entries.iter().rev().eq(backwards.expect("no damage").iter().map(as_pair)));
+        let values = probes.iter().map(|key| entries.get(key).cloned());
+        assert!(values.eq(many.expect("no damage")), "get differs");
+        let next = |key: &Vec<u8>| entries.range(key.clone()..).next().map(|(key, _)| key.clone());
+        assert!(probes.iter().map(next).eq(after.expect("no damage")), "a range differs");
+        return Some(entries);
+    }
+    for error in [backwards.err(), many.err(), after.err()].iter().flatten() {
+        one_line(error);
+    }
+    Some(forwards.inspect_err(one_line).ok()?.into_iter().collect())
+}
+
+type Pair = (Vec<u8>, Vec<u8>);
+
+fn as_pair((key, value): &Pair) -> (&Vec<u8>, &Vec<u8>) {
+    (key, value)
+}
+
+/// Returns the entries of a range, which must be in order.
+fn in_order(
+    range: impl Iterator<Item = Result<Pair, Error>>,
+    ascending: bool,
+) -> Result<Vec<Pair>, Error> {
+    let entries = range.collect::<Result<Vec<_>, Error>>()?;
+    let order = if ascending { Ordering::Less } else { Ordering::Greater };
+    assert!(entries.is_sorted_by(|one, other| one.0.cmp(&other.0) == order), "keys out of order");
+    Ok(entries)
+}
+
+/// Returns the keys of some entries, and for each another key.
+fn probes(entries: &[Pair]) -> Vec<Vec<u8>> {
+    entries.iter().flat_map(|(key, _)| [key.clone(), [key, &[0][..]].concat()]).collect()
+}
+
+/// Returns the first key of a range, which ends at the second one of it: both must be within it.
+fn first_from(store: &LsmStore, from: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    let mut range = store.range(from..)?;
+    let first = range.next().transpose()?.map(|(key, _)| key);
+    assert!(first.as_deref().is_none_or(|first| first >= from), "a key before the range");
+    if let Some(first) = &first
+        && let Some((last, _)) = store.range(..first.as_slice())?.next_back().transpose()?
+    {
+        assert!(last < *first, "a key behind the range");
+    }
+    Ok(first)
 }
 
 /// Checks the promise for any files. `whole` means that no checksum was forged; then a store that
@@ -90,7 +133,9 @@ fn arbitrary_files(files: Files, whole: bool) {
         one_line(&error);
     }
     assert!(damaged.contents() == files, "the damaged store was changed");
-    assert!(read_all_ways(&salvaged).is_some(), "what was salvaged is not sound");
+    read_all_ways(&salvaged);
+    let sound = salvaged.verify(|_, _| ()).is_ok_and(|report| report.damages.is_empty());
+    assert!(sound, "what was salvaged is not sound");
     let folder = Arc::new(MemoryFolder::with(files.clone()));
     let read = options().read_only(true).open_in(folder.clone());
     let read = read.inspect_err(one_line).map(|store| read_all_ways(&store));
@@ -177,6 +222,23 @@ mod tests {
             assert!(again == files, "checksums of another format");
             arbitrary_files(files, true);
         }
+    }
+
+    /// With another seed no hash fits: iterations find every entry, gets none, and `verify` says
+    /// so.
+    #[test]
+    fn a_manifest_with_the_seed_of_another_store_is_reported() {
+        let mut files = store_of(2, true);
+        // Behind the header of the record, its key `store`, and the number for `clean`.
+        let manifest = files.get_mut("MANIFEST").unwrap();
+        let key = manifest.windows(5).position(|bytes| bytes == b"store").unwrap();
+        manifest[key + 5 + 8] ^= 1;
+        seal(&mut files);
+        let store = options().open_in(Arc::new(MemoryFolder::with(files.clone()))).unwrap();
+        assert!(store.iter().unwrap().count() > 0);
+        assert!(store.get(&[b'k', 2]).unwrap().is_none());
+        assert!(!store.verify(|_, _| ()).unwrap().damages.is_empty());
+        arbitrary_files(files, false);
     }
 
     /// What the fuzzer does, with changes that are few and small.

@@ -123,6 +123,42 @@ mod tests {
         }
     }
 
+    /// Returns what `verify` says of a seed in which `change` was made to the first bytes that are
+    /// `part`, with checksums that fit.
+    fn damages_after(entries: &[OwnedEntry], part: &[u8], change: &[(usize, u8)]) -> usize {
+        let folder = MemoryFolder::new();
+        build(&folder, (NUMBER, SALT, SEED), (20, 0), entries).unwrap();
+        let mut bytes = folder.contents().remove(NAME).unwrap();
+        let at = bytes.windows(part.len()).position(|bytes| bytes == part).expect("these bytes");
+        change.iter().for_each(|&(place, byte)| bytes[at + place] = byte);
+        let bytes = sealed(bytes);
+        assert_sound_or_reported(bytes.clone());
+        let folder = MemoryFolder::with(BTreeMap::from([(NAME.to_owned(), bytes)]));
+        read(&folder, (NUMBER, SALT, SEED)).unwrap().damages.len()
+    }
+
+    /// A get of `b` would look for version 3 in the first block, and a cursor in the second.
+    #[test]
+    fn an_index_place_between_the_versions_of_a_key_is_damage() {
+        let entry = |key: &[u8], sequence| (key.to_vec(), sequence, Some(vec![7; 20]));
+        let entries = [entry(b"a", 1), entry(b"b", 3)];
+        // Nothing shared, a key of 1 byte, a value of 3, sequence number 0, `a`.
+        let place = [0, 1, 3, 0, b'a'];
+        assert_eq!(damages_after(&entries, &place, &[]), 0);
+        assert_eq!(damages_after(&entries, &place, &[(4, b'b'), (3, 5)]), 1);
+    }
+
+    /// A search for `d0` would end below the first entry of the root, though `e` follows.
+    #[test]
+    fn a_root_with_other_places_than_the_blocks_below_is_damage() {
+        let entries: Vec<_> =
+            (b'a'..=b'p').map(|key| (vec![key], u64::from(key), Some(vec![7; 20]))).collect();
+        // As above, but with an offset of 2 bytes: the first place in the root.
+        let place = [0, 1, 4, 0, b'd'];
+        assert_eq!(damages_after(&entries, &place, &[]), 0);
+        assert!(damages_after(&entries, &place, &[(4, b'e'), (3, 200)]) > 0);
+    }
+
     /// What the fuzzer does, with changes that are few and small.
     #[test]
     fn changed_tables_are_sound_or_reported() {

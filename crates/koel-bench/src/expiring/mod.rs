@@ -1,17 +1,17 @@
 //! A stream of new keys through filters that forget them after a window: memory, the cost of an
 //! insert, the longest pauses, and keys that are forgotten early.
 //!
-//! A window has so many keys and is divided into 24 steps. Two windows fill a filter; the third is
-//! timed as a whole, and in the fourth each insert and each step. Each filter runs in a process of
-//! its own, so that its resident memory can be told.
+//! A window has so many keys and is divided into 24 steps. Two windows fill a filter, and the third
+//! is timed as a whole. Another filter then tells the pauses (`pauses`). Each filter runs in a
+//! process of its own, so that its resident memory can be told.
 //!
 //! `expiring-atomic-filter` is not here: it takes the time from the system's clock, in seconds.
 
+mod pauses;
 mod subjects;
 
 use std::process::Command;
 
-use cpu_time::ThreadTime;
 use serde_json::{Value, json};
 use testkit::keys::hashes;
 
@@ -20,7 +20,7 @@ use crate::clock::timed;
 use crate::report::plot::{Axis, Chart, Ink, Line};
 use crate::table::{Table, figure, grouped};
 use crate::{Failure, machine};
-use subjects::{SUBJECTS, Subject};
+use subjects::{SUBJECTS, Subject, Window};
 
 /// Steps of a window.
 const STEPS: u64 = 24;
@@ -30,10 +30,11 @@ const RATE: f64 = 0.001;
 const ABSENT: u64 = 1_000_000;
 
 /// The figures, and the headings of their columns.
-const FIGURES: [(&str, &str); 7] = [
+const FIGURES: [(&str, &str); 8] = [
     ("bits_per_key", "bits/key"),
     ("resident_bits_per_key", "resident"),
     ("ns_per_insert", "ns/insert"),
+    ("longest_filling_us", "filling, us"),
     ("longest_insert_us", "longest, us"),
     ("longest_step_us", "longest step, us"),
     ("false_positives", "absent, %"),
@@ -86,39 +87,35 @@ fn measure(subject: &Subject, keys: u64) -> Value {
     let [before, _] = machine::resident_bytes();
     let mut window = (subject.build)(keys, RATE, STEPS);
     let mut stream = hashes(1, u64::MAX);
-    let each = keys / STEPS;
-    let fill = |window: &mut Box<dyn subjects::Window>, stream: &mut dyn Iterator<Item = u64>| {
+    let each = usize::try_from(keys / STEPS).expect("few");
+    let mut last = Vec::new();
+    let mut fill = |window: &mut dyn Window, keys: &mut dyn FnMut(u64)| {
         for _ in 0..STEPS {
             window.step();
-            stream.take(usize::try_from(each).expect("few")).for_each(|key| window.insert(key));
+            for key in stream.by_ref().take(each) {
+                window.insert(key);
+                keys(key);
+            }
         }
     };
-    (0..2).for_each(|_| fill(&mut window, &mut stream));
-    let (time, ()) = timed(|| fill(&mut window, &mut stream));
+    fill(&mut *window, &mut |_| ());
+    fill(&mut *window, &mut |_| ());
+    let (time, ()) = timed(|| fill(&mut *window, &mut |_| ()));
     let [after, _] = machine::resident_bytes();
-    let (mut inserts, mut steps) = (0.0_f64, 0.0_f64);
-    let single = |work: &mut dyn FnMut()| {
-        let start = ThreadTime::now();
-        work();
-        start.elapsed().as_secs_f64() * 1e6
-    };
-    let mut last = Vec::new();
-    for _ in 0..STEPS {
-        steps = steps.max(single(&mut || window.step()));
-        for key in stream.by_ref().take(usize::try_from(each).expect("few")) {
-            inserts = inserts.max(single(&mut || window.insert(key)));
-            last.push(key);
-        }
-    }
+    fill(&mut *window, &mut |key| last.push(key));
     let forgotten = last.iter().filter(|&&key| !window.contains(key)).count();
     let found = hashes(2, ABSENT).filter(|&key| window.contains(key)).count();
+    let bits = window.bytes().map(|bytes| 8.0 * bytes as f64 / keys as f64);
+    drop((window, last));
+    let [filling, churn] = pauses::longest(subject, keys);
     json!({
         "filter": subject.name,
-        "bits_per_key": window.bytes().map(|bytes| 8.0 * bytes as f64 / keys as f64),
+        "bits_per_key": bits,
         "resident_bits_per_key": 8.0 * after.saturating_sub(before) as f64 / keys as f64,
-        "ns_per_insert": time.as_secs_f64() * 1e9 / (each * STEPS) as f64,
-        "longest_insert_us": inserts,
-        "longest_step_us": steps,
+        "ns_per_insert": time.as_secs_f64() * 1e9 / (keys / STEPS * STEPS) as f64,
+        "longest_filling_us": filling.insert,
+        "longest_insert_us": churn.insert,
+        "longest_step_us": churn.step,
         "false_positives": 100.0 * found as f64 / ABSENT as f64,
         "forgotten": forgotten,
     })

@@ -28,6 +28,7 @@ pub(super) struct Subject {
 pub(super) const SUBJECTS: &[Subject] = &[
     Subject { name: "koel", build: |keys, rate, steps| koel(keys, rate, steps, 24) },
     Subject { name: "koel, 6 steps", build: |keys, rate, steps| koel(keys, rate, steps, 6) },
+    Subject { name: "koel, growing", build: growing },
     Subject { name: "koel, concurrent", build: concurrent },
     Subject { name: "two koel filters", build: |keys, rate, steps| rotating(keys, rate, steps) },
     Subject {
@@ -44,6 +45,12 @@ struct Koel(ExpiringFilter, u64);
 
 fn koel(keys: u64, rate: f64, window: u64, steps: u32) -> Box<dyn Window> {
     let builder = ExpiringFilter::builder(keys, rate).window(window).steps(steps);
+    Box::new(Koel(builder.build().expect("a common rate"), 0))
+}
+
+/// Grows from the fewest keys to those of a window, and keeps its rate up to a hundred times more.
+fn growing(keys: u64, rate: f64, steps: u64) -> Box<dyn Window> {
+    let builder = ExpiringFilter::builder(100 * keys, rate).window(steps).grow_from(1);
     Box::new(Koel(builder.build().expect("a common rate"), 0))
 }
 

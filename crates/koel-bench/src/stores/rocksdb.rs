@@ -57,7 +57,7 @@ unsafe extern "C" {
     fn rocksdb_pinnableslice_destroy(slice: Object);
     fn rocksdb_flush(db: Object, options: Object, error: *mut *mut c_char);
     fn rocksdb_flush_wal(db: Object, sync: c_uchar, error: *mut *mut c_char);
-    fn rocksdb_property_int(db: Object, name: *const c_char, value: *mut u64) -> c_int;
+    fn rocksdb_property_value(db: Object, name: *const c_char) -> *mut c_char;
     fn rocksdb_create_iterator(db: Object, options: Object) -> Object;
     fn rocksdb_iter_seek(iterator: Object, key: *const u8, key_bytes: usize);
     fn rocksdb_iter_valid(iterator: Object) -> c_uchar;
@@ -120,11 +120,16 @@ fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T, Failure> {
     if error.is_null() {
         return Ok(done);
     }
-    // SAFETY: the library has set it to a text of its own, which ends with a zero byte.
-    let text = unsafe { CStr::from_ptr(error) }.to_string_lossy().into_owned();
+    Err(take_text(error).into())
+}
+
+/// Copies a text of the library, and frees it.
+fn take_text(text: *mut c_char) -> String {
+    // SAFETY: every caller passes a text that the library has made, which ends with a zero byte.
+    let copy = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
     // SAFETY: the text is freed once, after its last use.
-    unsafe { rocksdb_free(error.cast()) };
-    Err(text.into())
+    unsafe { rocksdb_free(text.cast()) };
+    copy
 }
 
 impl Store for Rival {
@@ -184,11 +189,10 @@ impl Tree for Rival {
     }
 
     fn runs(&self) -> u64 {
-        let mut files = 0;
         let name = c"rocksdb.num-files-at-level0".as_ptr();
         // SAFETY: the database is open, and the name ends with a zero byte.
-        unsafe { rocksdb_property_int(self.db.as_ptr(), name, &raw mut files) };
-        files
+        let files = unsafe { rocksdb_property_value(self.db.as_ptr(), name) };
+        if files.is_null() { 0 } else { take_text(files).parse().unwrap_or(0) }
     }
 
     fn scan(

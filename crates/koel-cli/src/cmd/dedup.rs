@@ -47,9 +47,10 @@ It then prefers speed to size, since it is not saved; --prefer small reverses th
 A filter cannot grow if --fpr is below about 1e-7. Without --keys, files are then read twice,
 and a pipe is copied to TMPDIR.
 
-With --window, memory is bounded: --keys is the number of distinct lines in a window (1M by
-default), each for 31 bits. The report is also printed at SIGUSR1. With --state FILE, a restart
-forgets nothing; if koel is killed, lines of the last two seconds may be printed again.
+With --window, 4.5 MB are enough for a million distinct lines in a window; for more, the filter
+grows to 36 bits for each. --keys limits it to so many lines, in 31 bits each; more of them evict
+the oldest. The report is also printed at SIGUSR1. With --state FILE, a restart forgets nothing; if
+koel is killed, lines of the last two seconds may be printed again.
 
 With --secret, nobody who chooses the lines can make others disappear.
 

@@ -15,6 +15,8 @@ mod info;
 mod man;
 mod merge;
 mod plan;
+mod pull;
+mod push;
 mod remove;
 mod similar;
 mod store;
@@ -94,6 +96,10 @@ enum Verb {
     Info(info::Args),
     /// Compute memory, false-positive rate or number of keys, compared with other filters
     Plan(plan::Args),
+    /// Send a filter to a Valkey or Redis server
+    Push(push::Args),
+    /// Get a filter from a Valkey or Redis server
+    Pull(pull::Args),
     /// Keep files and key-value records in a crash-safe, checksummed store
     Store(store::Args),
     /// Run a demonstration on a real list of 121,570 domains, every promise checked
@@ -118,6 +124,8 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Verb::Diff(args) => diff::run(&args),
         Verb::Info(args) => info::run(&args),
         Verb::Plan(args) => plan::run(&args),
+        Verb::Push(args) => push::run(&args),
+        Verb::Pull(args) => pull::run(&args),
         Verb::Store(args) => store::run(&args),
         Verb::Tour(args) => tour::run(&args),
         Verb::Man(args) => man::run(&args, Cli::command()),

@@ -218,12 +218,14 @@ fn a_column_is_found_by_its_name_in_each_input() {
     assert_eq!(keys(&space, "  a   b\n 1 2 3\n").unwrap().1, ["2"]);
     // A number means that column, and the header is not read as a line.
     assert_eq!(keys(&csv("1"), "2,1\nx,y\n").unwrap().1, ["x"]);
-    assert_eq!(keys(&csv("x"), "").unwrap(), (None, vec![]));
+    for without_header in ["", "\n\n"] {
+        assert_eq!(keys(&csv("x"), without_header).unwrap(), (None, vec![]));
+    }
     for (rules, header, names) in [
         (csv("Mail"), "id,mail\n", "no field Mail, but: id, mail"),
         (tab("b"), "a,b\n", "no field b, but: a,b"),
         (csv("z"), &format!("{}\n", "abc,".repeat(30)), "abc, abc, .."),
-        (csv("z"), "\n", "no field z, but: "),
+        (csv("z"), "\n,\n", "no field z, but: "),
     ] {
         let error = keys(&rules, header).unwrap_err().to_string();
         assert!(error.contains(names), "{error}");

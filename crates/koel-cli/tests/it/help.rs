@@ -2,7 +2,7 @@
 
 use crate::support::Shell;
 
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 18] = [
     "build",
     "check",
     "add",
@@ -15,6 +15,8 @@ const VERBS: [&str; 16] = [
     "diff",
     "info",
     "plan",
+    "push",
+    "pull",
     "store",
     "tour",
     "man",

@@ -308,20 +308,16 @@ fn a_line_above_the_limit_is_refused_with_its_number_whatever_the_file_is() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_bomb_of_one_line_takes_little_memory() {
+    use crate::support::bash;
+
     let shell = Shell::new();
     let mut packed = zstd::Encoder::new(Vec::new(), 1).unwrap();
     (0..1024).for_each(|_| packed.write_all(&vec![b'x'; 1 << 20]).unwrap());
     shell.write("bomb", packed.finish().unwrap());
     for verb in ["build -o new bomb", "dedup bomb", "dedup --csv --field 1 bomb"] {
-        let koel = env!("CARGO_BIN_EXE_koel");
-        let output = std::process::Command::new("sh")
-            .args(["-c", &format!("ulimit -v 400000; exec {koel} {verb}")])
-            .current_dir(shell.folder())
-            .output()
-            .unwrap();
-        let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{verb}: {err}");
-        assert!(err.contains("--max-line"), "{verb}: {err}");
+        let ran = bash(&shell, &format!("ulimit -v 400000; exec $K {verb}"));
+        assert_eq!(ran.code, 2, "{verb}: {}", ran.err);
+        assert!(ran.err.contains("--max-line"), "{verb}: {}", ran.err);
     }
 }
 
@@ -361,8 +357,8 @@ fn wrong_options_for_lines_give_their_remedy() {
     for (options, remedy) in [
         ("--field 0", "counted from 1"),
         ("--field -1", "the number of a field, or its name"),
-        ("--field x", "list: its first line has no field x, but: a,b"),
-        ("--csv --field c", "list: its first line has no field c, but: a, b"),
+        ("--field x", "list: its header has no field x, but: a,b"),
+        ("--csv --field c", "list: its header has no field c, but: a, b"),
         ("--header", "--field"),
         ("--delimiter ,", "--field"),
         ("--csv", "--field"),
@@ -396,10 +392,28 @@ fn a_column_is_taken_by_its_name_and_the_header_printed_once() {
     let ran = shell.ok("count set --csv --header --field 1 new.csv");
     assert_eq!(ran.text(), "0\teve@e,3\n1\tann@a,4\n");
     let ran = shell.run("check -q --csv --field Mail set new.csv");
-    assert_eq!(
-        ran.err,
-        "koel: cannot read new.csv: its first line has no field Mail, but: mail, id\n"
-    );
+    assert_eq!(ran.err, "koel: cannot read new.csv: its header has no field Mail, but: mail, id\n");
+}
+
+#[test]
+fn the_header_is_the_first_line_that_is_not_empty() {
+    let shell = Shell::new();
+    for options in ["--csv --field mail", "--field mail --delimiter ,"] {
+        shell.write("list", "\u{feff}\r\n\nid,mail\r\n1,ann@a\r\n\r\n2,bob@b\r\n");
+        let built = shell.ok(&format!("build list {options} --json -o set")).json();
+        assert_eq!((&built["keys"], &built["skipped"]["empty"]), (&2.into(), &3.into()));
+        // The header is printed, the empty lines are not: they have no key.
+        let ran = shell.ok(&format!("check {options} set list"));
+        assert_eq!(ran.text(), "id,mail\r\n1,ann@a\r\n2,bob@b\r\n", "{options}");
+        let ran = shell.run(&format!("build list {} -o new", options.replace("mail", "Mail")));
+        let expected = "koel: cannot read list: its header has no field Mail, but: id, mail\n";
+        assert_eq!((ran.code, &ran.err.replace("id,mail", "id, mail")[..]), (2, expected));
+        for blank in ["", "\n", "\r\n\n"] {
+            shell.write("blank", blank);
+            let built = shell.ok(&format!("build blank {options} --json -o none")).json();
+            assert_eq!(built["keys"], 0, "{blank:?}");
+        }
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod pipe;
 mod plan;
 mod rate;
 mod readme;
+mod remote;
 mod same_file;
 mod secret;
 mod similar;

@@ -188,7 +188,7 @@ fn each_line_is_answered_before_the_next_one_arrives() {
             drop(BufReader::new(stdout).read_line(&mut line));
             drop(sender.send(line));
         });
-        let line = receiver.recv_timeout(Duration::from_secs(20)).unwrap_or_default();
+        let line = receiver.recv_timeout(Duration::from_secs(120)).unwrap_or_default();
         assert_eq!(line.trim_end(), answer, "{verb}");
         drop(stdin);
         assert!(child.wait().unwrap().success(), "{verb}");

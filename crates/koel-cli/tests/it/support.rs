@@ -40,8 +40,14 @@ impl Shell {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_koel"));
-        command.current_dir(self.folder.path());
+        self.command_of(env!("CARGO_BIN_EXE_koel"))
+    }
+
+    /// A program in the folder, without the user's locale and passwords, which change what it does.
+    fn command_of(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.folder.path()).env("LC_ALL", "C");
+        command.env_remove("REDISCLI_AUTH").env_remove("VALKEYCLI_AUTH");
         command
     }
 
@@ -87,8 +93,8 @@ impl Shell {
 /// Runs a line of bash in the folder. `$K` is koel.
 #[cfg(unix)]
 pub(crate) fn bash(shell: &Shell, line: &str) -> Ran {
-    let mut command = Command::new("bash");
-    command.current_dir(shell.folder()).env("K", env!("CARGO_BIN_EXE_koel"));
+    let mut command = shell.command_of("bash");
+    command.env("K", env!("CARGO_BIN_EXE_koel"));
     Ran::of(command.args(["-c", line]).output().unwrap())
 }
 

@@ -90,7 +90,7 @@ fn only_a_regular_file_is_opened_as_a_filter() {
             (".", "a folder"),
         ] {
             let words = verb.replace("FILE", file);
-            let ran = bash(&shell, &format!("timeout 20 $K {words}"));
+            let ran = bash(&shell, &format!("timeout 120 $K {words}"));
             assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
             assert!(ran.err.contains(kind), "{words}: {}", ran.err);
         }
@@ -107,7 +107,7 @@ fn a_stream_is_judged_by_its_header() {
         "$K check /dev/fd/0 list",
         "$K merge set /dev/stdin -o new",
     ] {
-        let ran = bash(&shell, &format!("timeout 20 {line} < /dev/zero"));
+        let ran = bash(&shell, &format!("timeout 120 {line} < /dev/zero"));
         assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{line}: {}", ran.err);
         assert!(ran.err.contains("not a Koel filter"), "{line}: {}", ran.err);
         assert_eq!(bash(&shell, &format!("cat set | {line}")).code, 0, "{line}");
@@ -119,7 +119,7 @@ fn a_stream_is_judged_by_its_header() {
         ("head -c 100 set | $K info -", "cut short: 100 bytes"),
         ("$K info - < /dev/null", "not a Koel filter"),
     ] {
-        let ran = bash(&shell, &format!("timeout 20 bash -c '{line}'"));
+        let ran = bash(&shell, &format!("timeout 120 bash -c '{line}'"));
         assert_eq!(ran.code, 2, "{line}: {}", ran.err);
         assert!(ran.err.contains(fault.trim_start_matches("bytes ")), "{line}: {}", ran.err);
     }

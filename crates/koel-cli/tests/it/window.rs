@@ -100,7 +100,7 @@ fn each_line_of_a_pipe_is_printed_at_once() {
 #[test]
 fn lines_of_a_real_stream_are_forgotten_after_the_window() {
     let shell = Shell::new();
-    let mut stream = Stream::start(&shell, "dedup --window 60s");
+    let mut stream = Stream::start(&shell, "dedup --window 1h");
     stream.prints("a");
     stream.drops("a");
     stream.prints("b");
@@ -132,13 +132,34 @@ fn a_window_with_too_many_lines_evicts_the_oldest_or_fails() {
     let input = lines(&keys("line", 3000));
     let ran = shell.run_with("dedup --window 1h --keys 500 --json", &input);
     assert!(ran.code == 0 && ran.out == input, "{}", ran.err);
-    assert!(json(&ran)["evicted"].as_u64().unwrap() > 1000, "{}", ran.err);
+    let report = json(&ran);
+    assert!(report["evicted"].as_u64().unwrap() > 1000, "{}", ran.err);
+    assert!(report["warning"].as_str().unwrap().contains("more than 500 lines"), "{}", ran.err);
     let ran = shell.run_with("dedup --window 1h --keys 500", &input);
     assert!(ran.err.contains("use a larger --keys"), "{}", ran.err);
     let ran = shell.run_with("dedup --window 1h --keys 500 --when-full fail", &input);
     let printed = ran.text().lines().count();
     assert!(ran.code == 3 && (500..2000).contains(&printed), "{}", ran.err);
     assert!(ran.err.contains(&format!("first {printed} lines")) && ran.err.contains("--keys"));
+}
+
+#[test]
+fn without_a_number_of_lines_the_filter_grows_and_forgets_none_early() {
+    let shell = Shell::new();
+    let input = lines(&keys("line", 1_100_000));
+    let ran = shell.run_with("dedup --window 1h --fpr 1e-7 --json --state seen.koel", &input);
+    assert!(ran.code == 0 && ran.out == input, "{}", ran.err);
+    let report = json(&ran);
+    assert_eq!((&report["evicted"], &report["warning"]), (&0.into(), &serde_json::Value::Null));
+    assert_eq!(report["in_window"], 1_100_000);
+    // The state knows them.
+    let few = lines(&keys("line", 50_000));
+    let ran = shell.run_with("dedup --window 1h --state seen.koel", &few);
+    assert!(ran.code == 0 && ran.out.is_empty(), "{}", ran.err);
+    let ran = shell.run_with("dedup --window 1h --when-full fail", &input);
+    assert!(ran.code == 2 && ran.err.contains("--keys <N>"), "{}", ran.err);
+    let ran = shell.run_with("dedup --window 1h --fpr 1e-12", &input);
+    assert!(ran.code == 2 && ran.err.contains("cannot be reached"), "{}", ran.err);
 }
 
 #[test]

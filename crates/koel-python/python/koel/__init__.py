@@ -9,6 +9,7 @@
 
 * `CuckooFilter`: have I seen this key?
 * `CountingFilter`: how often has this key come?
+* `ExpiringFilter`: have I seen this key within the last ten minutes?
 * `Maplet`: a small number for each key.
 
 A filter is the same file in Python, in Rust and for the command `koel`.
@@ -23,6 +24,7 @@ from ._koel import (
     CountingFilter,
     CuckooFilter,
     Estimate,
+    ExpiringFilter,
     Full,
     Maplet,
 )
@@ -34,6 +36,7 @@ __all__ = [
     "CountingFilter",
     "CuckooFilter",
     "Estimate",
+    "ExpiringFilter",
     "Full",
     "Key",
     "Maplet",

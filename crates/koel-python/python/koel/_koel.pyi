@@ -24,6 +24,7 @@ class _ArrowStream(Protocol):
 
 _Arrow: TypeAlias = _ArrowArray | _ArrowStream
 _Keys: TypeAlias = Iterable[Key] | npt.NDArray[Any]
+_Time: TypeAlias = float | np.integer[Any] | np.floating[Any]
 _Numbers: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]] | _Arrow
 
 class Full(Exception): ...
@@ -158,6 +159,72 @@ class Maplet(_Face):
     def remove_many(
         self, keys: _Keys | _Arrow, values: _Numbers, *, width: _Width = 64
     ) -> _Bools: ...
+
+class ExpiringFilter(_Face):
+    def __new__(
+        cls,
+        capacity: int,
+        error_rate: float = 0.001,
+        *,
+        window: float,
+        steps: int = 24,
+        when_full: Literal["fail", "evict"] = "fail",
+        grow: bool = False,
+        grow_from: int | None = None,
+        seed: int | None = None,
+        secret: bytes | None = None,
+    ) -> Self: ...
+    def add(
+        self,
+        key: Key,
+        *,
+        now: _Time | None = None,
+        refresh: bool = False,
+        ttl: _Time | None = None,
+    ) -> bool: ...
+    @overload
+    def add_many(
+        self, keys: _Arrow, *, now: _Time | None = None, refresh: bool = False, width: _Width = 64
+    ) -> Any: ...
+    @overload
+    def add_many(
+        self, keys: _Keys, *, now: _Time | None = None, refresh: bool = False, width: _Width = 64
+    ) -> _Bools: ...
+    def update(
+        self,
+        keys: _Keys | _Arrow,
+        *,
+        now: _Time | None = None,
+        refresh: bool = False,
+        width: _Width = 64,
+    ) -> int: ...
+    def contains_at(self, key: Key, now: _Time) -> bool: ...
+    def age(self, key: Key) -> int | None: ...
+    def age_many(
+        self, keys: _Keys | _Arrow, *, width: _Width = 64
+    ) -> npt.NDArray[np.int64]: ...
+    def discard(self, key: Key) -> bool: ...
+    def remove(self, key: Key) -> None: ...
+    @overload
+    def remove_many(self, keys: _Arrow, *, width: _Width = 64) -> Any: ...
+    @overload
+    def remove_many(self, keys: _Keys, *, width: _Width = 64) -> _Bools: ...
+    def advance(self, now: _Time) -> int: ...
+    def rebase(self, now: _Time) -> None: ...
+    @property
+    def window(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def step_began(self) -> int: ...
+    @property
+    def when_full(self) -> Literal["fail", "evict"]: ...
+    @property
+    def evicted(self) -> int: ...
+    @property
+    def youngest_evicted(self) -> int | None: ...
 
 class Estimate:
     @property

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::file_names::{LOCK, MANIFEST};
 use super::files::{File, Folder};
 use super::open_folder::OpenFolder;
+use crate::Error;
 
 /// A folder of the file system.
 ///
@@ -45,6 +46,17 @@ impl DiskFolder {
     /// [`io::ErrorKind::NotFound`] if there is no such folder, and I/O errors.
     pub fn read_only(path: &Path) -> io::Result<Self> {
         Ok(Self { folder: OpenFolder::open(path)?, read_only: true })
+    }
+
+    /// Calls `call` with the folder at `path`, opened read-only or created if it does not exist. An
+    /// error names the path.
+    pub(crate) fn with<R>(
+        path: &Path,
+        read_only: bool,
+        call: impl FnOnce(Self) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let folder = if read_only { Self::read_only(path) } else { Self::new(path) };
+        folder.map_err(Error::no_folder).and_then(call).map_err(|error| error.at(path))
     }
 
     /// Opens the file LOCK. A writer creates it if it is missing.

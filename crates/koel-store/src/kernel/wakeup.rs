@@ -1,6 +1,7 @@
 //! How the threads of a store are told that there is work.
 
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::lock::lock;
 
@@ -41,6 +42,14 @@ impl Wakeup {
             *current = Signal::Wait;
         }
         has_work
+    }
+
+    /// Waits for [`Signal::Stop`], for at most `limit`. [`wait`](Self::wait) gets other signals.
+    pub(crate) fn wait_for_stop(&self, limit: Duration) {
+        let current = lock(&self.signal);
+        let is_going_on = |signal: &mut Signal| *signal != Signal::Stop;
+        let waited = self.changed.wait_timeout_while(current, limit, is_going_on);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Returns whether the thread is to stop.

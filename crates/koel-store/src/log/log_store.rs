@@ -84,11 +84,8 @@ impl Options {
     /// * [`Error::OldManifest`] or [`Error::OtherStore`] if some of its files come from elsewhere.
     /// * [`Error::OutOfMemory`] if there is no memory for the index, and I/O errors.
     pub fn open(self, path: impl AsRef<Path>) -> Result<LogStore, Error> {
-        let path = path.as_ref();
-        let folder =
-            if self.read_only { DiskFolder::read_only(path) } else { DiskFolder::new(path) };
-        let folder = folder.map_err(Error::no_folder);
-        folder.and_then(|folder| self.open_in(Arc::new(folder))).map_err(|error| error.at(path))
+        let read_only = self.read_only;
+        DiskFolder::with(path.as_ref(), read_only, |folder| self.open_in(Arc::new(folder)))
     }
 
     /// Opens the store in a [`Folder`].
@@ -314,10 +311,7 @@ impl LogStore {
         damaged: impl AsRef<Path>,
         progress: impl FnMut(u64, u64),
     ) -> Result<SalvageReport, Error> {
-        let path = damaged.as_ref();
-        let folder = DiskFolder::read_only(path).map_err(Error::no_folder);
-        let salvaged = folder.and_then(|folder| self.salvage_in(&folder, progress));
-        salvaged.map_err(|error| error.at(path))
+        DiskFolder::with(damaged.as_ref(), true, |folder| self.salvage_in(&folder, progress))
     }
 
     /// Salvages the damaged store in a [`Folder`], as [`salvage`](Self::salvage) does.

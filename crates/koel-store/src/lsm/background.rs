@@ -4,18 +4,22 @@
 //! * Two merge runs, each others than the other.
 //! * One syncs the log while it fills, so that little is left for the write that fills it.
 //!
-//! A failure loses nothing. It is kept for `stats` and for writers that wait, and the next signal
-//! is the next try.
+//! A failure loses nothing. It is kept for `stats` and for writers that wait. The next signal is
+//! the next try of a flush; a merge is tried again after a pause, which grows from failure to
+//! failure.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::store::Store;
-use crate::Error;
-use crate::kernel::lock::lock;
 use crate::kernel::wakeup::Signal;
+
+/// The pause after the first failure of a merge. Each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Starts the threads. [`stop`] ends them.
 pub(super) fn start(store: &Arc<Store>, threads: &mut Vec<JoinHandle<()>>) -> io::Result<()> {
@@ -47,7 +51,8 @@ fn flush(store: &Store) {
     let threads = &store.threads;
     while threads.flush_due.wait() {
         if !store.poison.is_read_only() {
-            note(&threads.flush_failure, &store.flush_sealed().map(drop));
+            // `stats` has the failure.
+            drop(store.flush_sealed());
         }
         if threads.guide_due.swap(false, Ordering::Relaxed) {
             // Without a guide reads are slower, and ask for it again.
@@ -57,16 +62,18 @@ fn flush(store: &Store) {
 }
 
 fn merge(store: &Store) {
-    let threads = &store.threads;
-    while threads.merge_due.wait() {
-        let merged = loop {
+    let (due, mut pause) = (&store.threads.merge_due, FIRST_PAUSE);
+    while due.wait() {
+        // After a failed write no merge succeeds.
+        while !due.is_stopped() && store.poison.check().is_ok() {
             match store.merge_once() {
-                Ok(true) if !threads.merge_due.is_stopped() => {}
-                ended => break ended.map(drop),
+                Ok(true) => pause = FIRST_PAUSE,
+                Ok(false) => break,
+                Err(_) => {
+                    due.wait_for_stop(pause);
+                    pause = (2 * pause).min(LONGEST_PAUSE);
+                }
             }
-        };
-        if !threads.merge_due.is_stopped() {
-            note(&threads.merge_failure, &merged);
         }
     }
 }
@@ -76,8 +83,4 @@ fn sync(store: &Store) {
         // The next write returns the failure.
         drop(store.sync());
     }
-}
-
-fn note(failure: &Mutex<Option<String>>, result: &Result<(), Error>) {
-    *lock(failure) = result.as_ref().err().map(Error::reason);
 }

@@ -3,6 +3,8 @@
 
 use std::cmp::Ordering;
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 /// The sequence number that comes first among the entries of a key.
 pub(super) const LAST_SEQUENCE: u64 = u64::MAX;
 
@@ -28,4 +30,20 @@ impl Entry<'_> {
 #[inline]
 pub(super) fn cmp_places(one: (&[u8], u64), other: (&[u8], u64)) -> Ordering {
     one.0.cmp(other.0).then(other.1.cmp(&one.1))
+}
+
+/// Returns 8 bytes of `key` from `at` on as a number that compares as they do.
+#[inline]
+pub(super) fn word_at(key: &[u8], at: usize) -> u64 {
+    let rest = key.get(at..).unwrap_or_default();
+    let mut bytes = [0; 8];
+    let len = rest.len().min(8);
+    bytes[..len].copy_from_slice(&rest[..len]);
+    bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// Returns the hash of a key in a store with this seed.
+#[inline]
+pub(super) fn hash_of(key: &[u8], seed: u64) -> u64 {
+    xxh3_64_with_seed(key, seed)
 }

@@ -10,7 +10,6 @@ use super::entry::Entry;
 use super::manifest::{Manifest, RunEntry};
 use super::memtable::MemtableCursor;
 use super::options::LsmOptions;
-use super::state::State;
 use super::store::Store;
 use super::table::{Table, TableBuilder};
 use super::version::Version;
@@ -33,7 +32,6 @@ impl Store {
             // No other thread adds runs meanwhile.
             is_bottom: state.version.runs.is_empty(),
             filter: self.options.filter.as_deref(),
-            protected: self.snapshots.newest(),
         };
         drop(state);
         let mut cursor = MemtableCursor::new(memtable.clone());
@@ -46,10 +44,16 @@ impl Store {
         Ok(true)
     }
 
-    /// Flushes all sealed memtables.
+    /// Flushes all sealed memtables. Keeps why that failed, if it did.
     pub(super) fn flush_sealed(&self) -> Result<(), Error> {
-        while self.flush_oldest()? {}
-        Ok(())
+        let flushed = loop {
+            match self.flush_oldest() {
+                Ok(true) => {}
+                ended => break ended.map(drop),
+            }
+        };
+        *lock(&self.threads.flush_failure) = flushed.as_ref().err().map(Error::reason);
+        flushed
     }
 
     /// Writes a table of the entries that `fill` passes on, durably, and opens it. Returns it with
@@ -88,24 +92,16 @@ impl Store {
 
     /// Replaces a memtable by a run, on disk and in memory.
     fn install_flushed(&self, log: u64, table: Option<Arc<Table>>) -> Result<(), Error> {
-        let mut manifest = lock(&self.manifest);
-        let version = self.state.load().version.clone();
-        let next = match &table {
-            Some(table) => Arc::new(with_run(&version, table.clone(), &self.options)),
-            None => version,
+        let next = |version: &Version| match &table {
+            Some(table) => with_run(version, table.clone(), &self.options),
+            None => version.clone(),
         };
-        self.change_manifest(&mut manifest, |manifest| {
-            manifest.logs.retain(|entry| entry.number != log);
+        let add = |manifest: &mut Manifest| {
             if let Some(table) = &table {
                 add_run(manifest, table);
             }
-        })?;
-        self.state.update(|state| State {
-            active: state.active.clone(),
-            sealed: state.sealed.iter().filter(|sealed| sealed.log != log).cloned().collect(),
-            version: next,
-        });
-        Ok(())
+        };
+        self.install(next, add, Some(log))
     }
 }
 

@@ -4,11 +4,8 @@
 //! ones. So earlier writes are flushed first, and other writes wait until the table is there. Reads
 //! go on, and see all entries or none.
 
-use std::sync::Arc;
-
 use super::entry::Entry;
 use super::flush::{add_run, with_run};
-use super::state::State;
 use super::store::Store;
 use super::wal::check_lengths;
 use crate::Error;
@@ -53,11 +50,11 @@ impl Store {
         })?;
         let Some((table, count)) = written else { return Ok(0) };
         self.counts.flushed.add(table.info().bytes);
-        let mut manifest = lock(&self.manifest);
-        let version = with_run(&self.state.load().version, table.clone(), &self.options);
-        self.change_manifest(&mut manifest, |manifest| add_run(manifest, &table))?;
-        let version = Arc::new(version);
-        self.state.update(|state| State { version, ..state.clone() });
+        self.install(
+            |version| with_run(version, table.clone(), &self.options),
+            |manifest| add_run(manifest, &table),
+            None,
+        )?;
         self.snapshots.publish(sequence);
         self.threads.merge_due.send(Signal::Work);
         Ok(count)

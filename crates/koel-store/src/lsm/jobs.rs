@@ -3,26 +3,30 @@
 //! Several jobs run at once, on different runs. As in a flush, the new table is durable and named
 //! by the manifest before the old ones are removed. They are removed oldest first: what a crash
 //! leaves of them can then not revive a key that a younger one deletes, should MANIFEST be lost.
+//!
+//! A run because of which a merge failed is left alone for a while (`failed.rs`). It divides the
+//! others: those on either side of it are merged for themselves.
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::compaction::{Job, Picker, Rules, RunShape, merge};
 use super::cursor::Cursor;
 use super::manifest::{Manifest, RunEntry};
 use super::options::LsmOptions;
-use super::state::State;
 use super::store::Store;
 use super::table::Table;
-use super::version::Run;
+use super::version::{Run, Version};
 use crate::Error;
 use crate::kernel::file_names;
 use crate::kernel::lock::lock;
 use crate::kernel::wakeup::Signal;
 
-/// A merge keeps surplus hashes of one in so many keys, and some more. With more of them, the guide
-/// is built anew.
-const SURPLUS_SHARE: u64 = 8;
+/// A merge keeps a surplus hash for this many pairs of the guide, and some more: they take as much
+/// memory as the guide. With more of them it is built anew, which then takes less time than the
+/// merge.
+const PAIRS_PER_SURPLUS: u64 = 4;
 const FREE_SURPLUS: u64 = 1 << 16;
 /// Entries between two checks whether the store is being closed.
 const STEP: u64 = 1024;
@@ -34,14 +38,19 @@ struct Reserved<'a> {
     inputs: Vec<Arc<Run>>,
     /// Whether no older run stays.
     is_bottom: bool,
+    /// The most surplus hashes to keep.
+    surplus_limit: u64,
+}
+
+impl Reserved<'_> {
+    fn numbers(&self) -> Vec<u64> {
+        self.inputs.iter().map(|run| run.number()).collect()
+    }
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        let mut jobs = lock(&self.store.jobs);
-        for run in &self.inputs {
-            jobs.remove(&run.number());
-        }
+        lock(&self.store.jobs).end(&self.numbers());
     }
 }
 
@@ -49,7 +58,7 @@ impl Store {
     /// Merges runs if the policy asks for it. Returns whether it did.
     pub(super) fn merge_once(&self) -> Result<bool, Error> {
         self.poison.check()?;
-        let Some(job) = self.reserve(|picker, shapes| picker.pick(shapes)) else {
+        let Some(job) = self.reserve(|runs, shapes| self.pick(runs, shapes)) else {
             return Ok(false);
         };
         // Another thread may find a job among the other runs.
@@ -94,29 +103,47 @@ impl Store {
     /// Picks runs to merge and marks them.
     fn reserve(
         &self,
-        pick: impl FnOnce(&Picker, &[RunShape]) -> Option<Job>,
+        pick: impl FnOnce(&[bool], &[RunShape]) -> Option<Job>,
     ) -> Option<Reserved<'_>> {
-        let mut jobs = lock(&self.jobs);
+        let (mut jobs, now) = (lock(&self.jobs), Instant::now());
         let runs = self.state.load().version.runs.clone();
         let mut shapes = shapes(&runs);
         for (shape, run) in shapes.iter_mut().zip(&runs) {
-            shape.busy = jobs.contains(&run.number());
+            shape.busy = jobs.is_running(run.number());
         }
-        let job = pick(&self.picker(), &shapes)?;
+        let avoided: Vec<bool> =
+            runs.iter().map(|run| jobs.is_avoided(run.number(), now)).collect();
+        let job = pick(&avoided, &shapes)?;
         let is_bottom = job.runs.end == runs.len();
         let inputs = runs.get(job.runs)?.to_vec();
-        jobs.extend(inputs.iter().map(|run| run.number()));
-        Some(Reserved { store: self, inputs, is_bottom })
+        let pairs: u64 = runs.iter().map(|run| run.table.info().keys).sum();
+        let surplus_limit = pairs / PAIRS_PER_SURPLUS + FREE_SURPLUS;
+        let reserved = Reserved { store: self, inputs, is_bottom, surplus_limit };
+        jobs.start(&reserved.numbers());
+        Some(reserved)
+    }
+
+    /// Picks a merge of neighbours none of which is `avoided`.
+    fn pick(&self, avoided: &[bool], shapes: &[RunShape]) -> Option<Job> {
+        let mut start = 0;
+        avoided.split(|&is_avoided| is_avoided).find_map(|group| {
+            let runs = start..start + group.len();
+            start = runs.end + 1;
+            // The other runs need ids too.
+            let most_runs = self.most_runs().saturating_sub(shapes.len() - group.len());
+            let job = self.picker(most_runs).pick(&shapes[runs.clone()])?;
+            Some(Job { runs: runs.start + job.runs.start..runs.start + job.runs.end })
+        })
     }
 
     /// Returns the numbers of the levels of these runs.
     pub(super) fn levels(&self, runs: &[Arc<Run>]) -> Vec<u32> {
-        self.picker().level_numbers(&shapes(runs))
+        self.picker(self.most_runs()).level_numbers(&shapes(runs))
     }
 
-    fn picker(&self) -> Picker {
+    fn picker(&self, most_runs: usize) -> Picker {
         let LsmOptions { policy, ratio, memtable_bytes, .. } = self.options;
-        Picker::new(policy, ratio, memtable_bytes, self.most_runs())
+        Picker::new(policy, ratio, memtable_bytes, most_runs)
     }
 
     /// Returns the number of runs at which no more are added before some are merged.
@@ -125,43 +152,30 @@ impl Store {
         usize::try_from(guide.most_runs()).unwrap_or(usize::MAX)
     }
 
-    /// Builds a guide for the runs of this moment, if there is none or if it is to be replaced.
-    pub(super) fn build_guide(&self, replace: bool) -> Result<(), Error> {
-        let Some(options) = self.options.guide_options() else { return Ok(()) };
-        let before = self.state.load().version.clone();
-        if before.guide.is_some() && !replace {
-            return Ok(());
+    /// Merges the runs of a job, and notes how that ended.
+    fn run_job(&self, job: &Reserved<'_>) -> Result<(), Error> {
+        let merged = self.merge_runs(job);
+        lock(&self.jobs).note(&job.numbers(), &merged, Instant::now());
+        if !self.threads.merge_due.is_stopped() {
+            *lock(&self.threads.merge_failure) = merged.as_ref().err().map(Error::reason);
         }
-        let mut next = before.with_new_guide(&options)?;
-        // Nobody changes the runs while the lock is held.
-        let _manifest = lock(&self.manifest);
-        let now = self.state.load().version.clone();
-        let are_same =
-            before.runs.iter().map(|run| run.number()).eq(now.runs.iter().map(|run| run.number()));
-        if !are_same {
-            next = now.with_new_guide(&options)?;
-        }
-        let next = Arc::new(next);
-        self.state.update(|state| State { version: next, ..state.clone() });
-        Ok(())
+        merged
     }
 
-    fn run_job(&self, job: &Reserved<'_>) -> Result<(), Error> {
+    fn merge_runs(&self, job: &Reserved<'_>) -> Result<(), Error> {
         let boundaries = self.snapshots.boundaries()?;
         let rules = Rules {
             boundaries: &boundaries,
             is_bottom: job.is_bottom,
             filter: self.options.filter.as_deref(),
-            protected: self.snapshots.newest(),
         };
         let cursor = |run: &Arc<Run>| Box::new(run.table.cursor(false)) as Box<dyn Cursor>;
         let cursors: Vec<_> = job.inputs.iter().map(cursor).collect();
-        let keys: u64 = job.inputs.iter().map(|run| run.table.info().keys).sum();
-        let limit = keys / SURPLUS_SHARE + FREE_SURPLUS;
+        let (limit, hash) = (job.surplus_limit, |key: &[u8]| self.hash(key));
         let mut surplus = None;
         let written = self.write_table(job.is_bottom, |sink| {
             let mut count = 0;
-            let merged = merge(cursors, rules, |key| self.hash(key), limit, &mut |entry| {
+            let merged = merge(cursors, rules, hash, limit, &mut |entry| {
                 count += 1;
                 if count % STEP == 0 && self.threads.merge_due.is_stopped() {
                     return Err(stopped());
@@ -173,29 +187,16 @@ impl Store {
         })?;
         let table = written.map(|(table, ())| table);
         self.counts.merged.add(table.as_ref().map_or(0, |table| table.info().bytes));
-        self.install_merged(job, table, surplus.as_deref())?;
+        self.install(
+            |version: &Version| version.with_merge(&job.inputs, table.clone(), surplus.as_deref()),
+            |manifest| replace_runs(manifest, &job.inputs, table.as_deref()),
+            None,
+        )?;
         for run in job.inputs.iter().rev() {
             // What cannot be removed is when the store is next opened.
             drop(self.folder.remove(&file_names::table(run.number())));
         }
         self.threads.notify_progress();
-        Ok(())
-    }
-
-    /// Replaces the inputs of a job by its result, on disk and in memory.
-    fn install_merged(
-        &self,
-        job: &Reserved<'_>,
-        table: Option<Arc<Table>>,
-        surplus: Option<&[u64]>,
-    ) -> Result<(), Error> {
-        let mut manifest = lock(&self.manifest);
-        let version = self.state.load().version.clone();
-        let next = Arc::new(version.with_merge(&job.inputs, table.clone(), surplus));
-        self.change_manifest(&mut manifest, |manifest| {
-            replace_runs(manifest, &job.inputs, table.as_deref());
-        })?;
-        self.state.update(|state| State { version: next, ..state.clone() });
         Ok(())
     }
 }

@@ -92,11 +92,8 @@ impl LsmOptions {
     /// * [`Error::OldManifest`] or [`Error::OtherStore`] if some of its files come from elsewhere.
     /// * [`Error::OutOfMemory`], and I/O errors.
     pub fn open(self, path: impl AsRef<Path>) -> Result<LsmStore, Error> {
-        let path = path.as_ref();
-        let folder =
-            if self.read_only { DiskFolder::read_only(path) } else { DiskFolder::new(path) };
-        let folder = folder.map_err(Error::no_folder);
-        folder.and_then(|folder| self.open_in(Arc::new(folder))).map_err(|error| error.at(path))
+        let read_only = self.read_only;
+        DiskFolder::with(path.as_ref(), read_only, |folder| self.open_in(Arc::new(folder)))
     }
 
     /// Opens the store in a [`Folder`].
@@ -312,9 +309,7 @@ impl LsmStore {
     /// [`Error::NotEmpty`], [`Error::Locked`] if the other folder is in use, [`Error::Poisoned`]
     /// after a failed write, and I/O errors. After an error the folder is left empty, if possible.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let path = path.as_ref();
-        let folder = DiskFolder::new(path).map_err(Error::no_folder);
-        folder.and_then(|folder| self.checkpoint_in(&folder)).map_err(|error| error.at(path))
+        DiskFolder::with(path.as_ref(), false, |folder| self.checkpoint_in(&folder))
     }
 
     /// Copies the store into a [`Folder`], as [`checkpoint`](Self::checkpoint) does.
@@ -352,10 +347,7 @@ impl LsmStore {
         damaged: impl AsRef<Path>,
         progress: impl FnMut(u64, u64),
     ) -> Result<LsmSalvageReport, Error> {
-        let path = damaged.as_ref();
-        let folder = DiskFolder::read_only(path).map_err(Error::no_folder);
-        let salvaged = folder.and_then(|folder| self.salvage_in(&folder, progress));
-        salvaged.map_err(|error| error.at(path))
+        DiskFolder::with(damaged.as_ref(), true, |folder| self.salvage_in(&folder, progress))
     }
 
     /// Salvages the damaged store in a [`Folder`], as [`salvage`](Self::salvage) does.

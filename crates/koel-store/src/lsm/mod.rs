@@ -17,8 +17,10 @@
 //! | `open.rs` | opening: what is sound, what is damage, what is a torn end |
 //! | `write.rs` | writing, and waiting while merges are behind |
 //! | `jobs.rs`, `flush.rs` | runs become one, memtables become runs |
+//! | `install.rs` | switching to the next version, on disk and in memory |
 //! | `read.rs` | reading one key |
 //! | `store.rs` | what all of these share, and the order of locks |
+//! | `failed.rs` | which runs merges leave alone |
 //! | `switch.rs`, `snapshots.rs` | what readers and writers share |
 //! | `state.rs`, `version.rs` | the memtables, runs and guide of one moment |
 //! | `wal.rs` | the log: entries that are in no table yet |
@@ -38,9 +40,11 @@ mod close;
 mod compaction;
 mod cursor;
 mod entry;
+mod failed;
 mod flush;
 mod guide;
 mod ingest;
+mod install;
 mod iter;
 mod jobs;
 mod lsm_store;

@@ -53,7 +53,7 @@ impl Store {
         let names = folder.list().map_err(Error::io("list", FOLDER))?;
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let version = open_runs(&*folder, &manifest, &cache)?;
-        let mut log = open_log(&*folder, &manifest)?;
+        let mut log = open_log(&*folder, &manifest, options.memtable_bytes)?;
         let next = manifest.sequence.max(log.sequence + 1);
         let unnamed = unnamed_files(&names, &manifest);
         check_manifest_is_current(&*folder, &manifest, &unnamed, next, &cache)?;
@@ -62,7 +62,6 @@ impl Store {
             replayed: log.files.iter().map(|file| file.end()).sum(),
             ..LsmOpenReport::default()
         };
-        let number = first_number(&names, &manifest);
         if !options.read_only {
             remove_files(&*folder, &unnamed)?;
             report.removed = unnamed;
@@ -94,8 +93,9 @@ impl Store {
             writer: Mutex::new(writer),
             flushing: Mutex::default(),
             jobs: Mutex::default(),
+            versions: Mutex::default(),
+            next_number: AtomicU64::new(first_number(&names, &manifest)),
             manifest: Mutex::new(manifest),
-            next_number: AtomicU64::new(number),
             commits,
             poison,
             threads: Threads::default(),
@@ -125,7 +125,7 @@ fn open_runs(
 }
 
 /// Opens the files of the log that the manifest names, and replays them.
-fn open_log(folder: &dyn Folder, manifest: &Manifest) -> Result<Log, Error> {
+fn open_log(folder: &dyn Folder, manifest: &Manifest, memtable_bytes: u64) -> Result<Log, Error> {
     let newest = manifest.runs.first().map_or(0, |run| run.last_sequence);
     let mut log = Log { sequence: newest, ..Log::default() };
     for (i, entry) in manifest.logs.iter().enumerate() {
@@ -136,7 +136,7 @@ fn open_log(folder: &dyn Folder, manifest: &Manifest) -> Result<Log, Error> {
         } else {
             check_last_length(&file, entry.end)?;
         }
-        let memtable = Memtable::new(entry.number);
+        let memtable = Memtable::new(entry.number, memtable_bytes, manifest.seed);
         let Replayed { sequence, whole, lost } = wal::replay(&file, log.sequence, &memtable)?;
         log.sequence = sequence;
         log.end = match lost {

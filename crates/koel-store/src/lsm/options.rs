@@ -159,9 +159,11 @@ impl LsmOptions {
     /// them: to let entries expire.
     ///
     /// An entry for which it returns false is deleted, sooner or later: until then reads see it. It
-    /// must always return the same for the same entry, or change only from true to false. It is not
-    /// asked about versions that a [`Snapshot`](super::Snapshot) sees, if that was taken before the
-    /// merge began. It runs in threads of the store and must not use the store.
+    /// must always return the same for the same entry, or change only from true to false.
+    ///
+    /// A [`Snapshot`](super::Snapshot) or a [`Range`](super::Range) still sees what was deleted
+    /// after it was taken: it holds memory and files for that, as long as it lives. The function
+    /// runs in threads of the store and must not use the store.
     #[must_use]
     pub fn compaction_filter(
         mut self,

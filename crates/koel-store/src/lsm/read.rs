@@ -62,10 +62,11 @@ impl Take for Presence {
 fn get_in_memory<T: Take>(
     state: &State,
     key: &[u8],
+    hash: u64,
     sequence: u64,
 ) -> Option<Result<Option<T::Value>, Error>> {
     let take = |memtable: &Arc<Memtable>| {
-        memtable.get(key, sequence, |entry| entry.value.map(T::take).transpose())
+        memtable.get(key, hash, sequence, |entry| entry.value.map(T::take).transpose())
     };
     state.memtables().find_map(take)
 }
@@ -85,10 +86,10 @@ impl Store {
         key: &[u8],
         sequence: u64,
     ) -> Result<Option<T::Value>, Error> {
-        if let Some(found) = get_in_memory::<T>(state, key, sequence) {
+        let hash = self.hash(key);
+        if let Some(found) = get_in_memory::<T>(state, key, hash, sequence) {
             return found;
         }
-        let hash = self.hash(key);
         let candidates = match &state.version.guide {
             Some(guide) => guide.candidates(hash),
             None => self.every_run(&state.version),
@@ -115,7 +116,7 @@ impl Store {
         memory::reserve(&mut values, keys.len())?;
         for ((key, &hash), &ids) in keys.iter().zip(&hashes).zip(&candidates) {
             let key = key.as_ref();
-            let value = match get_in_memory::<Whole>(&state, key, sequence) {
+            let value = match get_in_memory::<Whole>(&state, key, hash, sequence) {
                 Some(found) => found?,
                 None => self.get_in_runs::<Whole>(&state, key, hash, ids, sequence)?,
             };

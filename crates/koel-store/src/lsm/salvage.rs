@@ -15,8 +15,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
+use super::entry::hash_of;
 use super::manifest::Manifest;
 use super::store::Store;
 use super::table::DamagedTable;
@@ -111,7 +110,7 @@ impl Progress<'_> {
         };
         self.store.write(&batch, Durability::None)?;
         if let Some(seed) = self.seed {
-            self.lost.remove(&xxh3_64_with_seed(key, seed));
+            self.lost.remove(&hash_of(key, seed));
         }
         Ok(())
     }
@@ -123,7 +122,7 @@ impl Progress<'_> {
         let sequence = self.store.snapshots.visible();
         for entry in self.store.prefix_in(state, sequence, &[])? {
             let (key, _) = entry?;
-            if self.lost.contains(&xxh3_64_with_seed(&key, seed)) {
+            if self.lost.contains(&hash_of(&key, seed)) {
                 let mut batch = Batch::new();
                 batch.delete(&key)?;
                 self.store.write(&batch, Durability::None)?;

@@ -1,10 +1,14 @@
-//! A view of the store as of one moment.
+//! A view of the store as of one moment: a sequence number, of which merges keep what it sees.
+//!
+//! A compaction filter drops what such a number sees, also of a snapshot that was taken while the
+//! merge ran. So in a store with a filter a snapshot holds the state of its moment, as ranges do.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use super::iter::Range;
 use super::read::{Presence, Whole};
+use super::state::State;
 use super::store::Store;
 use crate::Error;
 
@@ -12,6 +16,9 @@ use crate::Error;
 ///
 /// A snapshot is a number: it takes no memory and no time. But as long as it lives, merges keep the
 /// old versions that it can see. It can outlive the store.
+///
+/// In a store with a [compaction filter](super::LsmOptions::compaction_filter) it also holds the
+/// memtables, the guide and the files of that moment, even if they were flushed or merged since.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -29,12 +36,20 @@ use crate::Error;
 pub struct Snapshot {
     store: Arc<Store>,
     sequence: u64,
+    /// Only in a store with a compaction filter.
+    state: Option<Arc<State>>,
 }
 
 impl Snapshot {
     pub(super) fn new(store: Arc<Store>) -> Self {
+        // The state first: see `read.rs`.
+        let state = store.options.filter.is_some().then(|| store.state.load());
         let sequence = store.snapshots.take();
-        Self { store, sequence }
+        Self { store, sequence, state }
+    }
+
+    fn state(&self) -> Arc<State> {
+        self.state.clone().unwrap_or_else(|| self.store.state.load())
     }
 
     /// Returns the value that `key` had.
@@ -42,7 +57,7 @@ impl Snapshot {
     /// # Errors
     /// As [`LsmStore::get`](super::LsmStore::get).
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.store.get_in::<Whole>(&self.store.state.load(), key, self.sequence)
+        self.store.get_in::<Whole>(&self.state(), key, self.sequence)
     }
 
     /// Returns whether `key` had a value.
@@ -50,7 +65,7 @@ impl Snapshot {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
-        let found = self.store.get_in::<Presence>(&self.store.state.load(), key, self.sequence);
+        let found = self.store.get_in::<Presence>(&self.state(), key, self.sequence);
         Ok(found?.is_some())
     }
 
@@ -60,7 +75,7 @@ impl Snapshot {
     /// As [`LsmStore::range`](super::LsmStore::range).
     pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range<'_>, Error> {
         let (from, to) = bounds(&keys);
-        self.store.range_in(self.store.state.load(), self.sequence, from, to)
+        self.store.range_in(self.state(), self.sequence, from, to)
     }
 
     /// Returns the entries whose keys start with `prefix`.
@@ -68,7 +83,7 @@ impl Snapshot {
     /// # Errors
     /// As [`range`](Self::range).
     pub fn prefix(&self, prefix: &[u8]) -> Result<Range<'_>, Error> {
-        self.store.prefix_in(self.store.state.load(), self.sequence, prefix)
+        self.store.prefix_in(self.state(), self.sequence, prefix)
     }
 
     /// Returns all entries.

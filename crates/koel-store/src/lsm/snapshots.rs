@@ -1,6 +1,6 @@
 //! The sequence numbers that live snapshots read at, and the one that new reads see.
 //!
-//! A snapshot is a number and holds no memory. A merge keeps what each of the numbers can see. It
+//! A number holds no memory. A merge keeps what each of the numbers can see. It
 //! asks for them once, at its start: a snapshot that is taken later has a number that is at least
 //! the last visible one of that moment, and the merge keeps what that one sees.
 
@@ -61,11 +61,6 @@ impl Snapshots {
             boundaries.push(visible);
         }
         Ok(boundaries)
-    }
-
-    /// Returns the greatest number of a live snapshot, or 0.
-    pub(super) fn newest(&self) -> u64 {
-        lock(&self.live).keys().next_back().copied().unwrap_or(0)
     }
 
     /// Returns the number of live snapshots.

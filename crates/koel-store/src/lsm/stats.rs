@@ -48,9 +48,9 @@ pub struct LsmStats {
     pub stalled_micros: u64,
     /// A write failed, and the store takes no more writes.
     pub poisoned: bool,
-    /// Why the last flush in the background failed, if it did. No data is lost by that.
+    /// Why the last flush failed, if it did. No data is lost by that.
     pub flush_failed: Option<String>,
-    /// Why the last merge in the background failed, if it did. No data is lost by that.
+    /// Why the last merge failed, if it did. No data is lost by that.
     pub merge_failed: Option<String>,
 }
 
@@ -73,6 +73,10 @@ pub struct RunStats {
     pub tombstones: u64,
     /// Bytes of keys and values.
     pub entry_bytes: u64,
+    /// Why the last merge of it failed, if its file is damaged or unreadable. Other runs are merged
+    /// as before; this one is tried again after a minute or more, and by
+    /// [`compact`](super::LsmStore::compact).
+    pub failed: Option<String>,
 }
 
 impl LsmStats {
@@ -94,6 +98,7 @@ impl Store {
             keys: info.keys,
             tombstones: info.tombstones,
             entry_bytes: info.entry_bytes,
+            failed: lock(&self.jobs).failure(info.number).map(str::to_owned),
         };
         let levels = self.levels(&state.version.runs);
         let infos = state.version.runs.iter().map(|run| run.table.info());

@@ -5,19 +5,19 @@
 //! 1. `commits`: one sync at a time.
 //! 2. `writer`: the end of the log.
 //! 3. `flushing`: one memtable at a time becomes a table.
-//! 4. `manifest`: the manifest on disk, and every change of the state.
-//! 5. `jobs`, `state`, `snapshots`, and how far the log is durable (in `commits`): held for
+//! 4. `versions`: every change of the version.
+//! 5. `manifest`: the manifest on disk, and every change of the state but for a new guide.
+//! 6. `jobs`, `state`, `snapshots`, and how far the log is durable (in `commits`): held for
 //!    moments.
 //!
 //! Readers take a read lock of `state` for a moment, and nothing else.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
+use super::entry::hash_of;
+use super::failed::Jobs;
 use super::manifest::Manifest;
 use super::options::LsmOptions;
 use super::snapshots::Snapshots;
@@ -46,8 +46,9 @@ pub(super) struct Store {
     pub(super) snapshots: Snapshots,
     pub(super) writer: Mutex<Writer>,
     pub(super) flushing: Mutex<()>,
-    /// The numbers of the runs that are being merged.
-    pub(super) jobs: Mutex<HashSet<u64>>,
+    /// Which runs a merge leaves alone.
+    pub(super) jobs: Mutex<Jobs>,
+    pub(super) versions: Mutex<()>,
     pub(super) manifest: Mutex<Manifest>,
     /// The number of the next file.
     pub(super) next_number: AtomicU64,
@@ -163,7 +164,7 @@ impl Threads {
 impl Store {
     #[inline]
     pub(super) fn hash(&self, key: &[u8]) -> u64 {
-        xxh3_64_with_seed(key, self.seed)
+        hash_of(key, self.seed)
     }
 
     /// Returns a number that no file has.

@@ -41,15 +41,15 @@ impl LsmStore {
         let store = self.inner();
         let state = store.state.load();
         let sequence = store.snapshots.visible();
+        let hash = store.hash(key);
         let runs = &state.version.runs;
         let mut trace = Trace { runs: runs.len() as u64, ..Trace::default() };
         for memtable in state.memtables() {
-            if let Some(found) = memtable.get(key, sequence, |entry| entry.value.is_some()) {
+            if let Some(found) = memtable.get(key, hash, sequence, |entry| entry.value.is_some()) {
                 (trace.in_memory, trace.found) = (true, found);
                 return Ok(trace);
             }
         }
-        let hash = store.hash(key);
         let guide = state.version.guide.as_ref();
         let candidates = guide.map_or(Ids::MAX, |guide| guide.candidates(hash));
         for (run, place) in runs.iter().zip(0..) {

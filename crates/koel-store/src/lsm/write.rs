@@ -133,7 +133,8 @@ impl Store {
             let mut sealed = state.sealed.clone();
             // Without a file of the log nothing was written yet.
             sealed.extend(writer.log.is_some().then(|| state.active.clone()));
-            let (active, version) = (Arc::new(Memtable::new(number)), state.version.clone());
+            let active = Arc::new(Memtable::new(number, self.options.memtable_bytes, self.seed));
+            let version = state.version.clone();
             State { active, sealed, version }
         });
         *writer = Writer {

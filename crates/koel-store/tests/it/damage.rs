@@ -8,21 +8,45 @@
 //! * *Older*: an earlier state without a report. This is allowed only if the last log of a store
 //!   that was not closed is cut between two records, as a crash would leave it.
 //! * Anything else is *silent* and fails the test.
+//!
+//! The ordered store has the same trials (`lsm/damage.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use koel_store::{Durability, Error, LogStore, Options, TornEnd};
-use testkit::storage::{History, MemoryFolder, Op, Program, Random, State, Write};
+use koel_store::{Batch, Durability, Error, LogStore, Options, TornEnd};
+use testkit::storage::{History, MemoryFolder, Op, Random, State, Write};
 
-use crate::trial::{Trial, count, first_seed, iterate, report};
+use crate::subject::{Programmed, Subject};
+use crate::trial::{count, first_seed, report};
 
 pub(crate) type Image = BTreeMap<String, Vec<u8>>;
 
+/// A store that is damaged.
+pub(crate) trait Damaged: Programmed {
+    /// The longest value, and the number of operations before the damage.
+    const LENGTHS: (usize, usize);
+
+    fn options(seed: u64) -> Self::Options {
+        Self::small(seed)
+    }
+}
+
+impl Damaged for LogStore {
+    const LENGTHS: (usize, usize) = (20_000, 400);
+
+    fn options(seed: u64) -> Options {
+        options().seed(seed)
+    }
+}
+
 /// The files of a store and its contents, all durable.
-pub(crate) struct Victim {
+pub(crate) struct Victim<S: Subject> {
+    options: S::Options,
     pub(crate) image: Image,
+    /// The files of the same store at an earlier moment.
+    pub(crate) earlier: Image,
     keys: Vec<Vec<u8>>,
     pub(crate) now: State,
     /// Every key with every value that it ever had.
@@ -32,12 +56,12 @@ pub(crate) struct Victim {
     pub(crate) closed: bool,
     /// The last log, and how much of it was durable when two more durable writes followed. As long
     /// as those are there, damage before this offset must not look like a torn end.
-    known: (String, u64),
+    pub(crate) known: (String, u64),
 }
 
 /// How a file was damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Harm {
+pub(crate) enum Harm {
     /// The end of the last log is unchanged, or has a single wrong bit.
     Within,
     /// The end of the last log is gone.
@@ -56,29 +80,33 @@ pub(crate) fn options() -> Options {
     Options::default().segment_bytes(8192).background_compaction(false)
 }
 
-/// A store of some segments, with hints, dead bytes, tombstones, batches and large values; closed,
-/// or left as the power failed.
-pub(crate) fn victim(seed: u64, closed: bool) -> Victim {
+/// A store of several files, with dead bytes, tombstones, batches and large values; closed, or left
+/// as the power failed.
+pub(crate) fn victim<S: Damaged>(seed: u64, closed: bool) -> Victim<S> {
     let folder = MemoryFolder::new();
-    let program = Program::new(seed, 40, 20_000);
-    let keys = program.keys().to_vec();
-    let options = options().seed(seed);
-    let mut trial =
-        Trial::open(Arc::new(folder.clone()), &options, &program, History::new()).unwrap();
-    let (mut states, mut ever) = (History::new(), BTreeSet::new());
-    for op in program.take(400).chain([Op::Sync]) {
-        if let Op::Write { changes, .. } = &op {
-            let values = changes.iter().cloned();
-            ever.extend(values.filter_map(|(key, value)| Some((key, value?))));
+    let ((longest, count), options) = (S::LENGTHS, S::options(seed));
+    let program = S::program(seed, 40, longest);
+    let keys = S::keys(&program).to_vec();
+    let start = S::start(Arc::new(folder.clone()), &options, &program, History::new());
+    let mut trial = start.unwrap();
+    let ops: Vec<_> = program.take(count).collect();
+    let (mut states, mut ever, mut earlier) = (History::new(), BTreeSet::new(), Image::new());
+    let middle = ops.len() * 4 / 5;
+    for (number, op) in ops.into_iter().chain([S::op(Op::Sync)]).enumerate() {
+        let values = S::changes(&op).into_iter();
+        ever.extend(values.filter_map(|(key, value)| Some((key, value?))));
+        let before = S::history(&trial).now().clone();
+        S::step(&mut trial, op).unwrap();
+        states.write(difference(&before, S::history(&trial).now()));
+        if number == middle {
+            earlier = folder.crash_clone(100, seed).contents();
         }
-        let before = trial.history.now().clone();
-        trial.step(op).unwrap();
-        states.write(difference(&before, trial.history.now()));
     }
     let before = folder.contents();
     for number in 0..2 {
         let changes = vec![(keys[1].clone(), Some(vec![number]))];
-        trial.step(Op::Write { changes: changes.clone(), synced: true }).unwrap();
+        let op = Op::Write { changes: changes.clone(), synced: true };
+        S::step(&mut trial, S::op(op)).unwrap();
         states.write(changes);
         ever.insert((keys[1].clone(), vec![number]));
     }
@@ -87,12 +115,12 @@ pub(crate) fn victim(seed: u64, closed: bool) -> Victim {
     let grown = |(name, bytes): &(&String, &Vec<u8>)| before.get(*name) != Some(*bytes);
     let (active, _) = after.iter().rfind(|file| file.0.ends_with(".log") && grown(file)).unwrap();
     let known = (active.clone(), before.get(active).map_or(0, |bytes| bytes.len() as u64));
-    let now = trial.history.now().clone();
+    let now = S::history(&trial).now().clone();
     if closed {
-        trial.store.take().unwrap().close().unwrap();
+        S::take(trial).close().unwrap();
     }
     let image = folder.crash_clone(100, seed).contents();
-    Victim { image, keys, now, ever, states, closed, known }
+    Victim { options, image, earlier, keys, now, ever, states, closed, known }
 }
 
 /// Returns the changes from one state to the other.
@@ -104,11 +132,11 @@ fn difference(before: &State, after: &State) -> Write {
         .collect()
 }
 
-impl Victim {
+impl<S: Subject> Victim<S> {
     /// Returns whether the damage is noticed, and if not, whether it matters.
     fn judge(&self, damaged: Image, harm: Harm) -> Outcome {
         let folder = Arc::new(MemoryFolder::with(damaged));
-        let Ok(store) = options().open_in(folder) else { return Outcome::Reported };
+        let Ok(store) = S::open_in(&self.options, folder) else { return Outcome::Reported };
         let Ok((by_iteration, by_key)) = self.read(&store) else { return Outcome::Reported };
         if by_iteration == self.now && by_key == self.now {
             return Outcome::Harmless;
@@ -116,7 +144,8 @@ impl Victim {
         if by_iteration != by_key {
             return Outcome::Silent("iteration and get differ".to_owned());
         }
-        let torn = store.open_report().torn.as_ref();
+        let torn = store.torn();
+        let torn = torn.as_ref();
         match self.states.clone().survived(by_iteration, 0) {
             Ok(_) if torn.is_some_and(|torn| self.may_be_torn(torn, harm)) => Outcome::Reported,
             Ok(_) if torn.is_none() && !self.closed && harm == Harm::End => Outcome::Older,
@@ -130,8 +159,8 @@ impl Victim {
         !self.closed && (harm == Harm::End || behind_the_known)
     }
 
-    fn read(&self, store: &LogStore) -> Result<(State, State), Error> {
-        let by_iteration = iterate(store)?;
+    fn read(&self, store: &S) -> Result<(State, State), Error> {
+        let by_iteration = store.contents()?;
         let mut by_key = State::new();
         for key in &self.keys {
             if let Some(value) = store.get(key)? {
@@ -185,11 +214,11 @@ impl Outcomes {
         }
     }
 
-    fn report(&self, name: &str) {
+    fn report<S: Subject>(&self, name: &str) {
         let Self { reported, harmless, older } = self;
         let older = if *older > 0 { format!(", {older} older") } else { String::new() };
         report(
-            name,
+            &format!("{}{name}", S::PREFIX),
             &format!("{reported} reported, {harmless} harmless{older}, 0 silent, 0 panics"),
         );
         assert!(*reported > 0, "damage was never reported");
@@ -197,13 +226,13 @@ impl Outcomes {
 }
 
 /// `count` trials over victims of several seeds, every second of them closed.
-fn damage(
+pub(crate) fn damage<S: Damaged>(
     name: &str,
     count: u64,
-    harm: impl Fn(&Victim, &mut Random, &mut Image) -> (Harm, String),
+    harm: impl Fn(&Victim<S>, &mut Random, &mut Image) -> (Harm, String),
 ) {
     let mut outcomes = Outcomes::default();
-    let victims: Vec<Victim> =
+    let victims: Vec<Victim<S>> =
         (0..8).map(|number| victim(first_seed() + number, number % 2 == 0)).collect();
     for number in 0..count {
         let victim = &victims[usize::try_from(number % 8).unwrap()];
@@ -214,12 +243,12 @@ fn damage(
             format!("seed {}, trial {number}, closed: {}: {what}", first_seed(), victim.closed)
         });
     }
-    outcomes.report(name);
+    outcomes.report::<S>(name);
 }
 
-#[test]
-fn a_flipped_bit_is_reported_or_harmless() {
-    damage("flips", count(2_000, 10_000), |victim, random, image| {
+/// Flips a bit.
+pub(crate) fn flips<S: Damaged>(count: u64) {
+    damage::<S>("flips", count, |victim, random, image| {
         let name = victim.file(random);
         let bytes = image.get_mut(&name).expect("one of the files");
         let (at, bit) = (random.below(bytes.len()), random.below(8));
@@ -228,9 +257,9 @@ fn a_flipped_bit_is_reported_or_harmless() {
     });
 }
 
-#[test]
-fn a_cut_file_is_reported_or_harmless() {
-    damage("cuts", count(1_000, 2_000), |victim, random, image| {
+/// Cuts a file.
+pub(crate) fn cuts<S: Damaged>(count: u64) {
+    damage::<S>("cuts", count, |victim, random, image| {
         let name = victim.file(random);
         let bytes = image.get_mut(&name).expect("one of the files");
         let (full, len) = (bytes.len(), random.below(bytes.len()));
@@ -239,9 +268,9 @@ fn a_cut_file_is_reported_or_harmless() {
     });
 }
 
-#[test]
-fn a_missing_or_misplaced_file_is_reported_or_harmless() {
-    damage("misplaced", count(500, 2_000), |victim, random, image| {
+/// Removes a file, or replaces it by another.
+pub(crate) fn misplaced<S: Damaged>(count: u64) {
+    damage::<S>("misplaced", count, |victim, random, image| {
         let (name, other) = (victim.file(random), victim.file(random));
         if name == other {
             image.remove(&name);
@@ -253,9 +282,9 @@ fn a_missing_or_misplaced_file_is_reported_or_harmless() {
     });
 }
 
-#[test]
-fn a_piece_of_zeros_or_of_another_offset_is_reported_or_harmless() {
-    damage("pieces", count(500, 2_000), |victim, random, image| {
+/// Writes zeros, or the bytes of another offset.
+pub(crate) fn pieces<S: Damaged>(count: u64) {
+    damage::<S>("pieces", count, |victim, random, image| {
         let name = victim.file(random);
         let bytes = image.get_mut(&name).expect("one of the files");
         let len = (1 + random.below(512)).min(bytes.len());
@@ -274,23 +303,24 @@ fn a_piece_of_zeros_or_of_another_offset_is_reported_or_harmless() {
 /// The probe for which docs/RELIABILITY.md has figures of other engines: 20,000 entries, closed,
 /// one bit flipped, opened, every key read. Half of the bits are drawn from all files, half from a
 /// drawn file.
-#[test]
-fn a_flipped_bit_among_twenty_thousand_entries_is_reported_or_harmless() {
+pub(crate) fn probe<S: Subject>(options: S::Options, count: u64) {
     let folder = MemoryFolder::new();
-    let options = Options::default().segment_bytes(1 << 20).background_compaction(false);
-    let store = options.seed(first_seed()).open_in(Arc::new(folder.clone())).unwrap();
+    let store = S::open_in(&options, Arc::new(folder.clone())).unwrap();
     let mut random = Random::new(first_seed());
     let now: State = (0..20_000).map(|_| (random.bytes(16), random.bytes(100))).collect();
     for (key, value) in &now {
-        store.put(key, value, Durability::None).unwrap();
+        let mut batch = Batch::new();
+        batch.put(key, value).unwrap();
+        store.write(&batch, Durability::None).unwrap();
     }
     store.close().unwrap();
     let keys = now.keys().cloned().collect();
-    let (image, known) = (folder.contents(), (String::new(), 0));
+    let (image, earlier, known) = (folder.contents(), Image::new(), (String::new(), 0));
     let (ever, states) = (BTreeSet::new(), History::new());
-    let victim = Victim { image, keys, now, ever, states, closed: true, known };
+    let victim: Victim<S> =
+        Victim { options, image, earlier, keys, now, ever, states, closed: true, known };
     let mut outcomes = Outcomes::default();
-    for trial in 0..count(60, 2_400) {
+    for trial in 0..count {
         let mut image = victim.image.clone();
         let all: usize = image.values().map(Vec::len).sum();
         let (name, at) = if trial % 2 == 0 {
@@ -310,12 +340,38 @@ fn a_flipped_bit_among_twenty_thousand_entries_is_reported_or_harmless() {
         let outcome = victim.try_judge(image, Harm::Within);
         outcomes.note(outcome, || format!("seed {}, byte {at} of {name}", first_seed()));
     }
-    outcomes.report("probe");
+    outcomes.report::<S>("probe");
+}
+
+#[test]
+fn a_flipped_bit_is_reported_or_harmless() {
+    flips::<LogStore>(count(2_000, 10_000));
+}
+
+#[test]
+fn a_cut_file_is_reported_or_harmless() {
+    cuts::<LogStore>(count(1_000, 2_000));
+}
+
+#[test]
+fn a_missing_or_misplaced_file_is_reported_or_harmless() {
+    misplaced::<LogStore>(count(500, 2_000));
+}
+
+#[test]
+fn a_piece_of_zeros_or_of_another_offset_is_reported_or_harmless() {
+    pieces::<LogStore>(count(500, 2_000));
+}
+
+#[test]
+fn a_flipped_bit_among_twenty_thousand_entries_is_reported_or_harmless() {
+    let options = Options::default().segment_bytes(1 << 20).background_compaction(false);
+    probe::<LogStore>(options.seed(first_seed()), count(60, 2_400));
 }
 
 #[test]
 fn every_kind_of_file_is_damaged() {
-    let victim = victim(first_seed(), true);
+    let victim: Victim<LogStore> = victim(first_seed(), true);
     let mut random = Random::new(1);
     let names: Vec<String> = (0..200).map(|_| victim.file(&mut random)).collect();
     let kinds: BTreeSet<&str> = names.iter().map(|name| kind(name)).collect();

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use koel_store::{Durability, Error, Options};
+use koel_store::{Batch, Durability, Error, LogStore, Options};
 use testkit::storage::{Failure, Fault, FaultyFolder, History, MemoryFolder, Op, Program, Random};
 
-use crate::trial::{Trial, count, first_seed, read_all, report, small};
+use crate::subject::{Programmed, read_all};
+use crate::trial::{Trial, count, first_seed, report, small};
 
 const OPERATIONS: usize = 2_000;
 const KEYS: usize = 30;
@@ -43,9 +44,8 @@ fn check_still_open(trial: &Trial, op: &Op, struck: &str, seed: u64, context: &s
     let Some(store) = &trial.store else { return };
     let state = read_all(store, program(seed).keys());
     let state = state.unwrap_or_else(|error| panic!("{context}: cannot be read: {error}"));
-    let in_doubt = usize::from(matches!(op, Op::Write { .. }));
     let mut history = trial.history.clone();
-    let all = history.later().saturating_sub(in_doubt);
+    let all = history.later() - usize::from(trial.in_doubt);
     if let Err(complaint) = history.survived(state, all) {
         panic!("{context}: still open, {complaint}");
     }
@@ -56,25 +56,38 @@ fn check_still_open(trial: &Trial, op: &Op, struck: &str, seed: u64, context: &s
 }
 
 /// Checks that the folder opens again, also after a power failure.
-fn check_reopened(run: Run, seed: u64, context: &str) {
-    let Run { options, folder, trial, failed } = run;
-    let history = trial.as_ref().map_or_else(History::new, |trial| trial.history.clone());
-    let in_doubt = usize::from(matches!(failed, Some((Op::Write { .. }, _))));
+pub(crate) fn check_reopened<S: Programmed>(
+    folder: &FaultyFolder<MemoryFolder>,
+    trial: Option<S::Trial>,
+    (options, keys): (&S::Options, &[Vec<u8>]),
+    seed: u64,
+    context: &str,
+) {
+    let history = trial.as_ref().map_or_else(History::new, |trial| S::history(trial).clone());
+    let in_doubt = trial.as_ref().is_some_and(S::in_doubt);
     let disk = folder.inner().clone();
     let clones = [0, 50, 100].map(|kept| disk.crash_clone(kept, seed));
     drop(trial);
-    let acknowledged = history.later().saturating_sub(in_doubt);
+    let acknowledged = history.later() - usize::from(in_doubt);
     let folders = [(disk, acknowledged)].into_iter().chain(clones.map(|clone| (clone, 0)));
+    let mut after = Batch::new();
+    after.put(b"0", b"after").unwrap();
     for (number, (disk, at_least)) in folders.enumerate() {
-        let store = options.clone().open_in(Arc::new(disk));
+        let store = S::open_in(options, Arc::new(disk));
         let store = store.unwrap_or_else(|error| panic!("{context}, {number}: {error}"));
-        let state = read_all(&store, program(seed).keys());
+        let state = read_all(&store, keys);
         let state = state.unwrap_or_else(|error| panic!("{context}, {number}: {error}"));
         if let Err(complaint) = history.clone().survived(state, at_least) {
             panic!("{context}, {number}: {complaint}");
         }
-        store.put(b"0", b"after", Durability::Synced).expect("a healthy store takes a write");
+        store.write(&after, Durability::Synced).expect("a healthy store takes a write");
     }
+}
+
+fn reopen(run: Run, seed: u64, context: &str) {
+    let program = program(seed);
+    let opening = (&run.options, program.keys());
+    check_reopened::<LogStore>(&run.folder, run.trial, opening, seed, context);
 }
 
 fn strike(seed: u64, options: &Options, fault: Fault) {
@@ -87,7 +100,7 @@ fn strike(seed: u64, options: &Options, fault: Fault) {
         let struck = run.folder.struck().map_or("", |call| call.verb);
         check_still_open(trial, op, struck, seed, &context);
     }
-    check_reopened(run, seed, &context);
+    reopen(run, seed, &context);
 }
 
 #[test]
@@ -139,7 +152,7 @@ fn a_disk_that_is_full_for_a_while_loses_nothing() {
             check_still_open(trial, op, "write", seed, &context);
         }
         run.folder.heal();
-        check_reopened(run, seed, &context);
+        reopen(run, seed, &context);
     }
     report("full disk", &format!("{disks} disks: 0 lost"));
 }

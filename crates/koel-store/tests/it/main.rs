@@ -28,6 +28,8 @@ mod model;
 mod regressions;
 mod room;
 mod salvage;
+mod subject;
+mod subjects;
 mod sync_behind;
 mod threads;
 mod transplant;

@@ -30,7 +30,7 @@ fn salvage(image: Image) -> (State, SalvageReport) {
 }
 
 /// Damages a file in one of the ways of `damage.rs`. Returns its name.
-fn harm(victim: &Victim, random: &mut Random, image: &mut Image) -> String {
+fn harm(victim: &Victim<LogStore>, random: &mut Random, image: &mut Image) -> String {
     let (name, other) = (victim.file(random), victim.file(random));
     let bytes = image.get_mut(&name).expect("one of the files");
     let at = random.below(bytes.len());
@@ -49,7 +49,7 @@ fn harm(victim: &Victim, random: &mut Random, image: &mut Image) -> String {
 
 #[test]
 fn everything_but_the_damaged_records_is_salvaged() {
-    let victims: Vec<Victim> =
+    let victims: Vec<Victim<LogStore>> =
         (0..8).map(|number| victim(first_seed() + number, number % 2 == 0)).collect();
     let (mut lost, mut older, mut whole) = (0, 0, 0);
     let trials = count(400, 10_000);
@@ -121,7 +121,7 @@ fn a_sound_store_is_copied() {
 #[test]
 fn segments_are_ordered_without_a_manifest_and_with_a_wrong_one() {
     let (image, now) = sample();
-    let other = victim(first_seed(), true).image;
+    let other = victim::<LogStore>(first_seed(), true).image;
     let wrong: [Option<Vec<u8>>; 4] = [
         None,
         Some(Vec::new()),

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use koel_store::{Batch, Durability, LogStore, Options};
 use testkit::storage::{MemoryFolder, Random, State};
+use testkit::threads::SetOnDrop;
 
 use crate::trial::{count, first_seed, iterate, report};
 
@@ -117,8 +118,7 @@ fn run(seed: u64) {
             let (store, progress) = (&store, &progress);
             scope.spawn(move || write(store, progress, thread));
         }
-        // Stops the others even if this thread fails.
-        let stop = Stop(&progress);
+        let stop = SetOnDrop(&progress.stop);
         let mut random = Random::new(seed);
         for round in 0..10 {
             let what = format!("seed {seed}, round {round}");
@@ -132,14 +132,6 @@ fn run(seed: u64) {
     store.close().unwrap();
     let store = options().open_in(Arc::new(folder)).unwrap();
     assert_eq!(progress_in(&iterate(&store).unwrap(), "opened again"), all);
-}
-
-struct Stop<'a>(&'a Progress);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.stop.store(true, Ordering::SeqCst);
-    }
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use koel::Prefer;
+use koel::{Prefer, WhenFull};
 
 use crate::error::Error;
 use crate::filter::Options;
-use crate::filter::native::{DEFAULT_ERROR, Settings};
+use crate::filter::native::{DEFAULT_ERROR, MOST_SECONDS, Settings, Window};
 
 /// The capacity of a filter that the first item creates.
 const DEFAULT_CAPACITY: u64 = 1024;
@@ -46,12 +46,36 @@ pub(super) fn settings(arguments: &[&[u8]]) -> Result<Settings, Error> {
     let expansion = if options.expansion == 0 { 0 } else { options.expansion.next_power_of_two() };
     let error = option("ERROR").map_or(Ok(DEFAULT_ERROR), error_rate)?;
     let prefer = option("PREFER").map_or(Ok(Prefer::Small), preference)?;
-    let known = ["MAXITERATIONS", "BUCKETSIZE", "EXPANSION", "ERROR", "PREFER"];
+    let window = window(option("WINDOW"), option("WHENFULL"))?;
+    let known =
+        ["MAXITERATIONS", "BUCKETSIZE", "EXPANSION", "ERROR", "PREFER", "WINDOW", "WHENFULL"];
     if pairs.iter().any(|[word, _]| !known.iter().any(|name| is(word, name))) {
         return Err(Error::UnknownOption);
     }
+    // Only a filter of one size is ever full.
+    let expansion = match (option("WHENFULL"), option("EXPANSION")) {
+        (Some(_), None) => 0,
+        (Some(_), Some(_)) if expansion > 0 => return Err(Error::GrowsWhenFull),
+        _ => expansion,
+    };
     let capacity = large_enough(capacity, options)?;
-    Ok(Settings { capacity, error, prefer, options: Options { expansion, ..options } })
+    Ok(Settings { capacity, error, prefer, window, options: Options { expansion, ..options } })
+}
+
+/// The window of `WINDOW seconds [WHENFULL FAIL|EVICT]`.
+fn window(seconds: Option<&[u8]>, when_full: Option<&[u8]>) -> Result<Option<Window>, Error> {
+    let when_full = match when_full {
+        Some(value) if is(value, "EVICT") => Some(WhenFull::EvictOldest),
+        Some(value) if is(value, "FAIL") => Some(WhenFull::Fail),
+        Some(_) => return Err(Error::BadWhenFull),
+        None => None,
+    };
+    let Some(seconds) = seconds else {
+        return if when_full.is_some() { Err(Error::BadWhenFull) } else { Ok(None) };
+    };
+    let seconds = number(seconds).filter(|seconds| (1..=MOST_SECONDS).contains(seconds));
+    let seconds = seconds.ok_or(Error::BadWindow { most: MOST_SECONDS })?;
+    Ok(Some(Window { seconds, when_full: when_full.unwrap_or_default() }))
 }
 
 /// The settings of a filter that INSERT creates, and which of the arguments are items.
@@ -92,6 +116,7 @@ pub(super) fn default() -> Settings {
         capacity: DEFAULT_CAPACITY,
         error: DEFAULT_ERROR,
         prefer: Prefer::Small,
+        window: None,
         options: Options::default(),
     }
 }

@@ -18,17 +18,23 @@ pub(super) fn delete_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Re
 }
 
 fn delete_all(keys: &mut dyn Keys, items: &[&[u8]], removed: &mut [bool]) -> Result<(), Error> {
-    let filter = keys.write(1).or_for_all(Error::NoFilterToDeleteFrom)?;
-    filter.complete_mut()?.remove(items, removed);
+    let now = keys.now();
+    let filter = keys.write(1).or_for_all(Error::NoFilterToDeleteFrom)?.complete_mut()?;
+    let advanced = filter.advance(now);
+    filter.remove(items, removed);
     if removed.contains(&true) {
         keys.changed(1, "del");
+    } else if advanced {
+        keys.changed(1, "advance");
     }
     Ok(())
 }
 
 pub(super) fn compact(keys: &mut dyn Keys, _: &[&[u8]]) -> Result<Reply, Error> {
-    let filter = keys.write(1).or_for_all(Error::NoFilterToCompact)?;
-    filter.complete_mut()?.compact();
+    let now = keys.now();
+    let filter = keys.write(1).or_for_all(Error::NoFilterToCompact)?.complete_mut()?;
+    filter.advance(now);
+    filter.compact();
     keys.changed(1, "compact");
     Ok(Reply::Ok)
 }

@@ -3,10 +3,9 @@
 
 use super::arguments::{self, Insert};
 use super::reply::Reply;
-use crate::error::Error;
-use crate::filter::Added;
-use crate::filter::native::Native;
-use crate::keys::{Keys, Value};
+use crate::error::{Error, Full};
+use crate::filter::{Added, Filter};
+use crate::keys::{ADDED, Keys, Value};
 
 pub(super) fn add(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     add_one(keys, arguments, false)
@@ -17,12 +16,12 @@ pub(super) fn add_absent(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Rep
 }
 
 pub(super) fn insert(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let added = add_all(keys, &arguments::insert(&arguments[2..])?, false)?;
+    let added = add_all(keys, arguments, &arguments::insert(&arguments[2..])?, false)?;
     Ok(Reply::Added(added.into_iter().map(|added| added == Added::Yes).collect()))
 }
 
 pub(super) fn insert_absent(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let added = add_all(keys, &arguments::insert(&arguments[2..])?, true)?;
+    let added = add_all(keys, arguments, &arguments::insert(&arguments[2..])?, true)?;
     let number = |added| match added {
         Added::Yes => 1,
         Added::Present => 0,
@@ -33,15 +32,21 @@ pub(super) fn insert_absent(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<
 
 fn add_one(keys: &mut dyn Keys, arguments: &[&[u8]], unique: bool) -> Result<Reply, Error> {
     let insert = Insert { settings: arguments::default(), create: true, items: &arguments[2..] };
-    match add_all(keys, &insert, unique)?.first() {
+    match add_all(keys, arguments, &insert, unique)?.first() {
         Some(&Added::Full(full)) => Err(Error::Full(full)),
         answer => Ok(Reply::Bool(answer == Some(&Added::Yes))),
     }
 }
 
-/// Adds items to the filter of the key, which is created if it is missing.
-fn add_all(keys: &mut dyn Keys, insert: &Insert<'_>, unique: bool) -> Result<Vec<Added>, Error> {
-    let limit = keys.limit();
+/// Adds items, the last of the arguments, to the filter of the key, which is created if it is
+/// missing.
+fn add_all(
+    keys: &mut dyn Keys,
+    arguments: &[&[u8]],
+    insert: &Insert<'_>,
+    unique: bool,
+) -> Result<Vec<Added>, Error> {
+    let (limit, now) = (keys.limit(), keys.now());
     let mut added = Vec::new();
     added.try_reserve_exact(insert.items.len()).map_err(|_| Error::NoMemory)?;
     let created = matches!(keys.write(1), Value::Missing);
@@ -49,12 +54,38 @@ fn add_all(keys: &mut dyn Keys, insert: &Insert<'_>, unique: bool) -> Result<Vec
         if !insert.create {
             return Err(Error::NotFound);
         }
-        keys.put(1, Native::create(insert.settings, limit)?.into());
+        keys.put(1, Filter::create(insert.settings, limit, now)?);
     }
-    let filter = keys.write(1).or(Error::NotFound)?.complete_mut()?;
+    let filter = keys.write(1).or(Error::NotFound)?;
+    let expires = filter.expires();
+    let filter = filter.complete_mut()?;
+    if let Some(full) = filter.beyond(insert.items.len(), now, limit) {
+        let mut found = vec![false; insert.items.len()];
+        if unique {
+            filter.contains(insert.items, now, &mut found);
+        }
+        let refused = |is_in| if is_in { Added::Present } else { Added::Full(full) };
+        added.extend(found.into_iter().map(refused));
+        return Ok(added);
+    }
+    let advanced = filter.advance(now);
     filter.add(insert.items, unique, limit, &mut added);
     if created || added.contains(&Added::Yes) {
-        keys.changed(1, "add");
+        if created || expires || !added.iter().any(depends_on_server) {
+            keys.changed(1, ADDED);
+        } else {
+            let first = arguments.len() - insert.items.len();
+            let items = (first..).zip(&added).filter(|(_, added)| **added == Added::Yes);
+            keys.added_only(1, items.map(|(item, _)| item).collect());
+        }
+    } else if advanced || expires && added.iter().any(|added| matches!(added, Added::Full(_))) {
+        // Looking for room takes out what has expired, and may split buckets.
+        keys.changed(1, "advance");
     }
     Ok(added)
+}
+
+/// Whether an item was refused that a replica may have room for.
+fn depends_on_server(added: &Added) -> bool {
+    matches!(added, Added::Full(Full::Limit { .. } | Full::NoMemory))
 }

@@ -15,9 +15,9 @@ pub(super) fn info(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Er
     }
 }
 
-/// What the reference's INFO returns, in its order.
+/// What the reference's INFO returns, in its order. A filter with a window has more.
 fn all(info: Info, options: Options) -> Reply {
-    Reply::Map(vec![
+    let mut entries = vec![
         ("Size", Reply::count(info.bytes)),
         ("Number of buckets", Reply::count(info.buckets)),
         ("Number of filters", Reply::count(info.tables)),
@@ -26,7 +26,13 @@ fn all(info: Info, options: Options) -> Reply {
         ("Bucket size", Reply::Integer(options.bucket_size.into())),
         ("Expansion rate", Reply::Integer(options.expansion.into())),
         ("Max iterations", Reply::Integer(options.max_iterations.into())),
-    ])
+    ];
+    if info.window > 0 {
+        entries.push(("Window", Reply::count(info.window)));
+        entries.push(("Number of items expired", Reply::count(info.expired)));
+        entries.push(("Number of items evicted", Reply::count(info.evicted)));
+    }
+    Reply::Map(entries)
 }
 
 fn field(info: Info, options: Options, name: &[u8]) -> Result<Reply, Error> {
@@ -44,6 +50,9 @@ fn field(info: Info, options: Options, name: &[u8]) -> Result<Reply, Error> {
         ("RATE", Reply::Double(info.rate)),
         ("LOAD", Reply::Double(info.load)),
         ("FORMAT", Reply::Text(info.format)),
+        ("WINDOW", Reply::count(info.window)),
+        ("EXPIRED", Reply::count(info.expired)),
+        ("EVICTED", Reply::count(info.evicted)),
     ];
     let found = fields.into_iter().find(|(known, _)| is(name, known));
     found.map(|(_, reply)| reply).ok_or(Error::UnknownField)
@@ -65,6 +74,7 @@ pub(super) fn debug(keys: &mut dyn Keys, _: &[&[u8]]) -> Result<Reply, Error> {
 }
 
 fn numbers(keys: &mut dyn Keys) -> Result<(Info, Options), Error> {
+    let now = keys.now();
     let filter = keys.read(1).or(Error::NotFound)?.complete()?;
-    Ok((filter.info(), filter.options()))
+    Ok((filter.info(now), filter.options()))
 }

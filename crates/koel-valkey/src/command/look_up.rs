@@ -9,8 +9,9 @@ use crate::keys::{Keys, Value};
 
 pub(super) fn exists(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let mut found = [false];
+    let now = keys.now();
     if let Some(filter) = filter(keys)? {
-        filter.contains(&arguments[2..], &mut found);
+        filter.contains(&arguments[2..], now, &mut found);
     }
     Ok(Reply::Bool(found[0]))
 }
@@ -18,16 +19,18 @@ pub(super) fn exists(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, 
 pub(super) fn exists_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let items = &arguments[2..];
     let mut found = vec![false; items.len()];
+    let now = keys.now();
     if let Some(filter) = filter(keys)? {
-        filter.contains(items, &mut found);
+        filter.contains(items, now, &mut found);
     }
     Ok(Reply::Bools(found))
 }
 
 pub(super) fn count(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let mut counts = [0];
+    let now = keys.now();
     if let Some(filter) = filter(keys)? {
-        filter.count(&arguments[2..], &mut counts);
+        filter.count(&arguments[2..], now, &mut counts);
     }
     Ok(Reply::count(counts[0]))
 }
@@ -35,8 +38,9 @@ pub(super) fn count(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, E
 pub(super) fn count_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let items = &arguments[2..];
     let mut counts = vec![0; items.len()];
+    let now = keys.now();
     if let Some(filter) = filter(keys)? {
-        filter.count(items, &mut counts);
+        filter.count(items, now, &mut counts);
     }
     Ok(Reply::Array(counts.into_iter().map(Reply::count).collect()))
 }

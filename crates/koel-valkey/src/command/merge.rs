@@ -2,6 +2,10 @@
 //!
 //! The union is built beside the destination and replaces it at the end, so that a failure changes
 //! nothing. A source may be the destination.
+//!
+//! A server may build the union of large filters on a thread: [`begin`] copies the filters,
+//! [`Merging::run`] needs nothing else, and [`finish`] puts the union in its place, unless the
+//! destination has changed in the meantime. Then the command has to be run as a whole.
 
 use super::reply::Reply;
 use crate::error::Error;
@@ -10,13 +14,105 @@ use crate::filter::native::Native;
 use crate::keys::{Keys, Value};
 
 pub(super) fn merge(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let is_missing = matches!(keys.read(1), Value::Missing);
-    // A missing destination begins as a copy of the first source.
-    let (first, sources) = if is_missing { (2, 3) } else { (1, 2) };
+    let (first, sources) = operands(keys);
     let mut union = native(keys, first)?.try_clone()?;
     for source in sources..arguments.len() {
         union.merge(native(keys, source)?)?;
     }
+    put(keys, union)
+}
+
+/// Copies of the filters of a MERGE.
+#[derive(Debug)]
+pub struct Merging {
+    union: Native,
+    sources: Vec<Native>,
+    destination: Watched,
+}
+
+/// What the destination was when the filters were copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    existed: bool,
+    watch: u64,
+}
+
+/// Copies the filters of a MERGE with these arguments, to merge them elsewhere. `watch` is a number
+/// above 0 that no other merge has. `None` if they have less than `least` bytes.
+///
+/// # Errors
+/// As MERGE.
+pub fn begin(
+    keys: &mut dyn Keys,
+    arguments: &[&[u8]],
+    least: u64,
+    watch: u64,
+) -> Result<Option<Merging>, Error> {
+    let (first, start) = operands(keys);
+    let mut bytes = 0_u64;
+    for operand in std::iter::once(first).chain(start..arguments.len()) {
+        bytes = bytes.saturating_add(native(keys, operand)?.bytes());
+    }
+    if bytes < least {
+        return Ok(None);
+    }
+    let (union, mut sources) = (native(keys, first)?.try_clone()?, Vec::new());
+    sources.try_reserve_exact(arguments.len() - start).map_err(|_| Error::NoMemory)?;
+    for source in start..arguments.len() {
+        sources.push(native(keys, source)?.try_clone()?);
+    }
+    let existed = if let Value::Filter(Filter::Native(filter)) = keys.write(1) {
+        filter.watch(watch);
+        true
+    } else {
+        false
+    };
+    Ok(Some(Merging { union, sources, destination: Watched { existed, watch } }))
+}
+
+impl Merging {
+    /// What [`finish`] has to know.
+    #[must_use]
+    pub fn destination(&self) -> Watched {
+        self.destination
+    }
+
+    /// The union.
+    ///
+    /// # Errors
+    /// As MERGE.
+    pub fn run(self) -> Result<Native, Error> {
+        let mut union = self.union;
+        self.sources.iter().try_for_each(|source| union.merge(source))?;
+        Ok(union)
+    }
+}
+
+/// Replaces the destination by the union. `None`, and nothing changed, if the destination is not
+/// what it was.
+///
+/// # Errors
+/// [`Error::Limit`].
+pub fn finish(
+    keys: &mut dyn Keys,
+    union: Native,
+    destination: Watched,
+) -> Result<Option<Reply>, Error> {
+    let is_unchanged = match keys.read(1) {
+        Value::Missing => !destination.existed,
+        Value::Filter(Filter::Native(filter)) => filter.is_watched(destination.watch),
+        _ => false,
+    };
+    if is_unchanged { put(keys, union).map(Some) } else { Ok(None) }
+}
+
+/// The argument to begin with, and the first of those to add. A missing destination begins as a
+/// copy of the first source.
+fn operands(keys: &mut dyn Keys) -> (usize, usize) {
+    if matches!(keys.read(1), Value::Missing) { (2, 3) } else { (1, 2) }
+}
+
+fn put(keys: &mut dyn Keys, union: Native) -> Result<Reply, Error> {
     let (bytes, limit) = (union.bytes(), keys.limit());
     if bytes > limit {
         return Err(Error::Limit { bytes, limit });
@@ -29,5 +125,9 @@ pub(super) fn merge(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, E
 fn native(keys: &mut dyn Keys, argument: usize) -> Result<&Native, Error> {
     let filter = keys.read(argument).or(Error::NotFound)?;
     filter.complete()?;
-    if let Filter::Native(filter) = filter { Ok(filter) } else { Err(Error::MergeCompat) }
+    match filter {
+        Filter::Native(filter) => Ok(filter),
+        Filter::Expiring(_) => Err(Error::MergeWindow),
+        _ => Err(Error::MergeCompat),
+    }
 }

@@ -5,19 +5,21 @@
 //! the prefix `CF.`, which is a setting of the module.
 
 mod arguments;
+mod at;
 mod create;
 mod delete;
+#[cfg(feature = "faults")]
+mod fault;
 mod insert;
 mod inspect;
 mod look_up;
-mod merge;
+pub mod merge;
 pub mod reply;
-mod transfer;
+pub(crate) mod transfer;
 
 use crate::error::Error;
 use crate::keys::Keys;
 use reply::Reply;
-pub(crate) use transfer::CHUNK_BYTES;
 
 /// Runs a command. `arguments[0]` is its name.
 pub type Run = fn(&mut dyn Keys, &[&[u8]]) -> Result<Reply, Error>;
@@ -31,6 +33,8 @@ pub enum Access {
     Writes,
     /// It changes a key, and takes no memory for long.
     Frees,
+    /// It replays what a primary did: not for every user.
+    Replays,
 }
 
 impl Access {
@@ -41,6 +45,7 @@ impl Access {
             Self::Reads => "readonly",
             Self::Writes => "write deny-oom",
             Self::Frees => "write",
+            Self::Replays => "write deny-oom admin",
         }
     }
 }
@@ -58,7 +63,9 @@ pub struct Command {
     pub fast: bool,
     /// Arguments that it takes, its name included; negative: at least so many.
     pub arity: i32,
-    /// The last argument that is a key: 1, or -1 for all.
+    /// The first argument that is a key.
+    pub first_key: i32,
+    /// The last argument that is a key; -1: all from the first one on.
     pub last_key: i32,
     /// One sentence.
     pub summary: &'static str,
@@ -70,37 +77,40 @@ const PER_ITEM: &str = "O(n) for n items";
 const ONE: &str = "O(1)";
 const ALL: &str = "O(bytes of the filter)";
 
-use Access::{Frees, Reads, Writes};
+use Access::{Frees, Reads, Replays, Writes};
 
 macro_rules! commands {
-    ($($name:literal $run:path, $access:ident $fast:literal $arity:literal $last_key:literal,
-       $summary:literal, $complexity:ident;)*) => {
+    ($($(#[$only:meta])? $name:literal $run:path, $access:ident $fast:literal $arity:literal
+       $first_key:literal $last_key:literal, $summary:literal, $complexity:ident;)*) => {
         /// All commands.
-        pub const COMMANDS: &[Command] = &[$(Command {
+        pub const COMMANDS: &[Command] = &[$($(#[$only])? Command {
             name: $name, run: $run, access: $access, fast: $fast, arity: $arity,
-            last_key: $last_key, summary: $summary, complexity: $complexity,
+            first_key: $first_key, last_key: $last_key, summary: $summary, complexity: $complexity,
         }),*];
     };
 }
 
 commands! {
-    "RESERVE" create::reserve, Writes false -3 1, "Creates an empty cuckoo filter.", ALL;
-    "ADD" insert::add, Writes true 3 1, "Adds an item, also if it is in.", ONE;
-    "ADDNX" insert::add_absent, Writes true 3 1, "Adds an item unless it is in.", ONE;
-    "INSERT" insert::insert, Writes false -4 1, "Adds items, also those that are in.", PER_ITEM;
-    "INSERTNX" insert::insert_absent, Writes false -4 1, "Adds items that are not in.", PER_ITEM;
-    "EXISTS" look_up::exists, Reads true 3 1, "Tells whether an item is in.", ONE;
-    "MEXISTS" look_up::exists_many, Reads true -3 1, "Tells which items are in.", PER_ITEM;
-    "COUNT" look_up::count, Reads true 3 1, "Tells how often an item was added.", ONE;
-    "MCOUNT" look_up::count_many, Reads true -3 1, "Tells how often items were added.", PER_ITEM;
-    "DEL" delete::delete, Frees true 3 1, "Removes one copy of an item.", ONE;
-    "MDEL" delete::delete_many, Frees true -3 1, "Removes one copy of each item.", PER_ITEM;
-    "COMPACT" delete::compact, Frees false 2 1, "Gives unused memory of a filter back.", ALL;
-    "MERGE" merge::merge, Writes false -3 -1, "Adds the items of filters to another.", ALL;
-    "INFO" inspect::info, Reads true -2 1, "Returns the numbers of a filter.", ONE;
-    "DEBUG" inspect::debug, Reads true 2 1, "Returns numbers of a filter as text.", ONE;
-    "SCANDUMP" transfer::scan_dump, Reads false 3 1, "Returns a filter in chunks.", ALL;
-    "LOADCHUNK" transfer::load_chunk, Writes false 4 1, "Restores a filter from chunks.", ALL;
+    "RESERVE" create::reserve, Writes false -3 1 1, "Creates an empty cuckoo filter.", ALL;
+    "ADD" insert::add, Writes true 3 1 1, "Adds an item, also if it is in.", ONE;
+    "ADDNX" insert::add_absent, Writes true 3 1 1, "Adds an item unless it is in.", ONE;
+    "INSERT" insert::insert, Writes false -4 1 1, "Adds items, also those that are in.", PER_ITEM;
+    "INSERTNX" insert::insert_absent, Writes false -4 1 1, "Adds items that are not in.", PER_ITEM;
+    "EXISTS" look_up::exists, Reads true 3 1 1, "Tells whether an item is in.", ONE;
+    "MEXISTS" look_up::exists_many, Reads true -3 1 1, "Tells which items are in.", PER_ITEM;
+    "COUNT" look_up::count, Reads true 3 1 1, "Tells how often an item was added.", ONE;
+    "MCOUNT" look_up::count_many, Reads true -3 1 1, "Tells how often items were added.", PER_ITEM;
+    "DEL" delete::delete, Frees true 3 1 1, "Removes one copy of an item.", ONE;
+    "MDEL" delete::delete_many, Frees true -3 1 1, "Removes one copy of each item.", PER_ITEM;
+    "COMPACT" delete::compact, Frees false 2 1 1, "Gives unused memory of a filter back.", ALL;
+    "MERGE" merge::merge, Writes false -3 1 -1, "Adds the items of filters to another.", ALL;
+    "INFO" inspect::info, Reads true -2 1 1, "Returns the numbers of a filter.", ONE;
+    "DEBUG" inspect::debug, Reads true 2 1 1, "Returns numbers of a filter as text.", ONE;
+    "SCANDUMP" transfer::scan_dump, Reads false 3 1 1, "Returns a filter in chunks.", ALL;
+    "LOADCHUNK" transfer::load_chunk, Writes false 4 1 1, "Restores a filter from chunks.", ALL;
+    "AT" at::at, Replays false -4 3 3, "Runs a command of a filter as of a time.", PER_ITEM;
+    #[cfg(feature = "faults")]
+    "FAULT" fault::fault, Writes false 2 1 1, "Panics.", ONE;
 }
 
 /// Runs the command of this name, in any case, on keys.
@@ -109,12 +119,20 @@ commands! {
 /// The error of the command, and [`Error::Arity`] if there is no such command.
 pub fn run(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let name = arguments.first().ok_or(Error::Arity)?;
-    let command =
-        COMMANDS.iter().find(|command| name.eq_ignore_ascii_case(command.name.as_bytes()));
-    command.ok_or(Error::Arity)?.call(keys, arguments)
+    named(name).ok_or(Error::Arity)?.call(keys, arguments)
+}
+
+/// The command of this name, in any case.
+pub(crate) fn named(name: &[u8]) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| name.eq_ignore_ascii_case(command.name.as_bytes()))
 }
 
 impl Command {
+    /// Whether it is MERGE, which a server may run on a thread.
+    pub(crate) fn is_merge(&self) -> bool {
+        self.name == "MERGE"
+    }
+
     /// Checks the number of arguments, and runs the command.
     ///
     /// # Errors

@@ -4,6 +4,8 @@
 //! chunk that begins at byte `n - 1` of the body, which comes with the iterator of the next one.
 //! LOADCHUNK gets each chunk with the iterator that came with it, in the same order.
 
+use std::convert::Infallible;
+
 use super::arguments::number;
 use super::reply::Reply;
 use crate::error::Error;
@@ -13,7 +15,7 @@ use crate::filter::loading::Loading;
 use crate::keys::{Keys, Value};
 
 /// The most bytes of a chunk.
-pub(crate) const CHUNK_BYTES: usize = 16 << 20;
+const CHUNK_BYTES: usize = 16 << 20;
 
 pub(super) fn scan_dump(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let iterator: i64 = number(arguments[2]).ok_or(Error::Position)?;
@@ -33,18 +35,26 @@ pub(super) fn scan_dump(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Repl
 /// The bytes of the body from `offset` on, as many as a chunk has. As in the reference, a chunk
 /// ends where a table ends.
 fn chunk_at(filter: &Filter, offset: u64) -> Result<Vec<u8>, Error> {
-    let (mut skip, mut chunk) = (usize::try_from(offset).unwrap_or(usize::MAX), Vec::new());
-    let size = filter.part_end(skip).saturating_sub(skip).min(CHUNK_BYTES);
+    let (start, mut chunk) = (usize::try_from(offset).unwrap_or(usize::MAX), Vec::new());
+    let size = filter.part_end(start).saturating_sub(start).min(CHUNK_BYTES);
     chunk.try_reserve_exact(size).map_err(|_| Error::NoMemory)?;
-    // Stops where the chunk is full, which is no error.
-    let _full: Result<(), ()> = filter.write_body(|piece| {
-        let skipped = skip.min(piece.len());
-        skip -= skipped;
-        let rest = &piece[skipped..];
-        chunk.extend_from_slice(&rest[..rest.len().min(size - chunk.len())]);
-        if chunk.len() < size { Ok(()) } else { Err(()) }
+    let Ok(()) = filter.write_range(start..start.saturating_add(size), |piece| {
+        chunk.extend_from_slice(piece);
+        Ok::<(), Infallible>(())
     });
     Ok(chunk)
+}
+
+/// Calls `emit` with the arguments of the LOADCHUNK commands that make the filter: iterators and
+/// chunks.
+pub(crate) fn each_chunk(filter: &Filter, mut emit: impl FnMut(u64, &[u8])) {
+    let mut next = 1;
+    emit(next, &filter.header().encode());
+    let Ok(()) = filter.chunks(CHUNK_BYTES, |chunk| {
+        next += chunk.len() as u64;
+        emit(next, chunk);
+        Ok::<(), Infallible>(())
+    });
 }
 
 pub(super) fn load_chunk(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {

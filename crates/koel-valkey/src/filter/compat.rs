@@ -229,13 +229,13 @@ impl Compat {
 }
 
 impl Cuckoo for Compat {
-    fn contains(&self, items: &[&[u8]], found: &mut [bool]) {
+    fn contains(&self, items: &[&[u8]], _now: u64, found: &mut [bool]) {
         for (item, found) in items.iter().zip(found) {
             *found = self.contains_one(Place::of(item));
         }
     }
 
-    fn count(&self, items: &[&[u8]], counts: &mut [u64]) {
+    fn count(&self, items: &[&[u8]], _now: u64, counts: &mut [u64]) {
         for (item, count) in items.iter().zip(counts) {
             *count = self.matches(Place::of(item)).count() as u64;
         }
@@ -277,7 +277,7 @@ impl Cuckoo for Compat {
         self.options
     }
 
-    fn info(&self) -> Info {
+    fn info(&self, _now: u64) -> Info {
         let slots = self.slots.len() as u64;
         let bucket_size = f64::from(self.options.bucket_size);
         let buckets = self.tables.first().map_or(0, |table| table.buckets as u64);
@@ -296,6 +296,9 @@ impl Cuckoo for Compat {
             rate: 1.0 - (-compared / 255.0).exp(),
             load,
             format: "redisbloom",
+            window: 0,
+            expired: 0,
+            evicted: 0,
         }
     }
 }

@@ -14,15 +14,21 @@
 //! | 40 | 6 | bucket size, most iterations, expansion: 2 bytes each |
 //! | 46 | 4 | zeros |
 //!
+//! **A filter whose items expire**, 58 bytes: the same with `KOELXF01`, then the number of items
+//! that expired in 8 bytes. The body is the file image.
+//!
 //! **RedisBloom's layout**, 38 bytes; the body is the slots of its tables, one table after the
 //! other: items, buckets of the first table, items deleted and number of tables in 8 bytes each,
 //! then the same six bytes.
 
-use crate::filter::Options;
+use crate::filter::{Info, Options};
 
 const MAGIC: &[u8; 8] = b"KOELCF01";
+const EXPIRING_MAGIC: &[u8; 8] = b"KOELXF01";
 /// Bytes of a header of ours.
 pub const NATIVE_BYTES: usize = 50;
+/// Bytes of a header of a filter whose items expire.
+pub const EXPIRING_BYTES: usize = NATIVE_BYTES + 8;
 /// Bytes of RedisBloom's header.
 pub const COMPAT_BYTES: usize = 38;
 /// Tables that the reference may be configured to allow, so that a dump may have them.
@@ -33,6 +39,8 @@ const MOST_TABLES: u64 = 65_536;
 pub enum Header {
     /// The image of a filter of ours.
     Native(NativeHeader),
+    /// The image of a filter whose items expire, and how many did.
+    Expiring(NativeHeader, u64),
     /// Tables in RedisBloom's layout.
     Compat(Shape, Totals),
 }
@@ -50,6 +58,27 @@ pub struct NativeHeader {
     pub deleted: u64,
     /// Options that only INFO shows.
     pub options: Options,
+}
+
+impl NativeHeader {
+    /// The numbers of the filter, whose table has these. Its items do not expire.
+    pub(super) fn info(&self, items: u64, buckets: u64, rate: f64, load: f64) -> Info {
+        Info {
+            bytes: self.image_len,
+            buckets,
+            tables: 1,
+            items,
+            deleted: self.deleted,
+            capacity: self.capacity,
+            error: self.error,
+            rate,
+            load,
+            format: "koel",
+            window: 0,
+            expired: 0,
+            evicted: 0,
+        }
+    }
 }
 
 /// What decides where items are.
@@ -97,14 +126,13 @@ impl Header {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         if let Some(fields) = bytes.strip_prefix(MAGIC) {
             let mut fields = Fields(fields);
-            let header = NativeHeader {
-                image_len: fields.eight()?,
-                error: f64::from_bits(fields.eight()?),
-                capacity: fields.eight()?,
-                deleted: fields.eight()?,
-                options: fields.options()?,
-            };
-            return (fields.0 == [0; 4]).then_some(Self::Native(header));
+            let header = fields.native()?;
+            return fields.0.is_empty().then_some(Self::Native(header));
+        }
+        if let Some(fields) = bytes.strip_prefix(EXPIRING_MAGIC) {
+            let mut fields = Fields(fields);
+            let (header, expired) = (fields.native()?, fields.eight()?);
+            return fields.0.is_empty().then_some(Self::Expiring(header, expired));
         }
         let mut fields = Fields(bytes);
         let (items, buckets) = (fields.eight()?, fields.eight()?);
@@ -118,14 +146,10 @@ impl Header {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Native(header) => {
-                let mut bytes = MAGIC.to_vec();
-                let error = header.error.to_bits();
-                for field in [header.image_len, error, header.capacity, header.deleted] {
-                    bytes.extend_from_slice(&field.to_le_bytes());
-                }
-                bytes.extend_from_slice(&encode_options(header.options));
-                bytes.extend_from_slice(&[0; 4]);
+            Self::Native(header) => header.encode(MAGIC),
+            Self::Expiring(header, expired) => {
+                let mut bytes = header.encode(EXPIRING_MAGIC);
+                bytes.extend_from_slice(&expired.to_le_bytes());
                 bytes
             }
             Self::Compat(shape, totals) => {
@@ -143,12 +167,24 @@ impl Header {
     #[must_use]
     pub fn body_len(&self) -> Option<u64> {
         match self {
-            Self::Native(header) => {
+            Self::Native(header) | Self::Expiring(header, _) => {
                 let sound = header.error > 0.0 && header.error < 1.0 && header.options.are_sound();
                 (sound && header.image_len > 0).then_some(header.image_len)
             }
             Self::Compat(shape, _) => shape.len(),
         }
+    }
+}
+
+impl NativeHeader {
+    fn encode(&self, magic: &[u8; 8]) -> Vec<u8> {
+        let mut bytes = magic.to_vec();
+        for field in [self.image_len, self.error.to_bits(), self.capacity, self.deleted] {
+            bytes.extend_from_slice(&field.to_le_bytes());
+        }
+        bytes.extend_from_slice(&encode_options(self.options));
+        bytes.extend_from_slice(&[0; 4]);
+        bytes
     }
 }
 
@@ -179,6 +215,17 @@ impl Fields<'_> {
 
     fn two(&mut self) -> Option<u16> {
         self.take().map(u16::from_le_bytes)
+    }
+
+    fn native(&mut self) -> Option<NativeHeader> {
+        let header = NativeHeader {
+            image_len: self.eight()?,
+            error: f64::from_bits(self.eight()?),
+            capacity: self.eight()?,
+            deleted: self.eight()?,
+            options: self.options()?,
+        };
+        (self.take()? == [0; 4]).then_some(header)
     }
 
     fn options(&mut self) -> Option<Options> {

@@ -8,6 +8,7 @@ use std::mem;
 
 use crate::error::Error;
 use crate::filter::compat::{self, Compat};
+use crate::filter::expiring::Expiring;
 use crate::filter::header::Header;
 use crate::filter::native::Native;
 use crate::filter::{Filter, try_append, try_copy};
@@ -61,6 +62,10 @@ impl Loading {
         match self.header {
             Header::Native(header) => {
                 let filter = Native::load(header, &self.body).map_err(Error::Image)?;
+                Ok(filter.into())
+            }
+            Header::Expiring(header, expired) => {
+                let filter = Expiring::load(header, expired, &self.body).map_err(Error::Image)?;
                 Ok(filter.into())
             }
             Header::Compat(shape, totals) => {

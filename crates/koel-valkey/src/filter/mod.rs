@@ -1,23 +1,26 @@
-//! The value of a key: a filter of ours, a filter in RedisBloom's layout, or one whose chunks are
-//! still arriving.
+//! The value of a key: a filter of ours, one whose items expire, a filter in RedisBloom's layout,
+//! or one whose chunks are still arriving.
 //!
-//! Commands see the first two through the trait [`Cuckoo`]. Every value is a [`Header`] and a body:
-//! bytes that SCANDUMP, the RDB file, the append-only file and DEBUG DIGEST share
+//! Commands see the first three through the trait [`Cuckoo`]. Every value is a [`Header`] and a
+//! body: bytes that SCANDUMP, the RDB file, the append-only file and DEBUG DIGEST share
 //! ([`header`] has the layout).
 
 pub mod compat;
+pub mod expiring;
 pub mod header;
 pub mod loading;
 pub mod native;
 pub mod record;
 
 use std::fmt::Debug;
+use std::ops::Range;
 
 use crate::error::{Error, Full};
 use compat::Compat;
+use expiring::Expiring;
 use header::Header;
 use loading::Loading;
-use native::Native;
+use native::{Native, Settings};
 
 /// The options that RedisBloom's filters have. A filter of ours only remembers them, except that
 /// an expansion of 0 means that it does not grow.
@@ -71,19 +74,38 @@ pub struct Info {
     pub load: f64,
     /// Who reads the layout: `koel` or `redisbloom`.
     pub format: &'static str,
+    /// Seconds that an item stays; 0 if items do not expire.
+    pub window: u64,
+    /// Items that expired.
+    pub expired: u64,
+    /// Items that were taken out for others before they expired.
+    pub evicted: u64,
 }
 
-/// What commands do with a filter.
+/// What commands do with a filter. Times are in milliseconds since 1970.
 pub trait Cuckoo {
-    /// Writes to `found[i]` whether `items[i]` is in.
-    fn contains(&self, items: &[&[u8]], found: &mut [bool]);
+    /// Goes on to the time `now`, before a command that writes. True if that has changed the
+    /// filter, so that replicas have to do the same.
+    fn advance(&mut self, _now: u64) -> bool {
+        false
+    }
 
-    /// Writes to `counts[i]` how many copies of `items[i]` are in.
-    fn count(&self, items: &[&[u8]], counts: &mut [u64]);
+    /// Writes to `found[i]` whether `items[i]` is in at the time `now`.
+    fn contains(&self, items: &[&[u8]], now: u64, found: &mut [bool]);
+
+    /// Writes to `counts[i]` how many copies of `items[i]` are in at the time `now`.
+    fn count(&self, items: &[&[u8]], now: u64, counts: &mut [u64]);
+
+    /// Why no item of a command with so many can be added at the time `now`, if the filter takes
+    /// more than `limit` bytes. It is asked once for a command: replicas have no limit, and add all
+    /// items of a command that they get.
+    fn beyond(&self, _items: usize, _now: u64, _limit: u64) -> Option<Full> {
+        None
+    }
 
     /// Adds the items in order, and appends what became of each to `added`. If `unique`, an item
-    /// that is in is not added again. The filter does not grow beyond `limit` bytes, as far as it
-    /// can tell before it grows.
+    /// that is in is not added again. A filter in RedisBloom's layout does not grow beyond `limit`
+    /// bytes: its tables double, so that one command could take any memory otherwise.
     fn add(&mut self, items: &[&[u8]], unique: bool, limit: u64, added: &mut Vec<Added>);
 
     /// Removes a copy of each item, and writes to `removed[i]` whether there was one.
@@ -95,8 +117,8 @@ pub trait Cuckoo {
     /// The options that it was reserved with.
     fn options(&self) -> Options;
 
-    /// Its numbers.
-    fn info(&self) -> Info;
+    /// Its numbers at the time `now`.
+    fn info(&self, now: u64) -> Info;
 }
 
 /// The value of a key.
@@ -104,6 +126,8 @@ pub trait Cuckoo {
 pub enum Filter {
     /// A filter of ours.
     Native(Box<Native>),
+    /// A filter whose items expire.
+    Expiring(Box<Expiring>),
     /// A filter in RedisBloom's layout.
     Compat(Compat),
     /// A filter whose chunks are still arriving.
@@ -111,6 +135,17 @@ pub enum Filter {
 }
 
 impl Filter {
+    /// An empty filter of at most `limit` bytes, at the time `now`.
+    ///
+    /// # Errors
+    /// [`Error::Build`], [`Error::NoMemoryToCreate`] or [`Error::Limit`].
+    pub fn create(settings: Settings, limit: u64, now: u64) -> Result<Self, Error> {
+        Ok(match settings.window {
+            Some(window) => Expiring::create(settings, window, limit, now)?.into(),
+            None => Native::create(settings, limit)?.into(),
+        })
+    }
+
     /// The filter for commands that read.
     ///
     /// # Errors
@@ -118,6 +153,7 @@ impl Filter {
     pub fn complete(&self) -> Result<&dyn Cuckoo, Error> {
         match self {
             Self::Native(filter) => Ok(&**filter),
+            Self::Expiring(filter) => Ok(&**filter),
             Self::Compat(filter) => Ok(filter),
             Self::Loading(chunks) => Err(chunks.incomplete()),
         }
@@ -130,20 +166,22 @@ impl Filter {
     pub fn complete_mut(&mut self) -> Result<&mut dyn Cuckoo, Error> {
         match self {
             Self::Native(filter) => Ok(&mut **filter),
+            Self::Expiring(filter) => Ok(&mut **filter),
             Self::Compat(filter) => Ok(filter),
             Self::Loading(chunks) => Err(chunks.incomplete()),
         }
     }
 
+    /// Whether its items expire, so that what a command does depends on the time.
+    #[must_use]
+    pub fn expires(&self) -> bool {
+        matches!(self, Self::Expiring(_))
+    }
+
     /// Bytes of memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + match self {
-                Self::Native(filter) => filter.body_len(),
-                Self::Compat(filter) => filter.body().len(),
-                Self::Loading(chunks) => chunks.body().len(),
-            }
+        size_of::<Self>() + self.body_len()
     }
 
     /// A copy in its own memory.
@@ -153,6 +191,7 @@ impl Filter {
     pub fn try_clone(&self) -> Result<Self, Error> {
         Ok(match self {
             Self::Native(filter) => filter.try_clone()?.into(),
+            Self::Expiring(filter) => filter.try_clone()?.into(),
             Self::Compat(filter) => Self::Compat(filter.try_clone()?),
             Self::Loading(chunks) => Self::Loading(chunks.try_clone()?),
         })
@@ -162,7 +201,8 @@ impl Filter {
     #[must_use]
     pub fn header(&self) -> Header {
         match self {
-            Self::Native(filter) => filter.header(),
+            Self::Native(filter) => Header::Native(filter.header()),
+            Self::Expiring(filter) => Header::Expiring(filter.header(), filter.expired()),
             Self::Compat(filter) => filter.header(),
             Self::Loading(chunks) => chunks.header(),
         }
@@ -172,7 +212,8 @@ impl Filter {
     #[must_use]
     pub fn body_len(&self) -> usize {
         match self {
-            Self::Native(filter) => filter.body_len(),
+            Self::Native(filter) => filter.image().size_in_bytes(),
+            Self::Expiring(filter) => filter.image().size_in_bytes(),
             Self::Compat(filter) => filter.body().len(),
             Self::Loading(chunks) => chunks.body().len(),
         }
@@ -185,22 +226,28 @@ impl Filter {
         if let Self::Compat(filter) = self { filter.table_end(offset) } else { self.body_len() }
     }
 
-    /// Passes the body to `sink`, piece by piece and in order.
+    /// Passes this range of the body to `sink`, piece by piece and in order. O(bytes of the range),
+    /// and O(bytes of the body) for the first bytes, which hold a checksum.
     ///
     /// # Errors
     /// The first error of `sink`.
-    pub fn write_body<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    pub fn write_range<E>(
+        &self,
+        range: Range<usize>,
+        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut part = |body: &[u8]| sink(body.get(range.clone()).unwrap_or_default());
         match self {
-            Self::Native(filter) => filter.write_body(sink),
-            Self::Compat(filter) => sink(filter.body()),
-            Self::Loading(chunks) => sink(chunks.body()),
+            Self::Native(filter) => filter.image().write_range(range, sink),
+            Self::Expiring(filter) => filter.image().write_range(range, sink),
+            Self::Compat(filter) => part(filter.body()),
+            Self::Loading(chunks) => part(chunks.body()),
         }
     }
-}
 
-impl Filter {
     /// Passes the body to `sink` in chunks of `size` bytes; the last one may be shorter. The chunks
-    /// depend only on the body, not on the pieces in which [`write_body`](Self::write_body) has it.
+    /// depend only on the body, not on the pieces in which [`write_range`](Self::write_range) has
+    /// it.
     ///
     /// # Errors
     /// The first error of `sink`.
@@ -210,7 +257,7 @@ impl Filter {
         mut sink: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut chunk = Vec::with_capacity(size.min(self.body_len()));
-        self.write_body(|mut piece| {
+        self.write_range(0..self.body_len(), |mut piece| {
             while !piece.is_empty() {
                 let (taken, rest) = piece.split_at(piece.len().min(size - chunk.len()));
                 chunk.extend_from_slice(taken);
@@ -229,6 +276,12 @@ impl Filter {
 impl From<Native> for Filter {
     fn from(filter: Native) -> Self {
         Self::Native(Box::new(filter))
+    }
+}
+
+impl From<Expiring> for Filter {
+    fn from(filter: Expiring) -> Self {
+        Self::Expiring(Box::new(filter))
     }
 }
 

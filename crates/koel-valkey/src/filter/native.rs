@@ -7,19 +7,31 @@
 //! Same commands, same bytes: nothing here depends on a clock, a random number or the server. So
 //! replicas that receive the same commands are equal byte by byte.
 
-use koel::{CuckooFilter, ImageError, Merge, Prefer};
+use koel::{CuckooFilter, ImageError, Merge, Prefer, WhenFull};
 
 use crate::error::{Error, Full};
-use crate::filter::header::{Header, NativeHeader};
+use crate::filter::header::NativeHeader;
 use crate::filter::{Added, Cuckoo, Info, Options};
 
 /// The error rate if none is given.
 pub const DEFAULT_ERROR: f64 = 0.001;
 /// How far growth may raise the error rate (`koel::Builder::growable`).
 const GROWTH: f64 = 1.35;
-/// Items that are added before the memory limit is looked at again. Well below the 4096 from which
-/// the library makes room ahead, so that no command waits for that.
-const BATCH: usize = 512;
+/// Items that are added at once. Well below the 4096 from which the library makes room ahead, so
+/// that no command waits for that.
+pub(super) const BATCH: usize = 512;
+
+/// The longest window: a hundred years.
+pub const MOST_SECONDS: u64 = 100 * 365 * 24 * 3600;
+
+/// How long items stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Seconds, from 1 to [`MOST_SECONDS`].
+    pub seconds: u64,
+    /// What happens when an item finds no room.
+    pub when_full: WhenFull,
+}
 
 /// What a filter is reserved with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +42,8 @@ pub struct Settings {
     pub error: f64,
     /// Fewest bits, or fewest instructions.
     pub prefer: Prefer,
+    /// How long items stay, if they expire.
+    pub window: Option<Window>,
     /// RedisBloom's options.
     pub options: Options,
 }
@@ -42,6 +56,8 @@ pub struct Native {
     error: f64,
     deleted: u64,
     options: Options,
+    /// The number of the watch, 0 for none. Changes end it. It is not saved.
+    watch: u64,
 }
 
 impl Native {
@@ -50,7 +66,7 @@ impl Native {
     /// # Errors
     /// [`Error::Build`], [`Error::NoMemoryToCreate`] or [`Error::Limit`].
     pub fn create(settings: Settings, limit: u64) -> Result<Self, Error> {
-        let Settings { capacity, error, prefer, options } = settings;
+        let Settings { capacity, error, prefer, options, .. } = settings;
         let grows = options.expansion > 0;
         let built_for = if grows { error / GROWTH } else { error };
         let builder = CuckooFilter::builder(capacity, built_for).prefer(prefer);
@@ -59,7 +75,7 @@ impl Native {
         if bytes > limit {
             return Err(Error::Limit { bytes, limit });
         }
-        Ok(Self { filter: builder.build()?, capacity, error, deleted: 0, options })
+        Ok(Self { filter: builder.build()?, capacity, error, deleted: 0, options, watch: 0 })
     }
 
     /// The filter of a header and its complete body, which are of unknown origin.
@@ -69,7 +85,7 @@ impl Native {
     pub fn load(header: NativeHeader, image: &[u8]) -> Result<Self, ImageError> {
         let NativeHeader { error, capacity, deleted, options, .. } = header;
         let filter = CuckooFilter::from_bytes(image)?;
-        Ok(Self { filter, capacity, error, deleted, options })
+        Ok(Self { filter, capacity, error, deleted, options, watch: 0 })
     }
 
     /// Adds the items of another filter, as often as each is in.
@@ -79,6 +95,7 @@ impl Native {
     /// changed then.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
         self.filter.merge(&other.filter, Merge::Sum)?;
+        self.watch = 0;
         self.deleted = self.deleted.saturating_add(other.deleted);
         Ok(())
     }
@@ -89,7 +106,18 @@ impl Native {
     /// [`Error::NoMemory`].
     pub fn try_clone(&self) -> Result<Self, Error> {
         let filter = self.filter.try_clone().map_err(|_| Error::NoMemory)?;
-        Ok(Self { filter, ..*self })
+        Ok(Self { filter, watch: 0, ..*self })
+    }
+
+    /// Begins to watch for changes. `number` is not 0.
+    pub fn watch(&mut self, number: u64) {
+        self.watch = number;
+    }
+
+    /// Whether nothing has changed since the watch of this number began.
+    #[must_use]
+    pub fn is_watched(&self, number: u64) -> bool {
+        self.watch == number
     }
 
     /// Bytes of the filter.
@@ -98,22 +126,18 @@ impl Native {
         self.filter.size_in_bytes() as u64
     }
 
-    pub(super) fn header(&self) -> Header {
-        Header::Native(NativeHeader {
+    pub(super) fn header(&self) -> NativeHeader {
+        NativeHeader {
             image_len: self.bytes(),
             error: self.error,
             capacity: self.capacity,
             deleted: self.deleted,
             options: self.options,
-        })
+        }
     }
 
-    pub(super) fn body_len(&self) -> usize {
-        self.filter.size_in_bytes()
-    }
-
-    pub(super) fn write_body<E>(&self, sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        self.filter.write_to(sink)
+    pub(super) fn image(&self) -> &CuckooFilter {
+        &self.filter
     }
 
     fn grows(&self) -> bool {
@@ -153,41 +177,42 @@ impl Native {
 }
 
 impl Cuckoo for Native {
-    fn contains(&self, items: &[&[u8]], found: &mut [bool]) {
+    fn contains(&self, items: &[&[u8]], _now: u64, found: &mut [bool]) {
         self.filter.contains_many(items, found);
     }
 
-    fn count(&self, items: &[&[u8]], counts: &mut [u64]) {
+    fn count(&self, items: &[&[u8]], _now: u64, counts: &mut [u64]) {
         self.filter.count_many(items, counts);
     }
 
-    fn add(&mut self, items: &[&[u8]], unique: bool, limit: u64, added: &mut Vec<Added>) {
+    fn beyond(&self, _items: usize, _now: u64, limit: u64) -> Option<Full> {
+        let bytes = self.bytes();
+        (bytes > limit).then_some(Full::Limit { bytes, limit })
+    }
+
+    fn add(&mut self, items: &[&[u8]], unique: bool, _limit: u64, added: &mut Vec<Added>) {
         for batch in items.chunks(BATCH) {
-            let bytes = self.bytes();
-            if bytes > limit {
-                let present = |item: &&[u8]| unique && self.filter.contains(item);
-                let full = Added::Full(Full::Limit { bytes, limit });
-                added.extend(batch.iter().map(
-                    |item| {
-                        if present(item) { Added::Present } else { full }
-                    },
-                ));
-                continue;
-            }
             let mut rest = batch;
             while !rest.is_empty() {
                 rest = &rest[self.add_until_full(rest, unique, added)..];
             }
+        }
+        if added.contains(&Added::Yes) {
+            self.watch = 0;
         }
     }
 
     fn remove(&mut self, items: &[&[u8]], removed: &mut [bool]) {
         self.filter.remove_many(items, removed);
         let count = removed.iter().filter(|&&removed| removed).count() as u64;
+        if count > 0 {
+            self.watch = 0;
+        }
         self.deleted = self.deleted.saturating_add(count);
     }
 
     fn compact(&mut self) {
+        self.watch = 0;
         self.filter.shrink_to_fit();
         self.deleted = 0;
     }
@@ -196,18 +221,8 @@ impl Cuckoo for Native {
         self.options
     }
 
-    fn info(&self) -> Info {
-        Info {
-            bytes: self.bytes(),
-            buckets: self.filter.buckets(),
-            tables: 1,
-            items: self.filter.len(),
-            deleted: self.deleted,
-            capacity: self.capacity,
-            error: self.error,
-            rate: self.filter.false_positive_rate(),
-            load: self.filter.load_factor(),
-            format: "koel",
-        }
+    fn info(&self, _now: u64) -> Info {
+        let (filter, rate) = (&self.filter, self.filter.false_positive_rate());
+        self.header().info(filter.len(), filter.buckets(), rate, filter.load_factor())
     }
 }

@@ -34,12 +34,15 @@ opaque! {
     RawInfo;
     /// A command.
     RawCommand;
+    /// A client that waits for a thread.
+    RawBlocked;
     /// A defragmentation that is running.
     RawDefrag;
 }
 
 pub(super) type CommandFn =
     unsafe extern "C" fn(*mut RawContext, *mut *mut RawString, c_int) -> c_int;
+pub(super) type FreeFn = unsafe extern "C" fn(*mut RawContext, *mut c_void);
 pub(super) type InfoFn = unsafe extern "C" fn(*mut RawInfo, c_int);
 
 /// `RedisModule_OnLoad` and all functions below return one of these.
@@ -52,9 +55,13 @@ pub(super) const WRITE: c_int = 2;
 pub(super) const KEY_EMPTY: c_int = 0;
 pub(super) const KEY_MODULE: c_int = 6;
 
-/// Flags of a context: the command comes from the master; files are being read; RESP3.
+/// Flags of a context: a script or a transaction is running; the command comes from the master;
+/// files are being read; clients cannot be blocked; RESP3.
+pub(super) const LUA: c_int = 1;
+pub(super) const MULTI: c_int = 1 << 1;
 pub(super) const FROM_MASTER: c_int = 1 << 12;
 pub(super) const LOADING: c_int = 1 << 13;
+pub(super) const DENY_BLOCKING: c_int = 1 << 21;
 pub(super) const RESP3: c_int = 1 << 22;
 
 /// Notifications of modules.
@@ -160,10 +167,23 @@ functions! {
         ModuleTypeGetValue: unsafe extern "C" fn(*mut RawKey) -> *mut c_void;
         ModuleTypeSetValue: unsafe extern "C" fn(*mut RawKey, *mut RawType, *mut c_void) -> c_int;
         SignalModifiedKey: unsafe extern "C" fn(*mut RawContext, *mut RawString) -> c_int;
+        Milliseconds: unsafe extern "C" fn() -> c_longlong;
+        Replicate:
+            unsafe extern "C" fn(*mut RawContext, *const c_char, *const c_char, ...) -> c_int;
         ReplicateVerbatim: unsafe extern "C" fn(*mut RawContext) -> c_int;
         NotifyKeyspaceEvent: unsafe extern "C" fn(
             *mut RawContext, c_int, *const c_char, *mut RawString,
         ) -> c_int;
+        BlockClient: unsafe extern "C" fn(
+            *mut RawContext,
+            Option<CommandFn>,
+            Option<CommandFn>,
+            Option<FreeFn>,
+            c_longlong,
+        ) -> *mut RawBlocked;
+        UnblockClient: unsafe extern "C" fn(*mut RawBlocked, *mut c_void) -> c_int;
+        AbortBlock: unsafe extern "C" fn(*mut RawBlocked) -> c_int;
+        GetBlockedClientPrivateData: unsafe extern "C" fn(*mut RawContext) -> *mut c_void;
         WrongArity: unsafe extern "C" fn(*mut RawContext) -> c_int;
         ReplyWithError: unsafe extern "C" fn(*mut RawContext, *const c_char) -> c_int;
         ReplyWithSimpleString: unsafe extern "C" fn(*mut RawContext, *const c_char) -> c_int;
@@ -189,6 +209,7 @@ functions! {
     optional {
         TryCalloc: unsafe extern "C" fn(usize, usize) -> *mut c_void;
         TryRealloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+        CachedMicroseconds: unsafe extern "C" fn() -> c_longlong;
         AddACLCategory: unsafe extern "C" fn(*mut RawContext, *const c_char) -> c_int;
         SetCommandACLCategories: unsafe extern "C" fn(*mut RawCommand, *const c_char) -> c_int;
     }

@@ -160,6 +160,15 @@ pub(super) unsafe fn bytes<'a>(string: *mut RawString) -> &'a [u8] {
     unsafe { slice::from_raw_parts(start.cast(), len) }
 }
 
+/// The bytes of all strings.
+///
+/// # Safety
+/// The strings must be live for `'a`, and not be changed.
+pub(super) unsafe fn all_bytes<'a>(strings: &[*mut RawString]) -> Vec<&'a [u8]> {
+    // SAFETY: the caller's.
+    strings.iter().map(|&string| unsafe { bytes(string) }).collect()
+}
+
 /// Text for the server. Ends at the first zero byte, which ours does not have.
 pub(super) fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();

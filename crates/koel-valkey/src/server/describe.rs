@@ -75,7 +75,8 @@ const NO_SPEC: KeySpec = KeySpec {
 
 /// The key specifications of a command, and an empty one that ends them.
 fn key_specs(command: &Command) -> [KeySpec; 3] {
-    let key = KeySpec { begin: BY_INDEX, index: 1, find: BY_RANGE, step: 1, ..NO_SPEC };
+    let index = command.first_key;
+    let key = KeySpec { begin: BY_INDEX, index, find: BY_RANGE, step: 1, ..NO_SPEC };
     let flags = if command.access == Access::Reads { READS } else { WRITES };
     let first = KeySpec { flags, ..key };
     let sources = KeySpec { flags: READS, index: 2, last_key: -1, ..key };
@@ -102,7 +103,9 @@ pub(super) fn describe(raw: *mut RawCommand, command: &Command, category: &str) 
     if let Some(set) = api().SetCommandACLCategories {
         let access = if command.access == Access::Reads { "read" } else { "write" };
         let speed = if command.fast { "fast" } else { "slow" };
-        let categories = c_string(&format!("{category} {access} {speed}"));
+        // A user with all commands of the category should not get this one with them.
+        let of = if command.access == Access::Replays { "admin dangerous" } else { category };
+        let categories = c_string(&format!("{of} {access} {speed}"));
         // SAFETY: the command was just created, and the server reads the names now.
         unsafe { set(raw, categories.as_ptr()) };
     }

@@ -3,7 +3,7 @@
 //! A key is opened for each access and closed again. Its value stays where it is: only another
 //! access of the same command could remove it, and the borrow ends there.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_longlong};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::api::{
@@ -13,8 +13,9 @@ use super::api::{
 use super::context::{Context, c_string};
 use super::settings::settings;
 use super::values;
+use crate::command::{Access, Command, transfer};
 use crate::filter::Filter;
-use crate::keys::{Keys, Value};
+use crate::keys::{ADDED, Keys, Value};
 
 static TYPE: AtomicPtr<RawType> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -28,6 +29,12 @@ pub(super) struct ServerKeys<'a> {
     context: Context,
     strings: &'a [*mut RawString],
     changes: Vec<(usize, &'static str)>,
+    /// The items that were added, if others were refused for a reason that replicas may not have.
+    added_only: Option<Vec<usize>>,
+    /// The time of the command, once it asked for it.
+    now: Option<u64>,
+    /// Whether it may have changed a filter with a window.
+    timed: bool,
 }
 
 /// An open key, closed when dropped.
@@ -46,17 +53,53 @@ impl<'a> ServerKeys<'a> {
     /// # Safety
     /// The arguments must be those of the running command.
     pub(super) unsafe fn new(context: Context, strings: &'a [*mut RawString]) -> Self {
-        Self { context, strings, changes: Vec::new() }
+        Self { context, strings, changes: Vec::new(), added_only: None, now: None, timed: false }
     }
 
-    /// Tells replicas, the append-only file and listeners what was changed.
-    pub(super) fn announce(&self) {
+    /// Tells replicas, the append-only file and listeners what `command` has changed.
+    pub(super) fn announce(&mut self, command: &Command) {
         if self.changes.is_empty() {
             return;
         }
+        let context = self.context.raw();
+        if self.timed && command.access != Access::Replays {
+            let now = self.now();
+            self.replicate_at(now, command);
+        } else if let Some(items) = &self.added_only {
+            self.replicate_items(items);
+        } else {
+            // SAFETY: the context is live.
+            unsafe { (api().ReplicateVerbatim)(context) };
+        }
+        self.notify();
+    }
+
+    /// As [`announce`](Self::announce), where replicas get the new value of the key instead of the
+    /// command.
+    pub(super) fn announce_value(&self, argument: usize) {
+        let Value::Filter(filter) = self.value(argument, READ) else { return };
+        if self.changes.is_empty() {
+            return;
+        }
+        let (context, key) = (self.context.raw(), self.strings[argument]);
+        let command = c_string(&format!("{}.LOADCHUNK", settings().prefix));
+        // SAFETY: the context is live. The format takes a string of the server.
+        unsafe { (api().Replicate)(context, c"DEL".as_ptr(), c"s".as_ptr(), key) };
+        // SAFETY: values of our type are filters, and nothing changes this one now.
+        transfer::each_chunk(unsafe { &*filter }, |iterator, chunk| {
+            let (name, format) = (command.as_ptr(), c"slb".as_ptr());
+            let iterator = c_longlong::try_from(iterator).unwrap_or(c_longlong::MAX);
+            let (bytes, len) = (chunk.as_ptr(), chunk.len());
+            // SAFETY: the context is live. The format takes a string of the server, a number, and
+            // bytes with their number.
+            unsafe { (api().Replicate)(context, name, format, key, iterator, bytes, len) };
+        });
+        self.notify();
+    }
+
+    /// Tells listeners what was changed.
+    fn notify(&self) {
         let (context, prefix) = (self.context.raw(), settings().prefix.to_ascii_lowercase());
-        // SAFETY: the context is live.
-        unsafe { (api().ReplicateVerbatim)(context) };
         for &(argument, event) in &self.changes {
             let event = c_string(&format!("{prefix}.{event}"));
             let key = self.strings[argument];
@@ -65,6 +108,34 @@ impl<'a> ServerKeys<'a> {
             // SAFETY: context and key are live, and the server copies the event.
             unsafe { (api().NotifyKeyspaceEvent)(context, NOTIFY_MODULE, event.as_ptr(), key) };
         }
+    }
+
+    /// Replicates the command as `AT milliseconds command key argument..`.
+    fn replicate_at(&self, now: u64, command: &Command) {
+        let at = c_string(&format!("{}.AT", settings().prefix));
+        let (context, name, arguments) =
+            (self.context.raw(), c_string(command.name), &self.strings[1..]);
+        let (at, format, name) = (at.as_ptr(), c"lcv".as_ptr(), name.as_ptr());
+        let now = c_longlong::try_from(now).unwrap_or(c_longlong::MAX);
+        let (start, len) = (arguments.as_ptr(), arguments.len());
+        // SAFETY: the context is live. The format takes a number, a C string, and strings of the
+        // server with their number.
+        unsafe { (api().Replicate)(context, at, format, now, name, start, len) };
+    }
+
+    /// Replicates the command as `INSERT key NOCREATE ITEMS item..` with only these items.
+    fn replicate_items(&self, items: &[usize]) {
+        let [(key, _), ..] = self.changes[..] else { return };
+        let insert = c_string(&format!("{}.INSERT", settings().prefix));
+        let (context, key) = (self.context.raw(), self.strings[key]);
+        let items: Vec<_> = items.iter().map(|&item| self.strings[item]).collect();
+        let (insert, format) = (insert.as_ptr(), c"sccv".as_ptr());
+        let (no_create, items_follow) = (c"NOCREATE".as_ptr(), c"ITEMS".as_ptr());
+        let (start, len) = (items.as_ptr(), items.len());
+        let replicate = api().Replicate;
+        // SAFETY: the context is live. The format takes a string of the server, two C strings, and
+        // strings of the server with their number.
+        unsafe { replicate(context, insert, format, key, no_create, items_follow, start, len) };
     }
 
     fn open(&self, argument: usize, mode: c_int) -> OpenKey {
@@ -106,14 +177,19 @@ impl Keys for ServerKeys<'_> {
 
     fn write(&mut self, argument: usize) -> Value<&mut Filter> {
         match self.value(argument, READ | WRITE) {
-            // SAFETY: as above.
-            Value::Filter(filter) => Value::Filter(unsafe { &mut *filter }),
+            Value::Filter(filter) => {
+                // SAFETY: as above.
+                let filter = unsafe { &mut *filter };
+                self.timed |= filter.expires();
+                Value::Filter(filter)
+            }
             Value::Foreign => Value::Foreign,
             Value::Missing => Value::Missing,
         }
     }
 
     fn put(&mut self, argument: usize, filter: Filter) {
+        self.timed |= filter.expires();
         let key = self.open(argument, READ | WRITE);
         let value = values::into_raw(filter);
         let of_type = TYPE.load(Ordering::Acquire);
@@ -126,10 +202,28 @@ impl Keys for ServerKeys<'_> {
         self.changes.push((argument, event));
     }
 
+    fn added_only(&mut self, argument: usize, items: Vec<usize>) {
+        self.changed(argument, ADDED);
+        self.added_only = Some(items);
+    }
+
     /// No limit for what the master or a file says: it was checked there, and a replica must not
     /// differ.
     fn limit(&self) -> u64 {
         let is_settled = self.context.flags() & (FROM_MASTER | LOADING) != 0;
         if is_settled { u64::MAX } else { settings().limit }
+    }
+
+    /// The time at which the server began with the command, where it says that.
+    fn now(&mut self) -> u64 {
+        *self.now.get_or_insert_with(|| {
+            let (function, ticks) = match api().CachedMicroseconds {
+                Some(microseconds) => (microseconds, 1000),
+                None => (api().Milliseconds, 1),
+            };
+            // SAFETY: it takes nothing.
+            let time = unsafe { function() };
+            u64::try_from(time).unwrap_or(0) / ticks
+        })
     }
 }

@@ -8,9 +8,9 @@ use super::api::{
     OK, RawContext, RawInfo, RawString, api,
 };
 use super::context::{self, Context, c_string, log};
-use super::keyspace::{self, ServerKeys};
+use super::keyspace;
 use super::settings::{self, Settings, settings};
-use super::{describe, values};
+use super::{describe, merge, run, values};
 use crate::command::{COMMANDS, Command};
 use crate::filter::record::ENCODING;
 
@@ -36,7 +36,7 @@ pub(super) unsafe extern "C" fn RedisModule_OnLoad(
     // SAFETY: the server passes both.
     let strings = unsafe { context::strings(argv, argc) };
     // SAFETY: the strings are live during the call.
-    let arguments = strings.iter().map(|&string| unsafe { context::bytes(string) }).collect();
+    let arguments = unsafe { context::all_bytes(strings) };
     // SAFETY: the context is that of this call.
     let context = unsafe { Context::new(raw) };
     match values::guarded(|| load(context, arguments)) {
@@ -147,10 +147,9 @@ fn create_commands(context: Context) -> Result<(), String> {
         let fast = if command.fast { " fast" } else { "" };
         let flags = c_string(&format!("{}{fast}", command.access.flags()));
         let (name, flags) = (name.as_ptr(), flags.as_ptr());
-        let create = api().CreateCommand;
+        let (create, first, last) = (api().CreateCommand, command.first_key, command.last_key);
         // SAFETY: the context is live, and the server copies name and flags.
-        let status =
-            unsafe { create(context.raw(), name, function, flags, 1, command.last_key, 1) };
+        let status = unsafe { create(context.raw(), name, function, flags, first, last, 1) };
         if status != OK {
             return Err(format!("there is a command {full_name}: choose another PREFIX"));
         }
@@ -180,6 +179,9 @@ const FUNCTIONS: [CommandFn; COMMANDS.len()] = [
     enter::<14>,
     enter::<15>,
     enter::<16>,
+    enter::<17>,
+    #[cfg(feature = "faults")]
+    enter::<18>,
 ];
 
 /// Runs the command of this number.
@@ -192,22 +194,19 @@ unsafe extern "C" fn enter<const NUMBER: usize>(
     let context = unsafe { Context::new(raw) };
     // SAFETY: the server passes both to this call.
     let strings = unsafe { context::strings(argv, argc) };
-    match values::guarded(|| run(&COMMANDS[NUMBER], context, strings)) {
+    match values::guarded(|| enter_command(&COMMANDS[NUMBER], context, strings)) {
         Ok(()) => {}
         Err(problem) => context.error(&format!("ERR {problem}")),
     }
     OK
 }
 
-fn run(command: &Command, context: Context, strings: &[*mut RawString]) {
-    // SAFETY: the strings are live during the command.
-    let arguments: Vec<&[u8]> =
-        strings.iter().map(|&string| unsafe { context::bytes(string) }).collect();
+fn enter_command(command: &Command, context: Context, strings: &[*mut RawString]) {
     // SAFETY: the arguments are those of this command.
-    let mut keys = unsafe { ServerKeys::new(context, strings) };
-    let outcome = command.call(&mut keys, &arguments);
-    keys.announce();
-    context.answer(&outcome);
+    let arguments = unsafe { context::all_bytes(strings) };
+    if !(command.is_merge() && merge::begin(context, strings, &arguments)) {
+        run::run_now(command, context, strings, &arguments);
+    }
 }
 
 /// Adds a section to INFO.

@@ -6,9 +6,13 @@
 //! context    replies, events and log lines of one command
 //! keyspace   keys of the server, for commands
 //! values     what the server does with a value: save, load, copy, free
+//! defrag     moves values to where they leave fewer holes
+//! merge      MERGE on a thread
+//! run        a command on keys of the server
 //! load       RedisModule_OnLoad: settings, type, commands
 //! settings   what the module was loaded with
 //! describe   COMMAND DOCS and the key specifications
+//! fake       functions of a server that tests call
 //! ```
 //!
 //! The bindings are written by hand: some fifty functions that have not changed since Redis 7.0.
@@ -19,9 +23,14 @@
 
 mod api;
 mod context;
+mod defrag;
 mod describe;
+#[cfg(test)]
+mod fake;
 mod keyspace;
 mod load;
 mod memory;
+mod merge;
+mod run;
 mod settings;
 mod values;

@@ -10,10 +10,11 @@ use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::api::{RawDefrag, RawDigest, RawIo, RawString, TypeMethods, api};
+use super::api::{RawDigest, RawIo, RawString, TypeMethods, api};
 use super::context::{c_string, log};
+use super::defrag;
 use super::settings::settings;
-use crate::command::CHUNK_BYTES;
+use crate::command::transfer;
 use crate::filter::Filter;
 use crate::filter::record::{self, Sink, Source};
 
@@ -41,7 +42,7 @@ pub(super) const METHODS: TypeMethods = TypeMethods {
     free_effort,
     unlink: ptr::null(),
     copy,
-    defrag,
+    defrag: defrag::move_value,
     mem_usage2: ptr::null(),
     free_effort2: ptr::null(),
     unlink2: ptr::null(),
@@ -98,7 +99,7 @@ unsafe extern "C" fn rdb_load(io: *mut RawIo, encoding: c_int) -> *mut c_void {
     ptr::null_mut()
 }
 
-unsafe extern "C" fn rdb_save(io: *mut RawIo, value: *mut c_void) {
+pub(super) unsafe extern "C" fn rdb_save(io: *mut RawIo, value: *mut c_void) {
     // SAFETY: the server passes a value of ours.
     let filter = unsafe { filter(value) };
     drop(guarded(|| record::save(filter, &mut File(io))));
@@ -109,19 +110,13 @@ unsafe extern "C" fn aof_rewrite(io: *mut RawIo, key: *mut RawString, value: *mu
     let filter = unsafe { filter(value) };
     let work = || {
         let command = c_string(&format!("{}.LOADCHUNK", settings().prefix));
-        let emit = |iterator: c_longlong, chunk: &[u8]| {
+        transfer::each_chunk(filter, |iterator, chunk| {
             let (name, format) = (command.as_ptr(), c"slb".as_ptr());
+            let iterator = c_longlong::try_from(iterator).unwrap_or(c_longlong::MAX);
             let (bytes, len) = (chunk.as_ptr(), chunk.len());
             // SAFETY: the format takes a string of the server, a number, and bytes with their
             // number.
             unsafe { (api().EmitAOF)(io, name, format, key, iterator, bytes, len) };
-        };
-        emit(1, &filter.header().encode());
-        let mut next = 1;
-        let Ok(()) = filter.chunks(CHUNK_BYTES, |chunk| {
-            next += c_longlong::try_from(chunk.len()).unwrap_or(c_longlong::MAX);
-            emit(next, chunk);
-            Ok::<(), Infallible>(())
         });
     };
     drop(guarded(work));
@@ -150,7 +145,7 @@ unsafe extern "C" fn digest(digest: *mut RawDigest, value: *mut c_void) {
     unsafe { (api().DigestEndSequence)(digest) };
 }
 
-unsafe extern "C" fn free(value: *mut c_void) {
+pub(super) unsafe extern "C" fn free(value: *mut c_void) {
     FILTERS.fetch_sub(1, Ordering::Relaxed);
     let work = || {
         // SAFETY: `into_raw` made it, and the server frees it once.
@@ -178,23 +173,6 @@ unsafe extern "C" fn copy(
         // The server says that there is no copy.
         _ => ptr::null_mut(),
     }
-}
-
-/// Moves the value itself. Its table is one large allocation, which leaves no holes.
-unsafe extern "C" fn defrag(
-    defrag: *mut RawDefrag,
-    _key: *mut RawString,
-    value: *mut *mut c_void,
-) -> c_int {
-    // SAFETY: the server passes the place where it keeps the value.
-    let old = unsafe { *value };
-    // SAFETY: the server allocated it. It returns null, or moves it and frees the old one.
-    let moved = unsafe { (api().DefragAlloc)(defrag, old) };
-    if !moved.is_null() {
-        // SAFETY: as above. A filter may be moved: nothing points into it.
-        unsafe { *value = moved };
-    }
-    0
 }
 
 /// An RDB file, or the bytes of DUMP and RESTORE.

@@ -63,18 +63,25 @@ fn database() -> (Database, Vec<&'static str>) {
         "RESERVE small 50 BUCKETSIZE 4 MAXITERATIONS 7 EXPANSION 4",
         "RESERVE grown 1000",
         "RESERVE growing 100000",
+        "RESERVE window 300 WINDOW 60 WHENFULL EVICT",
+        "RESERVE wide 300 WINDOW 60",
     ];
     lines.iter().for_each(|line| drop(database.run(line).unwrap()));
-    for (key, count, copies) in
-        [("fixed", 3000, 1), ("small", 40, 9), ("grown", 20_000, 1), ("growing", 104_000, 1)]
-    {
+    for (key, count, copies) in [
+        ("fixed", 3000, 1),
+        ("small", 40, 9),
+        ("grown", 20_000, 1),
+        ("growing", 104_000, 1),
+        ("window", 500, 1),
+        ("wide", 20_000, 1),
+    ] {
         for number in 0..count * copies {
             database.run(&format!("ADD {key} item{}", number % count)).unwrap();
         }
     }
     let chunks = database.dump("grown");
     database.load_all("half", &[chunks[0].clone(), (1001, chunks[1].1[..1000].to_vec())]);
-    (database, vec!["empty", "fixed", "small", "grown", "growing", "half"])
+    (database, vec!["empty", "fixed", "small", "grown", "growing", "window", "wide", "half"])
 }
 
 #[test]
@@ -105,6 +112,34 @@ fn every_filter_comes_back_from_a_record_and_from_chunks_of_any_size() {
             }
             assert!(database.dump("again") == database.dump(key), "{key}");
             assert!(database.dump("loaded") == database.dump(key), "{key}");
+        }
+    }
+}
+
+/// The ranges of a body, from the edges of its parts and at random.
+#[test]
+fn any_range_of_a_body_is_written_alone() {
+    let (mut database, keys) = database();
+    let mut random = Random::new(2);
+    for key in keys {
+        let body: Vec<u8> =
+            database.dump(key)[1..].iter().flat_map(|(_, chunk)| chunk.clone()).collect();
+        let filter = database.filter(key);
+        for round in 0..300 {
+            let len = body.len();
+            let edges = [0, 1, 191, 192, 193, len / 2, len - 17, len];
+            let mut end = || {
+                let edge = edges[random.below(edges.len())];
+                if round % 2 == 0 { edge.min(len) } else { random.below(len + 1) }
+            };
+            let (one, other) = (end(), end());
+            let range = one.min(other)..one.max(other);
+            let mut written = Vec::new();
+            let Ok(()) = filter.write_range(range.clone(), |piece| {
+                written.extend_from_slice(piece);
+                Ok::<(), std::convert::Infallible>(())
+            });
+            assert!(written == body[range.clone()], "{key}: {range:?}");
         }
     }
 }

@@ -7,3 +7,4 @@ mod bytes;
 mod compat;
 mod model;
 mod support;
+mod windows;

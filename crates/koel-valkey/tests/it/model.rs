@@ -2,26 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use koel_valkey::command::merge;
 use koel_valkey::command::reply::Reply;
+use koel_valkey::keys::MemoryKeys;
 use testkit::storage::Random;
 
-use crate::support::Database;
+use crate::support::{Database, integers};
 
 type Model = BTreeMap<String, i64>;
-
-fn integers(reply: Reply) -> Vec<i64> {
-    let number = |reply| match reply {
-        Reply::Integer(number) => number,
-        other => panic!("{other:?}"),
-    };
-    match reply {
-        Reply::Array(replies) => replies.into_iter().map(number).collect(),
-        Reply::Bools(answers) | Reply::Added(answers) => {
-            answers.into_iter().map(i64::from).collect()
-        }
-        other => panic!("{other:?}"),
-    }
-}
 
 /// Runs a command of a few items, and keeps the model in step.
 fn step(database: &mut Database, model: &mut Model, random: &mut Random) {
@@ -183,4 +171,66 @@ fn a_command_that_changes_nothing_is_not_replicated() {
     assert_eq!(events("COMPACT f"), ["compact"]);
     assert_eq!(events("MERGE g f"), ["merge"]);
     assert_eq!(events("RESERVE h 9"), ["reserve"]);
+}
+
+/// Keys of a command line, for the parts of a merge.
+fn with_keys<T>(
+    database: &mut Database,
+    line: &str,
+    work: impl FnOnce(&mut MemoryKeys<'_>, &[&[u8]]) -> T,
+) -> T {
+    let arguments: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+    let mut keys =
+        MemoryKeys { memory: &mut database.0, arguments: &arguments, events: Vec::new() };
+    work(&mut keys, &arguments)
+}
+
+/// In parts, as on a thread, with commands between them. The outcome is that of MERGE at the time
+/// of the copies, or there is none because the destination has changed.
+#[test]
+fn a_merge_in_parts_loses_no_change_of_the_destination() {
+    let between = [
+        ("", true),
+        ("EXISTS a x", true),
+        ("ADD b new", true),
+        ("ADDNX a x", true),
+        ("ADD a new", false),
+        ("DEL a x", false),
+        ("MERGE a c", false),
+        ("COMPACT a", false),
+    ];
+    for (destination, line) in [("a", "MERGE a a b c"), ("none", "MERGE none a b c")] {
+        for (change, is_kept) in between {
+            let mut database = Database::new();
+            for key in ["a", "b", "c"] {
+                database.run(&format!("RESERVE {key} 5000")).unwrap();
+                database.run(&format!("INSERT {key} ITEMS x only-{key}")).unwrap();
+            }
+            let change = change.replace(" a ", &format!(" {destination} "));
+            let is_kept = is_kept && !(destination == "none" && change.starts_with("ADDNX"));
+            let merging = with_keys(&mut database, line, |keys, arguments| {
+                assert!(merge::begin(keys, arguments, 1 << 30, 1).unwrap().is_none());
+                merge::begin(keys, arguments, 0, 1).unwrap().expect("large enough")
+            });
+            if destination == "none" && (change.starts_with("DEL") || change.starts_with("COM")) {
+                continue;
+            }
+            if !change.is_empty() {
+                database.run(&change).unwrap();
+            }
+            let destination = merging.destination();
+            let union = merging.run().unwrap();
+            let outcome =
+                with_keys(&mut database, line, |keys, _| merge::finish(keys, union, destination));
+            assert_eq!(outcome, Ok(is_kept.then_some(Reply::Ok)), "{line}; {change}");
+            if is_kept {
+                let counts = database.run(&format!(
+                    "MCOUNT {} x only-a only-b only-c",
+                    line.split(' ').nth(1).unwrap()
+                ));
+                let copies = if line.starts_with("MERGE a") { [4, 2, 1, 1] } else { [3, 1, 1, 1] };
+                assert_eq!(integers(counts.unwrap()), copies, "{line}; {change}");
+            }
+        }
+    }
 }

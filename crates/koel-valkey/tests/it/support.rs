@@ -5,6 +5,21 @@ use koel_valkey::error::Error;
 use koel_valkey::filter::Filter;
 use koel_valkey::keys::{Memory, MemoryKeys};
 
+/// Numbers of a list, with booleans as numbers.
+pub(crate) fn integers(reply: Reply) -> Vec<i64> {
+    let number = |reply| match reply {
+        Reply::Integer(number) => number,
+        other => panic!("{other:?}"),
+    };
+    match reply {
+        Reply::Array(replies) => replies.into_iter().map(number).collect(),
+        Reply::Bools(answers) | Reply::Added(answers) => {
+            answers.into_iter().map(i64::from).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Keys in memory.
 pub(crate) struct Database(pub(crate) Memory);
 

@@ -3,9 +3,10 @@
 use redis::{Connection, Value};
 
 use crate::server::{
-    Server, bytes, items, module, number, numbers, ok, on_each, programs, reference, run,
+    Server, await_replica, bytes, items, module, number, numbers, ok, on_each, programs, reference,
+    run,
 };
-use crate::values::info;
+use crate::values::{await_rewrite, info};
 
 /// A field of `COMMAND INFO` or of a map, whatever the protocol makes of it.
 fn shown(value: &Value) -> String {
@@ -107,6 +108,24 @@ fn memory_is_counted_and_limited() {
     });
 }
 
+/// `scripts/valkey` builds the module with a command that panics.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_panic_ends_a_command_and_not_the_server() {
+    on_each(|server, connection| {
+        ok(connection, "CF.ADD f a");
+        for panics in 1..=3 {
+            let refused = run(connection, "CF.FAULT f").unwrap_err();
+            assert!(refused.contains("koel has a defect, please report it: a fault"), "{refused}");
+            let modules = String::from_utf8(info(connection, "everything")).unwrap();
+            assert!(modules.contains(&format!("koel_panics:{panics}")), "{modules}");
+        }
+        ok(connection, "CF.ADD f b");
+        assert_eq!(numbers(&ok(connection, "CF.MCOUNT f a b c")), [1, 1, 0]);
+        assert!(server.log().contains("koel: a panic at"));
+    });
+}
+
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
 fn changes_are_announced_and_only_changes() {
@@ -115,7 +134,7 @@ fn changes_are_announced_and_only_changes() {
         let mut listener = server.connect("resp2");
         let mut listener = listener.as_pubsub();
         listener.psubscribe("__keyevent@0__:cf.*").unwrap();
-        listener.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        listener.set_read_timeout(Some(std::time::Duration::from_secs(300))).unwrap();
         for line in ["CF.ADD f a", "CF.ADDNX f a", "CF.EXISTS f a", "CF.DEL f a", "CF.COMPACT f"] {
             ok(connection, line);
         }
@@ -172,4 +191,57 @@ fn bad_settings_are_refused_with_a_reason() {
         let text = panic.downcast_ref::<String>().expect("a text");
         assert!(text.contains(reason), "{text}");
     }
+}
+
+/// Large filters are merged on a thread: others are served meanwhile, and nothing of theirs is
+/// lost.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn large_filters_are_merged_beside_other_commands() {
+    on_each(|primary, connection| {
+        let replica = primary.another();
+        let mut copy = replica.connect("resp2");
+        ok(&mut copy, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        ok(connection, "CONFIG SET appendonly yes");
+        await_rewrite(connection);
+        for key in ["a", "b", "c"] {
+            ok(connection, &format!("CF.RESERVE {key} 300000"));
+            for start in (0..60_000).step_by(1000) {
+                let line = items(key, start..start + 1000);
+                ok(connection, &format!("CF.INSERT {key} ITEMS shared {line}"));
+            }
+        }
+        let mut others = primary.connect("resp2");
+        for (line, change) in [
+            ("CF.MERGE new a b", "PING"),
+            ("CF.MERGE a b c", "CF.ADD b late"),
+            ("CF.MERGE a b", "CF.ADD a kept"),
+            ("CF.MERGE a b", "DEL a"),
+            ("CF.MERGE a missing", "PING"),
+        ] {
+            let (outcome, _) = std::thread::scope(|scope| {
+                let merge = scope.spawn(|| run(connection, line));
+                let change = run(&mut others, change);
+                (merge.join().unwrap(), change)
+            });
+            assert_eq!(outcome.is_ok(), !line.contains("missing"), "{line}");
+        }
+        let count = |connection: &mut Connection, line: &str| {
+            numbers(&ok(connection, &format!("CF.MCOUNT {line}")))
+        };
+        assert_eq!(count(connection, "new shared a1 b1 c1"), [120, 1, 1, 0]);
+        // A transaction cannot wait for a thread.
+        ok(connection, "MULTI");
+        ok(connection, "CF.MERGE three a b c");
+        ok(connection, "CF.ADD three last");
+        ok(connection, "EXEC");
+        assert_eq!(count(connection, "three c1 last"), [1, 1]);
+        await_replica(connection);
+        assert_eq!(ok(connection, "DEBUG DIGEST"), ok(&mut copy, "DEBUG DIGEST"));
+        let before = ok(connection, "DEBUG DIGEST");
+        ok(connection, "DEBUG LOADAOF");
+        assert_eq!(ok(connection, "DEBUG DIGEST"), before);
+        let modules = String::from_utf8(info(connection, "everything")).unwrap();
+        assert!(modules.contains("koel_panics:0"), "{modules}");
+    });
 }

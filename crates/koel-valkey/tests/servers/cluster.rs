@@ -1,75 +1,60 @@
 //! A set that is spread over a cluster: three primaries and three replicas on loopback.
 //!
-//! The scheme: item `x` belongs to the filter `seen:{n}`, where `n` is a hash of `x` modulo the
-//! number of filters. There are more filters than primaries, so that they can be moved. Any hash
-//! will do: filters hash items in their own way. Here it is FNV-1a.
+//! `examples/sharded_set/set.rs` is the client and has the scheme. Its 48 filters get a million
+//! items. While they come, a primary is killed, and then slots move. What was acknowledged stays.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+#[path = "../../examples/sharded_set/set.rs"]
+mod set;
+
+use std::env;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
+use redis::Value;
 use redis::cluster::{ClusterClient, ClusterConnection};
-use redis::{Value, cmd};
 
-use crate::server::{Server, bytes, module, number, numbers, ok, programs};
+use crate::push_pull;
+use crate::server::{Server, bytes, module, number, ok, programs, run, until};
+use set::ShardedSet;
 
-const SHARDS: u64 = 12;
-const ITEMS: usize = 100_000;
-const BATCH: usize = 500;
+const ITEMS: usize = 1_000_000;
+const BATCH: usize = 1_000;
 const NODES: usize = 6;
+/// What is added while slots move.
+const MORE: usize = 50_000;
+/// How many filters move.
+const MOVES: u64 = 6;
 
-fn shard(item: &str) -> u64 {
-    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    item.bytes().fold(0xcbf2_9ce4_8422_2325, step) % SHARDS
-}
+/// A batch is acknowledged when a replica has it as well.
+const SEEN: ShardedSet = ShardedSet { name: "seen", filters: 48, replicas: 1, patience: 2000 };
+/// For primaries whose replica has taken over, and that have none then.
+const ALONE: ShardedSet = ShardedSet { replicas: 0, ..SEEN };
 
-fn key(shard: u64) -> String {
-    format!("seen:{{{shard}}}")
-}
-
-/// Tries until it succeeds, for a minute.
-fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..600 {
-        if let Some(done) = attempt() {
-            return done;
-        }
-        sleep(Duration::from_millis(100));
-    }
-    panic!("{what} takes more than a minute")
-}
-
-/// Items of each shard, in batches.
-fn batches(range: std::ops::Range<usize>) -> Vec<(u64, Vec<String>)> {
-    let mut shards: Vec<(u64, Vec<String>)> = (0..SHARDS).map(|n| (n, Vec::new())).collect();
+/// Items in batches, each for one filter, all filters in turn.
+fn batches(range: std::ops::Range<usize>) -> Vec<Vec<String>> {
+    let mut filters = vec![Vec::new(); usize::try_from(SEEN.filters).unwrap()];
     for item in range.map(|number| format!("item{number}")) {
-        shards[usize::try_from(shard(&item)).unwrap()].1.push(item);
+        filters[usize::try_from(SEEN.filter_of(&item)).unwrap()].push(item);
     }
-    let cut = |(shard, items): (u64, Vec<String>)| {
-        items.chunks(BATCH).map(|some| (shard, some.to_vec())).collect::<Vec<_>>()
-    };
-    shards.into_iter().flat_map(cut).collect()
-}
-
-/// Runs a command on the items of a shard. `None` where the cluster has no answer now.
-fn try_on(
-    connection: &mut ClusterConnection,
-    command: &[&str],
-    batch: &(u64, Vec<String>),
-) -> Option<Vec<i64>> {
-    let mut request = cmd(command[0]);
-    request.arg(key(batch.0)).arg(&command[1..]).arg(&batch.1);
-    request.query::<Value>(connection).ok().map(|reply| numbers(&reply))
+    let mut batches: Vec<(usize, Vec<String>)> = Vec::new();
+    for items in filters {
+        batches.extend(items.chunks(BATCH).map(<[String]>::to_vec).enumerate());
+    }
+    batches.sort_by_key(|batch| batch.0);
+    batches.into_iter().map(|batch| batch.1).collect()
 }
 
 fn start_nodes() -> Vec<Server> {
     let program = programs().pop().unwrap();
-    let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
+    let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000"];
     let start = || Server::start_with(&program, &[module("")], &arguments);
     std::iter::repeat_with(start).take(NODES).collect()
 }
 
-fn info_has(node: &Server, line: &str) -> Option<()> {
-    let info = match ok(&mut node.connect("resp2"), "CLUSTER INFO") {
+fn info_has(node: &Server, question: &str, line: &str) -> Option<()> {
+    let info = match ok(&mut node.connect("resp2"), question) {
         Value::VerbatimString { text, .. } => text,
         other => String::from_utf8(bytes(other)).unwrap(),
     };
@@ -91,25 +76,20 @@ fn join(nodes: &[Server]) {
         }
     }
     for node in nodes {
-        until("joining", || info_has(node, &format!("cluster_known_nodes:{NODES}\r")));
+        until("joining", || {
+            info_has(node, "CLUSTER INFO", &format!("cluster_known_nodes:{NODES}\r"))
+        });
     }
     for (replica, primary) in nodes[3..].iter().zip(nodes) {
         let line = format!("CLUSTER REPLICATE {}", id(primary));
-        until("a replica", || crate::server::run(&mut replica.connect("resp2"), &line).ok());
+        until("a replica", || run(&mut replica.connect("resp2"), &line).ok());
+    }
+    for replica in &nodes[3..] {
+        until("a first copy", || info_has(replica, "INFO replication", "master_link_status:up"));
     }
     for node in nodes {
-        until("agreeing", || info_has(node, "cluster_state:ok"));
+        until("agreeing", || info_has(node, "CLUSTER INFO", "cluster_state:ok"));
     }
-}
-
-/// Waits until all that a primary has written is in its replica.
-fn replicated(primary: &Server) {
-    let mut connection = primary.connect("resp2");
-    let owned = (0..SHARDS)
-        .map(key)
-        .find(|key| crate::server::run(&mut connection, &format!("CF.ADD {key} last")).is_ok());
-    assert!(owned.is_some(), "a primary without filters");
-    assert_eq!(number(&ok(&mut connection, "WAIT 1 30000")), 1);
 }
 
 /// Moves a slot from one primary to another, as `valkey-cli --cluster reshard` does.
@@ -124,12 +104,131 @@ fn migrate(key: &str, from: &Server, to: &Server) {
     }
 }
 
+fn is_primary(node: &Server) -> bool {
+    let Value::Array(role) = ok(&mut node.connect("resp2"), "ROLE") else { panic!("no role") };
+    bytes(role[0].clone()) == b"master"
+}
+
 /// Which of the nodes has the slot of a key.
 fn owner<'a>(nodes: &'a [Server], key: &str) -> &'a Server {
-    let answers = |node: &&Server| {
-        crate::server::run(&mut node.connect("resp2"), &format!("CF.ADD {key} probe")).is_ok()
-    };
-    nodes.iter().find(answers).expect("an owner")
+    let has_key =
+        |node: &Server| run(&mut node.connect("resp2"), &format!("CF.INFO {key}")).is_ok();
+    nodes.iter().find(|node| is_primary(node) && has_key(node)).expect("an owner")
+}
+
+fn client(nodes: &[Server]) -> ClusterClient {
+    let addresses = nodes.iter().map(|node| format!("redis://127.0.0.1:{}/", node.port()));
+    ClusterClient::builder(addresses)
+        .retries(2)
+        .response_timeout(Duration::from_secs(30))
+        .build()
+        .unwrap()
+}
+
+/// Adds the batches, each once. Returns those that were not acknowledged.
+fn add_once(client: &ClusterClient, all: &[Vec<String>], done: &AtomicUsize) -> Vec<Vec<String>> {
+    let mut connection = client.get_connection().unwrap();
+    let mut refused = Vec::new();
+    for batch in all {
+        if SEEN.add(&mut connection, batch).is_err() {
+            refused.push(batch.clone());
+            // A new connection learns who has the slots now.
+            connection = until("a connection", || client.get_connection().ok());
+        }
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+    refused
+}
+
+/// Asserts that all items are in.
+fn check(client: &ClusterClient, all: &[Vec<String>]) {
+    let mut connection = client.get_connection().unwrap();
+    for batch in all {
+        let found = until("a lookup", || ask(client, &mut connection, batch));
+        assert!(found.iter().all(|&found| found), "{} is missing", batch[0]);
+    }
+}
+
+fn ask(
+    client: &ClusterClient,
+    connection: &mut ClusterConnection,
+    batch: &[String],
+) -> Option<Vec<bool>> {
+    let found = SEEN.contains(connection, batch).ok();
+    if found.is_none() {
+        *connection = client.get_connection().ok()?;
+    }
+    found
+}
+
+/// Adds a million items in two threads. A primary is killed when half of them are in.
+fn kill_a_primary(nodes: &mut Vec<Server>, client: &ClusterClient, all: &[Vec<String>]) {
+    let (done, half) = (&AtomicUsize::new(0), all.len() / 2);
+    let refused = scope(|scope| {
+        let adders = [&all[..half], &all[half..]]
+            .map(|share| scope.spawn(move || add_once(client, share, done)));
+        while done.load(Ordering::Relaxed) < half {
+            assert!(!adders.iter().all(|adder| adder.is_finished()), "a thread has failed");
+            sleep(Duration::from_millis(5));
+        }
+        drop(nodes.remove(0));
+        adders.map(|adder| adder.join().unwrap()).concat()
+    });
+    println!("{} of {} batches were not acknowledged", refused.len(), all.len());
+    assert!(!refused.is_empty() && refused.len() < half);
+    // What was not acknowledged is added again. What was is not, so it is there or it is lost.
+    let mut connection = client.get_connection().unwrap();
+    for batch in &refused {
+        until("failover", || match ALONE.add(&mut connection, batch) {
+            Ok(_) => Some(()),
+            Err(_) => {
+                connection = client.get_connection().ok()?;
+                None
+            }
+        });
+    }
+}
+
+/// Moves filters to another primary, while items are added and looked up in all of them.
+fn move_slots(nodes: &[Server], client: &ClusterClient, old: &[Vec<String>]) {
+    let (more, stop) = (batches(ITEMS..ITEMS + MORE), AtomicBool::new(false));
+    scope(|scope| {
+        let adder = scope.spawn(|| {
+            let mut connection = client.get_connection().unwrap();
+            let mut added = 0;
+            for batch in more.iter().flat_map(|batch| batch.chunks(20)) {
+                until("an insert", || ALONE.add(&mut connection, batch).ok());
+                added += usize::from(!stop.load(Ordering::Relaxed));
+            }
+            added
+        });
+        let reader = scope.spawn(|| {
+            let mut connection = client.get_connection().unwrap();
+            let mut asked = 0;
+            for batch in old.iter().cycle() {
+                let found = until("a lookup", || ask(client, &mut connection, batch));
+                assert!(found.iter().all(|&found| found), "{} is missing", batch[0]);
+                asked += 1;
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            asked
+        });
+        for filter in 0..MOVES {
+            let key = SEEN.key(filter);
+            let from = owner(nodes, &key);
+            let is_other = |node: &&Server| node.port() != from.port() && is_primary(node);
+            let to = nodes.iter().find(is_other).unwrap();
+            migrate(&key, from, to);
+            assert_eq!(owner(nodes, &key).port(), to.port());
+        }
+        stop.store(true, Ordering::Relaxed);
+        let (added, asked) = (adder.join().unwrap(), reader.join().unwrap());
+        println!("{added} inserts and {asked} lookups while {MOVES} filters moved");
+        assert!(added > 0 && asked > 0);
+    });
+    check(client, &more);
 }
 
 #[test]
@@ -137,63 +236,25 @@ fn owner<'a>(nodes: &'a [Server], key: &str) -> &'a Server {
 fn nothing_is_lost_when_a_primary_dies_or_slots_move() {
     let mut nodes = start_nodes();
     join(&nodes);
-    let addresses = nodes.iter().map(|node| format!("redis://127.0.0.1:{}/", node.port()));
-    let client = ClusterClient::builder(addresses).retries(3).build().unwrap();
+    let client = client(&nodes);
     let mut connection = client.get_connection().unwrap();
+    SEEN.reserve(&mut connection, (ITEMS + MORE) as u64, 0.001).unwrap();
     let all = batches(0..ITEMS);
-    for batch in &all {
-        let insert = ["CF.INSERT", "CAPACITY", "10000", "ITEMS"];
-        let added = until("an insert", || try_on(&mut connection, &insert, batch));
-        assert!(added.iter().all(|&added| added == 1));
-    }
-    nodes[..3].iter().for_each(replicated);
+    kill_a_primary(&mut nodes, &client, &all);
+    check(&client, &all);
+    move_slots(&nodes, &client, &all);
+    check(&client, &all);
+    push_pull::through_any_node(&nodes);
+}
 
-    // A primary is killed. Its replica takes over, and has all of it.
-    drop(nodes.remove(0));
-    let mut connection = until("failover", || {
-        // A new connection, which learns who has the slots.
-        let mut fresh = client.get_connection().ok()?;
-        all.iter()
-            .all(|batch| try_on(&mut fresh, &["CF.MEXISTS"], batch).is_some())
-            .then_some(fresh)
-    });
-    for batch in &all {
-        let found = until("failover", || try_on(&mut connection, &["CF.MEXISTS"], batch));
-        assert!(found.iter().all(|&found| found == 1));
-    }
-
-    // A filter moves while others are added to it. All that was acknowledged is there.
-    let moved = key(0);
-    let from = owner(&nodes, &moved);
-    let to = nodes[..2].iter().find(|node| node.port() != from.port()).unwrap();
-    let (stop, more) = (AtomicBool::new(false), batches(ITEMS..2 * ITEMS));
-    let more: Vec<_> = more.into_iter().filter(|batch| batch.0 == 0).collect();
-    let acknowledged = scope(|scope| {
-        let writer = scope.spawn(|| {
-            let mut connection = client.get_connection().unwrap();
-            let mut acknowledged = Vec::new();
-            for item in more.iter().flat_map(|batch| &batch.1) {
-                let batch = (0, vec![item.clone()]);
-                if try_on(&mut connection, &["CF.INSERT", "ITEMS"], &batch).is_some() {
-                    acknowledged.push(item.clone());
-                }
-                if stop.load(Ordering::Relaxed) {
-                    break;
-                }
-            }
-            acknowledged
-        });
-        sleep(Duration::from_millis(200));
-        migrate(&moved, from, to);
-        sleep(Duration::from_millis(500));
-        stop.store(true, Ordering::Relaxed);
-        writer.join().unwrap()
-    });
-    assert!(acknowledged.len() > 10, "{} items", acknowledged.len());
-    for some in acknowledged.chunks(BATCH) {
-        let batch = (0, some.to_vec());
-        let found = until("a lookup", || try_on(&mut connection, &["CF.MEXISTS"], &batch));
-        assert!(found.iter().all(|&found| found == 1));
-    }
-    assert!(crate::server::run(&mut to.connect("resp2"), &format!("CF.INFO {moved}")).is_ok());
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn the_example_runs() {
+    let nodes = start_nodes();
+    join(&nodes);
+    let example = env::var("KOEL_EXAMPLE").expect("KOEL_EXAMPLE: run scripts/valkey");
+    let urls = nodes.iter().map(|node| format!("redis://127.0.0.1:{}/", node.port()));
+    let ran = Command::new(example).args(urls).output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && !ran.stdout.is_empty(), "{text}");
 }

@@ -4,11 +4,14 @@
 //! * `KOEL_MODULE`: the module, an absolute path.
 //! * `KOEL_SERVERS`: programs of servers, separated by `:`.
 //! * `KOEL_REFERENCE`: RedisBloom 2.8.2, for the tests of `reference`.
+//! * `KOEL`: the command `koel`. `KOEL_EXAMPLE`: the example `sharded_set`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
 
 mod citizen;
 mod cluster;
+mod push_pull;
 mod reference;
 mod server;
 mod values;
+mod windows;

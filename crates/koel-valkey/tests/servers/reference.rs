@@ -6,8 +6,9 @@ use redis::{Connection, Value};
 use testkit::storage::Random;
 
 use crate::server::{
-    Server, dump, items, load, module, number, numbers, ok, programs, reference, run,
+    Server, await_replica, dump, items, load, module, number, numbers, ok, programs, reference, run,
 };
+use crate::values::await_rewrite;
 
 /// A pair of connections to the same program with either module.
 fn on_each_pair(test: impl Fn(&mut Connection, &mut Connection)) {
@@ -38,7 +39,7 @@ fn line(random: &mut Random) -> String {
     let count = random.below(4);
     let some = (0..count).map(|_| format!("i{}", random.below(20))).collect::<Vec<_>>().join(" ");
     let one = format!("i{}", random.below(20));
-    match random.below(16) {
+    match random.below(18) {
         0 => format!("CF.RESERVE {key} {number}"),
         1 => format!("CF.RESERVE {key} 10000 {option} {value}"),
         2 => format!("CF.RESERVE {key} {number} {option} {value} EXPANSION {number}"),
@@ -51,11 +52,14 @@ fn line(random: &mut Random) -> String {
         12 => format!("CF.COUNT {key} {one}"),
         13 => format!("CF.COMPACT {key}"),
         14 => format!("CF.INFO {key}"),
-        _ => format!("CF.{} {key}", ["ADD", "DEL", "EXISTS", "RESERVE", "DEBUG"][count]),
+        15 => format!("CF.DEBUG {key}"),
+        16 => format!("CF.{} {key}", ["ADD", "DEL", "EXISTS", "RESERVE"][count]),
+        // No key, or an argument too many.
+        _ => format!("CF.{}", ["COMPACT", "DEBUG", "COMPACT a b", "DEBUG a b"][count]),
     }
 }
 
-/// The reply without what differs: sizes and buckets in INFO, and the buckets in DEBUG.
+/// The reply without what differs: sizes and buckets in INFO, and buckets in DEBUG.
 fn comparable(line: &str, reply: Result<Value, String>) -> Result<Value, String> {
     let differs = |name: &Value| {
         ["Size", "Number of buckets"].iter().any(|&word| *name == Value::SimpleString(word.into()))
@@ -68,6 +72,13 @@ fn comparable(line: &str, reply: Result<Value, String>) -> Result<Value, String>
         Ok(Value::Array(entries)) if line.starts_with("CF.INFO") => {
             let pairs = entries.chunks(2).filter(|pair| !differs(&pair[0]));
             Ok(Value::Array(pairs.flatten().cloned().collect()))
+        }
+        Ok(Value::BulkString(text)) if line.starts_with("CF.DEBUG") => {
+            let text = String::from_utf8(text).unwrap();
+            let kept: Vec<&str> =
+                text.split(' ').filter(|word| !word.starts_with("buckets:")).collect();
+            assert_eq!(kept.len(), 6, "{text}");
+            Ok(Value::SimpleString(kept.join(" ")))
         }
         other => other,
     }
@@ -172,4 +183,69 @@ fn payloads_of_the_reference_are_restored() {
             }
         }
     });
+}
+
+/// What a filter of the reference answers.
+fn answers(connection: &mut Connection) -> Vec<Value> {
+    let asked = [items("in", 0..3000), items("out", 0..3000), items("more", 0..50)];
+    let mut answers: Vec<Value> =
+        asked.iter().map(|items| ok(connection, &format!("CF.MEXISTS f {items}"))).collect();
+    answers.extend(["CF.DEBUG f", "CF.COUNT f in4", "CF.COUNT f more7"].map(|l| ok(connection, l)));
+    answers
+}
+
+/// Writes that go to replicas and to the end of an append-only file.
+fn write_more(theirs: &mut Connection) {
+    ok(theirs, &format!("CF.INSERT f ITEMS {}", items("more", 0..50)));
+    for line in ["CF.ADD f more7", "CF.ADDNX f more7", "CF.DEL f in4", "CF.INSERTNX f ITEMS in5 z"]
+    {
+        ok(theirs, line);
+    }
+}
+
+const AOF: [&str; 6] =
+    ["--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--appendfsync", "always"];
+
+/// RDB and append-only files that the reference wrote are loaded by the same server with us.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn files_of_the_reference_are_loaded() {
+    for program in programs() {
+        for reserve in ["5000", "500 EXPANSION 2", "64 BUCKETSIZE 7 EXPANSION 2"] {
+            let theirs = Server::start_with(&program, &[reference()], &AOF);
+            let mut connection = theirs.connect("resp2");
+            fill(&mut connection, reserve, 2000);
+            ok(&mut connection, "BGREWRITEAOF");
+            await_rewrite(&mut connection);
+            write_more(&mut connection);
+            ok(&mut connection, "SAVE");
+            let expected = answers(&mut connection);
+            let from_aof = theirs.then_with(&[module("")], &AOF);
+            assert!(answers(&mut from_aof.connect("resp2")) == expected, "{reserve}, AOF");
+            let from_rdb = from_aof.then_with(&[module("")], &[]);
+            assert!(answers(&mut from_rdb.connect("resp2")) == expected, "{reserve}, RDB");
+        }
+    }
+}
+
+/// A replica with our module follows a primary with the reference, and takes over.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_replica_of_the_reference_takes_over() {
+    for program in programs() {
+        let theirs = Server::start(&program, &[reference()]);
+        let ours = Server::start(&program, &[module("")]);
+        let (mut primary, mut replica) = (theirs.connect("resp2"), ours.connect("resp2"));
+        fill(&mut primary, "500 EXPANSION 2", 2000);
+        ok(&mut replica, &format!("REPLICAOF 127.0.0.1 {}", theirs.port()));
+        await_replica(&mut primary);
+        write_more(&mut primary);
+        await_replica(&mut primary);
+        let expected = answers(&mut primary);
+        drop(theirs);
+        ok(&mut replica, "REPLICAOF NO ONE");
+        assert!(answers(&mut replica) == expected, "{}", program.display());
+        ok(&mut replica, "CF.ADD f after");
+        assert_eq!(number(&ok(&mut replica, "CF.EXISTS f after")), 1);
+    }
 }

@@ -1,11 +1,20 @@
 //! Starts servers, and talks to them.
+//!
+//! **Ports** come from below the range from which the system takes ports for outgoing connections
+//! (32,768 on Linux), because any connection of another test may have one of those. A server that
+//! finds its port taken all the same is started again with another one.
+//!
+//! **Waits** end when what they wait for happens. Their limit is for tests that hang.
 
 use std::env;
 use std::net::TcpListener;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Client, Connection, Value, cmd};
 use tempfile::TempDir;
@@ -15,7 +24,7 @@ pub(crate) struct Server {
     process: Child,
     port: u16,
     program: PathBuf,
-    folder: TempDir,
+    folder: Arc<TempDir>,
 }
 
 /// The programs under test.
@@ -55,28 +64,53 @@ impl Server {
 
     /// Starts a server with modules and further arguments.
     pub(crate) fn start_with(program: &Path, modules: &[String], further: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
+        Self::start_in(Arc::new(tempfile::tempdir().unwrap()), program, modules, further)
+    }
+
+    /// Starts a server in the folder of one that is over, whose files it loads.
+    fn start_in(
+        folder: Arc<TempDir>,
+        program: &Path,
+        modules: &[String],
+        further: &[&str],
+    ) -> Self {
+        let start = || Self::start_on(free_port(), Arc::clone(&folder), program, modules, further);
+        (0..ATTEMPTS).find_map(|_| start()).expect("a port that nobody takes")
+    }
+
+    /// Starts a server on a port. `None` if another process has taken that.
+    fn start_on(
+        port: u16,
+        folder: Arc<TempDir>,
+        program: &Path,
+        modules: &[String],
+        further: &[&str],
+    ) -> Option<Self> {
         let mut command = Command::new(program);
         command.args(further);
         command.args(["--bind", "127.0.0.1", "--save", "", "--enable-debug-command", "yes"]);
-        command.args(["--port", &port.to_string(), "--logfile", "log", "--dir"]);
-        command.arg(folder.path());
+        command.args(["--repl-diskless-sync-delay", "0", "--port", &port.to_string()]);
+        command.args(["--logfile", &log_name(port), "--dir"]).arg(folder.path());
         for module in modules {
             command.arg("--loadmodule").args(module.split_whitespace());
         }
         let process = command.stdout(Stdio::null()).spawn().unwrap();
         let mut server = Self { process, port, program: program.into(), folder };
-        for _ in 0..400 {
-            if server.process.try_wait().unwrap().is_some() {
-                break;
-            }
-            if server.client("resp2").get_connection().is_ok() {
-                return server;
-            }
-            sleep(Duration::from_millis(25));
+        let is_ready = until("a start", || server.is_ready());
+        if is_ready {
+            return Some(server);
         }
-        panic!("{} did not start:\n{}", server.program.display(), server.log())
+        let log = server.log();
+        assert!(log.contains(TAKEN), "{} did not start:\n{log}", server.program.display());
+        None
+    }
+
+    /// Whether it has loaded its files and listens. `None`: not yet. The log tells it: a connection
+    /// could be one to another process on the same port, which may not answer.
+    fn is_ready(&mut self) -> Option<bool> {
+        let has_ended = self.process.try_wait().unwrap().is_some();
+        let is_ready = self.log().contains("Ready to accept connections");
+        (has_ended || is_ready).then_some(!has_ended)
     }
 
     fn client(&self, protocol: &str) -> Client {
@@ -96,15 +130,61 @@ impl Server {
         Self::start(&self.program, &[module("")])
     }
 
+    /// Kills the server, and starts one with other modules in its folder.
+    pub(crate) fn then_with(self, modules: &[String], further: &[&str]) -> Self {
+        let (folder, program) = (Arc::clone(&self.folder), self.program.clone());
+        drop(self);
+        Self::start_in(folder, &program, modules, further)
+    }
+
     pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+        std::fs::read_to_string(self.folder.path().join(log_name(self.port))).unwrap_or_default()
     }
 }
 
-/// A port that nothing listens on. The nodes of a cluster also use the one that is 10,000 above.
+/// How often a server is started when its port is taken.
+const ATTEMPTS: usize = 10;
+/// What servers log then.
+const TAKEN: &str = "Address already in use";
+/// Ports of servers. Nodes of a cluster also use the one that is `BUS` above.
+const PORTS: Range<u16> = 10_000..20_000;
+const BUS: u16 = 10_000;
+
+/// The log of a start. No other start of this process has the same port.
+fn log_name(port: u16) -> String {
+    format!("{port}.log")
+}
+
+/// A port that nothing listens on, nor on that of its cluster bus. Each call returns another one.
+/// Processes begin at different places.
 fn free_port() -> u16 {
-    let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    std::iter::repeat_with(port).find(|&port| port < 55_000).unwrap()
+    static RETURNED: AtomicU16 = AtomicU16::new(0);
+    let count = u32::from(PORTS.end - PORTS.start);
+    let next = || {
+        let before = u32::from(RETURNED.fetch_add(1, Ordering::Relaxed));
+        let place = (std::process::id() % count * 61 + before) % count;
+        PORTS.start + u16::try_from(place).unwrap()
+    };
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let mut ports = std::iter::repeat_with(next).take(PORTS.len());
+    ports.find(|&port| is_free(port) && is_free(port + BUS)).expect("a free port")
+}
+
+/// Tries until it succeeds.
+pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(300) {
+        if let Some(done) = attempt() {
+            return done;
+        }
+        sleep(Duration::from_millis(25));
+    }
+    panic!("{what} takes more than five minutes")
+}
+
+/// Waits until a replica has all that was written through this connection.
+pub(crate) fn await_replica(connection: &mut Connection) {
+    assert_eq!(number(&ok(connection, "WAIT 1 300000")), 1);
 }
 
 impl Drop for Server {
@@ -195,5 +275,21 @@ pub(crate) fn load(connection: &mut Connection, key: &str, chunks: &[(i64, Vec<u
         let iterator = iterator.to_string();
         let command = [b"CF.LOADCHUNK", key.as_bytes(), iterator.as_bytes(), chunk];
         assert_eq!(call(connection, &command), Ok(Value::Okay));
+    }
+}
+
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_server_whose_port_is_taken_gets_another() {
+    for program in programs() {
+        for (taken, further) in [(0, vec![]), (BUS, vec!["--cluster-enabled", "yes"])] {
+            let port = free_port();
+            let other = TcpListener::bind(("127.0.0.1", port + taken)).unwrap();
+            let folder = Arc::new(tempfile::tempdir().unwrap());
+            let start = || Server::start_on(port, Arc::clone(&folder), &program, &[], &further);
+            assert!(start().is_none());
+            drop(other);
+            drop(start().expect("the port is free"));
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! Saving, loading, copying and replicating filters of all kinds.
 
-use std::thread::sleep;
-use std::time::Duration;
-
 use redis::{Connection, Value};
 use testkit::storage::Random;
 
-use crate::server::{bytes, call, dump, items, load, number, numbers, ok, on_each, run};
+use crate::server::{
+    Server, await_replica, bytes, call, dump, items, load, module, number, numbers, ok, on_each,
+    programs, run, until,
+};
 
 /// A filter in RedisBloom's layout, of two tables with some fingerprints.
 fn reference_chunks() -> Vec<(i64, Vec<u8>)> {
@@ -35,7 +35,7 @@ fn fill(connection: &mut Connection) -> Vec<&'static str> {
     vec!["empty", "fixed", "copies", "grown", "compat", "half"]
 }
 
-fn digest(connection: &mut Connection, key: &str) -> Vec<u8> {
+pub(crate) fn digest(connection: &mut Connection, key: &str) -> Vec<u8> {
     let Value::Array(mut digests) = ok(connection, &format!("DEBUG DIGEST-VALUE {key}")) else {
         panic!("no digest")
     };
@@ -82,17 +82,12 @@ fn text(word: &str) -> Value {
     Value::SimpleString(word.to_owned())
 }
 
-fn await_rewrite(connection: &mut Connection) {
-    for _ in 0..400 {
+pub(crate) fn await_rewrite(connection: &mut Connection) {
+    let idle = ["aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "rdb_bgsave_in_progress:0"];
+    until("a rewrite", || {
         let info = String::from_utf8_lossy(&info(connection, "persistence")).into_owned();
-        let idle =
-            ["aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "rdb_bgsave_in_progress:0"];
-        if idle.iter().all(|line| info.contains(line)) {
-            return;
-        }
-        sleep(Duration::from_millis(25));
-    }
-    panic!("the rewrite does not end");
+        idle.iter().all(|line| info.contains(line)).then_some(())
+    });
 }
 
 /// INFO as bytes, in either protocol.
@@ -112,7 +107,7 @@ fn a_replica_is_equal_byte_by_byte() {
         let replica = primary.another();
         let mut other = replica.connect("resp2");
         ok(&mut other, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
-        assert_eq!(number(&ok(connection, "WAIT 1 20000")), 1);
+        await_replica(connection);
         let mut random = Random::new(3);
         for _ in 0..300 {
             let (key, item) = (["empty", "copies", "new"][random.below(3)], random.below(500));
@@ -127,12 +122,44 @@ fn a_replica_is_equal_byte_by_byte() {
         }
         ok(connection, "CF.COMPACT copies");
         ok(connection, "CF.MERGE sum new new");
-        assert_eq!(number(&ok(connection, "WAIT 1 20000")), 1);
+        await_replica(connection);
         for key in keys.into_iter().chain(["new", "sum"]) {
             assert!(digest(connection, key) == digest(&mut other, key), "{key}");
         }
         assert_eq!(ok(connection, "DEBUG DIGEST"), ok(&mut other, "DEBUG DIGEST"));
     });
+}
+
+/// A primary with a limit adds some items of a command and refuses others. Its replica and its
+/// append-only file have no limit, and get only those that were added.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn items_that_the_limit_of_a_primary_refuses_do_not_get_to_replicas() {
+    for program in programs() {
+        let primary = Server::start(&program, &[module("MAX-KEY-BYTES 100")]);
+        let replica = Server::start(&program, &[module("")]);
+        let (mut connection, mut other) = (primary.connect("resp2"), replica.connect("resp2"));
+        let connection = &mut connection;
+        ok(&mut other, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        ok(connection, "CONFIG SET appendonly yes");
+        await_rewrite(connection);
+        for key in ["f", "g", "h"] {
+            load(connection, key, &reference_chunks());
+        }
+        // The first table has 6 free slots and the third one gets 32. The fourth one is refused.
+        for line in ["INSERT f ITEMS", "INSERTNX g NOCREATE ITEMS", "AT 5 INSERT h ITEMS"] {
+            let added = numbers(&ok(connection, &format!("CF.{line} {}", items("i", 0..60))));
+            let count = added.iter().filter(|&&added| added == 1).count();
+            assert!((20..=38).contains(&count) && added.contains(&-1), "{line}: {added:?}");
+        }
+        let refused = run(connection, "CF.ADD f another").unwrap_err();
+        assert!(refused.contains("a key may take 100"), "{refused}");
+        await_replica(connection);
+        let before = ok(connection, "DEBUG DIGEST");
+        assert_eq!(before, ok(&mut other, "DEBUG DIGEST"));
+        ok(connection, "DEBUG LOADAOF");
+        assert_eq!(before, ok(connection, "DEBUG DIGEST"));
+    }
 }
 
 /// Payloads whose bytes were changed are refused, or load as a filter that works.

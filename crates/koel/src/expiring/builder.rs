@@ -2,11 +2,16 @@
 //! a window and one step.
 
 use super::{ExpiringFilter, WhenFull};
-use crate::builder::{Builder, Settings};
+use crate::builder::{Builder, Grows, Settings};
 use crate::error::BuildError;
 use crate::image::clock::Steps;
-use crate::image::{Clock, Kind, sizing};
-use crate::state::{Body, Expiry};
+use crate::image::{Clock, sizing};
+use crate::maplet::Maplet;
+use crate::state::Body;
+
+impl Grows for ExpiringFilter {
+    const LEAST: u64 = Maplet::LEAST;
+}
 
 impl ExpiringFilter {
     /// Settings for a filter of `capacity` distinct keys in each window, which reports at most
@@ -41,15 +46,19 @@ impl Builder<ExpiringFilter> {
 
 /// The empty filter of these settings.
 pub(super) fn empty(settings: &Settings) -> Result<ExpiringFilter, BuildError> {
-    let Settings { capacity, rate, window, steps, when_full, .. } = *settings;
+    let Settings { capacity, rate, window, steps, when_full, grow_from, .. } = *settings;
     let steps = Steps::of(window, steps).ok_or(BuildError::Window { window, steps })?;
     // The keys of the step that is only half over come on top of those of the window.
-    let entries = capacity.saturating_add(capacity.div_ceil(steps.count));
-    let shape = sizing::choose_maplet(sizing::maplet_layouts(steps.stamp_bits)?, entries, rate)?;
-    let clock = Clock::new(steps, shape.buckets(), when_full == WhenFull::EvictOldest);
-    let parts =
-        Body::empty(Kind::Expiring, shape, settings.profile(0)).zip(Expiry::counting(clock));
-    let (mut body, expiry) = parts.ok_or(BuildError::NoMemory)?;
-    body.state.expiry = Some(expiry);
-    Ok(ExpiringFilter { body })
+    let entries = |keys: u64| keys.saturating_add(keys.div_ceil(steps.count));
+    let layouts = sizing::maplet_layouts(steps.stamp_bits)?;
+    let shape = match grow_from {
+        None => sizing::choose_maplet(layouts, entries(capacity), rate)?,
+        Some(keys) => {
+            let first = keys.max(ExpiringFilter::LEAST);
+            sizing::choose_marked(layouts, entries(first), entries(capacity.max(first)), rate)?
+        }
+    };
+    let clock = Clock::new(steps, when_full == WhenFull::EvictOldest);
+    let body = Body::expiring(shape, settings.profile(0), clock);
+    Ok(ExpiringFilter { body: body.ok_or(BuildError::NoMemory)? })
 }

@@ -1,23 +1,24 @@
 //! Changing an expiring filter: insert and remove, single keys and many, and time.
 
-use core::convert::Infallible;
-
 use super::ExpiringFilter;
 use crate::Key;
 use crate::error::{FullError, InsertError};
 
 impl ExpiringFilter {
     /// Adds `key`, or renews it: it is in for a window from the present step on. True if it was not
-    /// within the window before. O(1): reads at most 4096 slots.
+    /// within the window before. O(1): reads at most 4096 slots, and sweeps
+    /// at most some groups of 16 buckets.
     ///
     /// # Errors
     /// [`FullError::Window`], and then nothing has changed, if the filter is full. That never
     /// happens with at most [`capacity`](Self::capacity) distinct keys in each window, nor with
-    /// [`WhenFull::EvictOldest`](crate::WhenFull::EvictOldest).
+    /// [`WhenFull::EvictOldest`](crate::WhenFull::EvictOldest). A filter that
+    /// [grows](Self::is_growable) returns it only where 32-bit bucket numbers end, and
+    /// [`FullError::NoMemory`] where the memory ends.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
         let address = self.body.address(key);
-        self.body.stamped_mut().insert::<false>(address, 0)
+        self.body.insert_stamped::<false>(address, 0)
     }
 
     /// Adds `key` unless it came within the window, and says whether it was added. A key that is in
@@ -28,7 +29,7 @@ impl ExpiringFilter {
     #[inline]
     pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
         let address = self.body.address(key);
-        self.body.stamped_mut().insert::<true>(address, 0)
+        self.body.insert_stamped::<true>(address, 0)
     }
 
     /// Adds `key` for at least `ttl` ticks, and less than two steps more. A key that is in for
@@ -57,7 +58,7 @@ impl ExpiringFilter {
         let window = self.window();
         let age = self.body.clock().age_for(ttl);
         let age = age.ok_or(InsertError::TimeToLive { ttl, window })?;
-        Ok(self.body.stamped_mut().insert::<false>(address, age)?)
+        Ok(self.body.insert_stamped::<false>(address, age)?)
     }
 
     /// Removes `key`. False, and nothing changed, if it was not within the window. True does not
@@ -65,7 +66,7 @@ impl ExpiringFilter {
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         let address = self.body.address(key);
-        self.body.stamped_mut().remove(address)
+        self.body.remove_stamped(address)
     }
 
     /// [`insert`](Self::insert) for each of `keys`, in order. Writes to `added[i]` whether
@@ -105,10 +106,7 @@ impl ExpiringFilter {
         assert_eq!(keys.len(), added.len(), "one answer for each key");
         added.fill(false);
         let hashes = self.body.hashed(keys);
-        self.body.each_stamped(hashes, |mut stamped, key, address| {
-            added[key] = stamped.insert::<KEEPS>(address, 0)?;
-            Ok(())
-        })
+        self.body.insert_each_stamped::<KEEPS>(hashes, added)
     }
 
     /// [`remove`](Self::remove) for each of `keys`, in order. Writes to `removed[i]` whether
@@ -119,20 +117,26 @@ impl ExpiringFilter {
     pub fn remove_many<K: Key>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
         let hashes = self.body.hashed(keys);
-        let Ok(()) = self.body.each_stamped(hashes, |mut stamped, key, address| {
-            removed[key] = stamped.remove(address);
-            Ok::<(), Infallible>(())
-        });
+        self.body.remove_each_stamped(hashes, removed);
     }
 
     /// Sets the time to tick `now`, unless that is before the present step. Returns how many
     /// entries expired.
     ///
-    /// O(1) within a step. For a new step it first sweeps what inserts have left of a part of the
-    /// table: a seventh of it with 24 steps. After more steps at once it sweeps at most the whole
-    /// table, in one pass.
+    /// O([`steps`](Self::steps)), however many steps it goes on: expired entries stay in the table
+    /// until their slots are needed. Once in 16,384 steps it also looks at two bytes for each 16
+    /// buckets.
     pub fn advance(&mut self, now: u64) -> u64 {
-        self.body.stamped_mut().advance(now)
+        self.body.advance(now)
+    }
+
+    /// [`len`](Self::len), at tick `now` instead of the present step: the same as in a copy that
+    /// [advanced](Self::advance) to `now`. O(1).
+    #[must_use]
+    pub fn len_at(&self, now: u64) -> u64 {
+        let later = self.body.clock().steps_until(now);
+        let expiry = self.body.state.expiry.as_ref();
+        if later == 0 { self.len() } else { expiry.map_or(0, |expiry| expiry.live_after(later)) }
     }
 
     /// Says that the present step began at tick `now`. No entry expires or gets older by that.
@@ -140,6 +144,14 @@ impl ExpiringFilter {
     /// For a clock that was set back, or ticks that start again: [`advance`](Self::advance) ignores
     /// a tick before the present step, so nothing would expire until the clock catches up.
     pub fn rebase(&mut self, now: u64) {
-        self.body.stamped_mut().rebase(now);
+        self.body.rebase(now);
+    }
+
+    /// Moves the entries to the smallest table that holds them, but to none smaller than the one it
+    /// was built with: for a filter that [grew](Self::has_grown) with a burst of keys. O(buckets),
+    /// and needs the memory of both tables until it returns. Changes no answer; keeps the table if
+    /// there is no memory for the smaller one.
+    pub fn shrink_to_fit(&mut self) {
+        self.body.shrink_stamped();
     }
 }

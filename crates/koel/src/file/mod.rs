@@ -15,6 +15,7 @@ use crate::image::{Header, Kind};
 use crate::mem::buffer::Buffer;
 use crate::state::Body;
 use crate::state::counters::{Counters, NoCounters, WriteCounters};
+use crate::state::sweeps::Sweeps;
 use crate::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet};
 
 /// A type that is made of the bytes of a file.
@@ -61,9 +62,9 @@ impl FileImage for CountingFilter {
 
 impl FileImage for ExpiringFilter {
     const KIND: Kind = Kind::Expiring;
-    type Counters = NoCounters;
+    type Counters = Sweeps;
 
-    fn of(body: Body<Buffer, NoCounters>) -> Self {
+    fn of(body: Body<Buffer, Sweeps>) -> Self {
         Self { body }
     }
 }

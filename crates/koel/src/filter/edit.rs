@@ -63,8 +63,8 @@ impl CuckooFilter {
     /// whether `keys[i]` was added.
     ///
     /// # Errors
-    /// [`FullError`] at the first key that finds no room. Those before it are in; from it on
-    /// `added` is false.
+    /// [`FullError`] at the first key that finds no room. Those before it are in. Of many keys for
+    /// a large filter, some of those after it may be in as well; `added` is true for them.
     ///
     /// # Panics
     /// If the slices differ in length.

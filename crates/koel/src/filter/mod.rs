@@ -13,6 +13,8 @@ mod grow;
 mod parts;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "trace")]
+mod trace;
 
 use crate::face::{counted_face, face, lasting_face};
 use crate::image::Kind;

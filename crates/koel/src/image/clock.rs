@@ -1,32 +1,53 @@
-//! The time of an expiring filter: how old a stamp is, when the next step begins, and which buckets
-//! are swept next.
+//! The time of an expiring filter: how old a stamp is, and when the next step begins.
 //!
 //! ```text
-//!     window = W steps of g ticks, stamp = step mod 2^v, age = (stamp now - stamp) mod 2^v
+//!     window = W steps of g ticks, stamp = step mod 2^v
 //!
-//!     age   0 .. W       W+1 .. W+S      S = 2^v - 1 - W
+//!     age   0 .. W       W+1 ..
 //!           live         dead
 //! ```
 //!
-//! A stamp of age 2^v would look new again. So the buckets are divided into S parts, and each step
-//! sweeps one of them: any S steps in a row sweep the whole table, and no entry gets older than
-//! W + S. A step that begins before its part is swept sweeps the rest of it first.
+//! **Lazy sweep.** A stamp alone says a step only modulo 2^v, so an old one would look new again.
+//! The table is divided into groups of [`GROUP`] buckets, and each knows the step `e` at which it
+//! was swept last: at that time it had no dead entry. Within the next S = 2^v - 1 - W steps entries
+//! may be added to it as it is. So the stamps in a group stand for 2^v steps in a row:
+//!
+//! ```text
+//!     e - W  ..  e  ..  e + S        each stamp stands for one step
+//! ```
+//!
+//! However long ago that was, every entry has its true age, and nothing must be done when time goes
+//! on. Before an entry is written to a group that was swept more than S steps ago, the group is
+//! swept.
+//!
+//! Groups store `e` modulo 2^16. Each 2^14 steps, and where time jumps as far, those that were
+//! swept more than [`FAR`] steps ago are set to that: all in them is dead in any case.
 //!
 //! Source: the idea of stamps modulo a power of two is that of aging in Mozilla's
 //! `cuckoo_filter_expire`; the sweep is ours (docs/decisions/0028-expiring.md).
 
 use super::fields::{
-    EVICTED, PART, Reader, STAMP, STEP_BEGAN, STEP_TICKS, STEPS, SWEPT, VALUE_BITS, WHEN_FULL,
-    Writer, YOUNGEST_EVICTED,
+    EVICTED, Reader, STEP, STEP_BEGAN, STEP_TICKS, STEPS, VALUE_BITS, WHEN_FULL, Writer,
+    YOUNGEST_EVICTED,
 };
-use super::format::MOST_STEPS;
+use super::format::{MOST_STEPS, RECORD_BYTES};
 use super::shape::Shape;
 use crate::error::ImageError;
 
 /// Bits of the widest stamp: [`MOST_STEPS`] need them.
 const MOST_STAMP_BITS: u32 = 8;
+/// Buckets that are swept together.
+pub(crate) const GROUP: u64 = 16;
+/// Steps after which it does not matter how long ago a group was swept: more than any stamp tells.
+pub(crate) const FAR: u16 = 1 << 14;
 
-/// Time, as far as stamps tell it, and the state of the sweep.
+/// Records behind the buckets of an expiring filter: two bytes for each group, the step at which it
+/// was swept.
+pub(super) fn sweep_records(buckets: u64) -> u64 {
+    buckets.div_ceil(GROUP).div_ceil(RECORD_BYTES as u64 / 2)
+}
+
+/// Time, as far as stamps tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
     /// Ticks of a step, at least 1.
@@ -37,15 +58,8 @@ pub(crate) struct Clock {
     pub(crate) largest: u64,
     /// The tick at which the present step began.
     pub(crate) began: u64,
-    /// The stamp of the present step.
-    pub(crate) stamp: u64,
-    /// Buckets of the table.
-    buckets: u64,
-    /// The part that this step sweeps.
-    pub(crate) part: u64,
-    /// The first bucket of it that is not swept yet, and the end of it.
-    next: u64,
-    end: u64,
+    /// The number of the present step, modulo 2^16.
+    pub(crate) step: u16,
     /// Live entries that were evicted.
     pub(crate) evicted: u64,
     /// The age of the youngest of them.
@@ -65,39 +79,34 @@ pub(crate) struct Steps {
 impl Steps {
     /// A window of at least `window` ticks in at most `most` steps. `None` if that is impossible.
     ///
-    /// A sweep in few parts costs more, so a stamp gets one more bit if otherwise there were fewer
-    /// parts than an eighth of the steps.
+    /// Frequent sweeps cost more, so a stamp gets one more bit if otherwise a group had to be swept
+    /// more often than once in an eighth of the window.
     pub(crate) fn of(window: u64, most: u32) -> Option<Self> {
         if window == 0 || !(1..=MOST_STEPS).contains(&most) {
             return None;
         }
         let ticks = window.div_ceil(u64::from(most));
         let count = window.div_ceil(ticks);
-        let parts = |bits: u32| (1_u64 << bits).checked_sub(count + 1);
-        let is_enough = |bits: &u32| parts(*bits).is_some_and(|parts| parts >= count.div_ceil(8));
+        let spare = |bits: u32| (1_u64 << bits).checked_sub(count + 1);
+        let is_enough = |bits: &u32| spare(*bits).is_some_and(|steps| steps >= count.div_ceil(8));
         let stamp_bits = (2..=MOST_STAMP_BITS).find(is_enough)?;
         Some(Self { ticks, count, stamp_bits })
     }
 }
 
 impl Clock {
-    /// A clock at tick 0, for an empty table of so many buckets.
-    pub(crate) fn new(steps: Steps, buckets: u64, evicts: bool) -> Self {
-        let clock = Self {
+    /// A clock at tick 0.
+    pub(crate) fn new(steps: Steps, evicts: bool) -> Self {
+        Self {
             step_ticks: steps.ticks,
             steps: steps.count,
             largest: (1 << steps.stamp_bits) - 1,
             began: 0,
-            stamp: 0,
-            buckets,
-            part: 0,
-            next: 0,
-            end: 0,
+            step: 0,
             evicted: 0,
             youngest_evicted: None,
             evicts,
-        };
-        clock.at_part(0)
+        }
     }
 
     /// Writes the fields of a header that say the time.
@@ -105,15 +114,13 @@ impl Clock {
         bytes.number(STEP_TICKS, self.step_ticks);
         bytes.number(STEP_BEGAN, self.began);
         bytes.number(STEPS, self.steps);
-        bytes.number(STAMP, self.stamp);
-        bytes.number(PART, self.part);
-        bytes.number(SWEPT, self.swept());
+        bytes.number(STEP, self.step.into());
         bytes.number(EVICTED, self.evicted);
         bytes.number(YOUNGEST_EVICTED, self.youngest_evicted.map_or(0, |age| age + 1));
         bytes.number(WHEN_FULL, self.evicts.into());
     }
 
-    /// Reads them, for a table of this shape. Refuses what no clock has.
+    /// Reads them, for a table built with this shape. Refuses what no clock has.
     pub(super) fn decode(fields: Reader<'_>, shape: &Shape) -> Result<Self, ImageError> {
         let (stamp_bits, largest) = (shape.layout.value_bits(), shape.layout.largest_value());
         fields.require(VALUE_BITS, (2..=MOST_STAMP_BITS).contains(&stamp_bits))?;
@@ -121,51 +128,74 @@ impl Clock {
         fields.require(STEP_TICKS, ticks > 0)?;
         fields.require(STEPS, (1..=u64::from(MOST_STEPS)).contains(&count) && count < largest)?;
         let evicts = fields.choice(WHEN_FULL, &[false, true])?;
-        let clock = Self::new(Steps { ticks, count, stamp_bits }, shape.buckets(), evicts);
-        let [stamp, part] = [STAMP, PART].map(|field| fields.number(field));
-        fields.require(STAMP, stamp <= largest)?;
-        fields.require(PART, part < clock.parts())?;
+        let step = u16::try_from(fields.number(STEP)).map_err(|_| fields.refuse(STEP))?;
         let (evicted, youngest) = (fields.number(EVICTED), fields.number(YOUNGEST_EVICTED));
         let is_sound = (youngest > 0) == (evicted > 0) && youngest <= count + 1;
         fields.require(YOUNGEST_EVICTED, is_sound)?;
-        let clock = clock.at_part(part).with_swept(fields.number(SWEPT));
-        let clock = clock.ok_or_else(|| fields.refuse(SWEPT))?;
+        let clock = Self::new(Steps { ticks, count, stamp_bits }, evicts);
         let (began, youngest_evicted) = (fields.number(STEP_BEGAN), youngest.checked_sub(1));
-        Ok(Self { began, stamp, evicted, youngest_evicted, ..clock })
+        Ok(Self { began, step, evicted, youngest_evicted, ..clock })
     }
 
-    /// Parts of the table: dead ages.
-    pub(crate) fn parts(&self) -> u64 {
+    /// How many steps after a sweep of a group entries may be added to it: S.
+    #[inline]
+    fn spare(&self) -> u64 {
         self.largest - self.steps
     }
 
-    /// The clock at the start of a part.
-    pub(crate) fn at_part(self, part: u64) -> Self {
-        let bound = |part: u64| self.buckets * part / self.parts();
-        Self { part, next: bound(part), end: bound(part + 1), ..self }
-    }
-
-    /// How many buckets of the part are swept.
-    fn swept(&self) -> u64 {
-        self.next - self.at_part(self.part).next
-    }
-
-    /// The clock with so many buckets of the part swept. `None` if it has fewer.
-    fn with_swept(self, swept: u64) -> Option<Self> {
-        let next = self.next.checked_add(swept)?;
-        (next <= self.end).then_some(Self { next, ..self })
-    }
-
-    /// How many steps ago an entry got this stamp.
+    /// How many steps ago a group was swept.
     #[inline]
-    pub(crate) fn age(&self, stamp: u64) -> u64 {
-        self.stamp.wrapping_sub(stamp) & self.largest
+    fn since(&self, swept: u16) -> u64 {
+        self.step.wrapping_sub(swept).into()
     }
 
-    /// The stamp of this age.
+    /// Whether a group must be swept before an entry is added to it.
+    #[inline]
+    pub(crate) fn is_due(&self, swept: u16) -> bool {
+        self.since(swept) > self.spare()
+    }
+
+    /// How many steps ago an entry got this stamp, in a group that was swept at step `swept`.
+    /// `None` if that is a step to come, which no sound filter has.
+    #[inline]
+    pub(crate) fn true_age(&self, swept: u16, stamp: u64) -> Option<u64> {
+        let last = u64::from(swept) + self.spare();
+        let before_last = last.wrapping_sub(stamp) & self.largest;
+        (self.since(swept) + before_last).checked_sub(self.spare())
+    }
+
+    /// [`true_age`](Self::true_age), and 0 for a step to come.
+    #[inline]
+    pub(crate) fn age(&self, swept: u16, stamp: u64) -> u64 {
+        self.true_age(swept, stamp).unwrap_or(0)
+    }
+
+    /// The step of the earliest sweep that leaves a group not [due](Self::is_due).
+    #[inline]
+    pub(crate) fn due(&self) -> u16 {
+        self.step_before(self.spare())
+    }
+
+    /// Tells the dead entries of a group that was swept at step `swept` by their stamps: like
+    /// [`age`](Self::age), but with little to do for each.
+    #[inline]
+    pub(crate) fn dead_in(&self, swept: u16) -> impl Fn(u64) -> bool + Copy + use<> {
+        let (last, largest) = (u64::from(swept) + self.spare(), self.largest);
+        let live = (largest + 1).saturating_sub(self.since(swept));
+        #[inline(always)]
+        move |stamp| last.wrapping_sub(stamp) & largest >= live
+    }
+
+    /// The stamp of a live entry of this age.
     #[inline]
     pub(crate) fn stamp_of(&self, age: u64) -> u64 {
-        self.stamp.wrapping_sub(age) & self.largest
+        u64::from(self.step).wrapping_sub(age) & self.largest
+    }
+
+    /// Whether a live entry with this stamp will still be live so many steps later.
+    pub(crate) fn will_live(&self, stamp: u64, steps: u64) -> bool {
+        let age = u64::from(self.step).wrapping_sub(stamp) & self.largest;
+        self.is_live(age.saturating_add(steps))
     }
 
     /// Whether an entry of this age is within the window.
@@ -190,29 +220,49 @@ impl Clock {
         self.step_ticks.saturating_mul(self.steps)
     }
 
-    /// Goes so many steps on, at most [`steps_until`](Self::steps_until) some tick, and to the next
-    /// part.
+    /// Goes so many steps on, at most [`steps_until`](Self::steps_until) some tick.
     pub(crate) fn forward(&mut self, steps: u64) {
         self.began += self.step_ticks * steps;
-        self.stamp = self.stamp.wrapping_add(steps) & self.largest;
-        *self = self.at_part((self.part + 1) % self.parts());
+        let [low, high, ..] = steps.to_le_bytes();
+        self.step = self.step.wrapping_add(u16::from_le_bytes([low, high]));
     }
 
-    /// Takes the next buckets to sweep, at most `most`.
-    #[inline]
-    pub(crate) fn take_unswept(&mut self, most: u64) -> core::ops::Range<u64> {
-        let first = self.next;
-        self.next += (self.end - self.next).min(most);
-        first..self.next
+    /// Whether the steps that groups store must be [refreshed](Self::refreshed) when it goes so
+    /// many steps on.
+    pub(crate) fn must_refresh(&self, steps: u64) -> bool {
+        u64::from(self.step % FAR).saturating_add(steps) >= u64::from(FAR)
     }
 
-    /// The greatest age of an entry in this bucket, which was swept when its part was last.
-    pub(crate) fn greatest_age(&self, bucket: u64) -> u64 {
-        let parts = self.parts();
-        let part = ((bucket + 1) * parts).div_ceil(self.buckets) - 1;
-        let is_to_come = part == self.part && bucket >= self.next;
-        let steps_ago = (self.part + parts - part) % parts;
-        self.steps + if is_to_come { parts } else { steps_ago }
+    /// The step to store, once it is `steps` steps later, for a group that was swept at `swept`.
+    pub(crate) fn refreshed(&self, swept: u16, steps: u64) -> u16 {
+        let since = self.since(swept).saturating_add(steps).min(FAR.into());
+        let mut later = *self;
+        later.forward(steps);
+        later.step_before(since)
+    }
+
+    /// The number of the step so many steps ago, at most [`FAR`].
+    fn step_before(&self, steps: u64) -> u16 {
+        self.step.wrapping_sub(u16::try_from(steps).unwrap_or(FAR))
+    }
+
+    /// Whether a group can have been swept at this step.
+    pub(crate) fn is_sweep(&self, swept: u16) -> bool {
+        self.since(swept) < 2 * u64::from(FAR)
+    }
+
+    /// Counts as evicted what another clock does.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn add_evicted(&mut self, other: &Self) {
+        self.evicted = self.evicted.saturating_add(other.evicted);
+        let ages = [self.youngest_evicted, other.youngest_evicted];
+        self.youngest_evicted = ages.into_iter().flatten().min();
+    }
+
+    /// Counts nothing as evicted.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn forget_evicted(&mut self) {
+        (self.evicted, self.youngest_evicted) = (0, None);
     }
 
     /// Counts an entry of this age as evicted.
@@ -242,47 +292,45 @@ mod tests {
         assert_eq!([Steps::of(0, 24), Steps::of(9, 0), Steps::of(9, 201)], [None; 3]);
     }
 
+    /// Whatever the step of the last sweep, and however long ago it was: the stamp of each step of
+    /// which an entry of the group can be has the true age.
     #[test]
-    fn any_steps_as_many_as_parts_sweep_every_bucket_once() {
-        for buckets in [1, 2, 7, 100, 1001] {
-            let steps = Steps { ticks: 3, count: 4, stamp_bits: 3 };
-            let mut clock = Clock::new(steps, buckets, false);
-            for _ in 0..10 {
-                let mut swept = alloc::vec![0; usize::try_from(buckets).unwrap()];
-                for _ in 0..clock.parts() {
-                    let part = clock.take_unswept(u64::MAX);
-                    part.for_each(|bucket| swept[usize::try_from(bucket).unwrap()] += 1);
-                    clock.forward(1);
+    fn every_stamp_of_a_group_has_its_true_age() {
+        for (count, stamp_bits) in [(1, 2), (4, 3), (6, 3), (24, 5), (200, 8)] {
+            let mut clock = Clock::new(Steps { ticks: 1, count, stamp_bits }, false);
+            let spare = clock.largest - count;
+            for swept in [300, 65_300_u64] {
+                for since in (0..70).chain([255, 256, 300, 20_000]) {
+                    clock.step = u16::try_from((swept + since) % 65_536).unwrap();
+                    let e = u16::try_from(swept).unwrap();
+                    assert_eq!(clock.is_due(e), since > spare);
+                    for step in swept - count..=swept + since.min(spare) {
+                        let stamp = step & clock.largest;
+                        let age = swept + since - step;
+                        assert_eq!(clock.true_age(e, stamp), Some(age));
+                        assert_eq!(clock.dead_in(e)(stamp), !clock.is_live(age));
+                    }
+                    for step in swept + since + 1..=swept + spare {
+                        assert_eq!(clock.true_age(e, step & clock.largest), None, "to come");
+                    }
                 }
-                assert!(swept.iter().all(|&times| times == 1), "{swept:?}");
-                clock.forward(1);
             }
         }
     }
 
+    /// Steps of any size, with refreshes where they must be: no age of a dead entry wraps.
     #[test]
-    fn a_bucket_that_was_swept_has_no_dead_entry_until_the_next_step() {
-        let mut clock = Clock::new(Steps { ticks: 1, count: 4, stamp_bits: 3 }, 10, false);
-        let ages = |clock: &Clock| [0, 2, 3, 5, 6, 9].map(|bucket| clock.greatest_age(bucket));
-        assert_eq!(ages(&clock), [7, 7, 6, 6, 5, 5]);
-        assert_eq!(clock.take_unswept(2), 0..2);
-        assert_eq!(ages(&clock), [4, 7, 6, 6, 5, 5]);
-        assert_eq!(clock.take_unswept(9), 2..3);
-        assert_eq!(ages(&clock), [4, 4, 6, 6, 5, 5]);
-        clock.forward(1);
-        assert_eq!(ages(&clock), [5, 5, 7, 7, 6, 6]);
-    }
-
-    #[test]
-    fn the_part_of_a_bucket_is_the_one_that_sweeps_it() {
-        for (buckets, count, stamp_bits) in [(1, 4, 3), (3, 24, 5), (7, 4, 3), (40, 24, 5)] {
-            let mut clock = Clock::new(Steps { ticks: 1, count, stamp_bits }, buckets, false);
-            for _ in 0..clock.parts() {
-                let part = clock.take_unswept(u64::MAX);
-                let swept = |bucket: &u64| clock.greatest_age(*bucket) == count;
-                assert!(part.eq((0..buckets).filter(swept)), "{clock:?}");
-                clock.forward(1);
+    fn groups_that_were_swept_long_ago_stay_so() {
+        let mut clock = Clock::new(Steps { ticks: 1, count: 24, stamp_bits: 5 }, false);
+        let (mut swept, mut since) = (0, 0_u64);
+        for steps in [1, 40, 9_000, 16_384, 70_000, 1 << 40].repeat(70) {
+            if clock.must_refresh(steps) {
+                swept = clock.refreshed(swept, steps);
             }
+            clock.forward(steps);
+            since += steps;
+            assert!(clock.is_sweep(swept) && clock.since(swept) >= since.min(FAR.into()));
+            assert!((0..32).all(|stamp| clock.age(swept, stamp) > 24) || since < 32);
         }
     }
 }

@@ -51,16 +51,14 @@ fields! {
     WEIGHT_HIGH = (120, 8, "match weight, high half");
     ROUTE = (128, 1, "route");
     SECRET_KIND = (129, 1, "secret kind");
-    SWEPT = (130, 6, "swept buckets");
+    STEP = (130, 6, "step");
     LINE_OPTIONS = (136, 16, "line options");
     STEP_TICKS = (152, 8, "step length");
     STEP_BEGAN = (160, 8, "step began");
     STEPS = (168, 1, "steps");
-    STAMP = (169, 1, "stamp");
-    PART = (170, 1, "swept part");
-    YOUNGEST_EVICTED = (171, 1, "youngest evicted");
-    WHEN_FULL = (172, 1, "when full");
-    RESERVED = (173, 3, "reserved");
+    YOUNGEST_EVICTED = (169, 1, "youngest evicted");
+    WHEN_FULL = (170, 1, "when full");
+    RESERVED = (171, 5, "reserved");
     BODY_CHECKSUM = (176, 8, "body checksum");
     HEADER_CHECKSUM = (184, 8, "header checksum");
 }
@@ -71,8 +69,8 @@ pub(super) const FIXED: [(Field, u64); 3] =
 /// Fields that are zero in a table without marked fingerprints.
 pub(super) const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, WEIGHT_LOW, WEIGHT_HIGH];
 /// Fields that are zero in what does not expire.
-pub(super) const OF_EXPIRY: [Field; 8] =
-    [SWEPT, STEP_TICKS, STEP_BEGAN, STEPS, STAMP, PART, YOUNGEST_EVICTED, WHEN_FULL];
+pub(super) const OF_EXPIRY: [Field; 6] =
+    [STEP, STEP_TICKS, STEP_BEGAN, STEPS, YOUNGEST_EVICTED, WHEN_FULL];
 /// An expiring filter has no counters, and stores here how many live entries were evicted.
 pub(super) const EVICTED: Field = COUNTER_LIMIT;
 /// Fields that later versions of the program will define. A reader refuses any byte but 0.

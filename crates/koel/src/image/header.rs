@@ -5,7 +5,7 @@
 
 use core::cmp::Ordering;
 
-use super::clock::Clock;
+use super::clock::{Clock, sweep_records};
 use super::format::{HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION};
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::address::hash::KeyHasher;
@@ -214,8 +214,8 @@ impl Header {
                 require("keys", self.len, self.len <= self.entries)?;
             }
             Kind::Expiring => {
-                require("counters", self.counters, self.counters == 0)?;
-                require("marked", u64::from(grows), !grows)?;
+                let records = sweep_records(self.buckets());
+                require("counters", self.counters, self.counters == records)?;
                 require("keys", self.len, self.len <= self.entries)?;
             }
             Kind::Counting => require("counter limit", limit, limit == u64::MAX)?,
@@ -261,8 +261,7 @@ impl Header {
 
     /// Buckets that the table has now.
     pub(crate) fn buckets(&self) -> u64 {
-        let built = self.shape.buckets();
-        self.growth.map_or(built, |growth| (built << growth.level) + growth.split)
+        buckets_of(&self.shape, self.growth)
     }
 
     /// The addressing that the table was built with.
@@ -292,11 +291,20 @@ impl Header {
         fields.require(DISTINCT, self.distinct <= self.entries)?;
         let by_entry = self.growth.is_some() || self.kind.has_values();
         let named = if by_entry { self.entries } else { self.distinct };
-        fields.require(COUNTERS, self.counters <= named)?;
+        // The records of an expiring filter are not counters.
+        let has_counters = self.clock.is_none();
+        fields.require(COUNTERS, self.counters <= named || !has_counters)?;
         // When growth splits an entry into two, both get its counter, whatever the limit.
         let limited = self.counters <= self.profile.counter_limit;
-        fields.require(COUNTER_LIMIT, limited || self.growth.is_some())
+        fields.require(COUNTER_LIMIT, limited || self.growth.is_some() || !has_counters)
     }
+}
+
+/// Buckets of a table that was built with this shape and has grown so far. Saturates where a forged
+/// header has more than any table.
+fn buckets_of(shape: &Shape, growth: Option<Growth>) -> u64 {
+    let built = shape.buckets();
+    growth.map_or(built, |growth| (built << growth.level).saturating_add(growth.split))
 }
 
 /// Bits of `size_in_bytes` per key. No keys count as one.

@@ -3,6 +3,8 @@
 //! ```text
 //!     | header, 192 bytes | buckets (table/) | counters, 16 bytes each (state/counters.rs) |
 //!                         '------------- body, guarded by its own checksum ---------------'
+//!
+//!     In an expiring filter there are sweeps (state/sweeps.rs) in place of counters.
 //! ```
 //!
 //! * `shape`: the layout and the number of buckets of a table, and its settings.

@@ -137,7 +137,7 @@ impl<S: Store> Maplet<S> {
         assert_eq!(keys.len(), values.len(), "one answer for each key");
         values.fill(Values::default());
         let (hashes, layout) = (self.body.hashed(keys), self.layout());
-        let found = |i, slots| values[i] = Values::new(slots, layout);
+        let found = |i, _, slots| values[i] = Values::new(slots, layout);
         on_table!(&self.body.buckets, table => each_candidate(table.table(), hashes, found));
     }
 

@@ -206,11 +206,17 @@ pub(crate) trait Packing {
     /// copies of it.
     #[inline]
     fn put(&self, bytes: &mut [u8], starts: [u64; 2], slot: u64, most: u64) -> Put {
-        let copies = self.copies(bytes, starts, slot);
-        if copies > most {
-            return Put::Repeated(copies);
+        // Maplets take any number of copies, and expiring filters know that there is none.
+        if most < u64::MAX {
+            let copies = self.copies(bytes, starts, slot);
+            if copies > most {
+                return Put::Repeated(copies);
+            }
         }
         let [home, other] = starts.map(|start| self.vacancies(bytes, start));
+        if home.max(other) == 0 {
+            return Put::Full;
+        }
         let chosen = usize::from(other > home);
         if self.replace(bytes, starts[chosen], 0, slot) { Put::Done } else { Put::Full }
     }

@@ -10,13 +10,14 @@
 
 use alloc::vec::Vec;
 use core::convert::Infallible;
+use core::ops::Range;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Buckets, Expiry, State};
 use crate::error::{ImageError, MemoryError};
 use crate::image::shape::{self, Profile, Shape};
-use crate::image::{self, Growth, HEADER_BYTES, Header, Kind};
+use crate::image::{Growth, HEADER_BYTES, Header, Kind, RECORD_BYTES};
 use crate::mem::buffer::Buffer;
 use crate::packing::SLOTS;
 use crate::state::counters::{self, ReadCounters, WriteCounters};
@@ -72,26 +73,45 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, MemoryError> {
         let (mut all, bytes) = (Vec::new(), self.size_in_bytes());
         all.try_reserve_exact(bytes).map_err(|_| MemoryError { bytes })?;
-        let Ok(()) = self.write_to(|piece| {
+        let Ok(()) = self.write_range(0..bytes, |piece| {
             all.extend_from_slice(piece);
             Ok::<(), Infallible>(())
         });
         Ok(all)
     }
 
-    /// Passes the bytes of the file to `sink`, piece by piece.
-    pub(crate) fn write_to<E>(
+    /// Passes this range of the bytes of the file to `sink`, piece by piece. The header has a
+    /// checksum of all bytes behind it, so a range that begins there costs O(bytes).
+    pub(crate) fn write_range<E>(
         &self,
+        range: Range<usize>,
         mut sink: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        sink(&self.header().encode())?;
-        self.each_piece(sink)
+        if range.start < HEADER_BYTES {
+            let header = self.header().encode();
+            sink(&header[range.start..range.end.clamp(range.start, HEADER_BYTES)])?;
+        }
+        let behind = |end: usize| end.saturating_sub(HEADER_BYTES);
+        self.each_piece(behind(range.start)..behind(range.end), sink)
     }
 
-    /// Passes the buckets and counters to `sink` as a file stores them.
-    fn each_piece<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        self.buckets.each_piece(&mut sink)?;
-        self.state.counters.iter().try_for_each(|counter| sink(&counters::encode(counter)))
+    /// Passes this range of the buckets and counters to `sink` as a file stores them.
+    fn each_piece<E>(
+        &self,
+        range: Range<usize>,
+        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let buckets = self.buckets.bytes().len();
+        let start = range.start.min(buckets);
+        self.buckets.each_piece(start..range.end.clamp(start, buckets), &mut sink)?;
+        let (start, end) = (range.start.saturating_sub(buckets), range.end.saturating_sub(buckets));
+        let numbered = (0..end.div_ceil(RECORD_BYTES)).zip(self.state.counters.iter());
+        for (number, counter) in numbered.skip(start / RECORD_BYTES) {
+            let (bytes, at) = (counters::encode(counter), number * RECORD_BYTES);
+            let within = |end: usize| end.saturating_sub(at).min(RECORD_BYTES);
+            sink(&bytes[within(start)..within(end)])?;
+        }
+        Ok(())
     }
 
     fn header(&self) -> Header {
@@ -113,7 +133,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// XXH3-64 of buckets and counters as stored.
     fn computed_checksum(&self) -> u64 {
         let mut checksum = Xxh3::new();
-        let Ok(()) = self.each_piece(|piece| {
+        let Ok(()) = self.each_piece(0..usize::MAX, |piece| {
             checksum.update(piece);
             Ok::<(), Infallible>(())
         });
@@ -136,7 +156,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// Bytes of the file: header, buckets and counters.
     pub(crate) fn size_in_bytes(&self) -> usize {
         let counters = usize::try_from(self.state.counters.len()).unwrap_or(usize::MAX);
-        let counters = counters.saturating_mul(image::RECORD_BYTES);
+        let counters = counters.saturating_mul(RECORD_BYTES);
         (HEADER_BYTES + self.buckets.bytes().len()).saturating_add(counters)
     }
 

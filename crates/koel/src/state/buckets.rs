@@ -3,6 +3,8 @@
 //! Buckets start in a table of one size, and move to a growing one at the first growth. Maplets
 //! that are built to grow start in a growing one. Only this file asks which it is.
 
+use core::ops::Range;
+
 use crate::address::geometry::Geometry;
 use crate::image::shape::Shape;
 use crate::image::{Growth, Header};
@@ -62,8 +64,10 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         let layout = header.shape.layout;
         match (header.linear_hashing(), header.growth) {
             (Some(addresses), Some(growth)) => {
-                let (weight, entries) = (growth.match_weight, header.entries);
-                Self::Growing(Growing::grown(addresses, layout, bytes, weight, entries))
+                // Dead entries do not count: their slots are room.
+                let held = if header.clock.is_some() { header.len } else { header.entries };
+                let weight = growth.match_weight;
+                Self::Growing(Growing::grown(addresses, layout, bytes, weight, held))
             }
             _ => Self::Fixed(Table::new(header.geometry(), layout, bytes)),
         }
@@ -135,18 +139,22 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         self.growing().is_some_and(Growing::is_midway)
     }
 
-    /// Passes the bytes of the buckets to `sink` as a file stores them: all of them wide. Buckets
-    /// that are still narrow are widened on the stack.
+    /// Passes this range of the bytes of the buckets to `sink` as a file stores them: all of them
+    /// wide. Buckets that are still narrow are widened on the stack.
     pub(crate) fn each_piece<E>(
         &self,
+        range: Range<usize>,
         mut sink: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         if !self.is_midway() {
-            return sink(self.bytes());
+            return sink(&self.bytes()[range]);
         }
-        let (layout, mut left) = (self.layout(), self.bytes().len());
+        let (layout, len) = (self.layout(), self.bytes().len());
         let bits = layout.bucket_bits();
-        for first in (0..self.count()).step_by(PIECE) {
+        let piece_len = PIECE * bits as usize / 8;
+        let skipped = range.start / piece_len;
+        let firsts = (0..self.count()).step_by(PIECE).skip(skipped);
+        for (first, start) in firsts.zip((skipped * piece_len..range.end).step_by(piece_len)) {
             let mut piece = [0; PIECE_BYTES];
             let end = self.count().min(first + PIECE as u64);
             for bucket in first..end {
@@ -154,9 +162,8 @@ impl<B: AsRef<[u8]>> Buckets<B> {
                 store(&mut piece, at, bits, layout.encode(self.read(bucket)));
             }
             // The last piece has the padding too.
-            let len = if end < self.count() { PIECE * bits as usize / 8 } else { left };
-            sink(&piece[..len])?;
-            left -= len;
+            let piece_end = if end < self.count() { start + piece_len } else { len };
+            sink(&piece[range.start.max(start) - start..range.end.min(piece_end) - start])?;
         }
         Ok(())
     }

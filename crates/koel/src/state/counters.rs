@@ -34,11 +34,17 @@ pub trait ReadCounters {
     /// A copy in memory. `None` if there is no memory for it.
     fn to_owned_counters(&self) -> Option<Self::Owned>;
     /// The count of this identity, 0 without a counter.
-    fn get(&self, identity: u64) -> u64;
+    fn get(&self, _identity: u64) -> u64 {
+        0
+    }
     /// The number of counters.
     fn len(&self) -> u64;
     /// All counters, in ascending order of their identities.
     fn iter(&self) -> impl Iterator<Item = (u64, u64)>;
+    /// The step at which the group of a bucket was swept last, in an expiring filter.
+    fn swept(&self, _bucket: u64) -> u16 {
+        0
+    }
 
     /// The sum of all counts. `is_name` says whether an entry has an identity.
     ///
@@ -64,23 +70,37 @@ pub trait WriteCounters: ReadCounters + Clone + Default + PartialEq {
     type Stored<'a>: ReadCounters<Owned = Self>;
     /// The counters in the records of a file.
     fn stored(records: &[u8]) -> Self::Stored<'_>;
-    /// Whether there can be any counters.
-    const COUNTS: bool;
+    /// Whether there can be any counters. If not, the methods stay as they are here.
+    const COUNTS: bool = false;
     /// Adds `times` to a count and returns the new count. Makes a counter if there are fewer than
     /// `limit`.
     ///
     /// # Errors
     /// [`FullError`] where there would be too many counters, or where the count would overflow.
     /// Nothing has changed then.
-    fn add(&mut self, identity: Identity, times: u64, limit: u64) -> Result<u64, FullError>;
+    fn add(&mut self, _identity: Identity, _times: u64, limit: u64) -> Result<u64, FullError> {
+        Err(FullError::Counters { limit })
+    }
     /// Adds `times` to a count, without a limit.
-    fn add_all(&mut self, identity: Identity, times: u64);
+    fn add_all(&mut self, _identity: Identity, _times: u64) {}
     /// Removes the counter and returns its count, 0 without a counter.
-    fn remove(&mut self, identity: Identity) -> u64;
+    fn remove(&mut self, _identity: Identity) -> u64 {
+        0
+    }
     /// Subtracts one from a count. False without a counter.
-    fn take(&mut self, identity: Identity) -> bool;
+    #[inline]
+    fn take(&mut self, _identity: Identity) -> bool {
+        false
+    }
     /// Whether there may be a counter of this identity. Never false where there is one.
-    fn may_have(&self, identity: Identity) -> bool;
+    #[inline]
+    fn may_have(&self, _identity: Identity) -> bool {
+        false
+    }
+    /// What is behind the buckets of an empty filter.
+    fn cleared(self) -> Self {
+        Self::default()
+    }
 }
 
 /// No counters: a maplet has none.
@@ -92,10 +112,6 @@ impl ReadCounters for NoCounters {
 
     fn to_owned_counters(&self) -> Option<Self> {
         Some(Self)
-    }
-
-    fn get(&self, _: u64) -> u64 {
-        0
     }
 
     fn len(&self) -> u64 {
@@ -112,28 +128,6 @@ impl WriteCounters for NoCounters {
 
     fn stored(_: &[u8]) -> Self {
         Self
-    }
-
-    const COUNTS: bool = false;
-
-    fn add(&mut self, _: Identity, _: u64, limit: u64) -> Result<u64, FullError> {
-        Err(FullError::Counters { limit })
-    }
-
-    fn add_all(&mut self, _: Identity, _: u64) {}
-
-    fn remove(&mut self, _: Identity) -> u64 {
-        0
-    }
-
-    #[inline]
-    fn take(&mut self, _: Identity) -> bool {
-        false
-    }
-
-    #[inline]
-    fn may_have(&self, _: Identity) -> bool {
-        false
     }
 }
 
@@ -297,7 +291,8 @@ impl<'a> StoredCounters<'a> {
     }
 }
 
-fn decode(record: &[u8; RECORD_BYTES]) -> (u64, u64) {
+/// The two numbers of a record.
+pub(super) fn decode(record: &[u8; RECORD_BYTES]) -> (u64, u64) {
     let halves = record.as_chunks::<8>().0;
     (u64::from_le_bytes(halves[0]), u64::from_le_bytes(halves[1]))
 }

@@ -3,169 +3,208 @@
 //! * **One entry.** Keys of one fingerprint and bucket pair share an entry. An insert gives it a
 //!   younger stamp in place; a stamp never gets older.
 //! * **Dead entries** are older than the window. Lookups ignore them, an insert takes their slots,
-//!   and they never move: so the sweep, which goes through the table once in a number of steps,
-//!   misses none. `image/clock.rs` says why it must not.
-//! * **Counts.** There is a count of entries for each stamp. So `len`, the number of live entries,
-//!   is exact without a pass, and where nothing is dead nothing is swept.
+//!   and they never move. Before an entry is written to a group of buckets, dead ones that are too
+//!   old are swept out of it (sweep.rs); `image/clock.rs` says why.
+//! * **Counts.** There is a count of live entries for each stamp. So `len`, the number of all of
+//!   them, is exact without a pass, and where nothing is dead nothing is swept.
+//! * **In a table that grows**, entries of different lengths may match one key. A lookup takes the
+//!   youngest of them, and an insert renews the longest, which fewest other keys share.
 //!
-//! Cost: an insert sweeps [`AHEAD`] buckets of the step's part, and [`Stamped::advance`] the rest.
+//! `expire_room.rs` makes room for an entry whose buckets are full.
 
-use core::ops::Range;
+use core::convert::Infallible;
+use core::{iter, mem};
 
-use super::{Body, Buckets, Expiry, State, Writer};
-use crate::address::geometry::Location;
+use super::{Body, Expiry, State, Writer, changing, on_table};
 use crate::error::FullError;
-use crate::image::Clock;
+use crate::image::shape::{Profile, Shape};
+use crate::image::{Clock, Kind};
 use crate::mem::buffer::Buffer;
 use crate::packing::Layout;
-use crate::state::counters::{NoCounters, ReadCounters, WriteCounters};
+use crate::state::counters::{ReadCounters, WriteCounters};
+use crate::state::sweeps::Sweeps;
 use crate::table::blocks::{Hashes, each_candidate};
-use crate::table::search::{BUDGET, End, EvictionPath, Search};
-use crate::table::{CuckooMut, Dead, Match, Put, Table};
-
-/// Buckets that an insert sweeps. With as many keys as the filter is built for, a step brings about
-/// one insert for each bucket of its part.
-const AHEAD: u64 = 2;
-/// Entries among which the oldest is evicted: those of 40 buckets.
-const EVICTION_BUDGET: usize = 160;
+use crate::table::search::Search;
+use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, Put, grows};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
-    /// The table and the clock.
+    /// The clock.
     ///
     /// # Panics
     /// If it is not the body of an expiring filter.
     #[inline]
-    fn stamped(&self) -> (&Table<B>, &Clock) {
-        match (&self.buckets, &self.state.expiry) {
-            (Buckets::Fixed(table), Some(expiry)) => (table, &expiry.clock),
-            _ => unreachable!("an expiring filter has a table of one size, and a clock"),
-        }
-    }
-
-    /// The clock.
     pub(crate) fn clock(&self) -> &Clock {
-        self.stamped().1
+        let Some(expiry) = &self.state.expiry else {
+            unreachable!("an expiring filter has a clock")
+        };
+        &expiry.clock
     }
 
-    /// The age of the live entry of the key with this address.
+    /// The age of the youngest live entry of the key with this address.
     #[inline]
     pub(crate) fn age(&self, address: u64) -> Option<u64> {
-        let (table, clock) = self.stamped();
-        let (location, is_there) = table.find(address);
-        if !is_there {
-            return None;
-        }
-        let age = clock.age(table.layout().value_of(table.longest(&location)?.slot));
-        clock.is_live(age).then_some(age)
+        on_table!(&self.buckets, table => {
+            let (location, is_there) = table.look_up(address);
+            if !is_there {
+                return None;
+            }
+            let ages = table.matches(&location).map(|it| self.age_of(it.bucket, it.slot));
+            ages.min().filter(|&age| self.clock().is_live(age))
+        })
     }
 
     /// Calls `found` with the number and the age of each key that has a live entry.
     pub(crate) fn each_age(&self, hashes: impl Hashes, mut found: impl FnMut(usize, u64)) {
-        let (table, clock) = self.stamped();
-        let layout = table.layout();
-        each_candidate(table, hashes, |key, slots| {
-            let ages = slots.map(|slot| clock.age(layout.value_of(slot)));
-            ages.filter(|&age| clock.is_live(age)).for_each(|age| found(key, age));
+        let clock = self.clock();
+        on_table!(&self.buckets, table => each_candidate(table, hashes, |key, buckets, slots| {
+            let mut slots = slots;
+            let slots = iter::from_fn(|| slots.next_of_pair());
+            let age = slots.map(|(which, slot)| self.age_of(buckets[which], slot)).min();
+            if let Some(age) = age.filter(|&age| clock.is_live(age)) {
+                found(key, age);
+            }
+        }));
+    }
+
+    /// The age of the entry in a slot of a bucket.
+    #[inline]
+    fn age_of(&self, bucket: u64, slot: u64) -> u64 {
+        let stamp = self.buckets.layout().value_of(slot);
+        self.clock().age(self.state.counters.swept(bucket), stamp)
+    }
+
+    /// Calls `each` with the stamp of every live entry.
+    pub(crate) fn each_live(&self, mut each: impl FnMut(u64)) {
+        let layout = self.buckets.layout();
+        let is_live = |it: &Match| self.clock().is_live(self.age_of(it.bucket, it.slot));
+        on_table!(&self.buckets, table => {
+            table.entries().filter(is_live).for_each(|it| each(layout.value_of(it.slot)));
         });
     }
 
     /// The number of live entries, counted in a pass.
-    pub(super) fn live_entries(&self) -> u64 {
-        let (table, clock) = self.stamped();
-        let layout = table.layout();
-        let is_live = |entry: &Match| clock.is_live(clock.age(layout.value_of(entry.slot)));
-        table.entries().filter(is_live).count() as u64
+    pub(crate) fn live_entries(&self) -> u64 {
+        let mut live = 0;
+        self.each_live(|_| live += 1);
+        live
     }
 }
 
 impl<C: WriteCounters> Body<Buffer, C> {
     /// The body with its stamps counted, if it has any. `None` without memory for the counts.
-    pub(super) fn with_counted_stamps(mut self) -> Option<Self> {
+    pub(crate) fn with_counted_stamps(mut self) -> Option<Self> {
         if let Some(expiry) = &self.state.expiry {
             let mut counted = Expiry::counting(expiry.clock)?;
-            let (table, _) = self.stamped();
-            for entry in table.entries() {
-                *counted.count(table.layout().value_of(entry.slot)) += 1;
-            }
+            self.each_live(|stamp| *counted.count(stamp) += 1);
             self.state.expiry = Some(counted);
         }
         Some(self)
     }
 }
 
-impl Body<Buffer, NoCounters> {
-    /// The body for changes.
-    ///
-    /// # Panics
-    /// If it is not the body of an expiring filter.
-    #[inline]
-    pub(crate) fn stamped_mut(&mut self) -> Stamped<'_> {
-        let Writer { table, state } = self.fixed_writer();
-        Stamped::of(table, state)
+/// Changes of an expiring filter. They panic if it is the body of something else.
+impl Body<Buffer, Sweeps> {
+    /// The body of an empty filter, swept at the present step; `None` if there is no memory for it.
+    pub(crate) fn expiring(shape: Shape, profile: Profile, clock: Clock) -> Option<Self> {
+        let mut body = Self::empty(Kind::Expiring, shape, profile)?;
+        body.state.counters = Sweeps::new(body.buckets.count(), clock.step)?;
+        body.state.expiry = Some(Expiry::counting(clock)?);
+        Some(body)
     }
 
-    /// Calls `work` with the number and the address of each key, until one fails. The buckets of
-    /// the key were prefetched.
-    pub(crate) fn each_stamped<E>(
+    /// [`Stamped::insert`].
+    #[inline]
+    pub(crate) fn insert_stamped<const KEEPS: bool>(
+        &mut self,
+        address: u64,
+        age: u64,
+    ) -> Result<bool, FullError> {
+        changing!(self, writer => Stamped::of(writer).insert::<KEEPS>(address, age))
+    }
+
+    /// The same at age 0 for many keys, in order. Sets `added` for those that were new.
+    pub(crate) fn insert_each_stamped<const KEEPS: bool>(
         &mut self,
         hashes: impl Hashes,
-        mut work: impl FnMut(Stamped<'_>, usize, u64) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.fixed_writer().one_by_one(hashes, 0, |writer, key, address| {
-            work(Stamped::of(writer.table, writer.state), key, address)
-        })
+        added: &mut [bool],
+    ) -> Result<(), FullError> {
+        changing!(self, writer => writer.one_by_one(hashes, 0, |writer, key, address| {
+            added[key] = Stamped::of(writer).insert::<KEEPS>(address, 0)?;
+            Ok(())
+        }))
     }
 
+    /// [`Stamped::remove`].
     #[inline]
-    fn fixed_writer(&mut self) -> Writer<'_, Table<Buffer>, NoCounters> {
-        match &mut self.buckets {
-            Buckets::Fixed(table) => Writer { table, state: &mut self.state },
-            Buckets::Growing(_) => unreachable!("an expiring filter has a table of one size"),
+    pub(crate) fn remove_stamped(&mut self, address: u64) -> bool {
+        changing!(self, writer => Stamped::of(writer).remove(address))
+    }
+
+    /// The same for many keys. Writes to `removed` whether each had a live entry.
+    pub(crate) fn remove_each_stamped(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
+        let Ok(()) = changing!(self, writer => writer.one_by_one(hashes, 0, |writer, key, address| {
+            removed[key] = Stamped::of(writer).remove(address);
+            Ok::<(), Infallible>(())
+        }));
+    }
+
+    /// Goes on to the step of tick `now`, unless it is earlier. Returns how many entries expired.
+    pub(crate) fn advance(&mut self, now: u64) -> u64 {
+        changing!(self, writer => Stamped::of(writer).advance(now))
+    }
+
+    /// Sets the tick at which the present step began.
+    pub(crate) fn rebase(&mut self, now: u64) {
+        if let Some(expiry) = &mut self.state.expiry {
+            expiry.clock.began = now;
         }
     }
-}
 
-/// The entries older than the window.
-#[derive(Clone, Copy)]
-struct Expired {
-    clock: Clock,
-    layout: Layout,
-    budget: usize,
-}
-
-impl Dead for Expired {
-    const ANY: bool = true;
-
-    #[inline]
-    fn is_dead(self, slot: u64) -> bool {
-        !self.clock.is_live(self.clock.age(self.layout.value_of(slot)))
+    /// Takes out all dead entries, in one pass.
+    pub(crate) fn sweep_stamped(&mut self) {
+        changing!(self, writer => Stamped::of(writer).sweep_all());
     }
 
-    fn budget(self) -> usize {
-        self.budget
+    /// Moves the live entries to the smallest table that holds them.
+    pub(crate) fn shrink_stamped(&mut self) {
+        self.sweep_stamped();
+        let mut sweeps = mem::take(&mut self.state.counters);
+        self.shrink_to_fit();
+        sweeps.note_all(self.buckets.count(), self.clock().step);
+        self.state.counters = sweeps;
+        // Growth may double entries without bits of their own, so they are counted again.
+        let Some(mut expiry) = self.state.expiry.clone() else { return };
+        expiry.clear();
+        self.each_live(|stamp| *expiry.count(stamp) += 1);
+        self.state.expiry = Some(expiry);
+        self.state.len = self.state.entries;
     }
 }
 
 /// A table of stamped entries, for changes.
-pub(crate) struct Stamped<'a> {
-    table: &'a mut Table<Buffer>,
-    layout: Layout,
-    expiry: &'a mut Expiry,
+pub(crate) struct Stamped<'a, T> {
+    pub(super) table: &'a mut T,
+    pub(super) layout: Layout,
+    pub(super) expiry: &'a mut Expiry,
+    pub(super) sweeps: &'a mut Sweeps,
     /// Live entries.
-    len: &'a mut u64,
+    pub(super) len: &'a mut u64,
     /// Live and dead ones.
-    entries: &'a mut u64,
-    search: &'a mut Search,
-    capacity: u64,
+    pub(super) entries: &'a mut u64,
+    pub(super) search: &'a mut Search,
+    pub(super) capacity: u64,
 }
 
-impl<'a> Stamped<'a> {
+impl<'a, T: CuckooMut> Stamped<'a, T> {
+    /// # Panics
+    /// If it is not the table of an expiring filter.
     #[inline]
-    fn of(table: &'a mut Table<Buffer>, state: &'a mut State<NoCounters>) -> Self {
-        let State { expiry, len, entries, search, profile, .. } = state;
+    fn of(writer: Writer<'a, T, Sweeps>) -> Self {
+        let State { expiry, counters: sweeps, len, entries, search, profile, .. } = writer.state;
         let Some(expiry) = expiry else { unreachable!("an expiring filter has a clock") };
-        let layout = table.layout();
-        Self { table, layout, expiry, len, entries, search, capacity: profile.capacity }
+        let layout = writer.table.table().layout();
+        let (table, capacity) = (writer.table, profile.capacity);
+        Self { table, layout, expiry, sweeps, len, entries, search, capacity }
     }
 
     /// Gives the entry of a key a stamp of this age, unless it has a younger one; where `KEEPS`,
@@ -176,169 +215,103 @@ impl<'a> Stamped<'a> {
         address: u64,
         age: u64,
     ) -> Result<bool, FullError> {
-        let (location, is_there) = self.table.find(address);
-        let entry = if is_there { self.table.longest(&location) } else { None };
-        let is_new = match entry {
-            Some(entry) => self.refresh::<KEEPS>(&entry, age),
-            None => {
-                self.add(&location, age)?;
-                true
-            }
-        };
-        let ahead = self.expiry.clock.take_unswept(AHEAD);
-        self.sweep(ahead, 0);
-        Ok(is_new)
+        let (location, is_there) = self.table.look_up(address);
+        match if is_there { self.longest(&location) } else { None } {
+            Some(longest) => Ok(self.renew::<KEEPS>(&location, &longest, age)),
+            None => self.add(location, age).map(|()| true),
+        }
     }
 
-    /// Stamps an entry again, as [`insert`](Self::insert) says.
-    fn refresh<const KEEPS: bool>(&mut self, entry: &Match, age: u64) -> bool {
-        let old = self.expiry.age(self.layout, entry.slot);
-        let is_live = self.expiry.clock.is_live(old);
-        if is_live && (KEEPS || old <= age) {
-            return false;
+    /// The longest entry of a key. A dead one that a sweep of its group takes out is none.
+    fn longest(&mut self, at: &LocationOf<T>) -> Option<Match> {
+        loop {
+            let longest = self.table.table().longest(at)?;
+            if self.is_live(&longest) || !self.prepare_group(longest.bucket) {
+                return Some(longest);
+            }
         }
+    }
+
+    /// Stamps the longest entry of a key again, as [`insert`](Self::insert) says.
+    fn renew<const KEEPS: bool>(&mut self, at: &LocationOf<T>, longest: &Match, age: u64) -> bool {
+        let was_live = self.is_live(longest);
+        // Only in a table that grows does another entry match.
+        let is_in = was_live
+            || grows::<T>() && self.table.table().matches(at).any(|entry| self.is_live(&entry));
+        if is_in && KEEPS || self.age(longest) <= age {
+            return !is_in;
+        }
+        self.prepare_group(longest.bucket);
+        self.restamp(longest, age);
+        if !was_live {
+            *self.len += 1;
+        }
+        !is_in
+    }
+
+    /// Gives an entry a stamp of this age.
+    fn restamp(&mut self, entry: &Match, age: u64) {
         let stamp = self.expiry.clock.stamp_of(age);
+        if self.is_live(entry) {
+            *self.expiry.count(self.layout.value_of(entry.slot)) -= 1;
+        }
         let slot = self.layout.slot(self.layout.fingerprint_of(entry.slot), stamp);
-        self.table.replace(entry.bucket, entry.slot, slot);
-        *self.expiry.count(self.layout.value_of(entry.slot)) -= 1;
+        self.table.table_mut().replace(entry.bucket, entry.slot, slot);
         *self.expiry.count(stamp) += 1;
-        *self.len += u64::from(!is_live);
-        !is_live
     }
 
     /// Adds an entry for a key that has none.
-    fn add(&mut self, at: &Location, age: u64) -> Result<(), FullError> {
-        self.drop_dead(at.home, 0);
-        self.drop_dead(at.alternate, 0);
+    fn add(&mut self, at: LocationOf<T>, age: u64) -> Result<(), FullError> {
         let stamp = self.expiry.clock.stamp_of(age);
-        if self.table.put(at, stamp, u64::MAX) != Put::Done {
+        if !self.put(&at, stamp) {
             self.make_room(at, stamp)?;
         }
         *self.entries += 1;
         *self.len += 1;
         *self.expiry.count(stamp) += 1;
-        Ok(())
-    }
-
-    /// Gives an entry whose buckets are full of live ones the slot of a dead one, an empty slot, or
-    /// that of an entry which it evicts. A failure changes nothing.
-    #[inline(never)]
-    fn make_room(&mut self, at: &Location, stamp: u64) -> Result<(), FullError> {
-        let (clock, layout) = (self.expiry.clock, self.layout);
-        let room_for = self.capacity.saturating_add(self.capacity / clock.steps);
-        let is_over = clock.evicts && *self.len >= room_for;
-        let budget = if is_over { EVICTION_BUDGET } else { BUDGET };
-        let expired = Expired { clock, layout, budget };
-        let mut path = self.table.path_to_dead(self.search, at, expired);
-        if path.is_none() && clock.evicts {
-            let age = |slot| clock.age(layout.value_of(slot));
-            path = self.search.path_to_greatest(EVICTION_BUDGET, age);
+        if grows::<T>() {
+            self.keep_load();
         }
-        let full = FullError::Window { live: *self.len, capacity: self.capacity };
-        let path = path.ok_or(full)?;
-        self.prepare(&path);
-        self.table.carry_out(&path, at, stamp);
-        self.search.recycle(path);
         Ok(())
     }
 
-    /// Takes out what is at the end of a path: dead entries, or the one that is evicted.
-    fn prepare(&mut self, path: &EvictionPath) {
-        match (path.end, path.moves.last()) {
-            (End::Empty(room), _) => self.drop_dead(room, 0),
-            (End::Spare, Some(&(_, slot))) => {
-                let stamp = self.layout.value_of(slot);
-                let age = self.expiry.clock.age(stamp);
-                self.expiry.clock.note_evicted(age);
-                *self.expiry.count(stamp) -= 1;
-                *self.len -= 1;
-                *self.entries -= 1;
+    /// Gives an entry an empty slot, or that of a dead one. False if there is neither. The caller
+    /// counts it.
+    #[inline]
+    pub(super) fn put(&mut self, at: &LocationOf<T>, stamp: u64) -> bool {
+        let (home, other) = T::Addresses::pair(at);
+        if self.is_due(home) || self.is_due(other) {
+            // Only if the entry gets a slot, so that a refusal changes nothing.
+            if !self.has_room(home) && !self.has_room(other) {
+                return false;
             }
-            (End::Spare, None) => {}
+            self.prepare_group(home);
+            self.prepare_group(other);
         }
+        self.table.put(at, stamp, u64::MAX) == Put::Done
+            || (self.drop_dead(home) | self.drop_dead(other))
+                && self.table.put(at, stamp, u64::MAX) == Put::Done
     }
 
-    /// Takes out the live entry of a key. False if it has none.
+    /// Takes out the live entries of a key: one, except in a table that grows. False if there is
+    /// none.
     pub(crate) fn remove(&mut self, address: u64) -> bool {
-        let (location, is_there) = self.table.find(address);
-        let entry = if is_there { self.table.longest(&location) } else { None };
-        let is_live =
-            |entry: &Match| self.expiry.clock.is_live(self.expiry.age(self.layout, entry.slot));
-        let Some(entry) = entry.filter(is_live) else { return false };
-        self.table.replace(entry.bucket, entry.slot, 0);
+        let (location, is_there) = self.table.look_up(address);
+        let mut removed = false;
+        while is_there && (grows::<T>() || !removed) {
+            let live = self.table.table().matches(&location).find(|it| self.is_live(it));
+            let Some(entry) = live else { break };
+            self.take_out(&entry);
+            removed = true;
+        }
+        removed
+    }
+
+    /// Takes out a live entry.
+    pub(super) fn take_out(&mut self, entry: &Match) {
+        self.table.write(entry, 0);
         *self.expiry.count(self.layout.value_of(entry.slot)) -= 1;
         *self.entries -= 1;
         *self.len -= 1;
-        true
-    }
-
-    /// Goes on to the step of tick `now`, unless it is earlier. Returns how many entries expired.
-    pub(crate) fn advance(&mut self, now: u64) -> u64 {
-        let (clock, before) = (self.expiry.clock, *self.len);
-        match clock.steps_until(now) {
-            0 => {}
-            steps if steps > clock.steps => {
-                self.clear();
-                self.expiry.clock.forward(steps);
-            }
-            steps if steps < clock.parts() => (0..steps).for_each(|_| self.step()),
-            steps => {
-                // One pass instead of several, before old stamps look new.
-                self.sweep(0..self.table.geometry().buckets(), steps);
-                *self.len = *self.entries;
-                self.expiry.clock.forward(steps);
-            }
-        }
-        before - *self.len
-    }
-
-    /// Sets the tick at which the present step began.
-    pub(crate) fn rebase(&mut self, now: u64) {
-        self.expiry.clock.began = now;
-    }
-
-    /// Sweeps the rest of the part, and goes one step on.
-    fn step(&mut self) {
-        let rest = self.expiry.clock.take_unswept(u64::MAX);
-        self.sweep(rest, 0);
-        let clock = self.expiry.clock;
-        *self.len -= *self.expiry.count(clock.stamp_of(clock.steps));
-        self.expiry.clock.forward(1);
-    }
-
-    fn clear(&mut self) {
-        if *self.entries > 0 {
-            self.table.clear();
-        }
-        self.expiry.clear();
-        (*self.len, *self.entries) = (0, 0);
-    }
-
-    /// Takes out the entries of these buckets that will be dead so many steps later.
-    fn sweep(&mut self, buckets: Range<u64>, later: u64) {
-        if *self.entries > *self.len || later > 0 {
-            buckets.for_each(|bucket| self.drop_dead(bucket, later));
-        }
-    }
-
-    /// Takes out the entries of a bucket that will be dead so many steps later.
-    #[inline]
-    fn drop_dead(&mut self, bucket: u64, later: u64) {
-        if *self.entries == *self.len && later == 0 {
-            return;
-        }
-        let mut slots = self.table.read(bucket);
-        let before = slots;
-        for slot in &mut slots.0 {
-            let is_live = self.expiry.clock.is_live(self.expiry.age(self.layout, *slot) + later);
-            if *slot != 0 && !is_live {
-                *self.expiry.count(self.layout.value_of(*slot)) -= 1;
-                *self.entries -= 1;
-                *slot = 0;
-            }
-        }
-        if slots != before {
-            self.table.write_bucket(bucket, slots);
-        }
     }
 }

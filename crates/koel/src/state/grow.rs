@@ -46,20 +46,24 @@ impl Body<Buffer, Counters> {
         self.start_to_grow()?.insert::<false>(address)
     }
 
-    /// Adds the keys in order; if `UNIQUE`, only those that no entry matches, and writes to `added`
-    /// whether each was added.
+    /// Adds the keys in order; if `UNIQUE`, only those that no entry matches, and notes in `added`
+    /// which were added.
     pub(crate) fn insert_each<const UNIQUE: bool>(
         &mut self,
         hashes: impl Hashes,
         added: &mut [bool],
     ) -> Result<(), FullError> {
-        let (before, mut done) = (self.state.len, 0);
+        let before = self.state.len;
+        let mut done = if UNIQUE { self.insert_by_segment(hashes, added) } else { 0 };
         loop {
             let first = done;
             let note = |keys: Range<usize>, are_new| {
                 if UNIQUE {
                     done = keys.end;
-                    added[keys].fill(are_new);
+                    // Keys after one that found no room in its segment may be in already.
+                    if are_new {
+                        added[keys].fill(true);
+                    }
                 }
             };
             let inserted = changing!(self, writer => {

@@ -7,6 +7,7 @@ use super::{COPIES_IN_BUCKETS, State, Writer};
 use crate::error::FullError;
 use crate::state::counters::WriteCounters;
 use crate::table::search::Spares;
+use crate::table::trace::note;
 use crate::table::{Addressing, CuckooMut, LocationOf, Put, Taken, grows};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
@@ -111,7 +112,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             self.keep_load(0);
             return Ok(());
         }
-        self.state.count_copies(name, 1)
+        self.state.count_copies(name, 1)?;
+        note!(self.table.table_mut().log, Counted { name, copies: self.state.counters.get(name) });
+        Ok(())
     }
 
     /// Gives the second copy of an entry a slot while there are many. False, and nothing changed,
@@ -149,6 +152,10 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     pub(super) fn remove_at(self, location: LocationOf<T>, value: u64) -> bool {
         let counters = &mut self.state.counters;
         let taken = self.table.take(&location, value, |name| counters.take(name));
+        #[cfg(feature = "trace")]
+        if taken.is_none() {
+            super::trace::log_count(self.table, &self.state.counters, &location);
+        }
         self.note_removed(taken)
     }
 

@@ -85,13 +85,14 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok(())
     }
 
-    /// Plans the edits of each block. Calls `work` with the numbers of keys in a row whose edits
-    /// were made as planned, and the location of the next key, whose edit is left to make, if there
-    /// is one. Where `TAKES`, entries are taken out, otherwise put in.
+    /// Plans the edits of each block, from key number `first` on. Calls `work` with the numbers of
+    /// keys in a row whose edits were made as planned, and the location of the next key, whose edit
+    /// is left to make, if there is one. Where `TAKES`, entries are taken out, otherwise put in.
     #[inline(always)]
     fn each_planned<const TAKES: bool, W, E>(
         mut self,
         hashes: impl Hashes,
+        first: usize,
         mut work: W,
     ) -> Result<(), E>
     where
@@ -99,7 +100,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     {
         let bits = self.layout().fingerprint_bits();
         let mut edits = BlockEdits::<TAKES>::new();
-        let mut blocks = Blocks::new(self.table.table(), hashes, 0);
+        let mut blocks = Blocks::new(self.table.table(), hashes, first);
         while let Some((ready, coming, start)) = blocks.next(self.table.table()) {
             let (len, ready) = (ready.len, &ready.locations);
             self.table.table().plan_edits(ready, &coming.locations, &mut edits);
@@ -136,7 +137,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         let len = hashes.len();
         let is_countable = self.state.len.checked_add(len as u64).is_some();
         if is_countable && self.table.table().plans_edits::<false>() {
-            return self.each_planned::<false, _, _>(hashes, |writer, keys, next| {
+            return self.each_planned::<false, _, _>(hashes, first, |writer, keys, next| {
                 let key = keys.end;
                 note(keys, true);
                 if let Some(location) = next {
@@ -160,7 +161,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Takes out the keys, and writes to `removed` whether each was taken out.
     pub(crate) fn remove_each(self, hashes: impl Hashes, removed: &mut [bool]) {
         let Ok(()) = if self.table.table().plans_edits::<true>() {
-            self.each_planned::<true, _, _>(hashes, |writer, keys, next| {
+            self.each_planned::<true, _, _>(hashes, 0, |writer, keys, next| {
                 let key = keys.end;
                 removed[keys].fill(true);
                 if let Some(location) = next {

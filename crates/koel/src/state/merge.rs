@@ -278,6 +278,6 @@ impl<C: WriteCounters> State<C> {
         let mut state = Self::new(self.kind, self.profile, C::default());
         let mut writer = Writer { table: smaller, state: &mut state };
         let moved = writer.add_all(Reader { table, state: self });
-        moved.is_ok().then_some(Self { len: self.len, ..state })
+        moved.is_ok().then(|| Self { len: self.len, expiry: self.expiry.clone(), ..state })
     }
 }

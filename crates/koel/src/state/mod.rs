@@ -32,6 +32,7 @@ mod buckets;
 mod count;
 pub(crate) mod counters;
 mod expire;
+mod expire_room;
 mod grow;
 mod insert;
 mod lookup;
@@ -39,8 +40,13 @@ mod many;
 mod merge;
 mod relate;
 mod room;
+mod segments;
 mod stamps;
 pub(crate) mod store;
+mod sweep;
+pub(crate) mod sweeps;
+#[cfg(feature = "trace")]
+mod trace;
 mod union;
 mod value;
 mod verify;
@@ -50,6 +56,10 @@ pub(crate) use buckets::{Buckets, changing, on_table, reading};
 pub use merge::Merge;
 pub(crate) use relate::{Lengths, Surplus};
 pub(crate) use stamps::Expiry;
+#[cfg(feature = "trace")]
+pub use trace::TraceLocation;
+
+use core::mem;
 
 use crate::error::FullError;
 use crate::image::Kind;
@@ -153,7 +163,8 @@ impl<C: WriteCounters> State<C> {
     pub(crate) fn clear(&mut self) {
         let mut expiry = self.expiry.take();
         expiry.iter_mut().for_each(Expiry::clear);
-        *self = Self { expiry, ..Self::new(self.kind, self.profile, C::default()) };
+        let counters = mem::take(&mut self.counters).cleared();
+        *self = Self { expiry, ..Self::new(self.kind, self.profile, counters) };
     }
 
     /// Raises the counter of the entry with this name by `copies`.

@@ -7,7 +7,8 @@ use crate::image::Kind;
 use crate::mem::vector::BLOCK;
 use crate::state::counters::WriteCounters;
 use crate::table::search::{End, Spares};
-use crate::table::{Addressing, CuckooMut, EntryTest, LocationOf, Match, Prefix, Step};
+use crate::table::trace::note;
+use crate::table::{CuckooMut, EntryTest, LocationOf, Match, Prefix, Step};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Moves entries so that the one of `location`, whose buckets are full, gets a slot. Counts it.
@@ -27,17 +28,24 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             Kind::Filter | Kind::Maplet | Kind::Expiring => counters.get(name) > 0,
         };
         let pinned = (counters.len() > 0).then_some(&is_pinned as &EntryTest<'_>);
-        let Some(path) = table.path_to_room(&mut state.search, location, spares, pinned) else {
-            return false;
-        };
+        let path = table.path_to_room(&mut state.search, location, spares, pinned);
+        note!(
+            table.log,
+            Searched {
+                slots: state.search.looked(),
+                moves: path.as_ref().map(|path| path.moves.len() as u64),
+            }
+        );
+        let Some(path) = path else { return false };
         let done = match (path.end, path.moves.last()) {
             (End::Empty(_), _) => {
                 state.entries += 1;
                 true
             }
             (End::Spare, Some(&(bucket, slot))) => {
-                let is_counted =
-                    state.count_copies(table.name(&table.entry(bucket, slot)), 1).is_ok();
+                let name = table.name(&table.entry(bucket, slot));
+                let is_counted = state.count_copies(name, 1).is_ok();
+                note!(table.log, Counted { name, copies: state.counters.get(name) });
                 state.spares -= u64::from(is_counted);
                 is_counted
             }
@@ -95,14 +103,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Splits the next chunk of buckets, even of a sparse table, for a key whose only bucket is
     /// full of entries that cannot move either. False if no split tells them apart.
     pub(super) fn split_for_lone_key(&mut self, at: &LocationOf<T>) -> bool {
-        let (only, _) = T::Addresses::pair(at);
-        let is_divisible = |entry: Match| {
-            let shorter = entry.prefix.length.checked_sub(1);
-            shorter.is_some_and(|length| self.table.may_shorten(&entry, length))
-        };
-        T::is_alone(at)
-            && self.table.table().entries_of(only).any(is_divisible)
-            && self.split_chunk() == Step::Done
+        self.table.divides_alone(at) && self.split_chunk() == Step::Done
     }
 
     /// Splits the next chunk of buckets. A void entry is in both halves from then on, each with the
@@ -110,7 +111,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     #[inline(never)]
     pub(super) fn split_chunk(&mut self) -> Step {
         let (counters, mut twins) = (&mut self.state.counters, 0);
-        let done = self.table.split(&mut |void, halves| {
+        let done = self.table.split(&mut |_, void, halves| {
             twins += 1;
             let count = counters.remove(void);
             halves.into_iter().for_each(|half| counters.add_all(half, count));
@@ -132,7 +133,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         };
         let mut sum = 0_u64;
         for entry in [kept, gone] {
-            let counted = self.state.counters.remove(self.table.table().name(&entry));
+            let name = self.table.table().name(&entry);
+            let counted = self.state.counters.remove(name);
+            note!(self.table.table_mut().log, Counted { name, copies: 0 });
             sum = sum.saturating_add(self.reader().in_slot(&entry)).saturating_add(counted);
         }
         self.table.write(&gone, 0);
@@ -142,7 +145,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         };
         self.table.shorten(&kept, length, value);
         let shared = Match { prefix: Prefix { length, ..kept.prefix }, ..kept };
-        self.state.counters.add_all(self.table.table().name(&shared), sum - in_slot);
+        let name = self.table.table().name(&shared);
+        self.state.counters.add_all(name, sum - in_slot);
+        note!(self.table.table_mut().log, Counted { name, copies: sum - in_slot });
         self.note_gone(false);
         true
     }

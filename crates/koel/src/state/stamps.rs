@@ -1,11 +1,10 @@
-//! The clock of an expiring filter, and how many entries have each stamp.
+//! The clock of an expiring filter, and how many live entries have each stamp.
 
 use alloc::vec::Vec;
 
 use crate::image::Clock;
-use crate::packing::Layout;
 
-/// The time of an expiring filter, and how many entries have each stamp.
+/// The time of an expiring filter, and how many live entries have each stamp.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Expiry {
     pub(crate) clock: Clock,
@@ -28,6 +27,21 @@ impl Expiry {
         Some(Self { clock, counts })
     }
 
+    /// How many entries will be live so many steps later.
+    pub(crate) fn live_after(&self, steps: u64) -> u64 {
+        let counted = (0..).zip(&self.counts);
+        let live = counted.filter(|&(stamp, _)| self.clock.will_live(stamp, steps));
+        live.map(|(_, count)| count).sum()
+    }
+
+    /// Goes so many steps on. Entries that die by that are counted no more.
+    pub(super) fn forward(&mut self, steps: u64) {
+        let counted = (0..).zip(&mut self.counts);
+        let gone = counted.filter(|&(stamp, _)| !self.clock.will_live(stamp, steps));
+        gone.for_each(|(_, count)| *count = 0);
+        self.clock.forward(steps);
+    }
+
     /// Forgets all entries. Time and what was evicted stay.
     pub(crate) fn clear(&mut self) {
         self.counts.fill(0);
@@ -37,11 +51,5 @@ impl Expiry {
     pub(super) fn count(&mut self, stamp: u64) -> &mut u64 {
         let last = self.counts.len() - 1;
         &mut self.counts[usize::try_from(stamp).unwrap_or(last).min(last)]
-    }
-
-    /// The age of the entry in a slot.
-    #[inline]
-    pub(super) fn age(&self, layout: Layout, slot: u64) -> u64 {
-        self.clock.age(layout.value_of(slot))
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::mem::buffer::Buffer;
 use crate::state::counters::{Counters, ReadCounters, StoredCounters};
+use crate::state::sweeps::{StoredSweeps, Sweeps};
 
 /// The filter owns its bytes and can change them.
 #[derive(Clone, Copy, Debug)]
@@ -43,14 +44,18 @@ pub trait Memory {
     type Buckets: AsRef<[u8]>;
     /// The counters of keys with more copies than the buckets hold.
     type Counters: ReadCounters;
+    /// When the groups of an expiring filter were swept.
+    type Sweeps: ReadCounters;
 }
 
 impl Memory for Owned {
     type Buckets = Buffer;
     type Counters = Counters;
+    type Sweeps = Sweeps;
 }
 
 impl<'a> Memory for Borrowed<'a> {
     type Buckets = &'a [u8];
     type Counters = StoredCounters<'a>;
+    type Sweeps = StoredSweeps<'a>;
 }

@@ -1,6 +1,6 @@
 //! Verifies bytes of unknown origin: could this crate have written them?
 
-use super::{Body, Expiry, Reader, reading};
+use super::{Body, Expiry, Reader, reading, sweeps};
 use crate::error::{ImageError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
@@ -18,7 +18,9 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
             .growing()
             .is_none_or(|growing| growing.computed_weight() == growing.match_weight());
         require("match weight", 0, weight_holds)?;
-        if self.state.expiry.is_some() {
+        if let Some(Expiry { clock, .. }) = &self.state.expiry {
+            let are_sound = sweeps::are_sound(&self.state.counters, self.buckets.count(), clock);
+            require("sweeps", 0, are_sound)?;
             return require("keys", self.state.len, self.state.len == self.live_entries());
         }
         reading!(self, reader => reader.verify_counts())
@@ -65,7 +67,8 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
             && match (self.state.kind, &self.state.expiry) {
                 (Kind::Counting, _) => value > 0 && is_alone(),
                 (_, Some(Expiry { clock, .. })) => {
-                    clock.age(value) <= clock.greatest_age(bucket) && is_alone()
+                    let swept = self.state.counters.swept(bucket);
+                    clock.true_age(swept, value).is_some() && is_alone()
                 }
                 _ => true,
             }

@@ -159,17 +159,18 @@ pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
     });
 }
 
-/// Calls `found` with the number of each key that slots of `table` match, in order, and the slots.
+/// Calls `found` with the number of each key that slots of `table` match, in order, its buckets and
+/// the slots.
 pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
     table: &Table<B, A>,
     hashes: impl Hashes,
-    mut found: impl FnMut(usize, Candidates),
+    mut found: impl FnMut(usize, [u64; 2], Candidates),
 ) {
     each_answer(table, hashes, |block, start, answers| {
         let [home_keys, other_keys] = A::Matching::keys(&block.locations);
         for i in (0..block.len).filter(|&i| answers[i]) {
-            let keys = [home_keys[i], other_keys[i]];
-            found(start + i, table.candidates(block.locations.buckets(i), keys));
+            let (keys, (home, other)) = ([home_keys[i], other_keys[i]], block.locations.buckets(i));
+            found(start + i, [home, other], table.candidates((home, other), keys));
         }
     });
 }

@@ -3,6 +3,7 @@
 //! The rules are in `state/`, written once. The tables differ in how they compare an entry with a
 //! key, and in growth: an entry may lose bits when it moves, and the table keeps its match weight.
 
+use super::trace::note;
 use super::{Addressing, Match, Prefix, Put, Table, Taken};
 use crate::mem::buffer::Buffer;
 use crate::packing::SLOTS;
@@ -35,6 +36,9 @@ pub(crate) trait Cuckoo {
 
     /// Whether an entry matches the key with this address.
     fn contains(&self, address: u64) -> bool;
+
+    /// Where the key with this address may live, and whether an entry there matches it.
+    fn look_up(&self, address: u64) -> (LocationOf<Self>, bool);
 }
 
 /// Where a key of a table may live.
@@ -70,6 +74,7 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
     fn write(&mut self, entry: &Match, slot: u64) {
         let table = self.table_mut();
         table.replace(entry.bucket, entry.slot, slot);
+        note!(table.log, Written { bucket: entry.bucket, old: entry.slot, new: slot, from: None });
         if slot == 0 {
             table.match_weight -= Self::Addresses::weight_of(entry.prefix.length);
             // Every insert widens some buckets while any is narrow, whatever is removed.
@@ -93,6 +98,16 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
     fn is_alone(location: &LocationOf<Self>) -> bool {
         let (home, other) = Self::Addresses::pair(location);
         grows::<Self>() && home == other
+    }
+
+    /// Whether growth can tell entries apart that fill the only bucket of a location.
+    fn divides_alone(&self, at: &LocationOf<Self>) -> bool {
+        let (only, _) = Self::Addresses::pair(at);
+        let is_divisible = |entry: Match| {
+            let shorter = entry.prefix.length.checked_sub(1);
+            shorter.is_some_and(|length| self.may_shorten(&entry, length))
+        };
+        Self::is_alone(at) && self.table().entries_of(only).any(is_divisible)
     }
 
     /// Whether a prefix is too short to tell its other bucket.
@@ -120,15 +135,24 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
             return;
         };
         let [fingerprint, _] = table.geometry.fingerprints(&location);
-        table.replace(entry.bucket, entry.slot, table.layout.slot(fingerprint, value));
+        let slot = table.layout.slot(fingerprint, value);
+        table.replace(entry.bucket, entry.slot, slot);
+        note!(table.log, Written { bucket: entry.bucket, old: entry.slot, new: slot, from: None });
         let stored = table.geometry.stored_length(&location, 0);
         table.match_weight -= Self::Addresses::weight_of(entry.prefix.length);
         table.match_weight += Self::Addresses::weight_of(stored);
     }
 
-    /// Splits the next chunk of buckets, or widens the next ones. Calls `doubled` with the name of
-    /// each void entry, which is in two buckets from then on, and the names of both halves.
-    fn split(&mut self, _doubled: &mut impl FnMut(u64, [u64; 2])) -> Step {
+    /// The bucket that the next [`split`](Self::split) splits after so many others; `None` beyond
+    /// the last one.
+    fn nth_to_split(&self, _others: u64) -> Option<u64> {
+        None
+    }
+
+    /// Splits the next chunk of buckets, or widens the next ones. Calls `doubled` with the value
+    /// and the name of each void entry, which is in two buckets from then on, and the names of both
+    /// halves.
+    fn split(&mut self, _doubled: &mut impl FnMut(u64, u64, [u64; 2])) -> Step {
         Step::Refused
     }
 

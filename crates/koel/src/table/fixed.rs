@@ -1,5 +1,6 @@
 //! A table of one size: `Geometry` is its addressing.
 
+use super::trace::logged;
 use super::{Addressing, Cuckoo, CuckooMut, Prefix, Put, Table, Taken};
 use crate::address::geometry::{CORE_BITS, Geometry, Location, Locations};
 use crate::mem::buffer::Buffer;
@@ -192,6 +193,11 @@ impl<B: AsRef<[u8]>> Cuckoo for Table<B> {
     fn contains(&self, address: u64) -> bool {
         self.find(address).1
     }
+
+    #[inline(always)]
+    fn look_up(&self, address: u64) -> (Location, bool) {
+        self.find(address)
+    }
 }
 
 impl CuckooMut for Table<Buffer> {
@@ -203,7 +209,8 @@ impl CuckooMut for Table<Buffer> {
     #[inline(always)]
     fn put(&mut self, location: &Location, value: u64, most: u64) -> Put {
         let slot = self.layout.slot(location.fingerprint, value);
-        self.pair_mut(location.buckets()).put(slot, most)
+        let pair = location.buckets();
+        logged!(self, pair, self.pair_mut(pair).put(slot, most))
     }
 
     #[inline(always)]
@@ -221,7 +228,8 @@ impl CuckooMut for Table<Buffer> {
             return Some(Taken::Nothing);
         }
         let slot = self.layout.slot(location.fingerprint, value);
-        Some(self.pair_mut(location.buckets()).take(slot))
+        let pair = location.buckets();
+        Some(logged!(self, pair, self.pair_mut(pair).take(slot)))
     }
 
     #[inline(always)]

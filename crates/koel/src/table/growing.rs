@@ -17,6 +17,7 @@
 use core::{iter, mem};
 
 use super::load::{addresses_for, design_limit};
+use super::trace::note;
 use super::{
     Addressing, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Step, Table, Taken,
     table_bytes,
@@ -67,6 +68,12 @@ impl<B: AsRef<[u8]>> Growing<B> {
     /// The match weight, computed from the buckets. O(buckets).
     pub(crate) fn computed_weight(&self) -> u128 {
         self.entries().map(|entry| LinearHashing::weight_of(entry.prefix.length)).sum()
+    }
+
+    /// Sets the match weight to that of the buckets. O(buckets).
+    #[cfg(feature = "trace")]
+    pub(crate) fn recompute_weight(&mut self) {
+        self.match_weight = self.computed_weight();
     }
 
     /// Entries that match an absent key on average. Each matches if the key has its core, one of
@@ -156,6 +163,12 @@ impl<B: AsRef<[u8]>> Cuckoo for Growing<B> {
     fn contains(&self, address: u64) -> bool {
         self.contains_location(&self.geometry.located(address))
     }
+
+    #[inline(never)]
+    fn look_up(&self, address: u64) -> (GrowingLocation, bool) {
+        let location = self.geometry.located(address);
+        (location, self.contains_location(&location))
+    }
 }
 
 impl Growing<Buffer> {
@@ -197,9 +210,16 @@ impl Growing<Buffer> {
         self.limit = designed.max(self.limit.saturating_add(1));
     }
 
+    /// How many buckets the next step splits.
+    fn chunk(&self) -> u64 {
+        let level = self.geometry.level_buckets();
+        (level / 64).clamp(1, MAX_CHUNK).min(level - self.geometry.split())
+    }
+
     /// Splits the next bucket of the level. Calls `doubled` as [`split`](CuckooMut::split) does.
-    fn split_next(&mut self, doubled: &mut impl FnMut(u64, [u64; 2])) {
-        let (lower, upper) = (self.geometry.next_to_split(), self.geometry.buckets());
+    fn split_next(&mut self, doubled: &mut impl FnMut(u64, u64, [u64; 2])) {
+        let lower = self.geometry.bucket_to_split(self.geometry.split());
+        let upper = self.geometry.buckets();
         let needed = table_bytes(self.layout, upper + 1);
         assert!(needed.is_some_and(|bytes| bytes <= self.bytes().len()), "no room for a bucket");
         let from = self.geometry.origin(lower);
@@ -215,12 +235,13 @@ impl Growing<Buffer> {
                     halves.iter_mut().for_each(|half| half[i] = slot);
                     let void = self.geometry.prefix(lower, fingerprint);
                     let names = void.continuations().map(|half| self.geometry.identity(&half));
-                    doubled(self.geometry.identity(&void), names);
+                    doubled(value, self.geometry.identity(&void), names);
                 }
             }
         }
         self.write_bucket(lower, Bucket(halves[0]));
         self.write_bucket(upper, Bucket(halves[1]));
+        note!(self.log, Split { bucket: lower, into: upper });
         self.geometry.advance();
         self.end += self.bucket_bits;
     }
@@ -243,6 +264,15 @@ impl CuckooMut for Growing<Buffer> {
             Ok(which) => {
                 let length = self.geometry.stored_length(location, which);
                 self.match_weight += LinearHashing::weight_of(length);
+                note!(
+                    self.log,
+                    Written {
+                        bucket: location.leveled_buckets[which].bucket,
+                        old: 0,
+                        new: slots[which],
+                        from: None,
+                    }
+                );
                 Put::Done
             }
             Err(refused) => refused,
@@ -277,13 +307,17 @@ impl CuckooMut for Growing<Buffer> {
         self.geometry.can_grow() && !self.is_sparse(entries)
     }
 
-    fn split(&mut self, doubled: &mut impl FnMut(u64, [u64; 2])) -> Step {
+    fn nth_to_split(&self, others: u64) -> Option<u64> {
+        let bucket = || self.geometry.bucket_to_split(self.geometry.split() + others);
+        (others < self.chunk()).then(bucket)
+    }
+
+    fn split(&mut self, doubled: &mut impl FnMut(u64, u64, [u64; 2])) -> Step {
         let buckets = self.geometry.buckets();
         if self.widen((buckets / 16).clamp(1, MAX_WIDENED)) {
             return Step::Done;
         }
-        let level = self.geometry.level_buckets();
-        let chunk = (level / 64).clamp(1, MAX_CHUNK).min(level - self.geometry.split());
+        let chunk = self.chunk();
         let helps = self.geometry.can_grow() && self.matches_of_an_absent_key() < MOST_MATCHES;
         if !helps {
             return Step::Refused;

@@ -4,7 +4,7 @@
 //! for room fails at a load of 0.92. Inserts become slow well below that, so the load is lower and
 //! the same all the way. The loads are measured: docs/decisions/0019-growth-loads.md.
 
-use super::{Addressing, LinearHashing, table_bytes};
+use super::{Addressing, LinearHashing};
 use crate::address::geometry::Geometry;
 use crate::packing::{Codec, Layout, SLOTS};
 
@@ -63,15 +63,13 @@ pub(crate) fn buckets_for(base: &Geometry, layout: Layout, entries: u64) -> Opti
     Some(addresses_for(base, layout, entries)?.buckets())
 }
 
-/// The most entries that a table of this layout can grow to from one with the addresses of `base`.
-/// `None` if it cannot grow.
+/// The most entries that a table of this layout can grow to from one with the addresses of `base`,
+/// where memory allows. `None` if it cannot grow.
 pub(crate) fn most_entries(base: &Geometry, layout: Layout) -> Option<u64> {
     let marked = layout.marks()?;
     let tables = (0..u32::BITS).map(|level| LinearHashing::new(base.clone(), marked, level, 0));
-    let can_be =
-        |table: &LinearHashing| table.is_sound() && table_bytes(layout, table.buckets()).is_some();
     // The first of these tables is the one that grows.
-    let largest = tables.take_while(can_be).skip(1).last()?;
+    let largest = tables.take_while(LinearHashing::is_sound).skip(1).last()?;
     Some(design_limit(layout, largest.buckets()))
 }
 

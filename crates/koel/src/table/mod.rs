@@ -16,6 +16,7 @@
 //! | `pair` | edits of the two buckets of a key |
 //! | `search`, `room` | the search for room, and what it asks of a table |
 //! | `blocks`, `edits` | batches: blocks of 64 keys, and edits planned for a block |
+//! | `trace` | the log of what was written, with the feature `trace` |
 
 use bytemuck::try_cast_slice_mut;
 
@@ -39,6 +40,7 @@ mod matches;
 mod pair;
 mod room;
 pub(crate) mod search;
+pub(crate) mod trace;
 mod widening;
 
 pub(crate) use crate::packing::{Candidates, Put, Taken, Words};
@@ -80,6 +82,8 @@ pub(crate) struct Table<B, A = Geometry> {
     match_weight: u128,
     /// A growing table splits its next chunk when it has more entries than this.
     limit: u64,
+    #[cfg(feature = "trace")]
+    pub(crate) log: trace::Log,
     bytes: B,
 }
 
@@ -134,7 +138,19 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         let (bucket_bits, reach) = (u64::from(layout.bucket_bits()), packing.reach());
         let end = geometry.buckets() * bucket_bits;
         let (match_weight, limit) = (0, u64::MAX);
-        Self { geometry, layout, packing, bucket_bits, end, reach, match_weight, limit, bytes }
+        Self {
+            geometry,
+            layout,
+            packing,
+            bucket_bits,
+            end,
+            reach,
+            match_weight,
+            limit,
+            #[cfg(feature = "trace")]
+            log: trace::Log::default(),
+            bytes,
+        }
     }
 
     pub(crate) fn geometry(&self) -> &A {
@@ -308,6 +324,14 @@ impl<A: Addressing> Table<Buffer, A> {
         }
     }
 
+    /// Takes the entry in a slot out of the match weight, before it is written over.
+    #[inline]
+    pub(crate) fn forget(&mut self, bucket: u64, slot: u64) {
+        if A::GROWS {
+            self.match_weight -= A::weight_of(self.entry(bucket, slot).prefix.length);
+        }
+    }
+
     /// Writes the whole bucket.
     pub(crate) fn write_bucket(&mut self, bucket: u64, slots: Bucket) {
         with_packing!(&self.packing, packing => {
@@ -328,6 +352,12 @@ impl Table<Buffer> {
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub(crate) fn into_bytes(self) -> Buffer {
         self.bytes
+    }
+
+    /// The bytes, for changes.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        self.bytes.as_mut()
     }
 
     /// The bytes of each segment. Several segments begin at whole bytes.

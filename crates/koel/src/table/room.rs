@@ -4,6 +4,7 @@
 //! Entries that are *pinned* keep all their bits when they move, because a counter goes by their
 //! name. Only a growing table has entries that could lose bits.
 
+use super::trace::note;
 use super::{Addressing, EntryTest, Table};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Packing, SLOTS, is_near, with_packing};
@@ -126,12 +127,18 @@ impl<A: Addressing> Table<Buffer, A> {
         for (bucket, slot) in moves {
             let (moved, added) = self.geometry.moved_slot(self.layout, bucket, slot, free.0);
             self.replace(free.0, free.1, moved);
+            note!(
+                self.log,
+                Written { bucket: free.0, old: free.1, new: moved, from: Some(bucket) }
+            );
             self.match_weight += added;
             free = (bucket, slot);
         }
         let which = usize::from(free.0 != A::pair(location).0);
         let fingerprint = self.geometry.fingerprints(location)[which];
-        self.replace(free.0, free.1, self.layout.slot(fingerprint, value));
+        let added = self.layout.slot(fingerprint, value);
+        self.replace(free.0, free.1, added);
+        note!(self.log, Written { bucket: free.0, old: free.1, new: added, from: None });
         self.match_weight += A::weight_of(self.geometry.stored_length(location, which));
     }
 }
@@ -142,8 +149,8 @@ pub(crate) trait Dead: Copy {
     /// Whether any entry may be dead.
     const ANY: bool;
 
-    /// Whether an entry in this slot is dead.
-    fn is_dead(self, slot: u64) -> bool;
+    /// Whether an entry in a slot of this bucket is dead.
+    fn in_bucket(&self, bucket: u64) -> impl Fn(u64) -> bool;
 
     /// How many slots the search for room looks at before it gives up.
     fn budget(self) -> usize {
@@ -158,8 +165,8 @@ struct NoneDie;
 impl Dead for NoneDie {
     const ANY: bool = false;
 
-    fn is_dead(self, _: u64) -> bool {
-        false
+    fn in_bucket(&self, _: u64) -> impl Fn(u64) -> bool {
+        |_| false
     }
 }
 
@@ -216,7 +223,8 @@ impl<A: Addressing, P: Packing, D: Dead> Neighbourhood for Packed<'_, A, P, D> {
     fn has_room(&self, bucket: u64) -> bool {
         if D::ANY {
             let slots = self.table.slots_in(self.packing, bucket);
-            return slots.iter().any(|&slot| slot == 0 || self.dead.is_dead(slot));
+            let is_dead = self.dead.in_bucket(bucket);
+            return slots.iter().any(|&slot| slot == 0 || is_dead(slot));
         }
         self.table.has_room_in(self.packing, bucket)
     }

@@ -14,6 +14,7 @@
 //! * No fingerprint is shorter than a narrow bucket has room for: the first entries have exactly
 //!   that many bits, and no bucket has been split.
 
+use super::trace::note;
 use super::{Addressing, LinearHashing, Table, table_bytes};
 use crate::address::geometry::Geometry;
 use crate::mem::buffer::Buffer;
@@ -45,7 +46,14 @@ impl Table<Buffer, LinearHashing> {
             return Err(built);
         }
         geometry.set_widening(Some(Widening { narrow: built.layout, below: geometry.buckets() }));
-        Ok(Self::new(geometry, layout, built.bytes))
+        #[cfg(feature = "trace")]
+        let mut log = built.log;
+        note!(log, Widened);
+        Ok(Self {
+            #[cfg(feature = "trace")]
+            log,
+            ..Self::new(geometry, layout, built.bytes)
+        })
     }
 
     /// Widens so many buckets, or all that are still narrow. False if none is.

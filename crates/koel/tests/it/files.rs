@@ -3,35 +3,19 @@
 
 use std::fs;
 use std::io::{self, Cursor, Read, Write};
-use std::path::PathBuf;
 
 use koel::{CountingFilter, CuckooFilter, FileError, FilterView, ImageError, Maplet};
+use tempfile::{TempDir, tempdir};
 use testkit::image;
 use testkit::keys::{self, at};
 
-/// A temporary folder, one per test, removed on drop.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("koel-files-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
-    }
+/// The names in a folder, in order.
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
 }
 
 fn filter(keys: u64) -> CuckooFilter {
@@ -68,8 +52,8 @@ fn image_error(loaded: Result<CuckooFilter, FileError>) -> ImageError {
 
 #[test]
 fn each_type_round_trips_through_a_file_and_a_stream() {
-    let folder = Folder::new("types");
-    let path = folder.0.join("a");
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a");
     // All are saved to one path in turn. Reading the largest takes several steps.
     for filter in [filter(100), filter(2_000_000), grown()] {
         filter.save(&path).unwrap();
@@ -88,7 +72,7 @@ fn each_type_round_trips_through_a_file_and_a_stream() {
     assert!(matches!(image_error(CuckooFilter::load(&path)), ImageError::Kind { .. }));
     counting().save(&path).unwrap();
     assert!(CountingFilter::load(&path).unwrap() == counting());
-    assert_eq!(folder.names(), ["a"]);
+    assert_eq!(names(&folder), ["a"]);
 }
 
 /// Returns one byte per call, with an interruption before each.
@@ -120,8 +104,8 @@ fn a_slow_stream_is_read_exactly_to_the_end_of_the_image() {
 
 #[test]
 fn damage_is_refused_with_the_reason_wherever_it_is() {
-    let folder = Folder::new("damage");
-    let path = folder.0.join("a");
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a");
     let whole = filter(100).to_bytes();
     for len in [0, 1, 100, 191, 192, 193, whole.len() - 20, whole.len() - 1] {
         let cut = image_error(CuckooFilter::load_from(&whole[..len]));
@@ -139,7 +123,7 @@ fn damage_is_refused_with_the_reason_wherever_it_is() {
         let error = image_error(CuckooFilter::load_from(&*damaged));
         assert_eq!(Err(error), CuckooFilter::from_bytes(&damaged), "{byte}");
     }
-    let missing = CuckooFilter::load(folder.0.join("b")).unwrap_err();
+    let missing = CuckooFilter::load(folder.path().join("b")).unwrap_err();
     assert!(matches!(&missing, FileError::Io(error) if error.kind() == io::ErrorKind::NotFound));
 }
 
@@ -181,12 +165,12 @@ fn a_failed_save_returns_an_error_and_keeps_the_old_file() {
         assert!(matches!(&error, FileError::Io(e) if e.kind() == io::ErrorKind::StorageFull));
         assert!(std::error::Error::source(&error).is_none() && !error.to_string().is_empty());
     }
-    let folder = Folder::new("failing");
+    let folder = tempdir().unwrap();
     // The target is a folder, so the final rename fails.
-    fs::create_dir_all(folder.0.join("a/b")).unwrap();
-    assert!(matches!(filter(100).save(folder.0.join("a")), Err(FileError::Io(_))));
-    assert!(matches!(filter(100).save(folder.0.join("none/a")), Err(FileError::Io(_))));
-    assert_eq!(folder.names(), ["a"]);
+    fs::create_dir_all(folder.path().join("a/b")).unwrap();
+    assert!(matches!(filter(100).save(folder.path().join("a")), Err(FileError::Io(_))));
+    assert!(matches!(filter(100).save(folder.path().join("none/a")), Err(FileError::Io(_))));
+    assert_eq!(names(&folder), ["a"]);
 }
 
 #[cfg(unix)]
@@ -194,8 +178,8 @@ fn a_failed_save_returns_an_error_and_keeps_the_old_file() {
 fn a_new_file_is_private_and_an_old_one_keeps_its_permissions_and_its_links() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    let folder = Folder::new("permissions");
-    let (path, link) = (folder.0.join("a"), folder.0.join("link"));
+    let folder = tempdir().unwrap();
+    let (path, link) = (folder.path().join("a"), folder.path().join("link"));
     let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     filter(100).save(&path).unwrap();
     assert_eq!(mode(), 0o600);
@@ -205,7 +189,7 @@ fn a_new_file_is_private_and_an_old_one_keeps_its_permissions_and_its_links() {
     assert_eq!(mode(), 0o644);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(CuckooFilter::load(&path).unwrap() == grown());
-    assert_eq!(folder.names(), ["a", "link"]);
+    assert_eq!(names(&folder), ["a", "link"]);
 }
 
 /// Regression: `save` replaced the link, and gave the file to the group of the process.
@@ -214,13 +198,13 @@ fn a_new_file_is_private_and_an_old_one_keeps_its_permissions_and_its_links() {
 fn saving_keeps_a_dangling_link_and_the_group_of_a_file() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
-    let folder = Folder::new("links");
-    let (path, link) = (folder.0.join("a"), folder.0.join("link"));
+    let folder = tempdir().unwrap();
+    let (path, link) = (folder.path().join("a"), folder.path().join("link"));
     symlink("next", &link).unwrap();
-    symlink("a", folder.0.join("next")).unwrap();
+    symlink("a", folder.path().join("next")).unwrap();
     filter(100).save(&link).unwrap();
     assert!(CuckooFilter::load(&path).unwrap() == filter(100));
-    assert_eq!(folder.names(), ["a", "link", "next"]);
+    assert_eq!(names(&folder), ["a", "link", "next"]);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     // Only root may give a file away; for other users the rest checks nothing.
     if chown(&path, Some(1234), Some(4321)).is_err() {
@@ -238,8 +222,8 @@ fn saving_keeps_a_dangling_link_and_the_group_of_a_file() {
 fn saving_to_a_pipe_writes_into_the_pipe() {
     use std::os::unix::fs::FileTypeExt;
 
-    let folder = Folder::new("pipe");
-    let pipe = folder.0.join("pipe");
+    let folder = tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let reader = std::thread::spawn({
         let pipe = pipe.clone();
@@ -248,5 +232,5 @@ fn saving_to_a_pipe_writes_into_the_pipe() {
     filter(10_000).save(&pipe).unwrap();
     assert!(reader.join().unwrap() == filter(10_000));
     assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
-    assert_eq!(folder.names(), ["pipe"]);
+    assert_eq!(names(&folder), ["pipe"]);
 }

@@ -72,7 +72,9 @@ fn the_route_vectors_match_the_format() {
 fn whole(heading: &str, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     let (page, _) = FORMAT.split(heading).nth(1).unwrap().split_once("\n#").unwrap();
-    let lines = page.lines().filter(|line| line.starts_with('0'));
+    let is_offset = |digits: &str| u32::from_str_radix(digits, 16).is_ok();
+    let is_row = |line: &&str| line.split_once("  ").is_some_and(|(start, _)| is_offset(start));
+    let lines = page.lines().filter(is_row);
     let rows: Vec<_> = lines.map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     let hex = |digits: &str| usize::from_str_radix(digits, 16).unwrap();
     for row in &rows {
@@ -122,12 +124,26 @@ fn the_code_writes_and_reads_the_example_counting_filter() {
 fn the_code_writes_and_reads_the_example_expiring_filter() {
     let builder = ExpiringFilter::builder(1, 0.03).window(60).steps(6).seed(42);
     let mut filter = builder.when_full(WhenFull::EvictOldest).build().unwrap();
-    let bytes = whole("## A whole expiring filter", 456);
+    let bytes = whole("## A whole expiring filter", 472);
     filter.advance(1000);
     filter.insert("example.org").unwrap();
     filter.advance(1035);
     filter.insert("later").unwrap();
     assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
+    let read = ExpiringFilter::from_bytes(&bytes).unwrap();
+    assert_eq!(["example.org", "later", "no"].map(|key| read.age(key)), [Some(3), Some(0), None]);
+}
+
+#[test]
+fn the_code_writes_and_reads_the_example_growing_expiring_filter() {
+    let builder = ExpiringFilter::builder(1, 0.03).window(60).steps(6).seed(42);
+    let mut filter = builder.grow_from(1).build().unwrap();
+    let bytes = whole("## A whole growing expiring filter", filter.size_in_bytes());
+    filter.advance(1000);
+    filter.insert("example.org").unwrap();
+    filter.advance(1035);
+    filter.insert("later").unwrap();
+    assert!(filter.to_bytes() == bytes, "{} {}", bytes.len(), dump(&filter.to_bytes()));
     let read = ExpiringFilter::from_bytes(&bytes).unwrap();
     assert_eq!(["example.org", "later", "no"].map(|key| read.age(key)), [Some(3), Some(0), None]);
 }

@@ -30,3 +30,4 @@ mod route;
 #[cfg(feature = "serde")]
 mod serde;
 mod space;
+mod vectors;

@@ -4,17 +4,52 @@
 use std::collections::BTreeSet;
 
 use super::{Header, require, slots_of};
-use crate::addressing::Addressing;
+use crate::addressing::{Addressing, Entry};
+use crate::image::HEADER_BYTES;
 
 /// The name of an entry: the smaller base, the core, and the stored bits in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name {
-    base: u64,
-    core: u64,
-    string: Vec<bool>,
+pub struct Name {
+    /// The smaller of its two base buckets.
+    pub base: u64,
+    /// Its core.
+    pub core: u64,
+    /// The first bits of the strings of its keys.
+    pub string: Vec<bool>,
 }
 
 impl Name {
+    /// The name of the entry with this fingerprint in a bucket of a growing table.
+    ///
+    /// # Panics
+    /// If `image` is not one of a growing table with such an entry.
+    #[must_use]
+    pub fn in_slot(image: &[u8], bucket: u64, fingerprint: u64) -> Self {
+        let header = Header(&image[..HEADER_BYTES]);
+        let grown = Grown::of(&header).expect("a growing table");
+        grown.name(bucket, fingerprint).expect("an entry")
+    }
+
+    /// All that a growing table can know of a hash.
+    ///
+    /// # Panics
+    /// If `image` is shorter than a header.
+    #[must_use]
+    pub fn of_hash(image: &[u8], hash: u64) -> Self {
+        let addressing = Addressing::of(image);
+        let Entry { lower, fingerprint } = addressing.entry(hash);
+        let bits = addressing.fraction_bits();
+        let fraction = (0..bits).map(|i| fingerprint >> i & 1 == 1);
+        let rest = (0..64 - bits).map(|i| hash >> i & 1 == 1);
+        Self { base: lower, core: fingerprint >> bits, string: fraction.chain(rest).collect() }
+    }
+
+    /// Whether every key of `other` is one of this entry.
+    #[must_use]
+    pub fn has(&self, other: &Self) -> bool {
+        (self.base, self.core) == (other.base, other.core) && other.string.starts_with(&self.string)
+    }
+
     /// Its identity in a counter.
     fn identity(&self, bases: u64) -> u128 {
         let bits = self.string.iter().rev().fold(1_u128, |bits, &bit| bits << 1 | u128::from(bit));

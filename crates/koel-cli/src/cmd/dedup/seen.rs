@@ -151,8 +151,11 @@ impl Seen {
 
     pub(super) fn too_small(&self, full: FullError) -> Failure {
         let read = counted(self.counts.read, "line");
-        let remedy =
-            format!("the first {read} were processed; use a larger --keys, or --when-full evict");
+        let advice = match full {
+            FullError::NoMemory => "free some memory, or limit it with --keys",
+            _ => "use a larger --keys, or --when-full evict",
+        };
+        let remedy = format!("the first {read} were processed; {advice}");
         Failure::Full { full, keys: self.filter.len(), remedy }
     }
 
@@ -170,6 +173,16 @@ impl Seen {
         Some(age.saturating_sub(1).saturating_mul(self.filter.step_ticks()))
     }
 
+    /// What is wrong with the number of lines in a window.
+    fn warning(&self) -> Option<String> {
+        let kept = time(self.kept()?);
+        let lines = counted(self.filter.capacity(), "line");
+        Some(format!(
+            "more than {lines} came within a window, so some were forgotten after {kept}; use a \
+             larger --keys"
+        ))
+    }
+
     fn json_report(&self) -> String {
         let Counts { read, printed, late, without_time, expired, wrong } = self.counts;
         output::json(&json!({
@@ -183,6 +196,7 @@ impl Seen {
             "kept_at_least_ms": self.kept(),
             "late": late,
             "without_time": without_time,
+            "warning": self.warning(),
         }))
     }
 
@@ -199,13 +213,8 @@ impl Seen {
             grouped(expired),
             grouped(self.filter.evicted()),
         );
-        if let Some(kept) = self.kept() {
-            report += &format!(
-                "koel: warning: more than {} came within a window, so some were forgotten after \
-                 {}; use a larger --keys\n",
-                counted(self.filter.capacity(), "line"),
-                time(kept),
-            );
+        if let Some(warning) = self.warning() {
+            report += &format!("koel: warning: {warning}\n");
         }
         if late > 0 {
             let late = counted(late, "line");

@@ -1,8 +1,8 @@
 //! `koel dedup --window`: prints each line that was not seen within the last ten minutes, say.
 //!
-//! An expiring filter in place of one that keeps every line, so memory is bounded however long the
-//! stream is. A tick is a millisecond. The time of a line is that of its arrival, or one that is in
-//! it.
+//! An expiring filter in place of one that keeps every line: memory follows the lines of a window
+//! and not those of the stream, and is fixed with `--keys`. A tick is a millisecond. The time of a
+//! line is that of its arrival, or one that is in it.
 //!
 //! * Each line is written before the next group is read.
 //! * A lock guards the filter and the counts: the main thread holds it from the first insert of a
@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use koel::{ExpiringFilter, WhenFull};
+use koel_plan::GROW_TO;
 
 use super::line_time::{HEADING, TimeArgs};
 use super::seen::{Seen, lock, millis, time};
@@ -25,8 +26,10 @@ use crate::output::{self, Lines};
 use crate::progress::Stdout;
 use crate::sizing::{self, ShapeArgs};
 
-/// Distinct lines of a window that there is room for by default.
-const KEYS: u64 = 1_000_000;
+/// Distinct lines of a window that a growing filter has room for at first, in 4.5 MB. Starting so
+/// large, it grows to a billion at a rate of 1e-6 in slots of 32 bits; from fewer lines it would
+/// need 64.
+const GROW_FROM: u64 = 1_000_000;
 
 /// The options of a window.
 #[derive(Clone, Debug, clap::Args)]
@@ -50,6 +53,7 @@ pub(crate) struct WindowArgs {
 
     /// What to do beyond --keys lines: evict old ones, or fail
     #[arg(long, value_name = "WHAT", help_heading = HEADING, requires = "window")]
+    #[arg(requires = "keys")]
     #[arg(value_enum, default_value = "evict", hide_possible_values = true)]
     when_full: Choice,
 
@@ -121,7 +125,7 @@ pub(super) fn run(
     if let Some(state) = &state {
         state.save(&seen)?;
     }
-    whole?;
+    whole?.warn();
     output::print_to_stderr(&lock(&seen).report(args.json))?;
     Ok(Outcome::Done)
 }
@@ -147,12 +151,17 @@ fn build(
         inputs.use_options_of(path, filter.line_options())?;
         return Ok(filter);
     }
-    let keys = args.shape.keys.unwrap_or(KEYS);
-    let builder = ExpiringFilter::builder(keys, args.fpr).window(ticks).steps(options.steps);
-    let builder = args.shape.hashed(builder).line_options(inputs.line_options());
     let when_full = match options.when_full {
         Choice::Evict => WhenFull::EvictOldest,
         Choice::Fail => WhenFull::Fail,
     };
-    builder.when_full(when_full).build().map_err(|error| sizing::build_failure(&error))
+    let builder = |keys| {
+        let builder = ExpiringFilter::builder(keys, args.fpr).window(ticks).steps(options.steps);
+        args.shape.hashed(builder).line_options(inputs.line_options())
+    };
+    let filter = match args.shape.keys {
+        Some(keys) => builder(keys).when_full(when_full).build(),
+        None => builder(GROW_TO).grow_from(GROW_FROM).build(),
+    };
+    filter.map_err(|error| sizing::build_failure(&error))
 }

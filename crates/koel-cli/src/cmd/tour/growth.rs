@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use koel::CuckooFilter;
 
 use super::names;
+use super::page::{Figure, Point};
 use super::rate::{PROMISED_RATE, is_within};
 use super::story::Story;
 use crate::failure::Failure;
-use crate::output;
 use crate::quantity::{bytes, grouped, rate};
 use crate::sizing::build_failure;
 
@@ -38,13 +38,14 @@ pub(super) fn grow(
     )?;
     let filter = CuckooFilter::builder(last, PROMISED_RATE).grow_from(FIRST).build();
     let mut filter = filter.map_err(|error| build_failure(&error))?;
-    output::print(&format!(
+    let mut table = format!(
         "\n   {:>10} {:>11} {:>13} {:>12} {:>16} {:>10}\n",
         "keys", "memory", "bits per key", "load factor", "false positives", "promised"
-    ))?;
+    );
     let mut names = names::absent(listed).skip(absent.len());
     let mut inserted: Vec<String> = Vec::new();
     let (mut room, mut kept, mut full_enough) = (true, true, true);
+    let (mut bits, mut rates) = (Vec::new(), Vec::new());
     for doubling in 0..=DOUBLINGS {
         let keys = usize::try_from(FIRST << doubling).unwrap_or(usize::MAX);
         let before = inserted.len();
@@ -53,10 +54,14 @@ pub(super) fn grow(
         let wrong = count_found(&filter, absent);
         kept &= is_within(wrong, absent.len());
         full_enough &= doubling < 2 || filter.load_factor() >= LOAD;
-        output::print(&row(&filter, wrong, absent.len()))?;
+        table += &row(&filter, wrong, absent.len());
+        rates.extend(rate_points(filter.len(), wrong, absent.len()));
+        let value = filter.size_in_bytes() as f64 * 8.0 / filter.len() as f64;
+        bits.push(Point { name: "bits per key", x: filter.len(), value });
     }
     let missed = inserted.len() - count_found(&filter, &inserted);
-    output::print("\n")?;
+    story.lines(&(table + "\n"))?;
+    draw(story, bits, rates);
     story.say(&format!("Of the {} inserted names, {missed} were missed.", grouped(last)))?;
     let fixed = CuckooFilter::builder(last, PROMISED_RATE).plan();
     let fixed = fixed.map_err(|error| build_failure(&error))?;
@@ -76,6 +81,26 @@ pub(super) fn grow(
             LOAD * 100.0
         ),
     )
+}
+
+/// The measured rate and the promised one, in per cent.
+fn rate_points(keys: u64, wrong: usize, lookups: usize) -> [Point; 2] {
+    let measured = 100.0 * wrong as f64 / lookups as f64;
+    [("measured", measured), ("promised", 100.0 * PROMISED_RATE)].map(|(name, value)| Point {
+        name,
+        x: keys,
+        value,
+    })
+}
+
+fn draw(story: &mut Story, bits: Vec<Point>, rates: Vec<Point>) {
+    let x = Some("keys");
+    let summary = "The filter grows without the earlier keys.".to_owned();
+    let (title, unit) = ("Memory while a filter grows", "bits per key");
+    story.figure(&Figure { title, unit, summary, x, points: bits });
+    let summary = "No more than promised, at every size.".to_owned();
+    let (title, unit) = ("False positives while a filter grows", "% of absent names");
+    story.figure(&Figure { title, unit, summary, x, points: rates });
 }
 
 /// The number of names that the filter reports as present.

@@ -11,7 +11,6 @@ use std::process::{Command, Stdio};
 
 use super::story::Story;
 use crate::failure::Failure;
-use crate::output;
 
 /// A folder with the lists, in which the command runs.
 struct Shell<'a> {
@@ -108,12 +107,12 @@ impl Shell<'_> {
 
     /// Prints a command line, runs it, and prints what it printed. Output goes into a file after
     /// `>`.
-    fn run(&self, line: &str) -> Result<Ran, Failure> {
-        output::print(&format!("\n   $ koel {line}\n"))?;
+    fn run(&mut self, line: &str) -> Result<Ran, Failure> {
+        self.story.lines(&format!("\n   $ koel {line}\n"))?;
         let (ran, report) = run_in(self.folder.path(), line)
             .map_err(|error| Failure::read(Path::new("this program"), error))?;
         let lines = ran.out.lines().chain(report.lines());
-        output::print(&lines.map(|line| format!("   {line}\n")).collect::<String>())?;
+        self.story.lines(&lines.map(|line| format!("   {line}\n")).collect::<String>())?;
         Ok(ran)
     }
 }

@@ -229,9 +229,9 @@ fn background_compaction_keeps_its_rate_and_stops_at_once() -> Outcome {
         assert_eq!(store.stats().compacted_bytes, 0, "4 MiB at 64 KiB a second");
         std::thread::sleep(Duration::from_millis(100));
     }
-    let start = Instant::now();
     store.close()?;
-    assert!(start.elapsed().as_secs() < 20, "closing waited for the thread");
+    let original = folder.path().join("0000000000000001.log");
+    assert!(original.exists(), "closing waited for the end of the compaction");
     Ok(())
 }
 

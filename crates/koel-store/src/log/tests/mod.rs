@@ -74,6 +74,7 @@ fn a_key_that_moves_is_always_found() -> Outcome {
     }
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let stopping = testkit::threads::SetOnDrop(&done);
         let reader = || {
             let mut i = 0;
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
@@ -88,7 +89,7 @@ fn a_key_that_moves_is_always_found() -> Outcome {
             }
             store.compact().expect("a compaction");
         }
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        drop(stopping);
         for reader in readers {
             reader.join().expect("no key missing");
         }

@@ -31,10 +31,7 @@ pub(in crate::lsm) struct Rules<'a> {
     pub(in crate::lsm) boundaries: &'a [u64],
     /// Whether no older run than the inputs may have their keys.
     pub(in crate::lsm) is_bottom: bool,
-    /// Is asked for values newer than `protected`.
     pub(in crate::lsm) filter: Option<&'a CompactionFilter>,
-    /// The sequence number of the newest snapshot, 0 if there is none.
-    pub(in crate::lsm) protected: u64,
 }
 
 /// What a merge tells besides the entries.
@@ -203,7 +200,7 @@ impl<'a> Versions<'a> {
         if self.stripe.replace(stripe) == Some(stripe) {
             return Ok(());
         }
-        match entry.value.filter(|value| self.keeps(entry, value)) {
+        match entry.value.filter(|value| self.keeps(entry.key, value)) {
             None => push(&mut self.tombstones, entry.sequence),
             Some(_) => {
                 self.write_tombstones(sink)?;
@@ -214,9 +211,8 @@ impl<'a> Versions<'a> {
     }
 
     /// Whether the filter keeps this value.
-    fn keeps(&self, entry: Entry<'_>, value: &[u8]) -> bool {
-        let filter = self.rules.filter.filter(|_| entry.sequence > self.rules.protected);
-        filter.is_none_or(|keeps| keeps(entry.key, value))
+    fn keeps(&self, key: &[u8], value: &[u8]) -> bool {
+        self.rules.filter.is_none_or(|keeps| keeps(key, value))
     }
 
     /// Ends the key. Returns whether a version of it was written.
@@ -311,7 +307,6 @@ mod tests {
     struct Case {
         runs: Vec<Vec<Version>>,
         boundaries: Vec<u64>,
-        protected: u64,
         is_bottom: bool,
         is_filtered: bool,
         limit: u64,
@@ -336,10 +331,9 @@ mod tests {
             }
             let mut boundaries: Vec<u64> = (0..below(4)).map(|_| below(sequence + 1)).collect();
             boundaries.sort_unstable();
-            let protected = boundaries.last().copied().unwrap_or(0);
             boundaries.push(sequence);
             let (is_bottom, is_filtered) = (below(2) == 0, below(3) == 0);
-            Self { runs, boundaries, protected, is_bottom, is_filtered, limit: below(20) }
+            Self { runs, boundaries, is_bottom, is_filtered, limit: below(20) }
         }
 
         fn rules(&self) -> Rules<'_> {
@@ -347,7 +341,6 @@ mod tests {
                 boundaries: &self.boundaries,
                 is_bottom: self.is_bottom,
                 filter: self.is_filtered.then_some(&keeps as &CompactionFilter),
-                protected: self.protected,
             }
         }
 
@@ -360,10 +353,8 @@ mod tests {
         fn check_reads(&self, output: &[Version], key: u8) {
             let input = self.runs.concat();
             for at in self.reads() {
-                let expected = read(&input, key, at).map(|(sequence, value)| {
-                    let is_open = self.is_filtered && sequence > self.protected;
-                    value.filter(|value| !(is_open && drops(value)))
-                });
+                let expected = read(&input, key, at)
+                    .map(|(_, value)| value.filter(|value| !(self.is_filtered && drops(value))));
                 let found = read(output, key, at).map(|(_, value)| value);
                 if self.is_bottom {
                     assert_eq!(found.flatten(), expected.flatten(), "{key} at {at}");

@@ -4,6 +4,9 @@
 //! one, so they never return a key twice, and each is done when it reaches its bound. Going
 //! forward, the first version of a key that the moment sees is its value, and older ones are
 //! skipped. Going backward they come first, so the last one that the moment sees counts.
+//!
+//! A key that is written often has thousands of versions in a memtable. So an end steps over a few
+//! of them, and then searches for the place that it needs, which costs as much as a few steps.
 
 use std::fmt::Debug;
 use std::iter::FusedIterator;
@@ -20,6 +23,9 @@ pub(in crate::lsm) trait Sources: Debug + Send {
     /// Returns a cursor for each memtable and table.
     fn cursors(&self) -> Vec<Box<dyn Cursor>>;
 }
+
+/// The versions of a key that an end steps over before it searches.
+const STEPS: usize = if cfg!(test) { 3 } else { 8 };
 
 /// A key and its value.
 type Pair = (Vec<u8>, Vec<u8>);
@@ -40,6 +46,8 @@ pub struct Range<'a> {
     front: Option<MergeCursor>,
     back: Option<MergeCursor>,
     has_ended: bool,
+    /// Memory for a key.
+    key: Vec<u8>,
 }
 
 impl<'a> Range<'a> {
@@ -51,7 +59,8 @@ impl<'a> Range<'a> {
         to: Bound<&[u8]>,
     ) -> Result<Self, Error> {
         let (from, to) = (copy_of(from)?, copy_of(to)?);
-        Ok(Self { sources, sequence, from, to, front: None, back: None, has_ended: false })
+        let (front, back, has_ended, key) = (None, None, false, Vec::new());
+        Ok(Self { sources, sequence, from, to, front, back, has_ended, key })
     }
 
     /// Returns the entries whose key starts with `prefix`.
@@ -92,9 +101,11 @@ impl<'a> Range<'a> {
             if !is_within(&self.to, entry.key, |key, to| key < to) {
                 break;
             }
-            let is_seen = entry.sequence <= self.sequence;
-            if !is_seen || !is_within(&self.from, entry.key, |key, from| key > from) {
+            let is_old = !is_within(&self.from, entry.key, |key, from| key > from);
+            if is_old || entry.sequence > self.sequence {
+                copy_to(&mut self.key, entry.key)?;
                 cursor.next()?;
+                move_on(cursor, &self.key, if is_old { 0 } else { self.sequence })?;
                 continue;
             }
             let found = match entry.value {
@@ -132,16 +143,13 @@ impl<'a> Range<'a> {
             if !is_within(&self.from, entry.key, |key, from| key > from) {
                 break;
             }
+            if !is_within(&self.to, entry.key, |key, to| key < to) {
+                cursor.previous()?;
+                continue;
+            }
             exclude(&mut self.to, entry.key)?;
             let Bound::Excluded(key) = &self.to else { break };
-            let mut value = None;
-            while let Some(entry) = cursor.entry().filter(|entry| entry.key == key) {
-                if entry.sequence <= self.sequence {
-                    value = entry.value.map(memory::copy_of).transpose()?;
-                }
-                cursor.previous()?;
-            }
-            if let Some(value) = value {
+            if let Some(value) = newest_seen(cursor, key, self.sequence)? {
                 return Ok(Some((memory::copy_of(key)?, value)));
             }
         }
@@ -153,6 +161,41 @@ impl<'a> Range<'a> {
         self.has_ended |= !matches!(found, Ok(Some(_)));
         found.transpose()
     }
+}
+
+/// Moves forward to the first entry at or after a place, as a search for it does.
+fn move_on(cursor: &mut MergeCursor, key: &[u8], sequence: u64) -> Result<(), Error> {
+    for _ in 0..STEPS {
+        if cursor.entry().is_none_or(|entry| entry.cmp_place(key, sequence).is_ge()) {
+            return Ok(());
+        }
+        cursor.next()?;
+    }
+    cursor.seek(key, sequence)
+}
+
+/// Returns the value of `key` that a read at `sequence` sees, if there is one, and moves to the
+/// last entry before the key. The cursor is at the oldest version.
+fn newest_seen(
+    cursor: &mut MergeCursor,
+    key: &[u8],
+    sequence: u64,
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut value = None;
+    for _ in 0..STEPS {
+        let Some(entry) = cursor.entry().filter(|entry| entry.key == key) else {
+            return Ok(value);
+        };
+        if entry.sequence <= sequence {
+            value = entry.value.map(memory::copy_of).transpose()?;
+        }
+        cursor.previous()?;
+    }
+    cursor.seek(key, sequence)?;
+    let newest = cursor.entry().filter(|entry| entry.key == key);
+    value = newest.and_then(|entry| entry.value).map(memory::copy_of).transpose()?;
+    cursor.seek_before(key)?;
+    Ok(value)
 }
 
 fn copy_of(bound: Bound<&[u8]>) -> Result<Bound<Vec<u8>>, Error> {
@@ -185,10 +228,17 @@ fn exclude(bound: &mut Bound<Vec<u8>>, key: &[u8]) -> Result<(), Error> {
         Bound::Included(at) | Bound::Excluded(at) => at,
         Bound::Unbounded => Vec::new(),
     };
-    at.clear();
-    memory::reserve(&mut at, key.len())?;
-    at.extend_from_slice(key);
+    copy_to(&mut at, key)?;
     *bound = Bound::Excluded(at);
+    Ok(())
+}
+
+/// Replaces what `to` holds by a key.
+#[inline]
+fn copy_to(to: &mut Vec<u8>, key: &[u8]) -> Result<(), Error> {
+    to.clear();
+    memory::reserve(to, key.len())?;
+    to.extend_from_slice(key);
     Ok(())
 }
 
@@ -220,12 +270,15 @@ impl FusedIterator for Range<'_> {}
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use testkit::storage::Random;
 
     use super::*;
     use crate::kernel::disk::DiskFolder;
     use crate::lsm::cursor::check::{self, Owned, entry_of};
+    use crate::lsm::entry::Entry;
+    use crate::lsm::memtable::{Memtable, MemtableCursor, NewEntry};
     use crate::lsm::table::{BlockCache, Codec, Table, TableBuilder, TableOptions};
 
     #[derive(Debug)]
@@ -313,6 +366,93 @@ mod tests {
                         break;
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// The cursor of a memtable, which counts its moves.
+    #[derive(Debug)]
+    struct Counted(MemtableCursor, Arc<AtomicUsize>);
+
+    impl Counted {
+        fn moving(&mut self) -> &mut MemtableCursor {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            &mut self.0
+        }
+    }
+
+    impl Cursor for Counted {
+        fn entry(&self) -> Option<Entry<'_>> {
+            self.0.entry()
+        }
+
+        fn seek(&mut self, key: &[u8], sequence: u64) -> Result<(), Error> {
+            self.moving().seek(key, sequence)
+        }
+
+        fn seek_before(&mut self, key: &[u8]) -> Result<(), Error> {
+            self.moving().seek_before(key)
+        }
+
+        fn first(&mut self) -> Result<(), Error> {
+            self.moving().first()
+        }
+
+        fn last(&mut self) -> Result<(), Error> {
+            self.moving().last()
+        }
+
+        fn next(&mut self) -> Result<(), Error> {
+            self.moving().next()
+        }
+
+        fn previous(&mut self) -> Result<(), Error> {
+            self.moving().previous()
+        }
+    }
+
+    #[derive(Debug)]
+    struct Counting(Arc<Memtable>, Arc<AtomicUsize>);
+
+    impl Sources for Counting {
+        fn cursors(&self) -> Vec<Box<dyn Cursor>> {
+            let cursor = MemtableCursor::new(self.0.clone());
+            vec![Box::new(Counted(cursor, self.1.clone()))]
+        }
+    }
+
+    #[test]
+    fn a_key_of_many_versions_takes_few_moves_both_ways() -> Result<(), Error> {
+        const VERSIONS: u64 = 1000;
+        let memtable = Arc::new(Memtable::new(1, 1 << 20, 0));
+        for sequence in 1..=3 * VERSIONS {
+            let key = [b'a' + (sequence % 3) as u8];
+            let value = sequence.to_le_bytes();
+            let entry = NewEntry::new(&key, Some((8, [&value[..]].into_iter())))?;
+            memtable.insert(entry, sequence);
+        }
+        let key_of = |sequence: u64| vec![b'a' + (sequence % 3) as u8];
+        for sequence in [0, 1, 5, VERSIONS, 2 * VERSIONS, 3 * VERSIONS - 4, 3 * VERSIONS] {
+            let newest = (1..=sequence).rev().take(3);
+            let mut expected: Vec<Pair> =
+                newest.map(|one| (key_of(one), one.to_le_bytes().to_vec())).collect();
+            expected.sort();
+            for is_back in [false, true] {
+                let moves = Arc::new(AtomicUsize::new(0));
+                let sources = Box::new(Counting(memtable.clone(), moves.clone()));
+                let range = Range::new(sources, sequence, Bound::Unbounded, Bound::Unbounded)?;
+                let found: Result<Vec<Pair>, Error> =
+                    if is_back { range.rev().collect() } else { range.collect() };
+                let mut found = found?;
+                if is_back {
+                    found.reverse();
+                }
+                assert_eq!(found, expected, "sequence {sequence}, backward: {is_back}");
+                // To the first key; of each key, to the version, beyond it, and to the next key.
+                let most = 1 + 3 * ((STEPS + 2) + 1 + (STEPS + 2));
+                let moves = moves.load(Ordering::Relaxed);
+                assert!(moves <= most, "{moves} moves, sequence {sequence}, backward: {is_back}");
             }
         }
         Ok(())

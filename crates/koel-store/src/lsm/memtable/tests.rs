@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use testkit::storage::Random;
 
+use super::super::cursor::Cursor;
+use super::super::entry::hash_of;
 use super::*;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -11,10 +13,18 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 /// Entries in order, as a model: the sequence numbers of a key descend.
 type Model = BTreeMap<(Vec<u8>, std::cmp::Reverse<u64>), Option<Vec<u8>>>;
 
-fn filled(random: &mut Random, count: u64) -> Result<(Arc<Memtable>, Model), Error> {
-    let (memtable, mut model) = (Memtable::new(1), Model::new());
+const SEED: u64 = 7;
+
+/// Returns a key of up to ten zeros and ones. Many are equal in their first eight bytes, or are
+/// once zeros are appended.
+fn some_key(random: &mut Random) -> Vec<u8> {
+    (0..random.below(11)).map(|_| u8::from(random.chance(50))).collect()
+}
+
+fn filled(random: &mut Random, count: u64, bytes: u64) -> Result<(Arc<Memtable>, Model), Error> {
+    let (memtable, mut model) = (Memtable::new(1, bytes, SEED), Model::new());
     for sequence in 1..=count {
-        let key = random.below(20).to_string().into_bytes();
+        let key = some_key(random);
         let value = random.chance(70).then(|| sequence.to_string().into_bytes());
         let halves = value.as_ref().map(|value| value.split_at(value.len() / 2));
         let parts =
@@ -32,7 +42,7 @@ fn owned(entry: Option<Entry<'_>>) -> Option<(Vec<u8>, u64, Option<Vec<u8>>)> {
 #[test]
 fn a_cursor_moves_as_in_a_sorted_list() -> Outcome {
     let mut random = Random::new(1);
-    let (memtable, model) = filled(&mut random, 300)?;
+    let (memtable, model) = filled(&mut random, 300, 1 << 16)?;
     let list: Vec<_> = model
         .iter()
         .map(|((key, sequence), value)| (key.clone(), sequence.0, value.clone()))
@@ -43,8 +53,7 @@ fn a_cursor_moves_as_in_a_sorted_list() -> Outcome {
     for _ in 0..20_000 {
         match random.below(12) {
             0 => {
-                let (key, sequence) =
-                    (random.below(22).to_string().into_bytes(), random.next_u64() % 320);
+                let (key, sequence) = (some_key(&mut random), random.next_u64() % 320);
                 cursor.seek(&key, sequence)?;
                 let before = |entry: &(Vec<u8>, u64, _)| {
                     cmp_places((&entry.0, entry.1), (&key, sequence)).is_lt()
@@ -52,7 +61,7 @@ fn a_cursor_moves_as_in_a_sorted_list() -> Outcome {
                 place = list.partition_point(before) + 1;
             }
             1 => {
-                let key = random.below(22).to_string().into_bytes();
+                let key = some_key(&mut random);
                 cursor.seek_before(&key)?;
                 place = list.partition_point(|entry| entry.0 < key);
             }
@@ -82,15 +91,19 @@ fn a_cursor_moves_as_in_a_sorted_list() -> Outcome {
 #[test]
 fn a_get_sees_the_newest_version_up_to_its_sequence_number() -> Outcome {
     let mut random = Random::new(2);
-    let (memtable, model) = filled(&mut random, 300)?;
-    assert_eq!(memtable.len(), 300);
-    for _ in 0..2_000 {
-        let (key, sequence) = (random.below(22).to_string().into_bytes(), random.next_u64() % 320);
-        let from = (key.clone(), std::cmp::Reverse(sequence));
-        let expected = model.range(from..).next().filter(|((found, _), _)| *found == key);
-        let expected = expected.map(|(_, value)| value.clone());
-        let found = memtable.get(&key, sequence, |entry| entry.value.map(<[u8]>::to_vec));
-        assert_eq!(found, expected);
+    // The filter has room for all keys, or for hardly any.
+    for bytes in [1 << 16, 1 << 8] {
+        let (memtable, model) = filled(&mut random, 300, bytes)?;
+        assert_eq!(memtable.len(), 300);
+        for _ in 0..2_000 {
+            let (key, sequence) = (some_key(&mut random), random.next_u64() % 320);
+            let from = (key.clone(), std::cmp::Reverse(sequence));
+            let expected = model.range(from..).next().filter(|((found, _), _)| *found == key);
+            let expected = expected.map(|(_, value)| value.clone());
+            let hash = hash_of(&key, SEED);
+            let found = memtable.get(&key, hash, sequence, |entry| entry.value.map(<[u8]>::to_vec));
+            assert_eq!(found, expected, "{key:?} at {sequence}");
+        }
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ use std::ops::Range;
 use crate::Error;
 use crate::kernel::bytes::{self, put_varint, take_varint, u32_at, usize_of};
 use crate::kernel::memory;
-use crate::lsm::entry::Entry;
+use crate::lsm::entry::{Entry, word_at};
 
 /// Entries whose keys are shortened by what they share with the first of them.
 pub(super) const GROUP: usize = 16;
@@ -103,16 +103,6 @@ impl Words {
             }
         }
     }
-}
-
-/// Returns 8 bytes of `key` from `at` on as a number that compares as they do.
-#[inline]
-fn word_at(key: &[u8], at: usize) -> u64 {
-    let rest = key.get(at..).unwrap_or_default();
-    let mut bytes = [0; 8];
-    let len = rest.len().min(8);
-    bytes[..len].copy_from_slice(&rest[..len]);
-    bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// An entry of a block. Its key is `prefix` and then `suffix`.

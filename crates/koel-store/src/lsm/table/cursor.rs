@@ -103,7 +103,7 @@ impl TableCursor {
     }
 
     /// Goes down from an index block of this height to a block of data. Returns false if all of
-    /// the index block is before the target.
+    /// the table is before the target.
     fn descend(
         &mut self,
         mut block: Arc<Block>,
@@ -120,7 +120,7 @@ impl TableCursor {
                     index.ok_or_else(|| self.table.unsound(at))?
                 }
             };
-            if index == block.count() {
+            if index == block.count() && self.path.is_empty() {
                 self.leave(Place::After);
                 return Ok(false);
             }

@@ -92,8 +92,9 @@ impl Table {
         };
         for _ in 1..self.properties.height {
             let block = self.block(handle, Kind::Index, true)?;
-            let Some(child) = self.child(&block, handle, key, sequence)? else { return Ok(None) };
-            handle = child;
+            let child = self.child(&block, handle, key, sequence)?;
+            // The last entry has the place that the block above gives to all of it.
+            handle = child.ok_or_else(|| self.unsound(handle))?;
         }
         Ok(Some(handle))
     }
@@ -219,8 +220,10 @@ fn read_properties(
     let frame =
         frame::read(file, (name, len), position(handle.offset), (handle, Kind::Properties))?;
     let properties = Properties::decode(frame.raw())?;
-    let mut properties =
-        properties.ok_or_else(|| damaged(handle.offset, "the properties are not sound"))?;
+    // The guide takes memory for the keys; each has a hash in the file.
+    let mut properties = properties
+        .filter(|properties| properties.info.keys <= len / 8)
+        .ok_or_else(|| damaged(handle.offset, "the properties are not sound"))?;
     properties.info.number = number;
     properties.info.bytes = len;
     Ok((properties, handle))

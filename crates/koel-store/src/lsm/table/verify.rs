@@ -7,8 +7,7 @@
 
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
+use super::super::entry::hash_of;
 use super::block::{Block, BlockEntry, tag_of};
 use super::cache::BlockCache;
 use super::frame::{Handle, Kind};
@@ -100,6 +99,21 @@ impl Table {
     }
 }
 
+/// The place of an entry of an index block. All entries behind its block come after it.
+struct Separator {
+    place: (Vec<u8>, u64),
+    /// Whether no entry after the place may have its key: a read of an older version would look in
+    /// the block, and not behind it.
+    ends_key: bool,
+}
+
+impl Separator {
+    fn is_before(&self, place: (&[u8], u64)) -> bool {
+        let (key, sequence) = &self.place;
+        cmp_places((key, *sequence), place).is_lt() && !(self.ends_key && *key == place.0)
+    }
+}
+
 /// A walk over all blocks, in the order of the keys.
 struct Walk<'a> {
     table: &'a Table,
@@ -110,8 +124,8 @@ struct Walk<'a> {
     last_offsets: Vec<u64>,
     /// The place of the last entry, if there was one.
     last: (Vec<u8>, u64),
-    /// All entries from here on come after this place.
-    separator: Option<(Vec<u8>, u64)>,
+    /// The place that an index block gives to the last block of data, if there was one.
+    separator: Option<Separator>,
     /// The bytes of the parts that were sound.
     bytes: u64,
     /// What the entries say of the table.
@@ -143,30 +157,44 @@ impl Walk<'_> {
             self.last_offsets[usize_of(below)] = child.offset;
             let kind = if below == 0 { Kind::Data } else { Kind::Index };
             let read = self.table.read_block(child, kind, false);
-            let Some(block) = collect_damage(self.damages, read)? else {
-                self.hashes = None;
-                continue;
-            };
-            self.bytes += child.end() - child.offset;
-            if below == 0 {
-                self.data(&block, child)?;
-                (self.progress)(self.bytes);
+            let read = collect_damage(self.damages, read)?;
+            if let Some(block) = &read {
+                self.bytes += child.end() - child.offset;
+                if below == 0 {
+                    self.data(block, child)?;
+                    (self.progress)(self.bytes);
+                } else {
+                    self.index(block, child, below)?;
+                }
             } else {
-                self.index(&block, child, below)?;
+                self.hashes = None;
             }
-            self.separate(&entry, at)?;
+            self.separate(&entry, at, read.is_some().then_some(below))?;
         }
         Ok(())
     }
 
-    /// Checks the place that an index block gives to what was just read.
-    fn separate(&mut self, entry: &BlockEntry<'_>, at: Handle) -> Result<(), Error> {
+    /// Notes the place that an index block gives to the block below it. Checks it if that is
+    /// readable: then `below` is the height of that block.
+    fn separate(
+        &mut self,
+        entry: &BlockEntry<'_>,
+        at: Handle,
+        below: Option<u64>,
+    ) -> Result<(), Error> {
         let mut place = (Vec::new(), entry.sequence);
         entry.copy_key(&mut place.0)?;
-        if cmp_places((&place.0, place.1), (&self.last.0, self.last.1)).is_lt() {
+        let order = cmp_places((&place.0, place.1), (&self.last.0, self.last.1));
+        let is_right = match below {
+            Some(0) => order.is_ge(),
+            // The place of the last entry of that index block.
+            Some(_) => self.separator.as_ref().is_some_and(|last| last.place == place),
+            None => true,
+        };
+        if !is_right {
             self.damaged(at, WRONG_INDEX);
         }
-        self.separator = Some(place);
+        self.separator = Some(Separator { place, ends_key: below.is_some() && order.is_ne() });
         Ok(())
     }
 
@@ -182,15 +210,13 @@ impl Walk<'_> {
             entry.copy_key(&mut key)?;
             let place = (&key[..], entry.sequence);
             let is_first = self.seen.entries == 0;
-            let is_after =
-                |place, other: &(Vec<u8>, u64)| cmp_places(place, (&other.0, other.1)).is_gt();
-            if !is_first && !is_after(place, &self.last) {
+            if !is_first && cmp_places(place, (&self.last.0, self.last.1)).is_le() {
                 self.damaged(at, OUT_OF_ORDER);
             }
-            if self.separator.as_ref().is_some_and(|separator| !is_after(place, separator)) {
+            if self.separator.as_ref().is_some_and(|separator| !separator.is_before(place)) {
                 self.damaged(at, WRONG_INDEX);
             }
-            let hash = xxh3_64_with_seed(&key, self.seed);
+            let hash = hash_of(&key, self.seed);
             if is_first || key != self.last.0 {
                 self.seen.keys += 1;
                 self.compare_hash(hash, at)?;

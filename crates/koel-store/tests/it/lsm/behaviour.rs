@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use koel_store::{Batch, Durability, Error, LogStore, LsmOptions, LsmStore, StoreKind};
+use koel_store::{
+    Batch, CompactionPolicy, Durability, Error, LogStore, LsmOptions, LsmStore, StoreKind,
+};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder, State};
 
 use super::trial::collect;
@@ -160,6 +162,33 @@ fn a_filter_lets_entries_expire_but_not_those_of_a_snapshot() -> Outcome {
 }
 
 #[test]
+fn with_many_runs_a_key_is_looked_for_in_hardly_any_but_its_own() -> Outcome {
+    const RUNS: u32 = 16;
+    const KEYS: u32 = 40_000;
+    let options = options().memtable_bytes(8 << 20).policy(CompactionPolicy::Tiered).ratio(32);
+    let store = options.open_in(Arc::new(MemoryFolder::new()))?;
+    for run in 0..RUNS {
+        // Each run has keys of the whole range, so that no bounds exclude it.
+        (run..KEYS).step_by(16).try_for_each(|number| store.put(&key(number), b"value", NONE))?;
+        store.flush()?;
+    }
+    assert_eq!(store.stats().runs.len(), 16);
+    for number in 0..KEYS {
+        assert!(store.contains(&key(number))?);
+    }
+    let of_hits = store.stats().false_candidates;
+    for number in 0..KEYS {
+        assert!(!store.contains(format!("{number:06}x").as_bytes())?);
+    }
+    let of_misses = store.stats().false_candidates - of_hits;
+    let share = |runs: u64| runs as f64 / f64::from(KEYS);
+    // Half of the other runs are younger than that of a key, and are asked before it.
+    assert!(of_hits > 0 && share(of_hits) <= 0.005, "{of_hits}");
+    assert!(of_misses > 0 && share(of_misses) <= 0.005, "{of_misses}");
+    Ok(())
+}
+
+#[test]
 fn a_write_that_waits_in_vain_is_an_error_with_the_reason() -> Outcome {
     // From some call on the disk is full, but the log fits in what it has.
     let folder = FaultyFolder::new(MemoryFolder::new(), None);
@@ -170,6 +199,9 @@ fn a_write_that_waits_in_vain_is_an_error_with_the_reason() -> Outcome {
     if let Some(reason) = reason {
         assert!(reason.contains(".table"), "{reason}");
     }
+    store.flush().expect_err("no table can be created");
+    let failed = store.stats().flush_failed;
+    assert!(failed.as_ref().is_some_and(|reason| reason.contains(".table")), "{failed:?}");
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 
 use koel_store::{Batch, Durability, LsmOptions, LsmStore};
 use testkit::storage::{MemoryFolder, Random};
+use testkit::threads::SetOnDrop;
 
 use crate::trial::{count, report};
 
@@ -84,6 +85,7 @@ fn readers_see_whole_batches_in_order_while_threads_write_and_merge() {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         let (store, is_done) = (&store, &is_done);
+        let done = SetOnDrop(is_done);
         let writer = |group| scope.spawn(move || write(store, group, batches));
         let writers: Vec<_> = (0..GROUPS).map(writer).collect();
         for group in 0..GROUPS {
@@ -96,7 +98,7 @@ fn readers_see_whole_batches_in_order_while_threads_write_and_merge() {
             }
         });
         writers.into_iter().for_each(|writer| writer.join().unwrap());
-        is_done.store(true, Ordering::Relaxed);
+        drop(done);
     });
     let stats = store.stats();
     assert!(stats.flush_failed.is_none() && stats.merge_failed.is_none(), "{stats:?}");

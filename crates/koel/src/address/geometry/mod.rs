@@ -47,9 +47,6 @@ const CORE_VALUES: usize = 1 << CORE_BITS;
 /// How many bits of a 64-bit address bucket number and fingerprint may use. The other 8 keep the
 /// digits uniform.
 pub(crate) const HASH_BITS: u32 = 56;
-/// The low bits of an address that no table uses.
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-pub(crate) const UNUSED_BITS: u32 = u64::BITS - HASH_BITS;
 
 /// The shape of a table: how an address splits into buckets and fingerprint.
 #[derive(Clone, PartialEq, Eq)]

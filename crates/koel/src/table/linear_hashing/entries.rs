@@ -88,9 +88,9 @@ impl LinearHashing {
         self.level + u32::from(is_split)
     }
 
-    /// The bucket that is split next.
-    pub(crate) fn next_to_split(&self) -> u64 {
-        if self.split < self.base.buckets() { self.base.bucket_at(self.split) } else { self.split }
+    /// The bucket whose turn to be split is this one of the level.
+    pub(crate) fn bucket_to_split(&self, number: u64) -> u64 {
+        if number < self.base.buckets() { self.base.bucket_at(number) } else { number }
     }
 
     /// The fingerprint that stands for a prefix in a bucket. It loses the bits for which there is

@@ -176,6 +176,12 @@ pub(crate) struct Search {
 }
 
 impl Search {
+    /// How many slots the last search looked at.
+    #[cfg(feature = "trace")]
+    pub(crate) fn looked(&self) -> u64 {
+        self.looked as u64
+    }
+
     /// The shortest path from a pair of full buckets, in the segment that starts at `base`, to
     /// room. `None` if there is none within the budget, or within the memory of the system.
     #[inline(always)]
@@ -339,16 +345,18 @@ impl Search {
     }
 
     /// After a search that found no room: the path that ends with an entry which is taken out. It
-    /// is the one of the first `most` looked at for which `rank` is greatest, and the first of
-    /// these. `None` if the search had no memory.
+    /// is the one of the first `most` looked at for which `rank`, of its bucket and slot, is
+    /// greatest, and the first of these. `None` if the search had no memory.
     pub(crate) fn path_to_greatest(
         &mut self,
         most: usize,
-        rank: impl Fn(u64) -> u64,
+        rank: impl Fn(u64, u64) -> u64,
     ) -> Option<EvictionPath> {
+        let rank = |number, slot| rank(self.frontier.origin(number), slot);
         let slots = self.frontier.slots.iter().enumerate().take(most);
         let entries = slots.filter(|&(_, &slot)| slot != 0);
-        let (number, _) = entries.max_by_key(|&(number, &slot)| (rank(slot), Reverse(number)))?;
+        let (number, _) =
+            entries.max_by_key(|&(number, &slot)| (rank(number, slot), Reverse(number)))?;
         self.path_to(number, End::Spare)
     }
 

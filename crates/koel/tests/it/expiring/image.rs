@@ -73,7 +73,7 @@ fn every_truncation_and_extension_is_refused() {
     }
 }
 
-/// A file may not hold an entry that is older than the sweep would have left it.
+/// A file may not hold an entry that is of a step to come.
 #[test]
 fn forged_times_are_refused_by_the_name_of_the_field() {
     let filter = &samples()[1];
@@ -88,12 +88,13 @@ fn forged_times_are_refused_by_the_name_of_the_field() {
     };
     assert_eq!(refuse(152, 0), "step length");
     assert_eq!([refuse(168, 0), refuse(168, 31), refuse(168, 201)], ["steps"; 3]);
-    assert_eq!(refuse(169, 32), "stamp");
-    assert_eq!(refuse(170, 7), "swept part");
-    assert_eq!(refuse(130, 2), "swept buckets");
-    assert_eq!([refuse(171, 3), refuse(171, 26)], ["youngest evicted"; 2]);
-    assert_eq!(refuse(172, 2), "when full");
-    assert_eq!(refuse(173, 1), "reserved");
+    assert_eq!(refuse(132, 1), "step");
+    assert_eq!([refuse(169, 3), refuse(169, 26)], ["youngest evicted"; 2]);
+    assert_eq!(refuse(170, 2), "when full");
+    assert_eq!([171, 175].map(|offset| refuse(offset, 1)), ["reserved"; 2]);
     assert_eq!(refuse(80, 0), "keys");
-    assert_eq!(refuse(96, 1), "counter limit");
+    assert_eq!([refuse(96, 0), refuse(96, 2)], ["counters"; 2]);
+    // The only group was swept at a step to come; there is no second group.
+    let end = filter.size_in_bytes();
+    assert_eq!([refuse(end - 15, 0x80), refuse(end - 14, 1)], ["sweeps"; 2]);
 }

@@ -1,31 +1,31 @@
 //! An expiring filter that threads share: shards, each an `ExpiringFilter` behind a lock.
 //!
-//! The shard of a key is in the low bits of its address, which a table never uses
-//! (`address/geometry`): so no key is hashed twice, and every shard gets its share of the keys. An
-//! operation locks one shard. `advance` goes from shard to shard, so a sweep delays an insert by at
-//! most the time of one shard.
+//! ```text
+//!     address    | shard, k bits | address in the shard |
+//! ```
 //!
-//! Cost: a lock for each operation, and room in each shard for five standard
-//! deviations of keys more than its share: 4 % at most, except where one shard is enough.
+//! * A shard is a segment of a table, or several: both buckets of a key are in one, and the top k
+//!   bits of an address name it (`address/geometry`). So the shards side by side are the table of a
+//!   plain filter (`convert.rs`), which has the same file.
+//! * An operation locks one shard. `advance` goes from shard to shard, and sweeps
+//!   nothing. Only one thread at a time changes the time.
+//! * Cost: a lock for each operation, and room in each shard for five standard deviations of keys
+//!   more than its share: 4 % at most, except where one shard is enough. `many.rs` locks a shard
+//!   once for all its keys of a block.
+
+mod builder;
+mod convert;
+mod many;
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::fmt;
 
-use super::builder::empty;
 use super::{ExpiringFilter, WhenFull};
-use crate::address::geometry::UNUSED_BITS;
 use crate::address::route::Route;
 use crate::builder::{Builder, Expires};
 use crate::concurrent::sync::{Mutex, lock};
-use crate::error::{BuildError, FullError, InsertError};
+use crate::error::{FullError, InsertError};
 use crate::{Key, KeyHasher};
-
-/// Shards, a power of two. More than the threads of most machines, so that they seldom meet.
-const SHARDS: usize = 64;
-const _: () = assert!(SHARDS.is_power_of_two() && SHARDS <= 1 << UNUSED_BITS);
-/// A shard has at least so many keys on average: smaller ones would be mostly spare room.
-const KEYS_OF_A_SHARD: u64 = 16_384;
 
 /// An [`ExpiringFilter`] that many threads use at once, through a shared reference.
 ///
@@ -48,8 +48,17 @@ const KEYS_OF_A_SHARD: u64 = 16_384;
 /// # Time
 /// Any thread may call [`advance`](Self::advance); a tick before the present step changes nothing.
 /// While one thread advances, others may find some keys at the old step and some at the new one.
+///
+/// # Files
+/// [`snapshot`](Self::snapshot) copies it into an [`ExpiringFilter`], which has bytes and files.
+/// `ConcurrentExpiringFilter::try_from` makes a shared filter of one. It does not grow.
 pub struct ConcurrentExpiringFilter {
+    /// A power of two of them.
     shards: Box<[Mutex<ExpiringFilter>]>,
+    /// The tick at which the present step of all shards began. Locked while it changes, before any
+    /// shard is.
+    began: Mutex<u64>,
+    step_ticks: u64,
     route: Route,
     capacity: u64,
 }
@@ -68,7 +77,7 @@ impl ConcurrentExpiringFilter {
     /// # Errors
     /// [`FullError::Window`], and then nothing has changed, if the shard of the key is full.
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<bool, FullError> {
-        self.on_shard(key, |shard, address| shard.body.stamped_mut().insert::<false>(address, 0))
+        self.on_shard(key, |shard, address| shard.body.insert_stamped::<false>(address, 0))
     }
 
     /// As [`ExpiringFilter::insert_unique`]. Of threads that insert one key at once, one gets true.
@@ -76,7 +85,7 @@ impl ConcurrentExpiringFilter {
     /// # Errors
     /// As [`insert`](Self::insert).
     pub fn insert_unique<K: Key + ?Sized>(&self, key: &K) -> Result<bool, FullError> {
-        self.on_shard(key, |shard, address| shard.body.stamped_mut().insert::<true>(address, 0))
+        self.on_shard(key, |shard, address| shard.body.insert_stamped::<true>(address, 0))
     }
 
     /// As [`ExpiringFilter::insert_with_ttl`].
@@ -101,17 +110,25 @@ impl ConcurrentExpiringFilter {
 
     /// As [`ExpiringFilter::remove`].
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.on_shard(key, |shard, address| shard.body.stamped_mut().remove(address))
+        self.on_shard(key, |shard, address| shard.body.remove_stamped(address))
     }
 
     /// As [`ExpiringFilter::advance`], one shard after the other.
     pub fn advance(&self, now: u64) -> u64 {
-        self.sum(|shard| shard.advance(now))
+        let mut began = lock(&self.began);
+        if now.saturating_sub(*began) < self.step_ticks {
+            return 0;
+        }
+        let expired = self.sum(|shard| shard.advance(now));
+        *began = lock(&self.shards[0]).step_began();
+        expired
     }
 
     /// As [`ExpiringFilter::rebase`], one shard after the other.
     pub fn rebase(&self, now: u64) {
+        let mut began = lock(&self.began);
         self.shards.iter().for_each(|shard| lock(shard).rebase(now));
+        *began = now;
     }
 
     /// Removes everything. The size and the time stay.
@@ -141,6 +158,24 @@ impl ConcurrentExpiringFilter {
     #[must_use]
     pub fn window(&self) -> u64 {
         lock(&self.shards[0]).window()
+    }
+
+    /// The steps of the window.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        lock(&self.shards[0]).steps()
+    }
+
+    /// Ticks of a step.
+    #[must_use]
+    pub fn step_ticks(&self) -> u64 {
+        self.step_ticks
+    }
+
+    /// The tick at which the present step began.
+    #[must_use]
+    pub fn step_began(&self) -> u64 {
+        *lock(&self.began)
     }
 
     /// How many live entries inserts have evicted.
@@ -186,39 +221,22 @@ impl ConcurrentExpiringFilter {
         key: &K,
         work: impl FnOnce(&mut ExpiringFilter, u64) -> R,
     ) -> R {
-        let address = self.route.address(key);
-        let low = usize::from(address.to_le_bytes()[0]);
-        work(&mut lock(&self.shards[low % self.shards.len()]), address)
+        let (shard, address) = self.divided(self.route.address(key));
+        work(&mut lock(&self.shards[shard]), address)
+    }
+
+    /// The number of the shard of an address, and the address there.
+    #[inline]
+    fn divided(&self, address: u64) -> (usize, u64) {
+        let bits = self.shards.len().trailing_zeros();
+        // Two shifts, because one shard would shift by all 64 bits.
+        let shard = (address >> 1) >> (63 - bits);
+        (usize::from(shard.to_le_bytes()[0]), address << bits)
     }
 
     fn sum(&self, part: impl Fn(&mut ExpiringFilter) -> u64) -> u64 {
         self.shards.iter().map(|shard| part(&mut lock(shard))).sum()
     }
-}
-
-impl Builder<ConcurrentExpiringFilter> {
-    /// Builds the empty filter, at tick 0.
-    ///
-    /// # Errors
-    /// As [`Builder<ExpiringFilter>::build`](Builder::<ExpiringFilter>::build).
-    pub fn build(&self) -> Result<ConcurrentExpiringFilter, BuildError> {
-        let (keys, mut shards) = (self.settings.capacity, Vec::new());
-        let most = usize::try_from(keys / KEYS_OF_A_SHARD).unwrap_or(SHARDS).clamp(1, SHARDS);
-        let count = 1 << most.ilog2();
-        shards.try_reserve_exact(count).map_err(|_| BuildError::NoMemory)?;
-        let each = self.clone().with(|settings| settings.capacity = share(keys, count as u64));
-        for _ in 0..count {
-            shards.push(Mutex::new(empty(&each.settings)?));
-        }
-        let (route, shards) = (self.settings.route(), shards.into_boxed_slice());
-        Ok(ConcurrentExpiringFilter { shards, route, capacity: keys })
-    }
-}
-
-/// Keys that a shard has room for: its share, and five standard deviations more.
-fn share(capacity: u64, shards: u64) -> u64 {
-    let mean = capacity.div_ceil(shards);
-    if shards == 1 { mean } else { mean.saturating_add(mean.saturating_mul(25).isqrt()) }
 }
 
 /// Sizes and settings, in one line.

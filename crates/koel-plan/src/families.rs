@@ -1,4 +1,4 @@
-//! The memory of other filters, by the formulas of their papers, for `koel plan`.
+//! The memory of other filters, by the formulas of their papers.
 //!
 //! Bits per key `b` at false-positive rate `p`, without headers:
 //! - Bloom: `b = log2(1/p) / ln 2 = 1.4427 log2(1/p)`, with the best number of hashes (Bloom 1970;
@@ -11,7 +11,6 @@
 //!
 //! Operations: Bloom filters accept new keys but no removals. Xor and fuse filters are built once
 //! from all keys. None of them counts.
-#![forbid(unsafe_code)]
 
 use std::f64::consts::LN_2;
 
@@ -23,18 +22,24 @@ const FUSE_BITS: f64 = 1.125;
 
 /// A kind of filter that Koel is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
+    /// One bit array, several hashes.
     Bloom,
+    /// All bits of a key in one block of 512 bits.
     BlockedBloom,
+    /// Fingerprints, each the sum of three cells of a static table.
     Xor,
+    /// The same in a smaller table.
     BinaryFuse,
 }
 
 impl Family {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Bloom, Self::BlockedBloom, Self::Xor, Self::BinaryFuse];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Bloom, Self::BlockedBloom, Self::Xor, Self::BinaryFuse];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// What a table calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Bloom => "Bloom",
             Self::BlockedBloom => "blocked Bloom, 512-bit",
@@ -44,12 +49,14 @@ impl Family {
     }
 
     /// Whether keys can be added after construction.
-    pub(crate) fn can_add(self) -> bool {
+    #[must_use]
+    pub fn can_add(self) -> bool {
         matches!(self, Self::Bloom | Self::BlockedBloom)
     }
 
     /// Bits per key for a false-positive rate; `None` if the family cannot reach it.
-    pub(crate) fn bits_per_key(self, rate: f64) -> Option<f64> {
+    #[must_use]
+    pub fn bits_per_key(self, rate: f64) -> Option<f64> {
         match self {
             Self::Bloom => Some(-rate.log2() / LN_2),
             Self::BlockedBloom => blocked_bloom_bits(rate),
@@ -59,7 +66,8 @@ impl Family {
     }
 
     /// The false-positive rate for bits per key; `None` if they are too few.
-    pub(crate) fn rate(self, bits_per_key: f64) -> Option<f64> {
+    #[must_use]
+    pub fn rate(self, bits_per_key: f64) -> Option<f64> {
         let rate = match self {
             Self::Bloom => (-bits_per_key * LN_2).exp2(),
             Self::BlockedBloom => blocked_bloom_rate(bits_per_key),

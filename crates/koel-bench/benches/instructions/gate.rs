@@ -1,10 +1,10 @@
 //! The gate of the instruction counts. It fails if a hot path takes more than 3 % more instructions
 //! than recorded, or if it branches on unpredictable data.
 //!
-//! `scripts/instructions` runs benches/instructions/ under Callgrind and pipes the summaries, one
-//! JSON object per line, into this program. It compares them with benches/instructions/counts.txt,
-//! which has the compiler in its first line, then one name and count per line. The file is in git,
-//! so that a change of the counts is reviewed with the code that caused it.
+//! `scripts/instructions` runs the benches beside this file under Callgrind and pipes the
+//! summaries, one JSON object per line, into this program. It compares them with counts.txt, which
+//! has the compiler in its first line, then one name and count per line. The file is in git, so
+//! that a change of the counts is reviewed with the code that caused it.
 //!
 //! Gungraun itself compares with the last run on the same machine, which is in no commit, or with
 //! limits in the code of each bench, which a program cannot update.

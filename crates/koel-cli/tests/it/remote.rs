@@ -1,0 +1,344 @@
+//! `koel push` and `koel pull` against a small server in this process, which can also answer what
+//! no server should. crates/koel-valkey/tests/servers runs them against real servers.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::support::{Ran, Shell, keys};
+
+/// A reply as bytes of the protocol.
+type Reply = Vec<u8>;
+type Command = Vec<Vec<u8>>;
+
+/// What a server holds: the type and the chunks of each key; and what was asked.
+#[derive(Default)]
+struct State {
+    values: HashMap<Vec<u8>, (&'static str, Vec<Vec<u8>>)>,
+    asked: Vec<String>,
+}
+
+/// A server. `answer` may answer a command in another way than the server does.
+struct Fake {
+    port: u16,
+    state: Arc<Mutex<State>>,
+}
+
+impl Fake {
+    fn start(
+        answer: impl Fn(&mut State, &Command) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(Mutex::new(State::default()));
+        let (answer, shared) = (Arc::new(answer), Arc::clone(&state));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (answer, shared) = (Arc::clone(&answer), Arc::clone(&shared));
+                thread::spawn(move || serve(&stream.unwrap(), &shared, &*answer));
+            }
+        });
+        Self { port, state }
+    }
+
+    fn url(&self, key: &str) -> String {
+        format!("redis://127.0.0.1:{}/{key}", self.port)
+    }
+
+    fn put(&self, key: &str, kind: &'static str, chunks: Vec<Vec<u8>>) {
+        self.state.lock().unwrap().values.insert(key.into(), (kind, chunks));
+    }
+
+    fn names(&self) -> Vec<String> {
+        let state = self.state.lock().unwrap();
+        let names = state.values.keys().map(|key| String::from_utf8(key.clone()).unwrap());
+        names.collect()
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.state.lock().unwrap().asked.clone()
+    }
+}
+
+fn serve(
+    stream: &TcpStream,
+    state: &Mutex<State>,
+    answer: &dyn Fn(&mut State, &Command) -> Option<Reply>,
+) {
+    let (mut reader, mut writer) = (BufReader::new(stream), stream);
+    let mut queued: Option<Vec<Command>> = None;
+    while let Some(command) = read_command(&mut reader) {
+        let state = &mut *state.lock().unwrap();
+        let mut run =
+            |command: &Command| answer(state, command).unwrap_or_else(|| execute(state, command));
+        let reply = match (&command[0][..], &mut queued) {
+            (b"MULTI", _) => {
+                queued = Some(Vec::new());
+                b"+OK\r\n".to_vec()
+            }
+            (b"EXEC", Some(commands)) => {
+                let replies: Vec<Reply> = commands.iter().map(&mut run).collect();
+                queued = None;
+                [format!("*{}\r\n", replies.len()).into_bytes(), replies.concat()].concat()
+            }
+            (_, Some(commands)) => {
+                commands.push(command);
+                b"+QUEUED\r\n".to_vec()
+            }
+            (_, None) => run(&command),
+        };
+        if writer.write_all(&reply).is_err() {
+            return;
+        }
+    }
+}
+
+/// The next command; `None` at the end of the connection.
+fn read_command(reader: &mut impl BufRead) -> Option<Command> {
+    let mut line = String::new();
+    let mut number = |reader: &mut dyn BufRead| {
+        line.clear();
+        reader.read_line(&mut line).ok()?;
+        line.get(1..)?.trim().parse::<usize>().ok()
+    };
+    let parts = number(reader)?;
+    let part = |_| {
+        let mut bytes = vec![0; number(reader)? + 2];
+        reader.read_exact(&mut bytes).ok()?;
+        bytes.truncate(bytes.len() - 2);
+        Some(bytes)
+    };
+    (0..parts).map(part).collect()
+}
+
+fn integer(number: impl std::fmt::Display) -> Reply {
+    format!(":{number}\r\n").into_bytes()
+}
+
+fn bulk(bytes: &[u8]) -> Reply {
+    [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// The commands that koel sends, as a server with the module executes them.
+fn execute(State { values, asked }: &mut State, command: &Command) -> Reply {
+    let name = String::from_utf8(command[0].clone()).unwrap();
+    asked.push(name.clone());
+    let key = command.get(1).cloned().unwrap_or_default();
+    match &name[..] {
+        "HELLO" => b"%0\r\n".to_vec(),
+        "TYPE" => format!("+{}\r\n", values.get(&key).map_or("none", |value| value.0)).into(),
+        "EXPIRE" | "PERSIST" => integer(1),
+        "UNLINK" => integer(u8::from(values.remove(&key).is_some())),
+        "RENAMENX" if values.contains_key(&command[2]) => integer(0),
+        "RENAME" | "RENAMENX" => {
+            let value = values.remove(&key).unwrap();
+            values.insert(command[2].clone(), value);
+            if name == "RENAME" { b"+OK\r\n".to_vec() } else { integer(1) }
+        }
+        "COPY" => {
+            values.insert(command[2].clone(), values[&key].clone());
+            integer(1)
+        }
+        "CF.LOADCHUNK" => {
+            values.entry(key).or_insert(("filter", Vec::new())).1.push(command[3].clone());
+            b"+OK\r\n".to_vec()
+        }
+        "CF.SCANDUMP" => {
+            let number: usize = std::str::from_utf8(&command[2]).unwrap().parse().unwrap();
+            match values[&key].1.get(number) {
+                Some(chunk) => [b"*2\r\n", &integer(number + 1)[..], &bulk(chunk)].concat(),
+                None => b"*2\r\n:0\r\n$-1\r\n".to_vec(),
+            }
+        }
+        _ => b"+OK\r\n".to_vec(),
+    }
+}
+
+fn plain() -> Fake {
+    Fake::start(|_, _| None)
+}
+
+fn fails(ran: &Ran, sentence: &str) {
+    assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+    assert!(ran.err.contains(sentence), "{}", ran.err);
+}
+
+#[test]
+fn a_filter_is_the_same_after_push_and_pull() {
+    let (shell, server) = (Shell::new(), plain());
+    for (name, options) in [
+        ("fixed", "--keys 1000"),
+        ("growing", "--grow"),
+        ("copies", "--keys 10"),
+        ("secret", "--secret --keys 1000"),
+        // Two chunks.
+        ("large", "--keys 3M"),
+    ] {
+        let lines = if name == "copies" { vec!["a".into(); 100] } else { keys("key", 900) };
+        shell.build(name, &lines, options);
+        let url = server.url(name);
+        let ran = shell.ok(&format!("push {name} {url}"));
+        assert!(ran.text().starts_with(&format!("key   {name} in 127.0.0.1:")), "{}", ran.text());
+        for options in ["", "--snapshot"] {
+            let ran = shell.ok(&format!("pull {url} -o pulled {options} --json"));
+            assert_eq!(ran.json()["keys"], u64::try_from(lines.len()).unwrap());
+            assert!(shell.read("pulled") == shell.read(name), "{name} {options}");
+        }
+        let ran = shell.ok(&format!("pull {url} -o -"));
+        assert!(ran.out == shell.read(name), "{name}");
+    }
+    assert!(server.names().iter().all(|name| !name.contains("koel-part")), "{:?}", server.names());
+}
+
+#[test]
+fn a_key_that_exists_is_replaced_only_by_a_filter_and_only_if_asked() {
+    let (shell, server) = (Shell::new(), plain());
+    shell.build("old", &keys("old", 10), "");
+    shell.build("new", &keys("new", 10), "");
+    server.put("names", "list", Vec::new());
+    shell.ok(&format!("push old {}", server.url("seen")));
+    fails(&shell.run(&format!("push new {}", server.url("seen"))), "exists in 127.0.0.1:");
+    fails(&shell.run(&format!("push new {}", server.url("names"))), "--replace");
+    let ran = shell.run(&format!("push --replace new {}", server.url("names")));
+    fails(&ran, "names in 127.0.0.1:");
+    fails(&ran, "is not a filter, its type is list");
+    shell.ok(&format!("pull {} -o pulled", server.url("seen")));
+    assert!(shell.read("pulled") == shell.read("old"));
+    shell.ok(&format!("push --replace new {}", server.url("seen")));
+    shell.ok(&format!("pull {} -o pulled", server.url("seen")));
+    assert!(shell.read("pulled") == shell.read("new"));
+    let mut names = server.names();
+    names.sort();
+    assert_eq!(names, ["names", "seen"]);
+}
+
+#[test]
+fn a_filter_that_appears_meanwhile_stays() {
+    let shell = Shell::new();
+    let server = Fake::start(|state, command| {
+        if command[0] == b"PERSIST" {
+            state.values.insert(b"seen".to_vec(), ("filter", Vec::new()));
+        }
+        None
+    });
+    shell.build("new", &keys("new", 10), "");
+    fails(&shell.run(&format!("push new {}", server.url("seen"))), "seen exists");
+    assert_eq!(server.names(), ["seen"]);
+}
+
+#[test]
+fn a_broken_push_leaves_nothing_and_what_cannot_be_removed_expires() {
+    let shell = Shell::new();
+    let refuse = |state: &mut State, command: &Command| {
+        let loaded = state.asked.iter().filter(|&name| name == "CF.LOADCHUNK").count();
+        let is_second = command[0] == b"CF.LOADCHUNK" && loaded == 1;
+        is_second.then(|| b"-OOM command not allowed when used memory > 'maxmemory'.\r\n".to_vec())
+    };
+    let server = Fake::start(refuse);
+    shell.build("new", &keys("new", 10), "");
+    fails(&shell.run(&format!("push new {}", server.url("seen"))), "refuses: OOM command not");
+    assert_eq!(server.names(), Vec::<String>::new());
+    let asked = server.asked();
+    assert_eq!(asked.iter().filter(|&name| name == "EXPIRE").count(), 2, "{asked:?}");
+}
+
+#[test]
+fn the_node_of_a_cluster_that_has_the_key_is_asked() {
+    let (shell, second) = (Shell::new(), plain());
+    let port = second.port;
+    let first = Fake::start(move |_, command| {
+        (command[0] == b"TYPE").then(|| format!("-MOVED 5 :{port}\r\n").into_bytes())
+    });
+    shell.build("new", &keys("new", 10), "");
+    let ran = shell.ok(&format!("push new {}", first.url("seen")));
+    assert!(ran.text().contains(&port.to_string()), "{}", ran.text());
+    assert_eq!(second.names(), ["seen"]);
+    let turning = Fake::start(|_, command| {
+        (command[0] == b"TYPE").then(|| b"-MOVED 5 127.0.0.1:1\r\n".to_vec())
+    });
+    fails(&shell.run(&format!("pull {} -o x", turning.url("seen"))), "127.0.0.1:1");
+}
+
+#[test]
+fn what_a_server_refuses_gives_its_remedy() {
+    let shell = Shell::new();
+    shell.build("new", &keys("new", 10), "");
+    for (reply, remedy) in [
+        ("-ERR unknown command 'CF.LOADCHUNK', with args", "does not have Koel's module"),
+        ("-Invalid header", "RedisBloom's module"),
+        ("-READONLY You can't write against a read only replica.", "its primary"),
+        ("-NOAUTH Authentication required.", "REDISCLI_AUTH"),
+        ("-MOVED 7 10.0.0.1:1", "moving to another node"),
+        ("-ERR the filter would take 9 bytes", "refuses: ERR the filter would take 9 bytes"),
+    ] {
+        let server = Fake::start(move |_, command| {
+            (command[0] == b"CF.LOADCHUNK").then(|| format!("{reply}\r\n").into_bytes())
+        });
+        fails(&shell.run(&format!("push new {}", server.url("seen"))), remedy);
+    }
+    // The port of a connection refuses others, and no other program can take it.
+    let connection = TcpStream::connect(("127.0.0.1", plain().port)).unwrap();
+    let closed = connection.local_addr().unwrap();
+    fails(&shell.run(&format!("push new redis://{closed}/seen")), "no answer from 127.0.0.1:");
+    fails(&shell.run(&format!("pull redis://{closed}/seen -o x")), "check the address");
+    fails(&shell.run("pull redis://:secret@localhost -o x"), "no key");
+    shell.write("list", "no filter\n");
+    fails(&shell.run("push list redis://localhost/seen"), "not a Koel filter");
+}
+
+#[test]
+fn a_password_comes_from_the_url_or_the_environment() {
+    let shell = Shell::new();
+    let server = Fake::start(|state, command| {
+        let wanted = [&b"AUTH"[..], b"HELLO"].contains(&&command[0][..]);
+        let is_right = command.iter().any(|word| word == b"p@ss");
+        if wanted && is_right {
+            state.asked.push("right".to_owned());
+        }
+        (wanted && !is_right).then(|| b"-WRONGPASS invalid password\r\n".to_vec())
+    });
+    shell.build("new", &keys("new", 10), "");
+    let url = format!("127.0.0.1:{}/seen", server.port);
+    shell.ok(&format!("push new redis://:p%40ss@{url}"));
+    let mut command = shell.command();
+    command.args(["push", "--replace", "new", &format!("redis://{url}")]);
+    let ran = Ran::of(command.env("REDISCLI_AUTH", "p@ss").output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(server.asked().iter().filter(|&name| name == "right").count(), 2);
+    let ran = shell.run(&format!("push --replace new redis://:wrong@{url}"));
+    fails(&ran, "REDISCLI_AUTH");
+    assert!(!ran.err.contains("wrong"), "{}", ran.err);
+}
+
+#[test]
+fn what_is_not_one_filter_is_not_pulled() {
+    let (shell, server) = (Shell::new(), plain());
+    shell.build("one", &keys("one", 900), "");
+    shell.build("two", &keys("two", 900), "");
+    shell.ok(&format!("push one {}", server.url("seen")));
+    let header = server.state.lock().unwrap().values[&b"seen"[..]].1[0].clone();
+    let (one, two) = (shell.read("one"), shell.read("two"));
+    assert_eq!(one.len(), two.len());
+    let mixed = [&one[..700], &two[700..]].concat();
+    let foreign = vec![0; 38];
+    for (chunks, sentence) in [
+        (vec![header.clone(), mixed], "was changed while it was read"),
+        (vec![header.clone(), one[..700].to_vec()], "was changed while it was read"),
+        (vec![header.clone(), one.clone(), vec![0; 9]], "was changed while it was read"),
+        (vec![foreign, one.clone()], "RedisBloom's layout"),
+        (vec![b"KOELXX99".to_vec(), one.clone()], "use a newer koel"),
+        (vec![b"KOELXF01 and more".to_vec(), one.clone()], "has a window"),
+        (vec![], "use a newer koel"),
+    ] {
+        server.put("seen", "filter", chunks);
+        fails(&shell.run(&format!("pull {} -o pulled", server.url("seen"))), sentence);
+        assert!(!shell.path("pulled").exists());
+    }
+    server.put("names", "list", Vec::new());
+    fails(&shell.run(&format!("pull {} -o x", server.url("names"))), "its type is list");
+    fails(&shell.run(&format!("pull {} -o x", server.url("none"))), "has no key none");
+    shell.write("text", "keep me\n");
+    fails(&shell.run(&format!("pull {} -o text", server.url("seen"))), "is not a filter");
+}

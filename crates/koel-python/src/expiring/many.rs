@@ -1,0 +1,124 @@
+//! Batches for `koel.ExpiringFilter`.
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+
+use super::{ExpiringFilter, Ticks, advance};
+use crate::batch::{Chunk, more, with_keys};
+use crate::body::with_filter;
+use crate::error::OrRaise;
+use crate::many;
+
+#[pymethods]
+impl ExpiringFilter {
+    /// Adds many keys, as `add` does for each in order. Returns which were added, as an array of
+    /// bool in the shape of the keys. A key that comes twice is new the first time only.
+    ///
+    /// Takes the keys, and `width`, as `contains_many` does. Raises `koel.Full` at the first key
+    /// that finds no room; those before it are in.
+    ///
+    ///     >>> import koel
+    ///     >>> seen = koel.ExpiringFilter(1000, window=600)
+    ///     >>> seen.add_many(["ada", "mary", "ada"], now=1000)
+    ///     array([ True,  True, False])
+    #[pyo3(signature = (keys, *, now=None, refresh=false, width=64))]
+    fn add_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        now: Option<Ticks>,
+        refresh: bool,
+        width: u32,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        many::answers(keys, self.with_width(width)?, self.adding(now.as_ref(), refresh))
+    }
+
+    /// Adds many keys, as `add_many` does. Returns how many were added.
+    ///
+    ///     >>> import koel
+    ///     >>> seen = koel.ExpiringFilter(1000, window=600)
+    ///     >>> seen.update(["ada", "mary", "ada"])
+    ///     2
+    #[pyo3(signature = (keys, *, now=None, refresh=false, width=64))]
+    fn update(
+        &self,
+        keys: &Bound<'_, PyAny>,
+        now: Option<Ticks>,
+        refresh: bool,
+        width: u32,
+    ) -> PyResult<usize> {
+        many::count(keys, self.with_width(width)?, self.adding(now.as_ref(), refresh))
+    }
+
+    /// The age of each of many keys, as a numpy array of int64: -1 for a key that is not in.
+    ///
+    /// Takes the keys, and `width`, as `contains_many` does, but no missing ones.
+    ///
+    ///     >>> import koel
+    ///     >>> seen = koel.ExpiringFilter(1000, window=600)
+    ///     >>> seen.update(["ada"])
+    ///     1
+    ///     >>> seen.age_many(["ada", "mary"])
+    ///     array([ 0, -1])
+    #[pyo3(signature = (keys, *, width=64))]
+    fn age_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        width: u32,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let work = self.contents.lookup(|contents, chunk, found: &mut [Option<u64>]| {
+            with_filter!(contents, filter => with_keys!(chunk, keys => {
+                filter.age_many(keys, found);
+            }));
+        });
+        let mut ages = Vec::new();
+        many::each_chunk(keys, self.with_width(width)?, work, |found| {
+            for (age, found) in more(&mut ages, found.len())?.iter_mut().zip(found) {
+                *age = found.map_or(Ok(-1), i64::try_from)?;
+            }
+            Ok(())
+        })?;
+        Ok(PyArray1::from_vec(keys.py(), ages))
+    }
+
+    /// Removes many keys. Returns which were in, as an array of bool in the shape of the keys.
+    ///
+    /// Takes the keys, and `width`, as `contains_many` does.
+    ///
+    ///     >>> import koel
+    ///     >>> seen = koel.ExpiringFilter(1000, window=600)
+    ///     >>> seen.update(["ada"])
+    ///     1
+    ///     >>> seen.remove_many(["ada", "mary"])
+    ///     array([ True, False])
+    #[pyo3(signature = (keys, *, width=64))]
+    fn remove_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        width: u32,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let work = self.contents.change(|filter, chunk, removed: &mut [bool]| {
+            with_keys!(chunk, keys => filter.remove_many(keys, removed));
+            Ok(())
+        });
+        many::answers(keys, self.with_width(width)?, work)
+    }
+}
+
+impl ExpiringFilter {
+    /// The work of adding a chunk of keys.
+    fn adding(
+        &self,
+        now: Option<&Ticks>,
+        refresh: bool,
+    ) -> impl Fn(Python<'_>, Chunk<'_>, &mut [bool]) -> PyResult<()> {
+        self.contents.change(move |filter, chunk, added| {
+            advance(filter, now);
+            with_keys!(chunk, keys => if refresh {
+                filter.insert_many(keys, added)
+            } else {
+                filter.insert_unique_many(keys, added)
+            })
+            .or_raise()
+        })
+    }
+}

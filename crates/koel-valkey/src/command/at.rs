@@ -1,0 +1,66 @@
+//! `AT milliseconds command key argument..`: runs a command as of a time.
+//!
+//! What a command does to a filter with a window depends on the time. So replicas and append-only
+//! files get it in this form, with the time of the primary, and end with the same bytes.
+
+use super::arguments::number;
+use super::reply::Reply;
+use super::{Access, named};
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::keys::{Keys, Value};
+
+/// Arguments before the command.
+const BEFORE: usize = 2;
+
+pub(super) fn at(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
+    let time = number(arguments[1]).ok_or(Error::BadTime)?;
+    let arguments = &arguments[BEFORE..];
+    // The server has checked the access to this one key.
+    let is_fit = |access, last_key| access != Access::Replays && last_key == 1;
+    let command = named(arguments[0])
+        .filter(|command| is_fit(command.access, command.last_key))
+        .ok_or(Error::BadTimedCommand)?;
+    match command.call(&mut KeysAt { keys, time }, arguments) {
+        // What was refused on the primary is here too, and a replica must not fail.
+        Err(Error::Full(_)) => Ok(Reply::Bool(false)),
+        outcome => outcome,
+    }
+}
+
+/// The keys of a command whose arguments begin later.
+struct KeysAt<'a> {
+    keys: &'a mut dyn Keys,
+    time: u64,
+}
+
+impl Keys for KeysAt<'_> {
+    fn read(&mut self, argument: usize) -> Value<&Filter> {
+        self.keys.read(BEFORE + argument)
+    }
+
+    fn write(&mut self, argument: usize) -> Value<&mut Filter> {
+        self.keys.write(BEFORE + argument)
+    }
+
+    fn put(&mut self, argument: usize, filter: Filter) {
+        self.keys.put(BEFORE + argument, filter);
+    }
+
+    fn changed(&mut self, argument: usize, event: &'static str) {
+        self.keys.changed(BEFORE + argument, event);
+    }
+
+    fn added_only(&mut self, argument: usize, items: Vec<usize>) {
+        let items = items.into_iter().map(|item| BEFORE + item).collect();
+        self.keys.added_only(BEFORE + argument, items);
+    }
+
+    fn limit(&self) -> u64 {
+        self.keys.limit()
+    }
+
+    fn now(&mut self) -> u64 {
+        self.time
+    }
+}

@@ -1,0 +1,215 @@
+//! A filter whose items expire: a `koel::ExpiringFilter` and what commands remember beside it.
+//!
+//! **Growth.** As a filter without a window, it grows unless it was reserved with EXPANSION 0. It
+//! is built for the error rate after `GROWS`-fold growth, and starts with room for its capacity.
+//! Items that have expired make room: beyond its memory limit it takes items as long as it need not
+//! grow for them.
+//!
+//! **Time.** A tick is a millisecond since 1970. A command that writes first [advances] the filter
+//! to its own time, which replicas get with it. So they have the same bytes. A command that reads
+//! changes nothing: it looks at the filter as it will be at the time of the command.
+//!
+//! [advances]: Cuckoo::advance
+//!
+//! **Cost.** As `koel::ExpiringFilter`: a new step of the window costs nothing.
+
+use koel::{ExpiringFilter, FullError, ImageError};
+
+use crate::error::{Error, Full};
+use crate::filter::header::NativeHeader;
+use crate::filter::native::{BATCH, Settings, Window};
+use crate::filter::{Added, Cuckoo, Info, Options};
+
+/// Ticks of a second.
+const SECOND: u64 = 1000;
+/// How many times its capacity a filter may take before its error rate exceeds the one asked for.
+const GROWS: u64 = 1 << 10;
+/// The most items for which [`GROWS`] counts: bucket numbers end at some four times as many.
+const MOST: u64 = 1 << 32;
+/// The share of slots that are in use before the table grows, a little less than in the library.
+const LOAD: f64 = 0.85;
+
+/// A filter whose items expire.
+#[derive(Debug)]
+pub struct Expiring {
+    filter: ExpiringFilter,
+    capacity: u64,
+    error: f64,
+    deleted: u64,
+    expired: u64,
+    options: Options,
+}
+
+impl Expiring {
+    /// An empty filter of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Build`], [`Error::NoMemoryToCreate`] or [`Error::Limit`].
+    pub fn create(settings: Settings, window: Window, limit: u64, now: u64) -> Result<Self, Error> {
+        let Settings { capacity, error, options, .. } = settings;
+        let grows = options.expansion > 0;
+        let most =
+            if grows { capacity.saturating_mul(GROWS).min(MOST).max(capacity) } else { capacity };
+        let builder = ExpiringFilter::builder(most, error).when_full(window.when_full);
+        let builder = if grows { builder.grow_from(capacity) } else { builder };
+        let mut filter = builder.window(window.seconds.saturating_mul(SECOND)).build()?;
+        let bytes = filter.size_in_bytes() as u64;
+        if bytes > limit {
+            return Err(Error::Limit { bytes, limit });
+        }
+        filter.advance(now);
+        Ok(Self { filter, capacity, error, deleted: 0, expired: 0, options })
+    }
+
+    /// The filter of a header and its complete body, which are of unknown origin.
+    ///
+    /// # Errors
+    /// [`ImageError`] if the body is no sound image.
+    pub fn load(header: NativeHeader, expired: u64, image: &[u8]) -> Result<Self, ImageError> {
+        let NativeHeader { error, capacity, deleted, options, .. } = header;
+        let filter = ExpiringFilter::from_bytes(image)?;
+        Ok(Self { filter, capacity, error, deleted, expired, options })
+    }
+
+    /// A copy in its own memory.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`].
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let filter = self.filter.try_clone().map_err(|_| Error::NoMemory)?;
+        Ok(Self { filter, ..*self })
+    }
+
+    pub(super) fn header(&self) -> NativeHeader {
+        NativeHeader {
+            image_len: self.filter.size_in_bytes() as u64,
+            error: self.error,
+            capacity: self.capacity,
+            deleted: self.deleted,
+            options: self.options,
+        }
+    }
+
+    pub(super) fn expired(&self) -> u64 {
+        self.expired
+    }
+
+    pub(super) fn image(&self) -> &ExpiringFilter {
+        &self.filter
+    }
+
+    /// Calls `found` with the number of each item that is within the window at `now`.
+    fn each_live(&self, items: &[&[u8]], now: u64, mut found: impl FnMut(usize)) {
+        let filter = &self.filter;
+        let later = now.saturating_sub(filter.step_began()) / filter.step_ticks();
+        let Some(oldest) = filter.steps().checked_sub(later) else { return };
+        for (batch, start) in items.chunks(BATCH).zip((0..).step_by(BATCH)) {
+            let mut ages = [None; BATCH];
+            let ages = &mut ages[..batch.len()];
+            filter.age_many(batch, ages);
+            for (number, age) in (start..).zip(ages) {
+                if age.is_some_and(|age| age <= oldest) {
+                    found(number);
+                }
+            }
+        }
+    }
+
+    /// Whether nothing is to be added, so that nothing changes: adding also sweeps.
+    fn are_all_in(&self, batch: &[&[u8]]) -> bool {
+        let mut found = [false; BATCH];
+        let found = &mut found[..batch.len()];
+        self.filter.contains_many(batch, found);
+        !found.contains(&false)
+    }
+
+    fn add_one(&mut self, item: &[u8], unique: bool) -> Result<bool, Full> {
+        let added = if unique { self.filter.insert_unique(item) } else { self.filter.insert(item) };
+        added.map_err(|error| match error {
+            FullError::Window { live, .. } if !self.filter.is_growable() => {
+                Full::Window { live, capacity: self.capacity }
+            }
+            _ => Full::of(error, true),
+        })
+    }
+}
+
+impl Cuckoo for Expiring {
+    fn advance(&mut self, now: u64) -> bool {
+        let before = self.filter.step_began();
+        self.expired = self.expired.saturating_add(self.filter.advance(now));
+        self.filter.step_began() != before
+    }
+
+    fn contains(&self, items: &[&[u8]], now: u64, found: &mut [bool]) {
+        found.fill(false);
+        self.each_live(items, now, |number| found[number] = true);
+    }
+
+    fn count(&self, items: &[&[u8]], now: u64, counts: &mut [u64]) {
+        counts.fill(0);
+        self.each_live(items, now, |number| counts[number] = 1);
+    }
+
+    fn beyond(&self, items: usize, now: u64, limit: u64) -> Option<Full> {
+        let bytes = self.filter.size_in_bytes() as u64;
+        let live = self.filter.len_at(now).saturating_add(items as u64);
+        let must_grow = live as f64 > LOAD * self.filter.slots() as f64;
+        (bytes > limit && must_grow).then_some(Full::Limit { bytes, limit })
+    }
+
+    fn add(&mut self, items: &[&[u8]], unique: bool, _limit: u64, added: &mut Vec<Added>) {
+        for batch in items.chunks(BATCH) {
+            if unique && self.are_all_in(batch) {
+                added.extend(batch.iter().map(|_| Added::Present));
+                continue;
+            }
+            let mut new = [false; BATCH];
+            let new = &mut new[..batch.len()];
+            let outcome = if unique {
+                self.filter.insert_unique_many(batch, new)
+            } else {
+                self.filter.insert_many(batch, new)
+            };
+            for (&item, &new) in batch.iter().zip(&*new) {
+                let is_in = |new| if new || !unique { Added::Yes } else { Added::Present };
+                added.push(match outcome {
+                    Ok(()) => is_in(new),
+                    // One of them found no room. Those before it are in, and stay as they are.
+                    Err(_) => self
+                        .add_one(item, unique)
+                        .map_or_else(Added::Full, |is_new| is_in(new || is_new)),
+                });
+            }
+        }
+    }
+
+    fn remove(&mut self, items: &[&[u8]], removed: &mut [bool]) {
+        self.filter.remove_many(items, removed);
+        let count = removed.iter().filter(|&&removed| removed).count() as u64;
+        self.deleted = self.deleted.saturating_add(count);
+    }
+
+    /// To no smaller table than the one it was reserved with.
+    fn compact(&mut self) {
+        if self.filter.has_grown() {
+            self.filter.shrink_to_fit();
+        }
+        self.deleted = 0;
+    }
+
+    fn options(&self) -> Options {
+        self.options
+    }
+
+    fn info(&self, now: u64) -> Info {
+        let (filter, rate) = (&self.filter, self.filter.false_positive_rate());
+        let items = filter.len_at(now);
+        Info {
+            window: filter.window() / SECOND,
+            expired: self.expired.saturating_add(filter.len() - items),
+            evicted: filter.evicted(),
+            ..self.header().info(items, filter.buckets(), rate, filter.load_factor())
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Runs a command on keys of the server, tells others what it has changed, and answers.
+
+use super::api::RawString;
+use super::context::Context;
+use super::keyspace::ServerKeys;
+use crate::command::Command;
+
+/// Runs a command now, with the arguments of the running call.
+pub(super) fn run_now(
+    command: &Command,
+    context: Context,
+    strings: &[*mut RawString],
+    arguments: &[&[u8]],
+) {
+    // SAFETY: the arguments are those of this command.
+    let mut keys = unsafe { ServerKeys::new(context, strings) };
+    let outcome = command.call(&mut keys, arguments);
+    keys.announce(command);
+    context.answer(&outcome);
+}

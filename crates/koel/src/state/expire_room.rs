@@ -1,0 +1,211 @@
+//! Room for a stamped entry whose buckets are full of live ones: by moving entries to empty slots
+//! or to those of dead ones, by growth, or in place of an old entry that is evicted.
+
+use super::expire::Stamped;
+use crate::error::FullError;
+use crate::image::Clock;
+use crate::packing::Layout;
+use crate::state::counters::ReadCounters;
+use crate::state::sweeps::Sweeps;
+use crate::table::search::{BUDGET, End, EvictionPath};
+use crate::table::{CuckooMut, Dead, LocationOf, Step, grows};
+
+/// Entries among which the oldest is evicted: those of 40 buckets.
+const EVICTION_BUDGET: usize = 160;
+
+/// The entries older than the window, with the time at which each group was swept.
+#[derive(Clone, Copy)]
+struct Expired<'a> {
+    clock: &'a Clock,
+    sweeps: &'a Sweeps,
+    layout: Layout,
+    budget: usize,
+}
+
+impl Dead for Expired<'_> {
+    const ANY: bool = true;
+
+    #[inline(always)]
+    fn in_bucket(&self, bucket: u64) -> impl Fn(u64) -> bool {
+        let is_dead = self.clock.dead_in(self.sweeps.swept(bucket));
+        move |slot| is_dead(self.layout.value_of(slot))
+    }
+
+    fn budget(self) -> usize {
+        self.budget
+    }
+}
+
+/// Those that their stamps alone show to be older: all of them in groups that are not due to be
+/// swept. In others, a dead entry may look live, but no live one dead. `F` tells the stamps.
+#[derive(Clone, Copy)]
+struct ExpiredByStamp<F> {
+    is_dead: F,
+    layout: Layout,
+    budget: usize,
+}
+
+impl<F: Fn(u64) -> bool + Copy> Dead for ExpiredByStamp<F> {
+    const ANY: bool = true;
+
+    #[inline(always)]
+    fn in_bucket(&self, _: u64) -> impl Fn(u64) -> bool {
+        |slot| (self.is_dead)(self.layout.value_of(slot))
+    }
+
+    fn budget(self) -> usize {
+        self.budget
+    }
+}
+
+impl<T: CuckooMut> Stamped<'_, T> {
+    /// Gives an entry whose buckets are full a slot. A failure changes no answer, and nothing at
+    /// all in a table of one size.
+    #[inline(never)]
+    pub(super) fn make_room(&mut self, mut at: LocationOf<T>, stamp: u64) -> Result<(), FullError> {
+        loop {
+            let path = match self.path_to_room(&at) {
+                Some(path) => Some(path),
+                None => match self.grow_for(&at) {
+                    Ok(()) => None,
+                    Err(full) => Some(self.path_to_oldest().ok_or(full)?),
+                },
+            };
+            if let Some(path) = path {
+                if !self.prepare_groups(&path) {
+                    self.empty_end(&path);
+                    self.table.table_mut().carry_out(&path, &at, stamp);
+                    self.search.recycle(path);
+                    return Ok(());
+                }
+            } else {
+                at = self.table.relocate(&at);
+            }
+            if self.put(&at, stamp) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The path to an empty slot, or to that of a dead entry. Stamps alone show nearly all of
+    /// these. Looking at the sweeps of groups makes a search a seventh dearer.
+    fn path_to_room(&mut self, at: &LocationOf<T>) -> Option<EvictionPath> {
+        let (clock, layout, has_dead) =
+            (&self.expiry.clock, self.layout, *self.entries > *self.len);
+        let room_for = self.capacity.saturating_add(self.capacity / clock.steps);
+        let is_over = !grows::<T>() && clock.evicts && *self.len >= room_for;
+        let budget = if is_over { EVICTION_BUDGET } else { BUDGET };
+        let (table, search) = (self.table.table(), &mut *self.search);
+        let by_stamp = ExpiredByStamp { is_dead: clock.dead_in(clock.due()), layout, budget };
+        table.path_to_dead(search, at, by_stamp).or_else(|| {
+            let expired = Expired { clock, sweeps: self.sweeps, layout, budget };
+            if has_dead { table.path_to_dead(search, at, expired) } else { None }
+        })
+    }
+
+    /// After a search that found no room: the path to the oldest entry, if old ones are evicted.
+    fn path_to_oldest(&mut self) -> Option<EvictionPath> {
+        let (clock, layout, sweeps) = (&self.expiry.clock, self.layout, &*self.sweeps);
+        let age = |bucket, slot| clock.age(sweeps.swept(bucket), layout.value_of(slot));
+        if clock.evicts { self.search.path_to_greatest(EVICTION_BUDGET, age) } else { None }
+    }
+
+    /// Prepares the groups of a path. True if one was swept: then entries of the path may be gone.
+    #[inline]
+    fn prepare_groups(&mut self, path: &EvictionPath) -> bool {
+        let room = if let End::Empty(room) = path.end { Some(room) } else { None };
+        let is_due = room.is_some_and(|room| self.is_due(room))
+            || path.moves.iter().any(|&(bucket, _)| self.is_due(bucket));
+        if is_due {
+            for bucket in path.moves.iter().map(|&(bucket, _)| bucket).chain(room) {
+                self.prepare_group(bucket);
+            }
+        }
+        is_due
+    }
+
+    /// Takes out what is at the end of a path: dead entries, or the one that is evicted.
+    fn empty_end(&mut self, path: &EvictionPath) {
+        match (path.end, path.moves.last()) {
+            (End::Empty(room), _) => {
+                self.drop_dead(room);
+            }
+            (End::Spare, Some(&(bucket, slot))) => {
+                let age = self.age(&self.table.table().entry(bucket, slot));
+                self.expiry.clock.note_evicted(age);
+                *self.expiry.count(self.layout.value_of(slot)) -= 1;
+                *self.len -= 1;
+                *self.entries -= 1;
+                self.table.table_mut().forget(bucket, slot);
+            }
+            (End::Spare, None) => {}
+        }
+    }
+
+    /// Makes room by growth: splits the next chunk of buckets or, where that would not help soon,
+    /// merges two entries. Fails in a table of one size.
+    fn grow_for(&mut self, at: &LocationOf<T>) -> Result<(), FullError> {
+        let full = FullError::Window { live: *self.len, capacity: self.capacity };
+        if !grows::<T>() {
+            return Err(full);
+        }
+        if T::is_alone(at) && self.share(at) {
+            return Ok(());
+        }
+        let may_help = self.table.may_gain_room(*self.len);
+        match if may_help { self.split_chunk() } else { Step::Refused } {
+            Step::Done => Ok(()),
+            Step::NoMemory => Err(FullError::NoMemory),
+            Step::Refused if self.table.is_sparse(*self.len) && self.share(at) => Ok(()),
+            Step::Refused if self.table.divides_alone(at) && self.split_chunk() == Step::Done => {
+                Ok(())
+            }
+            Step::Refused => Err(full),
+        }
+    }
+
+    /// Splits chunks until the load is right. Dead entries do not count: their slots are room.
+    pub(super) fn keep_load(&mut self) {
+        while self.table.table().is_overfull(*self.len) && self.split_chunk() == Step::Done {}
+    }
+
+    /// Splits the next chunk of buckets, without their dead entries. A void entry is in both halves
+    /// from then on.
+    #[inline(never)]
+    fn split_chunk(&mut self) -> Step {
+        let (before, mut others) = (self.buckets(), 0);
+        while let Some(bucket) = self.table.nth_to_split(others) {
+            self.prepare_group(bucket);
+            self.drop_dead(bucket);
+            others += 1;
+        }
+        // The first new bucket may be in the group of the last old one.
+        self.prepare_group(before - 1);
+        if !self.sweeps.reserve(before + others) {
+            return Step::NoMemory;
+        }
+        let (expiry, mut twins) = (&mut *self.expiry, 0);
+        let step = self.table.split(&mut |stamp, _, _| {
+            twins += 1;
+            *expiry.count(stamp) += 1;
+        });
+        *self.entries += twins;
+        *self.len += twins;
+        self.sweeps.extend(before, self.buckets(), self.expiry.clock.step);
+        step
+    }
+
+    /// Merges two entries of one core, in a bucket of `at`, into their common prefix with the
+    /// younger stamp. So no key of either is forgotten. False, and nothing changed, if there are no
+    /// two.
+    fn share(&mut self, at: &LocationOf<T>) -> bool {
+        let Some((kept, gone, length)) = self.table.table().most_alike(at) else { return false };
+        let age = self.age(&kept).min(self.age(&gone));
+        self.take_out(&gone);
+        let stamp = self.expiry.clock.stamp_of(age);
+        *self.expiry.count(self.layout.value_of(kept.slot)) -= 1;
+        *self.expiry.count(stamp) += 1;
+        self.table.shorten(&kept, length, stamp);
+        true
+    }
+}

@@ -1,0 +1,45 @@
+// What the page asks of the WebAssembly module beyond the npm package: operations step by step, and
+// sizes of filters (crates/koel-wasm/src/page.rs).
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** The exports of an instance, for the page. */
+export class Module {
+  constructor(wasm) {
+    this.wasm = wasm;
+  }
+
+  output() {
+    const { memory, koel_output, koel_output_len } = this.wasm;
+    return new Uint8Array(memory.buffer, koel_output(), koel_output_len()).slice();
+  }
+
+  /** A result from 0 on, or an exception with the library's sentence. */
+  checked(result) {
+    if (result < 0) throw new Error(decoder.decode(this.output()));
+    return result;
+  }
+
+  /** The output of a function whose result is checked, read as JSON. */
+  json(result) {
+    this.checked(result);
+    return JSON.parse(decoder.decode(this.output()));
+  }
+
+  /** Writes bytes to the input. Returns their number. */
+  put(bytes) {
+    const at = this.wasm.koel_input(bytes.length);
+    new Uint8Array(this.wasm.memory.buffer, at, bytes.length).set(bytes);
+    return bytes.length;
+  }
+
+  key(text) {
+    return this.put(encoder.encode(text));
+  }
+
+  /** The rows of `koel plan`; one of the figures is 0. */
+  plan(keys, errorRate, memory) {
+    return this.json(this.wasm.koel_plan_rows(BigInt(keys), errorRate, BigInt(memory)));
+  }
+}
