@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use koel::{CountingFilter, CountingView, FullError, ImageError, Merge};
 
-use crate::exercise::is_one_line;
+use crate::exercise::{assert_small, is_one_line};
 use crate::keys;
 use crate::keys::{all_at, at};
 
@@ -75,6 +75,7 @@ fn exercise(filter: &mut CountingFilter, seed: u64, operations: u32) {
         }
     }
     assert!(inserted.iter().all(|(&hash, &count)| filter.count(&at(hash)) >= count), "too low");
+    assert_small(filter.size_in_bytes());
     assert_eq!(filter.verify(), Ok(()));
 }
 
@@ -88,6 +89,7 @@ fn merge_with_itself(filter: &mut CountingFilter, hash: u64) {
         Ok(()) => assert!(filter.count(&at(hash)) >= count.saturating_mul(2)),
         Err(_) => assert!(*filter == twin, "a refusal changed the filter"),
     }
+    assert_small(filter.size_in_bytes());
     assert_eq!(filter.verify(), Ok(()));
     *filter = twin;
 }

@@ -15,6 +15,8 @@ use crate::keys::{all_at, at};
 
 /// The number of hashes in use.
 const HASHES: usize = 48;
+/// The most bytes of a filter that was read from some kilobytes and grown by 1000 operations.
+const MOST_BYTES: usize = 1 << 20;
 
 /// Checks the promise of the format for any bytes: they are a sound filter, or are refused with a
 /// reason in one line, as [`audit()`] decides.
@@ -81,6 +83,11 @@ pub fn is_one_line(message: &str) -> bool {
     !message.trim().is_empty() && !message.contains('\n')
 }
 
+/// Input never decides how much memory is taken, whatever a forged file makes of growth.
+pub(crate) fn assert_small(size_in_bytes: usize) {
+    assert!(size_in_bytes < MOST_BYTES, "{size_in_bytes} bytes");
+}
+
 /// Applies `operations` steps, chosen by `seed`, to a sound filter; it is sound afterwards.
 fn exercise(filter: &mut CuckooFilter, seed: u64, operations: u32) {
     let mut hands = Hands { hashes: choose(filter, seed), inserted: Vec::new() };
@@ -88,6 +95,7 @@ fn exercise(filter: &mut CuckooFilter, seed: u64, operations: u32) {
         hands.step(filter, choice);
     }
     assert!(hands.inserted.iter().all(|&hash| filter.contains(&at(hash))));
+    assert_small(filter.size_in_bytes());
     assert_eq!(filter.verify(), Ok(()));
     let bytes = filter.to_bytes();
     assert!(CuckooFilter::from_bytes(&bytes).as_ref() == Ok(filter), "not read back");
@@ -199,6 +207,7 @@ fn merge_with_itself(filter: &mut CuckooFilter, hash: u64) {
         Ok(()) => assert_eq!(filter.count(&at(hash)), 2 * copies),
         Err(_) => assert!(*filter == twin, "a refusal changed the filter"),
     }
+    assert_small(filter.size_in_bytes());
     *filter = twin;
 }
 

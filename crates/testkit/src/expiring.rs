@@ -24,7 +24,7 @@ use koel::{
 };
 
 use crate::addressing::{Addressing, Entry};
-use crate::exercise::is_one_line;
+use crate::exercise::{assert_small, is_one_line};
 use crate::image;
 use crate::keys::{self, all_at, at};
 
@@ -413,7 +413,10 @@ fn exercise(filter: &mut ExpiringFilter, seed: u64, operations: u32) {
         let (began, evicted) = (filter.step_began(), filter.evicted());
         match choice % 8 {
             0..4 => match filter.insert(&at(hash)) {
-                Ok(_) if filter.evicted() == evicted => drop(inserted.insert(hash, began)),
+                // A full counter does not tell whether an entry was evicted.
+                Ok(_) if filter.evicted() == evicted && evicted < u64::MAX => {
+                    inserted.insert(hash, began);
+                }
                 Ok(_) => inserted.clear(),
                 Err(full) => assert!(is_one_line(&full.to_string())),
             },
@@ -429,5 +432,33 @@ fn exercise(filter: &mut ExpiringFilter, seed: u64, operations: u32) {
         assert!(inserted.keys().all(|&hash| filter.contains(&at(hash))), "forgotten early");
         assert!(filter.len() <= filter.slots_in_use());
     }
+    assert_small(filter.size_in_bytes());
     assert_eq!(filter.verify(), Ok(()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Offsets of fields of the header.
+    const EVICTED: usize = 104;
+    const YOUNGEST_EVICTED: usize = 169;
+
+    #[test]
+    fn any_header_of_evictions_is_refused_or_sound() {
+        let builder = ExpiringFilter::builder(1, 0.1).window(60).when_full(WhenFull::EvictOldest);
+        let whole = builder.steps(6).build().expect("sound settings").to_bytes();
+        let empty = image::reshape(&whole, 0, 1);
+        let mut accepted = 0;
+        for evicted in [0, 1, u64::MAX - 1, u64::MAX] {
+            for youngest in 0..10 {
+                let mut bytes = empty.clone();
+                image::set(&mut bytes, EVICTED, evicted);
+                bytes[YOUNGEST_EVICTED] = youngest;
+                image::reseal(&mut bytes);
+                accepted += u32::from(arbitrary_bytes(&bytes, 500).is_ok());
+            }
+        }
+        assert_eq!(accepted, 1 + 3 * 7);
+    }
 }

@@ -3,7 +3,7 @@
 
 use koel::{ImageError, Maplet, MapletView, Values};
 
-use crate::exercise::is_one_line;
+use crate::exercise::{assert_small, is_one_line};
 use crate::keys::{all_at, at};
 use crate::{counting, keys};
 
@@ -96,5 +96,6 @@ fn exercise(maplet: &mut Maplet, seed: u64, operations: u32) {
     for &(hash, value) in &inserted {
         assert!(maplet.get(&at(hash)).any(|found| found == value), "an inserted pair is gone");
     }
+    assert_small(maplet.size_in_bytes());
     assert_eq!(maplet.verify(), Ok(()));
 }

@@ -157,9 +157,10 @@ impl<T: CuckooMut> Stamped<'_, T> {
             Step::Done => Ok(()),
             Step::NoMemory => Err(FullError::NoMemory),
             Step::Refused if self.table.is_sparse(*self.len) && self.share(at) => Ok(()),
-            Step::Refused if self.table.divides_alone(at) && self.split_chunk() == Step::Done => {
-                Ok(())
-            }
+            Step::Refused if self.table.divides_alone(at, *self.len) => match self.split_chunk() {
+                Step::Done => Ok(()),
+                Step::Refused | Step::NoMemory => Err(full),
+            },
             Step::Refused => Err(full),
         }
     }

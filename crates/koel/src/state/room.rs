@@ -103,7 +103,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Splits the next chunk of buckets, even of a sparse table, for a key whose only bucket is
     /// full of entries that cannot move either. False if no split tells them apart.
     pub(super) fn split_for_lone_key(&mut self, at: &LocationOf<T>) -> bool {
-        self.table.divides_alone(at) && self.split_chunk() == Step::Done
+        self.table.divides_alone(at, self.state.entries) && self.split_chunk() == Step::Done
     }
 
     /// Splits the next chunk of buckets. A void entry is in both halves from then on, each with the

@@ -6,7 +6,6 @@
 use super::trace::note;
 use super::{Addressing, Match, Prefix, Put, Table, Taken};
 use crate::mem::buffer::Buffer;
-use crate::packing::SLOTS;
 
 /// Whether something holds for an entry with this slot and this name.
 pub(crate) type EntryTest<'a> = dyn Fn(u64, u64) -> bool + 'a;
@@ -14,6 +13,9 @@ pub(crate) type EntryTest<'a> = dyn Fn(u64, u64) -> bool + 'a;
 /// Below this load, a failed search says more about the keys than about the room: growth would not
 /// help them.
 const SPARSE_LOAD: f64 = 0.5;
+/// Below this load a table is not split for a key that has one bucket only. No key of a good hash
+/// comes near it, and forged entries cannot make a table larger than this.
+const LEAST_LOAD: f64 = 1.0 / 16.0;
 
 /// What became of a step of growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +90,15 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
         self.table().geometry().relocate(location)
     }
 
+    /// The load that growth can change, with so many entries: of the slots that void entries leave.
+    /// 1 in a table of one size.
+    fn divisible_load(&self, _entries: u64) -> f64 {
+        1.0
+    }
+
     /// Whether so many entries leave so much room that a failed search says more about the keys.
     fn is_sparse(&self, entries: u64) -> bool {
-        let slots = self.table().geometry().buckets() * SLOTS as u64;
-        grows::<Self>() && entries as f64 <= SPARSE_LOAD * slots as f64
+        self.divisible_load(entries) <= SPARSE_LOAD
     }
 
     /// Whether both buckets of a location are one, in a table that grows.
@@ -100,14 +107,17 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
         grows::<Self>() && home == other
     }
 
-    /// Whether growth can tell entries apart that fill the only bucket of a location.
-    fn divides_alone(&self, at: &LocationOf<Self>) -> bool {
+    /// Whether growth can tell entries apart that fill the only bucket of a location, in a table of
+    /// so many entries.
+    fn divides_alone(&self, at: &LocationOf<Self>, entries: u64) -> bool {
         let (only, _) = Self::Addresses::pair(at);
         let is_divisible = |entry: Match| {
             let shorter = entry.prefix.length.checked_sub(1);
             shorter.is_some_and(|length| self.may_shorten(&entry, length))
         };
-        Self::is_alone(at) && self.table().entries_of(only).any(is_divisible)
+        Self::is_alone(at)
+            && self.divisible_load(entries) > LEAST_LOAD
+            && self.table().entries_of(only).any(is_divisible)
     }
 
     /// Whether a prefix is too short to tell its other bucket.

@@ -134,6 +134,17 @@ impl<B: AsRef<[u8]>> Growing<B> {
         })
     }
 
+    /// How many of so many entries have no bits beyond those of their bucket, at least. A split puts
+    /// them in both halves, so they take the same share of the slots in a table of any size.
+    ///
+    /// If all were void, there would be `v`, the match weight in units of one bucket. Each other
+    /// entry counts for half of one or less in `v`.
+    fn void_entries(&self, entries: u64) -> f64 {
+        let weight = self.match_weight as f64 / LinearHashing::weight_of(0) as f64;
+        let times = self.geometry.buckets() as f64 / self.geometry.base().buckets() as f64;
+        (2.0 * weight * times - entries as f64).clamp(0.0, entries as f64)
+    }
+
     fn design_limit(&self) -> u64 {
         design_limit(self.layout, self.geometry.buckets())
     }
@@ -301,6 +312,12 @@ impl CuckooMut for Growing<Buffer> {
         let slot = self.layout.slot(self.layout.fingerprint_of(longest.slot), new);
         self.write(&longest, slot);
         true
+    }
+
+    fn divisible_load(&self, entries: u64) -> f64 {
+        let (entries, void) = (entries as f64, self.void_entries(entries));
+        let slots = (self.geometry.buckets() * SLOTS as u64) as f64;
+        (entries - void) / (slots - void).max(1.0)
     }
 
     fn may_gain_room(&self, entries: u64) -> bool {

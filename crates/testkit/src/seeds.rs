@@ -1,0 +1,221 @@
+//! The inputs that fuzzing starts from: small sound filters of every codec and shape, which a fuzzer
+//! would not guess, and operations that fill and empty a filter.
+//!
+//! They are made here rather than kept, so that they follow the format. The seeds of stores and
+//! tables are beside the tests that read them.
+
+use koel::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet, Prefer, WhenFull};
+
+use crate::keys::at;
+use crate::{image, keys};
+
+/// Filters of one bucket to 41, empty, half full and full, with and without counters.
+///
+/// # Panics
+/// If a filter of this list cannot be built.
+#[must_use]
+pub fn images() -> Vec<Vec<u8>> {
+    let mut images = Vec::new();
+    for (prefer, rate) in [
+        (Prefer::Small, 0.03),
+        (Prefer::Small, 0.001),
+        (Prefer::Small, 1e-8),
+        (Prefer::Fast, 0.02),
+        (Prefer::Fast, 1e-6),
+    ] {
+        let builder = CuckooFilter::builder(20, rate).prefer(prefer);
+        let whole = builder.build().expect("rates of this list can be built").to_bytes();
+        let cut = [(0, 1), (0, 3), (1, 2), (3, 1)]
+            .map(|(segment_bits, buckets)| image::reshape(&whole, segment_bits, buckets));
+        for empty in cut.into_iter().chain([whole]) {
+            let mut filter = CuckooFilter::from_bytes(&empty).expect("reshaped filters are sound");
+            images.push(empty);
+            // Every third hash is a copy of the one before the last.
+            for (i, hash) in keys::hashes(1, filter.slots()).enumerate() {
+                let hash = if i % 3 == 2 { keys::splitmix64(i as u64 % 2) } else { hash };
+                if filter.insert(&at(hash)).is_err() || i as u64 == filter.slots() / 3 {
+                    images.push(filter.to_bytes());
+                }
+            }
+            images.push(filter.to_bytes());
+        }
+    }
+    images.extend(grown_images());
+    images.dedup();
+    images
+}
+
+/// Expiring filters with live and dead entries, and operations on others.
+///
+/// # Panics
+/// If a filter of this list cannot be built.
+#[must_use]
+pub fn expiring() -> Vec<Vec<u8>> {
+    let mut seeds: Vec<Vec<u8>> = Vec::new();
+    for (steps, when_full) in [(4, WhenFull::Fail), (6, WhenFull::EvictOldest)] {
+        let builder = ExpiringFilter::builder(8, 0.01).window(60).steps(steps);
+        let whole = builder.when_full(when_full).build().expect("a window that can be divided");
+        let small = image::reshape(&whole.to_bytes(), 0, 3);
+        let mut filter = ExpiringFilter::from_bytes(&small).expect("reshaped filters are sound");
+        for (tick, hash) in (0..).step_by(5).zip(keys::hashes(1, 20)) {
+            filter.advance(tick);
+            let is_in = filter.insert(&at(hash)).is_ok();
+            assert!(is_in || when_full == WhenFull::Fail);
+        }
+        seeds.extend([small, filter.to_bytes()]);
+        // Settings, then operations: a kind, a key and an argument each.
+        let operations =
+            keys::hashes(2, 60).flat_map(|hash| hash.to_le_bytes().into_iter().take(3));
+        seeds.push([0, 5, 1, u8::from(steps == 6), 7].into_iter().chain(operations).collect());
+    }
+    seeds
+}
+
+/// Filters that grow: some have not grown yet, some have a little, some several times.
+fn grown_images() -> Vec<Vec<u8>> {
+    let mut images = Vec::new();
+    for (prefer, rate) in [(Prefer::Small, 0.05), (Prefer::Small, 0.001), (Prefer::Fast, 0.01)] {
+        let ways = [
+            CuckooFilter::builder(20, rate).growable(),
+            CuckooFilter::builder(2000, rate).grow_from(1),
+        ];
+        for way in ways {
+            let empty = way.prefer(prefer).build().expect("rates of this list can be built");
+            let mut filter = CuckooFilter::from_bytes(&image::reshape(&empty.to_bytes(), 0, 3))
+                .expect("reshaped filters are sound");
+            for (i, hash) in keys::hashes(1, 80).enumerate() {
+                let hash = if i % 5 == 2 { keys::splitmix64(i as u64 % 2) } else { hash };
+                if i % 10 == 0 {
+                    images.push(filter.to_bytes());
+                }
+                filter.insert(&at(hash)).expect("it grows");
+            }
+        }
+    }
+    images
+}
+
+/// Maplets of every kind of slot, of one bucket and of three, filling up; some grow.
+///
+/// # Panics
+/// If a filter of this list cannot be built.
+#[must_use]
+pub fn maplets() -> Vec<Vec<u8>> {
+    let mut images = Vec::new();
+    for (rate, bits) in [(0.03, 1), (0.01, 5), (0.001, 20), (0.000_1, 40)] {
+        let builder = Maplet::builder(20, rate, bits);
+        for way in [builder.clone(), Maplet::builder(2000, rate, bits).grow_from(1)] {
+            let whole = way.build().expect("widths of this list can be built").to_bytes();
+            for buckets in [1, 3] {
+                let image = image::reshape(&whole, 0, buckets);
+                let mut maplet = Maplet::from_bytes(&image).expect("reshaped maplets are sound");
+                images.push(image);
+                for (i, hash) in keys::hashes(2, 30).enumerate() {
+                    if maplet.insert(&at(hash), i as u64 % 2).is_err() {
+                        break;
+                    }
+                    if i % 10 == 7 {
+                        images.push(maplet.to_bytes());
+                    }
+                }
+            }
+        }
+    }
+    images
+}
+
+/// Counting filters of one bucket and of three, filling up, with counts that fit into slots and
+/// that do not; some grow.
+///
+/// # Panics
+/// If a filter of this list cannot be built.
+#[must_use]
+pub fn counting() -> Vec<Vec<u8>> {
+    let mut images = Vec::new();
+    for (rate, bits) in [(0.03, 1), (0.001, 3), (0.000_1, 40)] {
+        let builder = CountingFilter::builder(2000, rate).count_bits(bits);
+        for way in [builder.clone(), builder.grow_from(1)] {
+            let whole = way.build().expect("widths of this list can be built").to_bytes();
+            for buckets in [1, 3] {
+                let image = image::reshape(&whole, 0, buckets);
+                let mut filter = CountingFilter::from_bytes(&image).expect("reshaped, and sound");
+                images.push(image);
+                for (times, hash) in (1..).zip(keys::hashes(2, 30)) {
+                    if filter.add(&at(hash), times).is_err() {
+                        break;
+                    }
+                    if times % 10 == 7 {
+                        images.push(filter.to_bytes());
+                    }
+                }
+            }
+        }
+    }
+    images
+}
+
+/// Each kind of operation on each kind of setup, in an order that varies.
+#[must_use]
+pub fn models() -> Vec<Vec<u8>> {
+    let seed = |number: u64| {
+        let setup = keys::splitmix64(number).to_le_bytes();
+        let ops = (0..24_u8).flat_map(move |step| {
+            let [kind, key, more, ..] =
+                keys::splitmix64(1000 * number + u64::from(step)).to_le_bytes();
+            [kind, key, more]
+        });
+        setup[..6].iter().copied().chain(ops).collect()
+    };
+    (0..32).map(seed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use koel::ImageError;
+
+    use super::*;
+    use crate::exercise::arbitrary_bytes;
+    use crate::image::BODY_CHECKSUM;
+    use crate::maplets::with_values;
+
+    /// Every how manyth seed is tried, and operations on each: 1 and 300 take minutes.
+    const STEP: usize = 5;
+    const OPERATIONS: u32 = 100;
+
+    /// Sets each field of the headers of `seeds` to extreme values, with valid checksums: they are
+    /// refused or sound. Returns how many are sound.
+    fn with_extreme_fields(
+        seeds: &[Vec<u8>],
+        holds: impl Fn(&[u8], u32) -> Result<(), ImageError>,
+    ) -> usize {
+        let fields = (12..BODY_CHECKSUM).flat_map(|at| [1, 2, 4, 8].map(|width| (at, width)));
+        let aligned = fields.filter(|(at, width)| at % width == 0);
+        let mut accepted = 0;
+        for (at, width) in aligned {
+            let largest = u64::MAX >> (64 - 8 * width);
+            for value in [0, 1, largest / 2, largest / 2 + 1, largest - 1, largest] {
+                for seed in seeds {
+                    let mut bytes = seed.clone();
+                    bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+                    image::reseal(&mut bytes);
+                    accepted += usize::from(holds(&bytes, OPERATIONS).is_ok());
+                }
+            }
+        }
+        accepted
+    }
+
+    #[test]
+    fn extreme_fields_are_refused_or_sound() {
+        let some = |seeds: Vec<Vec<u8>>| seeds.into_iter().step_by(STEP).collect::<Vec<_>>();
+        let mut expiring = expiring();
+        expiring.retain(|seed| seed.starts_with(b"koel"));
+        let accepted = [
+            with_extreme_fields(&expiring, crate::expiring::arbitrary_bytes),
+            with_extreme_fields(&some(maplets()), with_values),
+            with_extreme_fields(&some(counting()), with_values),
+            with_extreme_fields(&some(images()), arbitrary_bytes),
+        ];
+        assert!(accepted.iter().all(|&accepted| accepted > 1000), "{accepted:?}");
+    }
+}
