@@ -49,7 +49,7 @@ pub trait Keys {
     /// The value of a key, for writing.
     fn write(&mut self, argument: usize) -> Value<&mut Filter>;
 
-    /// Replaces the value of a key, which is missing or a filter.
+    /// Replaces the value of a key, which is missing or a filter. Its time to live stays.
     fn put(&mut self, argument: usize, filter: Filter);
 
     /// Says that the command has changed a key. Without this, replicas do not get the command.

@@ -1,11 +1,17 @@
 //! `ADD key item`, `ADDNX key item` and
 //! `INSERT[NX] key [CAPACITY n] [NOCREATE] ITEMS item..`
 
+use std::slice;
+
 use super::arguments::{self, Insert};
 use super::reply::Reply;
 use crate::error::{Error, Full};
-use crate::filter::{Added, Filter};
+use crate::filter::{Added, Cuckoo, Filter};
 use crate::keys::{ADDED, Keys, Value};
+
+/// After so many refused items, a command looks for room no more. A search without success takes
+/// some tenths of a millisecond, and the server does nothing else meanwhile.
+const MOST_REFUSED: usize = 64;
 
 pub(super) fn add(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     add_one(keys, arguments, false)
@@ -69,7 +75,7 @@ fn add_all(
         return Ok(added);
     }
     let advanced = filter.advance(now);
-    filter.add(insert.items, unique, limit, &mut added);
+    add_each(filter, insert.items, unique, (now, limit), &mut added);
     if created || added.contains(&Added::Yes) {
         if created || expires || !added.iter().any(depends_on_server) {
             keys.changed(1, ADDED);
@@ -78,11 +84,43 @@ fn add_all(
             let items = (first..).zip(&added).filter(|(_, added)| **added == Added::Yes);
             keys.added_only(1, items.map(|(item, _)| item).collect());
         }
-    } else if advanced || expires && added.iter().any(|added| matches!(added, Added::Full(_))) {
+    } else if advanced || expires && added.iter().any(Added::is_refused) {
         // Looking for room takes out what has expired, and may split buckets.
         keys.changed(1, "advance");
     }
     Ok(added)
+}
+
+/// Adds items, also those after one that found no room, but not after [`MOST_REFUSED`] of these.
+fn add_each(
+    filter: &mut dyn Cuckoo,
+    items: &[&[u8]],
+    unique: bool,
+    (now, limit): (u64, u64),
+    added: &mut Vec<Added>,
+) {
+    for _ in 0..MOST_REFUSED {
+        filter.add(&items[added.len()..], unique, limit, added);
+        if added.len() == items.len() {
+            return;
+        }
+    }
+    let rest = &items[added.len()..];
+    let Some(&refused) = added.last() else { return };
+    let mut found = vec![false; rest.len()];
+    filter.contains(rest, now, &mut found);
+    // Those that are in need no search: they get a copy or a new time.
+    let mut has_room = true;
+    for (item, is_in) in rest.iter().zip(found) {
+        match is_in {
+            true if unique => added.push(Added::Present),
+            true if has_room => {
+                filter.add(slice::from_ref(item), unique, limit, added);
+                has_room = !added.last().is_some_and(Added::is_refused);
+            }
+            _ => added.push(refused),
+        }
+    }
 }
 
 /// Whether an item was refused that a replica may have room for.

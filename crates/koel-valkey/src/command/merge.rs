@@ -7,6 +7,8 @@
 //! [`Merging::run`] needs nothing else, and [`finish`] puts the union in its place, unless the
 //! destination has changed in the meantime. Then the command has to be run as a whole.
 
+use std::collections::BTreeMap;
+
 use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -15,9 +17,9 @@ use crate::keys::{Keys, Value};
 
 pub(super) fn merge(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let (first, sources) = operands(keys);
-    let mut union = native(keys, first)?.try_clone()?;
+    let (mut union, limit) = (native(keys, first)?.try_clone()?, keys.limit());
     for source in sources..arguments.len() {
-        union.merge(native(keys, source)?)?;
+        add(&mut union, native(keys, source)?, limit)?;
     }
     put(keys, union)
 }
@@ -26,7 +28,11 @@ pub(super) fn merge(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, E
 #[derive(Debug)]
 pub struct Merging {
     union: Native,
-    sources: Vec<Native>,
+    /// Each source once.
+    copies: Vec<Native>,
+    /// The copy of each source, in the order of the arguments.
+    sources: Vec<usize>,
+    limit: u64,
     destination: Watched,
 }
 
@@ -56,10 +62,14 @@ pub fn begin(
     if bytes < least {
         return Ok(None);
     }
-    let (union, mut sources) = (native(keys, first)?.try_clone()?, Vec::new());
-    sources.try_reserve_exact(arguments.len() - start).map_err(|_| Error::NoMemory)?;
-    for source in start..arguments.len() {
-        sources.push(native(keys, source)?.try_clone()?);
+    let union = native(keys, first)?.try_clone()?;
+    let (mut copies, mut sources, mut known) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for (source, name) in arguments.iter().enumerate().skip(start) {
+        let copy = *known.entry(name).or_insert(copies.len());
+        if copy == copies.len() {
+            copies.push(native(keys, source)?.try_clone()?);
+        }
+        sources.push(copy);
     }
     let existed = if let Value::Filter(Filter::Native(filter)) = keys.write(1) {
         filter.watch(watch);
@@ -67,10 +77,17 @@ pub fn begin(
     } else {
         false
     };
-    Ok(Some(Merging { union, sources, destination: Watched { existed, watch } }))
+    let (limit, destination) = (keys.limit(), Watched { existed, watch });
+    Ok(Some(Merging { union, copies, sources, limit, destination }))
 }
 
 impl Merging {
+    /// Bytes of the copies.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.copies.iter().fold(self.union.bytes(), |sum, copy| sum.saturating_add(copy.bytes()))
+    }
+
     /// What [`finish`] has to know.
     #[must_use]
     pub fn destination(&self) -> Watched {
@@ -82,8 +99,8 @@ impl Merging {
     /// # Errors
     /// As MERGE.
     pub fn run(self) -> Result<Native, Error> {
-        let mut union = self.union;
-        self.sources.iter().try_for_each(|source| union.merge(source))?;
+        let Self { mut union, copies, sources, limit, .. } = self;
+        sources.into_iter().try_for_each(|source| add(&mut union, &copies[source], limit))?;
         Ok(union)
     }
 }
@@ -112,11 +129,19 @@ fn operands(keys: &mut dyn Keys) -> (usize, usize) {
     if matches!(keys.read(1), Value::Missing) { (2, 3) } else { (1, 2) }
 }
 
+/// Adds a filter to the union, which may take so many bytes.
+fn add(union: &mut Native, source: &Native, limit: u64) -> Result<(), Error> {
+    union.merge(source)?;
+    check(union, limit)
+}
+
+fn check(union: &Native, limit: u64) -> Result<(), Error> {
+    let bytes = union.bytes();
+    if bytes > limit { Err(Error::Limit { bytes, limit }) } else { Ok(()) }
+}
+
 fn put(keys: &mut dyn Keys, union: Native) -> Result<Reply, Error> {
-    let (bytes, limit) = (union.bytes(), keys.limit());
-    if bytes > limit {
-        return Err(Error::Limit { bytes, limit });
-    }
+    check(&union, keys.limit())?;
     keys.put(1, union.into());
     keys.changed(1, "merge");
     Ok(Reply::Ok)

@@ -52,11 +52,12 @@ impl Expiring {
             if grows { capacity.saturating_mul(GROWS).min(MOST).max(capacity) } else { capacity };
         let builder = ExpiringFilter::builder(most, error).when_full(window.when_full);
         let builder = if grows { builder.grow_from(capacity) } else { builder };
-        let mut filter = builder.window(window.seconds.saturating_mul(SECOND)).build()?;
-        let bytes = filter.size_in_bytes() as u64;
+        let builder = builder.window(window.seconds.saturating_mul(SECOND));
+        let bytes = builder.size_in_bytes()? as u64;
         if bytes > limit {
             return Err(Error::Limit { bytes, limit });
         }
+        let mut filter = builder.build()?;
         filter.advance(now);
         Ok(Self { filter, capacity, error, deleted: 0, expired: 0, options })
     }
@@ -173,13 +174,17 @@ impl Cuckoo for Expiring {
             };
             for (&item, &new) in batch.iter().zip(&*new) {
                 let is_in = |new| if new || !unique { Added::Yes } else { Added::Present };
-                added.push(match outcome {
+                let answer = match outcome {
                     Ok(()) => is_in(new),
                     // One of them found no room. Those before it are in, and stay as they are.
                     Err(_) => self
                         .add_one(item, unique)
                         .map_or_else(Added::Full, |is_new| is_in(new || is_new)),
-                });
+                };
+                added.push(answer);
+                if answer.is_refused() {
+                    return;
+                }
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::filter::compat::{self, Compat};
 use crate::filter::expiring::Expiring;
 use crate::filter::header::Header;
 use crate::filter::native::Native;
-use crate::filter::{Filter, try_append, try_copy};
+use crate::filter::{Filter, try_copy};
 
 /// A header, and the first bytes of its body.
 #[derive(Debug)]
@@ -46,7 +46,8 @@ impl Loading {
         if offset != before as u64 || chunk.is_empty() || !fits {
             return Err(Error::Chunk);
         }
-        try_append(&mut self.body, chunk)?;
+        self.make_room(chunk.len())?;
+        self.body.extend_from_slice(chunk);
         if (self.body.len() as u64) < self.total {
             return Ok(None);
         }
@@ -55,6 +56,18 @@ impl Loading {
             self.body.truncate(before);
         }
         filter.map(Some)
+    }
+
+    /// Makes room for so many bytes more. The room doubles, so that small chunks are not all copied
+    /// for each of them, but never exceeds the whole body, which the limit allows.
+    fn make_room(&mut self, more: usize) -> Result<(), Error> {
+        let len = self.body.len();
+        if self.body.capacity() - len >= more {
+            return Ok(());
+        }
+        let rest = usize::try_from(self.total - len as u64).unwrap_or(usize::MAX);
+        let room = more.max(len.min(rest));
+        self.body.try_reserve_exact(room).map_err(|_| Error::NoMemory)
     }
 
     /// The filter of the complete body.
@@ -90,5 +103,35 @@ impl Loading {
 
     pub(super) fn body(&self) -> &[u8] {
         &self.body
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::Options;
+    use crate::filter::header::{Shape, Totals};
+
+    /// A body that stays as it is keeps the memory that it got while its chunks came.
+    #[test]
+    fn a_body_takes_no_more_memory_than_its_header_says() {
+        let total = 3 * 4096;
+        for size in [1, 7, 1000, 4096, 5000, total] {
+            let options = Options { bucket_size: 3, ..Options::default() };
+            let shape = Shape { buckets: 4096, tables: 1, options };
+            let header = Header::Compat(shape, Totals { items: 0, deleted: 0 });
+            let mut loading = Loading::begin(header, total as u64).expect("a header");
+            let (mut offset, mut moves, mut capacity) = (0, 0, 0);
+            while offset < total - size {
+                let complete = loading.append(offset as u64, &vec![1; size]).expect("a chunk");
+                assert!(complete.is_none() && loading.body.capacity() <= total, "{size}");
+                moves += usize::from(loading.body.capacity() > capacity);
+                capacity = loading.body.capacity();
+                offset += size;
+            }
+            assert!(moves <= 15, "{moves} times for chunks of {size}");
+            let last = vec![1; total - offset];
+            assert!(loading.append(offset as u64, &last).expect("the last").is_some());
+        }
     }
 }

@@ -51,6 +51,13 @@ pub enum Added {
     Full(Full),
 }
 
+impl Added {
+    /// Whether the item found no room.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+}
+
 /// Numbers of a filter, for INFO and DEBUG.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Info {
@@ -103,9 +110,13 @@ pub trait Cuckoo {
         None
     }
 
-    /// Adds the items in order, and appends what became of each to `added`. If `unique`, an item
-    /// that is in is not added again. A filter in RedisBloom's layout does not grow beyond `limit`
-    /// bytes: its tables double, so that one command could take any memory otherwise.
+    /// Adds the items in order, up to the first that finds no room. Appends what became of each to
+    /// `added`, that one included. If `unique`, an item that is in is not added again.
+    ///
+    /// A filter in RedisBloom's layout does not stop there: it may get commands that RedisBloom
+    /// wrote, as a replica or from a file, and then has to add what was added there. It does not
+    /// grow beyond `limit` bytes: its tables double, so that one command could take any memory
+    /// otherwise.
     fn add(&mut self, items: &[&[u8]], unique: bool, limit: u64, added: &mut Vec<Added>);
 
     /// Removes a copy of each item, and writes to `removed[i]` whether there was one.
@@ -291,16 +302,7 @@ impl From<Expiring> for Filter {
 /// [`Error::NoMemory`].
 fn try_copy(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let mut copy = Vec::new();
-    try_append(&mut copy, bytes)?;
+    copy.try_reserve_exact(bytes.len()).map_err(|_| Error::NoMemory)?;
+    copy.extend_from_slice(bytes);
     Ok(copy)
-}
-
-/// Appends `bytes` to `all`.
-///
-/// # Errors
-/// [`Error::NoMemory`], and then nothing was changed.
-fn try_append(all: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
-    all.try_reserve(bytes.len()).map_err(|_| Error::NoMemory)?;
-    all.extend_from_slice(bytes);
-    Ok(())
 }

@@ -144,35 +144,33 @@ impl Native {
         self.filter.is_growable()
     }
 
-    /// Adds items in order up to the first that finds no room. Appends an answer for each of them,
-    /// that one included, and returns their number.
-    fn add_until_full(&mut self, items: &[&[u8]], unique: bool, added: &mut Vec<Added>) -> usize {
+    /// Adds a batch of items up to the first that finds no room.
+    fn add_batch(&mut self, items: &[&[u8]], unique: bool, added: &mut Vec<Added>) {
         let before = self.filter.len();
         if !unique {
             let Err(error) = self.filter.insert_many(items) else {
                 added.extend(items.iter().map(|_| Added::Yes));
-                return items.len();
+                return;
             };
             let done = usize::try_from(self.filter.len() - before).unwrap_or(items.len());
             added.extend(items[..done].iter().map(|_| Added::Yes));
             added.push(Added::Full(Full::of(error, self.grows())));
-            return done + 1;
+            return;
         }
         let mut new = [false; BATCH];
         let new = &mut new[..items.len()];
         let error = self.filter.insert_unique_many(items, new).err();
-        for (done, (item, &new)) in items.iter().zip(&*new).enumerate() {
+        for (item, &new) in items.iter().zip(&*new) {
             match error {
                 _ if new => added.push(Added::Yes),
                 // An item that was tried and not added is in, except the one that failed.
                 Some(error) if !self.filter.contains(item) => {
                     added.push(Added::Full(Full::of(error, self.grows())));
-                    return done + 1;
+                    return;
                 }
                 _ => added.push(Added::Present),
             }
         }
-        items.len()
     }
 }
 
@@ -191,13 +189,14 @@ impl Cuckoo for Native {
     }
 
     fn add(&mut self, items: &[&[u8]], unique: bool, _limit: u64, added: &mut Vec<Added>) {
+        let before = added.len();
         for batch in items.chunks(BATCH) {
-            let mut rest = batch;
-            while !rest.is_empty() {
-                rest = &rest[self.add_until_full(rest, unique, added)..];
+            self.add_batch(batch, unique, added);
+            if added.last().is_some_and(Added::is_refused) {
+                break;
             }
         }
-        if added.contains(&Added::Yes) {
+        if added[before..].contains(&Added::Yes) {
             self.watch = 0;
         }
     }

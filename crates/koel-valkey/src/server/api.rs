@@ -165,6 +165,7 @@ functions! {
         KeyType: unsafe extern "C" fn(*mut RawKey) -> c_int;
         ModuleTypeGetType: unsafe extern "C" fn(*mut RawKey) -> *mut RawType;
         ModuleTypeGetValue: unsafe extern "C" fn(*mut RawKey) -> *mut c_void;
+        GetAbsExpire: unsafe extern "C" fn(*mut RawKey) -> c_longlong;
         ModuleTypeSetValue: unsafe extern "C" fn(*mut RawKey, *mut RawType, *mut c_void) -> c_int;
         SignalModifiedKey: unsafe extern "C" fn(*mut RawContext, *mut RawString) -> c_int;
         Milliseconds: unsafe extern "C" fn() -> c_longlong;

@@ -94,6 +94,11 @@ impl<'a> ServerKeys<'a> {
             // bytes with their number.
             unsafe { (api().Replicate)(context, name, format, key, iterator, bytes, len) };
         });
+        if let Some(expires) = self.expires(argument) {
+            let (name, format) = (c"PEXPIREAT".as_ptr(), c"sl".as_ptr());
+            // SAFETY: the context is live. The format takes a string of the server and a number.
+            unsafe { (api().Replicate)(context, name, format, key, expires) };
+        }
         self.notify();
     }
 
@@ -143,6 +148,17 @@ impl<'a> ServerKeys<'a> {
         OpenKey(unsafe { (api().OpenKey)(self.context.raw(), self.strings[argument], mode) })
     }
 
+    /// The time at which a key expires, in milliseconds since 1970.
+    fn expires(&self, argument: usize) -> Option<c_longlong> {
+        let key = self.open(argument, READ);
+        if key.0.is_null() {
+            return None;
+        }
+        // SAFETY: the key is open.
+        let expires = unsafe { (api().GetAbsExpire)(key.0) };
+        (expires >= 0).then_some(expires)
+    }
+
     /// The filter of a key.
     fn value(&self, argument: usize, mode: c_int) -> Value<*mut Filter> {
         let key = self.open(argument, mode);
@@ -190,11 +206,15 @@ impl Keys for ServerKeys<'_> {
 
     fn put(&mut self, argument: usize, filter: Filter) {
         self.timed |= filter.expires();
+        if let Value::Filter(old) = self.value(argument, READ | WRITE) {
+            // SAFETY: as in `write`. A new value of the server would live for ever.
+            unsafe { *old = filter };
+            return;
+        }
         let key = self.open(argument, READ | WRITE);
         let value = values::into_raw(filter);
         let of_type = TYPE.load(Ordering::Acquire);
-        // SAFETY: the key is open for writing, and the server owns the value from now on. It frees
-        // the value that the key had.
+        // SAFETY: the key is open for writing, and the server owns the value from now on.
         unsafe { (api().ModuleTypeSetValue)(key.0, of_type, value) };
     }
 

@@ -5,6 +5,7 @@
 mod arguments;
 mod bytes;
 mod compat;
+mod hostile;
 mod model;
 mod support;
 mod windows;

@@ -245,3 +245,41 @@ fn large_filters_are_merged_beside_other_commands() {
         assert!(modules.contains("koel_panics:0"), "{modules}");
     });
 }
+
+/// MERGE changes the filter of a key, and not how long the key lives: at once, on a thread, on a
+/// replica, and in an append-only file.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_merge_keeps_the_time_to_live_of_its_destination() {
+    on_each(|primary, connection| {
+        let replica = primary.another();
+        let mut copy = replica.connect("resp2");
+        ok(&mut copy, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        ok(connection, "CONFIG SET appendonly yes");
+        await_rewrite(connection);
+        // From 128 KiB on, filters are merged on a thread.
+        for (capacity, at) in [(1000, 4_000_000_000_123_i64), (300_000, 4_000_000_000_456)] {
+            for name in ["a", "b"] {
+                let key = format!("{name}{capacity}");
+                ok(connection, &format!("CF.RESERVE {key} {capacity}"));
+                ok(connection, &format!("CF.ADD {key} {name}"));
+            }
+            ok(connection, &format!("PEXPIREAT a{capacity} {at}"));
+            ok(connection, &format!("CF.MERGE a{capacity} b{capacity}"));
+            ok(connection, &format!("CF.MERGE new{capacity} a{capacity}"));
+            await_replica(connection);
+            for side in [&mut *connection, &mut copy] {
+                let lives = |side: &mut Connection, key: &str| {
+                    number(&ok(side, &format!("PEXPIRETIME {key}{capacity}")))
+                };
+                assert_eq!((lives(side, "a"), lives(side, "new")), (at, -1), "{capacity}");
+            }
+        }
+        ok(connection, "DEBUG LOADAOF");
+        for (key, at) in [("a1000", 4_000_000_000_123), ("a300000", 4_000_000_000_456)] {
+            assert_eq!(number(&ok(connection, &format!("PEXPIRETIME {key}"))), at);
+            assert_eq!(numbers(&ok(connection, &format!("CF.MCOUNT {key} a b"))), [1, 1]);
+        }
+        assert_eq!(ok(connection, "DEBUG DIGEST"), ok(&mut copy, "DEBUG DIGEST"));
+    });
+}

@@ -4,10 +4,12 @@
 use super::{ExpiringFilter, WhenFull};
 use crate::builder::{Builder, Grows, Settings};
 use crate::error::BuildError;
-use crate::image::clock::Steps;
-use crate::image::{Clock, sizing};
+use crate::image::clock::{Steps, sweep_records};
+use crate::image::shape::Shape;
+use crate::image::{Clock, HEADER_BYTES, RECORD_BYTES, sizing};
 use crate::maplet::Maplet;
 use crate::state::Body;
+use crate::table::table_bytes;
 
 impl Grows for ExpiringFilter {
     const LEAST: u64 = Maplet::LEAST;
@@ -42,11 +44,31 @@ impl Builder<ExpiringFilter> {
     pub fn build(&self) -> Result<ExpiringFilter, BuildError> {
         empty(&self.settings)
     }
+
+    /// Bytes of the empty filter, in memory and as a file. Allocates nothing.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build), without the one for memory.
+    pub fn size_in_bytes(&self) -> Result<usize, BuildError> {
+        let (shape, _) = shape(&self.settings)?;
+        let table = table_bytes(shape.layout, shape.buckets()).unwrap_or(usize::MAX);
+        let records = usize::try_from(sweep_records(shape.buckets())).unwrap_or(usize::MAX);
+        let records = records.saturating_mul(RECORD_BYTES);
+        Ok(table.saturating_add(records).saturating_add(HEADER_BYTES))
+    }
 }
 
 /// The empty filter of these settings.
 pub(super) fn empty(settings: &Settings) -> Result<ExpiringFilter, BuildError> {
-    let Settings { capacity, rate, window, steps, when_full, grow_from, .. } = *settings;
+    let (shape, steps) = shape(settings)?;
+    let clock = Clock::new(steps, settings.when_full == WhenFull::EvictOldest);
+    let body = Body::expiring(shape, settings.profile(0), clock);
+    Ok(ExpiringFilter { body: body.ok_or(BuildError::NoMemory)? })
+}
+
+/// The shape of its table, and the steps of its window.
+fn shape(settings: &Settings) -> Result<(Shape, Steps), BuildError> {
+    let Settings { capacity, rate, window, steps, grow_from, .. } = *settings;
     let steps = Steps::of(window, steps).ok_or(BuildError::Window { window, steps })?;
     // The keys of the step that is only half over come on top of those of the window.
     let entries = |keys: u64| keys.saturating_add(keys.div_ceil(steps.count));
@@ -58,7 +80,5 @@ pub(super) fn empty(settings: &Settings) -> Result<ExpiringFilter, BuildError> {
             sizing::choose_marked(layouts, entries(first), entries(capacity.max(first)), rate)?
         }
     };
-    let clock = Clock::new(steps, when_full == WhenFull::EvictOldest);
-    let body = Body::expiring(shape, settings.profile(0), clock);
-    Ok(ExpiringFilter { body: body.ok_or(BuildError::NoMemory)? })
+    Ok((shape, steps))
 }

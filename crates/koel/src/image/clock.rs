@@ -43,7 +43,7 @@ pub(crate) const FAR: u16 = 1 << 14;
 
 /// Records behind the buckets of an expiring filter: two bytes for each group, the step at which it
 /// was swept.
-pub(super) fn sweep_records(buckets: u64) -> u64 {
+pub(crate) fn sweep_records(buckets: u64) -> u64 {
     buckets.div_ceil(GROUP).div_ceil(RECORD_BYTES as u64 / 2)
 }
 
