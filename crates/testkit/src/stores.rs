@@ -16,6 +16,11 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::exercise::is_one_line;
 use crate::storage::MemoryFolder;
 
+/// New stores have the same seed, so that an input does the same each time.
+fn options() -> Options {
+    Options::default().background_compaction(false).seed(7)
+}
+
 /// Files by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
@@ -246,10 +251,10 @@ fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
     let salvaged = salvage(&files);
     let is_new = !files.contains_key("MANIFEST");
     let folder = Arc::new(MemoryFolder::with(files.clone()));
-    let read = Options::default().read_only(true).open_in(folder.clone());
+    let read = options().read_only(true).open_in(folder.clone());
     let read = read.map(|store| contents_of(&store)).inspect_err(one_line);
     assert!(folder.contents() == files, "a read-only store has written");
-    let open = || Options::default().background_compaction(false).open_in(folder.clone());
+    let open = || options().open_in(folder.clone());
     let store = open();
     let found = store.as_ref().map(contents_of);
     assert!(is_new || read.ok() == found.ok(), "a read-only store finds something else");
@@ -293,8 +298,7 @@ fn salvage(files: &Files) -> Option<Values> {
     let salts: BTreeSet<u64> =
         logs.map(|(_, log)| number::<8>(log, 16)).chain([salt_of(files)]).collect();
     let values = salts.into_iter().flat_map(|salt| values_in(files, salt)).collect();
-    let options = Options::default().background_compaction(false);
-    let store = options.open_in(Arc::new(MemoryFolder::new())).expect("a new store");
+    let store = options().open_in(Arc::new(MemoryFolder::new())).expect("a new store");
     let damaged = MemoryFolder::with(files.clone());
     let salvaged = store.salvage_in(&damaged, |read, all| assert!(read <= all));
     assert!(damaged.contents() == *files, "the damaged store was changed");
@@ -378,7 +382,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 fn store_of(rounds: u8, closed: bool) -> Files {
     let folder = MemoryFolder::new();
-    let options = Options::default().segment_bytes(4096).background_compaction(false).seed(7);
+    let options = options().segment_bytes(4096);
     let store = options.open_in(Arc::new(folder.clone())).expect("a new store");
     let put = |key: &[u8], value: &[u8], durability| {
         store.put(key, value, durability).expect("a write");
