@@ -1,5 +1,5 @@
-//! The inputs that fuzzing starts from: small sound filters of every codec and shape, which a fuzzer
-//! would not guess, and operations that fill and empty a filter.
+//! The inputs that fuzzing starts from: small sound filters of every codec and shape, which a
+//! fuzzer would not guess, and operations that fill and empty a filter.
 //!
 //! They are made here rather than kept, so that they follow the format. The seeds of stores and
 //! tables are beside the tests that read them.

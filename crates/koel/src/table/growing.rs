@@ -134,8 +134,8 @@ impl<B: AsRef<[u8]>> Growing<B> {
         })
     }
 
-    /// How many of so many entries have no bits beyond those of their bucket, at least. A split puts
-    /// them in both halves, so they take the same share of the slots in a table of any size.
+    /// How many of so many entries have no bits beyond those of their bucket, at least. A split
+    /// puts them in both halves, so they take the same share of the slots in a table of any size.
     ///
     /// If all were void, there would be `v`, the match weight in units of one bucket. Each other
     /// entry counts for half of one or less in `v`.
