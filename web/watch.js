@@ -65,6 +65,9 @@ export function sentence(step) {
       return written(step);
     case "widened":
       return "The table is full and begins to grow: every slot gets more bits, for the splits to come.";
+    case "narrow":
+      if (step.left === 0) return "All buckets have wider slots now.";
+      return `Some buckets got wider slots, the last ones first. Others have to wait: ${step.left}.`;
     case "split":
       return `Bucket ${step.bucket} is split: about half of its entries move to the new bucket ${step.into}.`;
     case "counted":

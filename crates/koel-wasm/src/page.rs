@@ -114,6 +114,7 @@ fn step(step: &TraceStep) -> String {
             )
         }
         TraceStep::Widened => r#"{"kind":"widened"}"#.to_owned(),
+        TraceStep::Narrow { buckets } => format!(r#"{{"kind":"narrow","left":{buckets}}}"#),
         TraceStep::Split { bucket, into } => {
             format!(r#"{{"kind":"split","bucket":{bucket},"into":{into}}}"#)
         }

@@ -105,12 +105,12 @@ impl Header<'_> {
         require(self.number(17, 1) == 0, "value bits")?;
         require(self.number(25, 1) <= 1, "marked")?;
         require(self.number(28, 4) <= 1, "flags")?;
-        let growth = [(24, 1), (32, 8), (40, 8), (120, 8)];
+        let growth = [(24, 1), (32, 8), (40, 8), (120, 8), (172, 4)];
         let is_zero = growth.iter().all(|&(offset, bytes)| self.number(offset, bytes) == 0);
         require(self.is_marked() || is_zero, "growth without marks")?;
         require(self.number(128, 1) <= 1, "route")?;
         require(self.number(136, 1) <= 7, "line options")?;
-        let mut later = self.0[129..136].iter().chain(&self.0[137..176]);
+        let mut later = self.0[129..136].iter().chain(&self.0[137..172]);
         require(later.all(|&byte| byte == 0), "room for later versions")
     }
 

@@ -58,7 +58,8 @@ fields! {
     STEPS = (168, 1, "steps");
     YOUNGEST_EVICTED = (169, 1, "youngest evicted");
     WHEN_FULL = (170, 1, "when full");
-    RESERVED = (171, 5, "reserved");
+    RESERVED = (171, 1, "reserved");
+    NARROW = (172, 4, "narrow buckets");
     BODY_CHECKSUM = (176, 8, "body checksum");
     HEADER_CHECKSUM = (184, 8, "header checksum");
 }
@@ -67,7 +68,7 @@ fields! {
 pub(super) const FIXED: [(Field, u64); 3] =
     [(HEADER_LENGTH, HEADER_BYTES as u64), (SLOT_COUNT, SLOTS as u64), (CORE, CORE_BITS as u64)];
 /// Fields that are zero in a table without marked fingerprints.
-pub(super) const OF_GROWTH: [Field; 5] = [LEVEL, MARKED, SPLIT, WEIGHT_LOW, WEIGHT_HIGH];
+pub(super) const OF_GROWTH: [Field; 6] = [LEVEL, MARKED, SPLIT, WEIGHT_LOW, WEIGHT_HIGH, NARROW];
 /// Fields that are zero in what does not expire.
 pub(super) const OF_EXPIRY: [Field; 6] =
     [STEP, STEP_TICKS, STEP_BEGAN, STEPS, YOUNGEST_EVICTED, WHEN_FULL];

@@ -22,7 +22,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::fields::{
     BODY_CHECKSUM, CAPACITY, CODEC, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES, FINGERPRINT_BITS,
     FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, HASH, HEADER_CHECKSUM, KIND, LEN, LEVEL,
-    LINE_OPTIONS, MAGIC_FIELD, MARKED, OF_EXPIRY, OF_GROWTH, RATE, ROUTE, Reader, SEED,
+    LINE_OPTIONS, MAGIC_FIELD, MARKED, NARROW, OF_EXPIRY, OF_GROWTH, RATE, ROUTE, Reader, SEED,
     SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, WEIGHT_HIGH, WEIGHT_LOW,
     Writer,
 };
@@ -86,6 +86,8 @@ pub(crate) struct Growth {
     pub(crate) level: u32,
     pub(crate) split: u64,
     pub(crate) match_weight: u128,
+    /// Buckets that were still to be widened: the file has them wide.
+    pub(crate) narrow: u64,
 }
 
 impl Growth {
@@ -96,6 +98,7 @@ impl Growth {
             level: addresses.level(),
             split: addresses.split(),
             match_weight: growing.match_weight(),
+            narrow: addresses.narrow_buckets(),
         }
     }
 }
@@ -124,8 +127,9 @@ impl Header {
         );
         bytes.number(FRACTION_BITS, fraction_bits);
         bytes.number(FLAGS, self.profile.growable.into());
-        if let Some(Growth { level, split, match_weight, .. }) = self.growth {
+        if let Some(Growth { level, split, match_weight, narrow, .. }) = self.growth {
             bytes.number(MARKED, 1);
+            bytes.number(NARROW, narrow);
             bytes.number(LEVEL, u64::from(level));
             bytes.number(SPLIT, split);
             bytes.raw(WEIGHT_LOW, &match_weight.to_le_bytes()[..8]);
@@ -275,7 +279,21 @@ impl Header {
     /// The present addressing of a table with marked fingerprints.
     pub(crate) fn linear_hashing(&self) -> Option<LinearHashing> {
         let (growth, marked) = (self.growth?, self.shape.layout.marks()?);
-        Some(LinearHashing::new(self.geometry(), marked, growth.level, growth.split))
+        let mut addresses = LinearHashing::new(self.geometry(), marked, growth.level, growth.split);
+        addresses.set_narrow_buckets(growth.narrow);
+        Some(addresses)
+    }
+
+    /// Whether a table with this header can have buckets that are still to be widened: as it was
+    /// built, with the layout that its first one becomes.
+    fn may_have_narrow_buckets(&self) -> bool {
+        let Some(Growth { first_bits, level: 0, split: 0, narrow, .. }) = self.growth else {
+            return false;
+        };
+        let first = Layout::new(self.shape.layout.codec(), first_bits + CORE_BITS, 0);
+        self.kind == Kind::Filter
+            && narrow <= self.shape.buckets()
+            && first.and_then(sizing::marked_layout) == Some(self.shape.layout)
     }
 
     /// Bounds what later arithmetic relies on: a table that can have grown so far, a rate that is a
@@ -283,6 +301,8 @@ impl Header {
     fn check_counts(&self, fields: Reader<'_>) -> Result<(), ImageError> {
         fields
             .require(SPLIT, self.linear_hashing().is_none_or(|addresses| addresses.is_sound()))?;
+        let narrow = self.growth.map_or(0, |growth| growth.narrow);
+        fields.require(NARROW, narrow == 0 || self.may_have_narrow_buckets())?;
         fields.require(RATE, self.profile.rate > 0.0 && self.profile.rate < 1.0)?;
         fields.require(ENTRIES, self.entries <= self.buckets() * SLOTS as u64)?;
         // Growth may leave behind entries that belong to no key, and time entries that are dead.
@@ -370,6 +390,7 @@ fn decode_growth(fields: Reader<'_>, growable: bool) -> Result<Option<Growth>, I
         split: fields.number(SPLIT),
         match_weight: u128::from(fields.number(WEIGHT_HIGH)) << 64
             | u128::from(fields.number(WEIGHT_LOW)),
+        narrow: fields.number(NARROW),
     }))
 }
 

@@ -208,7 +208,7 @@ impl<C: WriteCounters> Body<Buffer, C> {
         let view = Body::of(header, table.as_ref(), C::stored(records));
         view.verify()?;
         let state = view.state.copy().ok_or(ImageError::NoMemory)?;
-        let body = Self::new(Buckets::of(header, table), state);
+        let body = Self::new(Buckets::of(header, table).restored(), state);
         body.with_counted_stamps().ok_or(ImageError::NoMemory)
     }
 
@@ -227,7 +227,8 @@ impl<C: WriteCounters> Body<Buffer, C> {
     }
 }
 
-/// Equal file images: built alike, and changed alike since.
+/// Equal file images, but for how many buckets are still to be widened: built alike, and changed
+/// alike since.
 impl<C: PartialEq> PartialEq for Body<Buffer, C> {
     fn eq(&self, other: &Self) -> bool {
         self.buckets == other.buckets && self.state == other.state

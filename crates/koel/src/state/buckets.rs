@@ -64,10 +64,7 @@ impl<B: AsRef<[u8]>> Buckets<B> {
         let layout = header.shape.layout;
         match (header.linear_hashing(), header.growth) {
             (Some(addresses), Some(growth)) => {
-                // Dead entries do not count: their slots are room.
-                let held = if header.clock.is_some() { header.len } else { header.entries };
-                let weight = growth.match_weight;
-                Self::Growing(Growing::grown(addresses, layout, bytes, weight, held))
+                Self::Growing(Growing::grown(addresses, layout, bytes, growth.match_weight))
             }
             _ => Self::Fixed(Table::new(header.geometry(), layout, bytes)),
         }
@@ -133,6 +130,7 @@ impl<B: AsRef<[u8]>> Buckets<B> {
             Self::Fixed(table) => table.to_owned_table(grows).map(Buckets::Fixed),
             Self::Growing(table) => table.to_owned_table(true).map(Buckets::Growing),
         }
+        .map(Buckets::restored)
     }
 
     fn is_midway(&self) -> bool {
@@ -172,7 +170,8 @@ impl<B: AsRef<[u8]>> Buckets<B> {
 /// Equal if they are when all of them are wide.
 impl PartialEq for Buckets<Buffer> {
     fn eq(&self, other: &Self) -> bool {
-        let growth = |buckets: &Self| buckets.growing().map(Growth::of);
+        let growth =
+            |buckets: &Self| buckets.growing().map(|it| Growth { narrow: 0, ..Growth::of(it) });
         if self.shape() != other.shape() || growth(self) != growth(other) {
             return false;
         }
@@ -185,6 +184,14 @@ impl PartialEq for Buckets<Buffer> {
 }
 
 impl Buckets<Buffer> {
+    /// These buckets, read from a file, as they were in memory where it was written.
+    pub(crate) fn restored(mut self) -> Self {
+        if let Self::Growing(table) = &mut self {
+            table.narrow_again();
+        }
+        self
+    }
+
     /// Empty buckets, in memory to grow in if they `grow`. `None` if their bytes cannot be
     /// addressed or allocated.
     pub(crate) fn empty(shape: Shape, grow: bool) -> Option<Self> {

@@ -68,11 +68,17 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         stuck.map_or_else(|| self.state.out_of_slots(), |held| FullError::Values { held })
     }
 
-    /// Splits chunks until the load is right for so many `more` entries.
-    pub(super) fn keep_load(&mut self, more: u64) {
-        while self.table.table().is_overfull(self.state.entries + more)
-            && self.split_chunk() == Step::Done
-        {}
+    /// Makes a step of growth for an entry that has come, or for each of so many that are
+    /// `coming`, while the table is too full for them. A table that was just widened is fuller than
+    /// designed, and gets there in small steps.
+    pub(super) fn keep_load(&mut self, coming: u64) {
+        let is_overfull =
+            |writer: &Self| writer.table.table().is_overfull(writer.state.entries + coming);
+        for _ in 0..coming.max(1) {
+            if !is_overfull(self) || self.split_chunk() != Step::Done {
+                return;
+            }
+        }
     }
 
     /// Makes room ahead for as many of the coming keys as are a quarter of the entries. Returns how

@@ -74,8 +74,9 @@ impl Body<Buffer, Counters> {
                 if !self.state.profile.growable || self.marked_layout().is_none() {
                     return Ok(false);
                 }
-                self.start_to_grow()?.table.finish_widening();
+                self.start_to_grow()?;
             }
+            TraceStep::Narrow { buckets } => return Ok(self.replay_widening(buckets)),
             // A chunk of several buckets is split by the step of its first one.
             TraceStep::Split { bucket, into } if into < self.buckets.count() => {
                 return Ok(bucket < into);
@@ -95,6 +96,12 @@ impl Body<Buffer, Counters> {
             }
         }
         Ok(true)
+    }
+
+    fn replay_widening(&mut self, narrow: u64) -> bool {
+        let Buckets::Growing(table) = &mut self.buckets else { return false };
+        let more = table.geometry().narrow_buckets().checked_sub(narrow);
+        more.is_some_and(|more| more > 0 && table.widen(more))
     }
 
     fn replay_split(&mut self, bucket: u64, into: u64) -> Result<bool, FullError> {

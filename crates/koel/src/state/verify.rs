@@ -5,7 +5,7 @@ use crate::error::{ImageError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
 use crate::state::counters::ReadCounters;
-use crate::table::{Addressing, Cuckoo, grows};
+use crate::table::{Addressing, Cuckoo, Growing, grows};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// Checks what [`open`](Self::open) trusts: the checksum, that this crate could have written
@@ -18,6 +18,8 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
             .growing()
             .is_none_or(|growing| growing.computed_weight() == growing.match_weight());
         require("match weight", 0, weight_holds)?;
+        let fits = self.buckets.growing().is_none_or(Growing::fits_narrow_buckets);
+        require("narrow buckets", 0, fits)?;
         if let Some(Expiry { clock, .. }) = &self.state.expiry {
             let are_sound = sweeps::are_sound(&self.state.counters, self.buckets.count(), clock);
             require("sweeps", 0, are_sound)?;

@@ -79,9 +79,6 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
         note!(table.log, Written { bucket: entry.bucket, old: entry.slot, new: slot, from: None });
         if slot == 0 {
             table.match_weight -= Self::Addresses::weight_of(entry.prefix.length);
-            // Every insert widens some buckets while any is narrow, whatever is removed.
-            let is_widening = table.geometry.widening().is_some();
-            table.limit = table.limit.saturating_sub(u64::from(is_widening));
         }
     }
 

@@ -42,16 +42,16 @@ const MOST_MATCHES: f64 = 0.1;
 pub(crate) type Growing<B> = Table<B, LinearHashing>;
 
 impl<B: AsRef<[u8]>> Growing<B> {
-    /// The table in `bytes`, with the match weight of its entries, and their number.
+    /// The table in `bytes`, with the match weight of its entries.
     pub(crate) fn grown(
         addresses: LinearHashing,
         layout: Layout,
         bytes: B,
         match_weight: u128,
-        entries: u64,
     ) -> Self {
-        let table = Self { match_weight, ..Self::new(addresses, layout, bytes) };
-        Self { limit: table.design_limit().max(entries), ..table }
+        let mut table = Self { match_weight, ..Self::new(addresses, layout, bytes) };
+        table.set_limit();
+        table
     }
 
     /// Whether some buckets are still to be widened.
@@ -145,8 +145,11 @@ impl<B: AsRef<[u8]>> Growing<B> {
         (2.0 * weight * times - entries as f64).clamp(0.0, entries as f64)
     }
 
-    fn design_limit(&self) -> u64 {
-        design_limit(self.layout, self.geometry.buckets())
+    /// Sets the limit: the design limit, or 0 while buckets are widened. It follows from the table
+    /// alone, so a copy from a file grows like the original.
+    pub(super) fn set_limit(&mut self) {
+        let designed = design_limit(self.layout, self.geometry.buckets());
+        self.limit = if self.is_midway() { 0 } else { designed };
     }
 
     /// The longest entry that matches and has this value, and how many do.
@@ -193,7 +196,7 @@ impl Growing<Buffer> {
     /// An empty table with these addresses. `None` if its bytes cannot be addressed or allocated.
     fn of(addresses: LinearHashing, layout: Layout) -> Option<Self> {
         let bytes = table_bytes(layout, addresses.buckets())?;
-        Some(Self::grown(addresses, layout, Buffer::zeroed(bytes, true)?, 0, 0))
+        Some(Self::grown(addresses, layout, Buffer::zeroed(bytes, true)?, 0))
     }
 
     /// The growing table that `built` becomes, which has so many entries and no values.
@@ -204,21 +207,13 @@ impl Growing<Buffer> {
         let stand_in = Table::stand_in(built.layout())?;
         match Table::to_be_widened(mem::replace(built, stand_in), layout) {
             Ok(table) => {
-                Some(Self { match_weight: u128::from(entries) * weight, limit: entries, ..table })
+                Some(Self { match_weight: u128::from(entries) * weight, limit: 0, ..table })
             }
             Err(unchanged) => {
                 *built = unchanged;
                 None
             }
         }
-    }
-
-    /// Sets the limit after a step of growth: to the design limit, or to one entry more if there
-    /// are more than that, so that one insert makes one step. A table that was just widened is
-    /// fuller than designed.
-    pub(super) fn raise_limit(&mut self) {
-        let designed = if self.is_midway() { 0 } else { self.design_limit() };
-        self.limit = designed.max(self.limit.saturating_add(1));
     }
 
     /// How many buckets the next step splits.
@@ -344,7 +339,7 @@ impl CuckooMut for Growing<Buffer> {
             return Step::NoMemory;
         }
         (0..chunk).for_each(|_| self.split_next(doubled));
-        self.raise_limit();
+        self.set_limit();
         Step::Done
     }
 

@@ -80,7 +80,7 @@ pub(crate) struct Table<B, A = Geometry> {
     reach: usize,
     /// The sum of 2^-length of all entries, in units of 2^-64; 0 in a table of one size.
     match_weight: u128,
-    /// A growing table splits its next chunk when it has more entries than this.
+    /// A growing table makes its next step when it has more entries than this.
     limit: u64,
     #[cfg(feature = "trace")]
     pub(crate) log: trace::Log,

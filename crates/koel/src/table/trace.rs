@@ -37,8 +37,14 @@ pub enum TraceStep {
         /// The bucket that the entry came from. `None` for the key of the operation.
         from: Option<u64>,
     },
-    /// The filter left the table that it was built with: slots are wider from here on.
+    /// The filter left the table that it was built with: slots get wider from here on, those of the
+    /// last buckets first.
     Widened,
+    /// Some more buckets got wider slots.
+    Narrow {
+        /// Buckets that have not yet.
+        buckets: u64,
+    },
     /// The entries of a bucket were divided between it and a new bucket.
     Split {
         /// The bucket.

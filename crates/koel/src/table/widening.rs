@@ -13,12 +13,14 @@
 //!   wide table.
 //! * No fingerprint is shorter than a narrow bucket has room for: the first entries have exactly
 //!   that many bits, and no bucket has been split.
+//! * A file has all buckets wide, and says how many were narrow. A copy that is read from it makes
+//!   them narrow again, so that it changes like the original.
 
 use super::trace::note;
 use super::{Addressing, LinearHashing, Table, table_bytes};
-use crate::address::geometry::Geometry;
+use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::mem::buffer::Buffer;
-use crate::packing::{AnyPacking, Layout, Widening};
+use crate::packing::{AnyPacking, Bucket, Layout, Widening, store};
 
 impl Table<Buffer> {
     /// An empty table of one bucket, to replace one that is taken by value. `None` if there is no
@@ -66,12 +68,49 @@ impl Table<Buffer, LinearHashing> {
         let below = packing.widen(self.bytes.as_mut(), buckets);
         let left = (below > 0).then_some(Widening { below, ..widening });
         self.geometry.set_widening(left);
+        note!(self.log, Narrow { buckets: below });
         if left.is_none() {
             self.packing = AnyPacking::new(self.layout, None);
             self.reach = self.packing.reach();
         }
-        self.raise_limit();
+        self.set_limit();
         true
+    }
+
+    /// Makes the buckets narrow that were where these bytes were written. O(buckets).
+    pub(crate) fn narrow_again(&mut self) {
+        let below = self.geometry.narrow_buckets();
+        let Some(narrow) = self.narrow_layout().filter(|_| below > 0 && !self.is_midway()) else {
+            return;
+        };
+        let bits = narrow.bucket_bits();
+        // A narrow bucket ends before the next wide one begins.
+        for bucket in 0..below {
+            let slots = self.read(bucket).0.map(|slot| self.layout.unmarked_slot(narrow, slot));
+            let word = narrow.encode(Bucket(slots));
+            store(self.bytes.as_mut(), bucket * u64::from(bits), bits, word);
+        }
+        let widening = Some(Widening { narrow, below });
+        self.geometry.set_widening(widening);
+        self.packing = AnyPacking::new(self.layout, widening);
+        self.reach = self.packing.reach();
+        self.set_limit();
+    }
+}
+
+impl<B: AsRef<[u8]>> Table<B, LinearHashing> {
+    /// The layout that the table was built with, if it was built without marks.
+    fn narrow_layout(&self) -> Option<Layout> {
+        let bits = self.geometry.base().fraction_bits() + CORE_BITS;
+        Layout::new(self.layout.codec(), bits, self.layout.value_bits())
+    }
+
+    /// Whether the entries of all buckets that were narrow have as many bits as there is room for.
+    pub(crate) fn fits_narrow_buckets(&self) -> bool {
+        let Some(narrow) = self.narrow_layout() else { return true };
+        let again = |slot| self.layout.marked_slot(narrow, self.layout.unmarked_slot(narrow, slot));
+        let mut buckets = 0..self.geometry.narrow_buckets();
+        buckets.all(|bucket| self.read(bucket).entries().all(|slot| again(slot) == slot))
     }
 }
 

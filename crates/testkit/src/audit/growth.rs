@@ -79,7 +79,28 @@ impl<'a> Grown<'a> {
         // Length of the longest string, its mark, core and base.
         let bits = u64::from(128 - last.leading_zeros());
         require(bits + 6 + header.fraction_bits() + 1 < 64, "names of 64 bits")?;
-        Ok(Self { header, addressing, level, split })
+        let grown = Self { header, addressing, level, split };
+        require(grown.narrow() == 0 || grown.may_have_narrow_buckets(), "narrow buckets")?;
+        Ok(grown)
+    }
+
+    /// How many buckets are still to be widened.
+    fn narrow(&self) -> u64 {
+        self.header.number(172, 4)
+    }
+
+    fn may_have_narrow_buckets(&self) -> bool {
+        let first = self.addressing.fraction_bits() + 6;
+        let (is_first, widened) = if self.header.is_semi_sorted() {
+            ((8..=33).contains(&first), Some(first + 7))
+        } else {
+            let widths = [8, 12, 16, 24, 32];
+            let is_first = (8..=32).contains(&first) && first.is_multiple_of(2);
+            (is_first, widths.into_iter().find(|&width| width >= first + 7))
+        };
+        let is_as_built = self.level == 0 && self.split == 0;
+        let is_widened = widened.map(u64::from) == Some(self.header.fingerprint_bits());
+        is_as_built && is_first && is_widened && self.narrow() <= self.addressing.buckets()
     }
 
     /// Buckets of the table.
@@ -93,7 +114,11 @@ impl<'a> Grown<'a> {
         for bucket in 0..self.buckets() {
             let slots = slots_of(self.header, table, bucket)?;
             for slot in slots.into_iter().filter(|&slot| slot != 0) {
-                names.push(self.name(bucket, slot)?);
+                let name = self.name(bucket, slot)?;
+                let is_first =
+                    name.string.len() as u64 == u64::from(self.addressing.fraction_bits());
+                require(bucket >= self.narrow() || is_first, "bits in a narrow bucket")?;
+                names.push(name);
             }
         }
         names.sort();

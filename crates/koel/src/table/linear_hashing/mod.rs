@@ -62,6 +62,8 @@ pub(crate) struct LinearHashing {
     segment_reciprocal: u64,
     /// Where buckets still have the slots that the table was built with.
     widening: Option<Widening>,
+    /// How many buckets of a file are wide that still were to be widened when it was written.
+    narrow_buckets: u64,
 }
 
 /// A bucket, and how many bits of the string it stands for.
@@ -105,6 +107,7 @@ impl LinearHashing {
             reciprocal,
             segment_reciprocal,
             widening: None,
+            narrow_buckets: 0,
         }
     }
 
@@ -126,7 +129,17 @@ impl LinearHashing {
     }
 
     pub(super) fn set_widening(&mut self, widening: Option<Widening>) {
-        self.widening = widening;
+        (self.widening, self.narrow_buckets) = (widening, 0);
+    }
+
+    pub(crate) fn set_narrow_buckets(&mut self, buckets: u64) {
+        self.narrow_buckets = buckets;
+    }
+
+    /// How many buckets are still to be widened, whether they are narrow here or were where the
+    /// bytes were written.
+    pub(crate) fn narrow_buckets(&self) -> u64 {
+        self.widening.map_or(self.narrow_buckets, |widening| widening.below)
     }
 
     /// The most bits of a string that an entry can store in a bucket, beyond those that the bucket
