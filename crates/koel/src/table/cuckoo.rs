@@ -13,8 +13,8 @@ pub(crate) type EntryTest<'a> = dyn Fn(u64, u64) -> bool + 'a;
 /// Below this load, a failed search says more about the keys than about the room: growth would not
 /// help them.
 const SPARSE_LOAD: f64 = 0.5;
-/// Below this load a table is not split for a key that has one bucket only. No key of a good hash
-/// comes near it, and forged entries cannot make a table larger than this.
+/// Below this load a table is not split for a key that has one bucket only. So forged entries
+/// cannot make a table emptier than this.
 const LEAST_LOAD: f64 = 1.0 / 16.0;
 
 /// What became of a step of growth.
