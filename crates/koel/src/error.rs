@@ -45,6 +45,15 @@ pub enum FullError {
         /// Counters that the filter may have.
         limit: u64,
     },
+    /// There is a correction for as many keys as the filter has slots.
+    #[error(
+        "all {limit} corrections are in use; build the filter for a lower false-positive rate, so \
+         that fewer absent keys need one"
+    )]
+    Corrections {
+        /// Corrections that the filter may have.
+        limit: u64,
+    },
     /// The table has to grow, and the system has no memory for that.
     #[error(
         "the table is full, and the system has no memory for it to grow; free some memory, or \

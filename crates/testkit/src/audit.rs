@@ -34,9 +34,13 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     let buckets_end = u128::from(buckets) * u128::from(header.bucket_bits());
     let table_bytes = buckets_end.div_ceil(64) * 8 + 16;
     let counters = header.number(96, 8);
-    let length = table_bytes + u128::from(counters) * 16;
+    let [stashed, corrections] = [header.number(144, 4), header.number(148, 4)];
+    let length = table_bytes + u128::from(counters + stashed) * 16 + u128::from(corrections) * 8;
     require(length == body.len() as u128, "length")?;
-    let (table, records) = body.split_at(usize::try_from(table_bytes).expect("within the body"));
+    let (table, rest) = body.split_at(usize::try_from(table_bytes).expect("within the body"));
+    let records_end = usize::try_from(counters * 16).expect("within the body");
+    let (records, exact) = rest.split_at(records_end);
+    let stashed = read_exact(exact, usize::try_from(stashed).expect("within the body"))?;
     check_padding(&header, table, buckets)?;
     let (in_use, keys) = (header.number(88, 8), u128::from(header.number(80, 8)));
 
@@ -48,7 +52,7 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
         grown.check_match_weight(&names)?;
         let named = grown.identities(&names);
         let counted = read_counters(records, |identity| named.contains(&identity.into()))?;
-        return require(keys <= counted + u128::from(in_use), "keys");
+        return require(keys <= counted + stashed + u128::from(in_use), "keys");
     }
     let entries = read_table(&header, table)?;
     require(entries.values().sum::<u64>() == in_use, "entries")?;
@@ -56,7 +60,7 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     let f = header.fingerprint_bits();
     let entry = |identity| Entry { lower: identity >> f, fingerprint: identity & ((1 << f) - 1) };
     let counted = read_counters(records, |identity| entries.contains_key(&entry(identity)))?;
-    require(keys == counted + u128::from(in_use), "keys")
+    require(keys == counted + stashed + u128::from(in_use), "keys")
 }
 
 fn require(holds: bool, rule: &'static str) -> Result<(), &'static str> {
@@ -97,7 +101,7 @@ impl Header<'_> {
 
     fn check_constants(&self) -> Result<(), &'static str> {
         require(self.0.starts_with(b"koel\r\n\x1a\n"), "magic")?;
-        require(self.number(8, 2) == 3, "version")?;
+        require(self.number(8, 2) == 4, "version")?;
         require(self.number(10, 2) == 192, "header length")?;
         require(self.number(12, 1) == 0, "kind")?;
         require(self.number(14, 1) == 4, "slots")?;
@@ -110,7 +114,7 @@ impl Header<'_> {
         require(self.is_marked() || is_zero, "growth without marks")?;
         require(self.number(128, 1) <= 1, "route")?;
         require(self.number(136, 1) <= 7, "line options")?;
-        let mut later = self.0[129..136].iter().chain(&self.0[137..172]);
+        let mut later = self.0[129..136].iter().chain(&self.0[137..144]).chain(&self.0[152..172]);
         require(later.all(|&byte| byte == 0), "room for later versions")
     }
 
@@ -136,6 +140,7 @@ impl Header<'_> {
     fn check_profile(&self) -> Result<(), &'static str> {
         require(self.number(19, 1) <= 1, "hash")?;
         require(self.number(19, 1) == 1 || self.number(56, 8) == 0, "seed")?;
+        require(self.number(144, 4) <= self.number(80, 8), "stashed keys")?;
         let rate = f64::from_bits(self.number(72, 8));
         require(rate > 0.0 && rate < 1.0, "requested rate")?;
         let limited = self.number(104, 8) >= self.number(96, 8);
@@ -212,6 +217,25 @@ fn read_counters(records: &[u8], is_name: impl Fn(u64) -> bool) -> Result<u128, 
         last = Some(identity);
         sum += u128::from(count);
     }
+    Ok(sum)
+}
+
+/// The sum of all copies in a stash of `stashed` keys, which the corrections follow.
+fn read_exact(bytes: &[u8], stashed: usize) -> Result<u128, &'static str> {
+    let (stash, corrections) = bytes.split_at(stashed * 16);
+    let (mut sum, mut addresses) = (0, Vec::new());
+    for record in stash.chunks(16) {
+        let (address, copies) = (Header(record).number(0, 8), Header(record).number(8, 8));
+        require(copies > 0, "no copies in the stash")?;
+        addresses.push(address);
+        sum += u128::from(copies);
+    }
+    require(addresses.is_sorted_by(|one, next| one < next), "stash out of order")?;
+    let corrections: Vec<u64> =
+        corrections.chunks(8).map(|record| Header(record).number(0, 8)).collect();
+    require(corrections.is_sorted_by(|one, next| one < next), "corrections out of order")?;
+    let is_in = |address| addresses.binary_search(address).is_ok();
+    require(!corrections.iter().any(is_in), "a correction of a key in the stash")?;
     Ok(sum)
 }
 

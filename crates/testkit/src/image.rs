@@ -5,6 +5,8 @@
 //! of a few buckets, which no builder makes: full tables, keys whose two buckets are one, and
 //! segments with a single bucket.
 
+use std::collections::BTreeMap;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of the header.
@@ -31,6 +33,22 @@ pub fn reseal_header(image: &mut [u8]) {
     set(image, HEADER_CHECKSUM, header);
 }
 
+/// The stash of a filter: copies by address. The bytes may be those of any filter with a stash.
+///
+/// # Panics
+/// If `image` is not that of a filter.
+#[must_use]
+pub fn stash(image: &[u8]) -> BTreeMap<u64, u64> {
+    let number = |offset: usize, bytes: usize| {
+        let field = image[offset..offset + bytes].iter().rev();
+        field.fold(0, |number, &byte| (number << 8) | u64::from(byte))
+    };
+    let len = |offset| usize::try_from(number(offset, 4)).expect("as many as fit the image");
+    let start = image.len() - 16 * len(144) - 8 * len(148);
+    let record = |i: usize| (number(start + 16 * i, 8), number(start + 16 * i + 8, 8));
+    (0..len(144)).map(record).collect()
+}
+
 /// Writes the 8-byte field at `offset`.
 ///
 /// # Panics
@@ -52,6 +70,8 @@ pub fn reshape(image: &[u8], segment_bits: u8, segment_buckets: u32) -> Vec<u8> 
     // Keys, entries, counters and distinct entries.
     header[80..104].fill(0);
     header[112..120].fill(0);
+    // Stash and corrections.
+    header[144..152].fill(0);
     // Level, split buckets and match weight.
     header[24] = 0;
     header[32..48].fill(0);

@@ -36,6 +36,8 @@ pub struct Model {
     /// Hash and entry of each key.
     keys: Vec<(u64, Entry)>,
     held: Multiset,
+    /// How many of the copies are in the stash, by address.
+    stash: BTreeMap<u64, u64>,
 }
 
 impl Model {
@@ -46,7 +48,8 @@ impl Model {
         let empty = filter.to_bytes();
         let addressing = Addressing::of(&empty);
         let keys = setup.hashes(&filter).into_iter().map(|hash| (hash, addressing.entry(hash)));
-        Self { keys: keys.collect(), setup, filter, empty, addressing, held: Multiset::new() }
+        let (keys, held, stash) = (keys.collect(), Multiset::new(), BTreeMap::new());
+        Self { setup, filter, empty, addressing, keys, held, stash }
     }
 
     /// Runs `case`, then removes everything again. Returns the bytes from before the removal.
@@ -93,6 +96,7 @@ impl Model {
             Op::Clear => {
                 self.filter.clear();
                 self.held.clear();
+                self.stash.clear();
                 assert_eq!(self.filter.to_bytes(), self.empty, "a cleared filter is empty");
             }
             Op::Reload => self.reload(),
@@ -108,7 +112,7 @@ impl Model {
     /// If a key is not found, or the filter is not empty afterwards.
     pub fn drain(&mut self) {
         (0..=KeyNumber::MAX).for_each(|key| self.remove_all(key));
-        assert!(self.held.is_empty());
+        assert!(self.held.is_empty() && self.stash.is_empty());
         assert_eq!(self.filter.to_bytes(), self.empty, "all removed is not empty");
     }
 
@@ -156,18 +160,15 @@ impl Model {
             _ => self.filter.insert(&at(hash)),
         };
         match inserted {
-            Ok(()) => self.hold(key, 1),
+            Ok(()) => self.hold(key),
             Err(full) => {
                 self.check_unchanged(&before);
-                let distinct = self.held.len() as u64 + u64::from(!self.held.contains_key(&entry));
+                let distinct = self.table().len() as u64 + u64::from(self.in_table(entry) == 0);
                 self.check_refusal(full, distinct);
+                self.check_stash_is_full(full);
                 let slots = matches!(full, FullError::Slots { .. });
-                assert_eq!(
-                    slots,
-                    self.total(entry) == 0,
-                    "{full} for {} copies",
-                    self.total(entry)
-                );
+                let copies = self.in_table(entry);
+                assert_eq!(slots, copies == 0, "{full} for {copies} copies");
             }
         }
         self.check_key(key);
@@ -176,23 +177,24 @@ impl Model {
 
     fn insert_unique(&mut self, key: KeyNumber) {
         let before = self.filter.to_bytes();
-        let (hash, entry) = self.keys[usize::from(key)];
+        let (hash, _) = self.keys[usize::from(key)];
         let inserted = match self.setup.universe {
             Universe::Integers => self.filter.insert_unique(&u64::from(key)),
             _ => self.filter.insert_unique(&at(hash)),
         };
         match inserted {
             Ok(new) => {
-                assert_eq!(new, self.total(entry) == 0, "insert_unique of key {key}");
+                assert_eq!(new, self.count(key) == 0, "insert_unique of key {key}");
                 if new {
-                    self.hold(key, 1);
+                    self.hold(key);
                 } else {
                     self.check_unchanged(&before);
                 }
             }
             Err(full) => {
                 self.check_unchanged(&before);
-                self.check_refusal(full, self.held.len() as u64 + 1);
+                self.check_refusal(full, self.table().len() as u64 + 1);
+                self.check_stash_is_full(full);
                 assert!(matches!(full, FullError::Slots { .. }), "{full}");
             }
         }
@@ -202,9 +204,9 @@ impl Model {
     /// Removes a copy if the key has one. Does nothing if only another key of its entry has one:
     /// the documentation forbids that removal.
     fn remove(&mut self, key: KeyNumber) {
-        let (hash, entry) = self.keys[usize::from(key)];
+        let (hash, _) = self.keys[usize::from(key)];
         let copies = self.copies(key);
-        if copies == 0 && self.total(entry) > 0 {
+        if copies == 0 && self.count(key) > 0 {
             return;
         }
         let before = (copies == 0).then(|| self.filter.to_bytes());
@@ -239,11 +241,12 @@ impl Model {
         };
         assert_eq!(other.filter.to_bytes(), theirs, "a merge leaves the other filter alone");
         match merged {
-            Ok(()) => unite(&mut self.held, &other.held, counts),
+            Ok(()) => self.unite(&other, counts),
             Err(MergeError::Full(full)) => {
                 self.check_unchanged(&before);
-                let new = other.held.keys().filter(|entry| !self.held.contains_key(entry)).count();
-                self.check_refusal(full, (self.held.len() + new) as u64);
+                let (ours, theirs) = (self.table(), other.table());
+                let new = theirs.keys().filter(|entry| !ours.contains_key(entry)).count();
+                self.check_refusal(full, (ours.len() + new) as u64);
             }
             Err(error) => panic!("filters of one setup do not merge: {error}"),
         }
@@ -260,6 +263,35 @@ impl Model {
             addressing: self.addressing,
             keys: self.keys.clone(),
             held: Multiset::new(),
+            stash: BTreeMap::new(),
+        }
+    }
+
+    /// The multiset after a merge with a model of the same keys.
+    fn unite(&mut self, other: &Self, counts: Merge) {
+        // The first key of each address in a stash, with the counts of the address in both.
+        let mut stashed = BTreeMap::new();
+        for key in 0..=KeyNumber::MAX {
+            let (hash, _) = self.keys[usize::from(key)];
+            let in_stash = self.in_stash(hash) + other.in_stash(hash);
+            if in_stash > 0 {
+                let larger = self.count(key).max(other.count(key));
+                stashed.entry(hash).or_insert((key, in_stash, larger));
+            }
+        }
+        let mut table = self.table();
+        unite(&mut table, &other.table(), counts);
+        (self.held, self.stash) = (table, BTreeMap::new());
+        for (hash, (key, in_stash, larger)) in stashed {
+            let entry = self.keys[usize::from(key)].1;
+            let copies = match counts {
+                Merge::Sum => in_stash,
+                Merge::Max => larger.saturating_sub(self.in_table(entry)),
+            };
+            if copies > 0 {
+                *self.held.entry(entry).or_default().entry(key).or_default() += copies;
+                self.stash.insert(hash, copies);
+            }
         }
     }
 
@@ -277,18 +309,62 @@ impl Model {
         keys.and_then(|keys| keys.get(&key)).copied().unwrap_or(0)
     }
 
-    /// Copies of all keys of an entry.
-    fn total(&self, entry: Entry) -> u64 {
-        self.held.get(&entry).map_or(0, |keys| keys.values().sum())
+    /// Copies of all keys of an entry that are in the table.
+    fn in_table(&self, entry: Entry) -> u64 {
+        let all: u64 = self.held.get(&entry).map_or(0, |keys| keys.values().sum());
+        let stash = self.stash.iter().filter(|&(&hash, _)| self.addressing.entry(hash) == entry);
+        all - stash.map(|(_, copies)| copies).sum::<u64>()
     }
 
-    fn hold(&mut self, key: KeyNumber, copies: u64) {
-        let entry = self.keys[usize::from(key)].1;
-        *self.held.entry(entry).or_default().entry(key).or_default() += copies;
+    /// The copies that are in the table.
+    fn table(&self) -> Multiset {
+        let mut table = self.held.clone();
+        for (&hash, &copies) in &self.stash {
+            let entry = self.addressing.entry(hash);
+            let keys = table.get_mut(&entry).expect("a key in the stash is held");
+            let (mut left, all) = (copies, keys);
+            for (key, held) in all.iter_mut() {
+                if self.keys[usize::from(*key)].0 == hash {
+                    let taken = left.min(*held);
+                    (left, *held) = (left - taken, *held - taken);
+                }
+            }
+            all.retain(|_, held| *held > 0);
+            assert_eq!(left, 0, "the stash has more copies than were inserted");
+        }
+        table.retain(|_, keys| !keys.is_empty());
+        table
     }
 
+    fn in_stash(&self, hash: u64) -> u64 {
+        self.stash.get(&hash).copied().unwrap_or(0)
+    }
+
+    /// What the filter must count for a key.
+    fn count(&self, key: KeyNumber) -> u64 {
+        let (hash, entry) = self.keys[usize::from(key)];
+        self.in_table(entry) + self.in_stash(hash)
+    }
+
+    /// Adds a copy of a key that the filter has taken: to the stash if the key is there already, or
+    /// if the filter says that one more key is.
+    fn hold(&mut self, key: KeyNumber) {
+        let (hash, entry) = self.keys[usize::from(key)];
+        let is_new = self.filter.stashed_keys() > self.stash.len() as u64;
+        if is_new || self.stash.contains_key(&hash) {
+            assert!(!is_new || !self.setup.promises_capacity(), "an honest key is in the stash");
+            *self.stash.entry(hash).or_default() += 1;
+        }
+        *self.held.entry(entry).or_default().entry(key).or_default() += 1;
+    }
+
+    /// Takes out a copy of a key: of the stash first.
     fn release(&mut self, key: KeyNumber) {
-        let entry = self.keys[usize::from(key)].1;
+        let (hash, entry) = self.keys[usize::from(key)];
+        if let Some(copies) = self.stash.get_mut(&hash) {
+            *copies -= 1;
+            self.stash.retain(|_, copies| *copies > 0);
+        }
         let keys = self.held.get_mut(&entry).expect("a key that is held has an entry");
         let copies = keys.get_mut(&key).expect("only a key that is held is released");
         *copies -= 1;
@@ -307,8 +383,8 @@ fn run(first: KeyNumber, count: u8) -> impl Iterator<Item = KeyNumber> {
     (0..count).map(move |i| first.wrapping_add(i))
 }
 
-/// The multiset after a merge. A filter cannot divide the larger count of an entry among its keys,
-/// so a maximum over several keys belongs to the first of them.
+/// The table after a merge. A filter cannot divide the larger count of an entry among its keys, so
+/// a maximum over several keys belongs to the first of them.
 fn unite(ours: &mut Multiset, theirs: &Multiset, counts: Merge) {
     for (entry, their_keys) in theirs {
         let our_keys = ours.entry(*entry).or_default();

@@ -1,18 +1,15 @@
 //! Changing a counting filter: insert, add and remove, single keys and many.
 
-use core::convert::Infallible;
-
 use super::CountingFilter;
 use crate::Key;
 use crate::error::FullError;
-use crate::state::changing;
 
 impl CountingFilter {
     /// Raises the count of `key` by 1 and returns it. O(1) for a key that is in; for a new key it
     /// reads at most 4096 slots.
     ///
     /// # Errors
-    /// [`FullError`], and then nothing has changed. Up to [`capacity`](Self::capacity) distinct
+    /// [`FullError`], and then no byte has changed. Up to [`capacity`](Self::capacity) distinct
     /// keys it never happens. If the filter is [growable](Self::is_growable), it happens only where
     /// 32-bit bucket numbers or the memory end.
     #[inline]
@@ -28,7 +25,7 @@ impl CountingFilter {
     #[inline]
     pub fn add<K: Key + ?Sized>(&mut self, key: &K, times: u64) -> Result<u64, FullError> {
         let address = self.body.address(key);
-        changing!(self.body, writer => writer.add(address, times))
+        self.body.add(address, times)
     }
 
     /// Lowers the count of `key` by 1. Returns false, and changes nothing, if it is 0. O(log
@@ -36,7 +33,7 @@ impl CountingFilter {
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         let address = self.body.address(key);
-        changing!(self.body, writer => writer.subtract(address))
+        self.body.subtract(address)
     }
 
     /// [`insert`](Self::insert) for each of `keys`, in order.
@@ -45,10 +42,7 @@ impl CountingFilter {
     /// [`FullError`] at the first key that finds no room. Those before it are counted:
     /// [`len`](Self::len) says how many.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), FullError> {
-        let hashes = self.body.hashed(keys);
-        changing!(self.body, writer => {
-            writer.one_by_one(hashes, 0, |writer, _, address| writer.add(address, 1).map(|_| ()))
-        })
+        self.body.add_each(self.body.hashed(keys))
     }
 
     /// [`remove`](Self::remove) for each of `keys`, in order. Writes to `removed[i]` whether the
@@ -58,12 +52,6 @@ impl CountingFilter {
     /// If the slices differ in length.
     pub fn remove_many<K: Key>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
-        let hashes = self.body.hashed(keys);
-        let Ok(()) = changing!(self.body, writer => {
-            writer.one_by_one(hashes, 0, |writer, key, address| {
-                removed[key] = writer.subtract(address);
-                Ok::<(), Infallible>(())
-            })
-        });
+        self.body.subtract_each(self.body.hashed(keys), removed);
     }
 }

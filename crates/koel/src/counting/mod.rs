@@ -15,6 +15,7 @@ mod edit;
 
 use crate::face::{counted_face, face, lasting_face};
 use crate::state::counters::StoredCounters;
+use crate::state::exact::ReadExact;
 use crate::state::store::{Borrowed, Owned, Store};
 use crate::state::{Body, reading};
 
@@ -70,9 +71,10 @@ impl<S: Store> CountingFilter<S> {
     /// The counts of all keys, in no particular order. Keys with the same fingerprint and bucket
     /// have one count together. O(buckets).
     pub fn counts(&self) -> impl Iterator<Item = u64> {
-        (0..self.buckets()).flat_map(move |bucket| {
+        let in_table = (0..self.buckets()).flat_map(move |bucket| {
             let slots = self.body.buckets.read(bucket).0.into_iter().filter(|&slot| slot != 0);
             slots.map(move |slot| reading!(self.body, reader => reader.count_in(bucket, slot)))
-        })
+        });
+        in_table.chain(self.body.state.exact.stash().map(|(_, count)| count))
     }
 }

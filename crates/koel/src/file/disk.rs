@@ -202,15 +202,15 @@ fn read_image<T: FileImage>(reader: impl Read, size: Option<u64>) -> Result<T, F
     if let Some(size) = size.filter(|&size| size != header.file_bytes()) {
         return Err(header.wrong_length(size).into());
     }
-    let (table, records) = header.lengths().ok_or(ImageError::NoMemory)?;
+    let (table, trailer) = header.lengths().ok_or(ImageError::NoMemory)?;
     let mut part = |len: usize, grows: bool| {
         let step = if known { len } else { FIRST_STEP };
         let part = source.part(len, step, grows)?;
         part.ok_or_else(|| FileError::from(header.wrong_length(source.read)))
     };
     let table = part(table, header.grows())?;
-    let records = part(records, false)?;
-    Ok(T::of_parts(&header, table, records.as_ref())?)
+    let trailer = part(trailer, false)?;
+    Ok(T::of_parts(&header, table, trailer.as_ref())?)
 }
 
 /// A reader, and how much it has given.

@@ -28,8 +28,8 @@ pub(crate) trait FileImage: Sized {
     fn of(body: Body<Buffer, Self::Counters>) -> Self;
 
     /// The filter or maplet of these parts of a file, checked in full.
-    fn of_parts(header: &Header, table: Buffer, records: &[u8]) -> Result<Self, ImageError> {
-        Body::of_parts(header, table, records).map(Self::of)
+    fn of_parts(header: &Header, table: Buffer, trailer: &[u8]) -> Result<Self, ImageError> {
+        Body::of_parts(header, table, trailer).map(Self::of)
     }
 }
 

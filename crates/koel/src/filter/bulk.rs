@@ -18,6 +18,7 @@ use crate::image::shape::{Profile, Shape};
 use crate::mem::buffer::Buffer;
 use crate::state::State;
 use crate::state::counters::{Counters, ReadCounters};
+use crate::state::exact::ReadExact;
 use crate::table::Table;
 use crate::table::blocks::{Hashed, Hashes};
 use crate::{CuckooFilter, Key};
@@ -137,6 +138,10 @@ impl<'t> Segment<'t> {
     /// Takes in a filled filter. The first bucket of the segment is number `base` of the whole
     /// table. `None` if there is no memory for the counters.
     fn take_in(&mut self, filled: &CuckooFilter, base: u64) -> Option<()> {
+        // Its addresses are those of the scratch filter.
+        if !filled.body.state.exact.is_empty() {
+            return None;
+        }
         let len = self.bytes.len();
         self.bytes.copy_from_slice(&filled.body.buckets.bytes()[..len]);
         let base = base << filled.layout().fingerprint_bits();

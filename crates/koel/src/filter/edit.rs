@@ -1,16 +1,17 @@
 //! Changing a filter: inserts and removals, of single keys and of many.
 
 use crate::error::FullError;
-use crate::state::changing;
 use crate::{CuckooFilter, Key};
 
 impl CuckooFilter {
-    /// Adds a copy of `key`. O(1): reads at most 4096 slots.
+    /// Adds a copy of `key`. O(1), whatever the keys: at most two searches, each of 4096 slots, and
+    /// two steps of growth, each of 4096 buckets. A key for which no way leads to an empty slot is
+    /// kept in the stash: see [`stashed_keys`](Self::stashed_keys).
     ///
     /// # Errors
-    /// [`FullError`], and then no answer has changed. Up to [`capacity`](Self::capacity) distinct
-    /// keys an insert never fails, unless [`counter_limit`](Self::counter_limit) is lower and keys
-    /// repeat.
+    /// [`FullError`], and then no byte has changed. Up to [`capacity`](Self::capacity) distinct
+    /// keys an insert never fails, unless [`counter_limit`](Self::counter_limit) is lower, and keys
+    /// repeat or somebody chose them for the same buckets.
     ///
     /// A [growable](Self::is_growable) filter grows instead. It fails only
     /// * beyond 8 to 16 billion keys, where 32-bit bucket numbers end, and a quarter of that at
@@ -41,8 +42,41 @@ impl CuckooFilter {
     /// True does not prove that the key was in: see *Limits* of the type.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        let address = self.body.address(key);
-        changing!(self.body, writer => writer.remove(address, 0))
+        self.body.remove(self.body.address(key))
+    }
+
+    /// Tells the filter that `key` was not inserted. If it is reported as present, it gets a
+    /// *correction*: from then on [`contains`](Self::contains) is false for it. Returns whether it
+    /// got one.
+    ///
+    /// * **Never refute a key that is in**: it would be hidden. The filter cannot tell it from a
+    ///   false positive, unless it is in the stash.
+    /// * Inserting the key takes its correction back. So no key that is inserted is ever absent,
+    ///   but for keys whose 64-bit hashes are equal: with n keys in the filter, the probability is
+    ///   n / 2^64 for each correction. With the default hash anybody can find such keys; with a
+    ///   secret nobody can.
+    /// * A key that is absent now may be reported after later inserts: refute it again.
+    /// * [`merge`](Self::merge) keeps a correction unless the other filter reports the key. Growth,
+    ///   shrinking and files keep all.
+    ///
+    /// ```
+    /// let mut blocked = koel::CuckooFilter::builder(1000, 0.03).build()?;
+    /// (0..1000_u64).try_for_each(|key| blocked.insert(&key))?;
+    /// for allowed in 1000..2000_u64 {
+    ///     blocked.refute(&allowed)?;
+    /// }
+    /// assert!((1000..2000_u64).all(|allowed| !blocked.contains(&allowed)));
+    /// assert!((0..1000_u64).all(|key| blocked.contains(&key)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// A correction takes 8 bytes of the file image and about 30 in memory. O(log corrections).
+    ///
+    /// # Errors
+    /// [`FullError::Corrections`] if there are as many corrections as slots. Nothing has changed
+    /// then.
+    pub fn refute<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
+        self.body.refute(self.body.address(key))
     }
 
     /// [`insert`](Self::insert) for each of `keys`, in order.
@@ -85,7 +119,6 @@ impl CuckooFilter {
     /// If the slices differ in length.
     pub fn remove_many<K: Key>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
-        let hashes = self.body.hashed(keys);
-        changing!(self.body, writer => writer.remove_each(hashes, removed));
+        self.body.remove_each(self.body.hashed(keys), removed);
     }
 }

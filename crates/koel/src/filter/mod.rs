@@ -26,6 +26,8 @@ use crate::state::Body;
 use crate::state::counters::StoredCounters;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::state::counters::{Counters, ReadCounters};
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+use crate::state::exact::{Exact, ReadExact};
 use crate::state::store::{Borrowed, Owned, Store};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::state::{Buckets, State};
@@ -40,7 +42,7 @@ pub use compare::{Comparison, Estimate, FilterEntry};
 /// * [`contains`](Self::contains) is never false for a key that is in. For an absent key it is true
 ///   with probability [`false_positive_rate`](Self::false_positive_rate).
 /// * A filter built for n keys holds n distinct keys, each any number of times.
-/// * An [`insert`](Self::insert) that fails changes no answer.
+/// * An [`insert`](Self::insert) that fails changes no byte.
 ///
 /// ```
 /// use koel::CuckooFilter;
@@ -81,7 +83,8 @@ pub use compare::{Comparison, Estimate, FilterEntry};
 ///
 /// # Cost
 /// Every operation reads two buckets. An insert into a nearly full filter reads some hundred more,
-/// at most 4096.
+/// at most 4096 slots in each of two searches. Keys that somebody chose for the same buckets do not
+/// change that: those without a slot go to the [stash](Self::stashed_keys).
 ///
 /// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better
 /// Than Bloom (CoNEXT 2014).
@@ -112,14 +115,18 @@ impl CuckooFilter {
         let counted = counters.iter().map(|(_, count)| count);
         let len = counted.fold(entries, u64::saturating_add);
         let spares = entries - table.distinct_entries().count() as u64;
-        let mut state = State::new(Kind::Filter, profile, counters);
+        let mut state = State::new(Kind::Filter, profile, counters, Exact::default());
         (state.len, state.entries, state.spares) = (len, entries, spares);
         Self { body: Body::new(Buckets::Fixed(table), state) }
     }
 
-    /// The inverse of [`from_parts`](Self::from_parts); `None` if the filter has grown.
+    /// The inverse of [`from_parts`](Self::from_parts); `None` if the filter has grown, or
+    /// has exact answers beside its table.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub(crate) fn into_parts(self) -> Option<(Table<Buffer>, Counters, Profile)> {
+        if !self.body.state.exact.is_empty() {
+            return None;
+        }
         let (state, table) = (self.body.state, self.body.buckets.into_fixed()?);
         Some((table, state.counters, state.profile))
     }
@@ -131,6 +138,14 @@ impl<S: Store> CuckooFilter<S> {
     #[must_use]
     pub fn segments(&self) -> u64 {
         1 << self.body.buckets.base().segment_bits()
+    }
+
+    /// The number of [corrections](CuckooFilter::refute).
+    #[must_use]
+    pub fn corrections(&self) -> u64 {
+        use crate::state::exact::ReadExact;
+
+        self.body.state.exact.lens()[1]
     }
 
     /// The number of buckets that hold 0, 1, 2, 3 and 4 entries. O(buckets).

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::error::FullError;
 use crate::packing::SLOTS;
-use crate::state::{TraceLocation, changing};
+use crate::state::TraceLocation;
 use crate::table::trace::TraceStep;
 use crate::{CuckooFilter, Key};
 
@@ -44,7 +44,7 @@ impl CuckooFilter {
     /// [`remove`](Self::remove), with its steps. There are none if no entry matches the key.
     pub fn trace_remove<K: Key + ?Sized>(&mut self, key: &K) -> (bool, Vec<TraceStep>) {
         let address = self.body.address(key);
-        self.body.traced(|body| changing!(body, writer => writer.remove(address, 0)))
+        self.body.traced(|body| body.remove(address))
     }
 
     /// Makes a step of another filter that was built alike. All steps of its operations, made on an

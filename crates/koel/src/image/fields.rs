@@ -52,7 +52,9 @@ fields! {
     ROUTE = (128, 1, "route");
     SECRET_KIND = (129, 1, "secret kind");
     STEP = (130, 6, "step");
-    LINE_OPTIONS = (136, 16, "line options");
+    LINE_OPTIONS = (136, 8, "line options");
+    STASHED = (144, 4, "stashed keys");
+    CORRECTIONS = (148, 4, "corrections");
     STEP_TICKS = (152, 8, "step length");
     STEP_BEGAN = (160, 8, "step began");
     STEPS = (168, 1, "steps");

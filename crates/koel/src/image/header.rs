@@ -6,7 +6,7 @@
 use core::cmp::Ordering;
 
 use super::clock::{Clock, sweep_records};
-use super::format::{HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION};
+use super::format::{CORRECTION_BYTES, HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION};
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::address::hash::KeyHasher;
 use crate::address::key::line::LineOptions;
@@ -20,11 +20,11 @@ use crate::table::{Addressing, Growing, LinearHashing, table_bytes};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::fields::{
-    BODY_CHECKSUM, CAPACITY, CODEC, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES, FINGERPRINT_BITS,
-    FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, HASH, HEADER_CHECKSUM, KIND, LEN, LEVEL,
-    LINE_OPTIONS, MAGIC_FIELD, MARKED, NARROW, OF_EXPIRY, OF_GROWTH, RATE, ROUTE, Reader, SEED,
-    SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, VALUE_BITS, VERSION_FIELD, WEIGHT_HIGH, WEIGHT_LOW,
-    Writer,
+    BODY_CHECKSUM, CAPACITY, CODEC, CORRECTIONS, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES,
+    FINGERPRINT_BITS, FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, HASH, HEADER_CHECKSUM,
+    KIND, LEN, LEVEL, LINE_OPTIONS, MAGIC_FIELD, MARKED, NARROW, OF_EXPIRY, OF_GROWTH, RATE, ROUTE,
+    Reader, SEED, SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, STASHED, VALUE_BITS, VERSION_FIELD,
+    WEIGHT_HIGH, WEIGHT_LOW, Writer,
 };
 
 /// The codecs, at the index that is their discriminant and their number in a file.
@@ -75,6 +75,8 @@ pub(crate) struct Header {
     pub(crate) entries: u64,
     pub(crate) distinct: u64,
     pub(crate) counters: u64,
+    /// Keys in the stash, and corrections.
+    pub(crate) exact: [u64; 2],
     pub(crate) body_checksum: u64,
 }
 
@@ -144,6 +146,8 @@ impl Header {
         bytes.number(ENTRIES, self.entries);
         bytes.number(DISTINCT, self.distinct);
         bytes.number(COUNTERS, self.counters);
+        bytes.number(STASHED, self.exact[0]);
+        bytes.number(CORRECTIONS, self.exact[1]);
         bytes.number(COUNTER_LIMIT, self.profile.counter_limit);
         if let Some(clock) = &self.clock {
             clock.encode(&mut bytes);
@@ -189,6 +193,7 @@ impl Header {
             entries: fields.number(ENTRIES),
             distinct: fields.number(DISTINCT),
             counters: fields.number(COUNTERS),
+            exact: [fields.number(STASHED), fields.number(CORRECTIONS)],
             body_checksum: fields.number(BODY_CHECKSUM),
         };
         header.check_counts(fields)?;
@@ -228,28 +233,47 @@ impl Header {
         require("flags", u64::from(growable), growable == grows)
     }
 
-    /// The buckets and the counters of `image`, if it is exactly as long as the header says.
+    /// The buckets of `image`, and what is behind them, if it is exactly as long as the header
+    /// says.
     pub(crate) fn parts<'a>(&self, image: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), ImageError> {
         let split = || {
-            let (table, counters) = self.lengths()?;
-            let (table, records) = image.get(HEADER_BYTES..)?.split_at_checked(table)?;
-            (records.len() == counters).then_some((table, records))
+            let (table, rest) = self.lengths()?;
+            let (table, trailer) = image.get(HEADER_BYTES..)?.split_at_checked(table)?;
+            (trailer.len() == rest).then_some((table, trailer))
         };
         split().ok_or_else(|| self.wrong_length(image.len() as u64))
     }
 
-    /// Bytes of the buckets and of the counters. `None` where this machine cannot address them.
+    /// Bytes of the buckets, and of what is behind them. `None` where this machine cannot address
+    /// them.
     pub(crate) fn lengths(&self) -> Option<(usize, usize)> {
-        let counters = usize::try_from(self.counters).ok()?.checked_mul(RECORD_BYTES)?;
-        Some((table_bytes(self.shape.layout, self.buckets())?, counters))
+        let trailer = usize::try_from(self.trailer_bytes()).ok()?;
+        Some((table_bytes(self.shape.layout, self.buckets())?, trailer))
+    }
+
+    /// Bytes of counters, stash and corrections.
+    fn trailer_bytes(&self) -> u64 {
+        let [stashed, corrections] = self.exact;
+        let records = self.counters.saturating_add(stashed).saturating_mul(RECORD_BYTES as u64);
+        records.saturating_add(corrections.saturating_mul(CORRECTION_BYTES as u64))
+    }
+
+    /// The bytes behind the buckets: counters, stash and corrections.
+    pub(crate) fn split_trailer<'a>(&self, trailer: &'a [u8]) -> [&'a [u8]; 3] {
+        let at = |records: u64| {
+            let bytes = usize::try_from(records.saturating_mul(RECORD_BYTES as u64));
+            bytes.unwrap_or(usize::MAX)
+        };
+        let (counters, exact) = trailer.split_at(at(self.counters).min(trailer.len()));
+        let (stash, corrections) = exact.split_at(at(self.exact[0]).min(exact.len()));
+        [counters, stash, corrections]
     }
 
     /// Bytes of the whole file.
     pub(crate) fn file_bytes(&self) -> u64 {
         let table = table_bytes(self.shape.layout, self.buckets());
         let table = table.map_or(u64::MAX, |bytes| bytes as u64);
-        let counters = self.counters.saturating_mul(RECORD_BYTES as u64);
-        table.saturating_add(counters).saturating_add(HEADER_BYTES as u64)
+        table.saturating_add(self.trailer_bytes()).saturating_add(HEADER_BYTES as u64)
     }
 
     /// The error for a file of `got` bytes.
@@ -309,6 +333,11 @@ impl Header {
         let has_others = self.growth.is_some() || self.clock.is_some();
         fields.require(LEN, self.len >= self.entries || has_others)?;
         fields.require(DISTINCT, self.distinct <= self.entries)?;
+        let [stashed, corrections] = self.exact;
+        let may_be_exact =
+            self.kind == Kind::Filter || self.kind == Kind::Counting && corrections == 0;
+        fields.require(STASHED, stashed == 0 || may_be_exact && stashed <= self.len)?;
+        fields.require(CORRECTIONS, corrections == 0 || may_be_exact)?;
         let by_entry = self.growth.is_some() || self.kind.has_values();
         let named = if by_entry { self.entries } else { self.distinct };
         // The records of an expiring filter are not counters.

@@ -1,9 +1,10 @@
 //! From a capacity and a false-positive rate to a layout, and from a layout to bytes.
 //!
 //! ```text
-//!     | header, 192 bytes | buckets (table/) | counters, 16 bytes each (state/counters.rs) |
-//!                         '------------- body, guarded by its own checksum ---------------'
+//!     | header, 192 bytes | buckets (table/) | counters | stash | corrections |
+//!                         '------- body, guarded by its own checksum --------'
 //!
+//!     A counter and a stashed key have 16 bytes (state/counters.rs, state/exact.rs), a correction 8.
 //!     In an expiring filter there are sweeps (state/sweeps.rs) in place of counters.
 //! ```
 //!
@@ -20,5 +21,5 @@ pub(crate) mod shape;
 pub(crate) mod sizing;
 
 pub(crate) use clock::Clock;
-pub(crate) use format::{HEADER_BYTES, MOST_STEPS, RECORD_BYTES, VERSION};
+pub(crate) use format::{CORRECTION_BYTES, HEADER_BYTES, MOST_STEPS, RECORD_BYTES, VERSION};
 pub(crate) use header::{Growth, Header, Kind, bits_per_key};

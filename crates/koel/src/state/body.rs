@@ -17,20 +17,21 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{Buckets, Expiry, State};
 use crate::error::{ImageError, MemoryError};
 use crate::image::shape::{self, Profile, Shape};
-use crate::image::{Growth, HEADER_BYTES, Header, Kind, RECORD_BYTES};
+use crate::image::{CORRECTION_BYTES, Growth, HEADER_BYTES, Header, Kind, RECORD_BYTES};
 use crate::mem::buffer::Buffer;
 use crate::packing::SLOTS;
-use crate::state::counters::{self, ReadCounters, WriteCounters};
+use crate::state::counters::{ReadCounters, WriteCounters, encode};
+use crate::state::exact::{ReadExact, StoredExact};
 
 /// Buckets and state.
-pub(crate) struct Body<B, C> {
+pub(crate) struct Body<B, C: ReadCounters> {
     pub(crate) buckets: Buckets<B>,
     pub(crate) state: State<C>,
     /// The checksum that the bytes of a view store for their body.
     checksum: Option<u64>,
 }
 
-impl<'a, C: ReadCounters> Body<&'a [u8], C> {
+impl<'a, C: ReadCounters<Exact: From<StoredExact<'a>>>> Body<&'a [u8], C> {
     /// The body in these bytes, without a copy. `counters` reads the counters' records. O(1).
     ///
     /// # Errors
@@ -41,8 +42,10 @@ impl<'a, C: ReadCounters> Body<&'a [u8], C> {
         counters: impl FnOnce(&'a [u8]) -> C,
     ) -> Result<Self, ImageError> {
         let header = Header::decode_as(kind, bytes)?;
-        let (table, records) = header.parts(bytes)?;
-        Ok(Self::of(&header, table, counters(records)))
+        let (table, trailer) = header.parts(bytes)?;
+        let [records, stash, corrections] = header.split_trailer(trailer);
+        let exact = StoredExact::new(stash, corrections).into();
+        Ok(Self::of(&header, table, counters(records), exact))
     }
 }
 
@@ -52,9 +55,9 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     }
 
     /// The body that a header describes, not verified.
-    fn of(header: &Header, table: B, counters: C) -> Self {
+    fn of(header: &Header, table: B, counters: C, exact: C::Exact) -> Self {
         let spares = if header.kind == Kind::Filter { header.entries - header.distinct } else { 0 };
-        let state = State::new(header.kind, header.profile, counters);
+        let state = State::new(header.kind, header.profile, counters, exact);
         let expiry = header.clock.map(Expiry::uncounted);
         let state = State { len: header.len, entries: header.entries, spares, expiry, ..state };
         Self { buckets: Buckets::of(header, table), state, checksum: Some(header.body_checksum) }
@@ -104,14 +107,17 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         let buckets = self.buckets.bytes().len();
         let start = range.start.min(buckets);
         self.buckets.each_piece(start..range.end.clamp(start, buckets), &mut sink)?;
-        let (start, end) = (range.start.saturating_sub(buckets), range.end.saturating_sub(buckets));
-        let numbered = (0..end.div_ceil(RECORD_BYTES)).zip(self.state.counters.iter());
-        for (number, counter) in numbered.skip(start / RECORD_BYTES) {
-            let (bytes, at) = (counters::encode(counter), number * RECORD_BYTES);
-            let within = |end: usize| end.saturating_sub(at).min(RECORD_BYTES);
-            sink(&bytes[within(start)..within(end)])?;
-        }
-        Ok(())
+        let State { counters, exact, .. } = &self.state;
+        let behind = |range: Range<usize>, part: u64, bytes_each: usize| {
+            let bytes = usize::try_from(part).unwrap_or(usize::MAX).saturating_mul(bytes_each);
+            range.start.saturating_sub(bytes)..range.end.saturating_sub(bytes)
+        };
+        let range = range.start.saturating_sub(buckets)..range.end.saturating_sub(buckets);
+        each_record(range.clone(), counters.iter().map(encode), &mut sink)?;
+        let range = behind(range, counters.len(), RECORD_BYTES);
+        each_record(range.clone(), exact.stash().map(encode), &mut sink)?;
+        let range = behind(range, exact.lens()[0], RECORD_BYTES);
+        each_record(range, exact.corrections().map(u64::to_le_bytes), &mut sink)
     }
 
     fn header(&self) -> Header {
@@ -126,11 +132,12 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
             entries: state.entries,
             distinct: if kind == Kind::Filter { state.distinct() } else { 0 },
             counters: state.counters.len(),
+            exact: state.exact.lens(),
             body_checksum: self.computed_checksum(),
         }
     }
 
-    /// XXH3-64 of buckets and counters as stored.
+    /// XXH3-64 of buckets, counters and exact answers as stored.
     fn computed_checksum(&self) -> u64 {
         let mut checksum = Xxh3::new();
         let Ok(()) = self.each_piece(0..usize::MAX, |piece| {
@@ -153,11 +160,14 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         self.checksum.is_some()
     }
 
-    /// Bytes of the file: header, buckets and counters.
+    /// Bytes of the file: header, buckets, counters, stash and corrections.
     pub(crate) fn size_in_bytes(&self) -> usize {
-        let counters = usize::try_from(self.state.counters.len()).unwrap_or(usize::MAX);
-        let counters = counters.saturating_mul(RECORD_BYTES);
-        (HEADER_BYTES + self.buckets.bytes().len()).saturating_add(counters)
+        let [stashed, corrections] = self.state.exact.lens();
+        let records = self.state.counters.len().saturating_add(stashed);
+        let trailer = records.saturating_mul(RECORD_BYTES as u64);
+        let trailer = trailer.saturating_add(corrections.saturating_mul(CORRECTION_BYTES as u64));
+        let trailer = usize::try_from(trailer).unwrap_or(usize::MAX);
+        (HEADER_BYTES + self.buckets.bytes().len()).saturating_add(trailer)
     }
 
     /// Slots of all buckets.
@@ -181,6 +191,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// An estimate of the number of distinct keys, none above the number of copies.
     pub(crate) fn distinct_estimate(&self) -> f64 {
         let estimate = shape::distinct_keys(self.state.distinct(), self.possible_entries());
+        let estimate = estimate + self.state.exact.lens()[0] as f64;
         estimate.min(self.state.len as f64)
     }
 
@@ -198,14 +209,16 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
 }
 
 impl<C: WriteCounters> Body<Buffer, C> {
-    /// The body that a header describes, verified. `records` are the counters as stored.
+    /// The body that a header describes, verified. `trailer` is what a file has behind the buckets.
     #[cfg(any(feature = "std", feature = "serde"))]
     pub(crate) fn of_parts(
         header: &Header,
         table: Buffer,
-        records: &[u8],
+        trailer: &[u8],
     ) -> Result<Self, ImageError> {
-        let view = Body::of(header, table.as_ref(), C::stored(records));
+        let [records, stash, corrections] = header.split_trailer(trailer);
+        let exact = StoredExact::new(stash, corrections).into();
+        let view = Body::of(header, table.as_ref(), C::stored(records), exact);
         view.verify()?;
         let state = view.state.copy().ok_or(ImageError::NoMemory)?;
         let body = Self::new(Buckets::of(header, table).restored(), state);
@@ -216,7 +229,7 @@ impl<C: WriteCounters> Body<Buffer, C> {
     pub(crate) fn empty(kind: Kind, shape: Shape, profile: Profile) -> Option<Self> {
         // Maplets that grow have the growing table from the start.
         let grows = kind == Kind::Filter && profile.growable;
-        let state = State::new(kind, profile, C::default());
+        let state = State::new(kind, profile, C::default(), C::Exact::default());
         Some(Self::new(Buckets::empty(shape, grows)?, state))
     }
 
@@ -229,8 +242,22 @@ impl<C: WriteCounters> Body<Buffer, C> {
 
 /// Equal file images, but for how many buckets are still to be widened: built alike, and changed
 /// alike since.
-impl<C: PartialEq> PartialEq for Body<Buffer, C> {
+impl<C: ReadCounters + PartialEq> PartialEq for Body<Buffer, C> {
     fn eq(&self, other: &Self) -> bool {
         self.buckets == other.buckets && self.state == other.state
     }
+}
+
+/// Passes this range of the bytes of records to `sink`.
+fn each_record<const N: usize, E>(
+    range: Range<usize>,
+    records: impl Iterator<Item = [u8; N]>,
+    mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let numbered = (0..range.end.div_ceil(N)).zip(records);
+    for (number, bytes) in numbered.skip(range.start / N) {
+        let within = |end: usize| end.saturating_sub(number * N).min(N);
+        sink(&bytes[within(range.start)..within(range.end)])?;
+    }
+    Ok(())
 }

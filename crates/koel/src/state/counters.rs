@@ -19,6 +19,7 @@ use core::iter;
 use crate::error::{FullError, ImageError, require};
 use crate::image::RECORD_BYTES;
 use crate::mem::buffer::is_available;
+use crate::state::exact::{Exact, NoExact, ReadExact, StoredExact};
 
 /// Bytes that a counter takes while many are made at once: it is in the tree, in a list of all, and
 /// in the memory that sorts the list.
@@ -30,7 +31,9 @@ pub(crate) type Identity = u64;
 /// Reading counters, in memory or in a file.
 pub trait ReadCounters {
     /// The type of counters in memory, which can be changed.
-    type Owned: WriteCounters;
+    type Owned: WriteCounters<Exact = <Self::Exact as ReadExact>::Owned>;
+    /// The exact answers that a filter with such counters has beside them.
+    type Exact: ReadExact;
     /// A copy in memory. `None` if there is no memory for it.
     fn to_owned_counters(&self) -> Option<Self::Owned>;
     /// The count of this identity, 0 without a counter.
@@ -65,9 +68,9 @@ pub trait ReadCounters {
 }
 
 /// Changing counters in memory.
-pub trait WriteCounters: ReadCounters + Clone + Default + PartialEq {
+pub trait WriteCounters: ReadCounters<Exact: Default> + Clone + Default + PartialEq {
     /// The type of the counters of a file.
-    type Stored<'a>: ReadCounters<Owned = Self>;
+    type Stored<'a>: ReadCounters<Owned = Self, Exact: From<StoredExact<'a>> + ReadExact<Owned = Self::Exact>>;
     /// The counters in the records of a file.
     fn stored(records: &[u8]) -> Self::Stored<'_>;
     /// Whether there can be any counters. If not, the methods stay as they are here.
@@ -109,6 +112,7 @@ pub(crate) struct NoCounters;
 
 impl ReadCounters for NoCounters {
     type Owned = Self;
+    type Exact = NoExact;
 
     fn to_owned_counters(&self) -> Option<Self> {
         Some(Self)
@@ -256,6 +260,7 @@ impl WriteCounters for Counters {
 
 impl ReadCounters for Counters {
     type Owned = Self;
+    type Exact = Exact;
 
     fn to_owned_counters(&self) -> Option<Self> {
         Self::fit(self.len()).then(|| self.clone())
@@ -302,8 +307,9 @@ pub(crate) fn encode((identity, count): (u64, u64)) -> [u8; RECORD_BYTES] {
     (u128::from(identity) | u128::from(count) << 64).to_le_bytes()
 }
 
-impl ReadCounters for StoredCounters<'_> {
+impl<'a> ReadCounters for StoredCounters<'a> {
     type Owned = Counters;
+    type Exact = StoredExact<'a>;
 
     fn to_owned_counters(&self) -> Option<Counters> {
         Counters::fit(self.len()).then(|| Counters::from_iter(self.iter()))

@@ -22,6 +22,7 @@ use crate::image::{Clock, Kind};
 use crate::mem::buffer::Buffer;
 use crate::packing::Layout;
 use crate::state::counters::{ReadCounters, WriteCounters};
+use crate::state::full::Crowded;
 use crate::state::sweeps::Sweeps;
 use crate::table::blocks::{Hashes, each_candidate};
 use crate::table::search::Search;
@@ -263,8 +264,8 @@ impl<'a, T: CuckooMut> Stamped<'a, T> {
     /// Adds an entry for a key that has none.
     fn add(&mut self, at: LocationOf<T>, age: u64) -> Result<(), FullError> {
         let stamp = self.expiry.clock.stamp_of(age);
-        if !self.put(&at, stamp) {
-            self.make_room(at, stamp)?;
+        if !self.put_stamped(&at, stamp) {
+            self.find_slot(at, stamp)?;
         }
         *self.entries += 1;
         *self.len += 1;
@@ -278,7 +279,7 @@ impl<'a, T: CuckooMut> Stamped<'a, T> {
     /// Gives an entry an empty slot, or that of a dead one. False if there is neither. The caller
     /// counts it.
     #[inline]
-    pub(super) fn put(&mut self, at: &LocationOf<T>, stamp: u64) -> bool {
+    pub(super) fn put_stamped(&mut self, at: &LocationOf<T>, stamp: u64) -> bool {
         let (home, other) = T::Addresses::pair(at);
         if self.is_due(home) || self.is_due(other) {
             // Only if the entry gets a slot, so that a refusal changes nothing.

@@ -6,6 +6,7 @@ use crate::error::FullError;
 use crate::image::Clock;
 use crate::packing::Layout;
 use crate::state::counters::ReadCounters;
+use crate::state::full::Crowded;
 use crate::state::sweeps::Sweeps;
 use crate::table::search::{BUDGET, End, EvictionPath};
 use crate::table::{CuckooMut, Dead, LocationOf, Step, grows};
@@ -58,33 +59,59 @@ impl<F: Fn(u64) -> bool + Copy> Dead for ExpiredByStamp<F> {
     }
 }
 
-impl<T: CuckooMut> Stamped<'_, T> {
-    /// Gives an entry whose buckets are full a slot. A failure changes no answer, and nothing at
-    /// all in a table of one size.
-    #[inline(never)]
-    pub(super) fn make_room(&mut self, mut at: LocationOf<T>, stamp: u64) -> Result<(), FullError> {
-        loop {
-            let path = match self.path_to_room(&at) {
-                Some(path) => Some(path),
-                None => match self.grow_for(&at) {
-                    Ok(()) => None,
-                    Err(full) => Some(self.path_to_oldest().ok_or(full)?),
-                },
-            };
-            if let Some(path) = path {
-                if !self.prepare_groups(&path) {
-                    self.empty_end(&path);
-                    self.table.table_mut().carry_out(&path, &at, stamp);
-                    self.search.recycle(path);
-                    return Ok(());
-                }
-            } else {
-                at = self.table.relocate(&at);
-            }
-            if self.put(&at, stamp) {
+/// Dead entries are room, and `add` counts the entry.
+impl<T: CuckooMut> Crowded<T> for Stamped<'_, T> {
+    fn search(&mut self, at: &LocationOf<T>, stamp: u64) -> bool {
+        match self.path_to_room(at) {
+            Some(path) => self.follow(path, at, stamp),
+            None => false,
+        }
+    }
+
+    fn put(&mut self, at: &LocationOf<T>, stamp: u64) -> bool {
+        self.put_stamped(at, stamp)
+    }
+
+    fn may_grow(&self, _: &LocationOf<T>, steps: u32) -> bool {
+        steps == 0 && self.table.table().is_overfull(*self.len + 1)
+    }
+
+    fn grow(&mut self) -> Step {
+        self.split_chunk()
+    }
+
+    fn relocate(&self, at: &LocationOf<T>) -> LocationOf<T> {
+        self.table.relocate(at)
+    }
+
+    /// Merges two entries in a table that grows; otherwise evicts the oldest one near, if it may.
+    fn last_resort(&mut self, at: &LocationOf<T>, stamp: u64) -> Result<(), FullError> {
+        if self.share(at) && self.put_stamped(at, stamp) {
+            return Ok(());
+        }
+        while let Some(path) = self.path_to_oldest() {
+            if self.follow(path, at, stamp) {
                 return Ok(());
             }
         }
+        Err(FullError::Window { live: *self.len, capacity: self.capacity })
+    }
+}
+
+impl<T: CuckooMut> Stamped<'_, T> {
+    /// Moves entries along a path and puts one with this stamp where it begins. If a group of the
+    /// path was due to be swept, entries of the path may be gone: then the entry may have an empty
+    /// slot instead. False if it has none.
+    fn follow(&mut self, path: EvictionPath, at: &LocationOf<T>, stamp: u64) -> bool {
+        let was_swept = self.prepare_groups(&path);
+        if was_swept {
+            self.search.recycle(path);
+            return self.put_stamped(at, stamp) || self.search(at, stamp);
+        }
+        self.empty_end(&path);
+        self.table.table_mut().carry_out(&path, at, stamp);
+        self.search.recycle(path);
+        true
     }
 
     /// The path to an empty slot, or to that of a dead entry. Stamps alone show nearly all of
@@ -142,32 +169,11 @@ impl<T: CuckooMut> Stamped<'_, T> {
         }
     }
 
-    /// Makes room by growth: splits the next chunk of buckets or, where that would not help soon,
-    /// merges two entries. Fails in a table of one size.
-    fn grow_for(&mut self, at: &LocationOf<T>) -> Result<(), FullError> {
-        let full = FullError::Window { live: *self.len, capacity: self.capacity };
-        if !grows::<T>() {
-            return Err(full);
-        }
-        if T::is_alone(at) && self.share(at) {
-            return Ok(());
-        }
-        let may_help = self.table.may_gain_room(*self.len);
-        match if may_help { self.split_chunk() } else { Step::Refused } {
-            Step::Done => Ok(()),
-            Step::NoMemory => Err(FullError::NoMemory),
-            Step::Refused if self.table.is_sparse(*self.len) && self.share(at) => Ok(()),
-            Step::Refused if self.table.divides_alone(at, *self.len) => match self.split_chunk() {
-                Step::Done => Ok(()),
-                Step::Refused | Step::NoMemory => Err(full),
-            },
-            Step::Refused => Err(full),
-        }
-    }
-
-    /// Splits chunks until the load is right. Dead entries do not count: their slots are room.
+    /// Makes a step of growth if one is due. Dead entries do not count: their slots are room.
     pub(super) fn keep_load(&mut self) {
-        while self.table.table().is_overfull(*self.len) && self.split_chunk() == Step::Done {}
+        if self.table.table().is_overfull(*self.len) {
+            self.split_chunk();
+        }
     }
 
     /// Splits the next chunk of buckets, without their dead entries. A void entry is in both halves
@@ -198,8 +204,11 @@ impl<T: CuckooMut> Stamped<'_, T> {
 
     /// Merges two entries of one core, in a bucket of `at`, into their common prefix with the
     /// younger stamp. So no key of either is forgotten. False, and nothing changed, if there are no
-    /// two.
+    /// two, or in a table of one size.
     fn share(&mut self, at: &LocationOf<T>) -> bool {
+        if !grows::<T>() {
+            return false;
+        }
         let Some((kept, gone, length)) = self.table.table().most_alike(at) else { return false };
         let age = self.age(&kept).min(self.age(&gone));
         self.take_out(&gone);

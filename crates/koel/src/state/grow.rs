@@ -1,15 +1,14 @@
 //! Growth: when a filter leaves its fixed table, and how a table becomes smaller again.
 
-use core::ops::Range;
+use core::mem;
 
-use super::{Body, Buckets, State, Writer, changing};
+use super::{Body, Buckets, State, Writer};
 use crate::address::geometry::CORE_BITS;
 use crate::error::FullError;
 use crate::image::{Kind, sizing};
 use crate::mem::buffer::{Buffer, is_available};
 use crate::packing::Layout;
 use crate::state::counters::{Counters, ReadCounters, WriteCounters};
-use crate::table::blocks::Hashes;
 use crate::table::{Addressing, CuckooMut, Growing, Step, buckets_for, table_bytes};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
@@ -26,61 +25,6 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
 }
 
 impl Body<Buffer, Counters> {
-    /// Adds a copy of a key; if `UNIQUE`, only if no entry matches it. Returns whether it was
-    /// added. A growable filter that is full grows.
-    #[inline]
-    pub(crate) fn insert<const UNIQUE: bool>(&mut self, address: u64) -> Result<bool, FullError> {
-        match changing!(self, writer => writer.insert::<UNIQUE>(address)) {
-            Ok(added) => Ok(added),
-            Err(full) => self.insert_growing(address, full),
-        }
-    }
-
-    /// Inserts a key for which the fixed table has no room.
-    #[cold]
-    #[inline(never)]
-    fn insert_growing(&mut self, address: u64, full: FullError) -> Result<bool, FullError> {
-        if !self.grows_instead(full) {
-            return Err(full);
-        }
-        self.start_to_grow()?.insert::<false>(address)
-    }
-
-    /// Adds the keys in order; if `UNIQUE`, only those that no entry matches, and notes in `added`
-    /// which were added.
-    pub(crate) fn insert_each<const UNIQUE: bool>(
-        &mut self,
-        hashes: impl Hashes,
-        added: &mut [bool],
-    ) -> Result<(), FullError> {
-        let before = self.state.len;
-        let mut done = if UNIQUE { self.insert_by_segment(hashes, added) } else { 0 };
-        loop {
-            let first = done;
-            let note = |keys: Range<usize>, are_new| {
-                if UNIQUE {
-                    done = keys.end;
-                    // Keys after one that found no room in its segment may be in already.
-                    if are_new {
-                        added[keys].fill(true);
-                    }
-                }
-            };
-            let inserted = changing!(self, writer => {
-                writer.insert_each::<UNIQUE>(hashes, first, note)
-            });
-            match inserted {
-                Err(full) if self.grows_instead(full) => {
-                    self.start_to_grow()?;
-                }
-                result => return result,
-            }
-            if !UNIQUE {
-                done = usize::try_from(self.state.len - before).expect("one for each key");
-            }
-        }
-    }
-
     /// Whether the filter grows instead of returning this error.
     pub(super) fn grows_instead(&self, full: FullError) -> bool {
         self.buckets.fixed().is_some() && self.state.grows_instead(full)
@@ -146,7 +90,8 @@ impl<C: WriteCounters> Body<Buffer, C> {
         let moved = |smaller: &mut _| self.state.moved(growing, smaller);
         if let Some((smaller, state)) = growing.in_fewer_buckets(self.state.entries, moved) {
             self.buckets = Buckets::Growing(smaller);
-            self.state = state;
+            let exact = mem::take(&mut self.state.exact);
+            self.state = State { exact, ..state };
         }
     }
 }

@@ -6,6 +6,7 @@
 use super::{COPIES_IN_BUCKETS, State, Writer};
 use crate::error::FullError;
 use crate::state::counters::WriteCounters;
+use crate::state::full::Crowded;
 use crate::table::search::Spares;
 use crate::table::trace::note;
 use crate::table::{Addressing, CuckooMut, LocationOf, Put, Taken, grows};
@@ -53,56 +54,17 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     #[inline(never)]
     pub(super) fn insert_refused(
         mut self,
-        mut at: LocationOf<T>,
-        mut refused: Put,
+        at: LocationOf<T>,
+        refused: Put,
     ) -> Result<(), FullError> {
-        while refused == Put::Full && !self.find_room(&at)? {
-            at = self.table.relocate(&at);
-            refused = self.table.put(&at, 0, 0);
-            self.state.entries += u64::from(refused == Put::Done);
-        }
         if let Put::Repeated(copies) = refused {
             self.add_copy(&at, copies)?;
         } else {
+            self.find_slot(at, 0)?;
             self.keep_load(0);
         }
         self.state.len += 1;
         Ok(())
-    }
-
-    /// Makes room for a new entry whose buckets are full, and gives it a slot. False if the table
-    /// has grown instead: then its buckets may have an empty slot.
-    fn find_room(&mut self, at: &LocationOf<T>) -> Result<bool, FullError> {
-        if self.make_room_for_new(at) {
-            return Ok(true);
-        }
-        if self.split_for_room()? {
-            return Ok(false);
-        }
-        if self.table.is_sparse(self.state.entries) && self.share_slot(at) {
-            return Ok(true);
-        }
-        if self.split_for_lone_key(at) { Ok(false) } else { Err(self.state.out_of_slots()) }
-    }
-
-    /// Moves entries so that a new entry whose buckets are full gets a slot, perhaps that of a
-    /// spare copy. False if there is none. A growable filter is not filled to the last slot: it
-    /// starts to grow while there is room for the keys that come until its buckets are wide.
-    pub(super) fn make_room_for_new(&mut self, at: &LocationOf<T>) -> bool {
-        let is_due = self.state.distinct() >= self.state.profile.capacity;
-        if !grows::<T>() && self.state.profile.growable && is_due {
-            return false;
-        }
-        let spares = self.state.spares_to_take();
-        // If a bucket is the only one of its keys, it may be long until growth splits it.
-        self.make_room(at, 0, spares) || T::is_alone(at) && self.share_slot(at)
-    }
-
-    /// Merges two entries, and gives a new entry the slot that this frees.
-    fn share_slot(&mut self, at: &LocationOf<T>) -> bool {
-        let is_in = self.share(at) && self.table.put(at, 0, u64::MAX) == Put::Done;
-        self.state.entries += u64::from(is_in);
-        is_in
     }
 
     /// Adds a copy to `copies` that match, in a slot or in a counter. A failure changes nothing.
@@ -190,7 +152,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 impl<C: WriteCounters> State<C> {
     /// When a search may take the slot of a spare copy. At once if they are common, since empty
     /// slots are then hard to reach.
-    fn spares_to_take(&self) -> Spares {
+    pub(super) fn spares_to_take(&self) -> Spares {
         if self.counters.len() >= self.profile.counter_limit {
             Spares::Keep
         } else if self.is_crowded() || self.spares_are_common() {

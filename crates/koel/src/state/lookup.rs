@@ -1,10 +1,13 @@
 //! Lookups of keys in a body, of single keys and of many.
 
+use core::ops::ControlFlow;
+
 use super::{Body, on_table, reading};
 use crate::Key;
 use crate::state::counters::ReadCounters;
+use crate::state::exact::ReadExact;
 use crate::table::Cuckoo;
-use crate::table::blocks::{Hashed, Hashes, contains_each};
+use crate::table::blocks::{Hashed, Hashes, contains_each, each_address};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The address of `key`.
@@ -23,8 +26,8 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     #[inline(always)]
     pub(crate) fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         match self.state.profile.route.xxh3_only(key) {
-            Some(address) => self.buckets.contains(address),
-            None => self.contains_other(key),
+            Some(address) if self.state.exact.is_empty() => self.buckets.contains(address),
+            _ => self.contains_other(key),
         }
     }
 
@@ -32,23 +35,47 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     #[cold]
     #[inline(never)]
     fn contains_other<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.buckets.contains(self.address(key))
+        let address = self.address(key);
+        self.state.exact.settle(address, self.buckets.contains(address))
     }
 
     /// Writes to `found` whether an entry matches each key.
     pub(crate) fn contains_many(&self, hashes: impl Hashes, found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each key");
         on_table!(&self.buckets, table => contains_each(table.table(), hashes, found));
+        self.each_exact(hashes, |key, copies| found[key] = copies > 0);
     }
 
     /// How often the key with this address is in.
     pub(crate) fn count(&self, address: u64) -> u64 {
-        reading!(self, reader => reader.count_key(address))
+        match self.state.exact.copies(address) {
+            Some(0) => 0,
+            stashed => {
+                let count = reading!(self, reader => reader.count_key(address));
+                count.saturating_add(stashed.unwrap_or(0))
+            }
+        }
     }
 
     /// Writes to `counts` how often each key is in.
     pub(crate) fn count_many(&self, hashes: impl Hashes, counts: &mut [u64]) {
         assert_eq!(hashes.len(), counts.len(), "one answer for each key");
         reading!(self, reader => reader.count_each(hashes, counts));
+        self.each_exact(hashes, |key, copies| {
+            counts[key] = if copies > 0 { counts[key].saturating_add(copies) } else { 0 };
+        });
+    }
+
+    /// Calls `found` with the number of each key that has an exact answer, and its copies beside
+    /// the table.
+    fn each_exact(&self, hashes: impl Hashes, mut found: impl FnMut(usize, u64)) {
+        if self.state.exact.is_empty() {
+            return;
+        }
+        let all = each_address(hashes, 0..hashes.len(), |key, address| {
+            self.state.exact.copies(address).into_iter().for_each(|copies| found(key, copies));
+            ControlFlow::<()>::Continue(())
+        });
+        debug_assert!(all.is_continue());
     }
 }

@@ -158,10 +158,11 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         })
     }
 
-    /// Takes out the keys, and writes to `removed` whether each was taken out.
-    pub(crate) fn remove_each(self, hashes: impl Hashes, removed: &mut [bool]) {
+    /// Takes out the keys from number `first` on, and writes to `removed` whether each was taken
+    /// out.
+    pub(crate) fn remove_each(self, hashes: impl Hashes, first: usize, removed: &mut [bool]) {
         let Ok(()) = if self.table.table().plans_edits::<true>() {
-            self.each_planned::<true, _, _>(hashes, 0, |writer, keys, next| {
+            self.each_planned::<true, _, _>(hashes, first, |writer, keys, next| {
                 let key = keys.end;
                 removed[keys].fill(true);
                 if let Some(location) = next {
@@ -170,7 +171,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 Ok::<(), Infallible>(())
             })
         } else {
-            self.each_key::<false, _>(hashes, 0, |writer, key, locations, i| {
+            self.each_key::<false, _>(hashes, first, |writer, key, locations, i| {
                 let location = writer.locate(locations, i);
                 removed[key] = writer.remove_at(location, 0);
                 Ok(())

@@ -16,7 +16,9 @@ use super::{COPIES_IN_BUCKETS, Reader, State, Writer};
 use crate::error::FullError;
 use crate::image::Kind;
 use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, Prefix, Put, grows};
+use crate::state::full::Crowded;
+use crate::table::trace::note;
+use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, Prefix, Put, Step, grows};
 
 /// How a merge combines the counts of a key that is in both filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +80,8 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 }
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
-    /// Adds the keys of another table. After a failure this table must be dropped.
+    /// Adds the keys of another table, but for those in its stash. After a failure this table must
+    /// be dropped.
     pub(super) fn merge<U: Cuckoo, D: ReadCounters>(
         mut self,
         other: Reader<'_, U, D>,
@@ -87,11 +90,11 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         let (added, shared) = match counts {
             Merge::Sum => {
                 self.add_all(other)?;
-                (other.state.len, 0)
+                (other.state.len_in_table(), 0)
             }
             Merge::Max => self.raise_all(other)?,
         };
-        let (ours, theirs) = (self.state.len, other.state.len);
+        let (ours, theirs) = (self.state.len, other.state.len_in_table());
         self.state.len = match self.state.kind {
             Kind::Filter => {
                 let sum = u128::from(ours) + u128::from(theirs);
@@ -193,13 +196,13 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             if may_have_slot && self.put_copy(&at, equals > 0) {
                 left -= 1;
                 self.keep_load(0);
-            } else if !may_have_slot || !grows::<T>() && equals > 0 {
+            } else if !may_have_slot || equals > 0 {
                 let name = self.table.table().name_of_longest(&at);
                 return name.map_or(Ok(()), |name| self.state.count_copies(name, left));
             } else if self.table.is_short(&at) {
                 // The prefix is too short to have another bucket. Its continuations have one.
                 return self.add_continuations(prefix, left);
-            } else if !self.split_for_room()? {
+            } else if !(self.split_for_room()? || self.share(&at)) {
                 return Err(self.state.out_of_slots());
             }
         }
@@ -218,7 +221,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         }
         let has_room = self.table.put(at, 0, u64::MAX) == Put::Done;
         self.state.entries += u64::from(has_room);
-        let is_in = has_room || self.make_room_for_new(at);
+        let is_in = has_room || self.search(at, 0);
         self.state.spares += u64::from(is_in && is_second);
         is_in
     }
@@ -258,10 +261,58 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             if self.table.is_short(&at) {
                 return self.add_continuations(prefix, times);
             }
-            if !(self.split_for_room()? || T::is_alone(&at) && self.share(&at)) {
+            if !(self.split_for_room()? || self.share(&at)) {
                 return Err(self.why_full(&at));
             }
         }
+    }
+
+    /// Splits the next chunk after a search found no room. False if that cannot help.
+    ///
+    /// # Errors
+    /// [`FullError::NoMemory`] if it would help, and there is no memory for it.
+    fn split_for_room(&mut self) -> Result<bool, FullError> {
+        let may_help = self.table.may_gain_room(self.state.entries);
+        if self.table.finish_widening() {
+            return Ok(true);
+        }
+        match if may_help { self.split_chunk() } else { Step::Refused } {
+            Step::Done => Ok(true),
+            Step::Refused => Ok(false),
+            Step::NoMemory => Err(FullError::NoMemory),
+        }
+    }
+
+    /// Merges two entries of one core, in a bucket of `location`, into their common prefix, with
+    /// the sum of their counts. False, and nothing changed, if there are no two.
+    fn share(&mut self, location: &LocationOf<T>) -> bool {
+        if !grows::<T>() || self.state.counters.len() >= self.state.profile.counter_limit {
+            return false;
+        }
+        // A narrow slot has no room for the mark of a short fingerprint.
+        self.table.finish_widening();
+        let Some((kept, gone, length)) = self.table.table().most_alike(location) else {
+            return false;
+        };
+        let mut sum = 0_u64;
+        for entry in [kept, gone] {
+            let name = self.table.table().name(&entry);
+            let counted = self.state.counters.remove(name);
+            note!(self.table.table_mut().log, Counted { name, copies: 0 });
+            sum = sum.saturating_add(self.reader().in_slot(&entry)).saturating_add(counted);
+        }
+        self.table.write(&gone, 0);
+        let (in_slot, value) = match self.state.kind {
+            Kind::Filter => (1, 0),
+            _ => [sum.min(self.layout().largest_value()); 2].into(),
+        };
+        self.table.shorten(&kept, length, value);
+        let shared = Match { prefix: Prefix { length, ..kept.prefix }, ..kept };
+        let name = self.table.table().name(&shared);
+        self.state.counters.add_all(name, sum - in_slot);
+        note!(self.table.table_mut().log, Counted { name, copies: sum - in_slot });
+        self.note_gone(false);
+        true
     }
 
     /// Adds `amount` to both continuations of a prefix.
@@ -272,10 +323,10 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 }
 
 impl<C: WriteCounters> State<C> {
-    /// Adds all entries of `table` to the empty table `smaller`. Returns its state; `None` if they
-    /// do not fit.
+    /// Adds all entries of `table` to the empty table `smaller`. Returns its state without exact
+    /// answers; `None` if they do not fit.
     pub(super) fn moved<T: CuckooMut>(&self, table: &T, smaller: &mut T) -> Option<Self> {
-        let mut state = Self::new(self.kind, self.profile, C::default());
+        let mut state = Self::new(self.kind, self.profile, C::default(), C::Exact::default());
         let mut writer = Writer { table: smaller, state: &mut state };
         let moved = writer.add_all(Reader { table, state: self });
         moved.is_ok().then(|| Self { len: self.len, expiry: self.expiry.clone(), ..state })

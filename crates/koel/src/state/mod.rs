@@ -31,8 +31,11 @@ mod body;
 mod buckets;
 mod count;
 pub(crate) mod counters;
+mod edit;
+pub(crate) mod exact;
 mod expire;
 mod expire_room;
+mod full;
 mod grow;
 mod insert;
 mod lookup;
@@ -66,6 +69,7 @@ use crate::image::Kind;
 use crate::image::shape::Profile;
 use crate::packing::Layout;
 use crate::state::counters::{ReadCounters, WriteCounters};
+use crate::state::exact::ReadExact;
 use crate::table::Cuckoo;
 use crate::table::search::Search;
 
@@ -74,10 +78,12 @@ use crate::table::search::Search;
 const COPIES_IN_BUCKETS: u64 = 2;
 
 /// Counters, totals and settings.
-pub(crate) struct State<C> {
+pub(crate) struct State<C: ReadCounters> {
     pub(crate) kind: Kind,
     pub(crate) profile: Profile,
     pub(crate) counters: C,
+    /// The stash and the corrections.
+    pub(crate) exact: C::Exact,
     /// Keys or pairs inserted and not removed, with copies.
     pub(crate) len: u64,
     /// The number of slots in use.
@@ -91,9 +97,9 @@ pub(crate) struct State<C> {
 
 impl<C: ReadCounters> State<C> {
     /// The state of an empty filter, with these counters.
-    pub(crate) fn new(kind: Kind, profile: Profile, counters: C) -> Self {
+    pub(crate) fn new(kind: Kind, profile: Profile, counters: C, exact: C::Exact) -> Self {
         let (search, expiry) = (Search::default(), None);
-        Self { kind, profile, counters, len: 0, entries: 0, spares: 0, expiry, search }
+        Self { kind, profile, counters, exact, len: 0, entries: 0, spares: 0, expiry, search }
     }
 
     /// A copy with counters that can be changed. `None` if there is no memory for the counters.
@@ -101,13 +107,37 @@ impl<C: ReadCounters> State<C> {
         let Self { len, entries, spares, .. } = *self;
         let counters = self.counters.to_owned_counters()?;
         let expiry = self.expiry.as_ref().map(|expiry| Expiry::uncounted(expiry.clock));
-        let empty = State::new(self.kind, self.profile, counters);
+        let empty = State::new(self.kind, self.profile, counters, self.exact.to_owned_exact()?);
         Some(State { len, entries, spares, expiry, ..empty })
+    }
+
+    /// Keys inserted and not removed, with copies, but for those in the stash.
+    fn len_in_table(&self) -> u64 {
+        self.len.saturating_sub(self.exact.stashed_copies())
+    }
+
+    /// The number of slots that one needs for the keys, without second copies and dead entries:
+    /// those in use, and those that keys in the stash found taken.
+    fn wanted_slots(&self) -> u64 {
+        self.distinct() + self.exact.lens()[0]
     }
 
     /// The number of entries, without second copies and dead ones.
     pub(crate) fn distinct(&self) -> u64 {
         if self.kind == Kind::Expiring { self.len } else { self.entries - self.spares }
+    }
+
+    /// Whether a growable filter must leave its fixed table of so many slots before the next key: it
+    /// has the keys it was built for, or its stash has a sixteenth as many as there are slots. Only
+    /// chosen keys, or a table that is too small for its capacity, lead to that.
+    fn must_grow(&self, slots: u64) -> bool {
+        let is_at_capacity = self.wanted_slots() >= self.profile.capacity;
+        self.profile.growable && (is_at_capacity || self.has_large_stash(slots))
+    }
+
+    /// Whether the stash has more than a sixteenth as many keys as there are slots.
+    fn has_large_stash(&self, slots: u64) -> bool {
+        self.exact.lens()[0] > slots / 16
     }
 
     fn out_of_slots(&self) -> FullError {
@@ -121,26 +151,26 @@ impl<C: ReadCounters> State<C> {
 }
 
 /// A table and its state, for lookups.
-pub(crate) struct Reader<'a, T, C> {
+pub(crate) struct Reader<'a, T, C: ReadCounters> {
     pub(crate) table: &'a T,
     pub(crate) state: &'a State<C>,
 }
 
-impl<T, C> Clone for Reader<'_, T, C> {
+impl<T, C: ReadCounters> Clone for Reader<'_, T, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T, C> Copy for Reader<'_, T, C> {}
+impl<T, C: ReadCounters> Copy for Reader<'_, T, C> {}
 
 /// A table and its state, for changes.
-pub(crate) struct Writer<'a, T, C> {
+pub(crate) struct Writer<'a, T, C: ReadCounters> {
     pub(crate) table: &'a mut T,
     pub(crate) state: &'a mut State<C>,
 }
 
-impl<T: Cuckoo, C> Writer<'_, T, C> {
+impl<T: Cuckoo, C: ReadCounters> Writer<'_, T, C> {
     /// A reader of the table and its state.
     #[inline(always)]
     fn reader(&self) -> Reader<'_, T, C> {
@@ -164,7 +194,8 @@ impl<C: WriteCounters> State<C> {
         let mut expiry = self.expiry.take();
         expiry.iter_mut().for_each(Expiry::clear);
         let counters = mem::take(&mut self.counters).cleared();
-        *self = Self { expiry, ..Self::new(self.kind, self.profile, counters) };
+        let empty = Self::new(self.kind, self.profile, counters, C::Exact::default());
+        *self = Self { expiry, ..empty };
     }
 
     /// Raises the counter of the entry with this name by `copies`.
@@ -174,10 +205,11 @@ impl<C: WriteCounters> State<C> {
 }
 
 /// Compares all but the working memory of the search.
-impl<C: PartialEq> PartialEq for State<C> {
+impl<C: ReadCounters + PartialEq> PartialEq for State<C> {
     fn eq(&self, other: &Self) -> bool {
         self.profile == other.profile
             && self.counters == other.counters
+            && self.exact == other.exact
             && (self.len, self.entries, self.spares) == (other.len, other.entries, other.spares)
             && self.expiry == other.expiry
     }

@@ -5,10 +5,12 @@ use super::Writer;
 use crate::error::FullError;
 use crate::image::Kind;
 use crate::mem::vector::BLOCK;
+use crate::packing::SLOTS;
 use crate::state::counters::WriteCounters;
+use crate::state::full::Crowded;
 use crate::table::search::{End, Spares};
 use crate::table::trace::note;
-use crate::table::{CuckooMut, EntryTest, LocationOf, Match, Prefix, Step};
+use crate::table::{Addressing, CuckooMut, EntryTest, LocationOf, Put, Step, grows};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Moves entries so that the one of `location`, whose buckets are full, gets a slot. Counts it.
@@ -58,6 +60,10 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         done
     }
 
+    fn slots(&self) -> u64 {
+        self.table.table().geometry().buckets() * SLOTS as u64
+    }
+
     /// Why an entry whose buckets are full finds no room: no entry in them has another bucket to
     /// move to, or the search found none.
     pub(super) fn why_full(&self, location: &LocationOf<T>) -> FullError {
@@ -90,28 +96,6 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         coming
     }
 
-    /// Splits the next chunk after a search found no room. False if that cannot help.
-    ///
-    /// # Errors
-    /// [`FullError::NoMemory`] if it would help, and there is no memory for it.
-    pub(super) fn split_for_room(&mut self) -> Result<bool, FullError> {
-        let may_help = self.table.may_gain_room(self.state.entries);
-        if self.table.finish_widening() {
-            return Ok(true);
-        }
-        match if may_help { self.split_chunk() } else { Step::Refused } {
-            Step::Done => Ok(true),
-            Step::Refused => Ok(false),
-            Step::NoMemory => Err(FullError::NoMemory),
-        }
-    }
-
-    /// Splits the next chunk of buckets, even of a sparse table, for a key whose only bucket is
-    /// full of entries that cannot move either. False if no split tells them apart.
-    pub(super) fn split_for_lone_key(&mut self, at: &LocationOf<T>) -> bool {
-        self.table.divides_alone(at, self.state.entries) && self.split_chunk() == Step::Done
-    }
-
     /// Splits the next chunk of buckets. A void entry is in both halves from then on, each with the
     /// whole counter.
     #[inline(never)]
@@ -125,36 +109,47 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         self.state.entries += twins;
         done
     }
+}
 
-    /// Merges two entries of one core, in a bucket of `location`, into their common prefix, with
-    /// the sum of their counts. False, and nothing changed, if there are no two.
-    pub(super) fn share(&mut self, location: &LocationOf<T>) -> bool {
-        if self.state.counters.len() >= self.state.profile.counter_limit {
+/// Filters, counting filters and maplets.
+impl<T: CuckooMut, C: WriteCounters> Crowded<T> for Writer<'_, T, C> {
+    /// A growable filter is not filled to the last slot: it starts to grow while there is room for
+    /// the keys that come until its buckets are wide.
+    fn search(&mut self, at: &LocationOf<T>, value: u64) -> bool {
+        let is_filter = self.state.kind == Kind::Filter;
+        if is_filter && !grows::<T>() && self.state.must_grow(self.slots()) {
             return false;
         }
-        // A narrow slot has no room for the mark of a short fingerprint.
-        self.table.finish_widening();
-        let Some((kept, gone, length)) = self.table.table().most_alike(location) else {
-            return false;
-        };
-        let mut sum = 0_u64;
-        for entry in [kept, gone] {
-            let name = self.table.table().name(&entry);
-            let counted = self.state.counters.remove(name);
-            note!(self.table.table_mut().log, Counted { name, copies: 0 });
-            sum = sum.saturating_add(self.reader().in_slot(&entry)).saturating_add(counted);
+        let spares = if is_filter { self.state.spares_to_take() } else { Spares::Keep };
+        self.make_room(at, value, spares)
+    }
+
+    fn put(&mut self, at: &LocationOf<T>, value: u64) -> bool {
+        let is_in = self.table.put(at, value, u64::MAX) == Put::Done;
+        self.state.entries += u64::from(is_in);
+        is_in
+    }
+
+    /// Filters have the stash, so only if a step is due, or the stash is large. A maplet has none: it grows while it is
+    /// half full, unless no entry in the buckets has another bucket in any table.
+    fn may_grow(&self, at: &LocationOf<T>, steps: u32) -> bool {
+        if C::COUNTS {
+            let is_due = self.table.table().is_overfull(self.state.entries + 1);
+            return steps == 0 && (is_due || self.state.has_large_stash(self.slots()));
         }
-        self.table.write(&gone, 0);
-        let (in_slot, value) = match self.state.kind {
-            Kind::Filter => (1, 0),
-            _ => [sum.min(self.layout().largest_value()); 2].into(),
-        };
-        self.table.shorten(&kept, length, value);
-        let shared = Match { prefix: Prefix { length, ..kept.prefix }, ..kept };
-        let name = self.table.table().name(&shared);
-        self.state.counters.add_all(name, sum - in_slot);
-        note!(self.table.table_mut().log, Counted { name, copies: sum - in_slot });
-        self.note_gone(false);
-        true
+        let is_hopeless = matches!(self.why_full(at), FullError::Values { .. });
+        !is_hopeless && self.table.may_gain_room(self.state.entries)
+    }
+
+    fn grow(&mut self) -> Step {
+        self.split_chunk()
+    }
+
+    fn relocate(&self, at: &LocationOf<T>) -> LocationOf<T> {
+        self.table.relocate(at)
+    }
+
+    fn last_resort(&mut self, at: &LocationOf<T>, _: u64) -> Result<(), FullError> {
+        Err(if C::COUNTS { self.state.out_of_slots() } else { self.why_full(at) })
     }
 }

@@ -190,6 +190,8 @@ mod tests {
     #[test]
     fn a_segment_without_room_loses_nothing() {
         let [mut filter, _] = filters(Prefer::Fast, 0.002, 2);
+        // No stash.
+        filter.body.state.profile.counter_limit = 0;
         let addresses: Vec<u64> = hashes(3, 3000).map(|hash| hash >> 2).collect();
         let mut added = vec![false; 3000];
         assert!(filter.body.insert_each::<true>(&addresses[..], &mut added).is_err());

@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 
 use super::counters::{ReadCounters, WriteCounters, decode};
+use super::exact::NoExact;
 use crate::image::RECORD_BYTES;
 use crate::image::clock::{Clock, GROUP};
 use crate::mem::buffer::is_available;
@@ -79,6 +80,7 @@ fn record(steps: &[u16; EACH]) -> (u64, u64) {
 
 impl ReadCounters for Sweeps {
     type Owned = Self;
+    type Exact = NoExact;
 
     fn to_owned_counters(&self) -> Option<Self> {
         is_available(2 * self.0.len()).then(|| self.clone())
@@ -126,6 +128,7 @@ impl<'a> StoredSweeps<'a> {
 
 impl ReadCounters for StoredSweeps<'_> {
     type Owned = Sweeps;
+    type Exact = NoExact;
 
     fn to_owned_counters(&self) -> Option<Sweeps> {
         let mut steps = Vec::new();

@@ -91,6 +91,7 @@ impl Body<Buffer, Counters> {
                     self.state.counters.add_all(name, copies);
                 }
             }
+            TraceStep::Settled { address, copies } => self.state.exact.set(address, copies),
             TraceStep::Totals { len, entries, spares } => {
                 (self.state.len, self.state.entries, self.state.spares) = (len, entries, spares);
             }

@@ -3,10 +3,13 @@
 //! It is built in a copy (`merge.rs` adds the entries), so that a union that does not fit changes
 //! nothing. O(buckets), and twice the memory until it is done.
 
+use alloc::vec::Vec;
+
 use super::{Body, Merge, changing, reading};
 use crate::error::{FullError, MergeError};
 use crate::mem::buffer::Buffer;
 use crate::state::counters::{Counters, ReadCounters};
+use crate::state::exact::{Exact, ReadExact};
 use crate::table::CuckooMut;
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
@@ -107,6 +110,60 @@ impl Body<Buffer, Counters> {
         other: &Body<B, C>,
         counts: Merge,
     ) -> Result<(), FullError> {
-        changing!(self, writer => reading!(other, reader => writer.merge(reader, counts)))
+        let (answers, len_in_table) = (self.exact_union(other, counts)?, self.state.len_in_table());
+        self.state.exact = Exact::default();
+        self.state.len = len_in_table;
+        changing!(self, writer => reading!(other, reader => writer.merge(reader, counts)))?;
+        self.settle_union(answers, counts)
+    }
+
+    /// Every address that has an exact answer in one of both, with what it has in the union: its
+    /// copies beside the table of a sum, or in all of the larger count. A correction stays if the
+    /// other filter does not report the key.
+    fn exact_union<B: AsRef<[u8]>, C: ReadCounters>(
+        &self,
+        other: &Body<B, C>,
+        counts: Merge,
+    ) -> Result<Vec<(u64, u64)>, FullError> {
+        let (ours, theirs) = (&self.state.exact, &other.state.exact);
+        let mut union = Vec::new();
+        let answers: u64 = ours.lens().into_iter().chain(theirs.lens()).sum();
+        let answers = usize::try_from(answers).map_err(|_| FullError::NoMemory)?;
+        union.try_reserve_exact(answers).map_err(|_| FullError::NoMemory)?;
+        let stashed = |address| {
+            let copies = [ours.copies(address), theirs.copies(address)].map(|it| it.unwrap_or(0));
+            match counts {
+                Merge::Sum => copies[0].saturating_add(copies[1]),
+                Merge::Max => self.count(address).max(other.count(address)),
+            }
+        };
+        let addresses = ours.stash().chain(theirs.stash()).map(|(address, _)| address);
+        union.extend(addresses.map(|address| (address, stashed(address))));
+        let corrected = ours.corrections().filter(|&it| other.count(it) == 0);
+        let corrected = corrected.chain(theirs.corrections().filter(|&it| self.count(it) == 0));
+        union.extend(corrected.map(|address| (address, 0)));
+        union.sort_unstable();
+        union.dedup();
+        Ok(union)
+    }
+
+    /// Gives the union of the tables its exact answers. Where the larger count holds, the stash has
+    /// what the table does not count.
+    fn settle_union(&mut self, answers: Vec<(u64, u64)>, counts: Merge) -> Result<(), FullError> {
+        let of_table = |body: &Self, address| reading!(body, reader => reader.count_key(address));
+        for (address, copies) in answers {
+            let beside = match counts {
+                Merge::Sum => copies,
+                Merge::Max => copies.saturating_sub(of_table(self, address)),
+            };
+            if copies == 0 {
+                self.state.exact.correct(address);
+            } else {
+                self.state.exact.stash_copies(address, beside);
+            }
+        }
+        let stashed = self.state.exact.stashed_copies();
+        self.state.len = self.state.len.checked_add(stashed).ok_or(FullError::Overflow)?;
+        Ok(())
     }
 }

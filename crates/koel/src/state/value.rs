@@ -5,8 +5,8 @@
 
 use super::Writer;
 use crate::error::FullError;
-use crate::image::Kind;
 use crate::state::counters::WriteCounters;
+use crate::state::full::Crowded;
 use crate::table::search::Spares;
 use crate::table::{Addressing, CuckooMut, LocationOf, Put};
 
@@ -54,9 +54,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Gives an entry a slot with this value, and keeps the load.
     pub(super) fn insert_value(&mut self, at: LocationOf<T>, value: u64) -> Result<(), FullError> {
-        if self.table.put(&at, value, u64::MAX) == Put::Done {
-            self.state.entries += 1;
-        } else {
+        if !self.put(&at, value) {
             self.find_slot(at, value)?;
         }
         self.keep_load(0);
@@ -65,35 +63,6 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Gives an entry a slot in the table as it is. False, and nothing changed, if there is none.
     pub(super) fn put_value(&mut self, at: &LocationOf<T>, value: u64) -> bool {
-        if self.table.put(at, value, u64::MAX) == Put::Done {
-            self.state.entries += 1;
-            return true;
-        }
-        self.make_room(at, value, Spares::Keep)
-    }
-
-    /// Gives an entry whose buckets are full a slot: in the table as it is, or after growth.
-    fn find_slot(&mut self, mut at: LocationOf<T>, value: u64) -> Result<(), FullError> {
-        let mut is_in = self.make_room(&at, value, Spares::Keep);
-        while !is_in {
-            self.grow_for(&at)?;
-            at = self.table.relocate(&at);
-            is_in = self.put_value(&at, value);
-        }
-        Ok(())
-    }
-
-    /// Splits the next chunk of buckets, because `at` has no room. In a counting filter, two
-    /// entries may become one instead. Returns why there is no room if neither would help.
-    fn grow_for(&mut self, at: &LocationOf<T>) -> Result<(), FullError> {
-        let full = self.why_full(at);
-        // The values of one key stay together in any table.
-        let is_hopeless = matches!(full, FullError::Values { .. });
-        let counts = self.state.kind == Kind::Counting;
-        let done = !is_hopeless && self.split_for_room()?
-            || counts && T::is_alone(at) && self.share(at)
-            || counts && self.split_for_room()?
-            || counts && self.split_for_lone_key(at);
-        if done { Ok(()) } else { Err(full) }
+        self.put(at, value) || self.make_room(at, value, Spares::Keep)
     }
 }

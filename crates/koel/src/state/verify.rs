@@ -5,6 +5,7 @@ use crate::error::{ImageError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
 use crate::state::counters::ReadCounters;
+use crate::state::exact::ReadExact;
 use crate::table::{Addressing, Cuckoo, Growing, grows};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
@@ -87,8 +88,9 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
             require("distinct entries", said, said == found)?;
         }
         let counted = state.counters.verify(|name| self.names_an_entry(name))?;
+        let stashed = state.exact.verify()?;
         let in_slots: u128 = table.entries().map(|entry| u128::from(self.in_slot(&entry))).sum();
-        let (len, sum) = (u128::from(state.len), in_slots + counted);
+        let (len, sum) = (u128::from(state.len), in_slots + counted + stashed);
         // Growth may leave counts that belong to no key.
         require("keys", state.len, len == sum || grows::<T>() && len < sum)
     }

@@ -6,7 +6,7 @@
 //! without that, reading them took a quarter of a lookup. The walk needs two blocks of locations on
 //! the stack, and no other memory.
 
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 
 use super::{Addressing, Buckets, Candidates, Table, Words};
 use crate::Key;
@@ -65,6 +65,47 @@ impl Hashes for &[u64] {
         prefetch_many(self, range.end, BLOCK);
         addresses.copy_from_slice(&self[range]);
     }
+}
+
+/// The first of some addresses, so many of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Until<H>(pub(crate) H, pub(crate) usize);
+
+impl<H: Hashes> Hashes for Until<H> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.1
+    }
+
+    #[inline(always)]
+    fn write(&self, range: Range<usize>, addresses: &mut [u64]) {
+        self.0.write(range, addresses);
+    }
+}
+
+/// The address of one key.
+pub(crate) fn address_of(hashes: impl Hashes, key: usize) -> u64 {
+    let mut address = [0];
+    hashes.write(key..key + 1, &mut address);
+    address[0]
+}
+
+/// Calls `visit` with the number and the address of each of these keys until it breaks.
+pub(crate) fn each_address<B>(
+    hashes: impl Hashes,
+    keys: Range<usize>,
+    mut visit: impl FnMut(usize, u64) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let (set, mut addresses) = (InstructionSet::best(), [0; BLOCK]);
+    for start in keys.clone().step_by(BLOCK) {
+        let block = &mut addresses[..keys.end.min(start + BLOCK) - start];
+        set.run(
+            #[inline(always)]
+            || hashes.write(start..start + block.len(), block),
+        );
+        (start..).zip(block).try_for_each(|(key, address)| visit(key, *address))?;
+    }
+    ControlFlow::Continue(())
 }
 
 /// A block of keys: their locations, and how many there are.

@@ -13,9 +13,6 @@ pub(crate) type EntryTest<'a> = dyn Fn(u64, u64) -> bool + 'a;
 /// Below this load, a failed search says more about the keys than about the room: growth would not
 /// help them.
 const SPARSE_LOAD: f64 = 0.5;
-/// Below this load a table is not split for a key that has one bucket only. So forged entries
-/// cannot make a table emptier than this.
-const LEAST_LOAD: f64 = 1.0 / 16.0;
 
 /// What became of a step of growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,25 +93,6 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
     /// Whether so many entries leave so much room that a failed search says more about the keys.
     fn is_sparse(&self, entries: u64) -> bool {
         self.divisible_load(entries) <= SPARSE_LOAD
-    }
-
-    /// Whether both buckets of a location are one, in a table that grows.
-    fn is_alone(location: &LocationOf<Self>) -> bool {
-        let (home, other) = Self::Addresses::pair(location);
-        grows::<Self>() && home == other
-    }
-
-    /// Whether growth can tell entries apart that fill the only bucket of a location, in a table of
-    /// so many entries.
-    fn divides_alone(&self, at: &LocationOf<Self>, entries: u64) -> bool {
-        let (only, _) = Self::Addresses::pair(at);
-        let is_divisible = |entry: Match| {
-            let shorter = entry.prefix.length.checked_sub(1);
-            shorter.is_some_and(|length| self.may_shorten(&entry, length))
-        };
-        Self::is_alone(at)
-            && self.divisible_load(entries) > LEAST_LOAD
-            && self.table().entries_of(only).any(is_divisible)
     }
 
     /// Whether a prefix is too short to tell its other bucket.

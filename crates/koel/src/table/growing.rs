@@ -83,6 +83,16 @@ impl<B: AsRef<[u8]>> Growing<B> {
         entries / self.geometry.locations()
     }
 
+    /// Whether buckets may still be split: they have numbers, and splitting makes room.
+    fn may_split(&self) -> bool {
+        self.geometry.can_grow() && self.matches_of_an_absent_key() < MOST_MATCHES
+    }
+
+    /// Whether it has room for more entries than so many, now or once it has grown.
+    pub(crate) fn may_gain_entries(&self, entries: u64) -> bool {
+        !self.is_overfull(entries) || self.may_split()
+    }
+
     /// The buckets of the key with this address and what entries there are compared with. `None` if
     /// no entry matches.
     ///
@@ -330,8 +340,7 @@ impl CuckooMut for Growing<Buffer> {
             return Step::Done;
         }
         let chunk = self.chunk();
-        let helps = self.geometry.can_grow() && self.matches_of_an_absent_key() < MOST_MATCHES;
-        if !helps {
+        if !self.may_split() {
             return Step::Refused;
         }
         let bytes = table_bytes(self.layout, buckets + chunk);

@@ -59,6 +59,13 @@ pub enum TraceStep {
         /// Copies that the counter counts now.
         copies: u64,
     },
+    /// The exact answer for an address, beside the table, became another one.
+    Settled {
+        /// The address: what the filter makes of the hash of the key.
+        address: u64,
+        /// The copies in the stash, 0 for a correction, `None` for no exact answer.
+        copies: Option<u64>,
+    },
     /// The totals changed. The last step of an operation that changed something.
     Totals {
         /// Keys in the filter, with copies.

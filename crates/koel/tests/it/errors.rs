@@ -227,8 +227,8 @@ fn invalid_bytes_are_refused_with_the_reason() {
         CuckooFilter::from_bytes(&bytes).unwrap_err()
     };
     assert_says(changed(0, b'K', true), &["not a Koel filter"]);
-    assert_says(changed(8, 2, true), &["version 2", "build the filter again"]);
-    assert_says(changed(8, 4, true), &["version 4", "newer"]);
+    assert_says(changed(8, 3, true), &["version 3", "build the filter again"]);
+    assert_says(changed(8, 5, true), &["version 5", "newer"]);
     assert_says(changed(64, 99, false), &["header", "checksum"]);
     assert_says(changed(200, 99, false), &["body", "checksum"]);
     assert_says(changed(28, 4, true), &["flags", "4"]);

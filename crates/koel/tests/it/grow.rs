@@ -452,7 +452,7 @@ fn keys_that_growth_does_not_separate_share_slots() {
 
 /// Without counters the keys cannot share slots: growth does not help, and one key is refused.
 #[test]
-fn a_refused_key_leaves_all_answers_as_they_were() {
+fn a_refused_key_changes_no_byte() {
     let builder = CuckooFilter::builder(1000, 1e-5).counter_limit(0).growable();
     let mut filter = builder.build().unwrap();
     insert(&mut filter, keys::hashes(1, 1500));
@@ -461,9 +461,7 @@ fn a_refused_key_leaves_all_answers_as_they_were() {
     while filter.insert(&at(alike(filter.len() - 1500))).is_ok() {
         before = filter.clone();
     }
-    assert!(filter.buckets() > before.buckets() && filter.len() == before.len());
-    let asked = keys::hashes(1, 100_000).chain((0..16).map(alike));
-    assert!(asked.into_iter().all(|hash| filter.count(&at(hash)) == before.count(&at(hash))));
+    assert!(filter.len() > 1501 && filter == before && filter.to_bytes() == before.to_bytes());
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn every_flipped_bit_of_a_file_is_detected() {
             let expected = match bit / 8 {
                 0..8 => ImageError::NotAFilter,
                 8..10 => match u16::from_le_bytes([damaged[8], damaged[9]]) {
-                    version @ ..3 => ImageError::Older { version },
+                    version @ ..4 => ImageError::Older { version },
                     version => ImageError::Newer { version },
                 },
                 10..192 => ImageError::Checksum { part: "header" },
@@ -322,10 +322,10 @@ fn random_bytes_are_refused() {
 fn another_version_is_reported_as_older_or_newer_whatever_the_rest_of_the_header() {
     let mut bytes = samples()[0].to_bytes();
     bytes[10..].fill(0xee);
-    for version in (0..3).chain(4..=u16::MAX) {
+    for version in (0..4).chain(5..=u16::MAX) {
         bytes[8..10].copy_from_slice(&version.to_le_bytes());
         let expected = match version {
-            ..3 => ImageError::Older { version },
+            ..4 => ImageError::Older { version },
             _ => ImageError::Newer { version },
         };
         assert_eq!(CuckooFilter::from_bytes(&bytes), Err(expected));
@@ -335,7 +335,7 @@ fn another_version_is_reported_as_older_or_newer_whatever_the_rest_of_the_header
 /// Later versions will give these bytes a meaning, so none may be ignored today.
 #[test]
 fn nonzero_reserved_bytes_are_refused_by_name() {
-    let fields = [(129..130, "secret kind"), (136..152, "line options"), (171..172, "reserved")];
+    let fields = [(129..130, "secret kind"), (136..144, "line options"), (171..172, "reserved")];
     for (offsets, field) in fields {
         for offset in offsets {
             assert_eq!(refused_byte(offset), ImageError::Field { field, got: 8 }, "{offset}");

@@ -1,6 +1,7 @@
 //! The tests of the library's public API: one binary, so that it is linked once.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+mod bounds;
 mod bulk;
 mod compare;
 #[cfg(feature = "std")]

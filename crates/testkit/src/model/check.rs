@@ -7,6 +7,7 @@ use koel::{FilterView, FullError, ImageError};
 use super::Model;
 use crate::audit::audit;
 use crate::cases::{KeyNumber, Universe};
+use crate::image;
 use crate::keys::{all_at, at};
 
 impl Model {
@@ -23,6 +24,7 @@ impl Model {
             len: self.filter.len(),
             occupancy: self.filter.occupancy(),
         });
+        assert_eq!(image::stash(&self.filter.to_bytes()), self.stash, "stash");
         assert_eq!(self.filter.verify(), Ok(()));
         assert_eq!(audit(&self.filter.to_bytes()), Ok(()));
         self.check_sizes();
@@ -49,8 +51,8 @@ impl Model {
         let (mut found, mut counts) = (vec![false; hashes.len()], vec![0; hashes.len()]);
         (face.contains_many)(&hashes, &mut found);
         (face.count_many)(&hashes, &mut counts);
-        for (key, &(hash, entry)) in self.keys.iter().enumerate() {
-            let total = self.total(entry);
+        for (number, &(hash, _)) in (0..=KeyNumber::MAX).zip(&self.keys) {
+            let (key, total) = (usize::from(number), self.count(number));
             assert_eq!((face.contains)(hash), total > 0, "contains, key {key}");
             assert_eq!((face.count)(hash), total, "count, key {key}");
             assert_eq!((found[key], counts[key]), (total > 0, total), "many, key {key}");
@@ -64,8 +66,8 @@ impl Model {
 
     /// One key, passed as the key itself if the case has integer keys.
     pub(super) fn check_key(&self, key: KeyNumber) {
-        let (hash, entry) = self.keys[usize::from(key)];
-        let total = self.total(entry);
+        let (hash, _) = self.keys[usize::from(key)];
+        let total = self.count(key);
         assert_eq!(self.filter.contains(&at(hash)), total > 0, "contains, key {key}");
         assert_eq!(self.filter.count(&at(hash)), total, "count, key {key}");
         if self.setup.universe == Universe::Integers {
@@ -77,17 +79,19 @@ impl Model {
     /// Slots and counters: each entry in one slot or two, with a counter only where there are
     /// copies to count.
     pub(super) fn check_sizes(&self) {
-        let totals = || self.held.keys().map(|&entry| self.total(entry));
+        let table = self.table();
+        let totals = || table.values().map(|keys| keys.values().sum::<u64>());
         let at_most: u64 = totals().map(|total| total.min(2)).sum();
         let slots = self.filter.slots_in_use();
-        assert!(self.held.len() as u64 <= slots && slots <= at_most, "{slots} slots");
+        assert!(table.len() as u64 <= slots && slots <= at_most, "{slots} slots");
 
         let counters = self.filter.distinct_counters();
         let counted = |copies| totals().filter(|&total| total > copies).count() as u64;
         assert!(counted(2) <= counters && counters <= counted(1), "{counters} counters");
         assert!(counters <= self.filter.counter_limit());
+        assert_eq!(self.filter.stashed_keys(), self.stash.len() as u64);
 
-        let distinct = self.held.len() as f64;
+        let distinct = table.len() as f64;
         let rate = distinct / self.addressing.possible_entries();
         assert!((self.filter.false_positive_rate() - rate).abs() <= 1e-9 * rate);
         assert!(self.filter.distinct_estimate() >= distinct && self.filter.load_factor() <= 1.0);
@@ -97,6 +101,14 @@ impl Model {
 
     pub(super) fn check_unchanged(&self, before: &[u8]) {
         assert!(self.filter.to_bytes() == before, "a refusal changed the filter");
+    }
+
+    /// Whether there is no room in the stash either, for an insert that found no slot.
+    pub(super) fn check_stash_is_full(&self, full: FullError) {
+        let beside = self.filter.distinct_counters() + self.filter.stashed_keys();
+        let keys = (self.table().len() + self.stash.len()) as u64;
+        let is_full = keys >= self.filter.capacity() || beside >= self.filter.counter_limit();
+        assert!(is_full || !matches!(full, FullError::Slots { .. }), "{full}");
     }
 
     /// Whether the reason is true, for an insert after which there would be `distinct` entries.

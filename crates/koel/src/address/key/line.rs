@@ -1,7 +1,7 @@
 //! From a line of text to the bytes of a key.
 //!
 //! A program that builds a filter from a list and one that asks it later must make the same bytes
-//! of a line. So the rule is stored with the filter: bytes 136 to 151 of the header. docs/FORMAT.md
+//! of a line. So the rule is stored with the filter: bytes 136 to 143 of the header. docs/FORMAT.md
 //! ("Line options") specifies it for other languages, with vectors.
 //!
 //! The steps are: drop a carriage return, trim, lower the case. None of them looks at the language
@@ -38,7 +38,7 @@ const KEEP_CR: u8 = 4;
 
 impl LineOptions {
     /// Bytes of the options in the header of a filter.
-    pub(crate) const BYTES: usize = 16;
+    pub(crate) const BYTES: usize = 8;
 
     /// Whether upper and lower case are the same. The default is `false`.
     #[must_use]

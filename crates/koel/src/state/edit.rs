@@ -1,0 +1,295 @@
+//! Changes of filters and counting filters, of single keys and of many: exact answers first, then
+//! the table, and the stash for a key that finds no slot there.
+//!
+//! Keys without an exact answer, which are nearly all, go through the rules of `insert.rs` and
+//! `many.rs` in runs. So exact answers cost batches one look at their bitmap for each key.
+
+use core::convert::Infallible;
+use core::ops::{ControlFlow, Range};
+
+use super::{Body, Buckets, changing};
+use crate::error::FullError;
+use crate::mem::buffer::Buffer;
+use crate::mem::vector::BLOCK;
+use crate::state::counters::{Counters, ReadCounters};
+use crate::state::exact::{MOST, ReadExact};
+use crate::table::blocks::{Hashes, Until, address_of, each_address};
+#[cfg(feature = "trace")]
+use crate::table::trace::note;
+
+/// Where there are exact answers, a batch looks for them among so many keys at a time.
+const RUN: usize = 64 * BLOCK;
+
+impl Body<Buffer, Counters> {
+    /// Adds a copy of a key; if `UNIQUE`, only if it is not in. Returns whether it was added. A
+    /// growable filter that is full grows.
+    #[inline]
+    pub(crate) fn insert<const UNIQUE: bool>(&mut self, address: u64) -> Result<bool, FullError> {
+        if !self.state.exact.is_empty() {
+            return self.insert_settled::<UNIQUE>(address);
+        }
+        match changing!(self, writer => writer.insert::<UNIQUE>(address)) {
+            Ok(added) => Ok(added),
+            Err(full) => self.insert_full(address, full).map(|()| true),
+        }
+    }
+
+    /// [`insert`](Self::insert) where there are exact answers.
+    #[cold]
+    #[inline(never)]
+    fn insert_settled<const UNIQUE: bool>(&mut self, address: u64) -> Result<bool, FullError> {
+        let added = match self.state.exact.copies(address) {
+            None => changing!(self, writer => writer.insert::<UNIQUE>(address)),
+            Some(0) => changing!(self, writer => writer.insert::<false>(address)),
+            Some(_) if UNIQUE => return Ok(false),
+            Some(_) => return self.stash(address, 1).map(|()| true),
+        };
+        let added = match added {
+            Ok(added) => added,
+            Err(full) => self.insert_full(address, full).map(|()| true)?,
+        };
+        if self.state.exact.lift(address) {
+            self.note_exact(address);
+        }
+        Ok(added)
+    }
+
+    /// Adds a key for which the table has no room: to a table that grows from now on, or to the
+    /// stash.
+    #[cold]
+    #[inline(never)]
+    fn insert_full(&mut self, address: u64, full: FullError) -> Result<(), FullError> {
+        if !matches!(full, FullError::Slots { .. }) {
+            return Err(full);
+        }
+        if self.grows_instead(full) && self.state.must_grow(self.slots()) {
+            match self.start_to_grow()?.insert::<false>(address) {
+                Err(FullError::Slots { .. }) => {}
+                added => return added.map(|_| ()),
+            }
+        }
+        self.stash(address, 1)
+    }
+
+    /// Adds copies of a key to the stash.
+    ///
+    /// # Errors
+    /// [`FullError::Slots`] if the table is full: it has as many keys as it was built for, or
+    /// cannot grow any more.
+    fn stash(&mut self, address: u64, copies: u64) -> Result<(), FullError> {
+        let state = &self.state;
+        let [stashed, _] = state.exact.lens();
+        let has_room = match &self.buckets {
+            Buckets::Growing(table) => table.may_gain_entries(state.entries),
+            Buckets::Fixed(_) => {
+                let extra = state.counters.len().saturating_add(stashed);
+                state.wanted_slots() < state.profile.capacity && extra < state.profile.counter_limit
+            }
+        };
+        let is_in = state.exact.copies(address).is_some_and(|copies| copies > 0);
+        if !is_in && !(has_room && stashed < MOST) {
+            return Err(state.out_of_slots());
+        }
+        self.state.len = state.len.checked_add(copies).ok_or(FullError::Overflow)?;
+        self.state.exact.stash_copies(address, copies);
+        self.note_exact(address);
+        Ok(())
+    }
+
+    /// Notes the exact answer for an address in the log of the table.
+    fn note_exact(&mut self, _address: u64) {
+        #[cfg(feature = "trace")]
+        super::on_table!(&mut self.buckets, table => {
+            let copies = self.state.exact.copies(_address);
+            note!(table.log, Settled { address: _address, copies });
+        });
+    }
+
+    /// Notes that a key is absent, so that no entry is taken for it. False, and nothing changed, if
+    /// it is not reported or is in the stash.
+    ///
+    /// # Errors
+    /// [`FullError::Corrections`] if there are as many as slots.
+    pub(crate) fn refute(&mut self, address: u64) -> Result<bool, FullError> {
+        let is_wrong = self.state.exact.copies(address).is_none() && self.buckets.contains(address);
+        if is_wrong {
+            let (limit, [_, corrections]) = (self.slots().min(MOST), self.state.exact.lens());
+            if corrections >= limit {
+                return Err(FullError::Corrections { limit });
+            }
+            self.state.exact.correct(address);
+            self.note_exact(address);
+        }
+        Ok(is_wrong)
+    }
+
+    /// Removes one copy of a key. False, and nothing changed, if it is not in.
+    #[inline]
+    pub(crate) fn remove(&mut self, address: u64) -> bool {
+        match self.take_stashed(address) {
+            None => changing!(self, writer => writer.remove(address, 0)),
+            Some(removed) => removed,
+        }
+    }
+
+    /// Removes one copy of a key that has an exact answer. `None` if it has none.
+    #[inline]
+    fn take_stashed(&mut self, address: u64) -> Option<bool> {
+        if self.state.exact.is_empty() { None } else { self.take_settled(address) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_settled(&mut self, address: u64) -> Option<bool> {
+        self.state.exact.copies(address)?;
+        let removed = self.state.exact.take(address);
+        self.state.len -= u64::from(removed);
+        self.note_exact(address);
+        Some(removed)
+    }
+
+    /// Adds the keys in order; if `UNIQUE`, only those that are not in, and notes in `added` which
+    /// were added.
+    pub(crate) fn insert_each<const UNIQUE: bool>(
+        &mut self,
+        hashes: impl Hashes,
+        added: &mut [bool],
+    ) -> Result<(), FullError> {
+        let is_plain = UNIQUE && self.state.exact.is_empty();
+        let mut done = if is_plain { self.insert_by_segment(hashes, added) } else { 0 };
+        while done < hashes.len() {
+            let end = self.end_of_run(hashes, done);
+            let is_new = if end == done {
+                self.insert_settled::<UNIQUE>(address_of(hashes, done))?
+            } else {
+                match self.insert_run::<UNIQUE>(Until(hashes, end), &mut done, added) {
+                    Ok(()) => continue,
+                    Err(full) => self.insert_full(address_of(hashes, done), full).map(|()| true)?,
+                }
+            };
+            if UNIQUE && is_new {
+                added[done] = true;
+            }
+            done += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds keys without exact answers, from number `done` on, which it raises.
+    fn insert_run<const UNIQUE: bool>(
+        &mut self,
+        hashes: impl Hashes,
+        done: &mut usize,
+        added: &mut [bool],
+    ) -> Result<(), FullError> {
+        let (first, before) = (*done, self.state.len);
+        let note = |keys: Range<usize>, are_new| {
+            if UNIQUE {
+                *done = keys.end;
+                // Keys after one that found no room in its segment may be in already.
+                if are_new {
+                    added[keys].fill(true);
+                }
+            }
+        };
+        let inserted = changing!(self, writer => writer.insert_each::<UNIQUE>(hashes, first, note));
+        if !UNIQUE {
+            *done = first + usize::try_from(self.state.len - before).expect("one for each key");
+        }
+        inserted
+    }
+
+    /// Removes one copy of each key, and writes to `removed` whether it was in.
+    pub(crate) fn remove_each(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
+        let mut done = 0;
+        while done < hashes.len() {
+            let end = self.end_of_run(hashes, done);
+            if end == done {
+                removed[done] = self.remove(address_of(hashes, done));
+                done += 1;
+            } else {
+                let keys = Until(hashes, end);
+                changing!(self, writer => writer.remove_each(keys, done, removed));
+                done = end;
+            }
+        }
+    }
+
+    /// Adds to the count of a key in a counting filter, and returns the count.
+    pub(crate) fn add(&mut self, address: u64, times: u64) -> Result<u64, FullError> {
+        if self.state.exact.is_empty() || self.state.exact.copies(address).is_none() {
+            match changing!(self, writer => writer.add(address, times)) {
+                Err(FullError::Slots { .. }) => {}
+                count => return count,
+            }
+        }
+        self.stash(address, times)?;
+        Ok(self.count(address))
+    }
+
+    /// Lowers the count of a key in a counting filter by 1. False if it is 0.
+    pub(crate) fn subtract(&mut self, address: u64) -> bool {
+        match self.take_stashed(address) {
+            None => changing!(self, writer => writer.subtract(address)),
+            Some(subtracted) => subtracted,
+        }
+    }
+
+    /// Adds one to the count of each key, in order.
+    pub(crate) fn add_each(&mut self, hashes: impl Hashes) -> Result<(), FullError> {
+        let mut done = 0;
+        while done < hashes.len() {
+            let (keys, first) = (Until(hashes, self.end_of_run(hashes, done)), done);
+            let run = changing!(self, writer => {
+                writer.one_by_one(keys, first, |writer, key, address| {
+                    done = key;
+                    writer.add(address, 1).map(|_| done += 1)
+                })
+            });
+            if run.is_err() || done == first {
+                self.add(address_of(hashes, done), 1)?;
+                done += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lowers the count of each key by 1, and writes to `removed` whether it was above 0.
+    pub(crate) fn subtract_each(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
+        let mut done = 0;
+        while done < hashes.len() {
+            let end = self.end_of_run(hashes, done);
+            if end == done {
+                removed[done] = self.subtract(address_of(hashes, done));
+                done += 1;
+            } else {
+                let keys = Until(hashes, end);
+                let Ok(()) = changing!(self, writer => {
+                    writer.one_by_one(keys, done, |writer, key, address| {
+                        removed[key] = writer.subtract(address);
+                        Ok::<(), Infallible>(())
+                    })
+                });
+                done = end;
+            }
+        }
+    }
+
+    /// The end of the keys from number `first` on that can be changed together: the next key that
+    /// may have an exact answer. It is `first` if that key may have one.
+    fn end_of_run(&self, hashes: impl Hashes, first: usize) -> usize {
+        let exact = &self.state.exact;
+        if exact.is_empty() {
+            return hashes.len();
+        }
+        let end = hashes.len().min(first + RUN);
+        let found = each_address(hashes, first..end, |key, address| {
+            if exact.may_have(address) {
+                ControlFlow::Break(key)
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        found.break_value().unwrap_or(end)
+    }
+}
