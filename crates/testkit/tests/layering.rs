@@ -24,8 +24,6 @@ const CRATES: &[(&str, &[&str])] = &[
 
 /// Files with `unsafe` code.
 const UNSAFE_FILES: &[&str] = &[
-    "crates/koel-bench/src/limits/walk.rs",
-    "crates/koel-bench/src/stores/rocksdb.rs",
     "crates/koel-cli/src/filter_file.rs",
     "crates/koel-python/src/arrow.rs",
     "crates/koel-python/src/body.rs",

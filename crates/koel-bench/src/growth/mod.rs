@@ -7,13 +7,13 @@
 mod pauses;
 mod way;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::GrowthArgs;
 use crate::subjects::{FIRST, GROWING, Growing};
-use crate::table::{Table, figure, grouped};
+use crate::table::{Table, figure, grouped, print};
 use crate::{Failure, machine};
-pub(crate) use pauses::{PAUSES, Pauses};
+use pauses::PAUSES;
 pub(crate) use way::{LOOKUPS, Point, Way, measure};
 
 /// The legend printed above the tables.
@@ -30,8 +30,8 @@ Locations: the index of the log store, with its own false-positive rate.";
 pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     let filters = filters_for(args)?;
     if args.pauses {
-        let measured = |filter: &Growing| pauses::measure(filter, args.keys, args.fpr);
-        filters.iter().for_each(|filter| println!("{}", measured(filter).json(filter.name)));
+        let measured = |filter: &&Growing| pauses::measure(filter, args.keys, args.fpr);
+        print(&filters.iter().map(measured).collect::<Vec<_>>(), true);
         return Ok(());
     }
     if !args.json {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
         let grown = Grown::measure(filter, args.keys, args.fpr)?;
         if args.json {
             grown.way.points.iter().for_each(|point| print_point(filter.name, point));
-            println!("{}", grown.pauses.json(filter.name));
+            println!("{}", grown.pauses);
         } else {
             println!("\n{}, to {} keys at {}\n", filter.name, grouped(args.keys), args.fpr);
             print!("{}", table(&grown.way).plain());
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     }
     let others = measure_inserts(&others, args.keys, args.fpr)?;
     if args.json {
-        others.iter().for_each(|(name, pauses)| println!("{}", pauses.json(name)));
+        print(&others, true);
     } else if !others.is_empty() {
         println!("\n{INSERTS}\n\n{}", inserts_table(&others).plain());
     }
@@ -72,19 +72,16 @@ pub(crate) fn measure_inserts(
     filters: &[&Growing],
     last: u64,
     rate: f64,
-) -> Result<Vec<(&'static str, Pauses)>, Failure> {
-    let measured = |filter: &&Growing| Ok((filter.name, pauses::apart(filter, last, rate)?));
-    filters.iter().map(measured).collect()
+) -> Result<Vec<Value>, Failure> {
+    filters.iter().map(|filter| pauses::apart(filter, last, rate)).collect()
 }
 
 /// One row per filter.
-pub(crate) fn inserts_table(filters: &[(&str, Pauses)]) -> Table {
-    let mut heading = vec!["filter"];
-    heading.extend(PAUSES);
-    let mut table = Table::new(&heading);
-    for (name, pauses) in filters {
-        let name = name.to_string();
-        table.push([name].into_iter().chain(pauses.cells()).collect());
+pub(crate) fn inserts_table(filters: &[Value]) -> Table {
+    let mut table = Table::new(&[&["filter"][..], &PAUSES].concat());
+    for pauses in filters {
+        let name = pauses["filter"].as_str().unwrap_or_default().to_owned();
+        table.push([name].into_iter().chain(pauses::cells(pauses)).collect());
     }
     table
 }
@@ -93,7 +90,7 @@ pub(crate) fn inserts_table(filters: &[(&str, Pauses)]) -> Table {
 pub(crate) struct Grown {
     pub(crate) name: &'static str,
     pub(crate) way: Way,
-    pub(crate) pauses: Pauses,
+    pub(crate) pauses: Value,
 }
 
 impl Grown {
@@ -171,7 +168,7 @@ pub(crate) fn summary(filters: &[Grown]) -> Table {
         cells.extend(beside.map(|ratios: Option<[f64; 2]>| {
             ratios.map_or("-".into(), |[all, last]| format!("{all:.2}, {last:.2}"))
         }));
-        cells.extend(pauses.cells());
+        cells.extend(pauses::cells(pauses));
         table.push(cells);
     }
     table
