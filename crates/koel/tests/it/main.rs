@@ -7,6 +7,7 @@ mod compare;
 mod concurrent;
 mod copies;
 mod counting;
+mod damage;
 mod equality;
 mod errors;
 mod expiring;
