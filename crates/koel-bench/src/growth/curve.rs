@@ -51,11 +51,11 @@ impl Point {
 }
 
 /// A filter at all sizes. Each fixed filter follows the growing one that it is compared with.
-pub(crate) struct Way {
+pub(crate) struct Curve {
     pub(crate) points: Vec<Point>,
 }
 
-impl Way {
+impl Curve {
     pub(crate) fn growing(&self) -> impl Iterator<Item = &Point> {
         self.points.iter().filter(|point| !point.fixed)
     }
@@ -108,7 +108,7 @@ fn each(time: Duration, operations: u64) -> f64 {
 }
 
 /// Follows a filter to `last` keys.
-pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Way {
+pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Curve {
     let strangers: Vec<_> = hashes(ABSENT, STRANGERS.min(last * 16)).collect();
     let mut growing = (filter.build)(last, rate);
     let (mut keys, mut time) = (Vec::new(), Duration::ZERO);
@@ -132,7 +132,7 @@ pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Way {
         points.push(point);
         points.extend(twin.map(|(_, point)| point));
     }
-    Way { points }
+    Curve { points }
 }
 
 /// The sizes from the first to the last.

@@ -1,11 +1,11 @@
 //! `growth`: growable filters from a thousand keys on: their cost at each size, the latency of
 //! single inserts, and memory.
 //!
-//! `way.rs` measures at sizes a factor of 2^(1/4) apart. `pauses.rs` grows each filter again and
+//! `curve.rs` measures at sizes a factor of 2^(1/4) apart. `pauses.rs` grows each filter again and
 //! times every insert.
 
+mod curve;
 mod pauses;
-mod way;
 
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ use crate::args::GrowthArgs;
 use crate::subjects::{FIRST, GROWING, Growing};
 use crate::table::{Table, figure, grouped, print};
 use crate::{Failure, machine};
+pub(crate) use curve::{Curve, LOOKUPS, Point, measure};
 use pauses::PAUSES;
-pub(crate) use way::{LOOKUPS, Point, Way, measure};
 
 /// The legend printed above the tables.
 pub(crate) const LEGEND: &str = "\
@@ -41,11 +41,11 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     for filter in filters {
         let grown = Grown::measure(filter, args.keys, args.fpr)?;
         if args.json {
-            grown.way.points.iter().for_each(|point| print_point(filter.name, point));
+            grown.curve.points.iter().for_each(|point| print_point(filter.name, point));
             println!("{}", grown.pauses);
         } else {
             println!("\n{}, to {} keys at {}\n", filter.name, grouped(args.keys), args.fpr);
-            print!("{}", table(&grown.way).plain());
+            print!("{}", table(&grown.curve).plain());
             println!("\n{}", summary(&[grown]).plain());
         }
     }
@@ -89,14 +89,14 @@ pub(crate) fn inserts_table(filters: &[Value]) -> Table {
 /// All measurements of one filter.
 pub(crate) struct Grown {
     pub(crate) name: &'static str,
-    pub(crate) way: Way,
+    pub(crate) curve: Curve,
     pub(crate) pauses: Value,
 }
 
 impl Grown {
     pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Result<Self, Failure> {
         let pauses = pauses::apart(filter, last, rate)?;
-        Ok(Self { name: filter.name, way: measure(filter, last, rate), pauses })
+        Ok(Self { name: filter.name, curve: measure(filter, last, rate), pauses })
     }
 }
 
@@ -131,11 +131,11 @@ fn print_point(name: &str, point: &Point) {
 }
 
 /// One row per size.
-pub(crate) fn table(way: &Way) -> Table {
+pub(crate) fn table(curve: &Curve) -> Table {
     let mut heading = vec!["", "keys", "bits/key", "fpr", "load", "insert", "mean insert"];
     heading.extend(LOOKUPS);
     let mut table = Table::new(&heading);
-    for point in &way.points {
+    for point in &curve.points {
         let mut cells = vec![
             if point.fixed { "fixed" } else { "" }.to_string(),
             grouped(point.keys),
@@ -157,13 +157,13 @@ pub(crate) fn summary(filters: &[Grown]) -> Table {
         vec!["filter", "bits/key", "load", "highest fpr", "insert x", "lookup x", "many x"];
     heading.extend(PAUSES);
     let mut table = Table::new(&heading);
-    for Grown { name, way, pauses } in filters {
-        let beside = way.beside_fixed().map_or([None; 3], |ratios| ratios.map(Some));
+    for Grown { name, curve, pauses } in filters {
+        let beside = curve.beside_fixed().map_or([None; 3], |ratios| ratios.map(Some));
         let mut cells = vec![
             name.to_string(),
-            figure(Some(way.mean_bits_per_key())),
-            way.mean_load().map_or("-".into(), |load| format!("{load:.3}")),
-            format!("{:.4} %", way.highest_fpr() * 100.0),
+            figure(Some(curve.mean_bits_per_key())),
+            curve.mean_load().map_or("-".into(), |load| format!("{load:.3}")),
+            format!("{:.4} %", curve.highest_fpr() * 100.0),
         ];
         cells.extend(beside.map(|ratios: Option<[f64; 2]>| {
             ratios.map_or("-".into(), |[all, last]| format!("{all:.2}, {last:.2}"))

@@ -12,7 +12,7 @@ use cpu_time::ThreadTime;
 use serde_json::{Value, json};
 use testkit::keys::hashes;
 
-use super::way::PRESENT;
+use super::curve::PRESENT;
 use crate::clock::{median, timed};
 use crate::subject::Filter;
 use crate::subjects::Growing;
