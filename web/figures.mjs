@@ -11,7 +11,7 @@ const FILTERS = {
   // Other crates with a cheap hash, where they take one: it makes them faster.
   chosen: [
     "koel-fast", "koel-small", "cuckoofilter+mix", "valkey-cuckoo+mix", "scalable_cuckoo_filter+mix",
-    "atomic-cuckoo-filter+mix", "qfilter", "fastbloom+mix", "sbbf", "counting-bloom", "d-left",
+    "atomic-cuckoo-filter+mix", "qfilter", "fastbloom+mix", "sbbf",
   ],
 };
 const LOG = { part: "The log store", page: "STORES.md", heading: "## 10 million entries" };

@@ -223,7 +223,7 @@ test("the figures of the pages are charts, each with a text and its numbers", ()
     const [, first, second] = text.match(/^\| A \| ([0-9.]+) \| [0-9.]+ \| ([0-9.]+) \|/m);
     assert.match(shown, new RegExp(`koel ${first}koel-ordered ${second}`));
     // A point of the chart of runs.
-    const [, runs] = text.match(/^\| rocksdb \| 16 \| [0-9.]+ \| ([0-9.]+) \|/m);
+    const [, runs] = text.match(/^\| fjall \| 16 \| [0-9.]+ \| ([0-9.]+) \|/m);
     const row = page.locator("#figures figure:has-text('unmerged runs') tbody tr:has(td:text-is('16')) td");
     assert.equal((await row.allTextContents()).pop().replaceAll(",", ""), runs);
   }));

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 const KEYS: &str = "996147,15938355";
 
 #[derive(Debug, Parser)]
-#[command(name = "koel-bench", about = "Measures Koel, its rivals and this machine's limits")]
+#[command(name = "koel-bench", about = "Measures Koel and its rivals")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -20,8 +20,6 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Inserts, lookups and deletes of every filter, with the same keys
     Filters(FiltersArgs),
-    /// Random cache lines per second that this machine can read
-    Limits(LimitsArgs),
     /// The exact map compared with hashbrown's: throughput, and the slowest lookups
     Map(MapArgs),
     /// The maplet with run ids and with locations: throughput, wrong values, and the cost of
@@ -37,16 +35,23 @@ pub(crate) enum Command {
     Ycsb(StoresArgs),
     /// The log store under overwrites: its share of dead bytes, and what compaction writes
     Overwrites(OverwritesArgs),
-    /// The load at which the map's first insert fails, compared with theory
-    Thresholds(ThresholdsArgs),
     /// Lookups and a mix of operations by several threads on one filter
     Threads(ThreadsArgs),
     /// Growable filters: their cost from a thousand keys on, and their pauses
     Growth(GrowthArgs),
-    /// What growth costs at several loads, from the measurement of the library on standard input
-    Loads(LoadsArgs),
     /// Writes BENCHMARKS.md and its plots
     Report(ReportArgs),
+}
+
+/// How often to measure, and how to print.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Output {
+    /// Number of repetitions; medians are printed
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) reps: u32,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -60,32 +65,11 @@ pub(crate) struct FiltersArgs {
     /// Only these filters
     #[arg(long, num_args = 1.., value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Number of repetitions; medians are printed
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) reps: u32,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
     /// Huge pages for all tables, if glibc can provide them
     #[arg(long)]
     pub(crate) huge: bool,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct LimitsArgs {
-    /// Sizes of the table in bytes
-    #[arg(long, value_delimiter = ',', value_parser = whole_number,
-          default_value = "1048576,4194304,16777216,67108864,268435456,1073741824")]
-    pub(crate) bytes: Vec<u64>,
-    /// Number of operations in each measurement
-    #[arg(long, default_value = "4e6", value_parser = whole_number)]
-    pub(crate) ops: u64,
-    /// Number of repetitions; medians are printed
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) reps: u32,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -94,12 +78,8 @@ pub(crate) struct MapArgs {
     /// as 14680064
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e5,1e7")]
     pub(crate) keys: Vec<u64>,
-    /// Number of repetitions; medians are printed
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) reps: u32,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -107,12 +87,8 @@ pub(crate) struct MapletArgs {
     /// Numbers of entries, one table for each; as many events are counted
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e6,1e7")]
     pub(crate) keys: Vec<u64>,
-    /// Number of repetitions; medians are printed
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) reps: u32,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -189,19 +165,6 @@ pub(crate) struct OverwritesArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ThresholdsArgs {
-    /// Numbers of keys that would fill the tables: their slots, up to rounding
-    #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "4096,65536,1048576")]
-    pub(crate) keys: Vec<u64>,
-    /// Number of tables of each size; means are printed
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) reps: u32,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ThreadsArgs {
     /// Numbers of keys, one table for each
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e5,1e7")]
@@ -215,12 +178,8 @@ pub(crate) struct ThreadsArgs {
     /// Number of operations of each thread in each measurement
     #[arg(long, default_value = "4e6", value_parser = whole_number)]
     pub(crate) ops: u64,
-    /// Number of repetitions; medians are printed
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) reps: u32,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -243,13 +202,6 @@ pub(crate) struct GrowthArgs {
     /// Measure only single inserts and memory, as JSON; run for each filter in a process of its own
     #[arg(long)]
     pub(crate) pauses: bool,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct LoadsArgs {
-    /// Where to write the plot
-    #[arg(long, value_name = "FILE", default_value = "docs/plots/growth-loads.svg")]
-    pub(crate) plot: PathBuf,
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -93,29 +93,6 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year, month, day_of_year - (153 * shifted_month + 2) / 5 + 1)
 }
 
-/// The bytes in huge pages in the mapping that holds `address`.
-pub(crate) fn huge_bytes_at(address: usize) -> u64 {
-    huge_bytes_in(&fs::read_to_string("/proc/self/smaps").unwrap_or_default(), address)
-}
-
-fn huge_bytes_in(smaps: &str, address: usize) -> u64 {
-    let mut inside = false;
-    for line in smaps.lines() {
-        if let Some((start, end)) = range(line) {
-            inside = (start..end).contains(&address);
-        } else if let (true, Some(kib)) = (inside, kibibytes(line, "AnonHugePages:")) {
-            return kib * 1024;
-        }
-    }
-    0
-}
-
-/// The address range of a line such as `7f0000000000-7f0000200000 rw-p ...`.
-fn range(line: &str) -> Option<(usize, usize)> {
-    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
-    Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
-}
-
 /// The bytes of this process in huge pages.
 pub(crate) fn huge_bytes() -> u64 {
     let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
@@ -156,14 +133,5 @@ mod tests {
     fn memory_in_use_is_seen() {
         let [now, most] = resident_bytes();
         assert!(100_000 < now && now <= most, "{now}, {most}");
-    }
-
-    #[test]
-    fn huge_pages_are_those_of_the_mapping_that_holds_the_address() {
-        let smaps = "1000-2000 rw-p 00000000 00:00 0\nAnonHugePages:  4 kB\n\
-                     2000-3000 rw-p 00000000 00:00 0\nSize: 4 kB\nAnonHugePages:   2048 kB\n";
-        assert_eq!(huge_bytes_in(smaps, 0x1fff), 4096);
-        assert_eq!(huge_bytes_in(smaps, 0x2000), 2048 * 1024);
-        assert_eq!(huge_bytes_in(smaps, 0x3000), 0);
     }
 }

@@ -1,15 +1,13 @@
-//! Measures Koel, its rivals and this machine's limits, side by side in one process.
+//! Measures Koel and its rivals, side by side in one process.
 //!
 //! * `filters`: every filter with the same keys
 //! * `threads`: filters that threads can share
-//! * `limits`: random cache lines per second that a core can read, the upper bound of every filter
-//! * `growth`: growable filters from a thousand keys on; `loads`: growth at several loads
-//! * `map` and `thresholds`: the exact map; `maplet`: the maplet
+//! * `growth`: growable filters from a thousand keys on
+//! * `map`: the exact map; `maplet`: the maplet
 //! * `expiring`: filters that forget keys after a window
 //! * `stores`: Koel's stores and others; `runs`: absent keys in many unmerged runs; `ycsb`: its six
 //!   workloads; `overwrites`: the cost of the log store's compaction
-//! * `report`: filters, limits, growth and thresholds at many sizes, written to docs/BENCHMARKS.md
-//!   with plots
+//! * `report`: filters and growth at many sizes, written to docs/BENCHMARKS.md with plots
 //!
 //! The only crate that knows a rival, except for the Bloom filter in `koel tour`. Compare ratios
 //! within one run, not figures of different runs: a machine has fast and slow hours.
@@ -19,7 +17,6 @@ mod clock;
 mod expiring;
 mod filters;
 mod growth;
-mod limits;
 mod machine;
 mod map;
 mod maplet;
@@ -29,7 +26,6 @@ mod subject;
 mod subjects;
 mod table;
 mod threads;
-mod thresholds;
 
 use std::process::ExitCode;
 
@@ -43,7 +39,6 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Filters(args) => filters::run(&args),
-        Command::Limits(args) => limits::run(&args),
         Command::Map(args) => map::run(&args),
         Command::Maplet(args) => maplet::run(&args),
         Command::Expiring(args) => expiring::run(&args),
@@ -54,13 +49,11 @@ fn main() -> ExitCode {
         },
         Command::Ycsb(args) => stores::ycsb::run(&args),
         Command::Overwrites(args) => stores::overwrites::run(&args),
-        Command::Thresholds(args) => thresholds::run(&args),
         Command::Threads(args) => threads::run(&args),
         Command::Growth(args) => match &args.plots {
             Some(plots) => report::growth::run(&args, plots),
             None => growth::run(&args),
         },
-        Command::Loads(args) => report::loads::run(&args.plot),
         Command::Report(args) => report::run(&args),
     };
     match done {

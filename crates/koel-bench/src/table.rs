@@ -1,5 +1,21 @@
 //! Tables for a terminal and for Markdown. The first column is aligned to the left, the others to
 //! the right.
+//!
+//! What a measurement found is an object of JSON, whose first field is its name.
+
+use serde_json::Value;
+
+/// Fields of objects, each with the heading of its column.
+pub(crate) type Columns = [(&'static str, &'static str)];
+
+/// Prints the objects, one in each line, or a table of them.
+pub(crate) fn print(rows: &[Value], json: bool) {
+    if json {
+        rows.iter().for_each(|row| println!("{row}"));
+    } else {
+        print!("{}", Table::of_all(rows).plain());
+    }
+}
 
 /// Rows of cells under a heading. All rows have as many cells as the heading.
 pub(crate) struct Table {
@@ -11,12 +27,35 @@ impl Table {
         Self { rows: vec![heading.iter().map(ToString::to_string).collect()] }
     }
 
+    /// A row for each object.
+    pub(crate) fn of(rows: &[Value], columns: &Columns) -> Self {
+        let mut table = Self::new(&columns.iter().map(|column| column.1).collect::<Vec<_>>());
+        for row in rows {
+            table.push(columns.iter().map(|column| cell(&row[column.0])).collect());
+        }
+        table
+    }
+
+    /// All fields: a row for each object or, if there are more fields, for each field.
+    fn of_all(rows: &[Value]) -> Self {
+        let mut cells: Vec<Vec<String>> = Vec::new();
+        if let Some(Value::Object(fields)) = rows.first() {
+            cells.push(fields.keys().cloned().collect());
+            cells.extend(rows.iter().map(|row| fields.keys().map(|it| cell(&row[it])).collect()));
+            if fields.len() > cells.len() {
+                let turned = |column: usize| cells.iter().map(|row| row[column].clone()).collect();
+                cells = (0..fields.len()).map(turned).collect();
+            }
+        }
+        Self { rows: cells }
+    }
+
     pub(crate) fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
     fn widths(&self) -> Vec<usize> {
-        let columns = self.rows[0].len();
+        let columns = self.rows.first().map_or(0, Vec::len);
         let width = |column: usize| self.rows.iter().map(|row| row[column].len()).max();
         (0..columns).map(|column| width(column).unwrap_or(0)).collect()
     }
@@ -42,12 +81,22 @@ impl Table {
     }
 }
 
+/// A text, a count or a figure, or `-`.
+fn cell(value: &Value) -> String {
+    match (value, value.as_u64()) {
+        (Value::String(text), _) => text.clone(),
+        (_, Some(count)) => grouped(count),
+        _ => figure(value.as_f64()),
+    }
+}
+
 /// Three significant digits, or `-`.
 pub(crate) fn figure(value: Option<f64>) -> String {
     match value {
         None => "-".into(),
         Some(value) if value >= 100.0 => format!("{value:.0}"),
         Some(value) if value >= 10.0 => format!("{value:.1}"),
+        Some(value) if value > 0.0 && value < 0.1 => format!("{value:.5}"),
         Some(value) => format!("{value:.2}"),
     }
 }
@@ -75,6 +124,7 @@ pub(crate) fn bytes(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn tables_have_aligned_columns_and_markdown_has_bars() {
@@ -82,6 +132,14 @@ mod tests {
         table.push(vec!["a".into(), "12".into()]);
         assert_eq!(table.plain(), "filter  mops\na         12\n");
         assert_eq!(table.markdown(), "| filter | mops |\n|---|--:|\n| a | 12 |\n");
+
+        let row = json!({ "a": "x", "b": 1234, "c": 0.00123, "d": null, "e": 5 });
+        let table = Table::of(&[row], &[("a", ""), ("b", "b"), ("c", "c"), ("d", "d")]);
+        assert_eq!(table.plain().lines().last(), Some("x  1,234  0.00123  -"));
+        let rows = [json!({ "a": "x", "b": 1 }), json!({ "a": "y", "b": 2 })];
+        assert_eq!(Table::of_all(&rows).plain(), "a  b\nx  1\ny  2\n");
+        let wide = json!({ "a": "x", "b": 1, "c": 2 });
+        assert_eq!(Table::of_all(&[wide]).plain(), "a  x\nb  1\nc  2\n");
     }
 
     #[test]

@@ -13,12 +13,12 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::keys::{by_chance, hashes};
 
 use crate::args::ThreadsArgs;
 use crate::clock::{median, mops, spread};
-use crate::table::{Table, figure, grouped};
+use crate::table::{grouped, print};
 use crate::{Failure, machine};
 use shared::{SUBJECTS, Shared, Subject};
 
@@ -71,19 +71,18 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<(), Failure> {
     if let Some(least) = least.filter(|&least| args.keys.iter().any(|&keys| keys < least)) {
         return Err(format!("give {} keys or more for this many threads", grouped(least)).into());
     }
-    if !args.json {
+    if !args.output.json {
         println!("{}", machine::description());
         println!("Millions of operations per second of all threads in wall-clock time, medians.");
     }
     for &keys in &args.keys {
         machine::require_memory_of(keys)?;
         let rows = measure(args, usize::try_from(keys)?)?;
-        if args.json {
-            rows.iter().for_each(|row| print_json(row, keys));
-        } else {
+        if !args.output.json {
             println!("\n{} keys, target false-positive rate {}", grouped(keys), args.fpr);
-            print!("{}", table(&rows, &args.threads).plain());
         }
+        let rows: Vec<_> = rows.iter().map(|row| row.json(keys)).collect();
+        print(&rows, args.output.json);
     }
     Ok(())
 }
@@ -102,7 +101,7 @@ fn measure(args: &ThreadsArgs, keys: usize) -> Result<Vec<Row>, Failure> {
             }
         }
     }
-    for repetition in 0..args.reps as usize {
+    for repetition in 0..args.output.reps as usize {
         for step in 0..rows.len() {
             let count = rows.len();
             let row = &mut rows[(step + repetition * (count / 3 + 1)) % count];
@@ -174,43 +173,12 @@ fn mixed(filter: &dyn Shared, thread: usize, asked: &[u64], operations: usize) -
     rounds * ROUND
 }
 
-fn print_json(row: &Row, keys: u64) {
-    let line = json!({
-        "filter": row.subject.name,
-        "mode": row.subject.mode.name(),
-        "keys": keys,
-        "work": row.work.name(),
-        "threads": row.threads,
-        "mops": median(&row.samples),
-        "spread": spread(&row.samples),
-    });
-    println!("{line}");
-}
-
-/// One row per subject, one column per kind of work and number of threads.
-fn table(rows: &[Row], threads: &[usize]) -> Table {
-    let mut heading = vec!["filter".to_string(), "mode".to_string()];
-    for work in Work::ALL {
-        for threads in threads {
-            heading.extend([format!("{} {threads}", work.name()), "+-".to_string()]);
-        }
+impl Row {
+    fn json(&self, keys: u64) -> Value {
+        json!({
+            "filter": self.subject.name, "mode": self.subject.mode.name(), "keys": keys,
+            "work": self.work.name(), "threads": self.threads,
+            "mops": median(&self.samples), "spread": spread(&self.samples),
+        })
     }
-    let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
-    let mut table = Table::new(&heading);
-    for subject in SUBJECTS {
-        let mut cells = vec![subject.name.to_string(), subject.mode.name().to_string()];
-        for work in Work::ALL {
-            for &threads in threads {
-                let row = rows.iter().find(|row| {
-                    std::ptr::eq(row.subject, subject) && (row.work, row.threads) == (work, threads)
-                });
-                cells.push(figure(row.map(|row| median(&row.samples))));
-                cells.push(
-                    row.map_or("-".into(), |row| format!("{:.0} %", 100.0 * spread(&row.samples))),
-                );
-            }
-        }
-        table.push(cells);
-    }
-    table
 }

@@ -27,18 +27,29 @@ const MOST_BYTES: usize = 1 << 20;
 /// # Panics
 /// If opening, reading and the format disagree, or an accepted filter misbehaves.
 pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
-    let opened = FilterView::open(bytes);
-    if let Ok(view) = &opened {
-        question(view);
-    }
-    let trusted = opened.and_then(|view| view.verify());
+    let trusted = FilterView::open(bytes).and_then(|view| {
+        question(&view);
+        view.verify()
+    });
     let read = CuckooFilter::from_bytes(bytes);
-    assert_eq!(trusted, read.as_ref().map(|_| ()).map_err(|error| *error), "two answers");
     assert_eq!(audit(bytes).is_ok(), read.is_ok(), "against the format: {trusted:?}");
-    let mut filter = read.inspect_err(|error| assert!(is_one_line(&error.to_string())))?;
-    assert!(filter.to_bytes() == bytes, "read, and written otherwise");
+    let mut filter = read_once(bytes, trusted, read, CuckooFilter::to_bytes)?;
     exercise(&mut filter, bytes.len() as u64, operations);
     Ok(())
+}
+
+/// What was read of any bytes. A view of them, opened and verified, has the same answer; what is
+/// accepted is written as it was.
+pub(crate) fn read_once<T>(
+    bytes: &[u8],
+    trusted: Result<(), ImageError>,
+    read: Result<T, ImageError>,
+    to_bytes: fn(&T) -> Vec<u8>,
+) -> Result<T, ImageError> {
+    assert_eq!(trusted, read.as_ref().map(|_| ()).map_err(|error| *error), "two answers");
+    let read = read.inspect_err(|error| assert!(is_one_line(&error.to_string())))?;
+    assert!(to_bytes(&read) == bytes, "read, and written otherwise");
+    Ok(read)
 }
 
 /// Tries bytes from a fuzzer unchanged, where a checksum almost always refuses them, and with valid

@@ -10,14 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use koel_store::{Batch, Durability, Error, LsmOptions, LsmStore};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::exercise::is_one_line;
 use crate::storage::{MemoryFolder, State};
-use crate::stores::{Files, Record, files_of, input_of, number_in, salt_of, set};
+use crate::stores::{Files, files_of, input_of, one_line, salt_of, seal_log, seal_records};
 
-/// Offset of the first record of a manifest, and of a log.
-const FIRST: [usize; 2] = [32, 40];
 /// Offset of the checksum of the header of a manifest.
 const CHECKSUM: usize = 24;
 
@@ -35,30 +32,12 @@ fn renamed(files: Files, from: &str, to: &str) -> Files {
 fn seal(files: &mut Files) {
     let salt = salt_of(files);
     for (name, bytes) in files {
-        let is_manifest = name == "MANIFEST";
-        if is_manifest {
-            let checksum = xxh3_64(&bytes[..bytes.len().min(CHECKSUM)]);
-            set(bytes, CHECKSUM, checksum);
+        if name == "MANIFEST" {
+            seal_records(bytes, CHECKSUM, salt, 0);
         } else if name.ends_with(".log") {
-            set(bytes, 16, salt);
-            let checksum = xxh3_64(&bytes[..bytes.len().min(32)]);
-            set(bytes, 32, checksum);
-        } else {
-            continue;
-        }
-        let number = if is_manifest { 0 } else { number_in(name) };
-        let mut at = FIRST[usize::from(!is_manifest)];
-        while let Some(record) = Record::at(bytes, at) {
-            for (place, checksum) in record.checksums(salt, number, bytes, at) {
-                set(bytes, place, checksum);
-            }
-            at = record.end;
+            seal_log(name, bytes, salt);
         }
     }
-}
-
-fn one_line(error: &Error) {
-    assert!(is_one_line(&error.to_string()), "{error}");
 }
 
 /// Reads a store in all ways, which agree unless `verify` reports damage. Returns its entries, if

@@ -103,22 +103,14 @@ fn grown_images() -> Vec<Vec<u8>> {
 pub fn maplets() -> Vec<Vec<u8>> {
     let mut images = Vec::new();
     for (rate, bits) in [(0.03, 1), (0.01, 5), (0.001, 20), (0.000_1, 40)] {
-        let builder = Maplet::builder(20, rate, bits);
-        for way in [builder.clone(), Maplet::builder(2000, rate, bits).grow_from(1)] {
-            let whole = way.build().expect("widths of this list can be built").to_bytes();
-            for buckets in [1, 3] {
-                let image = image::reshape(&whole, 0, buckets);
-                let mut maplet = Maplet::from_bytes(&image).expect("reshaped maplets are sound");
-                images.push(image);
-                for (i, hash) in keys::hashes(2, 30).enumerate() {
-                    if maplet.insert(&at(hash), i as u64 % 2).is_err() {
-                        break;
-                    }
-                    if i % 10 == 7 {
-                        images.push(maplet.to_bytes());
-                    }
-                }
-            }
+        for builder in
+            [Maplet::builder(20, rate, bits), Maplet::builder(2000, rate, bits).grow_from(1)]
+        {
+            let whole = builder.build().expect("widths of this list can be built").to_bytes();
+            images.extend(filling_up(&whole, |image, hash, number| {
+                let mut maplet = Maplet::from_bytes(image).expect("sound");
+                maplet.insert(&at(hash), number % 2).ok().map(|()| maplet.to_bytes())
+            }));
         }
     }
     images
@@ -134,21 +126,28 @@ pub fn counting() -> Vec<Vec<u8>> {
     let mut images = Vec::new();
     for (rate, bits) in [(0.03, 1), (0.001, 3), (0.000_1, 40)] {
         let builder = CountingFilter::builder(2000, rate).count_bits(bits);
-        for way in [builder.clone(), builder.grow_from(1)] {
-            let whole = way.build().expect("widths of this list can be built").to_bytes();
-            for buckets in [1, 3] {
-                let image = image::reshape(&whole, 0, buckets);
-                let mut filter = CountingFilter::from_bytes(&image).expect("reshaped, and sound");
-                images.push(image);
-                for (times, hash) in (1..).zip(keys::hashes(2, 30)) {
-                    if filter.add(&at(hash), times).is_err() {
-                        break;
-                    }
-                    if times % 10 == 7 {
-                        images.push(filter.to_bytes());
-                    }
-                }
-            }
+        for builder in [builder.clone(), builder.grow_from(1)] {
+            let whole = builder.build().expect("widths of this list can be built").to_bytes();
+            images.extend(filling_up(&whole, |image, hash, number| {
+                let mut filter = CountingFilter::from_bytes(image).expect("sound");
+                filter.add(&at(hash), number + 1).ok().map(|_| filter.to_bytes())
+            }));
+        }
+    }
+    images
+}
+
+/// The image cut down to one bucket and to three, and some of what `insert` makes of it with one
+/// hash more each, until it has no room.
+fn filling_up(whole: &[u8], insert: impl Fn(&[u8], u64, u64) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut images = Vec::new();
+    for buckets in [1, 3] {
+        let mut image = image::reshape(whole, 0, buckets);
+        images.push(image.clone());
+        for (number, hash) in (0..30).zip(keys::hashes(2, 30)) {
+            let Some(next) = insert(&image, hash, number) else { break };
+            image = next;
+            images.extend((number % 10 == 7).then(|| image.clone()));
         }
     }
     images

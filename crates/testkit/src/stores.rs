@@ -199,21 +199,31 @@ impl Record {
     }
 }
 
+/// Makes the checksums of a header, which is at its end, and of the records behind it valid.
+pub(crate) fn seal_records(bytes: &mut [u8], end: usize, salt: u64, number: u64) {
+    let header = xxh3_64(&bytes[..bytes.len().min(end)]);
+    set(bytes, end, header);
+    let mut at = end + 8;
+    while let Some(record) = Record::at(bytes, at) {
+        for (place, checksum) in record.checksums(salt, number, bytes, at) {
+            set(bytes, place, checksum);
+        }
+        at = record.end;
+    }
+}
+
+/// Makes the checksums of a log valid, and gives it the salt of the manifest.
+pub(crate) fn seal_log(name: &str, bytes: &mut [u8], salt: u64) {
+    set(bytes, 16, salt);
+    seal_records(bytes, FIRST - 8, salt, number_in(name));
+}
+
 /// Makes the checksums valid, and gives logs and hints the salt of the manifest.
 pub fn seal(files: &mut Files) {
     let salt = salt_of(files);
     for (name, bytes) in files {
         if name.ends_with(".log") {
-            set(bytes, 16, salt);
-            let header = xxh3_64(&bytes[..bytes.len().min(32)]);
-            set(bytes, 32, header);
-            let mut at = FIRST;
-            while let Some(record) = Record::at(bytes, at) {
-                for (place, checksum) in record.checksums(salt, number_in(name), bytes, at) {
-                    set(bytes, place, checksum);
-                }
-                at = record.end;
-            }
+            seal_log(name, bytes, salt);
         } else {
             if name.ends_with(".hint") {
                 set(bytes, 16, salt);
@@ -341,7 +351,7 @@ fn read_all_ways(store: &LogStore, values: &Values) -> bool {
     })
 }
 
-fn one_line(error: &Error) {
+pub(crate) fn one_line(error: &Error) {
     assert!(is_one_line(&error.to_string()), "{error}");
 }
 
@@ -413,39 +423,4 @@ fn store_of(rounds: u8, closed: bool) -> Files {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::storage::Random;
-
-    #[test]
-    fn seeds_are_stores_with_all_their_values_and_sealing_does_not_change_them() {
-        let seeds = seeds();
-        assert!(seeds.len() >= 12 && seeds.iter().all(|seed| seed.len() <= 4096));
-        for seed in &seeds {
-            let files = files_of(seed);
-            let mut sealed = files.clone();
-            seal(&mut sealed);
-            assert!(sealed == files, "sealing changed a sound store");
-            assert!(arbitrary_files(files, true).is_ok());
-        }
-        let values = |files: &Files| values_in(files, salt_of(files)).len();
-        let most = seeds.iter().map(|seed| values(&files_of(seed))).max();
-        assert!(most >= Some(10), "{most:?}");
-    }
-
-    #[test]
-    fn randomly_changed_seeds_are_refused_or_keep_the_promise() {
-        let seeds = seeds();
-        for number in 0..4_000 {
-            let mut random = Random::new(number);
-            let mut input = seeds[random.below(seeds.len())].clone();
-            for _ in 0..1 + random.below(4) {
-                let at = random.below(input.len());
-                let extreme = [0, 1, 0x7f, 0x80, 0xff];
-                let any = random.bytes(1)[0];
-                input[at] = if random.chance(50) { extreme[random.below(5)] } else { any };
-            }
-            fuzzed_bytes(&input);
-        }
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@
 //! list of path prefixes says where each rule applies.
 
 use testkit::source::lines::{comment_lines, count};
-use testkit::source::{code_of, has_word, without_comments, without_tests};
+use testkit::source::{has_word, shipped, tokens_of};
 use testkit::workspace::{root, sources};
 
 const MAX_COLUMNS: usize = 100;
@@ -78,15 +78,16 @@ fn long_page(path: &str, text: &str) -> Option<String> {
 }
 
 fn banned_word(path: &str, text: &str) -> Option<String> {
-    let code = code_of(text);
-    let (word, better) = BANNED.iter().find(|(word, _)| has_word(&code, word))?;
+    let tokens = tokens_of(text);
+    let (word, better) = BANNED.iter().find(|(word, _)| has_word(&tokens, word))?;
     Some(format!("{path}: `{word}` is not a word of the field; say `{better}`"))
 }
 
 /// A verb or an option of the command in the code or a message of a library.
 fn command_advice(path: &str, text: &str) -> Option<String> {
-    let code = without_tests(&without_comments(text));
-    let advice = ["`koel ", " --"].into_iter().find(|advice| code.contains(advice))?;
+    let tokens = shipped(text);
+    let is_said = |advice: &&str| tokens.iter().any(|token| token.text.contains(*advice));
+    let advice = ["`koel ", " --"].into_iter().find(is_said)?;
     Some(format!("{path}: {advice:?} is advice of the command; the library has other users"))
 }
 

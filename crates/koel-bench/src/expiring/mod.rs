@@ -18,7 +18,7 @@ use testkit::keys::hashes;
 use crate::args::ExpiringArgs;
 use crate::clock::timed;
 use crate::report::plot::{Axis, Chart, Ink, Line};
-use crate::table::{Table, figure, grouped};
+use crate::table::{Columns, Table, grouped, print};
 use crate::{Failure, machine};
 use subjects::{SUBJECTS, Subject, Window};
 
@@ -30,7 +30,8 @@ const RATE: f64 = 0.001;
 const ABSENT: u64 = 1_000_000;
 
 /// The figures, and the headings of their columns.
-const FIGURES: [(&str, &str); 8] = [
+const FIGURES: &Columns = &[
+    ("filter", "filter"),
     ("bits_per_key", "bits/key"),
     ("resident_bits_per_key", "resident"),
     ("ns_per_insert", "ns/insert"),
@@ -48,12 +49,10 @@ pub(crate) fn run(args: &ExpiringArgs) -> Result<(), Failure> {
         println!("{}", measure(subject, args.keys));
         return Ok(());
     }
-    let mut lines = Vec::new();
-    for subject in SUBJECTS {
-        lines.push(in_own_process(subject.name, args.keys)?);
-    }
+    let lines = SUBJECTS.iter().map(|subject| in_own_process(subject.name, args.keys));
+    let lines = lines.collect::<Result<Vec<_>, Failure>>()?;
     if args.json {
-        lines.iter().for_each(|line| println!("{line}"));
+        print(&lines, true);
         return Ok(());
     }
     println!(
@@ -62,13 +61,7 @@ pub(crate) fn run(args: &ExpiringArgs) -> Result<(), Failure> {
         machine::description(),
         machine::today()
     );
-    let headings: Vec<_> = FIGURES.iter().map(|&(_, heading)| heading).collect();
-    let mut table = Table::new(&[&["filter"], &headings[..]].concat());
-    for line in &lines {
-        let name = line["filter"].as_str().unwrap_or_default().to_owned();
-        let cells = FIGURES.iter().map(|&(field, _)| figure(line[field].as_f64()));
-        table.push([name].into_iter().chain(cells).collect());
-    }
+    let table = Table::of(&lines, FIGURES);
     println!("{}", if args.plot.is_some() { table.markdown() } else { table.plain() });
     args.plot.as_ref().map_or(Ok(()), |path| chart(&lines).save(path))
 }

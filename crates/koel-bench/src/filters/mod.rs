@@ -23,13 +23,14 @@ pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
         machine::restart_with_huge_pages()?;
         report_huge_pages();
     }
-    if !args.json {
+    if !args.output.json {
         println!("{}\n{LEGEND}", machine::description());
     }
     for &keys in &args.keys {
         machine::require_memory_of(keys)?;
-        let rows = measure(&subjects, usize::try_from(keys)?, args.fpr, args.reps, Loads::Measure);
-        if args.json {
+        let rows =
+            measure(&subjects, usize::try_from(keys)?, args.fpr, args.output.reps, Loads::Measure);
+        if args.output.json {
             rows.iter().for_each(print_json);
         } else {
             println!("\n{} keys, target false-positive rate {}", grouped(keys), args.fpr);

@@ -1,20 +1,20 @@
 //! `growth`: growable filters from a thousand keys on: their cost at each size, the latency of
 //! single inserts, and memory.
 //!
-//! `way.rs` measures at sizes a factor of 2^(1/4) apart. `pauses.rs` grows each filter again and
+//! `curve.rs` measures at sizes a factor of 2^(1/4) apart. `pauses.rs` grows each filter again and
 //! times every insert.
 
+mod curve;
 mod pauses;
-mod way;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::GrowthArgs;
 use crate::subjects::{FIRST, GROWING, Growing};
-use crate::table::{Table, figure, grouped};
+use crate::table::{Table, figure, grouped, print};
 use crate::{Failure, machine};
-pub(crate) use pauses::{PAUSES, Pauses};
-pub(crate) use way::{LOOKUPS, Point, Way, measure};
+pub(crate) use curve::{Curve, LOOKUPS, Point, measure};
+use pauses::PAUSES;
 
 /// The legend printed above the tables.
 pub(crate) const LEGEND: &str = "\
@@ -30,8 +30,8 @@ Locations: the index of the log store, with its own false-positive rate.";
 pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     let filters = filters_for(args)?;
     if args.pauses {
-        let measured = |filter: &Growing| pauses::measure(filter, args.keys, args.fpr);
-        filters.iter().for_each(|filter| println!("{}", measured(filter).json(filter.name)));
+        let measured = |filter: &&Growing| pauses::measure(filter, args.keys, args.fpr);
+        print(&filters.iter().map(measured).collect::<Vec<_>>(), true);
         return Ok(());
     }
     if !args.json {
@@ -41,17 +41,17 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
     for filter in filters {
         let grown = Grown::measure(filter, args.keys, args.fpr)?;
         if args.json {
-            grown.way.points.iter().for_each(|point| print_point(filter.name, point));
-            println!("{}", grown.pauses.json(filter.name));
+            grown.curve.points.iter().for_each(|point| print_point(filter.name, point));
+            println!("{}", grown.pauses);
         } else {
             println!("\n{}, to {} keys at {}\n", filter.name, grouped(args.keys), args.fpr);
-            print!("{}", table(&grown.way).plain());
+            print!("{}", table(&grown.curve).plain());
             println!("\n{}", summary(&[grown]).plain());
         }
     }
     let others = measure_inserts(&others, args.keys, args.fpr)?;
     if args.json {
-        others.iter().for_each(|(name, pauses)| println!("{}", pauses.json(name)));
+        print(&others, true);
     } else if !others.is_empty() {
         println!("\n{INSERTS}\n\n{}", inserts_table(&others).plain());
     }
@@ -72,19 +72,16 @@ pub(crate) fn measure_inserts(
     filters: &[&Growing],
     last: u64,
     rate: f64,
-) -> Result<Vec<(&'static str, Pauses)>, Failure> {
-    let measured = |filter: &&Growing| Ok((filter.name, pauses::apart(filter, last, rate)?));
-    filters.iter().map(measured).collect()
+) -> Result<Vec<Value>, Failure> {
+    filters.iter().map(|filter| pauses::apart(filter, last, rate)).collect()
 }
 
 /// One row per filter.
-pub(crate) fn inserts_table(filters: &[(&str, Pauses)]) -> Table {
-    let mut heading = vec!["filter"];
-    heading.extend(PAUSES);
-    let mut table = Table::new(&heading);
-    for (name, pauses) in filters {
-        let name = name.to_string();
-        table.push([name].into_iter().chain(pauses.cells()).collect());
+pub(crate) fn inserts_table(filters: &[Value]) -> Table {
+    let mut table = Table::new(&[&["filter"][..], &PAUSES].concat());
+    for pauses in filters {
+        let name = pauses["filter"].as_str().unwrap_or_default().to_owned();
+        table.push([name].into_iter().chain(pauses::cells(pauses)).collect());
     }
     table
 }
@@ -92,14 +89,14 @@ pub(crate) fn inserts_table(filters: &[(&str, Pauses)]) -> Table {
 /// All measurements of one filter.
 pub(crate) struct Grown {
     pub(crate) name: &'static str,
-    pub(crate) way: Way,
-    pub(crate) pauses: Pauses,
+    pub(crate) curve: Curve,
+    pub(crate) pauses: Value,
 }
 
 impl Grown {
     pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Result<Self, Failure> {
         let pauses = pauses::apart(filter, last, rate)?;
-        Ok(Self { name: filter.name, way: measure(filter, last, rate), pauses })
+        Ok(Self { name: filter.name, curve: measure(filter, last, rate), pauses })
     }
 }
 
@@ -134,11 +131,11 @@ fn print_point(name: &str, point: &Point) {
 }
 
 /// One row per size.
-pub(crate) fn table(way: &Way) -> Table {
+pub(crate) fn table(curve: &Curve) -> Table {
     let mut heading = vec!["", "keys", "bits/key", "fpr", "load", "insert", "mean insert"];
     heading.extend(LOOKUPS);
     let mut table = Table::new(&heading);
-    for point in &way.points {
+    for point in &curve.points {
         let mut cells = vec![
             if point.fixed { "fixed" } else { "" }.to_string(),
             grouped(point.keys),
@@ -160,18 +157,18 @@ pub(crate) fn summary(filters: &[Grown]) -> Table {
         vec!["filter", "bits/key", "load", "highest fpr", "insert x", "lookup x", "many x"];
     heading.extend(PAUSES);
     let mut table = Table::new(&heading);
-    for Grown { name, way, pauses } in filters {
-        let beside = way.beside_fixed().map_or([None; 3], |ratios| ratios.map(Some));
+    for Grown { name, curve, pauses } in filters {
+        let beside = curve.beside_fixed().map_or([None; 3], |ratios| ratios.map(Some));
         let mut cells = vec![
             name.to_string(),
-            figure(Some(way.mean_bits_per_key())),
-            way.mean_load().map_or("-".into(), |load| format!("{load:.3}")),
-            format!("{:.4} %", way.highest_fpr() * 100.0),
+            figure(Some(curve.mean_bits_per_key())),
+            curve.mean_load().map_or("-".into(), |load| format!("{load:.3}")),
+            format!("{:.4} %", curve.highest_fpr() * 100.0),
         ];
         cells.extend(beside.map(|ratios: Option<[f64; 2]>| {
             ratios.map_or("-".into(), |[all, last]| format!("{all:.2}, {last:.2}"))
         }));
-        cells.extend(pauses.cells());
+        cells.extend(pauses::cells(pauses));
         table.push(cells);
     }
     table

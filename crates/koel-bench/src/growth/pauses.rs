@@ -12,7 +12,7 @@ use cpu_time::ThreadTime;
 use serde_json::{Value, json};
 use testkit::keys::hashes;
 
-use super::way::PRESENT;
+use super::curve::PRESENT;
 use crate::clock::{median, timed};
 use crate::subject::Filter;
 use crate::subjects::Growing;
@@ -25,77 +25,34 @@ const SLICE: usize = 4096;
 /// From this many nanoseconds on an insert counts as a pause.
 const LONG: f64 = 1e6;
 
-/// The latency of single inserts, and the memory needed.
-pub(crate) struct Pauses {
-    /// The number of inserts that were timed.
-    pub(crate) timed: u64,
-    pub(crate) p50: f64,
-    pub(crate) p99: f64,
-    pub(crate) p999: f64,
-    pub(crate) longest: f64,
-    /// The number of inserts that took more than [`LONG`], and of clock readings that did, one
-    /// after the other for as long as all those inserts.
-    pub(crate) long: u64,
-    pub(crate) long_idle: u64,
-    /// The peak memory of the process in excess of that before, relative to the bytes of the final
-    /// table.
-    pub(crate) peak_by_table: f64,
-}
-
-/// The columns of [`Pauses::cells`].
+/// The columns of [`cells`].
 pub(crate) const PAUSES: [&str; 6] =
     ["p50, us", "p99", "p99.9", "longest", "above 1 ms", "memory x"];
 
-impl Pauses {
-    pub(super) fn cells(&self) -> Vec<String> {
-        let times = [self.p50, self.p99, self.p999, self.longest];
-        let mut cells = times.map(|nanoseconds| figure(Some(nanoseconds / 1e3))).to_vec();
-        cells.push(format!("{} ({})", self.long, self.long_idle));
-        cells.push(figure(Some(self.peak_by_table)));
-        cells
-    }
-
-    pub(super) fn json(&self, name: &str) -> Value {
-        json!({
-            "filter": name,
-            "timed": self.timed,
-            "p50_ns": self.p50,
-            "p99_ns": self.p99,
-            "p999_ns": self.p999,
-            "longest_ns": self.longest,
-            "above_ms": self.long,
-            "idle_above_ms": self.long_idle,
-            "peak_by_table": self.peak_by_table,
-        })
-    }
-
-    /// Parses what [`json`](Self::json) wrote.
-    fn from_json(line: &Value) -> Option<Self> {
-        let number = |field: &str| line[field].as_f64();
-        Some(Self {
-            timed: line["timed"].as_u64()?,
-            p50: number("p50_ns")?,
-            p99: number("p99_ns")?,
-            p999: number("p999_ns")?,
-            longest: number("longest_ns")?,
-            long: line["above_ms"].as_u64()?,
-            long_idle: line["idle_above_ms"].as_u64()?,
-            peak_by_table: number("peak_by_table")?,
-        })
-    }
+/// What [`measure`] found, in microseconds.
+pub(super) fn cells(pauses: &Value) -> Vec<String> {
+    let times = ["p50_ns", "p99_ns", "p999_ns", "longest_ns"];
+    let micros = |field: &str| figure(pauses[field].as_f64().map(|nanoseconds| nanoseconds / 1e3));
+    let mut cells = times.map(micros).to_vec();
+    cells.push(format!("{} ({})", pauses["above_ms"], pauses["idle_above_ms"]));
+    cells.push(figure(pauses["peak_by_table"].as_f64()));
+    cells
 }
 
 /// Runs [`measure`] in a process of its own.
-pub(crate) fn apart(filter: &Growing, last: u64, rate: f64) -> Result<Pauses, Failure> {
+pub(crate) fn apart(filter: &Growing, last: u64, rate: f64) -> Result<Value, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["growth", "--pauses", "--keys", &last.to_string(), "--fpr", &rate.to_string()]);
     let output = command.args(["--only", filter.name]).output()?;
-    let line = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let error = || String::from_utf8_lossy(&output.stderr).into_owned();
-    Pauses::from_json(&line).ok_or_else(|| format!("the process apart failed: {}", error()).into())
+    serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("the process apart failed: {}", error()).into())
 }
 
-pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Pauses {
+/// The latency of single inserts in nanoseconds; the number of those that took more than [`LONG`],
+/// and of clock readings that did, one after the other for as long as all those inserts; the peak
+/// memory of the process in excess of that before, relative to the bytes of the final table.
+pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Value {
     let clock = median(&(0..1000).map(|_| timed(|| ()).0.as_secs_f64() * 1e9).collect::<Vec<_>>());
     let [before, _] = machine::resident_bytes();
     let mut growing = (filter.build)(last, rate);
@@ -109,16 +66,17 @@ pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Pauses {
     }
     let taken = start.elapsed();
     let [_, peak] = machine::resident_bytes();
-    Pauses {
-        timed: times.all,
-        p50: times.share(0.5),
-        p99: times.share(0.99),
-        p999: times.share(0.999),
-        longest: times.longest,
-        long: times.long,
-        long_idle: idle(taken).long,
-        peak_by_table: peak.saturating_sub(before) as f64 / growing.bytes() as f64,
-    }
+    json!({
+        "filter": filter.name,
+        "timed": times.all,
+        "p50_ns": times.share(0.5),
+        "p99_ns": times.share(0.99),
+        "p999_ns": times.share(0.999),
+        "longest_ns": times.longest,
+        "above_ms": times.long,
+        "idle_above_ms": idle(taken).long,
+        "peak_by_table": peak.saturating_sub(before) as f64 / growing.bytes() as f64,
+    })
 }
 
 /// Times an empty operation again and again.

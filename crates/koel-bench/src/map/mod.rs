@@ -11,45 +11,26 @@ mod subject;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::keys::{hashes, splitmix64};
 
 use crate::args::MapArgs;
 use crate::clock::{median, mops, timed};
-use crate::table::{Table, figure, grouped};
+use crate::table::print;
 use crate::{Failure, machine};
 use subject::{Map, SUBJECTS};
 
-/// The operations that are timed. `Grow` inserts into a map made without a capacity.
-#[derive(Clone, Copy, Debug)]
-enum Op {
-    Insert,
-    Grow,
-    Hit,
-    Miss,
-    Remove,
-}
-
-impl Op {
-    const ALL: [Self; 5] = [Self::Insert, Self::Grow, Self::Hit, Self::Miss, Self::Remove];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::Grow => "grow",
-            Self::Hit => "hit",
-            Self::Miss => "miss",
-            Self::Remove => "remove",
-        }
-    }
-}
+/// The operations that are timed, in millions a second. `grow` inserts into a map made without a
+/// capacity.
+const OPS: [&str; 5] = ["insert", "grow", "hit", "miss", "remove"];
 
 /// The least number of operations in a sample: small maps are measured repeatedly.
 const AT_LEAST: usize = 1_000_000;
 /// The number of single lookups whose times are sorted.
 const LOOKUPS: usize = 1_000_000;
-/// The percentiles reported, as shares.
-const SHARES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
+/// The percentiles of their times, as shares.
+const SHARES: [(&str, f64); 4] =
+    [("ns_p50", 0.5), ("ns_p99", 0.99), ("ns_p999", 0.999), ("ns_max", 1.0)];
 
 /// The keys of a run.
 struct Keys {
@@ -57,26 +38,12 @@ struct Keys {
     absent: Vec<u64>,
 }
 
-/// The measurements of one map at one size.
-struct Row {
-    name: &'static str,
-    keys: usize,
-    /// Millions of operations per second, in the order of [`Op::ALL`].
-    mops: [f64; 5],
-    bytes_per_key: f64,
-    /// Buckets read by lookups of present and of absent keys, sorted.
-    hit_probes: Vec<u32>,
-    miss_probes: Vec<u32>,
-    /// Nanoseconds of single lookups of present keys, at [`SHARES`].
-    latency: [f64; 4],
-}
-
 pub(crate) fn run(args: &MapArgs) -> Result<(), Failure> {
-    if !args.json {
+    if !args.output.json {
         println!(
             "{}\nMedians of {}; keys and values of 8 bytes.",
             machine::description(),
-            args.reps
+            args.output.reps
         );
     }
     for &keys in &args.keys {
@@ -86,25 +53,24 @@ pub(crate) fn run(args: &MapArgs) -> Result<(), Failure> {
             present: hashes(1, count as u64).collect(),
             absent: hashes(2, count as u64).collect(),
         };
-        let rows: Vec<_> = SUBJECTS.iter().map(|(name, of)| of(name, &keys, args.reps)).collect();
-        if args.json {
-            rows.iter().for_each(print_json);
-        } else {
-            println!("\n{} keys: millions of operations per second\n", grouped(count as u64));
-            print!("{}", speed(&rows).plain());
-            println!("\nbuckets or groups read per lookup, and nanoseconds of single lookups,");
+        let rows: Vec<_> =
+            SUBJECTS.iter().map(|(name, of)| of(name, &keys, args.output.reps)).collect();
+        if !args.output.json {
+            println!(
+                "\nmillions of operations per second; buckets or groups read per lookup; nanoseconds of single lookups,"
+            );
             println!(
                 "each started after the previous one ended ({:.0} for the clock alone)\n",
                 clock_alone()
             );
-            print!("{}", worst(&rows).plain());
         }
+        print(&rows, args.output.json);
     }
     Ok(())
 }
 
 /// Measures one map.
-fn measure<M: Map>(name: &'static str, keys: &Keys, repetitions: u32) -> Row {
+fn measure<M: Map>(name: &'static str, keys: &Keys, repetitions: u32) -> Value {
     let rounds = AT_LEAST.div_ceil(keys.present.len());
     let mut samples = [const { Vec::new() }; 5];
     for _ in 0..repetitions {
@@ -119,17 +85,20 @@ fn measure<M: Map>(name: &'static str, keys: &Keys, repetitions: u32) -> Row {
     }
     let mut map = M::with_capacity(keys.present.len());
     fill(&mut map, &keys.present);
-    let mut row = Row {
-        name,
-        keys: keys.present.len(),
-        mops: samples.map(|samples| median(&samples)),
-        bytes_per_key: map.bytes() as f64 / keys.present.len() as f64,
-        hit_probes: map.probes(&keys.present),
-        miss_probes: map.probes(&keys.absent),
-        latency: latency(&map, &keys.present),
-    };
-    row.hit_probes.sort_unstable();
-    row.miss_probes.sort_unstable();
+    let mut row = json!({ "map": name, "keys": keys.present.len() });
+    for (op, samples) in OPS.into_iter().zip(samples) {
+        row[op] = json!(median(&samples));
+    }
+    row["bytes_per_key"] = json!(map.bytes() as f64 / keys.present.len() as f64);
+    for (kind, keys) in [("hit", &keys.present), ("miss", &keys.absent)] {
+        let mut probes = map.probes(keys);
+        probes.sort_unstable();
+        for (name, share) in [("p999", 0.999), ("max", 1.0)] {
+            row[format!("{kind}_probes_{name}")] = json!(at_share(&probes, share));
+        }
+    }
+    let latency = latency(&map, &keys.present);
+    SHARES.iter().zip(latency).for_each(|((name, _), time)| row[*name] = json!(time));
     row
 }
 
@@ -179,7 +148,7 @@ fn clock_alone() -> f64 {
 fn single(mut once: impl FnMut(u64) -> Duration) -> [f64; 4] {
     let mut times: Vec<_> = (0..LOOKUPS as u64).map(|i| once(i).as_nanos()).collect();
     times.sort_unstable();
-    SHARES.map(|share| at_share(&times, share) as f64)
+    SHARES.map(|(_, share)| at_share(&times, share) as f64)
 }
 
 /// The value that this share of all samples does not exceed.
@@ -187,58 +156,4 @@ fn single(mut once: impl FnMut(u64) -> Duration) -> [f64; 4] {
 fn at_share<T: Copy>(sorted: &[T], share: f64) -> T {
     let last = sorted.len() - 1;
     sorted[((last as f64 * share).ceil() as usize).min(last)]
-}
-
-fn print_json(row: &Row) {
-    for (op, mops) in Op::ALL.into_iter().zip(row.mops) {
-        let line = json!({ "map": row.name, "keys": row.keys, "op": op.name(), "mops": mops,
-                           "bytes_per_key": row.bytes_per_key });
-        println!("{line}");
-    }
-    let [median, p99, p999, max] = row.latency;
-    for (op, probes) in [(Op::Hit, &row.hit_probes), (Op::Miss, &row.miss_probes)] {
-        let line = json!({ "map": row.name, "keys": row.keys, "op": op.name(),
-                           "probes_p999": at_share(probes, 0.999), "probes_max": at_share(probes, 1.0) });
-        println!("{line}");
-    }
-    let line = json!({ "map": row.name, "keys": row.keys, "op": "single hit",
-                       "ns_median": median, "ns_p99": p99, "ns_p999": p999, "ns_max": max });
-    println!("{line}");
-}
-
-fn speed(rows: &[Row]) -> Table {
-    let mut heading = vec!["map"];
-    heading.extend(Op::ALL.map(Op::name));
-    heading.push("bytes/key");
-    let mut table = Table::new(&heading);
-    for row in rows {
-        let mut cells = vec![row.name.to_string()];
-        cells.extend(row.mops.map(|mops| figure(Some(mops))));
-        cells.push(figure(Some(row.bytes_per_key)));
-        table.push(cells);
-    }
-    table
-}
-
-fn worst(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        "map",
-        "hit 99.9 %",
-        "hit max",
-        "miss 99.9 %",
-        "miss max",
-        "ns 50 %",
-        "ns 99 %",
-        "ns 99.9 %",
-        "ns max",
-    ]);
-    for row in rows {
-        let mut cells = vec![row.name.to_string()];
-        for probes in [&row.hit_probes, &row.miss_probes] {
-            cells.extend([0.999, 1.0].map(|share| at_share(probes, share).to_string()));
-        }
-        cells.extend(row.latency.map(|time| figure(Some(time))));
-        table.push(cells);
-    }
-    table
 }

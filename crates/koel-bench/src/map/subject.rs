@@ -6,8 +6,9 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use koel::CuckooMap;
 use koel::map::SipState;
+use serde_json::Value;
 
-use super::{Keys, Row, measure, probes};
+use super::{Keys, measure, probes};
 
 /// A map under measurement.
 pub(super) trait Map {
@@ -24,7 +25,7 @@ pub(super) trait Map {
     fn probes(&self, keys: &[u64]) -> Vec<u32>;
 }
 
-type Measure = fn(&'static str, &Keys, u32) -> Row;
+type Measure = fn(&'static str, &Keys, u32) -> Value;
 
 /// Each map with its name: `+` names a hash other than its own.
 pub(super) const SUBJECTS: [(&str, Measure); 4] = [

@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use koel::{CountingFilter, CuckooFilter, KeyHash};
+use serde_json::{Value, json};
 use testkit::keys::{hashes, splitmix64};
 
-use super::Cells;
 use crate::clock::timed;
 
 /// The false-positive rate of both filters.
@@ -17,7 +17,7 @@ const RATE: f64 = 0.001;
 /// The bytes of a counter in memory. In the filter's file it takes 16.
 const COUNTER_BYTES: f64 = 25.0;
 
-pub(super) fn measure(events: u64) -> Vec<Cells> {
+pub(super) fn measure(events: u64) -> Vec<Value> {
     let (stream, distinct) = zipf(events);
     let mut rows = vec![with_filter(&stream, distinct)];
     rows.extend([4, 8, 16, 24].map(|bits| with_counts(&stream, distinct, bits)));
@@ -45,7 +45,7 @@ fn zipf(events: u64) -> (Vec<KeyHash>, u64) {
     (stream, seen.iter().filter(|&&seen| seen).count() as u64)
 }
 
-fn with_filter(stream: &[KeyHash], distinct: u64) -> Cells {
+fn with_filter(stream: &[KeyHash], distinct: u64) -> Value {
     let build =
         || CuckooFilter::builder(distinct, RATE).trust_hashes().build().expect("a common rate");
     let (mut filter, mut many) = (build(), build());
@@ -58,7 +58,7 @@ fn with_filter(stream: &[KeyHash], distinct: u64) -> Cells {
     cells(name, [one, batch], stream.len(), (size, filter.distinct_counters(), distinct))
 }
 
-fn with_counts(stream: &[KeyHash], distinct: u64, bits: u32) -> Cells {
+fn with_counts(stream: &[KeyHash], distinct: u64, bits: u32) -> Value {
     let builder = CountingFilter::builder(distinct, RATE).count_bits(bits).trust_hashes();
     let build = || builder.build().expect("a common rate");
     let (mut filter, mut many) = (build(), build());
@@ -80,15 +80,12 @@ fn cells(
     times: [Duration; 2],
     events: usize,
     (file, counters, keys): (usize, u64, u64),
-) -> Cells {
+) -> Value {
     let [one, batch] = times.map(|time| time.as_secs_f64() * 1e9 / events as f64);
     let (counters, keys) = (counters as f64, keys as f64);
     let bytes = file as f64 + counters * (COUNTER_BYTES - 16.0);
-    let figures = vec![
-        ("ns/event", one),
-        ("ns/event, many", batch),
-        ("bytes/key", bytes / keys),
-        ("counters/key", counters / keys),
-    ];
-    (name, figures)
+    json!({
+        "maplet": name, "ns/event": one, "ns/event, many": batch,
+        "bytes/key": bytes / keys, "counters/key": counters / keys,
+    })
 }

@@ -11,12 +11,12 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use koel::{KeyHash, Maplet, Values};
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::keys::hashes;
 
 use crate::args::MapletArgs;
 use crate::clock::{median, timed};
-use crate::table::{Table, figure, grouped};
+use crate::table::{grouped, print};
 use crate::{Failure, machine};
 
 /// Name, false-positive rate and bits of a value.
@@ -35,54 +35,26 @@ const OPS: [&str; 9] = [
     "copy, GB/s",
 ];
 
-/// The measurements of one shape at one size.
-struct Row {
-    shape: &'static str,
-    layout: String,
-    entries: usize,
-    /// In the order of [`OPS`].
-    figures: [f64; OPS.len()],
-    bits_per_entry: f64,
-    /// The mean number of values of an absent key and of a present one.
-    values: [f64; 2],
-}
-
 pub(crate) fn run(args: &MapletArgs) -> Result<(), Failure> {
-    if !args.json {
-        println!("{}\nMedians of {}.", machine::description(), args.reps);
+    if !args.output.json {
+        println!("{}\nMedians of {}.", machine::description(), args.output.reps);
     }
     for &keys in &args.keys {
         machine::require_memory_of(keys)?;
-        let rows = SHAPES.map(|shape| measure(shape, keys, args.reps));
-        let [rows, counts] = [rows.map(Row::into_cells).to_vec(), counting::measure(keys)];
-        if args.json {
-            rows.iter().chain(&counts).for_each(print_json);
-        } else {
+        let rows = SHAPES.map(|shape| measure(shape, keys, args.output.reps));
+        if !args.output.json {
             println!("\n{} entries: nanoseconds per operation\n", grouped(keys));
-            print!("{}", table(&rows).plain());
-            println!("\n{} events by Zipf's law, counted by key\n", grouped(keys));
-            print!("{}", table(&counts).plain());
         }
+        print(&rows, args.output.json);
+        if !args.output.json {
+            println!("\n{} events by Zipf's law, counted by key\n", grouped(keys));
+        }
+        print(&counting::measure(keys), args.output.json);
     }
     Ok(())
 }
 
-/// A name, and figures with their names.
-type Cells = (String, Vec<(&'static str, f64)>);
-
-impl Row {
-    fn into_cells(self) -> Cells {
-        let more = [
-            ("bits/entry", self.bits_per_entry),
-            ("wrong values", self.values[0]),
-            ("values", self.values[1]),
-        ];
-        let name = format!("{}, {}, {} entries", self.shape, self.layout, self.entries);
-        (name, OPS.into_iter().zip(self.figures).chain(more).collect())
-    }
-}
-
-fn measure((shape, rate, value_bits): (&'static str, f64, u32), keys: u64, reps: u32) -> Row {
+fn measure((shape, rate, value_bits): (&'static str, f64, u32), keys: u64, reps: u32) -> Value {
     let present: Vec<_> = hashes(1, keys).map(KeyHash::new).collect();
     let absent: Vec<_> = hashes(2, keys).map(KeyHash::new).collect();
     // Computed as in `one_round`.
@@ -99,14 +71,15 @@ fn measure((shape, rate, value_bits): (&'static str, f64, u32), keys: u64, reps:
         let round = one_round(&empty, &present, &values, &absent);
         samples.iter_mut().zip(round).for_each(|(samples, figure)| samples.push(figure));
     }
-    Row {
-        shape,
-        layout: full.layout().to_string(),
-        entries: present.len(),
-        figures: samples.map(|samples| median(&samples)),
-        bits_per_entry: full.bits_per_entry(),
-        values: [wrong, right],
+    let mut row = json!({ "maplet": format!("{shape}, {}, {keys} entries", full.layout()) });
+    for (op, samples) in OPS.into_iter().zip(samples) {
+        row[op] = json!(median(&samples));
     }
+    // The mean number of values of an absent key and of a present one.
+    row["bits/entry"] = json!(full.bits_per_entry());
+    row["wrong values"] = json!(wrong);
+    row["values"] = json!(right);
+    row
 }
 
 /// The figures of [`OPS`].
@@ -171,26 +144,4 @@ fn one_round(
         replace_many,
         gigabytes,
     ]
-}
-
-fn print_json((name, figures): &Cells) {
-    let mut line = json!({ "maplet": name });
-    for (figure, value) in figures {
-        line[*figure] = json!(value);
-    }
-    println!("{line}");
-}
-
-fn table(rows: &[Cells]) -> Table {
-    let heading: Vec<_> =
-        ["maplet"].into_iter().chain(rows[0].1.iter().map(|(name, _)| *name)).collect();
-    let mut table = Table::new(&heading);
-    for (name, figures) in rows {
-        let cells = figures.iter().map(|&(_, value)| match value {
-            0.0..0.1 => format!("{value:.5}"),
-            _ => figure(Some(value)),
-        });
-        table.push([name.clone()].into_iter().chain(cells).collect());
-    }
-    table
 }

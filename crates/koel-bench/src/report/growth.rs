@@ -101,7 +101,7 @@ pub(super) fn section(
     }
     text += "<details><summary>The figures</summary>\n\n";
     for filter in &grown {
-        text += &format!("### {}\n\n{}\n", filter.name, table(&filter.way).markdown());
+        text += &format!("### {}\n\n{}\n", filter.name, table(&filter.curve).markdown());
     }
     Ok(text + "</details>\n\n")
 }
@@ -113,14 +113,14 @@ fn chart(picture: &Picture, grown: &[Grown], keys: u64) -> Chart {
         .map(|(number, filter)| Line {
             name: filter.name.into(),
             ink: Ink::Filter(number),
-            points: points(filter.way.growing(), picture),
+            points: points(filter.curve.growing(), picture),
         })
         .collect();
     if picture.fixed {
         let fixed = |(number, filter): (usize, &Grown)| Line {
             name: format!("{}, fixed", filter.name.split(' ').next().unwrap_or("")),
             ink: Ink::Variant(number),
-            points: points(filter.way.points.iter().filter(|point| point.fixed), picture),
+            points: points(filter.curve.points.iter().filter(|point| point.fixed), picture),
         };
         let growable =
             grown.iter().enumerate().filter(|(_, filter)| filter.name.ends_with("growable"));

@@ -1,22 +1,19 @@
 //! `report`: docs/BENCHMARKS.md and its plots, all from one run.
 //!
-//! * `speed.rs`: throughput by table size, with the machine's limit
+//! * `speed.rs`: throughput by table size
 //! * `space.rs`: bits per key by false-positive rate
 //! * `load.rs`: inserts as a filter fills, and churn
-//! * `growth.rs`: growable filters; `loads.rs`, on its own: growth at several loads
-//! * `thresholds.rs`: how full the exact map gets
+//! * `growth.rs`: growable filters
 //! * `plot.rs`: draws
 //!
 //! The figures come with the command, the machine and the date.
 
 pub(crate) mod growth;
 mod load;
-pub(crate) mod loads;
 pub(crate) mod plot;
 pub(crate) mod runs;
 mod space;
 mod speed;
-mod thresholds;
 
 use std::fs;
 use std::path::Path;
@@ -32,15 +29,9 @@ pub(crate) struct Scale {
     keys: Vec<usize>,
     /// The slots of the tables in the plots by size, for filters with a power of two of slots.
     slots: Vec<usize>,
-    /// The table sizes of the machine's limit.
-    limits: Vec<u64>,
-    limit_operations: u64,
     /// The number of keys of the plots by false-positive rate and by load.
     one_size: usize,
     repetitions: u32,
-    /// The slots of the maps that are filled up, and the number of maps of each size.
-    maps: Vec<u64>,
-    maps_of_each: u32,
     /// The number of keys that filters grow to.
     grown: u64,
 }
@@ -56,28 +47,19 @@ impl Scale {
             return Self {
                 keys: vec![20_000],
                 slots: vec![1 << 13, 1 << 15],
-                limits: vec![1 << 16, 1 << 18],
-                limit_operations: 100_000,
                 one_size: 20_000,
                 repetitions: 1,
-                maps: vec![1 << 10, 1 << 12],
-                maps_of_each: 2,
                 grown: 20_000,
             };
         }
         let slots = (15..=30).step_by(2).map(|bits| 1_usize << bits);
         // Twelve bits per slot.
         let fits = |&slots: &usize| slots as u64 * 3 / 2 <= args.max_bytes;
-        let limits = (16..=30).step_by(2).map(|bits| 1_u64 << bits);
         Self {
             keys: vec![full(1 << 20), full(1 << 24)],
             slots: slots.filter(fits).collect(),
-            limits: limits.collect(),
-            limit_operations: 4_000_000,
             one_size: full(1 << 20),
             repetitions: 3,
-            maps: (10..=20).step_by(2).map(|bits| 1 << bits).collect(),
-            maps_of_each: 10,
             grown: 64_000_000,
         }
     }
@@ -95,7 +77,6 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     page += &load::inserts(&scale, &plots)?;
     page += &load::churn_section(&scale, &plots)?;
     page += &growth::section(&GROWING.each_ref(), scale.grown, 0.001, &plots)?;
-    page += &thresholds::section(&scale, &plots)?;
     fs::write(args.out.join("BENCHMARKS.md"), page)?;
     Ok(())
 }

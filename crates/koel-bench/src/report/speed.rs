@@ -1,5 +1,4 @@
-//! Speed: all filters at a few sizes as tables, and some filters at many sizes as plots, with the
-//! machine's limit.
+//! Speed: all filters at a few sizes as tables, and some filters at many sizes as plots.
 
 use std::path::Path;
 
@@ -7,7 +6,6 @@ use super::plot::{Axis, Chart, Ink, Line};
 use super::{Scale, byte_ticks, full, picture};
 use crate::Failure;
 use crate::filters::{self, LEGEND, Loads, Row, measure};
-use crate::limits::{self, Limit, Pages};
 use crate::subject::{Op, Subject};
 use crate::subjects::{SUBJECTS, chosen};
 use crate::table::{Table, figure, grouped};
@@ -42,12 +40,6 @@ pub(super) fn tables(scale: &Scale) -> Result<String, Failure> {
 
 /// Inserts and lookups by size of the table.
 pub(super) fn by_size(scale: &Scale, plots: &Path) -> Result<String, Failure> {
-    let limits = limits_by_size(scale)?;
-    let mut page = format!(
-        "## The machine\n\nRandom cache lines, millions of operations per second; \
-        `ring`: how many operations ahead lines are prefetched.\n\n{}\n",
-        limits::table(&limits).markdown()
-    );
     let names = PLOTTED.map(String::from);
     let subjects = chosen(&names)?;
     let mut rows = Vec::new();
@@ -57,40 +49,23 @@ pub(super) fn by_size(scale: &Scale, plots: &Path) -> Result<String, Failure> {
         let repetitions = if slots > 1 << 22 { 1 } else { scale.repetitions };
         rows.extend(measure(&subjects, full(slots), RATE, repetitions, Loads::Skip));
     }
-    page += "## By size of the table\n\nTables in pages of 4 KiB. Grey: this machine's limit with two \
-        random lines per operation, as for the two buckets of a cuckoo filter, with and without \
-        prefetching. Above 4 million keys, everything was measured once.\n\n";
+    let mut page = "## By size of the table\n\nTables in pages of 4 KiB. Above 4 million keys, \
+        everything was measured once.\n\n"
+        .to_owned();
     for (op, file, title) in [
         (Op::Miss, "lookups.svg", "Lookups of absent keys, millions per second"),
         (Op::Insert, "inserts.svg", "Inserts until full, millions per second"),
     ] {
-        chart(op, title, &rows, &limits).save(&plots.join(file))?;
+        chart(op, title, &rows).save(&plots.join(file))?;
         page += &picture(plots, file, title);
     }
     page += &by_size_table(&rows);
     Ok(page)
 }
 
-fn limits_by_size(scale: &Scale) -> Result<Vec<Limit>, Failure> {
-    let mut limits = Vec::new();
-    for &size in &scale.limits {
-        for pages in Pages::ALL {
-            limits.extend(limits::of_table(
-                size,
-                pages,
-                scale.limit_operations,
-                scale.repetitions,
-            )?);
-        }
-    }
-    Ok(limits)
-}
-
-fn chart(op: Op, title: &'static str, rows: &[Row], limits: &[Limit]) -> Chart {
+fn chart(op: Op, title: &'static str, rows: &[Row]) -> Chart {
     let mut lines: Vec<_> =
         plotted().map(|(number, subject)| line(op, rows, subject, number)).collect();
-    lines.push(limit_line("limit: two lines, prefetched", 0, limits, |ring| ring > 0));
-    lines.push(limit_line("two lines, unaided", 1, limits, |ring| ring == 0));
     lines.retain(|line| !line.points.is_empty());
     let points = || lines.iter().flat_map(|line| &line.points);
     let sizes: Vec<_> = points().map(|point| point.0).collect();
@@ -113,17 +88,6 @@ fn line(op: Op, rows: &[Row], subject: &'static Subject, number: usize) -> Line 
     let point = |row: &Row| Some((row.bits_per_key * row.keys as f64 / 8.0, row.mops(op)?));
     let ink = if subject.is_single() { Ink::Filter(number) } else { Ink::Variant(number) };
     Line { name: subject.label(), ink, points: of.filter_map(point).collect() }
-}
-
-/// The best of some rings, in small pages, with two lines per operation.
-fn limit_line(name: &str, number: usize, limits: &[Limit], wanted: fn(usize) -> bool) -> Line {
-    let of = |limit: &&Limit| limit.lines == 2 && limit.pages == Pages::Small && wanted(limit.ring);
-    let chosen: Vec<_> = limits.iter().filter(of).collect();
-    let best = |same: &[&Limit]| {
-        (same[0].bytes as f64, same.iter().map(|limit| limit.mops).fold(0.0, f64::max))
-    };
-    let points = chosen.chunk_by(|a, b| a.bytes == b.bytes).map(best).collect();
-    Line { name: name.into(), ink: Ink::Limit(number), points }
 }
 
 /// The figures of the plots.

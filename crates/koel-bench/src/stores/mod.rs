@@ -6,7 +6,7 @@
 //! | `entries.rs` | keys and values |
 //! | `subject.rs` | the trait of every store |
 //! | `koel.rs`, `ordered.rs` | Koel's log store and its ordered store |
-//! | `fjall.rs`, `redb.rs`, `candystore.rs`, `rocksdb.rs` | the others, with their settings |
+//! | `fjall.rs`, `redb.rs`, `candystore.rs` | the others, with their settings |
 //! | `measure.rs`, `process.rs` | the measurement |
 //! | `print.rs` | tables and JSON |
 //! | `runs.rs` | absent keys in stores with many unmerged runs |
@@ -26,11 +26,11 @@ pub(crate) mod overwrites;
 mod print;
 mod process;
 mod redb;
-#[cfg(rocksdb)]
-mod rocksdb;
 pub(crate) mod runs;
 mod subject;
 pub(crate) mod ycsb;
+
+use serde_json::Value;
 
 use crate::Failure;
 use crate::args::StoresArgs;
@@ -43,13 +43,13 @@ use subject::scan;
 const CACHE_BYTES: usize = 256 << 20;
 
 /// Measures absent keys in a store with so many unmerged runs.
-type MeasureRuns = fn(&Plan, &'static str, u64) -> Result<runs::Row, Failure>;
+type MeasureRuns = fn(&Plan, &'static str, u64) -> Result<Value, Failure>;
 
 /// A store and its settings.
 struct Subject {
     name: &'static str,
     measure: fn(&Plan, &'static str) -> Result<Row, Failure>,
-    ycsb: fn(&Plan, &'static str) -> Result<Vec<ycsb::Row>, Failure>,
+    ycsb: fn(&Plan, &'static str) -> Result<Vec<Value>, Failure>,
     /// Measures it with so many unmerged runs, if it has runs.
     runs: Option<MeasureRuns>,
     note: &'static str,
@@ -112,14 +112,6 @@ static SUBJECTS: &[Subject] = &[
         runs: None,
         note: "batches of 1,000, every 200th durable, so its longest write is a batch; a cache of 256 MiB",
     },
-    #[cfg(rocksdb)]
-    Subject {
-        name: "rocksdb",
-        measure: |plan, name| plan.measure(name, rocksdb::open, Some(scan)),
-        ycsb: |plan, name| ycsb::measure(plan, name, rocksdb::open, Some(scan)),
-        runs: Some(|plan, name, count| runs::measure(plan, name, rocksdb::unmerged, count)),
-        note: "single puts; no compression; a cache of 256 MiB; Bloom filters of 10 bits a key",
-    },
 ];
 
 pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
@@ -130,8 +122,9 @@ pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
     for subject in &subjects {
         let row = (subject.measure)(&plan, subject.name)
             .map_err(|failure| format!("{}: {failure}", subject.name))?;
+        let row = print::json(&row, args, overhead);
         if args.json {
-            println!("{}", print::json(&row, args, overhead));
+            println!("{row}");
         }
         rows.push(row);
     }

@@ -14,7 +14,7 @@ use testkit::keys::splitmix64;
 use super::entries::{Entries, key};
 use crate::Failure;
 use crate::args::OverwritesArgs;
-use crate::table::{Table, grouped};
+use crate::table::{grouped, print};
 
 /// The number of rounds that are not counted.
 const FIRST: u64 = 3;
@@ -35,49 +35,22 @@ static LOADS: [Load; 3] = [
     Load { name: "a fifth of the keys, by 96 %", few: 95 },
 ];
 
-/// A log under overwrites, from the first counted round to the last.
-struct Row {
-    load: &'static str,
-    /// The share of dead bytes in the log: the mean and the maximum.
-    dead: f64,
-    most_dead: f64,
-    /// The bytes appended, and the bytes that compaction wrote relative to these.
-    written: f64,
-}
-
 pub(crate) fn run(args: &OverwritesArgs) -> Result<(), Failure> {
     let entries = Entries::new(args.keys, usize::try_from(args.value_bytes)?);
     let parent = args.dir.clone().unwrap_or_else(std::env::temp_dir);
-    let mut rows = Vec::new();
-    for load in &LOADS {
-        let row = measure(args, &entries, load, &parent)?;
-        if args.json {
-            println!("{}", row.json(args));
-        }
-        rows.push(row);
-    }
+    let rows = LOADS.iter().map(|load| measure(args, &entries, load, &parent));
+    let rows = rows.collect::<Result<Vec<_>, Failure>>()?;
     if !args.json {
-        print(&rows, args);
+        println!(
+            "{} entries of 16 + {} bytes; {} overwrites of each on average, after {FIRST} rounds that are not counted; segments of {} bytes.\n",
+            grouped(args.keys),
+            args.value_bytes,
+            args.rounds,
+            grouped(args.segment_bytes)
+        );
     }
+    print(&rows, args.json);
     Ok(())
-}
-
-fn print(rows: &[Row], args: &OverwritesArgs) {
-    let (keys, segment) = (grouped(args.keys), grouped(args.segment_bytes));
-    println!(
-        "{keys} entries of 16 + {} bytes; {} overwrites of each on average, after {FIRST} rounds that are not counted; segments of {segment} bytes.",
-        args.value_bytes, args.rounds
-    );
-    println!(
-        "dead: share of the log. written x: bytes appended and compacted, relative to those appended.\n"
-    );
-    let mut table = Table::new(&["overwritten", "dead", "at most", "written x"]);
-    let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    for row in rows {
-        let written = format!("{:.2}", row.written);
-        table.push(vec![row.load.to_owned(), percent(row.dead), percent(row.most_dead), written]);
-    }
-    print!("{}", table.plain());
 }
 
 fn measure(
@@ -85,7 +58,7 @@ fn measure(
     entries: &Entries,
     load: &Load,
     parent: &Path,
-) -> Result<Row, Failure> {
+) -> Result<Value, Failure> {
     let folder = tempfile::tempdir_in(parent)?;
     let store = Options::default().segment_bytes(args.segment_bytes).open(folder.path())?;
     let put = |number| store.put(&key(number), entries.value(number), Durability::None);
@@ -110,7 +83,11 @@ fn measure(
         return Err(failure.into());
     }
     store.close()?;
-    Ok(Row { load: load.name, dead, most_dead, written })
+    // Shares of the log, the mean and the maximum; bytes appended and compacted by those appended.
+    Ok(json!({
+        "load": load.name, "keys": args.keys, "rounds": args.rounds,
+        "dead": dead, "most_dead": most_dead, "written": written,
+    }))
 }
 
 fn dead_share(stats: &Stats) -> f64 {
@@ -121,19 +98,6 @@ fn written(before: &Stats, after: &Stats) -> f64 {
     let appended = after.appended_bytes - before.appended_bytes;
     let compacted = after.compacted_bytes - before.compacted_bytes;
     (appended + compacted) as f64 / appended.max(1) as f64
-}
-
-impl Row {
-    fn json(&self, args: &OverwritesArgs) -> Value {
-        json!({
-            "load": self.load,
-            "keys": args.keys,
-            "rounds": args.rounds,
-            "dead": self.dead,
-            "most_dead": self.most_dead,
-            "written": self.written,
-        })
-    }
 }
 
 impl Load {

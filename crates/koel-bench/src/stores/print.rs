@@ -6,7 +6,7 @@ use super::Subject;
 use super::measure::{INDEX_BYTES, Overhead, Row};
 use crate::args::StoresArgs;
 use crate::machine;
-use crate::table::{Table, figure, grouped};
+use crate::table::{grouped, print};
 
 /// All figures of one store.
 pub(super) fn json(row: &Row, args: &StoresArgs, overhead: Overhead) -> Value {
@@ -27,7 +27,7 @@ pub(super) fn json(row: &Row, args: &StoresArgs, overhead: Overhead) -> Value {
 
 /// The tables and their legend.
 pub(super) fn page(
-    rows: &[Row],
+    rows: &[Value],
     subjects: &[&Subject],
     args: &StoresArgs,
     Overhead { clock, key, lines }: Overhead,
@@ -42,70 +42,12 @@ pub(super) fn page(
         grouped(args.queries)
     );
     println!(
-        "\nLoading: CPU time of all threads, less {:.3} us for making entries and reading the clock; bytes written (in calls, in pages) and bytes on disk, relative to those of keys and values\n",
-        rows.first().map_or(0.0, |row| row.load.own)
+        "load_cpu_us: of all threads, less load_own_us for making entries and reading the clock. written (in calls), written_pages, disk: bytes relative to those of \
+         keys and values. scan_us: CPU time for 100 entries.\n"
     );
-    print!("{}", loading(rows).plain());
-    println!("\nGets in ns, and records read per get; CPU time of scans of 100 entries; memory\n");
-    print!("{}", getting(rows).plain());
+    print(rows, false);
     println!();
     for subject in subjects {
         println!("{}: {}", subject.name, subject.note);
     }
-}
-
-fn loading(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        "store",
-        "CPU us",
-        "k/s",
-        "calls",
-        "pages",
-        "disk",
-        "longest ms",
-        "busiest ms",
-        "close s",
-        "open s",
-        "killed s",
-    ]);
-    for row in rows {
-        let load = &row.load;
-        let mut cells = vec![row.name.to_string()];
-        let figures = [load.cpu, load.rate / 1e3, load.called, load.paged, row.disk];
-        cells.extend(figures.map(|value| figure(Some(value))));
-        let times =
-            [load.longest * 1000, load.busiest * 1000, row.close, row.open, row.open_killed];
-        cells.extend(times.map(|time| figure(Some(time.as_secs_f64()))));
-        table.push(cells);
-    }
-    table
-}
-
-fn getting(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        "store",
-        "hit CPU",
-        "p50",
-        "p99",
-        "reads",
-        "miss CPU",
-        "p50",
-        "p99",
-        "reads",
-        "scan us",
-        "index B/key",
-        "MiB",
-    ]);
-    for row in rows {
-        let mut cells = vec![row.name.to_string()];
-        for gets in [&row.hit, &row.miss] {
-            cells.extend([gets.cpu, gets.half, gets.p99].map(|value| figure(Some(value))));
-            cells.push(gets.reads.map_or_else(|| "-".into(), |reads| format!("{reads:.6}")));
-        }
-        cells.push(figure(row.scan));
-        cells.push(figure(row.index_bytes_per_key));
-        cells.push(figure(Some(row.resident_bytes as f64 / f64::from(1 << 20))));
-        table.push(cells);
-    }
-    table
 }

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use cpu_time::ThreadTime;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::entries::key;
@@ -18,40 +18,36 @@ use super::subject::{OpenUnmerged, Tree};
 use super::{SUBJECTS, plan_of};
 use crate::args::RunsArgs;
 use crate::subject::chosen;
-use crate::table::{Table, figure, grouped};
+use crate::table::{Columns, grouped, print};
 use crate::{Failure, machine};
 
-/// A store with some number of runs: gets of absent keys in nanoseconds.
-pub(crate) struct Row {
-    pub(crate) store: &'static str,
-    pub(crate) runs: u64,
-    pub(crate) cpu: f64,
-    /// The median and the 99th percentile of gets timed singly, less the clock.
-    pub(crate) half: f64,
-    pub(crate) p99: f64,
-    /// Runs that were read in vain for each get, if the store tells.
-    pub(crate) in_vain: Option<f64>,
-}
+/// The figures, and the headings of their columns: gets of absent keys in nanoseconds, the median
+/// and the 99th percentile of those timed singly, less the clock, and how many runs were read in
+/// vain for each get.
+pub(crate) const FIGURES: &Columns = &[
+    ("store", "store"),
+    ("runs", "runs"),
+    ("miss_cpu_ns", "miss CPU"),
+    ("miss_p50_ns", "p50"),
+    ("miss_p99_ns", "p99"),
+    ("in_vain", "in vain"),
+];
 
 pub(crate) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let rows = measure_all(args)?;
-    if args.stores.json {
-        for row in &rows {
-            println!("{}", row.json());
-        }
-        return Ok(());
-    }
     let (keys, queries) = (grouped(args.stores.keys), grouped(args.stores.queries));
-    println!(
-        "{}\n{keys} entries; {queries} gets of absent keys, one thread, in ns\n",
-        machine::description()
-    );
-    print!("{}", table(&rows).plain());
+    if !args.stores.json {
+        println!(
+            "{}\n{keys} entries; {queries} gets of absent keys, one thread, in ns\n",
+            machine::description()
+        );
+    }
+    print(&rows, args.stores.json);
     Ok(())
 }
 
 /// Measures every store that has runs.
-pub(crate) fn measure_all(args: &RunsArgs) -> Result<Vec<Row>, Failure> {
+pub(crate) fn measure_all(args: &RunsArgs) -> Result<Vec<Value>, Failure> {
     let plan = plan_of(&args.stores)?;
     let mut rows = Vec::new();
     for subject in chosen(SUBJECTS, |store| store.name, &args.stores.only)? {
@@ -70,7 +66,7 @@ pub(super) fn measure<S: Tree>(
     store: &'static str,
     open: OpenUnmerged<S>,
     runs: u64,
-) -> Result<Row, Failure> {
+) -> Result<Value, Failure> {
     let folder = TempDir::with_prefix_in("koel-bench-", &plan.parent)?;
     // Memtables take more than their entries; only `flush` should empty them.
     let memtable = (4 * plan.entries.bytes() / runs).max(64 << 20);
@@ -108,28 +104,10 @@ pub(super) fn measure<S: Tree>(
     times.sort_unstable();
     let clock = clock();
     let at = |percent: usize| (times[(times.len() - 1) * percent / 100] as f64 - clock).max(0.0);
-    let row = Row { store, runs: tree.runs(), cpu, half: at(50), p99: at(99), in_vain };
+    let row = json!({
+        "store": store, "runs": tree.runs(), "miss_cpu_ns": cpu,
+        "miss_p50_ns": at(50), "miss_p99_ns": at(99), "in_vain": in_vain,
+    });
     tree.close()?;
     Ok(row)
-}
-
-impl Row {
-    fn json(&self) -> serde_json::Value {
-        json!({
-            "store": self.store, "runs": self.runs, "miss_cpu_ns": self.cpu,
-            "miss_p50_ns": self.half, "miss_p99_ns": self.p99, "in_vain": self.in_vain,
-        })
-    }
-}
-
-/// The figures as a table.
-pub(crate) fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&["store", "runs", "miss CPU", "p50", "p99", "in vain"]);
-    for row in rows {
-        let mut cells = vec![row.store.to_owned(), grouped(row.runs)];
-        cells.extend([row.cpu, row.half, row.p99].map(|value| figure(Some(value))));
-        cells.push(row.in_vain.map_or_else(|| "-".into(), |share| format!("{share:.5}")));
-        table.push(cells);
-    }
-    table
 }

@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use cpu_time::ProcessTime;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::keys::splitmix64;
 
@@ -25,7 +25,7 @@ use super::subject::{Open, Scan, Store};
 use super::{SUBJECTS, plan_of};
 use crate::args::StoresArgs;
 use crate::subject::chosen;
-use crate::table::{Table, figure, grouped};
+use crate::table::{grouped, print};
 use crate::{Failure, machine};
 
 /// The exponent of the zipfian distribution, as in the original.
@@ -60,19 +60,6 @@ const WORKLOADS: [Workload; 6] = [
     Workload { name: "E", others: 5, other: Other::ScanAndInsert, latest: false },
 ];
 
-/// A store under a workload.
-pub(super) struct Row {
-    store: &'static str,
-    workload: &'static str,
-    /// Operations per second.
-    rate: f64,
-    /// CPU time of all threads per operation, in microseconds.
-    cpu: f64,
-    /// Latencies in nanoseconds.
-    half: f64,
-    p99: f64,
-}
-
 pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
     let plan = plan_of(args)?;
     let mut rows = Vec::new();
@@ -81,19 +68,15 @@ pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
             .map_err(|failure| format!("{}: {failure}", subject.name))?;
         rows.extend(measured);
     }
-    if args.json {
-        for row in &rows {
-            println!("{}", row.json());
-        }
-        return Ok(());
+    if !args.json {
+        println!(
+            "{}\n{} entries, {} operations of each workload, one thread; latencies in ns\n",
+            machine::description(),
+            grouped(args.keys),
+            grouped(args.queries)
+        );
     }
-    println!(
-        "{}\n{} entries, {} operations of each workload, one thread; latencies in ns\n",
-        machine::description(),
-        grouped(args.keys),
-        grouped(args.queries)
-    );
-    print!("{}", table(&rows).plain());
+    print(&rows, args.json);
     Ok(())
 }
 
@@ -103,7 +86,7 @@ pub(super) fn measure<S: Store>(
     store: &'static str,
     open: Open<S>,
     scan: Option<Scan<S>>,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<Value>, Failure> {
     let folder = TempDir::with_prefix_in("koel-bench-", &plan.parent)?;
     let opened = open(folder.path(), plan.entries.keys)?;
     let mut batch = Vec::new();
@@ -140,7 +123,7 @@ struct Run<'a, S> {
 }
 
 impl<S: Store> Run<'_, S> {
-    fn measure(&mut self, store: &'static str, workload: &Workload) -> Result<Row, Failure> {
+    fn measure(&mut self, store: &'static str, workload: &Workload) -> Result<Value, Failure> {
         let count = self.plan.queries;
         let (mut times, cpu, start) = (Vec::new(), ProcessTime::now(), Instant::now());
         for number in 0..count {
@@ -163,7 +146,11 @@ impl<S: Store> Run<'_, S> {
         let clock = clock();
         let at =
             |percent: usize| (times[(times.len() - 1) * percent / 100] as f64 - clock).max(0.0);
-        Ok(Row { store, workload: workload.name, rate, cpu, half: at(50), p99: at(99) })
+        // The CPU time is that of all threads.
+        Ok(json!({
+            "store": store, "workload": workload.name, "per_second": rate,
+            "cpu_us": cpu, "p50_ns": at(50), "p99_ns": at(99),
+        }))
     }
 
     /// Makes an operation: a get or a scan, unless another is asked for.
@@ -241,26 +228,6 @@ impl Zipf {
             (self.count * (self.eta * point - self.eta + 1.0).powf(self.alpha)) as u64
         }
     }
-}
-
-impl Row {
-    fn json(&self) -> serde_json::Value {
-        json!({
-            "store": self.store, "workload": self.workload, "per_second": self.rate,
-            "cpu_us": self.cpu, "p50_ns": self.half, "p99_ns": self.p99,
-        })
-    }
-}
-
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&["store", "workload", "k/s", "CPU us", "p50", "p99"]);
-    for row in rows {
-        let mut cells = vec![row.store.to_owned(), row.workload.to_owned()];
-        let figures = [row.rate / 1e3, row.cpu, row.half, row.p99];
-        cells.extend(figures.map(|value| figure(Some(value))));
-        table.push(cells);
-    }
-    table
 }
 
 #[cfg(test)]

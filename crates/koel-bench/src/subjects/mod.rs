@@ -4,11 +4,7 @@
 //! [`Filter`](crate::subject::Filter), and add a line to [`SUBJECTS`].
 
 mod atomic_cuckoo;
-mod bits;
-mod bloom;
-mod counting_bloom;
 mod cuckoofilter;
-mod d_left;
 mod fastbloom;
 mod growing;
 mod koel;
@@ -103,19 +99,6 @@ pub(crate) static SUBJECTS: &[Subject] = &[
         modes: STATIC,
         build: xorf::build,
         note: "built once from all keys; 8 or 16 bits, whichever is closer to the rate",
-    },
-    Subject { name: "bloom", modes: NO_DELETE, build: bloom::build, note: "our own baseline" },
-    Subject {
-        name: "counting-bloom",
-        modes: SINGLE,
-        build: counting_bloom::build,
-        note: "our own baseline, 4-bit counters",
-    },
-    Subject {
-        name: "d-left",
-        modes: SINGLE,
-        build: d_left::build,
-        note: "our own baseline, remainders of at most 14 bits; load counts its cells",
     },
 ];
 

@@ -8,6 +8,7 @@ mod compare;
 mod concurrent;
 mod copies;
 mod counting;
+mod damage;
 mod equality;
 mod errors;
 mod expiring;

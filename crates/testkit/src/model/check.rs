@@ -16,7 +16,7 @@ impl Model {
     /// # Panics
     /// If they differ.
     pub fn check(&self) {
-        self.compare(&Face {
+        self.compare(&Queries {
             contains: &|hash| self.filter.contains(&at(hash)),
             count: &|hash| self.filter.count(&at(hash)),
             contains_many: &|hashes, found| self.filter.contains_many(&all_at(hashes), found),
@@ -33,7 +33,7 @@ impl Model {
     pub(super) fn check_view(&self) {
         let bytes = self.filter.to_bytes();
         let view = FilterView::open(&bytes).expect("its own bytes open");
-        self.compare(&Face {
+        self.compare(&Queries {
             contains: &|hash| view.contains(&at(hash)),
             count: &|hash| view.count(&at(hash)),
             contains_many: &|hashes, found| view.contains_many(&all_at(hashes), found),
@@ -46,22 +46,22 @@ impl Model {
         assert_eq!(format!("{view:?}"), format!("{:?}", self.filter));
     }
 
-    fn compare(&self, face: &Face<'_>) {
+    fn compare(&self, asked: &Queries<'_>) {
         let hashes: Vec<u64> = self.keys.iter().map(|&(hash, _)| hash).collect();
         let (mut found, mut counts) = (vec![false; hashes.len()], vec![0; hashes.len()]);
-        (face.contains_many)(&hashes, &mut found);
-        (face.count_many)(&hashes, &mut counts);
+        (asked.contains_many)(&hashes, &mut found);
+        (asked.count_many)(&hashes, &mut counts);
         for (number, &(hash, _)) in (0..=KeyNumber::MAX).zip(&self.keys) {
             let (key, total) = (usize::from(number), self.count(number));
-            assert_eq!((face.contains)(hash), total > 0, "contains, key {key}");
-            assert_eq!((face.count)(hash), total, "count, key {key}");
+            assert_eq!((asked.contains)(hash), total > 0, "contains, key {key}");
+            assert_eq!((asked.count)(hash), total, "count, key {key}");
             assert_eq!((found[key], counts[key]), (total > 0, total), "many, key {key}");
         }
         let len: u64 = self.held.values().flat_map(BTreeMap::values).sum();
-        assert_eq!(face.len, len, "length");
-        let in_use: u64 = (0..).zip(face.occupancy).map(|(held, buckets)| held * buckets).sum();
+        assert_eq!(asked.len, len, "length");
+        let in_use: u64 = (0..).zip(asked.occupancy).map(|(held, buckets)| held * buckets).sum();
         assert_eq!(in_use, self.filter.slots_in_use(), "occupancy");
-        assert_eq!(face.occupancy.iter().sum::<u64>(), self.filter.buckets());
+        assert_eq!(asked.occupancy.iter().sum::<u64>(), self.filter.buckets());
     }
 
     /// One key, passed as the key itself if the case has integer keys.
@@ -127,7 +127,7 @@ impl Model {
 }
 
 /// The queries that filters and views share.
-struct Face<'a> {
+struct Queries<'a> {
     contains: &'a dyn Fn(u64) -> bool,
     count: &'a dyn Fn(u64) -> u64,
     contains_many: &'a dyn Fn(&[u64], &mut [bool]),

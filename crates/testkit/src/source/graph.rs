@@ -8,7 +8,7 @@
 //! * A re-export, `pub use child::Name`, is no edge. A file that imports the name through it has an
 //!   edge to the file that defines the name, and so has the re-exporting file if its own code uses
 //!   the name. So a facade is never part of a circle.
-//! * An imported module is no edge; each path through it is one.
+//! * An imported module is no edge; each path through it is one. A glob is one, used or not.
 //! * A method call is no edge: `value.method()` names no file.
 //! * Code for tests alone has no edges.
 //!
@@ -148,18 +148,15 @@ impl Graph {
     /// The names that a module uses, each with the module that defines it.
     fn uses_of(&self, id: usize) -> Vec<(usize, String)> {
         let scope = &self.modules[id].scope;
-        let is_foreign =
-            |name: &&String| !scope.defined.contains(*name) && !scope.imports.contains_key(*name);
         let imports = scope.imports.iter();
         let used = imports.filter(|(name, import)| !import.public || scope.words.contains(*name));
         let paths = used.map(|(_, import)| &import.path).chain(&scope.paths);
         let by_path = paths.filter_map(|path| self.item_at(id, path));
-        let by_glob = scope.words.iter().filter(is_foreign).filter_map(|name| {
-            match self.through_globs(id, name, 0)? {
-                Target::Item(module) => Some((module, name.clone())),
-                Target::Module(_) => None,
-            }
+        let by_glob = scope.globs.iter().filter_map(|path| match self.resolve(id, path, 0)?.0 {
+            Target::Item(module) | Target::Module(module) => Some((module, "*".to_owned())),
         });
+        let is_foreign =
+            |name: &&String| !scope.defined.contains(*name) && !scope.imports.contains_key(*name);
         let macros = scope.calls.iter().filter(is_foreign);
         let macros = macros.filter_map(|name| Some((*self.macros.get(name)?, format!("{name}!"))));
         by_path.chain(by_glob).chain(macros).collect()
@@ -204,25 +201,9 @@ impl Graph {
         if own.is_some() || depth > MAX_DEPTH {
             return own;
         }
-        match scope.imports.get(name) {
-            // `use name;` names the crate.
-            Some(import) if import.path != [name] => {
-                self.resolve(id, &import.path, depth + 1).map(|(target, _)| target)
-            }
-            _ => self.through_globs(id, name, depth + 1),
-        }
-    }
-
-    fn through_globs(&self, id: usize, name: &str, depth: usize) -> Option<Target> {
-        let globs = self.modules[id].scope.globs.iter().filter(|_| depth <= MAX_DEPTH);
-        globs.filter_map(|path| self.resolve(id, path, depth)).find_map(
-            |(target, _)| match target {
-                Target::Module(module) if module != id => {
-                    self.member(module, name, true, depth + 1)
-                }
-                _ => None,
-            },
-        )
+        // `use name;` names the crate.
+        let import = scope.imports.get(name).filter(|import| import.path != [name])?;
+        self.resolve(id, &import.path, depth + 1).map(|(target, _)| target)
     }
 }
 
@@ -248,7 +229,6 @@ mod tests {
             "use super::b::{B as C};",
             "use crate::{b::{self, B}};",
             "use crate::b; fn f() -> b::B { x }",
-            "use super::b::*; fn f() -> B { x }",
             "fn f() { crate::b::B::new() }",
             "fn f() { super::b::B { x } }",
             "impl<T> From<crate::b::B> for T {}",
@@ -258,6 +238,12 @@ mod tests {
             let files = [("lib.rs", "mod a; mod b;"), ("a.rs", text), ("b.rs", "pub struct B;")];
             assert_eq!(edges(&files), ["a -> b: B"], "{text}");
         }
+    }
+
+    #[test]
+    fn a_glob_is_an_edge_to_the_module() {
+        let files = [("lib.rs", "mod a; mod b;"), ("a.rs", "use super::b::*;"), ("b.rs", "")];
+        assert_eq!(edges(&files), ["a -> b: *"]);
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! files named `tests.rs` and folders named `tests` are left out. Attributes and lines with a lone
 //! brace count. One pass over each file.
 
+use std::collections::BTreeSet;
 use std::ops::AddAssign;
 
-use super::{blank_ranges, code_of, comments_of, is_test, tests_in, tokens_of};
-use super::{without_comments, without_tests};
+use super::{Token, is_test, shipped, tokens_of};
 
 /// The counts of one file, or of several.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -48,41 +48,49 @@ pub fn count(path: &str, text: &str) -> Counts {
     if is_test(path) {
         return Counts { longest_comment, ..Counts::default() };
     }
-    let code = without_tests(&code_of(text));
-    let words = tokens_of(&code);
-    let follow = |wanted: &[&str]| words.windows(wanted.len()).filter(|at| *at == wanted).count();
+    let tokens = shipped(text);
+    let follow = |texts: &[&str]| super::count(&tokens, texts);
     Counts {
         files: 1,
-        code: code_lines(text),
+        code: code_lines(text, &tokens),
         longest_file: text.lines().count(),
         longest_comment,
         inline_always: follow(&["#", "[", "inline", "(", "always", ")", "]"]),
         unsafe_blocks: follow(&["unsafe", "{"]),
-        public_functions: public_functions(&words),
+        public_functions: public_functions(&tokens),
     }
 }
 
 /// The lines with a comment: their numbers from 1, and their columns.
 pub fn comment_lines(text: &str) -> Vec<(usize, usize)> {
-    let comments = comments_of(text);
-    let lines = text.lines().zip(comments.lines()).enumerate();
-    let with_comment = lines.filter(|(_, (_, comment))| !comment.trim().is_empty());
+    let mut comments = text.as_bytes().to_vec();
+    for token in tokens_of(text) {
+        // What else is not a blank is a comment. A string may have lines of its own.
+        comments[token.bytes]
+            .iter_mut()
+            .filter(|byte| **byte != b'\n')
+            .for_each(|byte| *byte = b' ');
+    }
+    let lines = text.lines().zip(comments.split(|&byte| byte == b'\n')).enumerate();
+    let with_comment = lines.filter(|(_, (_, comment))| !comment.trim_ascii().is_empty());
     with_comment.map(|(at, (line, _))| (at + 1, line.chars().count())).collect()
 }
 
-/// The code lines. Literals count: a line of a long string is code.
-fn code_lines(text: &str) -> usize {
-    let shipped = blank_ranges(&without_comments(text), &tests_in(&code_of(text)));
-    shipped.lines().filter(|line| !line.trim().is_empty()).count()
+/// The lines with code. Literals count: a line of a long string is code.
+fn code_lines(text: &str, shipped: &[Token]) -> usize {
+    let lines: BTreeSet<usize> = shipped.iter().flat_map(|token| token.lines.clone()).collect();
+    let is_code =
+        |(number, line): &(usize, &str)| lines.contains(number) && !line.trim().is_empty();
+    (1..).zip(text.lines()).filter(is_code).count()
 }
 
-fn public_functions(words: &[&str]) -> usize {
-    let starts = words.iter().enumerate().filter(|(_, word)| **word == "pub");
-    let is_function = |&(at, _): &(usize, &&str)| {
-        let qualifiers = ["const", "unsafe", "async"];
-        words[at + 1..].iter().find(|word| !qualifiers.contains(word)) == Some(&"fn")
+fn public_functions(tokens: &[Token]) -> usize {
+    let qualifiers = ["const", "unsafe", "async"];
+    let is_function = |behind: &&[Token]| {
+        let mut behind = behind.iter().map(|token| token.text.as_str());
+        behind.next() == Some("pub") && behind.find(|word| !qualifiers.contains(word)) == Some("fn")
     };
-    starts.filter(is_function).count()
+    tokens.windows(5).filter(is_function).count()
 }
 
 #[cfg(test)]

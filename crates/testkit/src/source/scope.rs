@@ -1,12 +1,17 @@
-//! The text of one module: its children, the names it defines, its imports and the paths it uses.
+//! The content of one module: its children, the names it defines, its imports and the paths it
+//! uses.
 //!
-//! Reads tokens, not syntax: words, `::` and single characters of the code without comments,
-//! literals and tests. A module is a file, or a block `mod name { .. }` inside one. One pass over
-//! the tokens of a file, O(n).
+//! A module is a file, or a block `mod name { .. }` inside one. `syn` visits each of its items
+//! once, O(n). The input of a macro is read as tokens: names with `::` between them are a path.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 
-use super::{code_of, is_word, tokens_of, without_tests};
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Ident, Item, ItemMacro, ItemMod, ItemUse, Macro, UseTree, Visibility};
+
+use super::without_comments;
 
 /// The segments of a path, as written: `["super", "table", "Table"]`.
 pub(super) type Path = Vec<String>;
@@ -44,150 +49,140 @@ pub(super) struct Import {
 
 /// Reads the text of a file. Test code is left out.
 pub(super) fn read(text: &str) -> Scope {
-    let code = without_tests(&code_of(text));
-    let tokens = tokens_of(&code);
-    Reader { tokens: &tokens, at: 0 }.scope()
+    let file = syn::parse2::<syn::File>(without_comments(text, false));
+    Scope::of(&file.unwrap_or_else(|error| panic!("{error} in a file:\n{text}")).items)
 }
 
-fn is_name(token: &str) -> bool {
-    token.starts_with(is_word)
+/// The name that an item defines.
+fn name_of(item: &Item) -> Option<&Ident> {
+    Some(match item {
+        Item::Const(item) => &item.ident,
+        Item::Enum(item) => &item.ident,
+        Item::Fn(item) => &item.sig.ident,
+        Item::Macro(item) => item.ident.as_ref()?,
+        Item::Static(item) => &item.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        Item::Union(item) => &item.ident,
+        _ => return None,
+    })
 }
 
-/// Keywords followed by the name that they define.
-const ITEMS: [&str; 9] =
-    ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "mod"];
-
-struct Reader<'a> {
-    tokens: &'a [&'a str],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn token(&self, ahead: usize) -> &'a str {
-        self.tokens.get(self.at + ahead).copied().unwrap_or("")
-    }
-
-    /// Reads up to the brace that closes the scope, or to the end.
-    fn scope(&mut self) -> Scope {
-        let (mut scope, mut depth) = (Scope::default(), 0_usize);
-        while self.at < self.tokens.len() {
-            match self.token(0) {
-                "{" => depth += 1,
-                "}" if depth == 0 => break,
-                "}" => depth -= 1,
-                "use" => {
-                    self.import(&mut scope);
-                    continue;
-                }
-                "mod" if depth == 0 && self.token(2) == "{" => {
-                    let name = self.token(1).to_owned();
-                    self.at += 3;
-                    let block = self.scope();
-                    scope.blocks.insert(name, block);
-                }
-                word if is_name(word) => {
-                    self.word(&mut scope, depth);
-                    continue;
-                }
-                _ => {}
-            }
-            self.at += 1;
+impl Scope {
+    fn of(items: &[Item]) -> Self {
+        let mut scope = Self::default();
+        for item in items {
+            scope.defined.extend(name_of(item).map(Ident::to_string));
+            scope.visit_item(item);
         }
         scope
     }
 
-    /// A word outside imports, with the rest of its path.
-    fn word(&mut self, scope: &mut Scope, depth: usize) {
-        let (word, next) = (self.token(0), self.token(1));
-        if word == "mod" && is_name(next) && self.token(2) == ";" {
-            scope.declared.insert(next.to_owned());
-        } else if word == "macro_rules" && next == "!" {
-            scope.macros.insert(self.token(2).to_owned());
-            scope.defined.insert(self.token(2).to_owned());
-        } else if depth == 0 && ITEMS.contains(&word) && is_name(next) {
-            scope.defined.insert(next.to_owned());
-        }
-        let follows_a_path = self.at > 0 && self.tokens[self.at - 1] == "::";
-        let path = self.path();
-        scope.words.extend(path.iter().cloned());
-        if path.len() == 1 && self.token(0) == "!" {
-            scope.calls.insert(path[0].clone());
-        } else if path.len() > 1 && !follows_a_path {
-            scope.paths.insert(path);
-        }
-    }
-
-    /// Words with `::` between them.
-    fn path(&mut self) -> Path {
-        let mut path = vec![self.token(0).to_owned()];
-        self.at += 1;
-        while self.token(0) == "::" && is_name(self.token(1)) {
-            path.push(self.token(1).to_owned());
-            self.at += 2;
-        }
-        path
-    }
-
-    /// `use tree;`, with the visibility before it.
-    fn import(&mut self, scope: &mut Scope) {
-        let before = &self.tokens[self.at.saturating_sub(4)..self.at];
-        let public =
-            before.ends_with(&["pub"]) || before.contains(&"pub") && before.ends_with(&[")"]);
-        self.at += 1;
-        self.tree(&mut Vec::new(), public, scope);
-    }
-
     /// One tree of imports below a prefix.
-    fn tree(&mut self, prefix: &mut Path, public: bool, scope: &mut Scope) {
-        let length = prefix.len();
-        loop {
-            match self.token(0) {
-                "::" => self.at += 1,
-                "{" => {
-                    self.at += 1;
-                    while !["}", ""].contains(&self.token(0)) {
-                        self.tree(prefix, public, scope);
-                        self.at += usize::from(self.token(0) == ",");
+    fn import(&mut self, mut prefix: Path, tree: &UseTree, public: bool) {
+        let (end, name) = match tree {
+            UseTree::Path(path) => {
+                prefix.push(path.ident.to_string());
+                return self.import(prefix, &path.tree, public);
+            }
+            UseTree::Group(group) => {
+                return group
+                    .items
+                    .iter()
+                    .for_each(|tree| self.import(prefix.clone(), tree, public));
+            }
+            UseTree::Glob(_) => return self.globs.push(prefix),
+            UseTree::Name(end) => (&end.ident, None),
+            UseTree::Rename(end) => (&end.ident, Some(end.rename.to_string())),
+        };
+        if prefix.is_empty() || end != "self" {
+            prefix.push(end.to_string());
+        }
+        let name = match name {
+            None => prefix[prefix.len() - 1].clone(),
+            Some(name) if name == "_" => format!("_ as {}", prefix.join("::")),
+            Some(name) => name,
+        };
+        self.imports.insert(name, Import { path: prefix, public });
+    }
+
+    /// The input of a macro.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let (mut path, mut colons) = (Path::new(), 0);
+        for tree in tokens {
+            match tree {
+                TokenTree::Ident(name) => {
+                    if colons != 2 {
+                        self.end(take(&mut path));
                     }
-                    self.at += 1;
-                    break;
+                    path.push(name.to_string());
+                    colons = 0;
                 }
-                "*" => {
-                    scope.globs.push(prefix.clone());
-                    self.at += 1;
-                    break;
+                // One that is not behind a name belongs to no path of ours.
+                TokenTree::Punct(mark) if mark.as_char() == ':' => {
+                    path.extend(path.is_empty().then(String::new));
+                    colons += 1;
                 }
-                word if is_name(word) => {
-                    prefix.push(word.to_owned());
-                    self.at += 1;
-                    if self.token(0) != "::" {
-                        self.name(prefix, public, scope);
-                        break;
+                other => {
+                    if other.to_string() == "!" && path.len() == 1 {
+                        self.calls.insert(path[0].clone());
                     }
-                }
-                _ => {
-                    self.at += 1;
-                    break;
+                    self.end(take(&mut path));
+                    colons = 0;
+                    if let TokenTree::Group(group) = other {
+                        self.tokens(group.stream());
+                    }
                 }
             }
         }
-        prefix.truncate(length);
+        self.end(path);
     }
 
-    /// The name under which a path is imported.
-    fn name(&mut self, path: &Path, public: bool, scope: &mut Scope) {
-        let mut path = path.clone();
-        if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
-            path.pop();
+    fn end(&mut self, path: Path) {
+        self.words.extend(path.iter().cloned());
+        if path.len() > 1 {
+            self.paths.insert(path);
         }
-        let mut name = path.last().cloned().unwrap_or_default();
-        if self.token(0) == "as" {
-            name = self.token(1).to_owned();
-            self.at += 2;
+    }
+}
+
+impl Visit<'_> for Scope {
+    fn visit_item_mod(&mut self, module: &ItemMod) {
+        let name = module.ident.to_string();
+        match &module.content {
+            None => drop(self.declared.insert(name)),
+            Some((_, items)) => drop(self.blocks.insert(name, Self::of(items))),
         }
-        if name == "_" {
-            name = format!("_ as {}", path.join("::"));
-        }
-        scope.imports.insert(name, Import { path, public });
+    }
+
+    fn visit_item_use(&mut self, item: &ItemUse) {
+        let public = !matches!(item.vis, Visibility::Inherited);
+        self.import(Path::new(), &item.tree, public);
+    }
+
+    fn visit_item_macro(&mut self, item: &ItemMacro) {
+        self.macros.extend(item.ident.as_ref().map(Ident::to_string));
+        visit::visit_item_macro(self, item);
+    }
+
+    fn visit_macro(&mut self, call: &Macro) {
+        self.calls.extend(call.path.get_ident().map(Ident::to_string));
+        self.tokens(call.tokens.clone());
+        visit::visit_macro(self, call);
+    }
+
+    fn visit_meta_list(&mut self, list: &syn::MetaList) {
+        self.tokens(list.tokens.clone());
+        visit::visit_meta_list(self, list);
+    }
+
+    fn visit_path(&mut self, path: &syn::Path) {
+        self.end(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        visit::visit_path(self, path);
+    }
+
+    fn visit_ident(&mut self, name: &Ident) {
+        self.words.insert(name.to_string());
     }
 }

@@ -63,8 +63,35 @@ fn two_choices_of_one_slot_fail_near_a_half() {
     assert!(loads.iter().all(|load| (0.42..0.56).contains(load)), "{loads:?}");
 }
 
+/// The probability that a Poisson variable with this mean is at least `least`.
+fn at_least(mean: f64, least: usize) -> f64 {
+    let mut term = (-mean).exp();
+    let mut below = 0.0;
+    for count in 0..least {
+        below += term;
+        term *= mean / (count + 1) as f64;
+    }
+    1.0 - below
+}
+
+/// The load up to which almost every set of keys can be placed, as the number of buckets goes to
+/// infinity, by bisection. Source: N. Fountoulakis, M. Khosla, K. Panagiotou, The
+/// Multiple-Orientability Thresholds for Random Hypergraphs (SODA 2011).
+fn threshold(hashes: usize, slots: usize) -> f64 {
+    let excess = |x: f64| x * at_least(x, slots) / at_least(x, slots + 1) - (hashes * slots) as f64;
+    let (mut low, mut high) = (1e-4, 100.0);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if excess(middle) < 0.0 { low = middle } else { high = middle }
+    }
+    let others = i32::try_from(hashes - 1).unwrap();
+    low / (hashes as f64 * at_least(low, slots).powi(others)) / slots as f64
+}
+
 #[track_caller]
 fn assert_loads<const HASHES: usize, const SLOTS: usize>(bounds: std::ops::Range<f64>) {
+    let theory = threshold(HASHES, SLOTS);
+    assert!(bounds.contains(&theory), "{HASHES} x {SLOTS}: {theory} in theory");
     let loads = loads::<HASHES, SLOTS>();
     let inside = loads.iter().all(|load| bounds.contains(load));
     assert!(inside, "{HASHES} x {SLOTS}, {bounds:?}: {loads:?}");

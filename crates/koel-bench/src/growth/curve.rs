@@ -18,7 +18,7 @@ const ABSENT: u64 = 2;
 
 /// The number of sizes per doubling.
 const STEPS: i32 = 4;
-/// The number of lookups of each kind in a round, and the number of rounds.
+/// The most lookups of each kind in a round, and the number of rounds.
 const LOOKUPS_EACH: usize = 400_000;
 const ROUNDS: usize = 3;
 /// The number of absent keys that measure the false-positive rate.
@@ -51,11 +51,11 @@ impl Point {
 }
 
 /// A filter at all sizes. Each fixed filter follows the growing one that it is compared with.
-pub(crate) struct Way {
+pub(crate) struct Curve {
     pub(crate) points: Vec<Point>,
 }
 
-impl Way {
+impl Curve {
     pub(crate) fn growing(&self) -> impl Iterator<Item = &Point> {
         self.points.iter().filter(|point| !point.fixed)
     }
@@ -108,7 +108,7 @@ fn each(time: Duration, operations: u64) -> f64 {
 }
 
 /// Follows a filter to `last` keys.
-pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Way {
+pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Curve {
     let strangers: Vec<_> = hashes(ABSENT, STRANGERS.min(last * 16)).collect();
     let mut growing = (filter.build)(last, rate);
     let (mut keys, mut time) = (Vec::new(), Duration::ZERO);
@@ -132,7 +132,7 @@ pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Way {
         points.push(point);
         points.extend(twin.map(|(_, point)| point));
     }
-    Way { points }
+    Curve { points }
 }
 
 /// The sizes from the first to the last.
@@ -189,11 +189,13 @@ fn filled(
 
 /// Times the lookups of [`LOOKUPS`] in filters side by side, and stores the medians.
 fn look_up(filters: Vec<(&dyn Filter, &mut Point)>, strangers: &[u64]) {
-    let members: Vec<_> = filters.iter().map(|(_, point)| members(point.keys)).collect();
+    // Fewer for a filter that stays small, so that its lookups do not take most of the time.
+    let most = LOOKUPS_EACH.min(strangers.len() / 4);
+    let members: Vec<_> = filters.iter().map(|(_, point)| members(point.keys, most)).collect();
     let mut samples = vec![[const { Vec::new() }; 4]; filters.len()];
     for round in 0..ROUNDS {
         let strangers = &strangers[round * strangers.len() / ROUNDS..];
-        let strangers = &strangers[..strangers.len().min(LOOKUPS_EACH)];
+        let strangers = &strangers[..strangers.len().min(most)];
         for (((filter, _), members), samples) in filters.iter().zip(&members).zip(&mut samples) {
             for (kind, samples) in samples.iter_mut().enumerate() {
                 let keys = if kind % 2 == 0 { strangers } else { members };
@@ -215,7 +217,7 @@ fn look_up(filters: Vec<(&dyn Filter, &mut Point)>, strangers: &[u64]) {
 }
 
 /// A sample of the keys inserted so far, from the oldest to the newest.
-fn members(keys: u64) -> Vec<u64> {
-    let step = usize::try_from(keys).unwrap_or(usize::MAX).div_ceil(LOOKUPS_EACH);
-    hashes(PRESENT, keys).step_by(step).cycle().take(LOOKUPS_EACH).collect()
+fn members(keys: u64, most: usize) -> Vec<u64> {
+    let step = usize::try_from(keys).unwrap_or(usize::MAX).div_ceil(most);
+    hashes(PRESENT, keys).step_by(step).cycle().take(most).collect()
 }
