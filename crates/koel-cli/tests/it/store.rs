@@ -257,16 +257,6 @@ fn wrong_use_gives_an_error_of_one_line() {
 }
 
 #[test]
-fn every_promise_of_the_tour_is_kept() {
-    let shell = Shell::new();
-    shell.write("file", noise(10, 2_000_000));
-    let ran = shell.ok("store tour file");
-    assert!(ran.text().matches("[kept]").count() >= 12, "{}", ran.text());
-    assert!(!ran.text().contains("BROKEN"), "{}", ran.text());
-    assert!(ran.text().lines().all(|line| line.len() <= 100), "{}", ran.text());
-}
-
-#[test]
 fn a_value_of_unknown_length_is_read_to_its_end() {
     let shell = Shell::new();
     let value = "a line\n".repeat(40_000);

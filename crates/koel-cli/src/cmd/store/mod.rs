@@ -27,8 +27,6 @@ mod salvage;
 mod scan;
 mod stats;
 mod time;
-mod tour;
-mod tour_ordered;
 mod verify;
 
 use clap::Subcommand;
@@ -47,7 +45,6 @@ Examples:
   koel store keys --db notes                          list the keys
   koel store create events --ordered                  create a store sorted by key
   koel store scan --prefix 2026-11 --db events        print its records
-  koel store tour                                     run a demonstration
 
 One process can change a store, or several can read it at the same time.")]
 pub(crate) struct Args {
@@ -87,8 +84,6 @@ enum Verb {
     Salvage(salvage::Args),
     /// Show the contents and the disk and memory use of a store
     Stats(stats::Args),
-    /// Run a demonstration on a real file, every promise checked
-    Tour(tour::Args),
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -108,6 +103,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Verb::Copy(args) => copy::run(args),
         Verb::Salvage(args) => salvage::run(args),
         Verb::Stats(args) => stats::run(args),
-        Verb::Tour(args) => tour::run(args),
     }
 }
