@@ -1,6 +1,6 @@
 //! `koel store`: files and key-value records in a crash-safe, checksummed store.
 //!
-//! Each verb has its own file. `get`, `put`, `del` and `keys` work on records. `import`, `export`,
+//! Each verb has its own file. `get`, `put`, `load`, `del` and `keys` work on records. `import`, `export`,
 //! `ls`, `rm` and `gc` work on files, which are split into chunks; equal chunks are stored once.
 //! Both are in one folder: keys that begin with the byte FF belong to the files. An ordered store
 //! has records only, sorted by key.
@@ -16,12 +16,14 @@ mod get;
 mod import;
 mod key;
 mod keys;
+mod load;
 mod ls;
 mod name;
 mod ordered;
 mod patterns;
 mod put;
 mod records;
+mod reserve;
 mod rm;
 mod salvage;
 mod scan;
@@ -45,8 +47,10 @@ Examples:
   koel store keys --db notes                          list the keys
   koel store create events --ordered                  create a store sorted by key
   koel store scan --prefix 2026-11 --db events        print its records
+  koel store load records.tsv --db notes              store many records
 
-One process can change a store, or several can read it at the same time.")]
+One process can change a store, or several can read it at the same time. Others wait for them, 30
+seconds unless --wait says otherwise.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -72,6 +76,8 @@ enum Verb {
     Scan(scan::Args),
     /// Store a value under a key
     Put(put::Args),
+    /// Store many records, from lines or CSV
+    Load(load::Args),
     /// Delete keys
     Del(del::Args),
     /// Free the space of removed files and deleted records
@@ -97,6 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Verb::Get(args) => get::run(args),
         Verb::Scan(args) => scan::run(args),
         Verb::Put(args) => put::run(args),
+        Verb::Load(args) => load::run(args),
         Verb::Del(args) => del::run(args),
         Verb::Gc(args) => gc::run(args),
         Verb::Verify(args) => verify::run(args),

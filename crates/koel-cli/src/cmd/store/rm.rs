@@ -10,13 +10,17 @@ use koel_store::content::{Archive, ArchiveError};
 
 use super::database::Database;
 use super::name;
+use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
+use crate::output::print_to_stderr;
+use crate::quantity::counted;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel store rm old.iso --db backups              a name with all its versions
   koel store rm photos --version 3 --db backups   one version
+  koel store rm --inside photos/2019 --db backups a part of a folder, from all its versions
   koel store rm --keep 7 --db backups             all versions but the newest 7 of every name
 
 Run koel store gc afterwards to free the space.
@@ -37,6 +41,10 @@ pub(crate) struct Args {
     /// Remove only this version
     #[arg(long, value_name = "NUMBER", conflicts_with = "keep")]
     version: Option<u64>,
+
+    /// Remove files and folders inside imported folders, from all versions of these
+    #[arg(long, conflicts_with_all = ["keep", "version"])]
+    inside: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -51,10 +59,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let removed = match (args.keep, args.version) {
             (Some(keep), _) => archive.keep_newest(name, keep).map(|_| true),
             (_, Some(number)) => archive.remove_version(name, number),
+            _ if args.inside => match archive.remove_inside(name) {
+                Ok(versions) => Ok(report_inside(name, versions, db)?),
+                Err(error) => Err(error),
+            },
             _ => archive.remove(name),
         };
         let found = match removed {
             Err(ArchiveError::NoSuchName { .. }) => false,
+            Err(ArchiveError::Inside { name, top }) => {
+                let (name, top) = (escape(&name), escape(&top));
+                return Err(Failure::Usage(format!(
+                    "\"{name}\" is a part of the imported \"{top}\"; --inside removes it from all \
+                     versions of that"
+                )));
+            }
             removed => removed.map_err(|error| db.archive_failure(error))?,
         };
         if !found {
@@ -63,7 +82,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         all &= found;
     }
     db.close(archive.into_store())?;
+    db.keep_reserve();
     Ok(Outcome::some_if(all))
+}
+
+/// Says from how many versions a part of a folder was removed. False if there was none.
+fn report_inside(name: &[u8], versions: u64, db: &Database) -> Result<bool, Failure> {
+    if versions > 0 {
+        let (folder, name) = (db.folder().display(), escape(name));
+        let versions = counted(versions, "version");
+        print_to_stderr(&format!("koel: {folder}: \"{name}\" removed from {versions}\n"))?;
+    }
+    Ok(versions > 0)
 }
 
 fn all_names(archive: &Archive) -> Result<BTreeSet<Vec<u8>>, ArchiveError> {
