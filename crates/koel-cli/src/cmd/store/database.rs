@@ -34,7 +34,7 @@ pub(crate) struct Database {
     #[arg(long, value_name = "DIR")]
     db: PathBuf,
 
-    /// Wait at most this long while another process uses the store; 0 fails at once
+    /// Seconds to wait while another process uses the store
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT)]
     wait: u64,
 }

@@ -23,7 +23,7 @@ use crate::fields;
 use crate::lines::{LineEnd, Lines};
 use crate::output;
 use crate::progress::{Progress, Stdout};
-use crate::quantity::grouped;
+use crate::quantity::{counted, grouped};
 use crate::warning::Warnings;
 
 /// The longest line: input without line ends does not decide how much memory is taken.
@@ -97,7 +97,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         bytes: 0,
         stored: 0,
     };
-    let loaded = load.all(progress.meter(source));
+    // The records before a wrong line are stored, too.
+    let read = load.all(progress.meter(source));
+    let loaded = read.and(load.flush());
     let stored = load.stored;
     drop(progress);
     // What was stored stays, also before an error.
@@ -105,9 +107,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     db.keep_reserve();
     if loaded.is_err() && stored > 0 {
         output::print_to_stderr(&format!(
-            "koel: {}: {} records stored before the error that follows\n",
+            "koel: {}: {} stored before the error that follows\n",
             db.folder().display(),
-            grouped(stored)
+            counted(stored, "record")
         ))?;
     }
     loaded.and(closed)?;
@@ -169,7 +171,7 @@ impl Load<'_> {
             return Err(self.incomplete());
         }
         warnings.print();
-        self.flush()
+        Ok(())
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), Failure> {

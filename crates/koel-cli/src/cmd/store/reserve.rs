@@ -9,22 +9,39 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Enough for the deletions of some thousand chunks, a manifest and a hint.
-const BYTES: usize = 256 << 10;
+/// Enough for the deletions of the chunks of a segment, a manifest and a hint.
+const MOST: u64 = 1 << 20;
+
+/// A small store has less.
+const LEAST: u64 = 64 << 10;
 
 /// The name of the file.
 pub(super) const NAME: &str = "RESERVE";
 
-/// Makes the reserve, as large as there is room. Without it a store works, so errors are ignored.
+/// Makes the reserve. Without it a store works, so errors are ignored.
 pub(super) fn fill(folder: &Path) {
     let path = path(folder);
-    if path.symlink_metadata().is_ok() || is_full(folder) {
+    let is_file = path.symlink_metadata().is_ok_and(|it| it.is_file());
+    let before = if is_file { length(&path) } else { 0 };
+    let missing = (store_bytes(folder) / 4).clamp(LEAST, MOST).saturating_sub(before);
+    if missing == 0 || is_full(folder) || (!is_file && path.symlink_metadata().is_ok()) {
         return;
     }
-    let filled = File::create_new(&path).and_then(|mut file| file.write_all(&[0; BYTES]));
-    if filled.is_err() {
+    let opened = File::options().append(true).create(true).open(&path);
+    let zeros = vec![0; usize::try_from(missing).unwrap_or_default()];
+    if opened.and_then(|mut file| file.write_all(&zeros)).is_err() {
         fs::remove_file(&path).unwrap_or_default();
     }
+}
+
+/// Bytes of the files of a store.
+fn store_bytes(folder: &Path) -> u64 {
+    let files = folder.read_dir().into_iter().flatten().flatten();
+    files.map(|file| length(&file.path())).sum()
+}
+
+fn length(file: &Path) -> u64 {
+    file.metadata().map_or(0, |it| it.len())
 }
 
 /// Gives the reserve up if the disk is full.
@@ -42,7 +59,7 @@ fn path(folder: &Path) -> PathBuf {
 #[cfg(unix)]
 fn is_full(folder: &Path) -> bool {
     let free = rustix::fs::statvfs(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
-    free.is_ok_and(|free| free < 2 * BYTES as u64)
+    free.is_ok_and(|free| free < 2 * MOST)
 }
 
 /// Whether the disk is full is not known: there is no reserve.

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NUMBER", conflicts_with = "keep")]
     version: Option<u64>,
 
-    /// Remove files and folders inside imported folders, from all versions of these
+    /// Remove what is inside imported folders, from all their versions
     #[arg(long, conflicts_with_all = ["keep", "version"])]
     inside: bool,
 }
