@@ -199,7 +199,7 @@ fn every_name_that_is_printed_is_accepted() {
         let out = shell.path("out");
         if out.is_dir() { fs::remove_dir_all(out) } else { fs::remove_file(out) }.unwrap();
         let ran = with_arguments(&shell, "store ls --db db --", &[name]);
-        assert_eq!(ran.text().lines().next().unwrap()[19..], *name);
+        assert_eq!(ran.text().lines().next().unwrap()[41..], *name);
     }
     // Innermost first, so that each is still there.
     for name in names.iter().rev() {

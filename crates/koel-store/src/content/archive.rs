@@ -60,8 +60,7 @@ impl Archive {
     /// that failed: otherwise its chunks stay until [`collect`](Self::collect). To be used only if
     /// nothing that was written since is to stay.
     ///
-    /// Whole segments that were filled meanwhile stay, with the versions in them. So the store is as
-    /// after an import that a crash has ended.
+    /// Whole segments that were filled meanwhile stay, with the versions in them, as after a crash.
     ///
     /// # Errors
     /// I/O errors.

@@ -13,7 +13,8 @@ use crate::kernel::lock::lock;
 use crate::{Batch, Durability};
 
 impl Archive {
-    /// Removes what is inside a name from all versions of that name, durably. Returns from how many.
+    /// Removes what is inside a name from all versions of that name, durably. Returns from how
+    /// many.
     ///
     /// The folders above it are written anew; the versions keep their numbers and times.
     ///

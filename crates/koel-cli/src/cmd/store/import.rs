@@ -2,8 +2,9 @@
 //!
 //! Each argument becomes a new version of its name: a file, or a folder with all that is in it.
 //! The name is the path as given, without `/` or `..` at its start; for `.` it is the name of the
-//! folder. What was imported before keeps its name, however its path is given. Files whose size, times and inode are those of the last version are not read. All
-//! versions become durable together, at the end.
+//! folder. What was imported before keeps its name, however its path is given. Files whose size,
+//! times and inode are those of the last version are not read. All versions become durable together,
+//! at the end; after a failure, what was written is taken back.
 //!
 //! What cannot be read or kept is named on standard error, and the rest goes on. The folder of the
 //! store is left out.
@@ -46,6 +47,7 @@ and extended attributes are not. Sockets hold nothing and are left out.
 A pattern of --exclude without a slash matches the name of a file or folder at any depth; one with a
 slash matches the whole name, as koel store ls prints it.
 A file that changes while it is read is read again; if it changes again, koel store ls marks it.
+If an import fails, nothing of it stays.
 A file is not read again if its size, times and inode are those of the last version.
 Chunks of a fixed size suit files that grow or change in place. With --by-content, equal parts are
 also found after an insertion.

@@ -1,8 +1,8 @@
 //! `koel store load`: stores many records, from lines or CSV.
 //!
 //! Records are written in batches, and become durable together at the end. Memory: a batch and the
-//! longest line. An input that is wrong in the middle is an error; the records before it are stored,
-//! and loading the corrected input again does no harm.
+//! longest line. An input that is wrong in the middle is an error. The records before it are
+//! stored, and loading the corrected input again does no harm.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "null")]
     csv: bool,
 
-    /// The columns of the key and of the value in CSV, counted from 1
+    /// Columns of key and value in CSV, counted from 1
     #[arg(long, value_name = "KEY,VALUE", default_value = "1,2", requires = "csv")]
     #[arg(value_parser = parse_columns)]
     columns: (usize, usize),
@@ -131,6 +131,9 @@ fn source(path: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
     Ok((Box::new(file), size))
 }
 
+/// A key and its value.
+type Record = (Vec<u8>, Vec<u8>);
+
 /// Records on their way into a store.
 struct Load<'a> {
     args: &'a Args,
@@ -197,7 +200,7 @@ impl Load<'_> {
         self.put(&key, &value)
     }
 
-    fn csv_record(&mut self, record: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn csv_record(&mut self, record: &[u8]) -> Option<Record> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let (key_column, value_column) = self.args.columns;
         let found = self.csv.field(record, key_column, &mut key)
@@ -239,7 +242,7 @@ impl Load<'_> {
 }
 
 /// The key and the value of a line.
-fn split(line: &[u8]) -> Result<Option<(Vec<u8>, Vec<u8>)>, Failure> {
+fn split(line: &[u8]) -> Result<Option<Record>, Failure> {
     let Some(tab) = memchr::memchr(b'\t', line) else { return Ok(None) };
     Ok(Some((unescape(&line[..tab])?, unescape(&line[tab + 1..])?)))
 }

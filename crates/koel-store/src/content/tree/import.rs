@@ -36,8 +36,10 @@ pub struct TreeOptions {
 }
 
 /// Says of a name whether it is left out.
+type IsExcluded = dyn Fn(&[u8]) -> bool + Send + Sync;
+
 #[derive(Clone)]
-struct Excluded(Arc<dyn Fn(&[u8]) -> bool + Send + Sync>);
+struct Excluded(Arc<IsExcluded>);
 
 impl fmt::Debug for Excluded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -144,8 +146,8 @@ impl Archive {
     /// Calls `progress` with the bytes of files as they are read.
     ///
     /// Keeps files, folders, symbolic links, hard links, holes, modes, owners and times. Everything
-    /// else, and what cannot be read, is left out and reported. A file that changes while it is read
-    /// is read again, and marked if it changes again. A symbolic link at `path` itself is
+    /// else, and what cannot be read, is left out and reported. A file that changes while it is
+    /// read is read again, and marked if it changes again. A symbolic link at `path` itself is
     /// followed, unless it leads to nothing.
     ///
     /// ```
