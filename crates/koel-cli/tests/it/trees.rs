@@ -203,7 +203,7 @@ fn every_name_that_is_printed_is_accepted() {
     }
     // Innermost first, so that each is still there.
     for name in names.iter().rev() {
-        let ran = with_arguments(&shell, "store rm --db db --", &[name]);
+        let ran = with_arguments(&shell, "store rm --inside --db db --", &[name]);
         assert_eq!(ran.code, 0, "{name}: {}", ran.err);
     }
     assert!(listed(&shell, "").is_empty());
@@ -364,8 +364,10 @@ fn a_part_of_a_folder_is_removed_only_if_that_is_asked_for() {
     let shell = shell_with_tree();
     shell.ok("store import tree --db db");
     shell.ok("store import tree --db db");
-    let ran = shell.run("store rm tree/sub/c.txt --db db");
+    assert_eq!(shell.run_with("store import - --name a --db db", b"text").code, 0);
+    let ran = shell.run("store rm a tree/sub/c.txt --db db");
     assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+    assert!(listed(&shell, "").contains(&"a".to_owned()), "nothing is removed");
     assert!(ran.err.contains("part of the imported \"tree\"") && ran.err.contains("--inside"));
     assert!(listed(&shell, "").contains(&"tree/sub/c.txt".to_owned()));
     let ran = shell.ok("store rm --inside tree/sub/c.txt --db db");

@@ -55,9 +55,8 @@ impl Archive {
     ///
     /// # Errors
     /// * [`ArchiveError::Broken`] if a list or a folder is missing or damaged, and
-    ///   [`ArchiveError::Store`] if a version or
-    ///   the number of versions is. Nothing is dropped then, since it is not known
-    ///   what it names.
+    ///   [`ArchiveError::Store`] if a version or the number of versions is. Nothing is dropped then,
+    ///   since it is not known what it names.
     /// * Those of the store. If another record is damaged, everything else is dropped and compacted
     ///   first.
     pub fn collect(
@@ -92,11 +91,10 @@ impl Archive {
             };
             let is_full =
                 matches!(&error, Error::Io { error, .. } if error.kind() == ErrorKind::StorageFull);
-            let freed = if is_full { self.store.remove_dead()? } else { CompactReport::default() };
-            if freed.segments == 0 {
-                return Err(error);
+            match self.store.remove_dead() {
+                Ok(freed) if is_full && freed.segments > 0 => *compacted += freed,
+                _ => return Err(error),
             }
-            *compacted += freed;
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) fn fill(folder: &Path) {
     let path = path(folder);
     let is_file = path.symlink_metadata().is_ok_and(|it| it.is_file());
     let before = if is_file { length(&path) } else { 0 };
-    let missing = (store_bytes(folder) / 4).clamp(LEAST, MOST).saturating_sub(before);
+    let missing = (store_bytes(folder) / 16).clamp(LEAST, MOST).saturating_sub(before);
     if missing == 0 || is_full(folder) || (!is_file && path.symlink_metadata().is_ok()) {
         return;
     }

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NUMBER", conflicts_with = "keep")]
     version: Option<u64>,
 
-    /// Remove what is inside imported folders, from all their versions
+    /// Remove parts of imported folders, too, from all their versions
     #[arg(long, conflicts_with_all = ["keep", "version"])]
     inside: bool,
 }
@@ -54,26 +54,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if names.is_empty() {
         names = all_names(&archive).map_err(|error| db.archive_failure(error))?;
     }
+    if !args.inside {
+        refuse_parts(&archive, &names)?;
+    }
     let mut all = true;
     for name in &names {
         let removed = match (args.keep, args.version) {
             (Some(keep), _) => archive.keep_newest(name, keep).map(|_| true),
             (_, Some(number)) => archive.remove_version(name, number),
-            _ if args.inside => match archive.remove_inside(name) {
-                Ok(versions) => Ok(report_inside(name, versions, db)?),
-                Err(error) => Err(error),
-            },
             _ => archive.remove(name),
         };
         let found = match removed {
             Err(ArchiveError::NoSuchName { .. }) => false,
-            Err(ArchiveError::Inside { name, top }) => {
-                let (name, top) = (escape(&name), escape(&top));
-                return Err(Failure::Usage(format!(
-                    "\"{name}\" is a part of the imported \"{top}\"; --inside removes it from all \
-                     versions of that"
-                )));
-            }
+            Err(ArchiveError::Inside { .. }) => remove_part(&archive, name, db)?,
             removed => removed.map_err(|error| db.archive_failure(error))?,
         };
         if !found {
@@ -86,13 +79,29 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::some_if(all))
 }
 
-/// Says from how many versions a part of a folder was removed. False if there was none.
-fn report_inside(name: &[u8], versions: u64, db: &Database) -> Result<bool, Failure> {
-    if versions > 0 {
-        let (folder, name) = (db.folder().display(), escape(name));
-        let versions = counted(versions, "version");
-        print_to_stderr(&format!("koel: {folder}: \"{name}\" removed from {versions}\n"))?;
+/// Fails before anything is removed, if a name is a part of an imported folder.
+fn refuse_parts(archive: &Archive, names: &BTreeSet<Vec<u8>>) -> Result<(), Failure> {
+    for name in names {
+        // What is not found, or damaged, is reported later.
+        if let Ok((version, _)) = archive.find(name)
+            && version.name != *name
+        {
+            let (name, top) = (escape(name), escape(&version.name));
+            return Err(Failure::Usage(format!(
+                "\"{name}\" is a part of the imported \"{top}\"; --inside removes it from all \
+                 versions of that"
+            )));
+        }
     }
+    Ok(())
+}
+
+/// Removes a part of a folder, and says from how many versions. Returns whether it was in one.
+fn remove_part(archive: &Archive, name: &[u8], db: &Database) -> Result<bool, Failure> {
+    let versions = archive.remove_inside(name).map_err(|error| db.archive_failure(error))?;
+    let (folder, name) = (db.folder().display(), escape(name));
+    let from = counted(versions, "version");
+    print_to_stderr(&format!("koel: {folder}: \"{name}\" removed from {from}\n"))?;
     Ok(versions > 0)
 }
 
