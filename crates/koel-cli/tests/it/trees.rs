@@ -376,6 +376,11 @@ fn a_part_of_a_folder_is_removed_only_if_that_is_asked_for() {
         assert!(!listed(&shell, version).contains(&"tree/sub/c.txt".to_owned()));
     }
     assert_eq!(shell.run("store rm --inside tree/sub/c.txt --db db").code, 1);
+    // What only older versions have goes, too.
+    fs::remove_file(shell.path("tree/b.log")).unwrap();
+    shell.ok("store import tree --db db");
+    let ran = shell.ok("store rm --inside tree/b.log --db db");
+    assert_eq!(ran.err, "koel: db: \"tree/b.log\" removed from 2 versions\n");
 }
 
 #[test]

@@ -66,7 +66,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         };
         let found = match removed {
             Err(ArchiveError::NoSuchName { .. }) => false,
-            Err(ArchiveError::Inside { .. }) => remove_part(&archive, name, db)?,
+            // A part may be in older versions only.
+            Err(ArchiveError::Inside { .. }) | Ok(false) if args.inside => {
+                remove_part(&archive, name, db)?
+            }
             removed => removed.map_err(|error| db.archive_failure(error))?,
         };
         if !found {
@@ -99,10 +102,13 @@ fn refuse_parts(archive: &Archive, names: &BTreeSet<Vec<u8>>) -> Result<(), Fail
 /// Removes a part of a folder, and says from how many versions. Returns whether it was in one.
 fn remove_part(archive: &Archive, name: &[u8], db: &Database) -> Result<bool, Failure> {
     let versions = archive.remove_inside(name).map_err(|error| db.archive_failure(error))?;
+    if versions == 0 {
+        return Ok(false);
+    }
     let (folder, name) = (db.folder().display(), escape(name));
     let from = counted(versions, "version");
     print_to_stderr(&format!("koel: {folder}: \"{name}\" removed from {from}\n"))?;
-    Ok(versions > 0)
+    Ok(true)
 }
 
 fn all_names(archive: &Archive) -> Result<BTreeSet<Vec<u8>>, ArchiveError> {
