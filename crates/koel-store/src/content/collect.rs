@@ -7,7 +7,6 @@
 //! share is visited once.
 
 use std::collections::HashSet;
-use std::io::ErrorKind;
 
 use koel::{CuckooFilter, KeyHash};
 
@@ -68,57 +67,33 @@ impl Archive {
         let mut compacted = self.store.remove_dead()?;
         let named = self.named()?;
         self.drop_stale_spare()?;
-        let (dropped, damage) = self.drop_all_others(&named, &mut progress, &mut compacted)?;
+        let (dropped, damage) = self.drop_others(&named, &mut progress)?;
         self.store.sync()?;
         compacted +=
             self.store.compact_with_progress(|bytes| progress(CollectProgress::Copied(bytes)))?;
         damage.map_or(Ok(CollectReport { dropped, compacted }), |damage| Err(damage.into()))
     }
 
-    /// [`drop_others`](Self::drop_others), again and again on a full disk, as long as that makes
-    /// segments without a live record, whose space it can use.
-    fn drop_all_others(
-        &self,
-        named: &CuckooFilter,
-        progress: &mut impl FnMut(CollectProgress),
-        compacted: &mut CompactReport,
-    ) -> Result<(u64, Option<Error>), Error> {
-        let mut dropped = 0;
-        loop {
-            let error = match self.drop_others(named, &mut dropped, progress) {
-                Err(error) => error,
-                Ok(damage) => return Ok((dropped, damage)),
-            };
-            let is_full =
-                matches!(&error, Error::Io { error, .. } if error.kind() == ErrorKind::StorageFull);
-            match self.store.remove_dead() {
-                Ok(freed) if is_full && freed.segments > 0 => *compacted += freed,
-                _ => return Err(error),
-            }
-        }
-    }
-
-    /// Drops every chunk and list that is not in `named`, and counts them. Returns the first damage
+    /// Drops every chunk and list that is not in `named`. Returns how many, and the first damage
     /// that was met.
     fn drop_others(
         &self,
         named: &CuckooFilter,
-        dropped: &mut u64,
         progress: &mut impl FnMut(CollectProgress),
-    ) -> Result<Option<Error>, Error> {
-        let mut damage = None;
+    ) -> Result<(u64, Option<Error>), Error> {
+        let (mut dropped, mut damage) = (0, None);
         // The iterator keeps all its segments, even removed ones, so it ends with this function.
         let mut keys = self.store.keys();
         while let Some(key) = keys.next() {
             let (read, total) = keys.progress();
             progress(CollectProgress::Searching { read, total });
             match key.and_then(|key| self.drop_unless(named, &key)) {
-                Ok(was_dropped) => *dropped += u64::from(was_dropped),
+                Ok(was_dropped) => dropped += u64::from(was_dropped),
                 Err(error @ Error::Damaged { .. }) => damage = damage.or(Some(error)),
                 Err(error) => return Err(error),
             }
         }
-        Ok(damage)
+        Ok((dropped, damage))
     }
 
     /// Drops the record of a key, if it is a chunk or a list that is not in `named`. Returns

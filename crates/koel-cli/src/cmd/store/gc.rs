@@ -60,7 +60,7 @@ fn collect(archive: &Archive, log_bytes: u64) -> Result<CollectReport, ArchiveEr
     let mut compacting = false;
     archive.collect(|step| match step {
         CollectProgress::Searching { read, .. } => {
-            progress.advance(read.saturating_sub(seen));
+            progress.advance(read - seen);
             seen = read;
         }
         CollectProgress::Copied(bytes) => {
