@@ -24,7 +24,7 @@ function lineChart({ points, x, ...texts }) {
   return chart(texts, { name: x, values, show: short, logarithmic: true }, lines);
 }
 
-/** A figure as build.mjs reads it, or as the tour of the command writes it. */
+/** A figure as build.mjs reads it. */
 export function drawFigure(figure) {
   if (figure.x) return lineChart(figure);
   const rows = figure.points.map((point) => ({ ...point, strong: isOurs(point.name) }));

@@ -37,7 +37,7 @@ async function onPage(options, work, url = new URL("index.html", folder).href) {
     if (request.url() !== url && !request.url().startsWith("blob:")) complaints.push(request.url());
   });
   await page.goto(url);
-  if (!url.endsWith("tour.html")) await page.waitForSelector("html[data-ready]");
+  await page.waitForSelector("html[data-ready]");
   await work(page);
   assert.deepEqual(complaints, []);
   await context.close();
@@ -383,19 +383,6 @@ for (const [name, options] of Object.entries({
       assert.ok((await page.evaluate(beyond)) <= 0);
     }));
 }
-
-test("the tour of the command is a page with the same charts", () => {
-  execFileSync(process.env.KOEL, ["tour", "--html", path("tour.html")]);
-  const look = async (page) => {
-    assert.equal(await page.locator("figure svg[aria-label]").count(), 4);
-    assert.equal(await page.locator("[data-figure]").count(), 0);
-    await page.screenshot({ path: path("tour.png"), fullPage: true });
-    assert.deepEqual(await findings(page), []);
-    const beyond = () => document.documentElement.scrollWidth - window.innerWidth;
-    assert.ok((await page.evaluate(beyond)) <= 0);
-  };
-  return onPage(phone, look, new URL("tour.html", folder).href);
-});
 
 test("the page works with the keyboard alone", () =>
   onPage(wide, async (page) => {

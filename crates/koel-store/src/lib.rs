@@ -34,6 +34,6 @@ pub use log::{
 #[doc(hidden)]
 pub use lsm::table_trial;
 pub use lsm::{
-    Asked, CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmSalvageReport, LsmStats,
-    LsmStore, LsmVerifyReport, Range, RunStats, Snapshot, Trace,
+    CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmSalvageReport, LsmStats, LsmStore,
+    LsmVerifyReport, Range, RunStats, Snapshot,
 };

@@ -52,7 +52,7 @@ fn the_verbs_of_stores_have_help_and_manual_pages() {
     shell.ok("man -o pages");
     for verb in [
         "import", "export", "ls", "rm", "get", "put", "del", "gc", "verify", "salvage", "stats",
-        "tour",
+        "load", "create", "scan", "keys", "copy",
     ] {
         let help = shell.ok(&format!("store {verb} --help"));
         assert!(help.text().contains("Examples:"), "{verb}");

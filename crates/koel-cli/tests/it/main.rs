@@ -23,6 +23,8 @@ mod store;
 #[cfg(unix)]
 mod store_keys;
 mod store_ordered;
+#[cfg(unix)]
+mod store_shell;
 mod support;
 mod targets;
 mod tour;

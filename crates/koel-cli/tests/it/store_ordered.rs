@@ -126,14 +126,3 @@ fn damage_is_found_and_the_rest_is_salvaged() {
         assert_eq!(records[key], value);
     }
 }
-
-#[test]
-fn every_promise_of_the_ordered_tour_is_kept() {
-    let shell = Shell::new();
-    let ran = shell.ok("store tour --ordered");
-    assert!(ran.text().matches("[kept]").count() >= 10, "{}", ran.text());
-    assert!(!ran.text().contains("BROKEN"), "{}", ran.text());
-    for word in ["16 runs", "two buckets", "Bloom", "121,570"] {
-        assert!(ran.text().contains(word), "{word}: {}", ran.text());
-    }
-}

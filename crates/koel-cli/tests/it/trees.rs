@@ -34,7 +34,7 @@ fn paths(shell: &Shell, name: &str) -> Vec<String> {
 /// The names that `ls` prints.
 fn listed(shell: &Shell, words: &str) -> Vec<String> {
     let ran = shell.ok(&format!("store ls --db db {words}"));
-    ran.text().lines().map(|line| line[19..].to_owned()).collect()
+    ran.text().lines().map(|line| line[41..].to_owned()).collect()
 }
 
 fn with_arguments(shell: &Shell, words: &str, arguments: &[&str]) -> Ran {
@@ -199,11 +199,11 @@ fn every_name_that_is_printed_is_accepted() {
         let out = shell.path("out");
         if out.is_dir() { fs::remove_dir_all(out) } else { fs::remove_file(out) }.unwrap();
         let ran = with_arguments(&shell, "store ls --db db --", &[name]);
-        assert_eq!(ran.text().lines().next().unwrap()[19..], *name);
+        assert_eq!(ran.text().lines().next().unwrap()[41..], *name);
     }
     // Innermost first, so that each is still there.
     for name in names.iter().rev() {
-        let ran = with_arguments(&shell, "store rm --db db --", &[name]);
+        let ran = with_arguments(&shell, "store rm --inside --db db --", &[name]);
         assert_eq!(ran.code, 0, "{name}: {}", ran.err);
     }
     assert!(listed(&shell, "").is_empty());
@@ -295,4 +295,150 @@ fn a_full_disk_ends_an_export_and_leaves_no_part_of_a_file() {
     assert_eq!(paths(&shell, "out"), [""]);
     shell.ok("store export tree --db db -o out");
     assert_eq!(paths(&shell, "out"), ["", "a", "b", "c"]);
+}
+
+/// Once `ls`, `export` and `gc` succeeded, and `gc` took the chunks of what was not listed.
+#[test]
+fn what_a_damaged_log_hides_is_an_error_of_ls_export_and_gc() {
+    let shell = shell_with_tree();
+    shell.ok("store import tree --db db");
+    shell.write("large", Random::new(5).bytes(60_000));
+    shell.ok("store import large --db db");
+    let log = shell.path("db/0000000000000001.log");
+    let mut bytes = fs::read(&log).unwrap();
+    let start = bytes.len() - 9_000;
+    bytes[start..].fill(0);
+    fs::write(&log, &bytes).unwrap();
+    for words in ["store ls --db db", "store export --db db -o out", "store gc --db db"] {
+        let ran = shell.run(words);
+        assert!(ran.code == 2 && ran.err.contains("0000000000000001.log"), "{words}: {}", ran.err);
+    }
+    assert_eq!(snapshot(&shell.path("out/tree")).unwrap(), snapshot(&shell.path("tree")).unwrap());
+    assert_eq!(fs::read(&log).unwrap(), bytes, "nothing was dropped");
+}
+
+/// Once an import of a tree with a socket failed each night.
+#[test]
+fn sockets_and_excluded_files_are_left_out() {
+    let shell = shell_with_tree();
+    let _socket = std::os::unix::net::UnixListener::bind(shell.path("tree/socket")).unwrap();
+    let ran = shell.ok("store import tree --exclude node_modules --exclude *.log --db db --json");
+    assert_eq!(ran.err, "koel: tree/socket: a socket is left out\n");
+    let report = ran.json();
+    assert_eq!((&report["excluded"], &report["files"]), (&2.into(), &3.into()), "{report}");
+    assert_eq!(report["sockets"][0]["name"], "tree/socket");
+    let names = listed(&shell, "");
+    assert!(names.contains(&"tree/sub/c.txt".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("node_modules") || name.ends_with(".log")));
+    assert_eq!(shell.run("store import tree --exclude [ --db db").code, 2);
+}
+
+/// Once one folder had three names, each with versions of its own.
+#[test]
+fn a_folder_keeps_its_name_however_its_path_is_given() {
+    let shell = shell_with_tree();
+    shell.ok("store import tree/sub --db db");
+    let said = shell.ok("store import tree/sub/../../tree/./sub --db db").err;
+    assert_eq!(said, "", "the same name");
+    fs::create_dir(shell.path("x")).unwrap();
+    for path in [shell.path("tree/sub").to_str().unwrap(), "./sub"] {
+        let mut import = shell.command();
+        import.current_dir(shell.path("tree"));
+        import.args(["store", "import", "--db", "../db", path]);
+        let output = import.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && said.contains("imported as \"tree/sub\""), "{said}");
+    }
+    let versions = shell.ok("store ls --versions --db db").text().to_owned();
+    assert_eq!(versions.lines().filter(|line| line.ends_with("  tree/sub")).count(), 4);
+    assert_eq!(versions.lines().count(), 4, "{versions}");
+    // Another name, if it is asked for; and the path again, once the name is gone.
+    shell.ok("store import tree/sub --name other --db db");
+    shell.ok("store rm other --db db");
+    assert_eq!(shell.ok("store import tree/sub --db db").err, "");
+}
+
+/// Once it was gone from every version, without a word.
+#[test]
+fn a_part_of_a_folder_is_removed_only_if_that_is_asked_for() {
+    let shell = shell_with_tree();
+    shell.ok("store import tree --db db");
+    shell.ok("store import tree --db db");
+    assert_eq!(shell.run_with("store import - --name a --db db", b"text").code, 0);
+    let ran = shell.run("store rm a tree/sub/c.txt --db db");
+    assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+    assert!(listed(&shell, "").contains(&"a".to_owned()), "nothing is removed");
+    assert!(ran.err.contains("part of the imported \"tree\"") && ran.err.contains("--inside"));
+    assert!(listed(&shell, "").contains(&"tree/sub/c.txt".to_owned()));
+    let ran = shell.ok("store rm --inside tree/sub/c.txt --db db");
+    assert_eq!(ran.err, "koel: db: \"tree/sub/c.txt\" removed from 2 versions\n");
+    for version in ["--version 1", "--version 2"] {
+        assert!(!listed(&shell, version).contains(&"tree/sub/c.txt".to_owned()));
+    }
+    assert_eq!(shell.run("store rm --inside tree/sub/c.txt --db db").code, 1);
+    // What only older versions have goes, too.
+    fs::remove_file(shell.path("tree/b.log")).unwrap();
+    shell.ok("store import tree --db db");
+    let ran = shell.ok("store rm --inside tree/b.log --db db");
+    assert_eq!(ran.err, "koel: db: \"tree/b.log\" removed from 2 versions\n");
+}
+
+#[test]
+fn times_are_listed() {
+    let shell = shell_with_tree();
+    let file = fs::File::options().write(true).open(shell.path("tree/a.txt")).unwrap();
+    let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    file.set_modified(time).unwrap();
+    shell.ok("store import tree --db db");
+    assert_eq!(shell.run_with("store import - --name stream --db db", b"text").code, 0);
+    let text = shell.ok("store ls tree/a.txt stream --db db").text().to_owned();
+    let file = "                5  2001-09-09T01:46:40Z  tree/a.txt\n";
+    let stream = "                4  -                     stream\n";
+    assert_eq!(text, [file, stream].concat());
+}
+
+/// Runs without the rights of root, which writes everywhere. Once what was missing did not come
+/// back.
+#[test]
+fn an_export_over_read_only_folders_restores_what_is_missing() {
+    let shell = shell_with_tree();
+    for name in ["tree/sub/node_modules", "tree/sub", "tree"] {
+        fs::set_permissions(shell.path(name), fs::Permissions::from_mode(0o555)).unwrap();
+    }
+    shell.ok("store import tree --db db");
+    let program = shell.path("koel");
+    fs::copy(env!("CARGO_BIN_EXE_koel"), &program).unwrap();
+    let is_root =
+        fs::metadata("/proc/self").is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
+    if is_root {
+        let open = bash(&shell, "chmod 777 . && chmod -R a+rX db && chmod a+rx koel");
+        assert_eq!(open.code, 0, "{}", open.err);
+    }
+    let export = || {
+        let mut export = Command::new(&program);
+        export.current_dir(shell.folder());
+        export.args(["store", "export", "tree", "--db", "db", "-o", "copy"]);
+        if is_root {
+            export.uid(65534).gid(65534);
+        }
+        let output = export.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    export();
+    let expected = snapshot(&shell.path("tree")).unwrap();
+    for missing in ["copy/sub/c.txt", "copy/a.txt", "copy/empty"] {
+        for folder in ["copy/sub", "copy"] {
+            fs::set_permissions(shell.path(folder), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let path = shell.path(missing);
+        if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) }.unwrap();
+        for folder in ["copy/sub", "copy"] {
+            fs::set_permissions(shell.path(folder), fs::Permissions::from_mode(0o555)).unwrap();
+        }
+        export();
+        let found = snapshot(&shell.path("copy")).unwrap();
+        let difference = expected.iter().zip(&found).find(|(one, other)| one != other);
+        assert_eq!((difference, found.len()), (None, expected.len()), "{missing}");
+    }
+    bash(&shell, "chmod -R u+w tree copy");
 }

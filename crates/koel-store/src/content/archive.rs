@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, RwLock};
 
 use super::keys;
-use crate::LogStore;
+use crate::kernel::durability::LogPosition;
+use crate::{Error, LogStore};
 
 /// Files and folders in a [`LogStore`], cut into chunks that are stored once. Threads can share it.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct Archive {
     pub(super) chunks_in_use: RwLock<()>,
     /// Held while versions are added or removed. All names, once a new one was compared with them.
     pub(super) known_names: Mutex<Option<BTreeSet<Vec<u8>>>>,
+    /// The end of the log when the archive was made.
+    start: LogPosition,
     /// The level of zstd for new chunks.
     pub(super) compression: Option<i32>,
 }
@@ -25,6 +28,7 @@ impl Archive {
     #[must_use]
     pub fn new(store: LogStore) -> Self {
         Self {
+            start: store.end(),
             store,
             chunks_in_use: RwLock::default(),
             known_names: Mutex::default(),
@@ -50,6 +54,18 @@ impl Archive {
     #[must_use]
     pub fn store(&self) -> &LogStore {
         &self.store
+    }
+
+    /// Closes the store and takes back what was written since the archive was made, after an import
+    /// that failed: otherwise its chunks stay until [`collect`](Self::collect). To be used only if
+    /// nothing that was written since is to stay.
+    ///
+    /// Whole segments that were filled meanwhile stay, with the versions in them, as after a crash.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn abandon(self) -> Result<(), Error> {
+        self.store.close_at(self.start)
     }
 
     /// Turns the archive into its store.

@@ -54,8 +54,8 @@ impl Archive {
     ///
     /// # Errors
     /// * [`ArchiveError::Broken`] if a list or a folder is missing or damaged, and
-    ///   [`ArchiveError::Store`] if a version is. Nothing is dropped then, since it is not known
-    ///   what it names.
+    ///   [`ArchiveError::Store`] if a version or the number of versions is. Nothing is dropped then,
+    ///   since it is not known what it names.
     /// * Those of the store. If another record is damaged, everything else is dropped and compacted
     ///   first.
     pub fn collect(
@@ -66,6 +66,7 @@ impl Archive {
         // On a full disk, this makes the room that dropping needs.
         let mut compacted = self.store.remove_dead()?;
         let named = self.named()?;
+        self.drop_stale_spare()?;
         let (dropped, damage) = self.drop_others(&named, &mut progress)?;
         self.store.sync()?;
         compacted +=
@@ -112,7 +113,11 @@ impl Archive {
             named: filter.map_err(|_| INVALID_COUNT)?,
             folders: HashSet::new(),
         };
-        for number in self.numbers()? {
+        let numbers = self.numbers()?;
+        if let Some(damage) = numbers.damage {
+            return Err(damage);
+        }
+        for number in numbers.all {
             if let Some(version) = self.stored_version(number)? {
                 marked.mark(&version.name, &version.entry, 0)?;
             }

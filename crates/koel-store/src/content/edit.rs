@@ -1,6 +1,7 @@
 //! Adding and removing versions, each in one batch.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::archive::Archive;
 use super::entry::{Entry, Time};
@@ -8,6 +9,7 @@ use super::error::ArchiveError;
 use super::find::no_such_name;
 use super::keys;
 use super::names;
+use super::spare::Spare;
 use super::versions::Version;
 use crate::kernel::lock::lock;
 use crate::{Batch, Durability};
@@ -22,6 +24,7 @@ impl Archive {
         name: &[u8],
         time: Time,
         entry: &Entry,
+        source: Option<&Path>,
         durability: Durability,
     ) -> Result<u64, ArchiveError> {
         let mut known = lock(&self.known_names);
@@ -30,22 +33,32 @@ impl Archive {
             self.check_new_name(&mut known, name)?;
         }
         let next = self.next_number()?;
+        let source =
+            source.filter(|path| self.name_of_source(path).ok().flatten().as_deref() != Some(name));
         let after = next.checked_add(1).ok_or(keys::INVALID_NEXT_NUMBER)?;
-        let mut batch = Batch::new();
+        let mut dropped = None;
         if let Some(newest) = numbers.last().copied() {
             let stored = self.stored_version(newest);
             if stored.as_ref().is_err_and(ArchiveError::is_damage) {
-                batch.delete(&keys::version_key(newest))?;
-                numbers.pop();
+                dropped = numbers.pop();
             } else {
                 stored?;
             }
         }
         numbers.push(next);
-        batch.put(keys::NEXT_NUMBER, &keys::encode_numbers(&[after]))?;
-        batch.put(&keys::version_key(next), &Version::encode(time, name, entry))?;
-        batch.put(&keys::name_key(name), &keys::encode_numbers(&numbers))?;
-        self.store.write(&batch, durability)?;
+        let spare = Spare { number: next, value: Version::encode(time, name, entry) };
+        let changes = |batch: &mut Batch| {
+            if let Some(dropped) = dropped {
+                batch.delete(&keys::version_key(dropped))?;
+            }
+            batch.put(&keys::version_key(next), &spare.value)?;
+            batch.put(&keys::name_key(name), &keys::encode_numbers(&numbers))?;
+            if let Some(source) = source {
+                batch.put(&keys::source_key(source), name)?;
+            }
+            Ok(())
+        };
+        self.write_after_spare(&spare, after, changes, durability)?;
         if let Some(known) = &mut *known {
             known.insert(name.to_owned());
         }
@@ -76,7 +89,7 @@ impl Archive {
 
     fn all_names(&self) -> Result<BTreeSet<Vec<u8>>, ArchiveError> {
         let mut names = BTreeSet::new();
-        for number in self.numbers()? {
+        for number in self.numbers()?.all {
             match self.stored_version(number) {
                 Err(error) if !error.is_damage() => return Err(error),
                 version => names.extend(version.ok().flatten().map(|version| version.name)),
@@ -92,7 +105,7 @@ impl Archive {
             return Ok(listed?.unwrap_or_default());
         }
         let mut numbers = Vec::new();
-        for number in self.numbers()? {
+        for number in self.numbers()?.all {
             match self.stored_version(number) {
                 Ok(Some(version)) if version.name == name => numbers.push(number),
                 Err(error) if !error.is_damage() => return Err(error),
@@ -102,14 +115,24 @@ impl Archive {
         Ok(numbers)
     }
 
-    /// Removes a name with all its versions, or what is inside a name from all its versions,
-    /// durably. Returns whether it was there. The chunks stay until [`collect`](Self::collect).
+    /// Removes a name with all its versions, durably. Returns whether it was there. The chunks stay
+    /// until [`collect`](Self::collect).
     ///
     /// # Errors
-    /// Those of the store.
+    /// [`ArchiveError::Inside`] if the path is inside a name:
+    /// [`remove_inside`](Self::remove_inside) removes that. Those of the store.
     pub fn remove(&self, name: impl AsRef<[u8]>) -> Result<bool, ArchiveError> {
         let name = name.as_ref();
-        Ok(self.retain(name, |_| false)?.is_some() || self.remove_inside(name)?)
+        if self.retain(name, |_| false)?.is_some() {
+            return Ok(true);
+        }
+        match self.find(name) {
+            Ok((version, _)) => {
+                Err(ArchiveError::Inside { name: name.to_owned(), top: version.name })
+            }
+            Err(ArchiveError::NoSuchName { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Removes all versions of a name but the newest `keep`, durably. Returns how many were
@@ -163,7 +186,7 @@ impl Archive {
         mut keep: impl FnMut(u64) -> bool,
     ) -> Result<Option<u64>, ArchiveError> {
         let mut known = lock(&self.known_names);
-        if matches!(self.numbers_of(name), Ok(None)) {
+        if matches!(self.stored_numbers_of(name), Ok(None)) {
             return Ok(None);
         }
         let numbers = self.readable_numbers(name)?;
@@ -173,6 +196,7 @@ impl Archive {
         for number in &removed {
             batch.delete(&keys::version_key(*number))?;
         }
+        self.remove_spare_of(&removed, &mut batch)?;
         if kept.is_empty() {
             batch.delete(&keys::name_key(name))?;
             if let Some(known) = &mut *known {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! entry     u8      kind: 0 file, 1 folder, 2 symbolic link
-//!           u8      flags: 1 attributes follow, 2 extended attributes were not kept
+//!           u8      flags: 1 attributes follow, 2 extended attributes were not kept; of a file:
+//!                   4 it has holes, 8 it changed while it was read
 //!           u16 ..  length of the name, name
 //!           u16     mode (12 bits)                      |
 //!           u32     owner, u32 group                    | if flag 1
@@ -64,6 +65,10 @@ pub struct StoredFile {
     pub content: Content,
     /// The number that hard links of one file share in a version; 0 if it has one name.
     pub link_number: u64,
+    /// Whether it had holes: parts without a place on disk, which are read as zeros.
+    pub has_holes: bool,
+    /// Whether it changed while it was read. Its bytes may be of several moments.
+    pub changed_while_read: bool,
     /// Identifies the state of the file on disk.
     pub(super) stamp: Stamp,
 }
@@ -124,7 +129,7 @@ impl Entry {
 
     /// Returns the entry of bytes without attributes.
     pub(super) fn of_stream(content: Content) -> Self {
-        let kind = Kind::File(StoredFile { content, link_number: 0, stamp: Stamp::default() });
+        let kind = Kind::File(StoredFile::new(content, Stamp::default()));
         Self { name: Vec::new(), kind, attributes: None, had_extended: false }
     }
 
@@ -135,7 +140,12 @@ impl Entry {
             Kind::Folder(_) => 1,
             Kind::Link(_) => 2,
         };
-        let flags = u8::from(self.attributes.is_some()) | u8::from(self.had_extended) << 1;
+        let (has_holes, changed) = match self.kind {
+            Kind::File(file) => (file.has_holes, file.changed_while_read),
+            _ => (false, false),
+        };
+        let flags = [self.attributes.is_some(), self.had_extended, has_holes, changed];
+        let flags = flags.iter().rev().fold(0, |flags, flag| flags << 1 | u8::from(*flag));
         bytes.extend([kind, flags]);
         encode_text(bytes, &self.name);
         if let Some(attributes) = &self.attributes {
@@ -159,7 +169,7 @@ impl Entry {
     /// Decodes the entry at the start of `fields`.
     pub(super) fn decode(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
         let [kind, flags] = fields.array()?;
-        if kind > 2 || flags > 3 {
+        if kind > 2 || flags > if kind == 0 { 15 } else { 3 } {
             return Err(DecodeError::Invalid);
         }
         let name = fields.text()?.to_vec();
@@ -168,6 +178,8 @@ impl Entry {
             0 => Kind::File(StoredFile {
                 content: Content::decode(fields)?,
                 link_number: u64::from_le_bytes(fields.array()?),
+                has_holes: flags & 4 != 0,
+                changed_while_read: flags & 8 != 0,
                 stamp: Stamp {
                     inode: u64::from_le_bytes(fields.array()?),
                     changed: Time::decode(fields)?,
@@ -177,6 +189,12 @@ impl Entry {
             _ => Kind::Link(fields.text()?.to_vec()),
         };
         Ok(Self { name, kind, attributes, had_extended: flags & 2 == 2 })
+    }
+}
+
+impl StoredFile {
+    pub(super) fn new(content: Content, stamp: Stamp) -> Self {
+        Self { content, link_number: 0, has_holes: false, changed_while_read: false, stamp }
     }
 }
 
@@ -281,7 +299,12 @@ mod tests {
         let modified = Time { seconds: -1, nanos: 999_999_999 };
         let attributes = Some(Attributes { mode: 0o4755, uid: 1, gid: 2, modified });
         let stamp = Stamp { inode: 9, changed: Time { seconds: 7, nanos: 8 } };
-        let file = StoredFile { content: content(1), link_number: 3, stamp };
+        let file = StoredFile {
+            link_number: 3,
+            has_holes: true,
+            changed_while_read: true,
+            ..StoredFile::new(content(1), stamp)
+        };
         let entry =
             |name: &[u8], kind| Entry { name: name.to_vec(), kind, attributes, had_extended: true };
         [
@@ -313,7 +336,7 @@ mod tests {
         stream.encode(&mut bytes);
         file.encode(&mut longer);
         assert_eq!((bytes.len(), longer.len()), (4 + 41 + 28, 8 + 22 + 73 + 28));
-        assert_eq!(longer[..10], [0, 3, 4, 0, b'f', b'i', b'l', b'e', 0o355, 0o11]);
+        assert_eq!(longer[..10], [0, 15, 4, 0, b'f', b'i', b'l', b'e', 0o355, 0o11]);
     }
 
     #[test]
@@ -321,7 +344,7 @@ mod tests {
         let [_, file, ..] = entries();
         let mut bytes = Vec::new();
         file.encode(&mut bytes);
-        for (at, value) in [(0, 3), (1, 4), (29, 0xff), (70, MAX_HEIGHT + 1)] {
+        for (at, value) in [(0, 1), (0, 3), (1, 16), (29, 0xff), (70, MAX_HEIGHT + 1)] {
             let mut wrong = bytes.clone();
             wrong[at] = value;
             assert_eq!(Entry::decode(&mut Fields(&wrong)), Err(DecodeError::Invalid), "{at}");

@@ -35,6 +35,13 @@ pub enum ArchiveError {
         /// The other name.
         other: Vec<u8>,
     },
+    /// What is to be removed is a part of an imported folder, with all versions of it.
+    Inside {
+        /// The path.
+        name: Vec<u8>,
+        /// The name of the imported folder.
+        top: Vec<u8>,
+    },
     /// A folder cannot be exported as a file.
     IsFolder {
         /// The name.
@@ -83,6 +90,12 @@ impl fmt::Display for ArchiveError {
                 "`{}` and `{}` are inside one another; use another name, or remove the stored one",
                 escape(name),
                 escape(other)
+            ),
+            Self::Inside { name, top } => write!(
+                f,
+                "`{}` is a part of the imported `{}`; removing it changes all versions of that",
+                escape(name),
+                escape(top)
             ),
             Self::IsFolder { name } => {
                 write!(f, "`{}` is a folder or a link, not a file; restore it", escape(name))

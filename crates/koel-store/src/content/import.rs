@@ -48,7 +48,7 @@ impl Archive {
         let _no_collection = self.chunks_in_use.read();
         let mut writer = Writer::new(self);
         let content = writer.store(source, chunking)?;
-        self.commit(name, time, &Entry::of_stream(content), Durability::Synced)?;
+        self.commit(name, time, &Entry::of_stream(content), None, Durability::Synced)?;
         Ok(ImportReport {
             length: content.length,
             hash: content.hash,

@@ -8,11 +8,15 @@
 //!                         the hash is the BLAKE3 of the value
 //! FF 'v' number (u64)     a version: its time, its name, and what was imported
 //! FF 'n' name             2 (u8), then the numbers (u64) of the versions of a name, ascending
-//! FF 't'                  2 (u8), then the next number (u64)
+//! FF 'w'                  the number (u64) of the newest version, then the value of its record
+//! FF 't'                  2 (u8), then the next number (u64), then 4,096 zero bytes
+//! FF 'p' path             the name that this path on disk was last imported as
 //! ```
 //!
 //! All numbers are little-endian. UTF-8 text has no byte FF, so text keys do not collide with
 //! these. Names are bytes and need not be UTF-8.
+
+use std::path::Path;
 
 use super::error::ArchiveError;
 
@@ -27,6 +31,12 @@ pub(super) const MARK: u8 = 0xff;
 
 /// The key of the record with the next number.
 pub(super) const NEXT_NUMBER: &[u8] = &[MARK, b't'];
+
+/// The key of the spare copy of the newest version.
+pub(super) const SPARE: &[u8] = &[MARK, b'w'];
+
+/// Zero bytes after the next number: the records before and after it are in different sectors.
+const SECTOR: usize = 4096;
 
 /// The version of these records. Version 1 had no folders and no versions of files.
 pub(super) const FORMAT: u8 = 2;
@@ -50,6 +60,11 @@ pub(super) fn name_key(name: &[u8]) -> Vec<u8> {
 
 pub(super) fn version_key(number: u64) -> Vec<u8> {
     key(b'v', &number.to_le_bytes())
+}
+
+/// The key of a path on disk.
+pub(super) fn source_key(path: &Path) -> Vec<u8> {
+    key(b'p', path.as_os_str().as_encoded_bytes())
 }
 
 fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
@@ -80,7 +95,7 @@ pub(super) fn number_in(key: &[u8]) -> Option<u64> {
     }
 }
 
-/// Encodes the value of a name, or that of the next number.
+/// Encodes the value of a name.
 pub(super) fn encode_numbers(numbers: &[u64]) -> Vec<u8> {
     let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
     std::iter::once(FORMAT).chain(bytes).collect()
@@ -99,17 +114,29 @@ pub(super) fn decode_numbers(value: &[u8], what: &'static str) -> Result<Vec<u64
     if is_valid { Ok(numbers) } else { Err(invalid()) }
 }
 
+/// Encodes the value of [`NEXT_NUMBER`].
+pub(super) fn encode_next_number(next: u64) -> Vec<u8> {
+    [&[FORMAT], &next.to_le_bytes()[..], &[0; SECTOR]].concat()
+}
+
+/// The error for a record of [`SPARE`] that is not valid.
+pub(super) const INVALID_SPARE: ArchiveError =
+    ArchiveError::Record { what: "the copy of the newest version" };
+
 /// The error for a record of [`NEXT_NUMBER`] that is not valid.
 pub(super) const INVALID_NEXT_NUMBER: ArchiveError =
     ArchiveError::Record { what: "the number of versions" };
 
 /// Decodes the value of [`NEXT_NUMBER`]. In version 1 it had 8 bytes.
 pub(super) fn decode_next_number(value: &[u8]) -> Result<u64, ArchiveError> {
-    match value {
-        [FORMAT, number @ ..] if number.len() == 8 => {
-            number.try_into().map(u64::from_le_bytes).map_err(|_| INVALID_NEXT_NUMBER)
+    if value.len() == 8 {
+        return Err(ArchiveError::OldFormat);
+    }
+    let number = value.strip_prefix(&[FORMAT]).and_then(<[u8]>::split_first_chunk);
+    match number {
+        Some((number, zeros)) if zeros.iter().all(|byte| *byte == 0) => {
+            Ok(u64::from_le_bytes(*number))
         }
-        _ if value.len() == 8 => Err(ArchiveError::OldFormat),
         _ => Err(INVALID_NEXT_NUMBER),
     }
 }
@@ -140,7 +167,8 @@ mod tests {
             assert!(matches!(decode_numbers(wrong, "x"), Err(ArchiveError::Record { .. })));
         }
         assert!(matches!(decode_numbers(&[1; 57], "x"), Err(ArchiveError::OldFormat)));
-        assert_eq!(decode_next_number(&encode_numbers(&[7])).unwrap(), 7);
+        assert_eq!(decode_next_number(&encode_next_number(7)).unwrap(), 7);
+        assert!(encode_next_number(7).len() > SECTOR);
         assert!(matches!(decode_next_number(&[7; 8]), Err(ArchiveError::OldFormat)));
         assert!(matches!(decode_next_number(&bytes), Err(ArchiveError::Record { .. })));
     }

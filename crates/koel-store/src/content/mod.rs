@@ -12,12 +12,12 @@
 //! import     a stream in                export     a file out, checked
 //! versions   what a name had when       edit       adding and removing versions
 //! rewrite    removing what is inside    tree/      folders of a disk, in and out (Unix)
-//! numbers    the numbers of versions    entry      a file, a folder, a link
+//! numbers    the numbers of versions    spare      a copy of the newest version
+//! entry      a file, a folder, a link   error      what can go wrong
 //! write      chunks in                  read       chunks and entries out
 //! collect    drops unused chunks        verify     the checks of an export
 //! repair     lists that were lost       keys       keys and small records
 //! chunks     cutting                    temporary  files that are not complete yet
-//! error      what can go wrong
 //! ```
 //!
 //! An archive relies only on the store keeping writes in order: chunks are written before the lists
@@ -62,6 +62,7 @@ mod numbers;
 mod read;
 mod repair;
 mod rewrite;
+mod spare;
 mod temporary;
 #[cfg(unix)]
 mod tree;

@@ -25,15 +25,15 @@ impl Archive {
         let mut known = lock(&self.known_names);
         *known = None;
         // Refuses an archive of an earlier version.
-        let next = self.next_number()?;
-        let free = self.free_number()?;
-        if free > next {
-            let value = keys::encode_numbers(&[free]);
+        let next = self.next_number()?.max(self.free_number()?);
+        let value = keys::encode_next_number(next);
+        if self.store.get(keys::NEXT_NUMBER).ok().flatten().as_ref() != Some(&value) && next > 1 {
             self.store.put(keys::NEXT_NUMBER, &value, Durability::None)?;
         }
+        self.restore_lost_version()?;
         let mut repaired = 0;
         for (name, versions) in self.versions_by_name()? {
-            if self.numbers_of(&name)?.unwrap_or_default() == versions {
+            if self.stored_numbers_of(&name)?.unwrap_or_default() == versions {
                 continue;
             }
             repaired += 1;

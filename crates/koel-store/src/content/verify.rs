@@ -1,6 +1,6 @@
 //! The checks of an export, for every version, without writing anything.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::archive::Archive;
 use super::entry::{Content, Entry, Kind};
@@ -22,6 +22,9 @@ pub struct ArchiveVerifyReport {
     /// unreadable, it is `version` and the number. A file that is broken in several versions comes
     /// once.
     pub broken: Vec<(String, String)>,
+    /// The names, escaped, of files that changed while they were imported. Their bytes are those
+    /// that were read, perhaps at several moments.
+    pub changed: BTreeSet<String>,
 }
 
 /// Files and bytes that are sound.
@@ -37,6 +40,7 @@ struct Verification<'a> {
     /// What was read already, as a file or as a folder, by height and root.
     seen: HashMap<(bool, u8, Hash), Sound>,
     broken: Vec<(String, String)>,
+    changed: BTreeSet<String>,
     progress: &'a mut dyn FnMut(u64),
 }
 
@@ -59,15 +63,21 @@ impl Archive {
             archive: self,
             seen: HashMap::new(),
             broken: Vec::new(),
+            changed: BTreeSet::new(),
             progress: &mut progress,
         };
         let (mut sound, mut bytes) = (0, 0_u64);
-        for number in self.numbers()? {
+        let numbers = self.numbers()?;
+        for number in numbers.all {
             let found = verification.check_version(number);
             sound += found.files;
             bytes = bytes.saturating_add(found.bytes);
         }
-        Ok(ArchiveVerifyReport { sound, bytes, broken: verification.broken })
+        if let Some(damage) = numbers.damage {
+            verification.report("list of versions".to_owned(), damage);
+        }
+        let Verification { broken, changed, .. } = verification;
+        Ok(ArchiveVerifyReport { sound, bytes, broken, changed })
     }
 }
 
@@ -95,6 +105,9 @@ impl Verification<'_> {
 
     fn check(&mut self, path: &[u8], entry: &Entry, depth: usize) -> Sound {
         let Some(content) = entry.content() else { return Sound::default() };
+        if matches!(entry.kind, Kind::File(file) if file.changed_while_read) {
+            self.changed.insert(names::escape(path));
+        }
         let is_folder = matches!(entry.kind, Kind::Folder(_));
         let key = (is_folder, content.height, content.root);
         if let Some(sound) = self.seen.get(&key) {

@@ -7,11 +7,15 @@
 //! A name is not inside another name, so each path belongs to one name. A log has no order of keys:
 //! versions are listed by number, without a pass over all chunks.
 
+use std::path::Path;
+
 use super::archive::Archive;
 use super::entry::{DecodeError, Entry, Fields, Time, encode_text};
 use super::error::ArchiveError;
 use super::keys;
 use super::names;
+use super::numbers::Numbers;
+use crate::Error;
 
 /// What was imported under a name at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,9 +56,9 @@ impl Version {
 impl Archive {
     /// Returns the newest version of every name, by ascending number.
     ///
-    /// Takes two reads for each version, and a pass over all keys if the record of the next number
-    /// is damaged. A version with a damaged record yields an error, and the iterator goes on after
-    /// it.
+    /// Takes two reads for each version, and a pass over all keys if the next number is damaged. A
+    /// version with a damaged record yields an error, and the iterator goes on after it. If there
+    /// may be versions that cannot be found, the last item is the damage.
     ///
     /// # Errors
     /// [`ArchiveError::OldFormat`], and those of the store.
@@ -62,10 +66,11 @@ impl Archive {
         &self,
     ) -> Result<impl Iterator<Item = Result<Version, ArchiveError>>, ArchiveError> {
         let newest = |(version, is_newest): (Version, bool)| is_newest.then_some(version);
-        let numbers = self.numbers()?.into_iter();
-        Ok(numbers.filter_map(move |number| {
+        let Numbers { all, damage } = self.numbers()?;
+        let listed = all.into_iter().filter_map(move |number| {
             self.listed(number).map(|found| found.and_then(newest)).transpose()
-        }))
+        });
+        Ok(listed.chain(damage.map(Err)))
     }
 
     /// Returns all versions of all names, by ascending number, as [`entries`](Self::entries) does.
@@ -75,10 +80,11 @@ impl Archive {
     pub fn versions(
         &self,
     ) -> Result<impl Iterator<Item = Result<Version, ArchiveError>>, ArchiveError> {
-        let numbers = self.numbers()?.into_iter();
-        Ok(numbers.filter_map(|number| {
+        let Numbers { all, damage } = self.numbers()?;
+        let listed = all.into_iter().filter_map(|number| {
             self.listed(number).map(|found| found.map(|(version, _)| version)).transpose()
-        }))
+        });
+        Ok(listed.chain(damage.map(Err)))
     }
 
     /// Returns the version with this number.
@@ -100,13 +106,45 @@ impl Archive {
 
     /// Returns the version in the record of this number.
     pub(super) fn stored_version(&self, number: u64) -> Result<Option<Version>, ArchiveError> {
-        let Some(value) = self.store.get(&keys::version_key(number))? else { return Ok(None) };
+        let stored = match self.store.get(&keys::version_key(number)) {
+            Err(error @ Error::Damaged { .. }) => {
+                self.spare_of(number).map(Some).ok_or(ArchiveError::Store(error))
+            }
+            found => found.map_err(ArchiveError::Store),
+        };
+        let Some(value) = stored? else { return Ok(None) };
         let version = Version::decode(number, &value);
         version.map(Some).map_err(|_| ArchiveError::Record { what: "a version" })
     }
 
-    /// Returns the numbers of the versions of a name.
+    /// Returns the name that this path on disk was last imported as, if it still has versions. The
+    /// path is absolute, without links, as [`std::fs::canonicalize`] returns it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn name_of_source(&self, path: &Path) -> Result<Option<Vec<u8>>, ArchiveError> {
+        let Some(name) = self.store.get(&keys::source_key(path))? else { return Ok(None) };
+        Ok(self.numbers_of(&name)?.map(|_| name))
+    }
+
+    /// Returns the numbers of the versions of a name. If its list is damaged, the versions tell; if
+    /// one of those is too, that is an error.
     pub(super) fn numbers_of(&self, name: &[u8]) -> Result<Option<Vec<u64>>, ArchiveError> {
+        let listed = self.stored_numbers_of(name);
+        if !listed.as_ref().is_err_and(ArchiveError::is_damage) {
+            return listed;
+        }
+        let Numbers { all, damage } = self.numbers()?;
+        let mut numbers = Vec::new();
+        for number in all {
+            let version = self.stored_version(number)?;
+            numbers.extend(version.filter(|version| version.name == name).map(|it| it.number));
+        }
+        damage.map_or(Ok((!numbers.is_empty()).then_some(numbers)), Err)
+    }
+
+    /// Returns the list of the versions of a name.
+    pub(super) fn stored_numbers_of(&self, name: &[u8]) -> Result<Option<Vec<u64>>, ArchiveError> {
         let value = self.store.get(&keys::name_key(name))?;
         value.map(|value| keys::decode_numbers(&value, "a name")).transpose()
     }

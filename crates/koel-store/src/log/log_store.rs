@@ -20,10 +20,12 @@ use crate::Error;
 use crate::error::FOLDER;
 use crate::kernel::batch::Batch;
 use crate::kernel::disk::DiskFolder;
-use crate::kernel::durability::Durability;
+use crate::kernel::durability::{Durability, LogPosition};
 use crate::kernel::files::Folder;
 use crate::kernel::folder_lock::FolderLock;
+use crate::kernel::lock::lock;
 use crate::kernel::pool::Pool;
+use crate::kernel::segment::FIRST_RECORD;
 use crate::kernel::wakeup::Signal;
 
 /// A crash-safe key-value store: an append-only log on disk, and an index in memory of about 9
@@ -348,6 +350,28 @@ impl LogStore {
     pub fn close(mut self) -> Result<(), Error> {
         self.stop_threads();
         self.store.close()
+    }
+
+    /// Returns the end of the log.
+    pub(crate) fn end(&self) -> LogPosition {
+        lock(&self.store.writer).position()
+    }
+
+    /// Closes the store without the records after this end of the log, as a crash could have left
+    /// it. Of segments that were filled since, the records stay: a later segment says that they
+    /// were durable.
+    pub(crate) fn close_at(mut self, end: LogPosition) -> Result<(), Error> {
+        self.stop_threads();
+        // Nothing is written any more, not even when this is dropped.
+        drop(self.store.poison.set(Error::ReadOnly));
+        let Some(active) = lock(&self.store.writer).active.clone() else { return Ok(()) };
+        let is_older = active.number == end.segment;
+        let offset = if is_older { end.offset } else { FIRST_RECORD };
+        if active.end() > offset {
+            active.truncate(offset)?;
+            active.sync()?;
+        }
+        Ok(())
     }
 
     fn stop_threads(&mut self) {

@@ -386,11 +386,6 @@ impl LsmStore {
         self.store.close()
     }
 
-    /// What the parts of the store share.
-    pub(super) fn inner(&self) -> &Store {
-        &self.store
-    }
-
     fn stop_threads(&mut self) {
         background::stop(&self.store);
         for thread in self.threads.drain(..) {

@@ -4,7 +4,6 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `trace.rs` | the way that a read takes |
 //! | `lsm_store.rs` | the public type |
 //! | `background.rs` | the threads that flush, merge and sync |
 //! | `salvage.rs` | reading what is left of a store that does not open |
@@ -61,7 +60,6 @@ mod stats;
 mod store;
 mod switch;
 mod table;
-mod trace;
 mod verify;
 mod version;
 mod wal;
@@ -76,5 +74,4 @@ pub use snapshot::Snapshot;
 pub use stats::{LsmStats, RunStats};
 pub use store::LsmOpenReport;
 pub use table::trial as table_trial;
-pub use trace::{Asked, Trace};
 pub use verify::LsmVerifyReport;

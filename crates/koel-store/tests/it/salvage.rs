@@ -255,17 +255,19 @@ fn files_that_lost_their_lists_of_versions_are_listed_again() {
     archive.into_store().close().unwrap();
     let image = folder.contents();
     // The last record of the next number (its key after both lengths); lists of versions; all.
-    let next: Vec<u8> = [&[2, 0, 9, 0, 0xff, b't', 2][..], &7_u64.to_le_bytes()].concat();
+    let next: Vec<u8> = [&[2, 0, 9, 16, 0xff, b't', 2][..], &7_u64.to_le_bytes()].concat();
     let list = |name: &str| [&[0xff, b'n'][..], name.as_bytes()].concat();
-    let all = vec![next.clone(), list("file 0"), list("file 3"), list("file 5")];
-    for lost in [vec![next], vec![list("file 3")], vec![list("file 5")], all] {
+    // The newest version, which has a spare copy.
+    let version: Vec<u8> = [&[0xff, b'v'][..], &6_u64.to_le_bytes()].concat();
+    let all = vec![next.clone(), list("file 0"), list("file 3"), list("file 5"), version.clone()];
+    for lost in [vec![next], vec![list("file 3")], vec![list("file 5")], vec![version], all] {
         let mut image = image.clone();
         lost.iter().for_each(|part| flip(&mut image, part));
         let store = new_store();
         let salvaged = store.salvage_in(&MemoryFolder::with(image), |_, _| ()).unwrap();
         assert_eq!(salvaged.lost, lost.len() as u64);
         let archive = Archive::new(store);
-        let lists = lost.iter().filter(|part| part.starts_with(&[0xff])).count() as u64;
+        let lists = lost.iter().filter(|part| part.starts_with(&[0xff, b'n'])).count() as u64;
         assert_eq!(archive.repair().unwrap(), lists);
         archive.import("new", &b"new"[..], Chunking::default()).unwrap();
         assert_eq!(archive.repair().unwrap(), 0);

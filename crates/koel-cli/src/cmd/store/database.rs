@@ -9,13 +9,17 @@
 //! verbs of files need a log store.
 #![forbid(unsafe_code)]
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use koel_store::content::ArchiveError;
 use koel_store::{Error, LogStore, LsmOptions, LsmStats, LsmStore, Options, StoreKind, TornEnd};
 
 use super::records::Records;
+use super::reserve;
 use crate::escape::escape;
 use crate::failure::Failure;
 use crate::output;
@@ -29,12 +33,25 @@ pub(crate) struct Database {
     /// Folder of the store
     #[arg(long, value_name = "DIR")]
     db: PathBuf,
+
+    /// Seconds to wait while another process uses the store
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT)]
+    wait: u64,
 }
+
+/// How long a command waits for others, in seconds.
+const WAIT: u64 = 30;
+
+/// The wait before a message says so.
+const SILENT: Duration = Duration::from_secs(1);
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(10);
 
 impl Database {
     /// The store in the folder `db`.
     pub(crate) fn at(db: &Path) -> Self {
-        Self { db: db.to_owned() }
+        Self { db: db.to_owned(), wait: WAIT }
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -60,9 +77,10 @@ impl Database {
         self.db.join("MANIFEST").is_file()
     }
 
-    /// Opens an existing log store to change it.
+    /// Opens an existing log store to remove something from it, which takes some space.
     pub(crate) fn open(&self) -> Result<LogStore, Failure> {
         self.check_that_it_exists()?;
+        reserve::give_up_if_full(&self.db);
         self.open_or_create()
     }
 
@@ -78,9 +96,10 @@ impl Database {
         self.open_log(Options::default().background_compaction(false), REMOVED)
     }
 
-    /// Opens an existing store of either kind to change it.
+    /// Opens an existing store of either kind to remove something from it.
     pub(super) fn records(&self) -> Result<Records, Failure> {
         self.check_that_it_exists()?;
+        reserve::give_up_if_full(&self.db);
         self.records_or_create()
     }
 
@@ -91,6 +110,11 @@ impl Database {
             Some(StoreKind::Lsm) => self.read_ordered().map(Records::Ordered),
             _ => self.read().map(Records::Log),
         }
+    }
+
+    /// Leaves some space for the day when the disk is full.
+    pub(super) fn keep_reserve(&self) {
+        reserve::fill(&self.db);
     }
 
     /// Opens a store of either kind, or creates an empty log store.
@@ -110,6 +134,7 @@ impl Database {
     /// Opens an existing ordered store to change it.
     pub(super) fn open_ordered(&self) -> Result<LsmStore, Failure> {
         self.check_that_it_exists()?;
+        reserve::give_up_if_full(&self.db);
         self.create_ordered_store()
     }
 
@@ -160,7 +185,8 @@ impl Database {
                 self.db.display()
             )));
         }
-        let store = options.open(&self.db).map_err(|error| self.failure(error))?;
+        self.refuse_other_folder()?;
+        let store = self.waiting(|| options.clone().open(&self.db))?;
         self.report_torn(store.open_report().torn.as_ref(), what_was_done)?;
         Ok(store)
     }
@@ -173,7 +199,8 @@ impl Database {
                 self.db.display()
             )));
         }
-        let store = options.open(&self.db).map_err(|error| self.failure(error))?;
+        self.refuse_other_folder()?;
+        let store = self.waiting(|| options.clone().open(&self.db))?;
         self.report_torn(store.open_report().torn.as_ref(), what_was_done)?;
         Ok(store)
     }
@@ -184,6 +211,55 @@ impl Database {
         // Builds the guide at once.
         let options = LsmOptions::default().read_only(true).background(false);
         Ok(self.open_lsm(options, IGNORED)?.stats())
+    }
+
+    /// Calls `open` until no other process has the store, or the wait is over.
+    fn waiting<T>(&self, open: impl Fn() -> Result<T, Error>) -> Result<T, Failure> {
+        let (started, mut is_told) = (Instant::now(), false);
+        loop {
+            let waited = started.elapsed();
+            match open() {
+                Err(Error::Locked) if waited < Duration::from_secs(self.wait) => {}
+                Err(Error::Locked) => {
+                    return Err(Failure::Usage(format!(
+                        "{}: another process uses the store, and did not end in {} seconds; wait \
+                         longer with --wait SECONDS",
+                        self.db.display(),
+                        self.wait
+                    )));
+                }
+                opened => return opened.map_err(|error| self.failure(error)),
+            }
+            if waited > SILENT && !is_told {
+                is_told = true;
+                output::print_to_stderr(&format!(
+                    "koel: {}: waiting for another process that uses the store\n",
+                    self.db.display()
+                ))?;
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Fails if the folder has files, but none of a store: a store is not put beside other files.
+    fn refuse_other_folder(&self) -> Result<(), Failure> {
+        if self.has_any_file() {
+            return Ok(());
+        }
+        let mut names = self.db.read_dir().into_iter().flatten().flatten().map(|it| it.file_name());
+        let is_own = |name: &OsString| {
+            [OsStr::new("LOCK"), OsStr::new(reserve::NAME), OsStr::new("lost+found")]
+                .contains(&name.as_os_str())
+                || name.as_encoded_bytes().starts_with(b"MANIFEST")
+        };
+        match names.find(|name| !is_own(name)) {
+            None => Ok(()),
+            Some(name) => Err(Failure::Usage(format!(
+                "{} is not a store: it has other files, such as {}; name a new or an empty folder",
+                self.db.display(),
+                name.display()
+            ))),
+        }
     }
 
     /// Reports on standard error that a crash had interrupted a write.

@@ -42,5 +42,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     deleted?;
     store.close().map_err(|error| db.failure(error))?;
+    db.keep_reserve();
     Ok(Outcome::some_if(all))
 }

@@ -34,7 +34,8 @@ Examples:
   koel store export --db backups -o all --exclude '*.tmp'       everything
 
 One name is written to FILE itself; several, or all, are written below it under their names.
-Modes and times are restored. Files that exist are replaced; others stay.
+Modes and times are restored. Files that exist are replaced; others stay. Folders that are read-only
+are made writable for the time of the export.
 A pattern without a slash matches the name of a file or folder at any depth. One with a slash
 matches the whole name, as koel store ls prints it; ** matches any number of folders. A folder
 that matches stands for all that is in it.
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let patterns = Patterns::new(&args.include, &args.exclude)?;
     let archive = Archive::new(db.read()?);
-    let entries = entries(args, &archive)?;
+    let (entries, damage) = entries(args, &archive)?;
     if let [(name, entry)] = &entries[..]
         && args.names.len() == 1
         && let Kind::File(file) = &entry.kind
@@ -100,12 +101,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         add(&mut total, restored.map_err(|error| failure(args, error))?);
     }
     drop(progress);
-    finish(args, &entries, &total)
+    let finished = finish(args, &entries, &total);
+    damage.map_or(finished, |damage| Err(args.database.archive_failure(damage)))
 }
 
-/// The entries to restore, with their names.
-fn entries(args: &Args, archive: &Archive) -> Result<Vec<(Vec<u8>, Entry)>, Failure> {
+/// The entries to restore, with their names, and the damage that hides others.
+type Found = (Vec<(Vec<u8>, Entry)>, Option<ArchiveError>);
+
+fn entries(args: &Args, archive: &Archive) -> Result<Found, Failure> {
     let names = name::names(&args.names)?;
+    let mut damage = None;
     let find = || -> Result<Vec<(Vec<u8>, Entry)>, ArchiveError> {
         match (args.version, names.is_empty()) {
             (Some(number), true) => {
@@ -118,8 +123,14 @@ fn entries(args: &Args, archive: &Archive) -> Result<Vec<(Vec<u8>, Entry)>, Fail
                 names.into_iter().map(found).collect()
             }
             (None, true) => {
-                let all = archive.entries()?;
-                all.map(|version| version.map(|it| (it.name, it.entry))).collect()
+                let mut all = Vec::new();
+                for version in archive.entries()? {
+                    match version {
+                        Ok(version) => all.push((version.name, version.entry)),
+                        Err(error) => damage = Some(error),
+                    }
+                }
+                Ok(all)
             }
             (None, false) => {
                 let found = |name: Vec<u8>| Ok((name.clone(), archive.find(name)?.1));
@@ -127,7 +138,8 @@ fn entries(args: &Args, archive: &Archive) -> Result<Vec<(Vec<u8>, Entry)>, Fail
             }
         }
     };
-    find().map_err(|error| args.database.archive_failure(error))
+    let found = find().map_err(|error| args.database.archive_failure(error))?;
+    Ok((found, damage))
 }
 
 /// Whether the bytes of a file are all that is restored: it came from a stream, or goes to one.
@@ -148,7 +160,8 @@ fn stream(
         let sink = progress.meter(io::stdout().lock());
         return match archive.export_entry(name, entry, sink) {
             Err(ArchiveError::Write(error)) => Err(Failure::stdout(error)),
-            outcome => outcome.map(|_| Outcome::Done).map_err(|error| failure(args, error)),
+            Err(error) => Err(failure(args, error)),
+            Ok(_) => report_changed(name, entry),
         };
     }
     refuse_store(args)?;
@@ -165,8 +178,21 @@ fn stream(
     });
     match archive_error {
         Some(error) => Err(failure(args, error)),
-        None => written.map(|()| Outcome::Done).map_err(|error| Failure::write(&args.out, error)),
+        None => match written {
+            Ok(()) => report_changed(name, entry),
+            Err(error) => Err(Failure::write(&args.out, error)),
+        },
     }
+}
+
+/// Says of a file whose bytes were written that it changed while it was imported.
+fn report_changed(name: &[u8], entry: &Entry) -> Result<Outcome, Failure> {
+    let changed = matches!(entry.kind, Kind::File(file) if file.changed_while_read);
+    if changed {
+        let what = "it changed while it was imported; its bytes may be of several moments";
+        name::report_problems([(name, what)])?;
+    }
+    Ok(Outcome::some_if(!changed))
 }
 
 /// The path to restore at. For a file, links to it are resolved, so that they stay.

@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let collected = collect(&archive, before).map_err(|error| db.archive_failure(error))?;
     let after = archive.store().stats().log_bytes;
     db.close(archive.into_store())?;
+    db.keep_reserve();
     let report = if args.json {
         output::json(&json!({
             "deleted_chunks": collected.dropped,

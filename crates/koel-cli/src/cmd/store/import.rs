@@ -2,8 +2,9 @@
 //!
 //! Each argument becomes a new version of its name: a file, or a folder with all that is in it.
 //! The name is the path as given, without `/` or `..` at its start; for `.` it is the name of the
-//! folder. Files whose size, times and inode are those of the last version are not read. All
-//! versions become durable together, at the end.
+//! folder. What was imported before keeps its name, however its path is given. Files whose size,
+//! times and inode are those of the last version are not read. All versions become durable together,
+//! at the end; after a failure, what was written is taken back.
 //!
 //! What cannot be read or kept is named on standard error, and the rest goes on. The folder of the
 //! store is left out.
@@ -17,12 +18,14 @@ use std::time::Instant;
 
 use koel_store::Durability;
 use koel_store::content::{
-    Archive, ArchiveError, Chunking, Problem, TreeOptions, TreeReport, normalize,
+    Archive, ArchiveError, Chunking, Problem, Selection, TreeOptions, TreeReport, normalize,
 };
 use serde_json::{Value, json};
 
 use super::database::Database;
 use super::name;
+use super::patterns::Patterns;
+use crate::escape::escape;
 use crate::failure::{Failure, Outcome, describe};
 use crate::output;
 use crate::progress::{Progress, Stdout};
@@ -34,11 +37,17 @@ Examples:
   koel store import photos --db backups         a folder with all that is in it
   koel store import photos --db backups         again: a new version of it
   koel store import --by-content --zstd dump.sql --db backups
+  koel store import home --exclude .cache --exclude '*.tmp' --db backups
   zcat dump.gz | koel store import - --name dump.sql --db backups
 
 The store is created if it does not exist. Older versions stay until koel store rm removes them.
-Files, folders, symbolic links, hard links, modes, owners and times are kept. FIFOs, sockets,
-devices and extended attributes are not.
+The name is the path as given. A folder that was imported before keeps the name that it has.
+Files, folders, symbolic links, hard links, holes, modes, owners and times are kept. FIFOs, devices
+and extended attributes are not. Sockets hold nothing and are left out.
+A pattern of --exclude without a slash matches the name of a file or folder at any depth; one with a
+slash matches the whole name, as koel store ls prints it.
+A file that changes while it is read is read again; if it changes again, koel store ls marks it.
+If an import fails, nothing of it stays.
 A file is not read again if its size, times and inode are those of the last version.
 Chunks of a fixed size suit files that grow or change in place. With --by-content, equal parts are
 also found after an insertion.
@@ -74,6 +83,10 @@ pub(crate) struct Args {
     #[arg(long)]
     checksum: bool,
 
+    /// Leave out files and folders that match one of these patterns
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -97,6 +110,7 @@ struct Total {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let chunking = chunking(args)?;
+    let patterns = Patterns::new(&[], &args.exclude)?;
     let sources = sources(args)?;
     let mut archive = Archive::new(db.open_or_create()?);
     if let Some(level) = args.zstd {
@@ -106,35 +120,45 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .chunking(chunking)
         .durability(Durability::None)
         .read_all(args.checksum)
+        .exclude(move |name| patterns.select(name) == Selection::Skip)
         .skip(db.folder());
     let started = Instant::now();
     let progress = Progress::start("importing", None, Stdout::Silent);
     let mut total = Total::default();
-    for (name, source) in &sources {
-        match source {
-            Source::Tree(path) => {
-                let read = &mut |count| progress.advance(count);
-                match archive.import_tree(name, path, &options, read) {
-                    Ok(report) => total.add(name, report),
-                    Err(ArchiveError::Read(error)) => total.add_unreadable(name, &error),
-                    Err(error) => return Err(db.archive_failure(error)),
-                }
+    let imported = sources.iter().try_for_each(|(name, source)| match source {
+        Source::Tree(path) => {
+            let name = &name_in(&archive, args, name, path)?;
+            let read = &mut |count| progress.advance(count);
+            match archive.import_tree(name, path, &options, read) {
+                Ok(report) => total.add(name, report),
+                Err(ArchiveError::Read(error)) => total.add_unreadable(name, &error),
+                Err(error) => return Err(db.archive_failure(error)),
             }
-            Source::Stream(path) => {
-                let stream = progress.meter(stream(path)?);
-                let imported = archive.import(name, stream, chunking);
-                total.add_stream(imported.map_err(|error| match error {
-                    ArchiveError::Read(error) => Failure::read(path, error),
-                    other => db.archive_failure(other),
-                })?);
-            }
+            Ok(())
         }
+        Source::Stream(path) => {
+            let stream = progress.meter(stream(path)?);
+            let imported = archive.import(name, stream, chunking);
+            total.add_stream(imported.map_err(|error| match error {
+                ArchiveError::Read(error) => Failure::read(path, error),
+                other => db.archive_failure(other),
+            })?);
+            Ok(())
+        }
+    });
+    drop(progress);
+    if let Err(failure) = imported {
+        // What was written leads to nothing. If it cannot be taken back, `gc` finds it.
+        archive.abandon().unwrap_or_default();
+        return Err(failure);
     }
     db.close(archive.into_store())?;
-    drop(progress);
+    db.keep_reserve();
     let problems = &total.report.problems;
     // What is not kept is told even if the reader closed the pipe.
     let printed = report(args, &total, started);
+    let sockets = total.report.sockets.iter().map(|name| (&name[..], "a socket is left out"));
+    name::report_problems(sockets)?;
     name::report_problems(problems.iter().map(|it| (&it.name[..], &it.what[..])))?;
     printed.map(|()| Outcome::some_if(problems.is_empty()))
 }
@@ -150,6 +174,8 @@ impl Total {
         total.chunks += report.chunks;
         total.new_chunks += report.new_chunks;
         total.new_bytes += report.new_bytes;
+        total.excluded += report.excluded;
+        total.sockets.extend(report.sockets);
         total.problems.extend(report.problems);
         let mut version = name::json_of(name);
         version["version"] = report.version.into();
@@ -168,6 +194,22 @@ impl Total {
         self.report.new_chunks += report.new_chunks;
         self.report.new_bytes += report.new_bytes;
     }
+}
+
+/// The name of a file or a folder in the store: that of its last import, if no other is asked for.
+fn name_in(archive: &Archive, args: &Args, name: &[u8], path: &Path) -> Result<Vec<u8>, Failure> {
+    let Some(real) = path.canonicalize().ok().filter(|_| args.name.is_none()) else {
+        return Ok(name.to_owned());
+    };
+    let before =
+        archive.name_of_source(&real).map_err(|error| args.database.archive_failure(error))?;
+    let Some(before) = before.filter(|before| before != name) else { return Ok(name.to_owned()) };
+    output::print_to_stderr(&format!(
+        "koel: {}: imported as \"{}\", its name in the store; --name gives another\n",
+        path.display(),
+        escape(&before)
+    ))?;
+    Ok(before)
 }
 
 fn stream(path: &Path) -> Result<Box<dyn Read>, Failure> {
@@ -193,6 +235,8 @@ fn report(args: &Args, total: &Total, started: Instant) -> Result<(), Failure> {
             "chunks": tree.chunks,
             "new_chunks": tree.new_chunks,
             "new_bytes": tree.new_bytes,
+            "excluded": tree.excluded,
+            "sockets": tree.sockets.iter().map(|name| name::json_of(name)).collect::<Vec<_>>(),
             "not_kept": problems.collect::<Vec<_>>(),
             "seconds": seconds,
         }))
@@ -205,6 +249,9 @@ fn report(args: &Args, total: &Total, started: Instant) -> Result<(), Failure> {
             ("size", format!("{} ({}/s)", bytes(tree.length), bytes(rate))),
             ("new chunks", format!("{} ({})", grouped(tree.new_chunks), bytes(tree.new_bytes))),
         ];
+        if tree.excluded > 0 {
+            rows.push(("excluded", grouped(tree.excluded)));
+        }
         if !tree.problems.is_empty() {
             rows.push(("not kept", grouped(tree.problems.len() as u64)));
         }

@@ -28,13 +28,7 @@ impl KeyForm {
     /// The key that a text stands for.
     pub(super) fn key(self, text: &[u8]) -> Result<Vec<u8>, Failure> {
         let key = if self.null { text.to_vec() } else { unescape(text)? };
-        if Archive::is_reserved(&key) {
-            return Err(Failure::Usage(
-                "keys that begin with the byte FF are reserved for imported files; use another key"
-                    .to_owned(),
-            ));
-        }
-        Ok(key)
+        if Archive::is_reserved(&key) { Err(reserved()) } else { Ok(key) }
     }
 
     /// Whether keys are exact bytes.
@@ -46,6 +40,14 @@ impl KeyForm {
     pub(super) fn print(self, key: &[u8], out: &mut Lines, end: u8) -> Result<(), Failure> {
         if self.null { out.line(key, 0) } else { out.line(escape(key).as_bytes(), end) }
     }
+}
+
+/// The failure for a key that is reserved for imported files.
+pub(super) fn reserved() -> Failure {
+    Failure::Usage(
+        "keys that begin with the byte FF are reserved for imported files; use another key"
+            .to_owned(),
+    )
 }
 
 /// Keys as arguments, or in a list on standard input.

@@ -26,7 +26,8 @@ Examples:
   koel store ls --version 3 --db backups        the files of version 3
   koel store ls --json --db backups | jq -r .escaped
 
-Each line has the length in bytes, or `folder` or `link`, and the name.
+Each line has the length in bytes, or `folder` or `link`, the time of the last change, and the name.
+A ~ after the length says that the file changed while it was imported.
 What is not printable in a name is escaped: \\n, \\x1b, and \\\\ for a backslash. Every name is accepted
 as it is printed.
 With --json, each line is an object; `escaped` is the printed name.")]
@@ -185,11 +186,13 @@ fn line(path: &[u8], entry: &Entry, json: bool) -> String {
     if json {
         return object(path, entry).to_string();
     }
-    let size = match &entry.kind {
-        Kind::File(file) => grouped(file.content.length),
-        kind => kind_of(kind).to_owned(),
+    let (size, mark) = match &entry.kind {
+        Kind::File(file) if file.changed_while_read => (grouped(file.content.length), '~'),
+        Kind::File(file) => (grouped(file.content.length), ' '),
+        kind => (kind_of(kind).to_owned(), ' '),
     };
-    format!("{size:>17}  {}", escape(path))
+    let modified = entry.attributes.map_or_else(|| "-".to_owned(), |it| time::utc(it.modified));
+    format!("{size:>17}{mark} {modified:<20}  {}", escape(path))
 }
 
 fn object(path: &[u8], entry: &Entry) -> Value {
@@ -199,6 +202,9 @@ fn object(path: &[u8], entry: &Entry) -> Value {
         Kind::File(file) => {
             object["length"] = file.content.length.into();
             object["blake3"] = hexadecimal(&file.content.hash).into();
+            if file.changed_while_read {
+                object["changed_while_read"] = true.into();
+            }
         }
         Kind::Link(target) => object["target"] = escape(target).into(),
         _ => {}

@@ -1,9 +1,9 @@
 //! `koel store`: files and key-value records in a crash-safe, checksummed store.
 //!
-//! Each verb has its own file. `get`, `put`, `del` and `keys` work on records. `import`, `export`,
-//! `ls`, `rm` and `gc` work on files, which are split into chunks; equal chunks are stored once.
-//! Both are in one folder: keys that begin with the byte FF belong to the files. An ordered store
-//! has records only, sorted by key.
+//! Each verb has its own file. `get`, `put`, `load`, `del` and `keys` work on records. `import`,
+//! `export`, `ls`, `rm` and `gc` work on files, which are split into chunks; equal chunks are stored
+//! once. Both are in one folder: keys that begin with the byte FF belong to the files. An ordered
+//! store has records only, sorted by key.
 #![forbid(unsafe_code)]
 
 mod copy;
@@ -16,19 +16,19 @@ mod get;
 mod import;
 mod key;
 mod keys;
+mod load;
 mod ls;
 mod name;
 mod ordered;
 mod patterns;
 mod put;
 mod records;
+mod reserve;
 mod rm;
 mod salvage;
 mod scan;
 mod stats;
 mod time;
-mod tour;
-mod tour_ordered;
 mod verify;
 
 use clap::Subcommand;
@@ -47,9 +47,10 @@ Examples:
   koel store keys --db notes                          list the keys
   koel store create events --ordered                  create a store sorted by key
   koel store scan --prefix 2026-11 --db events        print its records
-  koel store tour                                     run a demonstration
+  koel store load records.tsv --db notes              store many records
 
-One process can change a store, or several can read it at the same time.")]
+One process can change a store, or several can read it at the same time. Others wait for them, 30
+seconds unless --wait says otherwise.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -75,6 +76,8 @@ enum Verb {
     Scan(scan::Args),
     /// Store a value under a key
     Put(put::Args),
+    /// Store many records, from lines or CSV
+    Load(load::Args),
     /// Delete keys
     Del(del::Args),
     /// Free the space of removed files and deleted records
@@ -87,8 +90,6 @@ enum Verb {
     Salvage(salvage::Args),
     /// Show the contents and the disk and memory use of a store
     Stats(stats::Args),
-    /// Run a demonstration on a real file, every promise checked
-    Tour(tour::Args),
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -102,12 +103,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Verb::Get(args) => get::run(args),
         Verb::Scan(args) => scan::run(args),
         Verb::Put(args) => put::run(args),
+        Verb::Load(args) => load::run(args),
         Verb::Del(args) => del::run(args),
         Verb::Gc(args) => gc::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::Copy(args) => copy::run(args),
         Verb::Salvage(args) => salvage::run(args),
         Verb::Stats(args) => stats::run(args),
-        Verb::Tour(args) => tour::run(args),
     }
 }

@@ -72,6 +72,7 @@ pub(super) fn gc(db: &Database, json: bool) -> Result<Outcome, Failure> {
     store.compact().map_err(|error| db.failure(error))?;
     let (after, runs) = (on_disk(&store), store.stats().runs.len() as u64);
     store.close().map_err(|error| db.failure(error))?;
+    db.keep_reserve();
     output::print(&if json {
         output::json(&json!({ "bytes_before": before, "bytes": after, "runs": runs }))
     } else {

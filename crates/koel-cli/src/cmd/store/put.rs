@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = db.records_or_create()?;
     store.put(&key, value, Durability::Synced).map_err(|error| db.failure(error))?;
     store.close().map_err(|error| db.failure(error))?;
+    db.keep_reserve();
     Ok(Outcome::Done)
 }
 

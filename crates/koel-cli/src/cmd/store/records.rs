@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use koel_store::content::Archive;
-use koel_store::{Durability, Error, LogStore, LsmStore};
+use koel_store::{Batch, Durability, Error, LogStore, LsmStore};
 
 use crate::failure::Failure;
 
@@ -60,6 +60,14 @@ impl Records {
                 read.map_err(|error| Error::Source { error })?;
                 store.put(key, &bytes, durability)
             }
+        }
+    }
+
+    /// Stores the records of a batch.
+    pub(super) fn write(&self, batch: &Batch) -> Result<(), Error> {
+        match self {
+            Self::Log(store) => store.write(batch, Durability::None),
+            Self::Ordered(store) => store.write(batch, Durability::None),
         }
     }
 

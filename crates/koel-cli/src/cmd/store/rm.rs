@@ -10,13 +10,17 @@ use koel_store::content::{Archive, ArchiveError};
 
 use super::database::Database;
 use super::name;
+use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
+use crate::output::print_to_stderr;
+use crate::quantity::counted;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel store rm old.iso --db backups              a name with all its versions
   koel store rm photos --version 3 --db backups   one version
+  koel store rm --inside photos/2019 --db backups a part of a folder, from all its versions
   koel store rm --keep 7 --db backups             all versions but the newest 7 of every name
 
 Run koel store gc afterwards to free the space.
@@ -37,6 +41,10 @@ pub(crate) struct Args {
     /// Remove only this version
     #[arg(long, value_name = "NUMBER", conflicts_with = "keep")]
     version: Option<u64>,
+
+    /// Remove parts of imported folders, too, from all their versions
+    #[arg(long, conflicts_with_all = ["keep", "version"])]
+    inside: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -45,6 +53,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let archive = Archive::new(db.open()?);
     if names.is_empty() {
         names = all_names(&archive).map_err(|error| db.archive_failure(error))?;
+    }
+    if !args.inside {
+        refuse_parts(&archive, &names)?;
     }
     let mut all = true;
     for name in &names {
@@ -55,6 +66,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         };
         let found = match removed {
             Err(ArchiveError::NoSuchName { .. }) => false,
+            // A part may be in older versions only.
+            Err(ArchiveError::Inside { .. }) | Ok(false) if args.inside => {
+                remove_part(&archive, name, db)?
+            }
             removed => removed.map_err(|error| db.archive_failure(error))?,
         };
         if !found {
@@ -63,7 +78,37 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         all &= found;
     }
     db.close(archive.into_store())?;
+    db.keep_reserve();
     Ok(Outcome::some_if(all))
+}
+
+/// Fails before anything is removed, if a name is a part of an imported folder.
+fn refuse_parts(archive: &Archive, names: &BTreeSet<Vec<u8>>) -> Result<(), Failure> {
+    for name in names {
+        // What is not found, or damaged, is reported later.
+        if let Ok((version, _)) = archive.find(name)
+            && version.name != *name
+        {
+            let (name, top) = (escape(name), escape(&version.name));
+            return Err(Failure::Usage(format!(
+                "\"{name}\" is a part of the imported \"{top}\"; --inside removes it from all \
+                 versions of that"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Removes a part of a folder, and says from how many versions. Returns whether it was in one.
+fn remove_part(archive: &Archive, name: &[u8], db: &Database) -> Result<bool, Failure> {
+    let versions = archive.remove_inside(name).map_err(|error| db.archive_failure(error))?;
+    if versions == 0 {
+        return Ok(false);
+    }
+    let (folder, name) = (db.folder().display(), escape(name));
+    let from = counted(versions, "version");
+    print_to_stderr(&format!("koel: {folder}: \"{name}\" removed from {from}\n"))?;
+    Ok(true)
 }
 
 fn all_names(archive: &Archive) -> Result<BTreeSet<Vec<u8>>, ArchiveError> {

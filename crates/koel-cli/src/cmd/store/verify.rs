@@ -17,7 +17,8 @@ use crate::quantity::{bytes, counted, grouped};
 Examples:
   koel store verify --db backups
 
-Damage is listed on standard output.
+Damage is listed on standard output, and so are files that changed while they were imported: their
+bytes are those that were read, perhaps of several moments.
 
 Exit codes: 0 everything is intact, 2 something is damaged.")]
 pub(crate) struct Args {
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "damage": damage,
             "intact_files": files.sound,
             "file_bytes": files.bytes,
+            "changed_files": files.changed,
             "damaged_files": files.broken.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         }))
     } else {
@@ -84,9 +86,11 @@ pub(super) fn verified_files(
     files.map_err(|error| db.archive_failure(error))
 }
 
-/// A line for each damaged record and each damaged file.
-pub(super) fn damage_lines(damage: &[Damage], files: &ArchiveVerifyReport) -> String {
-    let files = files.broken.iter().map(|(name, what)| format!("{name}: {what}"));
+/// A line for each damaged record, each damaged file, and each that changed during its import.
+pub(super) fn damage_lines(damage: &[Damage], found: &ArchiveVerifyReport) -> String {
+    let files = found.broken.iter().map(|(name, what)| format!("{name}: {what}"));
     let all = damage.iter().map(ToString::to_string).chain(files);
-    all.map(|line| format!("DAMAGED  {}\n", output::escape_controls(&line))).collect()
+    let damaged = all.map(|line| format!("DAMAGED  {}\n", output::escape_controls(&line)));
+    let changed = found.changed.iter();
+    damaged.chain(changed.map(|name| format!("CHANGED  {name}: while it was imported\n"))).collect()
 }

@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use koel::CuckooFilter;
 
 use super::names;
-use super::page::{Figure, Point};
 use super::rate::{PROMISED_RATE, is_within};
 use super::story::Story;
 use crate::failure::Failure;
@@ -45,7 +44,6 @@ pub(super) fn grow(
     let mut names = names::absent(listed).skip(absent.len());
     let mut inserted: Vec<String> = Vec::new();
     let (mut room, mut kept, mut full_enough) = (true, true, true);
-    let (mut bits, mut rates) = (Vec::new(), Vec::new());
     for doubling in 0..=DOUBLINGS {
         let keys = usize::try_from(FIRST << doubling).unwrap_or(usize::MAX);
         let before = inserted.len();
@@ -55,13 +53,9 @@ pub(super) fn grow(
         kept &= is_within(wrong, absent.len());
         full_enough &= doubling < 2 || filter.load_factor() >= LOAD;
         table += &row(&filter, wrong, absent.len());
-        rates.extend(rate_points(filter.len(), wrong, absent.len()));
-        let value = filter.size_in_bytes() as f64 * 8.0 / filter.len() as f64;
-        bits.push(Point { name: "bits per key", x: filter.len(), value });
     }
     let missed = inserted.len() - count_found(&filter, &inserted);
     story.lines(&(table + "\n"))?;
-    draw(story, bits, rates);
     story.say(&format!("Of the {} inserted names, {missed} were missed.", grouped(last)))?;
     let fixed = CuckooFilter::builder(last, PROMISED_RATE).plan();
     let fixed = fixed.map_err(|error| build_failure(&error))?;
@@ -81,26 +75,6 @@ pub(super) fn grow(
             LOAD * 100.0
         ),
     )
-}
-
-/// The measured rate and the promised one, in per cent.
-fn rate_points(keys: u64, wrong: usize, lookups: usize) -> [Point; 2] {
-    let measured = 100.0 * wrong as f64 / lookups as f64;
-    [("measured", measured), ("promised", 100.0 * PROMISED_RATE)].map(|(name, value)| Point {
-        name,
-        x: keys,
-        value,
-    })
-}
-
-fn draw(story: &mut Story, bits: Vec<Point>, rates: Vec<Point>) {
-    let x = Some("keys");
-    let summary = "The filter grows without the earlier keys.".to_owned();
-    let (title, unit) = ("Memory while a filter grows", "bits per key");
-    story.figure(&Figure { title, unit, summary, x, points: bits });
-    let summary = "No more than promised, at every size.".to_owned();
-    let (title, unit) = ("False positives while a filter grows", "% of absent names");
-    story.figure(&Figure { title, unit, summary, x, points: rates });
 }
 
 /// The number of names that the filter reports as present.

@@ -8,15 +8,14 @@
 
 mod expiry;
 mod growth;
-pub(crate) mod names;
-mod page;
+mod names;
 mod rate;
 mod rivals;
-pub(crate) mod story;
+mod story;
 mod uses;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use koel::{CuckooFilter, FilterView};
@@ -37,23 +36,18 @@ const COPIES: u64 = 1_000;
 #[command(after_help = "\
 Examples:
   koel tour
-  koel tour --html tour.html      the same as a page with charts, for a browser
 
 The tour takes a few seconds. It writes some files to TMPDIR and removes them.
 
 Exit codes: 0 every promise was kept, 2 one was broken.")]
-pub(crate) struct Args {
-    /// Also write the tour to OUT, one HTML file with charts
-    #[arg(long, value_name = "OUT")]
-    html: Option<PathBuf>,
-}
+pub(crate) struct Args;
 
-pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+pub(crate) fn run(_: &Args) -> Result<Outcome, Failure> {
     let list = names::listed()
         .map_err(|error| Failure::read(Path::new("the list in this program"), error))?;
     let set: HashSet<String> = list.iter().cloned().collect();
     let absent: Vec<String> = names::absent(&set).take(ABSENT).collect();
-    let mut story = Story::with_page(args.html.clone())?;
+    let mut story = Story::default();
     story.chapter(
         "A real list",
         &format!(

@@ -12,7 +12,6 @@ use std::time::Instant;
 use fastbloom::BloomFilter;
 use koel::FilterView;
 
-use super::page::{Figure, Point};
 use super::rate::PROMISED_RATE;
 use super::story::Story;
 use crate::failure::Failure;
@@ -57,23 +56,8 @@ pub(crate) fn compare(
         );
     }
     story.lines(&(table + "\n"))?;
-    draw(story, &rows);
     let smaller = rows[0].bytes > 10 * rows[2].bytes;
     story.promise(smaller && missed == 0, "a filter takes less than a tenth of a HashSet's memory")
-}
-
-fn draw(story: &mut Story, rows: &[Row]) {
-    let bars = |value: fn(&Row) -> f64| {
-        rows.iter().map(|row| Point { name: row.name, x: 0, value: value(row) }).collect()
-    };
-    let (title, unit) = ("The list in memory", "KiB");
-    let summary = "The memory of the HashSet is computed.".to_owned();
-    let points = bars(|row| row.bytes as f64 / 1024.0);
-    story.figure(&Figure { title, unit, summary, x: None, points });
-    let (title, unit) = ("Looking up an absent name", "ns");
-    let summary = "One name after the other.".to_owned();
-    let points = bars(|row| row.nanoseconds);
-    story.figure(&Figure { title, unit, summary, x: None, points });
 }
 
 struct Row {

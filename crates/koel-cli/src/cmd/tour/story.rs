@@ -1,11 +1,8 @@
-//! Prints a tour: numbered chapters, short paragraphs, and a mark for every promise. The same may
-//! go to an HTML file.
+//! Prints a tour: numbered chapters, short paragraphs, and a mark for every promise.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
 use std::time::Instant;
 
-use super::page::{Figure, Page};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::three_digits;
@@ -18,45 +15,23 @@ pub(crate) struct Story {
     chapters: u32,
     kept: u32,
     broken: Vec<String>,
-    page: Option<Page>,
 }
 
 impl Story {
-    /// A tour that goes to this file too.
-    pub(super) fn with_page(path: Option<PathBuf>) -> Result<Self, Failure> {
-        Ok(Self { page: path.map(Page::new).transpose()?, ..Self::default() })
-    }
-
     pub(crate) fn chapter(&mut self, title: &str, text: &str) -> Result<(), Failure> {
         self.chapters += 1;
         let space = if self.chapters > 1 { "\n" } else { "" };
         output::print(&format!("{space}{}. {title}\n", self.chapters))?;
-        if let Some(page) = &mut self.page {
-            page.chapter(self.chapters, title);
-        }
         self.say(text)
     }
 
     pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
-        if let Some(page) = &mut self.page {
-            page.paragraph(text);
-        }
         output::print(&wrapped(text))
     }
 
     /// Prints lines as they are.
     pub(crate) fn lines(&mut self, text: &str) -> Result<(), Failure> {
-        if let Some(page) = &mut self.page {
-            page.terminal(text);
-        }
         output::print(text)
-    }
-
-    /// Draws a chart of the table above, on the page only.
-    pub(super) fn figure(&mut self, figure: &Figure) {
-        if let Some(page) = &mut self.page {
-            page.figure(figure);
-        }
     }
 
     /// Prints and records whether a promise was kept.
@@ -66,25 +41,14 @@ impl Story {
         } else {
             self.broken.push(promise.to_owned());
         }
-        if let Some(page) = &mut self.page {
-            page.promise(held, promise);
-        }
         let mark = if held { "kept" } else { "BROKEN" };
         output::print(&format!("   [{mark}] {promise}\n"))
     }
 
     /// Ends the tour. `next` says what to try after a tour without a broken promise.
-    pub(crate) fn end(mut self, next: &str) -> Result<Outcome, Failure> {
-        let is_kept = self.broken.is_empty();
-        let last = format!("All {} promises were kept. {next}", self.kept);
-        if let Some(page) = &mut self.page {
-            if is_kept {
-                page.paragraph(&last);
-            }
-            page.write()?;
-        }
-        if is_kept {
-            output::print(&format!("\n{last}\n"))?;
+    pub(crate) fn end(self, next: &str) -> Result<Outcome, Failure> {
+        if self.broken.is_empty() {
+            output::print(&format!("\nAll {} promises were kept. {next}\n", self.kept))?;
             return Ok(Outcome::Done);
         }
         let broken = self.broken.join("; ");

@@ -4,9 +4,11 @@
 //! cannot be read, or that is neither file, folder nor link, is reported, and the rest goes on.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{self, CWD, FileType, Mode, OFlags};
 
@@ -30,6 +32,19 @@ pub struct TreeOptions {
     durability: Durability,
     pub(super) read_all: bool,
     skipped: Option<PathBuf>,
+    excluded: Option<Excluded>,
+}
+
+/// Says of a name whether it is left out.
+type IsExcluded = dyn Fn(&[u8]) -> bool + Send + Sync;
+
+#[derive(Clone)]
+struct Excluded(Arc<IsExcluded>);
+
+impl fmt::Debug for Excluded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Excluded")
+    }
 }
 
 impl Default for TreeOptions {
@@ -39,6 +54,7 @@ impl Default for TreeOptions {
             durability: Durability::Synced,
             read_all: false,
             skipped: None,
+            excluded: None,
         }
     }
 }
@@ -72,6 +88,14 @@ impl TreeOptions {
         self.skipped = Some(folder.into());
         self
     }
+
+    /// Leaves out files, folders and links for whose name, from the name of the version on, this
+    /// returns `true`.
+    #[must_use]
+    pub fn exclude(mut self, is_excluded: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Self {
+        self.excluded = Some(Excluded(Arc::new(is_excluded)));
+        self
+    }
 }
 
 /// What the import of a tree did.
@@ -96,6 +120,10 @@ pub struct TreeReport {
     pub new_chunks: u64,
     /// Bytes of those.
     pub new_bytes: u64,
+    /// Files, folders and links that were excluded; what is in such a folder is not counted.
+    pub excluded: u64,
+    /// The names of sockets. They hold nothing and are not stored; programs make them anew.
+    pub sockets: Vec<Vec<u8>>,
     /// What is not in the version, or not as it is on disk.
     pub problems: Vec<Problem>,
 }
@@ -117,8 +145,9 @@ impl Archive {
     /// Stores the file or the folder at `path`, with all that is in it, as a new version of `name`.
     /// Calls `progress` with the bytes of files as they are read.
     ///
-    /// Keeps files, folders, symbolic links, hard links, modes, owners and times. Everything else,
-    /// and what cannot be read, is left out and reported. A symbolic link at `path` itself is
+    /// Keeps files, folders, symbolic links, hard links, holes, modes, owners and times. Everything
+    /// else, and what cannot be read, is left out and reported. A file that changes while it is
+    /// read is read again, and marked if it changes again. A symbolic link at `path` itself is
     /// followed, unless it leads to nothing.
     ///
     /// ```
@@ -168,7 +197,8 @@ impl Archive {
         };
         let entry = import.root(name, path)?;
         let Import { writer, mut report, .. } = import;
-        report.version = self.commit(name, time, &entry, options.durability)?;
+        let source = std::fs::canonicalize(path).ok();
+        report.version = self.commit(name, time, &entry, source.as_deref(), options.durability)?;
         report.chunks = writer.chunks;
         report.new_chunks = writer.new_chunks;
         report.new_bytes = writer.new_bytes;
@@ -213,6 +243,10 @@ impl Import<'_> {
         before: Option<&Entry>,
         depth: usize,
     ) -> Result<Option<Entry>, ArchiveError> {
+        if self.options.excluded.as_ref().is_some_and(|excluded| (excluded.0)(path)) {
+            self.report.excluded += 1;
+            return Ok(None);
+        }
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let status = match Status::at(folder, name) {
             Ok(status) => status,
@@ -240,6 +274,10 @@ impl Import<'_> {
                 }
                 Err(error) => Err(ArchiveError::Read(error.into())),
             },
+            FileType::Socket => {
+                self.report.sockets.push(path.to_owned());
+                return Ok(None);
+            }
             other => {
                 let what = format!("{} is not kept", describe(other));
                 return Ok(self.leave_out(path, what));
@@ -333,7 +371,6 @@ fn unreadable(error: &io::Error) -> String {
 fn describe(kind: FileType) -> &'static str {
     match kind {
         FileType::Fifo => "a FIFO",
-        FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         _ => "a special file",
     }

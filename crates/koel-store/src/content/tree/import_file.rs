@@ -1,7 +1,7 @@
 //! Importing a file: known from the last version, or read.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::FileType;
@@ -10,6 +10,9 @@ use super::import::{Import, new_entry};
 use super::status::{self, Status};
 use crate::content::entry::{Content, Entry, Kind, Stamp, StoredFile};
 use crate::content::error::ArchiveError;
+
+/// How often a file is read that changes meanwhile.
+const READS: usize = 2;
 
 impl Import<'_> {
     /// Returns the entry of a file that is known not to have changed, or that has another name in
@@ -41,25 +44,44 @@ impl Import<'_> {
         Some(Entry { name: Vec::new(), kind: Kind::File(file), ..before.clone() })
     }
 
-    /// Stores the bytes of an open file.
+    /// Stores the bytes of an open file. One that changes meanwhile is read again; if it changes
+    /// again, it is marked.
     pub(super) fn file(&mut self, path: &[u8], file: OwnedFd) -> Result<Entry, ArchiveError> {
-        let status = Status::of(file.as_fd()).map_err(ArchiveError::Read)?;
+        let had_extended = status::has_extended(file.as_fd());
+        let mut source = File::from(file);
+        let (mut status, mut file) = self.read(&source)?;
+        for _ in 1..READS {
+            if file.changed_while_read {
+                source.rewind().map_err(ArchiveError::Read)?;
+                (status, file) = self.read(&source)?;
+            }
+        }
+        if file.changed_while_read {
+            let what = "it changed while it was read, twice; its bytes may be of several moments";
+            self.report_problem(path, what.to_owned());
+        }
+        self.link(&status, &mut file, had_extended);
+        self.count_file(path, file.content, had_extended);
+        Ok(Entry { had_extended, ..new_entry(&status, Kind::File(file)) })
+    }
+
+    /// Stores the bytes of an open file, which is at its start.
+    fn read(&mut self, source: &File) -> Result<(Status, StoredFile), ArchiveError> {
+        let status = Status::of(source.as_fd()).map_err(ArchiveError::Read)?;
         if status.kind != FileType::RegularFile {
             return Err(ArchiveError::Read(io::Error::other("it is no longer a file")));
         }
-        let had_extended = status::has_extended(file.as_fd());
         let stamp = status.lasting_stamp();
-        let mut file = Metered { file: File::from(file), progress: &mut *self.progress };
-        let content = self.writer.store(&mut file, self.options.chunking)?;
-        let after = Status::of(file.file.as_fd()).map_err(ArchiveError::Read)?;
-        let mut file = StoredFile { content, link_number: 0, stamp };
-        if after.stamp != status.stamp || after.length != content.length {
-            file.stamp = Stamp::default();
-            self.report_problem(path, "it changed while it was read".to_owned());
-        }
-        self.link(&status, &mut file, had_extended);
-        self.count_file(path, content, had_extended);
-        Ok(Entry { had_extended, ..new_entry(&status, Kind::File(file)) })
+        let metered = Metered { file: source, progress: &mut *self.progress };
+        let content = self.writer.store(metered, self.options.chunking)?;
+        let after = Status::of(source.as_fd()).map_err(ArchiveError::Read)?;
+        let changed = after.stamp != status.stamp || after.length != content.length;
+        let file = StoredFile {
+            has_holes: status.has_holes,
+            changed_while_read: changed,
+            ..StoredFile::new(content, if changed { Stamp::default() } else { stamp })
+        };
+        Ok((status, file))
     }
 
     /// Gives a file with several names the number that these share in the version.
@@ -80,7 +102,7 @@ impl Import<'_> {
 
 /// A file that reports how much of it was read.
 struct Metered<'a> {
-    file: File,
+    file: &'a File,
     progress: &'a mut dyn FnMut(u64),
 }
 

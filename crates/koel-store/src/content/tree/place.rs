@@ -1,6 +1,6 @@
 //! A folder of the disk to restore in. It is created when something is restored in it.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::fs as disk;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,8 +9,12 @@ use std::path::Path;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::status::Status;
+use super::status::{self, Status};
+use crate::content::entry::Attributes;
 use crate::content::temporary;
+
+/// The permissions in a mode, and the three bits before them.
+const ALL_BITS: Mode = Mode::from_bits_retain(0o7777);
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 
@@ -35,6 +39,33 @@ enum PlacePath<'a> {
 struct Opened {
     folder: OwnedFd,
     is_new: bool,
+    /// The mode of a folder that was not writable before.
+    former_mode: Cell<Option<Mode>>,
+}
+
+impl Opened {
+    /// Lets the owner write into a folder that is there, until this is dropped.
+    fn existing(folder: OwnedFd) -> io::Result<Self> {
+        let mode = Mode::from_raw_mode(fs::fstat(&folder)?.st_mode) & ALL_BITS;
+        let former_mode = (!mode.contains(Mode::WUSR | Mode::XUSR)).then_some(mode);
+        if former_mode.is_some() {
+            // Others cannot change the mode, and learn of it when they write.
+            fs::fchmod(&folder, mode | Mode::RWXU).unwrap_or_default();
+        }
+        Ok(Self { folder, is_new: false, former_mode: Cell::new(former_mode) })
+    }
+
+    fn new(folder: OwnedFd) -> Self {
+        Self { folder, is_new: true, former_mode: Cell::new(None) }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if let Some(mode) = self.former_mode.get() {
+            fs::fchmod(&self.folder, mode).unwrap_or_default();
+        }
+    }
 }
 
 impl<'a> Place<'a> {
@@ -69,12 +100,16 @@ impl<'a> Place<'a> {
         Ok(self.opened.get_or_init(|| opened).folder.as_fd())
     }
 
-    /// Returns the folder if it was opened, and is to get the attributes of an entry: every folder
-    /// but one that the user gave and that was there before.
-    pub(super) fn to_finish(&self) -> Option<BorrowedFd<'_>> {
-        let opened = self.opened.get()?;
-        let is_ours = opened.is_new || matches!(self.path, PlacePath::In(..));
-        is_ours.then(|| opened.folder.as_fd())
+    /// Gives the folder, if it was opened, the attributes of its entry. One that the user gave and
+    /// that was there before gets the time only.
+    pub(super) fn finish(&self, attributes: &Attributes, owners: bool) -> io::Result<()> {
+        let Some(opened) = self.opened.get() else { return Ok(()) };
+        if !opened.is_new && matches!(self.path, PlacePath::Given(_)) {
+            return status::apply_time(opened.folder.as_fd(), attributes);
+        }
+        status::apply(opened.folder.as_fd(), attributes, owners, true)?;
+        opened.former_mode.set(None);
+        Ok(())
     }
 
     /// Returns the folder if it was opened.
@@ -84,21 +119,20 @@ impl<'a> Place<'a> {
 }
 
 fn open_given(path: &Path) -> io::Result<Opened> {
-    let is_new = match disk::create_dir(path) {
-        Ok(()) => true,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-        Err(error) => return Err(error),
-    };
-    Ok(Opened { folder: fs::open(path, FOLDER, Mode::empty())?, is_new })
+    let open = || fs::open(path, FOLDER, Mode::empty());
+    match disk::create_dir(path) {
+        Ok(()) => Ok(Opened::new(open()?)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Opened::existing(open()?),
+        Err(error) => Err(error),
+    }
 }
 
 fn open_inside(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<Opened> {
-    let is_new = match fs::mkdirat(folder, name, Mode::RWXU) {
-        Ok(()) => true,
-        Err(Errno::EXIST) => false,
-        Err(error) => return Err(error.into()),
-    };
-    Ok(Opened { folder: open_folder(folder, name)?, is_new })
+    match fs::mkdirat(folder, name, Mode::RWXU) {
+        Ok(()) => Ok(Opened::new(open_folder(folder, name)?)),
+        Err(Errno::EXIST) => Opened::existing(open_folder(folder, name)?),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Opens a folder in a folder. A link is refused.

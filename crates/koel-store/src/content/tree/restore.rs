@@ -11,7 +11,6 @@ use rustix::fs;
 
 use super::place::Place;
 use super::problem::Problem;
-use super::status;
 use crate::content::archive::Archive;
 use crate::content::entry::{Content, Entry, Kind};
 use crate::content::error::ArchiveError;
@@ -263,12 +262,7 @@ impl Restore<'_> {
         if place.opened().is_some() {
             self.report.folders += 1;
         }
-        let finished = match (place.to_finish(), &entry.attributes) {
-            (Some(folder), Some(attributes)) => {
-                status::apply(folder, attributes, self.owners, true)
-            }
-            _ => Ok(()),
-        };
+        let finished = entry.attributes.as_ref().map_or(Ok(()), |it| place.finish(it, self.owners));
         self.note(path, finished.map_err(ArchiveError::Write))
     }
 

@@ -4,18 +4,22 @@
 //! replaces a file or a link of its name, and is never written through a link.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 
 use super::place::{Place, open_folder};
+use super::problem::Problem;
 use super::restore::{Linked, Restore};
 use super::status::{self, Status};
-use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile};
+use crate::content::entry::{Attributes, Entry, Kind, StoredFile};
 use crate::content::error::ArchiveError;
 use crate::content::read::Chunks;
 use crate::content::temporary;
+
+/// The bytes of a block of a file system. Shorter holes save nothing.
+const HOLE: usize = 4096;
 
 impl Restore<'_> {
     /// Restores a file or a link.
@@ -76,6 +80,14 @@ impl Restore<'_> {
         }
         self.report.files += 1;
         self.report.length += file.content.length;
+        if file.changed_while_read {
+            let what = "it changed while it was imported; its bytes may be of several moments";
+            self.report.problems.push(Problem::new(path, what));
+        }
+        if !self.owners && attributes.is_some_and(|it| it.mode & status::SET_ID != 0) {
+            let what = "its set-user-ID or set-group-ID bit is restored only with its owner";
+            self.report.problems.push(Problem::new(path, what));
+        }
         Ok(())
     }
 
@@ -125,7 +137,7 @@ impl Restore<'_> {
         };
         let (created, temporary) = temporary::make(create).map_err(ArchiveError::Write)?;
         let mut created = File::from(created);
-        let written = self.fill(&mut created, path, file.content);
+        let written = self.fill(&mut created, path, file);
         let status =
             written.and_then(|()| Status::of(created.as_fd()).map_err(ArchiveError::Write));
         if status.is_err() {
@@ -142,14 +154,45 @@ impl Restore<'_> {
         Ok(status.identity)
     }
 
-    fn fill(&mut self, sink: &mut File, path: &[u8], content: Content) -> Result<(), ArchiveError> {
-        let mut chunks = Chunks::new(self.archive, path, content);
+    fn fill(
+        &mut self,
+        sink: &mut File,
+        path: &[u8],
+        file: &StoredFile,
+    ) -> Result<(), ArchiveError> {
+        let mut chunks = Chunks::new(self.archive, path, file.content);
         while let Some(chunk) = chunks.next()? {
-            sink.write_all(&chunk).map_err(ArchiveError::Write)?;
+            let written = if file.has_holes {
+                write_with_holes(sink, &chunk)
+            } else {
+                sink.write_all(&chunk)
+            };
+            written.map_err(ArchiveError::Write)?;
             (self.progress)(chunk.len() as u64);
+        }
+        if file.has_holes {
+            sink.set_len(file.content.length).map_err(ArchiveError::Write)?;
         }
         Ok(())
     }
+}
+
+/// Writes bytes at the end of a file, and leaves a hole for each block of zeros in them.
+fn write_with_holes(sink: &mut File, bytes: &[u8]) -> io::Result<()> {
+    let mut at = sink.stream_position()?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let to_boundary = HOLE - usize::try_from(at % HOLE as u64).unwrap_or_default();
+        let (block, after) = rest.split_at(to_boundary.min(rest.len()));
+        if block.iter().all(|byte| *byte == 0) {
+            sink.seek_relative(i64::try_from(block.len()).unwrap_or_default())?;
+        } else {
+            sink.write_all(block)?;
+        }
+        at += block.len() as u64;
+        rest = after;
+    }
+    Ok(())
 }
 
 /// Gives a file its name, in place of any other file or link.

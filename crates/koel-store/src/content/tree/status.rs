@@ -20,6 +20,8 @@ pub(super) struct Status {
     /// The device and the inode.
     pub(super) identity: (u64, u64),
     pub(super) has_other_names: bool,
+    /// Whether it takes less space on disk than its length: it has holes.
+    pub(super) has_holes: bool,
 }
 
 impl From<Stat> for Status {
@@ -37,6 +39,7 @@ impl From<Stat> for Status {
             stamp: Stamp { inode, changed: time(stat.st_ctime, stat.st_ctime_nsec) },
             identity: (number(stat.st_dev), inode),
             has_other_names: number(stat.st_nlink) > 1,
+            has_holes: number(stat.st_blocks) * 512 < number(stat.st_size),
         }
     }
 }
@@ -90,8 +93,13 @@ pub(super) fn apply(
     let keep_all = is_folder || (owners && owned.is_ok());
     let mode = if keep_all { attributes.mode } else { attributes.mode & !SET_ID };
     fs::fchmod(file, Mode::from_raw_mode(mode.into()))?;
-    fs::futimens(file, &times(attributes.modified))?;
+    apply_time(file, attributes)?;
     owned
+}
+
+/// Gives an open file or folder its time.
+pub(super) fn apply_time(file: BorrowedFd<'_>, attributes: &Attributes) -> io::Result<()> {
+    Ok(fs::futimens(file, &times(attributes.modified))?)
 }
 
 fn apply_owner(file: BorrowedFd<'_>, attributes: &Attributes) -> io::Result<()> {
