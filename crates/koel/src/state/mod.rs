@@ -29,6 +29,7 @@
 
 mod body;
 mod buckets;
+mod cluster;
 mod count;
 pub(crate) mod counters;
 mod expire;
@@ -54,7 +55,7 @@ mod verify;
 pub(crate) use body::Body;
 pub(crate) use buckets::{Buckets, changing, on_table, reading};
 pub use merge::Merge;
-pub(crate) use relate::{Lengths, Surplus};
+pub(crate) use relate::{Lengths, Overlap, relate};
 pub(crate) use stamps::Expiry;
 #[cfg(feature = "trace")]
 pub use trace::TraceLocation;
