@@ -33,11 +33,9 @@ pub use builder::Builder;
 pub use concurrent::ConcurrentFilter;
 pub use counting::{CountingFilter, CountingView};
 pub use error::{
-    BuildError, ConvertError, FullError, ImageError, InsertError, MemoryError, MergeError,
-    ValueError,
+    BuildError, ConvertError, FullError, ImageError, InsertError, JumpError, MemoryError,
+    MergeError, Unconverted, ValueError,
 };
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-pub use expiring::ConcurrentExpiringFilter;
 pub use expiring::{ExpiringFilter, ExpiringView, WhenFull};
 #[cfg(feature = "std")]
 pub use file::FileError;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
 
 use cuckoo_clock::config::{CuckooConfiguration, TtlConfig};
-use koel::{ConcurrentExpiringFilter, CuckooFilter, ExpiringFilter, Prefer};
+use koel::{CuckooFilter, ExpiringFilter, Prefer};
 use moka::sync::Cache;
 
 /// A set that forgets.
@@ -29,7 +29,6 @@ pub(super) const SUBJECTS: &[Subject] = &[
     Subject { name: "koel", build: |keys, rate, steps| koel(keys, rate, steps, 24) },
     Subject { name: "koel, 6 steps", build: |keys, rate, steps| koel(keys, rate, steps, 6) },
     Subject { name: "koel, growing", build: growing },
-    Subject { name: "koel, concurrent", build: concurrent },
     Subject { name: "two koel filters", build: |keys, rate, steps| rotating(keys, rate, steps) },
     Subject {
         name: "koel filter, remove and insert",
@@ -55,32 +54,6 @@ fn growing(keys: u64, rate: f64, steps: u64) -> Box<dyn Window> {
 }
 
 impl Window for Koel {
-    fn step(&mut self) {
-        self.1 += 1;
-        self.0.advance(self.1);
-    }
-
-    fn insert(&mut self, key: u64) {
-        self.0.insert_unique(&key).expect("room for a window");
-    }
-
-    fn contains(&self, key: u64) -> bool {
-        self.0.contains(&key)
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(self.0.size_in_bytes())
-    }
-}
-
-struct Concurrent(ConcurrentExpiringFilter, u64);
-
-fn concurrent(keys: u64, rate: f64, steps: u64) -> Box<dyn Window> {
-    let builder = ConcurrentExpiringFilter::builder(keys, rate).window(steps);
-    Box::new(Concurrent(builder.build().expect("a common rate"), 0))
-}
-
-impl Window for Concurrent {
     fn step(&mut self) {
         self.1 += 1;
         self.0.advance(self.1);

@@ -44,21 +44,26 @@ macro_rules! with_packing {
 }
 
 impl Cells {
-    /// The buckets of `table`, of at most 64 bits each. `None` where the system has no memory for
-    /// a copy.
-    pub(super) fn of(table: Table<Buffer>) -> Option<Self> {
+    /// The buckets of `table`, of at most 64 bits each. The table itself where the system has no
+    /// memory for a copy.
+    pub(super) fn of(table: Table<Buffer>) -> Result<Self, Table<Buffer>> {
         let (geometry, layout) = (table.geometry().clone(), table.layout());
         let words = AtomicWords::of(table)?;
         let packing = match layout.codec() {
             Codec::Plain => CellPacking::Plain(Plain64::new(layout)),
             Codec::SemiSorted => CellPacking::Sorted(Sorted64::new(layout)),
         };
-        Some(Self { geometry, layout, packing, words })
+        Ok(Self { geometry, layout, packing, words })
     }
 
     /// The words of all buckets.
     pub(super) fn into_words(self) -> AtomicWords {
         self.words
+    }
+
+    /// Empties every bucket.
+    pub(super) fn clear(&mut self) {
+        self.words.clear();
     }
 
     pub(super) fn size_in_bytes(&self) -> usize {

@@ -163,7 +163,10 @@ impl<C: WriteCounters> State<C> {
     /// Removes everything.
     pub(crate) fn clear(&mut self) {
         let mut expiry = self.expiry.take();
-        expiry.iter_mut().for_each(Expiry::clear);
+        if let Some(expiry) = &mut expiry {
+            expiry.clear();
+            expiry.clock.forget_evicted();
+        }
         let counters = mem::take(&mut self.counters).cleared();
         *self = Self { expiry, ..Self::new(self.kind, self.profile, counters) };
     }
