@@ -27,7 +27,7 @@ mod table;
 
 pub use address::hash::KeyHasher;
 pub use address::key::line::LineOptions;
-pub use address::key::{Key, KeyData, KeyHash, KeyParts};
+pub use address::key::{HashedKey, Key, KeyData, KeyHash, KeyParts};
 pub use builder::Builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use concurrent::ConcurrentFilter;
