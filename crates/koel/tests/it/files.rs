@@ -286,7 +286,7 @@ fn a_concurrent_filter_is_saved_and_cleared() {
 
 #[test]
 fn a_filter_that_cannot_be_shared_comes_back() {
-    let mut grown = CuckooFilter::builder(1000, 0.001).grow_from(1000).build().unwrap();
+    let mut grown = CuckooFilter::builder(100_000, 0.001).grow_from(1000).build().unwrap();
     grown.insert("ada").unwrap();
     let back = koel::ConcurrentFilter::try_from(grown.clone()).unwrap_err();
     assert!(back.error == koel::ConvertError::Grown && *back.filter == grown);
