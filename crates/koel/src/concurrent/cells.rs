@@ -5,6 +5,7 @@
 //! with one compare-and-swap. That fails if the bucket has changed since, and then everything is
 //! computed anew. `mod.rs` says in which order changes must be made, and who may look when.
 
+use alloc::boxed::Box;
 use core::slice;
 
 use super::words::{AtomicWords, load, with_words};
@@ -46,7 +47,7 @@ macro_rules! with_packing {
 impl Cells {
     /// The buckets of `table`, of at most 64 bits each. The table itself where the system has no
     /// memory for a copy.
-    pub(super) fn of(table: Table<Buffer>) -> Result<Self, Table<Buffer>> {
+    pub(super) fn of(table: Table<Buffer>) -> Result<Self, Box<Table<Buffer>>> {
         let (geometry, layout) = (table.geometry().clone(), table.layout());
         let words = AtomicWords::of(table)?;
         let packing = match layout.codec() {

@@ -126,7 +126,7 @@ impl TryFrom<CuckooFilter> for ConcurrentFilter {
         match Cells::of(table) {
             Ok(cells) => Ok(Self::new(cells, entries, &counters, profile)),
             Err(table) => {
-                let filter = CuckooFilter::from_parts(table, counters, profile);
+                let filter = CuckooFilter::from_parts(*table, counters, profile);
                 Err(Unconverted::new(ConvertError::NoMemory, filter))
             }
         }

@@ -43,18 +43,18 @@ pub(super) use with_words;
 impl AtomicWords {
     /// The buckets of `table`, of at most 64 bits each. The table itself where the system has no
     /// memory for a copy.
-    pub(super) fn of(table: Table<Buffer>) -> Result<Self, Table<Buffer>> {
+    pub(super) fn of(table: Table<Buffer>) -> Result<Self, Box<Table<Buffer>>> {
         let (geometry, layout) = (table.geometry().clone(), table.layout());
         if layout.bucket_bits() <= u32::BITS {
-            let words = buckets_of(&table).ok_or(table)?;
+            let words = buckets_of(&table).ok_or_else(|| Box::new(table))?;
             return Ok(Self::Half(mapped(words, AtomicU32::new)));
         }
         if layout.bucket_bits() < u64::BITS {
-            let words = buckets_of(&table).ok_or(table)?;
+            let words = buckets_of(&table).ok_or_else(|| Box::new(table))?;
             return Ok(Self::Whole(mapped(words, AtomicU64::new)));
         }
         let words = table.into_bytes().into_words();
-        let words = words.map_err(|bytes| Table::new(geometry, layout, bytes))?;
+        let words = words.map_err(|bytes| Box::new(Table::new(geometry, layout, bytes)))?;
         Ok(Self::Whole(mapped(words, |word| AtomicU64::new(u64::from_le(word)))))
     }
 
