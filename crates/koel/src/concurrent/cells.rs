@@ -235,7 +235,7 @@ mod tests {
             let layout = Layout::new(codec, width, 0).unwrap();
             let bytes = Buffer::zeroed(table_bytes(layout, 100).unwrap(), false).unwrap();
             let table = Table::new(Geometry::new(0, 100, width), layout, bytes);
-            let cells = Cells::of(table).unwrap();
+            let Ok(cells) = Cells::of(table) else { panic!("memory for the words") };
             assert!((0..100).all(|bucket| !cells.is_spare(bucket, 0)));
         }
     }

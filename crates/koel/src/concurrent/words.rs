@@ -197,7 +197,7 @@ mod tests {
             table.set_word(7, 0x1234);
             let (layout, before) = (table.layout(), table.bytes().to_vec());
             let start = table.bytes().as_ptr().addr();
-            let words = AtomicWords::of(table).unwrap();
+            let Ok(words) = AtomicWords::of(table) else { panic!("memory for the words") };
             let at = match &words {
                 AtomicWords::Half(words) => words.as_ptr().addr(),
                 AtomicWords::Whole(words) => words.as_ptr().addr(),
