@@ -215,7 +215,6 @@ pub(crate) fn require(field: &'static str, got: u64, holds: bool) -> Result<(), 
 #[non_exhaustive]
 pub struct Unconverted<F> {
     /// Why.
-    #[source]
     pub error: ConvertError,
     /// The filter, as it was.
     pub filter: Box<F>,

@@ -41,7 +41,6 @@ pub enum FileError {
         /// The file; `None` for a reader or a writer.
         path: Option<PathBuf>,
         /// The error of the system.
-        #[source]
         error: io::Error,
     },
     /// The bytes are not a sound filter or maplet.
@@ -50,7 +49,6 @@ pub enum FileError {
         /// The file; `None` for a reader.
         path: Option<PathBuf>,
         /// What is wrong with its bytes.
-        #[source]
         error: ImageError,
     },
     /// The file was replaced, but its folder could not be synced.
@@ -63,7 +61,6 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
         /// The error of the system.
-        #[source]
         error: io::Error,
     },
 }

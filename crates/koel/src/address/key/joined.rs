@@ -11,7 +11,6 @@
 //!
 //! Cost: one copy of a short key. A long key is read twice, and each nested tuple once more.
 
-use alloc::vec::Vec;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
@@ -139,13 +138,6 @@ macro_rules! array_keys {
             }
         }
 
-        impl Key for Vec<$integer> {
-            #[inline]
-            fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
-                self.as_slice().with(read)
-            }
-        }
-
         impl Key for [$integer] {
             #[inline]
             fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
@@ -222,6 +214,7 @@ impl<F: FnMut(&[u8])> Hasher for Written<F> {
 mod tests {
     use super::*;
     use crate::KeyHasher;
+    use alloc::vec::Vec;
     use testkit::keys::splitmix64;
 
     fn bytes<K: Key>(key: &K) -> Vec<u8> {

@@ -34,7 +34,7 @@ pub use joined::{HashedKey, KeyParts};
 /// * IP and socket addresses; with the feature `std`, paths and file names; with the feature
 ///   `uuid`, UUIDs;
 /// * references to keys, and `Cow`, `Box`, `Rc` and `Arc` of keys;
-/// * `Option`, `()` and the `NonZero` integers; slices and vectors of integers;
+/// * `Option`, `()` and the `NonZero` integers; slices of integers;
 /// * [ready hashes](KeyHash), and values of any type with `Hash`, as a [`HashedKey`].
 ///
 /// **The type of an integer is part of the key**, since its bytes are: `5_u32` and `5_u64` are
