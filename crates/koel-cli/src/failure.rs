@@ -175,6 +175,11 @@ fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt:
             "{path} and the first filter differ in {field}; build both with the same --fpr, \
              --prefer and --seed, and with --grow or the same --keys"
         ),
+        MergeError::Sizes { ours, theirs } => write!(
+            f,
+            "{path} and the first filter differ in size, for {theirs} and {ours} keys; build both \
+             with --grow, or with the same --keys and --fpr"
+        ),
         MergeError::Full(_) => write!(
             f,
             "{path} cannot be merged: the first filter would be full; make it growable with \

@@ -106,9 +106,11 @@ impl IntoException for MemoryError {
 /// The exception for a file, which names its path.
 pub(crate) fn of_file(error: FileError, path: &Path) -> PyErr {
     match error {
-        FileError::Io(error) => of_io(&error, path),
-        FileError::Image(ImageError::NoMemory) => ImageError::NoMemory.into_exception(),
-        error => PyValueError::new_err(format!("{}: {error}", path.display())),
+        FileError::Io { error, .. } => of_io(&error, path),
+        FileError::Image { error: ImageError::NoMemory, .. } => {
+            ImageError::NoMemory.into_exception()
+        }
+        error => PyValueError::new_err(error.to_string()),
     }
 }
 

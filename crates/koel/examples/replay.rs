@@ -11,7 +11,7 @@
 //!
 //! `cargo run --release -p koel --example replay`
 
-use koel::{ExpiringFilter, FullError, WhenFull};
+use koel::{ExpiringFilter, FullError, JumpError, WhenFull};
 
 /// Milliseconds.
 const WINDOW: u64 = 5 * 60 * 1000;
@@ -23,6 +23,7 @@ enum Refused {
     FromTheFuture,
     Replayed,
     Busy(FullError),
+    Clock(JumpError),
 }
 
 struct Receiver {
@@ -31,7 +32,8 @@ struct Receiver {
 
 impl Receiver {
     fn accept(&mut self, now: u64, sent: u64, id: &str) -> Result<(), Refused> {
-        self.seen.advance(now);
+        // A clock that jumps by more than a window would let in what was seen.
+        self.seen.advance_within(now, WINDOW).map_err(Refused::Clock)?;
         if sent > now {
             return Err(Refused::FromTheFuture);
         }
@@ -57,6 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} keys in 5 minutes take {} bytes", seen.capacity(), seen.size_in_bytes());
     let mut receiver = Receiver { seen };
     let sent = 1_700_000_000_000;
+    receiver.seen.advance(sent); // the time at the start
     let requests = [
         ("arrives", 40, "order-1"),
         ("is sent again", 2_000, "order-1"),

@@ -3,6 +3,7 @@
 //! A sentence says what to do where the library knows it. Advice about a command belongs to that
 //! command.
 
+use alloc::boxed::Box;
 use core::fmt;
 
 use thiserror::Error;
@@ -217,6 +218,24 @@ pub(crate) fn require(field: &'static str, got: u64, holds: bool) -> Result<(), 
     if holds { Ok(()) } else { Err(ImageError::Field { field, got }) }
 }
 
+/// A filter that could not be converted, with what it was: nothing is lost.
+#[derive(Debug, Error)]
+#[error("{error}")]
+#[non_exhaustive]
+pub struct Unconverted<F> {
+    /// Why.
+    pub error: ConvertError,
+    /// The filter, as it was.
+    pub filter: Box<F>,
+}
+
+impl<F> Unconverted<F> {
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    pub(crate) fn new(error: ConvertError, filter: F) -> Self {
+        Self { error, filter: Box::new(filter) }
+    }
+}
+
 /// A filter that cannot become a concurrent one, or a concurrent one that cannot be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -248,11 +267,22 @@ pub enum MergeError {
     /// The filters do not put keys into the same buckets.
     #[error(fmt = write_difference)]
     Incompatible {
-        /// What differs: `layout`, `size`, `hash`, or `route` where only one of them
+        /// What differs: `layout`, `hash`, or `route` where only one of them
         /// [trusts ready hashes](crate::Builder::trust_hashes); `line options`, where lines became
         /// keys in different ways; or `growth`, where the other filter has grown and this one may
         /// not.
         field: &'static str,
+    },
+    /// The filters were built with tables of different sizes.
+    #[error(
+        "the filters differ in size: one was built for {ours} keys, the other for {theirs}; build \
+         both with the same capacity and false-positive rate, and to grow from as many keys"
+    )]
+    Sizes {
+        /// The capacity of this filter.
+        ours: u64,
+        /// The capacity of the other one.
+        theirs: u64,
     },
     /// The union does not fit.
     #[error("the union does not fit: {0}")]
@@ -280,6 +310,14 @@ fn write_difference(field: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 impl MergeError {
+    /// This error, or for filters that differ in size, the one with their capacities.
+    pub(crate) fn with_sizes(self, ours: u64, theirs: u64) -> Self {
+        if self == (Self::Incompatible { field: "size" }) {
+            return Self::Sizes { ours, theirs };
+        }
+        self
+    }
+
     /// Refuses filters that differ, and names the first of these fields that is not alike.
     pub(crate) fn unless_alike(fields: [(&'static str, bool); 5]) -> Result<(), Self> {
         let differing = fields.into_iter().find(|(_, alike)| !alike);
@@ -329,6 +367,22 @@ pub struct ValueError {
     pub value: u64,
     /// Bits that values of the maplet have.
     pub value_bits: u32,
+}
+
+/// A time that is too far ahead to be believed. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "tick {now} is {ahead} ticks ahead, and at most {most} are accepted; check the clock, or \
+     advance without a limit"
+)]
+#[non_exhaustive]
+pub struct JumpError {
+    /// The tick that was given.
+    pub now: u64,
+    /// Its distance from the begin of the present step.
+    pub ahead: u64,
+    /// The largest distance that was accepted.
+    pub most: u64,
 }
 
 /// An insert into a maplet, or one with a time to live, that failed.

@@ -256,6 +256,9 @@ macro_rules! face {
             }
         }
 
+        /// Every value equals itself: a false-positive rate is a number.
+        impl Eq for $Face {}
+
         /// Sizes and settings, in one line.
         impl<S: $crate::state::store::Store> core::fmt::Debug for $Face<S> {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -279,7 +282,7 @@ macro_rules! lasting_face {
         impl<S: $crate::state::store::Store> $Face<S> {
             /// Whether `key` is in. Never false for a key that is in. True for an absent key with
             /// probability [`false_positive_rate`](Self::false_positive_rate). O(1): reads two
-            /// buckets.
+            /// buckets. An integer of another type is [another key](crate::Key).
             #[inline(always)]
             #[must_use]
             pub fn contains<K: $crate::Key + ?Sized>(&self, key: &K) -> bool {

@@ -27,17 +27,15 @@ mod table;
 
 pub use address::hash::KeyHasher;
 pub use address::key::line::LineOptions;
-pub use address::key::{Key, KeyData, KeyHash, KeyParts};
+pub use address::key::{HashedKey, Key, KeyData, KeyHash, KeyParts};
 pub use builder::Builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use concurrent::ConcurrentFilter;
 pub use counting::{CountingFilter, CountingView};
 pub use error::{
-    BuildError, ConvertError, FullError, ImageError, InsertError, MemoryError, MergeError,
-    ValueError,
+    BuildError, ConvertError, FullError, ImageError, InsertError, JumpError, MemoryError,
+    MergeError, Unconverted, ValueError,
 };
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-pub use expiring::ConcurrentExpiringFilter;
 pub use expiring::{ExpiringFilter, ExpiringView, WhenFull};
 #[cfg(feature = "std")]
 pub use file::FileError;

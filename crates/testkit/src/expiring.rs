@@ -126,6 +126,7 @@ impl Model {
             15 if argument < 16 => {
                 self.filter.clear();
                 self.steps.clear();
+                (self.evicted, self.youngest_evicted) = (0, None);
             }
             _ => self.reload(),
         }

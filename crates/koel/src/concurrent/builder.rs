@@ -28,7 +28,8 @@ impl Builder<ConcurrentFilter> {
     /// says that rate. Also where the system has no memory for the table.
     pub fn build(&self) -> Result<ConcurrentFilter, BuildError> {
         let Settings { capacity, rate, prefer, counter_limit, .. } = self.settings;
-        let shape = sizing::choose_atomic(capacity, rate, prefer)?;
+        let shape =
+            sizing::with_true_limit(capacity, |keys| sizing::choose_atomic(keys, rate, prefer))?;
         let profile = self.settings.profile(counter_limit.unwrap_or(capacity));
         let filter = CuckooFilter::empty(shape, profile);
         filter.and_then(|filter| filter.try_into().ok()).ok_or(BuildError::NoMemory)

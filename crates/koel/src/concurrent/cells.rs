@@ -5,6 +5,7 @@
 //! with one compare-and-swap. That fails if the bucket has changed since, and then everything is
 //! computed anew. `mod.rs` says in which order changes must be made, and who may look when.
 
+use alloc::boxed::Box;
 use core::slice;
 
 use super::words::{AtomicWords, load, with_words};
@@ -44,21 +45,26 @@ macro_rules! with_packing {
 }
 
 impl Cells {
-    /// The buckets of `table`, of at most 64 bits each. `None` where the system has no memory for
-    /// a copy.
-    pub(super) fn of(table: Table<Buffer>) -> Option<Self> {
+    /// The buckets of `table`, of at most 64 bits each. The table itself where the system has no
+    /// memory for a copy.
+    pub(super) fn of(table: Table<Buffer>) -> Result<Self, Box<Table<Buffer>>> {
         let (geometry, layout) = (table.geometry().clone(), table.layout());
         let words = AtomicWords::of(table)?;
         let packing = match layout.codec() {
             Codec::Plain => CellPacking::Plain(Plain64::new(layout)),
             Codec::SemiSorted => CellPacking::Sorted(Sorted64::new(layout)),
         };
-        Some(Self { geometry, layout, packing, words })
+        Ok(Self { geometry, layout, packing, words })
     }
 
     /// The words of all buckets.
     pub(super) fn into_words(self) -> AtomicWords {
         self.words
+    }
+
+    /// Empties every bucket.
+    pub(super) fn clear(&mut self) {
+        self.words.clear();
     }
 
     pub(super) fn size_in_bytes(&self) -> usize {
@@ -229,7 +235,7 @@ mod tests {
             let layout = Layout::new(codec, width, 0).unwrap();
             let bytes = Buffer::zeroed(table_bytes(layout, 100).unwrap(), false).unwrap();
             let table = Table::new(Geometry::new(0, 100, width), layout, bytes);
-            let cells = Cells::of(table).unwrap();
+            let Ok(cells) = Cells::of(table) else { panic!("memory for the words") };
             assert!((0..100).all(|bucket| !cells.is_spare(bucket, 0)));
         }
     }

@@ -1,14 +1,17 @@
 //! Converts a plain filter to a concurrent one and back. The bits of each bucket stay the same; the
 //! width of its word in memory may change (`words.rs`).
 
+extern crate std;
+
 use super::ConcurrentFilter;
 use super::cells::Cells;
+use super::shards::Shards;
 use super::sync::WriteGuard;
-use crate::CuckooFilter;
-use crate::error::ConvertError;
+use crate::error::{ConvertError, Unconverted};
 use crate::mem::buffer::Buffer;
 use crate::state::counters::{Counters, ReadCounters};
 use crate::table::{Table, table_bytes};
+use crate::{CuckooFilter, FileError};
 
 impl ConcurrentFilter {
     /// Copies the filter as it is now into a plain one, for bytes, views, merges and exact figures.
@@ -51,17 +54,37 @@ impl ConcurrentFilter {
     /// are copied. O(buckets).
     ///
     /// # Errors
-    /// [`ConvertError::NoMemory`] where the system has no memory for a copy. The filter is dropped
-    /// then; [`snapshot`](Self::snapshot) keeps it.
-    pub fn into_filter(self) -> Result<CuckooFilter, ConvertError> {
-        if self.cells.layout.bucket_bits() != u64::BITS {
-            return self.snapshot();
-        }
+    /// [`ConvertError::NoMemory`], with the filter, where the system has no memory for a copy.
+    pub fn into_filter(self) -> Result<CuckooFilter, Unconverted<Self>> {
         let (geometry, layout) = (self.cells.geometry.clone(), self.cells.layout);
-        let counters = counters_of(&self.shards.write_all())?;
-        let bytes = self.cells.into_words().into_bytes(layout).ok_or(ConvertError::NoMemory)?;
+        if layout.bucket_bits() != u64::BITS {
+            return self.snapshot().map_err(|error| Unconverted::new(error, self));
+        }
+        let counters = counters_of(&self.shards.write_all());
+        let counters = match counters {
+            Ok(counters) => counters,
+            Err(error) => return Err(Unconverted::new(error, self)),
+        };
+        let bytes = self.cells.into_words().into_bytes(layout).expect("words of 64 bits");
         let table = Table::new(geometry, layout, bytes);
         Ok(CuckooFilter::from_parts(table, counters, self.profile))
+    }
+
+    /// Removes everything. The size stays. No other thread uses the filter meanwhile. O(buckets).
+    pub fn clear(&mut self) {
+        self.cells.clear();
+        self.shards = Shards::new(0, &Counters::default(), self.profile.counter_limit);
+    }
+
+    /// [Copies](Self::snapshot) the filter, and [saves](CuckooFilter::save) the copy to a file.
+    ///
+    /// # Errors
+    /// As [`CuckooFilter::save`], and [`ImageError::NoMemory`](crate::ImageError::NoMemory) where the system has no memory for
+    /// the copy.
+    pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), FileError> {
+        let path = path.as_ref();
+        let copy = self.snapshot().map_err(|_| FileError::no_memory(path))?;
+        copy.save(path)
     }
 }
 
@@ -75,9 +98,9 @@ fn counters_of(shards: &[WriteGuard<'_, Counters>]) -> Result<Counters, ConvertE
 
 /// Calls [`ConcurrentFilter::into_filter`].
 impl TryFrom<ConcurrentFilter> for CuckooFilter {
-    type Error = ConvertError;
+    type Error = Unconverted<ConcurrentFilter>;
 
-    fn try_from(filter: ConcurrentFilter) -> Result<Self, ConvertError> {
+    fn try_from(filter: ConcurrentFilter) -> Result<Self, Self::Error> {
         filter.into_filter()
     }
 }
@@ -87,26 +110,43 @@ impl TryFrom<ConcurrentFilter> for CuckooFilter {
 /// * Buckets of 64 bits stay where they are in memory; others are copied.
 /// * A bucket of 36 to 60 bits gets a word of 64. So the two layouts for a rate of about 0.1 %,
 ///   plain 4x12 and semi-sorted 4x13, become a third larger.
-/// * A filter that has grown, or whose buckets are wider, is refused and dropped.
+/// * A filter that has grown, or whose buckets are wider, is refused; the error gives it back.
+/// * A [growable](CuckooFilter::is_growable) filter does not grow while it is a concurrent one: an
+///   insert into the full one fails. It grows again after
+///   [`into_filter`](ConcurrentFilter::into_filter).
 impl TryFrom<CuckooFilter> for ConcurrentFilter {
-    type Error = ConvertError;
+    type Error = Unconverted<CuckooFilter>;
 
-    fn try_from(filter: CuckooFilter) -> Result<Self, ConvertError> {
-        let (len, slots, entries) = (filter.len(), filter.slots(), filter.slots_in_use());
-        let (table, counters, profile) = filter.into_parts().ok_or(ConvertError::Grown)?;
-        let bucket_bits = table.layout().bucket_bits();
-        if bucket_bits > u64::BITS {
-            return Err(ConvertError::TooWide { bucket_bits });
+    fn try_from(filter: CuckooFilter) -> Result<Self, Self::Error> {
+        if let Err(error) = check(&filter) {
+            return Err(Unconverted::new(error, filter));
         }
-        // Inserts of new keys do not look at the sum.
-        if len > u64::MAX - slots {
-            return Err(ConvertError::Overflow);
+        let entries = filter.slots_in_use();
+        let (table, counters, profile) = filter.into_parts().expect("has not grown");
+        match Cells::of(table) {
+            Ok(cells) => Ok(Self::new(cells, entries, &counters, profile)),
+            Err(table) => {
+                let filter = CuckooFilter::from_parts(*table, counters, profile);
+                Err(Unconverted::new(ConvertError::NoMemory, filter))
+            }
         }
-        // The shards get counters of their own.
-        if !Counters::fit(counters.len()) {
-            return Err(ConvertError::NoMemory);
-        }
-        let cells = Cells::of(table).ok_or(ConvertError::NoMemory)?;
-        Ok(Self::new(cells, entries, &counters, profile))
     }
+}
+
+/// Whether a filter can become a concurrent one, where there is memory for a copy of the buckets.
+fn check(filter: &CuckooFilter) -> Result<(), ConvertError> {
+    let bucket_bits = filter.layout().bucket_bits();
+    if filter.has_grown() {
+        return Err(ConvertError::Grown);
+    }
+    if bucket_bits > u64::BITS {
+        return Err(ConvertError::TooWide { bucket_bits });
+    }
+    // Inserts of new keys do not look at the sum.
+    if filter.len() > u64::MAX - filter.slots() {
+        return Err(ConvertError::Overflow);
+    }
+    // The shards get counters of their own.
+    let fit = Counters::fit(filter.distinct_counters());
+    if fit { Ok(()) } else { Err(ConvertError::NoMemory) }
 }

@@ -41,7 +41,7 @@ mod convert;
 mod edit;
 mod many;
 mod shards;
-pub(crate) mod sync;
+mod sync;
 mod words;
 
 use alloc::boxed::Box;
@@ -135,7 +135,7 @@ impl ConcurrentFilter {
 
     /// Whether `key` is in the set. Always true for a key that is; true for another key with
     /// probability [`false_positive_rate`](Self::false_positive_rate). Lock-free. O(1): reads two
-    /// buckets.
+    /// buckets. An integer of another type is [another key](crate::Key).
     // Always inlined: as a call, a lookup of a ready hash takes a quarter more instructions.
     #[inline(always)]
     #[must_use]

@@ -41,18 +41,21 @@ macro_rules! with_words {
 pub(super) use with_words;
 
 impl AtomicWords {
-    /// The buckets of `table`, of at most 64 bits each. `None` where the system has no memory for a
-    /// copy.
-    pub(super) fn of(table: Table<Buffer>) -> Option<Self> {
-        let bits = table.layout().bucket_bits();
-        Some(if bits <= u32::BITS {
-            Self::Half(mapped(buckets_of(&table)?, AtomicU32::new))
-        } else if bits < u64::BITS {
-            Self::Whole(mapped(buckets_of(&table)?, AtomicU64::new))
-        } else {
-            let words = table.into_bytes().into_words()?;
-            Self::Whole(mapped(words, |word| AtomicU64::new(u64::from_le(word))))
-        })
+    /// The buckets of `table`, of at most 64 bits each. The table itself where the system has no
+    /// memory for a copy.
+    pub(super) fn of(table: Table<Buffer>) -> Result<Self, Box<Table<Buffer>>> {
+        let (geometry, layout) = (table.geometry().clone(), table.layout());
+        if layout.bucket_bits() <= u32::BITS {
+            let words = buckets_of(&table).ok_or_else(|| Box::new(table))?;
+            return Ok(Self::Half(mapped(words, AtomicU32::new)));
+        }
+        if layout.bucket_bits() < u64::BITS {
+            let words = buckets_of(&table).ok_or_else(|| Box::new(table))?;
+            return Ok(Self::Whole(mapped(words, AtomicU64::new)));
+        }
+        let words = table.into_bytes().into_words();
+        let words = words.map_err(|bytes| Box::new(Table::new(geometry, layout, bytes)))?;
+        Ok(Self::Whole(mapped(words, |word| AtomicU64::new(u64::from_le(word)))))
     }
 
     /// The bytes of a table of `layout`, if its buckets are whole words.
@@ -63,6 +66,14 @@ impl AtomicWords {
                 Some(Buffer::from_words(words.into_vec()))
             }
             _ => None,
+        }
+    }
+
+    /// Empties every bucket.
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Half(words) => words.iter_mut().for_each(|word| *word = AtomicU32::new(0)),
+            Self::Whole(words) => words.iter_mut().for_each(|word| *word = AtomicU64::new(0)),
         }
     }
 
@@ -186,7 +197,7 @@ mod tests {
             table.set_word(7, 0x1234);
             let (layout, before) = (table.layout(), table.bytes().to_vec());
             let start = table.bytes().as_ptr().addr();
-            let words = AtomicWords::of(table).unwrap();
+            let Ok(words) = AtomicWords::of(table) else { panic!("memory for the words") };
             let at = match &words {
                 AtomicWords::Half(words) => words.as_ptr().addr(),
                 AtomicWords::Whole(words) => words.as_ptr().addr(),

@@ -42,7 +42,10 @@ impl Builder<ExpiringFilter> {
     /// rate is not between 0 and 1, or is smaller than a 64-bit hash allows at this capacity, or
     /// where the system has no memory for the table.
     pub fn build(&self) -> Result<ExpiringFilter, BuildError> {
-        empty(&self.settings)
+        let (shape, steps) = shape(&self.settings)?;
+        let clock = Clock::new(steps, self.settings.when_full == WhenFull::EvictOldest);
+        let body = Body::expiring(shape, self.settings.profile(0), clock);
+        Ok(ExpiringFilter { body: body.ok_or(BuildError::NoMemory)? })
     }
 
     /// Bytes of the empty filter, in memory and as a file. Allocates nothing.
@@ -58,14 +61,6 @@ impl Builder<ExpiringFilter> {
     }
 }
 
-/// The empty filter of these settings.
-pub(super) fn empty(settings: &Settings) -> Result<ExpiringFilter, BuildError> {
-    let (shape, steps) = shape(settings)?;
-    let clock = Clock::new(steps, settings.when_full == WhenFull::EvictOldest);
-    let body = Body::expiring(shape, settings.profile(0), clock);
-    Ok(ExpiringFilter { body: body.ok_or(BuildError::NoMemory)? })
-}
-
 /// The shape of its table, and the steps of its window.
 fn shape(settings: &Settings) -> Result<(Shape, Steps), BuildError> {
     let Settings { capacity, rate, window, steps, grow_from, .. } = *settings;
@@ -73,12 +68,12 @@ fn shape(settings: &Settings) -> Result<(Shape, Steps), BuildError> {
     // The keys of the step that is only half over come on top of those of the window.
     let entries = |keys: u64| keys.saturating_add(keys.div_ceil(steps.count));
     let layouts = sizing::maplet_layouts(steps.stamp_bits)?;
-    let shape = match grow_from {
-        None => sizing::choose_maplet(layouts, entries(capacity), rate)?,
+    let shape = sizing::with_true_limit(capacity, |capacity| match grow_from {
+        None => sizing::choose_maplet(layouts.clone(), entries(capacity), rate),
         Some(keys) => {
-            let first = keys.max(ExpiringFilter::LEAST);
-            sizing::choose_marked(layouts, entries(first), entries(capacity.max(first)), rate)?
+            let (first, layouts) = (keys.max(ExpiringFilter::LEAST), layouts.clone());
+            sizing::choose_marked(layouts, entries(first), entries(capacity.max(first)), rate)
         }
-    };
+    })?;
     Ok((shape, steps))
 }

@@ -2,7 +2,7 @@
 
 use super::ExpiringFilter;
 use crate::Key;
-use crate::error::{FullError, InsertError};
+use crate::error::{FullError, InsertError, JumpError};
 
 impl ExpiringFilter {
     /// Adds `key`, or renews it: it is in for a window from the present step on. True if it was not
@@ -46,15 +46,7 @@ impl ExpiringFilter {
         key: &K,
         ttl: u64,
     ) -> Result<bool, InsertError> {
-        self.insert_address_with_ttl(self.body.address(key), ttl)
-    }
-
-    /// [`insert_with_ttl`](Self::insert_with_ttl) for the key with this address.
-    pub(super) fn insert_address_with_ttl(
-        &mut self,
-        address: u64,
-        ttl: u64,
-    ) -> Result<bool, InsertError> {
+        let address = self.body.address(key);
         let window = self.window();
         let age = self.body.clock().age_for(ttl);
         let age = age.ok_or(InsertError::TimeToLive { ttl, window })?;
@@ -123,11 +115,51 @@ impl ExpiringFilter {
     /// Sets the time to tick `now`, unless that is before the present step. Returns how many
     /// entries expired.
     ///
+    /// A time too far ahead cannot be taken back: all keys expire, and later ones live until a
+    /// window after that time. [`advance_within`](Self::advance_within) refuses such a jump.
+    ///
     /// O([`steps`](Self::steps)), however many steps it goes on: expired entries stay in the table
     /// until their slots are needed. Once in 16,384 steps it also looks at two bytes for each 16
     /// buckets.
     pub fn advance(&mut self, now: u64) -> u64 {
         self.body.advance(now)
+    }
+
+    /// [`advance`](Self::advance), unless `now` is more than `most` ticks after the begin of the
+    /// present step. Where a clock or a message may be wrong: a time far ahead would end the life
+    /// of every key, and let in what they keep out.
+    ///
+    /// ```
+    /// let mut seen = koel::ExpiringFilter::builder(1000, 0.001).window(600).build()?;
+    /// seen.advance(1_700_000_000);
+    /// seen.insert("message 1")?;
+    /// assert!(seen.advance_within(1_800_000_000, 600).is_err());
+    /// assert!(seen.contains("message 1"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`JumpError`], and then nothing has changed.
+    pub fn advance_within(&mut self, now: u64, most: u64) -> Result<u64, JumpError> {
+        let ahead = now.saturating_sub(self.step_began());
+        if ahead > most { Err(JumpError { now, ahead, most }) } else { Ok(self.advance(now)) }
+    }
+
+    /// [`insert`](Self::insert), as of tick `then`, the time of an event that comes late: the key
+    /// expires with those that came then. A key that is in for longer stays so. A tick after the
+    /// present step counts as the present. Where the window of `then` is over, nothing changes.
+    /// True if the key was not in before.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn insert_at<K: Key + ?Sized>(&mut self, key: &K, then: u64) -> Result<bool, FullError> {
+        let clock = self.body.clock();
+        let age = clock.age_at(then);
+        if !clock.is_live(age) {
+            return Ok(!self.contains(key));
+        }
+        let address = self.body.address(key);
+        self.body.insert_stamped::<false>(address, age)
     }
 
     /// [`len`](Self::len), at tick `now` instead of the present step: the same as in a copy that

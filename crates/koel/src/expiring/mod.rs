@@ -3,13 +3,13 @@
 //! A maplet whose values are time stamps: each entry has the step, modulo a power of two, at which
 //! its key came. `image/clock.rs` has the arithmetic of time, and `state/expire.rs` the rules. This
 //! file has the type and its lookups; `face.rs` has what it shares with other types. `edit.rs`
-//! changes an expiring filter, `builder.rs` sizes one, and `shared.rs` lets threads share one.
+//! changes an expiring filter, and `builder.rs` sizes one. Threads share one behind locks
+//! (`examples/consumer.rs`).
 //! docs/decisions/0028-expiring.md has the choices and the figures.
 
 mod builder;
 mod edit;
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-mod shared;
+
 use crate::Key;
 use crate::builder::Expires;
 use crate::face::face;
@@ -19,8 +19,6 @@ use crate::state::store::{Borrowed, Owned, Store};
 use crate::state::sweeps::StoredSweeps;
 
 pub use crate::builder::WhenFull;
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-pub use shared::ConcurrentExpiringFilter;
 
 /// Answers "have I seen this key within the last T?".
 ///
@@ -50,9 +48,10 @@ pub use shared::ConcurrentExpiringFilter;
 ///   and nothing else changes it. So tests need no clock, and the same calls make the same bytes.
 /// * The window is divided into steps. An entry has the number of its step in a few bits; that is
 ///   all that it stores of time.
-/// * A tick before the present step changes nothing, so a clock that goes back does no harm. Where
-///   it was set far ahead and back, nothing would expire until it catches up: see
-///   [`rebase`](Self::rebase).
+/// * A tick before the present step changes nothing: after a clock went back, keys live longer, and
+///   none is forgotten early. [`rebase`](Self::rebase) tells the new time.
+/// * A tick far ahead ends the life of every key. Where a clock or a message may be wrong, use
+///   [`advance_within`](Self::advance_within), which refuses it.
 ///
 /// # Fixed or sliding window
 /// [`insert_unique`](Self::insert_unique) keeps the first stamp of a key: it expires a window after
@@ -102,7 +101,7 @@ face!(ExpiringFilter, ExpiringView, Expiring, StoredSweeps::new);
 impl<S: Store> ExpiringFilter<S> {
     /// Whether `key` came within the window. Never false for a key that did. True for another key
     /// with probability [`false_positive_rate`](Self::false_positive_rate). O(1): reads two
-    /// buckets.
+    /// buckets. An integer of another type is [another key](crate::Key).
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {

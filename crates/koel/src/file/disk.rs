@@ -15,6 +15,7 @@ use std::format;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::string::String;
 
 use thiserror::Error;
 
@@ -35,11 +36,68 @@ const MAX_LINKS: usize = 40;
 #[non_exhaustive]
 pub enum FileError {
     /// The system could not read or write.
-    #[error(transparent)]
-    Io(#[from] io::Error),
+    #[error("{}{error}", prefix(path))]
+    Io {
+        /// The file; `None` for a reader or a writer.
+        path: Option<PathBuf>,
+        /// The error of the system.
+        error: io::Error,
+    },
     /// The bytes are not a sound filter or maplet.
-    #[error(transparent)]
-    Image(#[from] ImageError),
+    #[error("{}{error}", prefix(path))]
+    Image {
+        /// The file; `None` for a reader.
+        path: Option<PathBuf>,
+        /// What is wrong with its bytes.
+        error: ImageError,
+    },
+    /// The file was replaced, but its folder could not be synced.
+    #[error(
+        "{} was replaced, but its folder could not be synced ({error}), so a crash may bring the \
+         old file back; check the disk",
+        path.display()
+    )]
+    Unsynced {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+}
+
+/// The path before a message.
+fn prefix(path: &Option<PathBuf>) -> String {
+    path.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()))
+}
+
+impl FileError {
+    /// No memory for the image of a file.
+    #[cfg(target_has_atomic = "64")]
+    pub(crate) fn no_memory(path: &Path) -> Self {
+        Self::Image { path: Some(PathBuf::from(path)), error: ImageError::NoMemory }
+    }
+
+    /// The same error, of the file at `path`.
+    fn at(self, path: &Path) -> Self {
+        let path = Some(PathBuf::from(path));
+        match self {
+            Self::Io { path: None, error } => Self::Io { path, error },
+            Self::Image { path: None, error } => Self::Image { path, error },
+            named => named,
+        }
+    }
+}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        Self::Io { path: None, error }
+    }
+}
+
+impl From<ImageError> for FileError {
+    fn from(error: ImageError) -> Self {
+        Self::Image { path: None, error }
+    }
 }
 
 /// Gives the methods for files to a type and its views.
@@ -57,9 +115,12 @@ macro_rules! saved_and_loaded {
             /// written directly.
             ///
             /// # Errors
-            /// [`FileError::Io`], and then the file at `path` is as it was.
+            /// [`FileError::Io`], and then the file at `path` is as it was; or
+            /// [`FileError::Unsynced`], and then it is the new one. The folder is not synced if
+            /// this process may not read it.
             pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), FileError> {
-                save(path.as_ref(), |file| self.save_to(file))
+                let path = path.as_ref();
+                save(path, |file| self.save_to(file)).map_err(|error| error.at(path))
             }
 
             /// Writes the file image to `writer`, and flushes it.
@@ -81,7 +142,7 @@ macro_rules! saved_and_loaded {
             /// [`FileError::Io`] where the file cannot be read, [`FileError::Image`] where it is
             /// not sound or the system has no memory for it.
             pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, FileError> {
-                load(path.as_ref())
+                load(path.as_ref()).map_err(|error| error.at(path.as_ref()))
             }
 
             /// Reads a file image from `reader`, and checks it in full. Reads no byte beyond the
@@ -129,7 +190,7 @@ fn save(
         drop(fs::remove_file(&temporary));
         return Err(error);
     }
-    sync_folder(folder)
+    sync_folder(folder).map_err(|error| FileError::Unsynced { path: PathBuf::from(path), error })
 }
 
 /// The path at the end of symbolic links, which stay. There may be no file there yet.
@@ -159,12 +220,16 @@ fn copy_access(old: &fs::Metadata, new: &File) -> io::Result<()> {
     new.set_permissions(old.permissions())
 }
 
-/// Makes a rename durable.
-fn sync_folder(folder: &Path) -> Result<(), FileError> {
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()?;
+/// Makes a rename durable, unless this process may not read the folder: one of mode 0300 takes new
+/// files, and cannot be opened.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
     }
-    Ok(())
+    match File::open(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        opened => opened?.sync_all(),
+    }
 }
 
 /// A new file that only the owner can read, and its path.

@@ -17,11 +17,13 @@
 //! **Bounds.** Some figures are exact: how many copies each filter has (`len`), so also by how much
 //! the copies that one lacks outnumber those that the other lacks. No estimate contradicts them: a
 //! filter has no more keys than copies, and no more keys of its own than copies that the other
-//! lacks.
+//! lacks. And no estimate lowers the number of entries that have no partner: a difference that is
+//! seen is reported.
 //!
-//! **Growth.** In filters that have grown, two entries are common if one is a prefix of the other.
-//! `U` is then the number of equally likely entries with which as many pairs would match by chance:
-//! once for one entry of each filter, and once for two entries of the same filter.
+//! **Growth.** In filters that have grown, two entries are common if one is a prefix of the other;
+//! `state/relate.rs` pairs them, so that each has one partner. `U` is then the number of equally
+//! likely entries with which as many pairs would match by chance: once for one entry of each
+//! filter, and once for two entries of the same filter.
 //!
 //! **Cost.** O(buckets) of both filters.
 
@@ -33,7 +35,7 @@ use crate::error::MergeError;
 use crate::image::{shape, sizing};
 use crate::state::counters::ReadCounters;
 use crate::state::store::Store;
-use crate::state::{Lengths, Reader, Surplus, reading};
+use crate::state::{Lengths, Overlap, Reader, reading, relate};
 use crate::table::{Addressing, Cuckoo, grows};
 
 /// An entry of a filter. All keys that share it have the same one.
@@ -70,9 +72,9 @@ impl fmt::Display for Estimate {
 /// How two filters relate. Made by [`CuckooFilter::compare`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// The number of distinct entries of each filter.
+    /// The number of distinct entries of each filter, without those that belong to no key.
     distinct: [u64; 2],
-    /// The number of distinct entries of the first filter that are in the second too.
+    /// The number of distinct entries that have a partner in the other filter.
     common: u64,
     /// The number of keys in each filter, with copies.
     len: [u64; 2],
@@ -87,37 +89,26 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The comparison from the counts of both sides and their `len`. `possible` returns the number
+    /// The comparison of filters with these entries and their `len`. `possible` returns the number
     /// of equally likely entries for entries of these lengths.
-    fn of(
-        surpluses: &[Surplus; 2],
-        len: [u64; 2],
-        has_grown: bool,
-        possible: impl Fn([&Lengths; 2]) -> f64,
-    ) -> Self {
-        let [first, second] = surpluses;
-        let lengths = [&first.lengths, &second.lengths];
+    fn of(overlap: &Overlap, len: [u64; 2], possible: impl Fn([&Lengths; 2]) -> f64) -> Self {
+        let [copies, distinct] = overlap.keys(len);
+        let [first, second] = &overlap.lengths;
         let mut found = Self {
-            distinct: [first.distinct, second.distinct],
-            common: first.common,
+            distinct: distinct.alone.map(|alone| distinct.common.saturating_add(alone)),
+            common: distinct.common,
             len,
             surplus: [0; 2],
-            possible: lengths.map(|own| possible([own, own])),
-            across: possible(lengths),
+            possible: [first, second].map(|own| possible([own, own])),
+            across: possible([first, second]),
         };
         let (keys, common) = found.unbounded();
-        let own = [0, 1].map(|i| (keys[i] - common).min(surpluses[i].surplus as f64));
-        // A key of one filter alone is hidden where a key of the other has the same entry. In
-        // tables of one size the other key must be one of that filter alone, too.
-        let shared = [0, 1].map(|i| {
-            let others = if has_grown { keys[1 - i] } else { own[1 - i] };
-            let hidden = rounded(own[i] * others / found.across);
-            len[i].saturating_sub(surpluses[i].surplus.saturating_add(hidden))
-        });
-        // Both have equally many copies of what they share. Growing tables find fewer, where growth
-        // has doubled entries.
-        let least = if has_grown { rounded(common) } else { 0 };
-        let shared = shared[0].max(shared[1]).max(least).min(len[0]).min(len[1]);
+        let own = [0, 1].map(|i| (keys[i] - common).min(copies.alone[i] as f64));
+        // A key of one filter alone is hidden where one of the other alone has its entry.
+        let hidden = rounded(own[0] * own[1] / found.across);
+        let shared = |i: usize| len[i].saturating_sub(copies.alone[i].saturating_add(hidden));
+        // Both have equally many copies of what they share.
+        let shared = shared(0).min(shared(1));
         found.surplus = len.map(|copies| copies - shared);
         found
     }
@@ -201,7 +192,8 @@ impl Comparison {
         let shared = (self.len[0] - self.surplus[0]) as f64;
         let common = common.max(keys[0] - own[0]).max(keys[1] - own[1]);
         let common = common.min(shared).min(keys[0]).min(keys[1]);
-        let only = |i: usize| (keys[i] - common).min(own[i]);
+        let seen = self.distinct.map(|entries| entries.saturating_sub(self.common) as f64);
+        let only = |i: usize| (keys[i] - common).max(seen[i]).min(own[i]);
         [only(0), only(1), common]
     }
 
@@ -231,6 +223,20 @@ impl<S: Store> CuckooFilter<S> {
         fixed.into_iter().flatten().chain(growing.into_iter().flatten())
     }
 
+    /// How many copies of entries belong to no key. O([counters](Self::distinct_counters)).
+    ///
+    /// Only a filter that [has grown](Self::has_grown) has any. Growth puts an entry that has no
+    /// bit left into both halves of its bucket, and a removal takes out the half of its key only.
+    /// Such entries take slots and raise the false-positive rate, which
+    /// [`false_positive_rate`](Self::false_positive_rate) counts. [`clear`](CuckooFilter::clear)
+    /// takes them out, and nothing else does.
+    #[must_use]
+    pub fn leftovers(&self) -> u64 {
+        let state = &self.body.state;
+        let counted = state.counters.iter().map(|(_, count)| count);
+        counted.fold(state.entries, u64::saturating_add).saturating_sub(state.len)
+    }
+
     /// Compares this filter, the first, with `other`, the second. O(buckets), without memory. Call
     /// [`verify`](Self::verify) first on a view that you do not trust.
     ///
@@ -254,13 +260,10 @@ impl<S: Store> CuckooFilter<S> {
     pub fn compare<T: Store>(&self, other: &CuckooFilter<T>) -> Result<Comparison, MergeError> {
         let (ours, theirs) = (&self.body, &other.body);
         ours.check_alike(theirs)?;
-        let surpluses = reading!(ours, first => reading!(theirs, second => {
-            [first.surplus_over(second), second.surplus_over(first)]
-        }));
-        let len = [self.len(), other.len()];
+        let overlap = reading!(ours, first => reading!(theirs, second => relate(first, second)))?;
         let has_grown = self.has_grown() || other.has_grown();
         let base = ours.buckets.base();
-        Ok(Comparison::of(&surpluses, len, has_grown, |lengths| {
+        Ok(Comparison::of(&overlap, [self.len(), other.len()], |lengths| {
             if has_grown { 1.0 / chance(base, lengths) } else { ours.possible_entries() }
         }))
     }

@@ -215,6 +215,11 @@ impl Clock {
         self.steps.checked_sub(ttl.div_ceil(self.step_ticks))
     }
 
+    /// The age of an entry of tick `then`; 0 for ticks from the present step on.
+    pub(crate) fn age_at(&self, then: u64) -> u64 {
+        self.began.saturating_sub(then).div_ceil(self.step_ticks)
+    }
+
     /// Ticks of the window.
     pub(crate) fn window(&self) -> u64 {
         self.step_ticks.saturating_mul(self.steps)
@@ -251,16 +256,7 @@ impl Clock {
         self.since(swept) < 2 * u64::from(FAR)
     }
 
-    /// Counts as evicted what another clock does.
-    #[cfg(all(feature = "std", target_has_atomic = "64"))]
-    pub(crate) fn add_evicted(&mut self, other: &Self) {
-        self.evicted = self.evicted.saturating_add(other.evicted);
-        let ages = [self.youngest_evicted, other.youngest_evicted];
-        self.youngest_evicted = ages.into_iter().flatten().min();
-    }
-
     /// Counts nothing as evicted.
-    #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub(crate) fn forget_evicted(&mut self) {
         (self.evicted, self.youngest_evicted) = (0, None);
     }

@@ -234,6 +234,20 @@ fn first_within(
     })
 }
 
+/// The shape that `choose` returns for so many keys. Where they are too many, the error says how
+/// many are not, as tried with `choose`.
+pub(crate) fn with_true_limit(
+    keys: u64,
+    choose: impl Fn(u64) -> Result<Shape, BuildError>,
+) -> Result<Shape, BuildError> {
+    let chosen = choose(keys);
+    if !matches!(chosen, Err(BuildError::TooLarge { .. })) {
+        return chosen;
+    }
+    let largest = largest(keys, |keys| choose(keys).is_ok());
+    Err(BuildError::TooLarge { capacity: keys, largest })
+}
+
 /// The most keys, fewer than `too_many`, that `fit`. 0 if none do.
 fn largest(mut too_many: u64, fit: impl Fn(u64) -> bool) -> u64 {
     let mut most = 0;

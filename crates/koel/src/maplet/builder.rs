@@ -54,12 +54,12 @@ pub(crate) fn empty_body<C: WriteCounters>(
 ) -> Result<Body<Buffer, C>, BuildError> {
     let Settings { capacity, rate, .. } = *settings;
     let layouts = sizing::maplet_layouts(settings.value_bits)?;
-    let shape = match settings.grow_from {
-        None => sizing::choose_maplet(layouts, capacity, rate)?,
+    let shape = sizing::with_true_limit(capacity, |capacity| match settings.grow_from {
+        None => sizing::choose_maplet(layouts.clone(), capacity, rate),
         Some(keys) => {
             let first = keys.max(Maplet::LEAST);
-            sizing::choose_marked(layouts, first, capacity.max(first), rate)?
+            sizing::choose_marked(layouts.clone(), first, capacity.max(first), rate)
         }
-    };
+    })?;
     Body::empty(kind, shape, settings.profile(counter_limit)).ok_or(BuildError::NoMemory)
 }

@@ -119,15 +119,18 @@ impl Buffer {
         Self(Memory::Heap(words))
     }
 
-    /// The words of the buffer, without a copy unless it is a map. `None` where the system has no
-    /// memory for that.
+    /// The words of the buffer, without a copy unless it is a map. The buffer itself where the
+    /// system has no memory for that.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
-    pub(crate) fn into_words(self) -> Option<Vec<u64>> {
+    pub(crate) fn into_words(self) -> Result<Vec<u64>, Self> {
         match self.0 {
-            Memory::Heap(words) => Some(words),
+            Memory::Heap(words) => Ok(words),
             #[cfg(feature = "huge-pages")]
             Memory::Mapped { .. } => {
-                let mut copy = Self::from_words(try_zeroed_vec(words(self.as_ref().len())).ok()?);
+                let Ok(copy) = try_zeroed_vec(words(self.as_ref().len())) else {
+                    return Err(self);
+                };
+                let mut copy = Self::from_words(copy);
                 copy.as_mut().copy_from_slice(self.as_ref());
                 copy.into_words()
             }

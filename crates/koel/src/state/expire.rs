@@ -161,14 +161,10 @@ impl Body<Buffer, Sweeps> {
         }
     }
 
-    /// Takes out all dead entries, in one pass.
-    pub(crate) fn sweep_stamped(&mut self) {
-        changing!(self, writer => Stamped::of(writer).sweep_all());
-    }
-
     /// Moves the live entries to the smallest table that holds them.
     pub(crate) fn shrink_stamped(&mut self) {
-        self.sweep_stamped();
+        // All dead entries, in one pass.
+        changing!(self, writer => Stamped::of(writer).sweep_all());
         let mut sweeps = mem::take(&mut self.state.counters);
         self.shrink_to_fit();
         sweeps.note_all(self.buckets.count(), self.clock().step);

@@ -93,12 +93,25 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 true
             }
             Put::Full => {
-                let may_move = !grows::<T>() && !self.state.spares_are_common();
+                // A short entry is most likely another key's, as growth shortens entries. Counted
+                // there, the key would keep that entry in when the other one is removed.
+                let may_move = if grows::<T>() {
+                    self.is_old_match(at)
+                } else {
+                    !self.state.spares_are_common()
+                };
                 may_move && self.make_room(at, 0, Spares::Keep)
             }
         };
         self.state.spares += u64::from(done);
         done
+    }
+
+    /// Whether the longest entry that matches has fewer bits than a new one would have.
+    fn is_old_match(&self, at: &LocationOf<T>) -> bool {
+        let table = self.table.table();
+        let whole = table.geometry().common_length();
+        table.longest(at).is_some_and(|entry| entry.prefix.length < whole)
     }
 
     /// Takes out one copy of a key with this value, which is 0 in a filter: a counted copy if there

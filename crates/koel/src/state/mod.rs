@@ -29,6 +29,7 @@
 
 mod body;
 mod buckets;
+mod cluster;
 mod count;
 pub(crate) mod counters;
 mod edit;
@@ -57,7 +58,7 @@ mod verify;
 pub(crate) use body::Body;
 pub(crate) use buckets::{Buckets, changing, on_table, reading};
 pub use merge::Merge;
-pub(crate) use relate::{Lengths, Surplus};
+pub(crate) use relate::{Lengths, Overlap, relate};
 pub(crate) use stamps::Expiry;
 #[cfg(feature = "trace")]
 pub use trace::TraceLocation;
@@ -192,7 +193,10 @@ impl<C: WriteCounters> State<C> {
     /// Removes everything.
     pub(crate) fn clear(&mut self) {
         let mut expiry = self.expiry.take();
-        expiry.iter_mut().for_each(Expiry::clear);
+        if let Some(expiry) = &mut expiry {
+            expiry.clear();
+            expiry.clock.forget_evicted();
+        }
         let counters = mem::take(&mut self.counters).cleared();
         let empty = Self::new(self.kind, self.profile, counters, C::Exact::default());
         *self = Self { expiry, ..empty };

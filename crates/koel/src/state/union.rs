@@ -36,6 +36,9 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
             ("route", ours.trusts_hashes() == theirs.trusts_hashes()),
             ("line options", our_lines == their_lines),
         ])
+        .map_err(|error| {
+            error.with_sizes(self.state.profile.capacity, other.state.profile.capacity)
+        })
     }
 }
 

@@ -354,12 +354,6 @@ impl Table<Buffer> {
         self.bytes
     }
 
-    /// The bytes, for changes.
-    #[cfg(all(feature = "std", target_has_atomic = "64"))]
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        self.bytes.as_mut()
-    }
-
     /// The bytes of each segment. Several segments begin at whole bytes.
     pub(crate) fn segments_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
         let bits = u64::from(self.geometry.segment_buckets()) * self.bucket_bits;

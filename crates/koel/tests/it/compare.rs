@@ -1,6 +1,8 @@
 //! Comparing two filters: counts of entries are exact, counts of keys are estimates with a stated
 //! standard error.
 
+mod histories;
+
 use std::collections::BTreeMap;
 
 use koel::{Comparison, CuckooFilter, Estimate, FilterView, Merge, MergeError, Prefer};

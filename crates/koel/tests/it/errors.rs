@@ -2,8 +2,8 @@
 //! figures.
 
 use koel::{
-    BuildError, Builder, CountingFilter, CuckooFilter, FullError, ImageError, InsertError, Maplet,
-    Merge, MergeError, Prefer,
+    BuildError, Builder, CountingFilter, CuckooFilter, ExpiringFilter, FullError, ImageError,
+    InsertError, Maplet, Merge, MergeError, Prefer,
 };
 use testkit::exercise::is_one_line;
 use testkit::keys::at;
@@ -72,6 +72,61 @@ fn an_impossible_build_suggests_possible_parameters() {
     assert!(matches!(error, BuildError::TooLarge { largest: 1.., .. }), "{error:?}");
 }
 
+/// Builders once named "at most 0" keys, a limit that was refused in turn, or that of another unit.
+#[test]
+fn the_largest_capacity_of_an_error_can_be_built_and_one_more_cannot() {
+    type Plan = Box<dyn Fn(u64) -> Result<(), BuildError>>;
+    let filter = |prefer, rate, from: Option<u64>| -> Plan {
+        Box::new(move |keys| {
+            let builder = CuckooFilter::builder(keys, rate).prefer(prefer);
+            let builder = match from {
+                Some(0) => builder.growable(),
+                Some(from) => builder.grow_from(from),
+                None => builder,
+            };
+            builder.plan().map(|_| ())
+        })
+    };
+    let expiring = |steps, from: Option<u64>| -> Plan {
+        Box::new(move |keys| {
+            let builder = ExpiringFilter::builder(keys, 0.001).window(600).steps(steps);
+            let builder = from.map_or(builder.clone(), |from| builder.grow_from(from));
+            builder.size_in_bytes().map(|_| ())
+        })
+    };
+    let plans = [
+        filter(Prefer::Small, 0.001, None),
+        filter(Prefer::Small, 0.001, Some(0)),
+        filter(Prefer::Fast, 0.01, Some(0)),
+        filter(Prefer::Small, 1e-6, Some(0)),
+        filter(Prefer::Small, 0.001, Some(1000)),
+        filter(Prefer::Fast, 0.001, Some(100_000)),
+        expiring(1, None),
+        expiring(24, None),
+        expiring(24, Some(8192)),
+    ];
+    for (i, plan) in plans.iter().enumerate() {
+        for asked in [u64::MAX, 100_000_000_000_000] {
+            let most = largest(plan(asked));
+            assert!(most > 1_000_000_000, "{i} {asked}: {most}");
+            assert_eq!(plan(most), Ok(()), "{i} {asked}");
+            assert_eq!(largest(plan(most + 1)), most, "{i} {asked}");
+        }
+    }
+}
+
+#[test]
+fn filters_of_different_sizes_are_refused_with_both() {
+    let of = |capacity| CuckooFilter::builder(capacity, 0.001).build().unwrap();
+    let refused = of(1000).merge(&of(2000), Merge::Sum).unwrap_err();
+    assert_eq!(refused, MergeError::Sizes { ours: 1000, theirs: 2000 });
+    assert_says(refused, &["1000", "2000"]);
+    assert_eq!(
+        of(2000).compare(&of(1000)).unwrap_err(),
+        MergeError::Sizes { ours: 2000, theirs: 1000 }
+    );
+}
+
 /// The largest capacity that an error names, of a filter or maplet that grows from few keys.
 #[track_caller]
 fn largest<T: std::fmt::Debug>(built: Result<T, BuildError>) -> u64 {
@@ -99,7 +154,7 @@ fn plan_and_builder_know_one_limit_of_growth() {
     // A table that leaves no bucket numbers for growth.
     let fixed = CuckooFilter::builder(20_000_000_000, 0.001);
     assert_eq!(fixed.plan().unwrap().growth_limit, None);
-    assert_eq!(largest(fixed.clone().growable().plan()), 0);
+    assert!(largest(fixed.clone().growable().plan()) > 1_000_000_000);
     let largest_fixed = |keys| CuckooFilter::builder(keys, 1e-6).plan().unwrap().growth_limit;
     let limit = largest_fixed(4_000_000_000).unwrap();
     assert!(largest_fixed(limit + limit / 8).is_none_or(|larger| larger > limit + limit / 8));
@@ -196,7 +251,6 @@ fn a_failed_merge_names_the_difference() {
     let one = CuckooFilter::builder(1000, 0.001);
     let others = [
         ("layout", CuckooFilter::builder(1000, 0.01)),
-        ("size", CuckooFilter::builder(2000, 0.001)),
         ("hash", CuckooFilter::builder(1000, 0.001).seed(1)),
         ("hash", CuckooFilter::builder(1000, 0.001).sip_key([0; 16])),
     ];

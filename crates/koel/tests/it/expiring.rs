@@ -1,10 +1,8 @@
-//! The expiring filter: building, capacity, rates, time. Submodules test its bytes and its shared
-//! form; `testkit::expiring` has the model that any operations are compared with.
+//! The expiring filter: building, capacity, rates, time. Submodules test its bytes and its growth;
+//! `testkit::expiring` has the model that any operations are compared with.
 
 mod grow;
 mod image;
-#[cfg(feature = "std")]
-mod shared;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -298,4 +296,57 @@ fn a_view_answers_for_later_ticks_without_wrapping() {
     }
     assert_eq!((view.len(), view.window(), view.step_began()), (1, 60, 1000));
     assert!(view.to_owned().unwrap() == seen);
+}
+
+/// A message or a clock that is far ahead once ended the life of every key.
+#[test]
+fn a_jump_beyond_the_limit_is_refused_and_changes_nothing() {
+    let mut filter = ExpiringFilter::builder(1000, 1e-6).window(600).build().unwrap();
+    filter.advance(10_000);
+    filter.insert("a").unwrap();
+    let (began, copy) = (filter.step_began(), filter.clone());
+    let error = filter.advance_within(began + 601, 600).unwrap_err();
+    assert_eq!((error.now, error.ahead, error.most), (began + 601, 601, 600));
+    assert!(filter == copy && filter.contains("a"));
+    // Within it, and back, it is `advance`.
+    let mut twin = filter.clone();
+    for now in [began + 300, began + 900, 0, began + 1100] {
+        assert_eq!(filter.advance_within(now, 600), Ok(twin.advance(now)));
+        assert!(filter == twin);
+    }
+}
+
+#[test]
+fn a_late_event_expires_with_those_of_its_time() {
+    let build = || ExpiringFilter::builder(1000, 1e-6).window(600).steps(6).build().unwrap();
+    for then in (0..2000_u64).step_by(37) {
+        let mut late = build();
+        late.advance(1500);
+        let was_new = late.insert_at("late", then).unwrap();
+        assert!(was_new);
+        let mut timely = build();
+        timely.advance(then.min(1500));
+        timely.insert("late").unwrap();
+        for now in (1500..2200).step_by(50) {
+            timely.advance(now);
+            late.advance(now);
+            assert_eq!(late.contains("late"), timely.contains("late"), "{then} {now}");
+        }
+    }
+    // It renews nothing, and does not shorten a life.
+    let mut filter = build();
+    filter.advance(1500);
+    filter.insert("early").unwrap();
+    assert!(!filter.insert_at("early", 1200).unwrap());
+    assert_eq!(filter.age("early"), Some(0));
+}
+
+#[test]
+fn a_cleared_filter_has_evicted_nothing() {
+    let builder = ExpiringFilter::builder(100, 0.001).window(600);
+    let mut filter = builder.when_full(WhenFull::EvictOldest).build().unwrap();
+    (0..5000_u64).for_each(|key| assert!(filter.insert(&key).is_ok()));
+    assert!(filter.evicted() > 0 && filter.youngest_evicted().is_some());
+    filter.clear();
+    assert_eq!((filter.evicted(), filter.youngest_evicted()), (0, None));
 }

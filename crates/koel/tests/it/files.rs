@@ -45,7 +45,7 @@ fn counting() -> CountingFilter {
 
 fn image_error(loaded: Result<CuckooFilter, FileError>) -> ImageError {
     match loaded {
-        Err(FileError::Image(error)) => error,
+        Err(FileError::Image { error, .. }) => error,
         other => panic!("{other:?}"),
     }
 }
@@ -124,7 +124,9 @@ fn damage_is_refused_with_the_reason_wherever_it_is() {
         assert_eq!(Err(error), CuckooFilter::from_bytes(&damaged), "{byte}");
     }
     let missing = CuckooFilter::load(folder.path().join("b")).unwrap_err();
-    assert!(matches!(&missing, FileError::Io(error) if error.kind() == io::ErrorKind::NotFound));
+    assert!(
+        matches!(&missing, FileError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound)
+    );
 }
 
 /// A header for a table of 2^50 bytes: allocating all of it would fail on any machine.
@@ -162,14 +164,16 @@ impl Write for Full {
 fn a_failed_save_returns_an_error_and_keeps_the_old_file() {
     for room in [0, 192, 500] {
         let error = filter(10_000).save_to(Full(room)).unwrap_err();
-        assert!(matches!(&error, FileError::Io(e) if e.kind() == io::ErrorKind::StorageFull));
+        assert!(
+            matches!(&error, FileError::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull)
+        );
         assert!(std::error::Error::source(&error).is_none() && !error.to_string().is_empty());
     }
     let folder = tempdir().unwrap();
     // The target is a folder, so the final rename fails.
     fs::create_dir_all(folder.path().join("a/b")).unwrap();
-    assert!(matches!(filter(100).save(folder.path().join("a")), Err(FileError::Io(_))));
-    assert!(matches!(filter(100).save(folder.path().join("none/a")), Err(FileError::Io(_))));
+    assert!(matches!(filter(100).save(folder.path().join("a")), Err(FileError::Io { .. })));
+    assert!(matches!(filter(100).save(folder.path().join("none/a")), Err(FileError::Io { .. })));
     assert_eq!(names(&folder), ["a"]);
 }
 
@@ -233,4 +237,61 @@ fn saving_to_a_pipe_writes_into_the_pipe() {
     assert!(reader.join().unwrap() == filter(10_000));
     assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
     assert_eq!(names(&folder), ["pipe"]);
+}
+
+/// Such a folder takes new files and cannot be opened: the file was replaced, and an error said that
+/// it was not. A user who may read any folder sees no difference.
+#[cfg(unix)]
+#[test]
+fn a_save_into_a_folder_that_cannot_be_read_says_what_happened() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let mode =
+        |mode| std::fs::set_permissions(&inner, std::fs::Permissions::from_mode(mode)).unwrap();
+    let path = inner.join("a.koel");
+    filter(100).save(&path).unwrap();
+    mode(0o300);
+    let saved = filter(200).save(&path);
+    mode(0o700);
+    assert!(saved.is_ok() && CuckooFilter::load(&path).unwrap() == filter(200));
+}
+
+#[test]
+fn errors_of_files_name_the_path_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.koel");
+    std::fs::write(&path, "text").unwrap();
+    for path in [path, folder.path().join("none")] {
+        let said = CuckooFilter::load(&path).unwrap_err().to_string();
+        assert_eq!(said.matches(&path.display().to_string()).count(), 1, "{said}");
+    }
+    assert!(!CuckooFilter::load_from(&b"text"[..]).unwrap_err().to_string().contains(": :"));
+}
+
+#[test]
+fn a_concurrent_filter_is_saved_and_cleared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.koel");
+    let mut shared = koel::ConcurrentFilter::builder(1000, 0.02).build().unwrap();
+    let empty = shared.snapshot().unwrap();
+    (0..900_u64).chain([7; 5]).for_each(|key| shared.insert(&key).unwrap());
+    shared.save(&path).unwrap();
+    assert!(CuckooFilter::load(&path).unwrap() == shared.snapshot().unwrap());
+    shared.clear();
+    assert!(shared.is_empty() && shared.snapshot().unwrap() == empty);
+    assert!(!(0..900_u64).any(|key| shared.contains(&key)));
+}
+
+#[test]
+fn a_filter_that_cannot_be_shared_comes_back() {
+    let mut grown = CuckooFilter::builder(100_000, 0.001).grow_from(1000).build().unwrap();
+    grown.insert("ada").unwrap();
+    let back = koel::ConcurrentFilter::try_from(grown.clone()).unwrap_err();
+    assert!(back.error == koel::ConvertError::Grown && *back.filter == grown);
+    let mut wide = CuckooFilter::builder(1000, 1e-7).build().unwrap();
+    wide.insert("ada").unwrap();
+    let back = koel::ConcurrentFilter::try_from(wide.clone()).unwrap_err();
+    assert!(matches!(back.error, koel::ConvertError::TooWide { .. }) && *back.filter == wide);
 }

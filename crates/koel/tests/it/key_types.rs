@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use koel::{CuckooFilter, Key, KeyData, KeyHash};
+use koel::{CuckooFilter, HashedKey, Key, KeyData, KeyHash};
 
 const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
 
@@ -45,6 +45,11 @@ fn keys() -> Vec<(&'static str, String)> {
         ("192.0.2.1:443", hex(&socket("192.0.2.1:443"))),
         ("[2001:db8::1]:443", hex(&socket("[2001:db8::1]:443"))),
         ("path a/b.txt", hex(std::path::Path::new("a/b.txt"))),
+        ("()", hex(&())),
+        ("None", hex(&None::<u32>)),
+        ("Some(\"a\")", hex(&Some("a"))),
+        ("NonZero u16 258", hex(&std::num::NonZero::new(258_u16).unwrap())),
+        ("u64 slice 1, 2", hex(&[1_u64, 2][..])),
     ]
 }
 
@@ -71,6 +76,34 @@ fn wrappers_of_a_key_have_the_bytes_of_the_key() {
     assert_eq!(hex(&std::path::PathBuf::from("ada")), key);
     assert_eq!(hex(&Box::new(KeyHash::new(7))), hex(&KeyHash::new(7)));
     assert_eq!(hex(&[1_u8, 2]), "0102");
+}
+
+#[test]
+fn a_filter_is_collected_from_keys() {
+    let keys: Vec<String> = (0..500).map(|key| key.to_string()).collect();
+    let filter: CuckooFilter = keys.iter().collect();
+    assert!(keys.iter().all(|key| filter.contains(key)) && filter.len() == 500);
+    assert!(std::iter::empty::<u32>().collect::<CuckooFilter>().is_empty());
+}
+
+/// The bytes of the whole value, short and long, whatever the pieces that it writes.
+#[test]
+fn any_type_with_a_hash_is_a_key() {
+    #[derive(Clone, Hash)]
+    struct Visit<'a>(&'a str, u16, Vec<u8>);
+    let visits: Vec<_> = (0..300)
+        .flat_map(|len| ["ada", "grace"].map(|user| HashedKey(Visit(user, 7, vec![1; len]))))
+        .collect();
+    let all: std::collections::BTreeSet<_> = visits.iter().map(hex).collect();
+    assert_eq!(all.len(), visits.len());
+    for secret in [false, true] {
+        let builder = CuckooFilter::builder(1000, 1e-6);
+        let builder = if secret { builder.sip_key([7; 16]) } else { builder };
+        let mut filter = builder.build().unwrap();
+        filter.insert_many(&visits[..300]).unwrap();
+        assert!(visits[..300].iter().all(|visit| filter.contains(&visit.clone())));
+        assert!(!visits[300..].iter().any(|visit| filter.contains(visit)));
+    }
 }
 
 #[cfg(feature = "uuid")]

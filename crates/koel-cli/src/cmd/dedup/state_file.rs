@@ -47,9 +47,11 @@ impl StateFile {
         }
         match ExpiringFilter::load(path) {
             Ok(filter) => Ok(Some(filter)),
-            Err(FileError::Image(error)) => Err(Failure::Image { path: path.to_owned(), error }),
-            Err(FileError::Io(error)) => Err(Failure::read(path, error)),
-            Err(error) => Err(Failure::Usage(format!("{}: {error}", path.display()))),
+            Err(FileError::Image { error, .. }) => {
+                Err(Failure::Image { path: path.to_owned(), error })
+            }
+            Err(FileError::Io { error, .. }) => Err(Failure::read(path, error)),
+            Err(error) => Err(Failure::Usage(error.to_string())),
         }
     }
 

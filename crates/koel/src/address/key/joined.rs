@@ -1,4 +1,4 @@
-//! Keys of several parts: tuples, and arrays of integers.
+//! Keys of several parts: tuples, arrays of integers, and what a type gives to a hasher.
 //!
 //! * The bytes of a tuple are those of its elements, each after its length in eight little-endian
 //!   bytes. So two tuples with different elements have different bytes: `("ab", "c")` is not
@@ -12,6 +12,7 @@
 //! Cost: one copy of a short key. A long key is read twice, and each nested tuple once more.
 
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use super::{Key, KeyData};
 
@@ -133,6 +134,13 @@ macro_rules! array_keys {
         impl<const N: usize> Key for [$integer; N] {
             #[inline]
             fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+                self.as_slice().with(read)
+            }
+        }
+
+        impl Key for [$integer] {
+            #[inline]
+            fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
                 let join = |integers: &[$integer]| {
                     let mut joined = Joined::new();
                     integers.iter().for_each(|integer| joined.push(&integer.to_le_bytes()));
@@ -144,7 +152,7 @@ macro_rules! array_keys {
                     return read(KeyData::Bytes(joined.bytes()));
                 }
                 read(KeyData::Parts(KeyParts {
-                    len: size_of::<Self>(),
+                    len: size_of_val(self),
                     for_each: &|read| parts.clone().for_each(|part| read(join(part).bytes())),
                 }))
             }
@@ -153,6 +161,54 @@ macro_rules! array_keys {
 }
 
 array_keys!(u16 u32 u64 u128 i8 i16 i32 i64 i128);
+
+/// A value of any type with [`Hash`], as a key: the bytes that it gives to a hasher.
+///
+/// Equal values are equal keys, as in a `HashSet`, in **one build of one program**: `derive(Hash)`
+/// and the standard library may give other bytes in the next version, and on another machine. Do
+/// not save such a filter, or implement [`Key`] for the type.
+///
+/// ```
+/// use koel::{CuckooFilter, HashedKey};
+///
+/// #[derive(Hash)]
+/// enum Event { Joined { user: u64 }, Left }
+///
+/// let mut seen = CuckooFilter::with_capacity(100);
+/// seen.insert(&HashedKey(Event::Joined { user: 7 }))?;
+/// assert!(seen.contains(&HashedKey(Event::Joined { user: 7 })));
+/// assert!(!seen.contains(&HashedKey(Event::Left)));
+/// # Ok::<(), koel::FullError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HashedKey<T>(pub T);
+
+impl<T: Hash> Key for HashedKey<T> {
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        let mut joined = Joined::new();
+        self.0.hash(&mut Written(|part: &[u8]| joined.push(part)));
+        if joined.is_complete() {
+            return read(KeyData::Bytes(joined.bytes()));
+        }
+        let for_each: &ForEachPart<'_> =
+            &|read| self.0.hash(&mut Written(|part: &[u8]| read(part)));
+        read(KeyData::Parts(KeyParts { len: joined.len, for_each }))
+    }
+}
+
+/// A hasher that passes on what is written to it.
+struct Written<F>(F);
+
+impl<F: FnMut(&[u8])> Hasher for Written<F> {
+    fn write(&mut self, bytes: &[u8]) {
+        (self.0)(bytes);
+    }
+
+    /// Not asked for: the filter hashes the bytes.
+    fn finish(&self) -> u64 {
+        0
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -20,8 +20,9 @@ mod paths;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::num::NonZero;
 
-pub use joined::KeyParts;
+pub use joined::{HashedKey, KeyParts};
 
 /// A value with a stable byte encoding, and therefore a stable hash; or a hash itself.
 ///
@@ -33,7 +34,13 @@ pub use joined::KeyParts;
 /// * IP and socket addresses; with the feature `std`, paths and file names; with the feature
 ///   `uuid`, UUIDs;
 /// * references to keys, and `Cow`, `Box`, `Rc` and `Arc` of keys;
-/// * [ready hashes](KeyHash).
+/// * `Option`, `()` and the `NonZero` integers; slices of integers;
+/// * [ready hashes](KeyHash), and values of any type with `Hash`, as a [`HashedKey`].
+///
+/// **The type of an integer is part of the key**, since its bytes are: `5_u32` and `5_u64` are
+/// different keys, and the other one is silently absent. Only `usize` and `u64` are alike, and
+/// `isize` and `i64`; negative numbers have the bytes of large ones. Where keys come from several
+/// places, wrap the filter in functions that take one type.
 ///
 /// Floating-point numbers are not keys, since equal ones can have different bytes: use `to_bits`.
 /// docs/FORMAT.md specifies the bytes of each type.
@@ -53,7 +60,7 @@ pub use joined::KeyParts;
 ///
 /// let mut filter = koel::CuckooFilter::with_capacity(100);
 /// filter.insert(&Account { id: 7 })?;
-/// assert!(filter.contains(&7_u64));
+/// assert!(filter.contains(&7_u64) && !filter.contains(&7_u32));
 /// # Ok::<(), koel::FullError>(())
 /// ```
 #[diagnostic::on_unimplemented(
@@ -149,6 +156,25 @@ impl<const N: usize> Key for [u8; N] {
     }
 }
 
+/// No bytes.
+impl Key for () {
+    #[inline]
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        read(KeyData::Bytes(&[]))
+    }
+}
+
+/// `None` is the key `()`, and `Some(key)` is the tuple `(key,)`.
+impl<K: Key> Key for Option<K> {
+    #[inline]
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        match self {
+            None => ().with(read),
+            Some(key) => (key,).with(read),
+        }
+    }
+}
+
 impl Key for Vec<u8> {
     #[inline]
     fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
@@ -183,6 +209,14 @@ macro_rules! integer_keys {
             #[inline]
             fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
                 read(KeyData::Bytes(&self.to_le_bytes()))
+            }
+        }
+
+        /// The number.
+        impl Key for NonZero<$integer> {
+            #[inline]
+            fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+                self.get().with(read)
             }
         }
     )*};
