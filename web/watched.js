@@ -12,7 +12,7 @@ export class Watched {
     const { wasm } = module;
     const build = () => {
       const seed = wasm.koel_default_seed();
-      return module.checked(wasm.koel_build(CAPACITY, ERROR_RATE, 0n, grows ? 1 : 0, 1, seed));
+      return module.checked(wasm.koel_build(CAPACITY, ERROR_RATE, 0n, grows ? 1 : 0, 1, seed, 0));
     };
     this.module = module;
     [this.real, this.shown] = [build(), build()];

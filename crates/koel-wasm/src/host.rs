@@ -16,7 +16,10 @@
 
 use std::fmt::Display;
 
-use koel::{BuildError, CuckooFilter, FullError, ImageError, KeyHash, MemoryError, Prefer};
+use koel::{
+    BuildError, CuckooFilter, FullError, ImageError, KeyHash, MemoryError, Merge, MergeError,
+    Prefer,
+};
 
 /// The kind of an error, which becomes the property `code` of the exception. 0 is success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +27,7 @@ use koel::{BuildError, CuckooFilter, FullError, ImageError, KeyHash, MemoryError
 pub enum Code {
     /// No room for a key.
     Full = -1,
-    /// A filter cannot be built with these settings.
+    /// A filter cannot be built with these settings, or two filters cannot be merged.
     Settings = -2,
     /// Bytes are not a sound filter.
     Bytes = -3,
@@ -78,6 +81,16 @@ impl From<ImageError> for Failure {
     }
 }
 
+impl From<MergeError> for Failure {
+    fn from(error: MergeError) -> Self {
+        match error {
+            MergeError::Full(full) => full.into(),
+            MergeError::NoMemory => Self::new(Code::Memory, error),
+            _ => Self::new(Code::Settings, error),
+        }
+    }
+}
+
 impl From<MemoryError> for Failure {
     fn from(error: MemoryError) -> Self {
         Self::new(Code::Memory, error)
@@ -99,13 +112,18 @@ pub struct Settings {
     pub fast: bool,
     /// The seed of the hash.
     pub seed: u64,
+    /// The secret of the hash, instead of a seed.
+    pub secret: Option<[u8; 16]>,
 }
 
 impl Settings {
     fn build(&self) -> Result<CuckooFilter, BuildError> {
         let prefer = if self.fast { Prefer::Fast } else { Prefer::Small };
         let builder = CuckooFilter::builder(self.capacity, self.error_rate);
-        let builder = builder.prefer(prefer).seed(self.seed);
+        let builder = match self.secret {
+            Some(secret) => builder.prefer(prefer).sip_key(secret),
+            None => builder.prefer(prefer).seed(self.seed),
+        };
         match (self.grow_from, self.growable) {
             (0, false) => builder.build(),
             (0, true) => builder.growable().build(),
@@ -129,6 +147,10 @@ pub struct Host {
     filters: Vec<Option<CuckooFilter>>,
     input: Vec<u8>,
     output: Vec<u8>,
+    /// How many keys of the last batch are done, if it failed.
+    done: usize,
+    /// Whether each key of the last batch was added.
+    added: Vec<bool>,
     /// The steps of the last operation that was traced.
     #[cfg(feature = "page")]
     steps: Vec<koel::TraceStep>,
@@ -250,13 +272,79 @@ impl Host {
         Ok(self.filter(handle)?.count(first(&self.input, len)?))
     }
 
-    /// Adds each key of a batch, up to the first one that finds no room.
+    /// Adds such a key unless it is in. Whether it was added.
     ///
     /// # Errors
     /// If the filter is full.
-    pub fn add_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+    pub fn add_unique(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.insert_many(&hashes(filter, input, keys)?)?)
+        Ok(filter.insert_unique(first(input, len)?)?)
+    }
+
+    /// Adds each key of a batch, up to the first one that finds no room.
+    ///
+    /// # Errors
+    /// If the filter is full. [`done`](Self::done) keys are in then.
+    pub fn add_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+        self.done = 0;
+        let (filter, input) = self.change(handle)?;
+        let before = filter.len();
+        let worked = filter.insert_many(&hashes(filter, input, keys)?);
+        let added = filter.len() - before;
+        self.done = usize::try_from(added).unwrap_or(usize::MAX);
+        Ok(worked?)
+    }
+
+    /// Adds each key of a batch unless it is in, up to the first one that finds no room. Outputs a
+    /// byte for each: whether it was added.
+    ///
+    /// # Errors
+    /// If the filter is full. [`done`](Self::done) keys are done then, and
+    /// [`put_added`](Self::put_added) outputs their answers.
+    pub fn add_unique_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+        self.done = 0;
+        self.added = zeroed(keys.len())?;
+        self.reserve_output(keys.len())?;
+        let mut added = std::mem::take(&mut self.added);
+        let (filter, input) = self.change(handle)?;
+        let keys = hashes(filter, input, keys)?;
+        let worked = filter.insert_unique_many(&keys, &mut added);
+        let is_done = |&key: &usize| added[key] || filter.contains(&keys[key]);
+        let done = (0..keys.len()).take_while(is_done).count();
+        // The library adds some of many keys out of order. None after the one that failed stays.
+        for key in (done..keys.len()).filter(|&key| added[key] && worked.is_err()) {
+            filter.remove(&keys[key]);
+        }
+        added.truncate(done);
+        (self.done, self.added) = (done, added);
+        worked?;
+        self.put_added();
+        Ok(())
+    }
+
+    /// How many keys of the last batch are done: all before the one that failed.
+    #[must_use]
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    /// Outputs whether each key of the last batch was added. The memory is reserved.
+    pub fn put_added(&mut self) {
+        let added = std::mem::take(&mut self.added);
+        self.output.clear();
+        self.output_flags(&added);
+    }
+
+    /// Adds the keys of another filter: with the sum of both counts, or with the larger one.
+    ///
+    /// # Errors
+    /// If both were not built alike, or the union does not fit. Nothing has changed then.
+    pub fn merge(&mut self, handle: u32, other: u32, counts: Merge) -> Result<(), Failure> {
+        // In a copy, so that both may be one filter. The library copies this one anyway.
+        let mut union = self.filter(handle)?.try_clone()?;
+        union.merge(self.filter(other)?, counts)?;
+        *self.change(handle)?.0 = union;
+        Ok(())
     }
 
     /// Outputs a byte for each key of a batch: whether it is in.

@@ -133,7 +133,8 @@ mod tests {
 
     fn host(growable: bool) -> (Host, u32) {
         let (capacity, error_rate, grow_from, fast, seed) = (20, 0.01, 0, false, 42);
-        let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed };
+        let secret = None;
+        let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed, secret };
         let mut host = Host::default();
         let filter = host.build(&settings).unwrap();
         (host, filter)
