@@ -39,7 +39,7 @@ const options = { viewport: { width: WIDTH, height: 900 }, colorScheme: "light",
 const page = await (await browser.newContext(options)).newPage();
 await page.goto(made("web/index.html").href);
 await page.waitForSelector("html[data-ready]");
-await page.click("#until-move");
+await page.click("#stories button >> nth=3");
 const last = () => page.textContent("#steps li:last-child");
 while (!/ moves from /.test(await last())) await page.click("#step");
 const [{ height, boxes, arrow }, sentence] = [await page.evaluate(drawn), await last()];

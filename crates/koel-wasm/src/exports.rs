@@ -249,6 +249,16 @@ pub extern "C" fn koel_growable(filter: u32) -> f64 {
     figure(filter, |filter| f64::from(u8::from(filter.is_growable())))
 }
 
+/// The empty filter of the picture: a dozen buckets, built for this capacity and rate.
+#[cfg(feature = "page")]
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_build_small(capacity: u64, error_rate: f64, growable: u32) -> i32 {
+    let (seed, secret) = (KeyHasher::DEFAULT_SEED, None);
+    let (growable, grow_from, fast) = (growable != 0, 0, true);
+    let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed, secret };
+    handle(|host| host.build_small(&settings, 12))
+}
+
 /// Adds the key in the first `len` bytes of the input, or removes it. Outputs the steps as JSON.
 #[cfg(feature = "page")]
 #[unsafe(no_mangle)]

@@ -203,7 +203,7 @@ impl Host {
         self.keep(filter)
     }
 
-    fn keep(&mut self, filter: CuckooFilter) -> Result<u32, Failure> {
+    pub(crate) fn keep(&mut self, filter: CuckooFilter) -> Result<u32, Failure> {
         let free = self.filters.iter().position(Option::is_none);
         let index = free.unwrap_or(self.filters.len());
         let handle = u32::try_from(index).map_err(|_| Failure::no_memory())?;
