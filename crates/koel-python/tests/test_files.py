@@ -131,5 +131,8 @@ def test_wrong_files_name_their_path(tmp_path: Path) -> None:
     for mmap in (False, True):
         with pytest.raises(ValueError, match="maplet.koel: a maplet, not a filter"):
             koel.CuckooFilter.open(path, mmap=mmap)
+    expiring = koel.ExpiringFilter(10, window=5).to_bytes()
+    with pytest.raises(ValueError, match="^an expiring filter, not a maplet; open it as an expiring filter$"):
+        koel.Maplet.from_bytes(expiring)
     with pytest.raises(TypeError, match="not int"):
         koel.CuckooFilter.from_bytes(5)  # type: ignore

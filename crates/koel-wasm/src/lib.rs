@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!     npm/filter.js   the class that users see: encodes keys, throws exceptions
+//!     npm/index.js    the main entry, with this module inside; init.js and workerd.js without it
 //!     exports.rs      functions with numbers as arguments, called by filter.js
 //!     page.rs         what only the page asks: operations step by step, sizes
 //!     host.rs         the filters behind the handles, and two buffers: the logic, in safe Rust
