@@ -11,7 +11,8 @@ use std::cell::RefCell;
 
 use koel::{KeyHasher, Merge};
 
-use crate::host::{Code, Failure, Host, Keys, Settings};
+use crate::failure::{Code, Failure};
+use crate::host::{Host, Keys, Settings};
 
 thread_local! {
     /// WebAssembly has one thread.

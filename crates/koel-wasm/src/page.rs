@@ -8,7 +8,8 @@ use koel::{CuckooFilter, TraceStep};
 use koel_plan::{Question, Row};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::host::{Failure, Host, Settings};
+use crate::failure::Failure;
+use crate::host::{Host, Settings};
 
 /// Bytes of the header of a file, and where some of its fields are (docs/FORMAT.md).
 const HEADER: usize = 192;

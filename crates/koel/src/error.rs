@@ -173,7 +173,9 @@ pub enum ImageError {
     /// The bytes are sound, but of another type.
     #[error(
         "{} {found}, not {} {asked}; open it as {} {found}",
-        article(found), article(asked), article(found)
+        article(found),
+        article(asked),
+        article(found)
     )]
     Kind {
         /// The type that was to be opened: `filter`, `maplet`, `counting filter` or `expiring
