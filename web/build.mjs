@@ -1,8 +1,6 @@
 // Makes target/web/index.html: the page as one file, which works from any static host and from
-// file://. Reads the module that `scripts/wasm page` makes, the figures of docs/, and the list of
-// `koel tour` with the command that KOEL names, which can decompress it.
+// file://. Reads the module that `scripts/wasm page` makes, and the figures of docs/.
 
-import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { figures } from "./figures.mjs";
@@ -13,21 +11,23 @@ const read = (path) => readFileSync(here(path), "utf8");
 
 // In the order in which they import each other.
 const modules = [
+  "../crates/koel-wasm/npm/keys.js",
   "../crates/koel-wasm/npm/filter.js",
   "format.js",
   "chart.js",
   "figures.js",
+  "lines.js",
   "use.js",
   "wasm.js",
+  "names.js",
   "watched.js",
+  "words.js",
+  "drawing.js",
+  "story.js",
   "watch.js",
   "size.js",
-  "measure.js",
   "page.js",
 ];
-
-/** Domains that the page adds to its small table, from all parts of the list. */
-const LISTED = 300;
 
 const nameOf = (path) => path.split("/").pop();
 
@@ -36,7 +36,7 @@ function part(path) {
   const exported = [];
   const text = read(path)
     .replace(/^import (\{.*\}) from ".*\/(.*)";$/gm, (_, names, from) => `const ${names} = modules["${from}"];`)
-    .replace(/^export (function|const|class) (\w+)/gm, (_, kind, name) => {
+    .replace(/^export (function\*?|const|class) (\w+)/gm, (_, kind, name) => {
       exported.push(name);
       return `${kind} ${name}`;
     });
@@ -44,17 +44,9 @@ function part(path) {
   return `modules["${nameOf(path)}"] = (() => {\n${text}return { ${exported.join(", ")} };\n})();\n`;
 }
 
-function list() {
-  const packed = fileURLToPath(here("../crates/koel-cli/data/disposable-email-domains.txt.zst"));
-  const stdio = ["ignore", "pipe", "ignore"];
-  const options = { encoding: "utf8", maxBuffer: 2 ** 26, stdio };
-  const all = execFileSync(process.env.KOEL, ["dedup", packed], options).trimEnd().split("\n");
-  return Array.from({ length: LISTED }, (_, i) => all[Math.floor((i * all.length) / LISTED)]);
-}
-
 const wasm = readFileSync(made("npm/page.wasm")).toString("base64");
 const constant = (name, value) => `const ${name} = ${JSON.stringify(value)};\n`;
-const constants = constant("WASM", wasm) + constant("FIGURES", figures()) + constant("LIST", list());
+const constants = constant("WASM", wasm) + constant("FIGURES", figures());
 const script = `"use strict";\n{\n${constants}const modules = {};\n${modules.map(part).join("")}}\n`;
 if (script.includes("</script")) throw new Error("a module ends the script");
 

@@ -37,8 +37,5 @@ export function drawFigure(figure) {
 }
 
 export function startFigures(figures) {
-  for (const part of different(figures, "part")) {
-    const drawn = figures.filter((figure) => figure.part === part).map(drawFigure);
-    element("figures").append(make("h3", {}, part), make("div", { class: "charts" }, ...drawn));
-  }
+  element("figures").append(make("div", { class: "charts" }, ...figures.map(drawFigure)));
 }

@@ -3,22 +3,20 @@
 
 import { startFigures } from "./figures.js";
 import { bind } from "./filter.js";
-import { startMeasure } from "./measure.js";
 import { startSize } from "./size.js";
 import { startUse } from "./use.js";
 import { Module } from "./wasm.js";
 import { startWatch } from "./watch.js";
 
-/* global WASM, FIGURES, LIST: the WebAssembly module in base64, and what build.mjs read elsewhere. */
+/* global WASM, FIGURES: the WebAssembly module in base64, and the figures of docs/. */
 const bytes = Uint8Array.from(atob(WASM), (letter) => letter.charCodeAt(0));
 
 WebAssembly.instantiate(bytes).then(({ instance }) => {
-  const koel = bind(instance.exports);
+  const koel = bind(() => instance.exports);
   const module = new Module(instance.exports);
-  startWatch(module, LIST);
+  startWatch(module);
   startSize((...figures) => module.plan(...figures));
   startUse(koel);
-  startMeasure(koel);
   startFigures(FIGURES);
   document.documentElement.dataset.ready = "";
 });

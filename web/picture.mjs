@@ -6,17 +6,20 @@ import { chromium } from "playwright-core";
 import { made } from "./made.mjs";
 
 const here = (path) => new URL(path, import.meta.url);
-const WIDTH = 860;
+/** The viewport, in which the table has three columns. */
+const WIDTH = 1280;
 
 /** The elements of the table as they are drawn: boxes with colours and text, and the arrow. */
 function drawn() {
+  const isText = (node) => node.nodeType === Node.TEXT_NODE;
+  const own = (element) => [...(element?.childNodes ?? [])].filter(isText).map((node) => node.data).join("");
   const frame = document.querySelector("#table").getBoundingClientRect();
   const box = (element) => {
     const { left, top, width, height } = element.getBoundingClientRect();
     const style = getComputedStyle(element);
     return {
       ...{ x: left - frame.left, y: top - frame.top, width, height },
-      ...{ name: element.className || element.localName, text: element.children.length ? "" : element.textContent },
+      ...{ name: element.className || element.localName, text: own(element), key: own(element.querySelector("small")) },
       ...{ color: style.color, ground: style.backgroundColor, edge: style.borderTopColor },
       outline: style.outlineStyle === "none" ? undefined : style.outlineColor,
     };
@@ -25,6 +28,7 @@ function drawn() {
   const arrow = document.querySelector("#table .arrow");
   return {
     height: frame.height,
+    width: frame.width,
     boxes: [...elements].map(box),
     arrow: {
       path: arrow.children[0].getAttribute("d"),
@@ -35,14 +39,14 @@ function drawn() {
 }
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
-const options = { viewport: { width: WIDTH, height: 900 }, colorScheme: "light", reducedMotion: "reduce" };
+const options = { viewport: { width: WIDTH, height: 900 }, colorScheme: "light" };
 const page = await (await browser.newContext(options)).newPage();
 await page.goto(made("web/index.html").href);
 await page.waitForSelector("html[data-ready]");
-await page.click("#until-move");
+await page.click("#stories button >> nth=3");
 const last = () => page.textContent("#steps li:last-child");
 while (!/ moves from /.test(await last())) await page.click("#step");
-const [{ height, boxes, arrow }, sentence] = [await page.evaluate(drawn), await last()];
+const [{ width: table, height, boxes, arrow }, sentence] = [await page.evaluate(drawn), await last()];
 await browser.close();
 
 const round = (value) => Math.round(value);
@@ -56,13 +60,18 @@ const shape = (box) => {
   if (box.name === "b") return label(box, `fill="${box.color}" font-weight="bold"`);
   const dots = box.name === "empty" ? ' stroke-dasharray="1 2"' : "";
   const ground = box.name === "empty" ? "none" : box.ground;
-  return rect(box, `fill="${ground}" stroke="${box.edge}"${dots}`) + label(box, `fill="${box.color}"`);
+  const [upper, lower] = [{ ...box, y: box.y - 9 }, { ...box, y: box.y + 11, text: box.key }];
+  return [
+    rect(box, `fill="${ground}" stroke="${box.edge}"${dots}`),
+    label(upper, `fill="${box.color}"`),
+    label(lower, `fill="${box.color}" font-family="sans-serif" font-size="12"`),
+  ].join("");
 };
 const picture = [
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-8 -8 ${WIDTH - 16} ${round(height) + 48}"`,
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-8 -8 ${round(table) + 16} ${round(height) + 48}"`,
   ` font-family="monospace" font-size="15" text-anchor="middle" role="img">`,
   `<title>${sentence}</title>`,
-  `<rect x="-8" y="-8" width="${WIDTH}" height="${round(height) + 48}" fill="#fff"/>`,
+  `<rect x="-8" y="-8" width="${round(table) + 16}" height="${round(height) + 48}" fill="#fff"/>`,
   ...boxes.map(shape),
   `<path d="${rounded(arrow.path)}" fill="none"`,
   ` stroke="${arrow.color}" stroke-width="3" stroke-dasharray="7 4"/>`,

@@ -100,9 +100,10 @@ function results(plan, given) {
   const bits = (value) => value.toFixed(2);
   const texts = { title: "Memory", unit: "bits per key", summary: "Koel beside other filters." };
   return [
-    make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "All filters" },
-      table(["filter", "bits/key", title.toLowerCase(), "add", "remove", "count", "grow"], rows)),
-    ...(bars.length ? [barChart(texts, bars, bits)] : []),
+    make("div", { class: "sized" },
+      make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "All filters" },
+        table(["filter", "bits/key", title.toLowerCase(), "add", "remove", "count", "grow"], rows)),
+      ...(bars.length ? [barChart(texts, bars, bits)] : [])),
     ...(plan.build ? [make("h3", {}, "Make it"), codeList(plan.build)] : []),
   ];
 }

@@ -1,13 +1,7 @@
 // Use it: makes a filter of a list, saves it, opens one, and asks it.
 
 import { element, make, percent, table, whole } from "./format.js";
-
-/** The lines of a text, without their ends. An empty last line is none. */
-export function linesOf(text) {
-  const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
-  if (lines[lines.length - 1] === "") lines.pop();
-  return lines;
-}
+import { linesOfFile, typed } from "./lines.js";
 
 /** Shows the sentence of an error. */
 function report(place, error) {
@@ -15,10 +9,9 @@ function report(place, error) {
 }
 
 function describe(filter) {
-  return (
-    `${whole(filter.size)} keys in ${whole(filter.byteLength)} bytes; one absent key in ` +
-    `${whole(1 / Math.max(filter.currentErrorRate, 1e-18))} is reported as present.`
-  );
+  const size = `${whole(filter.size)} ${filter.size === 1 ? "key" : "keys"} in ${whole(filter.byteLength)} bytes`;
+  if (filter.size === 0) return `${size}: an empty filter, in which no key is present.`;
+  return `${size}; one absent key in ${whole(1 / filter.currentErrorRate)} is reported as present.`;
 }
 
 /** A file that is dropped on the form is as if it was chosen in its input. */
@@ -41,11 +34,13 @@ function takeDrops(form, input) {
 export function startUse({ CuckooFilter }) {
   let asked;
 
+  /** The filter that is asked from now on; none if there is no filter. */
   function take(filter) {
     asked?.free();
     asked = filter;
-    element("opened").textContent = describe(filter);
-    element("save").hidden = false;
+    element("opened").textContent = filter ? describe(filter) : "No filter yet.";
+    element("answers").replaceChildren();
+    element("save").hidden = !filter;
   }
 
   element("build").addEventListener("submit", async (event) => {
@@ -53,15 +48,20 @@ export function startUse({ CuckooFilter }) {
     const place = element("built");
     try {
       const [list] = element("list").files;
-      const keys = linesOf(list ? await list.text() : element("keys").value);
+      const keys = list ? await linesOfFile(list) : typed(element("keys").value);
       const errorRate = Number(element("rate").value);
       const filter = new CuckooFilter({ capacity: Math.max(keys.length, 1), errorRate });
       filter.addMany(keys);
       place.textContent = describe(filter);
       take(filter);
     } catch (error) {
+      take(undefined);
       report(place, error);
     }
+  });
+  // The last choice counts: what is typed replaces a file.
+  element("keys").addEventListener("input", () => {
+    element("list").value = "";
   });
 
   element("save").addEventListener("click", () => {
@@ -78,6 +78,8 @@ export function startUse({ CuckooFilter }) {
     try {
       take(CuckooFilter.fromBytes(await file.arrayBuffer()));
     } catch (error) {
+      // No answer comes from the filter before.
+      take(undefined);
       report(element("opened"), error);
     }
   });
@@ -94,11 +96,12 @@ export function startUse({ CuckooFilter }) {
       place.textContent = "Make a filter or open a file first.";
       return;
     }
-    const keys = linesOf(element("questions").value);
+    const keys = typed(element("questions").value);
     const counts = asked.countMany(keys);
+    const decoder = new TextDecoder();
     const times = (count) => (count === 1 ? "once" : `${whole(count)} times`);
     const answer = (count) => (count ? `present, ${times(count)}` : "absent for certain");
-    const rows = keys.slice(0, 1000).map((key, i) => [key, answer(counts[i])]);
+    const rows = keys.slice(0, 1000).map((key, i) => [decoder.decode(key), answer(counts[i])]);
     const wrong = percent(asked.currentErrorRate);
     place.replaceChildren(
       table(["key", "answer"], rows),

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, UInt64Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
-use numpy::{Element, PyArray1};
+use numpy::{Element, PyArray1, PyUntypedArrayMethods};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{IntoPyDict, PyTuple};
 
 use crate::error::reserve;
 use crate::origin::Origin;
@@ -43,6 +44,8 @@ pub(crate) struct Shape {
     rows: usize,
     /// Whether each key is there. `None` if all are.
     present: Option<Vec<bool>>,
+    /// Whether the answers are masked where keys are missing.
+    is_masked: bool,
     /// Where an Arrow array came from.
     origin: Option<Origin>,
 }
@@ -50,7 +53,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// One dimension, as numpy.
     pub(crate) fn flat() -> Self {
-        Self { dimensions: Vec::new(), rows: 0, present: None, origin: None }
+        Self { dimensions: Vec::new(), rows: 0, present: None, is_masked: false, origin: None }
     }
 
     /// A numpy array of these dimensions.
@@ -58,14 +61,14 @@ impl Shape {
         Self { dimensions: dimensions.to_vec(), ..Self::flat() }
     }
 
+    /// A masked array of these dimensions. Its rows are still to be added.
+    pub(crate) fn masked(dimensions: &[usize]) -> Self {
+        Self { is_masked: true, ..Self::numpy(dimensions) }
+    }
+
     /// An Arrow array. Its rows are still to be added.
     pub(crate) fn arrow(origin: Origin) -> Self {
         Self { origin: Some(origin), ..Self::flat() }
-    }
-
-    /// The same answers as a numpy array.
-    pub(crate) fn in_numpy(self) -> Self {
-        Self { origin: None, ..self }
     }
 
     /// Adds `rows` keys, of which `nulls` are missing.
@@ -96,8 +99,50 @@ impl Shape {
         answers: Vec<A>,
     ) -> PyResult<Bound<'_, PyAny>> {
         let answers = self.spread(answers)?;
-        let Some(origin) = self.origin.take() else { return self.in_dimensions(py, answers) };
-        origin.give_back(py, A::arrow(answers, self.present.map(NullBuffer::from)))
+        if let Some(origin) = self.origin.take() {
+            return origin.give_back(py, A::arrow(answers, self.present.map(NullBuffer::from)));
+        }
+        let mut array = PyArray1::from_vec(py, answers).into_any();
+        if self.is_masked {
+            let missing = self.present.iter().flatten().map(|is_there| !is_there);
+            let missing = PyArray1::from_iter(py, missing);
+            let mask =
+                if missing.is_empty() { false.into_bound_py_any(py)? } else { missing.into_any() };
+            array = py.import("numpy.ma")?.call_method(
+                "array",
+                (array,),
+                Some(&[("mask", mask)].into_py_dict(py)?),
+            )?;
+        }
+        if self.dimensions.len() < 2 {
+            return Ok(array);
+        }
+        array.call_method1("reshape", (PyTuple::new(py, self.dimensions)?,))
+    }
+
+    /// The answers so far as an array of one dimension: of the first rows, missing ones included.
+    pub(crate) fn give_first<A: Answer>(
+        mut self,
+        py: Python<'_>,
+        answers: Vec<A>,
+    ) -> PyResult<Bound<'_, PyAny>> {
+        self.rows = self.rows_of(answers.len());
+        if let Some(present) = &mut self.present {
+            present.truncate(self.rows);
+        }
+        Ok(PyArray1::from_vec(py, self.spread(answers)?).into_any())
+    }
+
+    /// How many rows there are before the one of the next key, if so many keys are done.
+    pub(crate) fn rows_of(&self, keys: usize) -> usize {
+        let mut left = keys;
+        for (row, &is_there) in self.present.iter().flatten().enumerate() {
+            if is_there && left == 0 {
+                return row;
+            }
+            left -= usize::from(is_there);
+        }
+        self.present.as_ref().map_or(0, Vec::len) + left
     }
 
     /// An answer for each key, the default for a missing one.
@@ -113,17 +158,5 @@ impl Shape {
             if is_there { answers.next().unwrap_or_default() } else { T::default() }
         }));
         Ok(all)
-    }
-
-    fn in_dimensions<T: Element>(
-        self,
-        py: Python<'_>,
-        answers: Vec<T>,
-    ) -> PyResult<Bound<'_, PyAny>> {
-        let array = PyArray1::from_vec(py, answers).into_any();
-        if self.dimensions.len() < 2 {
-            return Ok(array);
-        }
-        array.call_method1("reshape", (PyTuple::new(py, self.dimensions)?,))
     }
 }

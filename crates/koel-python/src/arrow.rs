@@ -32,9 +32,11 @@ use crate::answer::Shape;
 use crate::batch::{Batch, CHUNK, Chunk};
 use crate::error::reserve;
 use crate::key::{Hashing, Width};
-use crate::origin::{ARRAY, Origin, SCHEMA, raise};
+use crate::origin::{ARRAY, SCHEMA, raise};
 
 const STREAM: &CStr = c"arrow_array_stream";
+/// Where a type that is made of another one has its name.
+const EXTENSION: &str = "ARROW:extension:name";
 /// The format of an array whose values are all null.
 const NULLS: &str = "n";
 
@@ -44,19 +46,21 @@ pub(crate) fn is_arrow(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// Passes the keys of an array or stream to the batch.
-pub(crate) fn read(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Shape> {
-    let mut shape = Shape::arrow(Origin::of(keys)?);
+pub(crate) fn read(
+    batch: &mut Batch<'_>,
+    keys: &Bound<'_, PyAny>,
+    shape: &mut Shape,
+) -> PyResult<()> {
     if keys.hasattr("__arrow_c_array__")? {
         let capsules = keys.call_method0("__arrow_c_array__")?;
-        read_array(batch, keys.py(), &import_array(capsules.cast::<PyTuple>()?)?, &mut shape)?;
-        return Ok(shape);
+        return read_array(batch, keys.py(), &import_array(capsules.cast::<PyTuple>()?)?, shape);
     }
     let capsule = keys.call_method0("__arrow_c_stream__")?;
     let mut stream = Stream::import(capsule.cast::<PyCapsule>()?)?;
     while let Some(array) = stream.next()? {
-        read_array(batch, keys.py(), &array, &mut shape)?;
+        read_array(batch, keys.py(), &array, shape)?;
     }
-    Ok(shape)
+    Ok(())
 }
 
 fn read_array(
@@ -176,6 +180,7 @@ fn import_array(capsules: &Bound<'_, PyTuple>) -> PyResult<ArrayRef> {
 }
 
 fn import(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayRef> {
+    refuse_extension(schema)?;
     if schema.format() == NULLS {
         // pyarrow gives them a buffer, which `from_ffi` refuses.
         return Ok(Arc::new(NullArray::new(array.len())));
@@ -183,6 +188,18 @@ fn import(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayRef>
     // SAFETY: whoever made the two vouches that they belong together and are sound.
     let data = unsafe { from_ffi(array, schema) };
     Ok(make_array(data.map_err(raise)?))
+}
+
+/// Types of other meaning than their storage are not keys: pandas keeps a period as a number.
+fn refuse_extension(schema: &FFI_ArrowSchema) -> PyResult<()> {
+    let metadata = schema.metadata().map_err(raise)?;
+    match metadata.get(EXTENSION).map(String::as_str) {
+        // The storage is what the key is: 16 bytes, or text.
+        None | Some("arrow.uuid" | "arrow.json") => Ok(()),
+        Some(name) => Err(PyTypeError::new_err(format!(
+            "an Arrow array of keys holds strings, bytes or integers, not {name}; cast it"
+        ))),
+    }
 }
 
 /// A stream of arrays of one type.

@@ -4,7 +4,11 @@
 //! signals: Ctrl-C stops a batch between two chunks. Objects are hashed while this thread holds the
 //! GIL, so that no other thread can free them.
 //!
-//! Cost: 8 bytes of memory for each key of a chunk that is not read in place.
+//! **What a failed batch has done**: the keys before the one that failed, and no other. Keys of a
+//! collection are checked before the first change.
+//!
+//! Cost: 8 bytes of memory for each key of a collection of objects, and for each of a chunk of
+//! others.
 
 use koel::KeyHash;
 use pyo3::prelude::*;
@@ -75,23 +79,59 @@ impl Batch<'_> {
         py.check_signals()
     }
 
-    /// Any iterable of keys.
+    /// Any iterable of keys. Those of a collection are all hashed first, so that one that is not a
+    /// key is found before the first change. Those of an iterator are passed on as they come, up to
+    /// the one that fails.
     pub(crate) fn read_objects(&mut self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = keys.py();
         let mut hashes = Vec::new();
+        if keys.len().is_ok() {
+            self.hash_each(keys, &mut hashes)?;
+            return self.pass_all(keys.py(), &hashes);
+        }
+        let py = keys.py();
+        let mut failed = Ok(());
         for key in keys.try_iter()? {
-            if hashes.len() == hashes.capacity() {
-                let room = hashes.len().clamp(64, CHUNK);
-                reserve(&mut hashes, room)?;
+            failed = key.and_then(|key| push_hash(&mut hashes, self.hashing.hash(&key)?));
+            if failed.is_err() {
+                break;
             }
-            hashes.push(self.hashing.hash(&key?)?);
             if hashes.len() == CHUNK {
                 self.pass(py, Chunk::Hashes(&hashes))?;
                 hashes.clear();
             }
         }
-        self.pass(py, Chunk::Hashes(&hashes))
+        self.pass(py, Chunk::Hashes(&hashes))?;
+        failed
     }
+
+    /// Appends the hash of each key.
+    pub(crate) fn hash_each(
+        &self,
+        keys: &Bound<'_, PyAny>,
+        hashes: &mut Vec<KeyHash>,
+    ) -> PyResult<()> {
+        for key in keys.try_iter()? {
+            push_hash(hashes, self.hashing.hash(&key?)?)?;
+            if hashes.len().is_multiple_of(CHUNK) {
+                keys.py().check_signals()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All hashes, in chunks.
+    pub(crate) fn pass_all(&mut self, py: Python<'_>, hashes: &[KeyHash]) -> PyResult<()> {
+        hashes.chunks(CHUNK).try_for_each(|hashes| self.pass(py, Chunk::Hashes(hashes)))
+    }
+}
+
+fn push_hash(hashes: &mut Vec<KeyHash>, hash: KeyHash) -> PyResult<()> {
+    if hashes.len() == hashes.capacity() {
+        let room = hashes.len().max(64);
+        reserve(hashes, room)?;
+    }
+    hashes.push(hash);
+    Ok(())
 }
 
 /// Adds `len` default answers, and returns them.

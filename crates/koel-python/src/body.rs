@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use pyo3::PyResult;
@@ -42,7 +42,11 @@ macro_rules! with_filter {
 pub(crate) use with_filter;
 
 /// A memory-mapped file.
-pub(crate) struct Mapping(Mmap);
+pub(crate) struct Mapping {
+    map: Mmap,
+    /// An absolute path, with which a pickle opens it again.
+    path: PathBuf,
+}
 
 impl Mapping {
     pub(crate) fn open(path: &Path) -> PyResult<Self> {
@@ -50,7 +54,13 @@ impl Mapping {
         // SAFETY: the map is only read, and a lookup is memory-safe whatever the bytes are. The
         // pages say to users that nobody may cut the file short meanwhile.
         let map = unsafe { Mmap::map(&file) };
-        Ok(Self(map.map_err(|error| error::of_io(&error, path))?))
+        let map = map.map_err(|error| error::of_io(&error, path))?;
+        let path = std::path::absolute(path).map_err(|error| error::of_io(&error, path))?;
+        Ok(Self { map, path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 }
 
@@ -58,7 +68,7 @@ impl Deref for Mapping {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        &self.map
     }
 }
 

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 ///     >>> a = koel.CuckooFilter(1000)
 ///     >>> a.similarity(a.copy())
 ///     Estimate(value=1.0, standard_error=0.0)
-#[pyclass(module = "koel", frozen, eq)]
+#[pyclass(module = "koel", frozen, eq, from_py_object)]
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Estimate {
     /// The most likely value.
@@ -30,6 +30,15 @@ impl From<koel::Estimate> for Estimate {
 
 #[pymethods]
 impl Estimate {
+    #[new]
+    fn new(value: f64, standard_error: f64) -> Self {
+        Self { value, standard_error }
+    }
+
+    fn __getnewargs__(&self) -> (f64, f64) {
+        (self.value, self.standard_error)
+    }
+
     fn __float__(&self) -> f64 {
         self.value
     }
@@ -47,61 +56,74 @@ impl Estimate {
 ///     (2, 1)
 ///     >>> a.diff(b)
 ///     <koel.Comparison: 1 in both, 1 only in the first, 0 only in the second>
-#[pyclass(module = "koel", frozen)]
-pub(crate) struct Comparison(pub(crate) koel::Comparison);
+#[pyclass(module = "koel", frozen, eq)]
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Comparison {
+    /// The number of distinct keys in both filters.
+    #[pyo3(get)]
+    common: Estimate,
+    /// The number of distinct keys in either filter.
+    #[pyo3(get)]
+    union: Estimate,
+    /// The number of distinct keys in the first filter and not in the second.
+    #[pyo3(get)]
+    only_first: Estimate,
+    /// The number of distinct keys in the second filter and not in the first.
+    #[pyo3(get)]
+    only_second: Estimate,
+    /// The Jaccard index, 0 to 1: common keys divided by keys in either filter.
+    #[pyo3(get)]
+    pub(crate) jaccard: Estimate,
+    /// The number of keys, with copies, that the first filter has and the second lacks. Exact
+    /// unless different keys share an entry.
+    #[pyo3(get)]
+    surplus_first: u64,
+    /// The number of keys, with copies, that the second filter has and the first lacks. Exact
+    /// unless different keys share an entry.
+    #[pyo3(get)]
+    surplus_second: u64,
+}
+
+impl From<koel::Comparison> for Comparison {
+    fn from(compared: koel::Comparison) -> Self {
+        Self {
+            common: compared.common().into(),
+            union: compared.union().into(),
+            only_first: compared.only_first().into(),
+            only_second: compared.only_second().into(),
+            jaccard: compared.jaccard().into(),
+            surplus_first: compared.surplus_first(),
+            surplus_second: compared.surplus_second(),
+        }
+    }
+}
 
 #[pymethods]
 impl Comparison {
-    /// The number of distinct keys in both filters.
-    #[getter]
-    fn common(&self) -> Estimate {
-        self.0.common().into()
+    /// As pickle makes it again.
+    #[new]
+    fn new(
+        common: Estimate,
+        union: Estimate,
+        only_first: Estimate,
+        only_second: Estimate,
+        jaccard: Estimate,
+        surplus_first: u64,
+        surplus_second: u64,
+    ) -> Self {
+        Self { common, union, only_first, only_second, jaccard, surplus_first, surplus_second }
     }
 
-    /// The number of distinct keys in either filter.
-    #[getter]
-    fn union(&self) -> Estimate {
-        self.0.union().into()
-    }
-
-    /// The number of distinct keys in the first filter and not in the second.
-    #[getter]
-    fn only_first(&self) -> Estimate {
-        self.0.only_first().into()
-    }
-
-    /// The number of distinct keys in the second filter and not in the first.
-    #[getter]
-    fn only_second(&self) -> Estimate {
-        self.0.only_second().into()
-    }
-
-    /// The Jaccard index, 0 to 1: common keys divided by keys in either filter.
-    #[getter]
-    pub(crate) fn jaccard(&self) -> Estimate {
-        self.0.jaccard().into()
-    }
-
-    /// The number of keys, with copies, that the first filter has and the second lacks. Exact
-    /// unless different keys share an entry.
-    #[getter]
-    fn surplus_first(&self) -> u64 {
-        self.0.surplus_first()
-    }
-
-    /// The number of keys, with copies, that the second filter has and the first lacks. Exact
-    /// unless different keys share an entry.
-    #[getter]
-    fn surplus_second(&self) -> u64 {
-        self.0.surplus_second()
+    fn __getnewargs__(&self) -> (Estimate, Estimate, Estimate, Estimate, Estimate, u64, u64) {
+        let Self { common, union, only_first, only_second, jaccard, .. } = *self;
+        let surplus = (self.surplus_first, self.surplus_second);
+        (common, union, only_first, only_second, jaccard, surplus.0, surplus.1)
     }
 
     fn __repr__(&self) -> String {
         format!(
             "<koel.Comparison: {:.0} in both, {:.0} only in the first, {:.0} only in the second>",
-            self.0.common().value,
-            self.0.only_first().value,
-            self.0.only_second().value,
+            self.common.value, self.only_first.value, self.only_second.value,
         )
     }
 }

@@ -142,16 +142,20 @@ macro_rules! counted_face {
             #[pyo3(signature = (other, *, counts="max"))]
             fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>, counts: &str) -> PyResult<()> {
                 let (counts, other) = ($crate::counted::merge_of(counts)?, other.get());
-                if std::ptr::eq(self, other) {
-                    let copy = self.copied(py)?;
-                    return self.contents.write_detached(py, |contents| {
-                        contents.owned()?.merge(&copy, counts).or_raise()
-                    });
-                }
-                self.contents.write_by(&other.contents, py, |ours, theirs| {
+                let copy = if std::ptr::eq(self, other) { Some(self.copied(py)?) } else { None };
+                let (ours, theirs) = match copy {
+                    Some(copy) => (self.contents.clone(), Self::own(copy).contents),
+                    None => (self.contents.clone(), other.contents.clone()),
+                };
+                $crate::long::run(py, move |wanted| ours.write_by(&theirs, |ours, theirs| {
                     let ours = ours.owned()?;
-                    with_filter!(theirs, filter => ours.merge(filter, counts)).or_raise()
-                })
+                    let mut union = ours.try_clone().or_raise()?;
+                    with_filter!(theirs, filter => union.merge(filter, counts)).or_raise()?;
+                    if wanted.take() {
+                        *ours = union;
+                    }
+                    Ok(())
+                }))?
             }
 
             fn __or__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

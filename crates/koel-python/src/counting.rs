@@ -1,10 +1,12 @@
 //! `koel.CountingFilter`: how often each key came.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::batch::with_keys;
 use crate::body::{MappedCounting, with_filter};
@@ -12,8 +14,8 @@ use crate::counted::counted_face;
 use crate::error::OrRaise;
 use crate::face::face;
 use crate::key::{Hashing, Width};
-use crate::many;
-use crate::settings::Settings;
+use crate::many::{self, Stopped};
+use crate::settings::{Settings, Whole};
 use crate::shared::Shared;
 
 /// Counts keys, for streams in which some keys come very often.
@@ -47,9 +49,9 @@ use crate::shared::Shared;
 ///     choose. Files contain the secret.
 ///
 /// Keys, threads and removal are as in `CuckooFilter`.
-#[pyclass(module = "koel", frozen)]
+#[pyclass(module = "koel", frozen, weakref)]
 pub(crate) struct CountingFilter {
-    contents: Shared<Contents>,
+    contents: Arc<Shared<Contents>>,
     hashing: Hashing,
 }
 
@@ -70,18 +72,18 @@ impl CountingFilter {
         secret=None
     ))]
     fn new(
-        capacity: u64,
+        capacity: Whole,
         error_rate: f64,
         count_bits: u32,
         grow: bool,
-        grow_from: Option<u64>,
-        seed: Option<u64>,
+        grow_from: Option<Whole>,
+        seed: Option<Whole>,
         secret: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         let settings = Settings { capacity, grow, grow_from, seed, secret };
-        let builder = koel::CountingFilter::builder(capacity, error_rate).count_bits(count_bits);
+        let builder = koel::CountingFilter::builder(capacity.0, error_rate).count_bits(count_bits);
         let mut builder = settings.hashing(builder)?;
-        if let Some(keys) = settings.first_keys() {
+        if let Some(keys) = settings.first_keys()? {
             builder = builder.grow_from(keys);
         }
         builder.build().map(Self::own).or_raise()
@@ -95,16 +97,17 @@ impl CountingFilter {
     ///     >>> visits = koel.CountingFilter(1000)
     ///     >>> visits.add("ada", times=5)
     ///     5
-    #[pyo3(signature = (key, times=1))]
-    fn add(&self, key: &Bound<'_, PyAny>, times: u64) -> PyResult<u64> {
+    #[pyo3(signature = (key, times=Whole(1)))]
+    fn add(&self, key: &Bound<'_, PyAny>, times: Whole) -> PyResult<u64> {
         let hash = self.hashing.hash(key)?;
-        self.contents.write(key.py(), |contents| contents.owned()?.add(&hash, times).or_raise())
+        self.contents.write(key.py(), |contents| contents.owned()?.add(&hash, times.0).or_raise())
     }
 
     /// Counts each of many keys. Returns how many there were.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
-    /// `koel.Full` at the first key that finds no room; those before it are counted.
+    /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that one
+    /// are counted: `done` of the exception says how many.
     ///
     ///     >>> import koel
     ///     >>> visits = koel.CountingFilter(1000)
@@ -114,7 +117,9 @@ impl CountingFilter {
     fn update(&self, keys: &Bound<'_, PyAny>, width: u32) -> PyResult<usize> {
         let work = self.contents.change(|filter, chunk, counted| {
             counted.fill(true);
-            with_keys!(chunk, keys => filter.insert_many(keys)).or_raise()
+            let before = filter.len();
+            with_keys!(chunk, keys => filter.insert_many(keys))
+                .map_err(|full| Stopped::after(before, filter.len(), full))
         });
         many::count(keys, self.with_width(width)?, work)
     }

@@ -77,6 +77,9 @@ impl IntoException for MergeError {
         match self {
             Self::NoMemory => PyMemoryError::new_err(self.to_string()),
             Self::Full(_) => Full::new_err(self.to_string()),
+            Self::Incompatible { field } => PyValueError::new_err(format!(
+                "the filters differ in {field}; build both with the same arguments"
+            )),
             _ => PyValueError::new_err(self.to_string()),
         }
     }

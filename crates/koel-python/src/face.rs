@@ -9,6 +9,15 @@ pub(crate) fn html_row(name: &str, value: &str) -> String {
     format!("<tr><th style=\"text-align:left\">{name}</th><td>{value}</td></tr>")
 }
 
+/// A rate, 0 to 1, as per cent.
+pub(crate) fn rate(rate: f64) -> String {
+    if rate == 0.0 || rate >= 1e-5 {
+        format!("{:.3} %", 100.0 * rate)
+    } else {
+        format!("{rate:.2e}")
+    }
+}
+
 /// 1234567 as 1,234,567.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -35,7 +44,7 @@ macro_rules! face {
         impl $Face {
             fn hold(contents: Contents) -> Self {
                 let hasher = $crate::body::with_filter!(&contents, filter => filter.hasher());
-                Self { contents: Shared::new(contents), hashing: Hashing::new(hasher) }
+                Self { contents: Arc::new(Shared::new(contents)), hashing: Hashing::new(hasher) }
             }
 
             fn own(filter: koel::$Face) -> Self {
@@ -98,7 +107,19 @@ macro_rules! face {
                 let len = self.contents.read(py, |contents| {
                     with_filter!(contents, filter => filter.len())
                 });
-                Ok(usize::try_from(len)?)
+                let most = isize::MAX.cast_unsigned();
+                usize::try_from(len).ok().filter(|&len| len <= most).ok_or_else(|| {
+                    let message = format!("{len} keys are more than a len() of Python can be");
+                    pyo3::exceptions::PyOverflowError::new_err(message)
+                })
+            }
+
+            /// The memory that it takes, for `sys.getsizeof`. A mapped file takes none of its own.
+            fn __sizeof__(&self, py: Python<'_>) -> usize {
+                size_of::<Self>() + self.contents.read(py, |contents| match contents {
+                    Contents::Owned(filter) => filter.size_in_bytes(),
+                    Contents::Mapped(_) => 0,
+                })
             }
 
             fn __bool__(&self, py: Python<'_>) -> bool {
@@ -138,6 +159,21 @@ macro_rules! face {
                 self.contents.read(py, |contents| {
                     with_filter!(contents, filter => filter.requested_false_positive_rate())
                 })
+            }
+
+            #[doc = concat!(
+                "The seed of the hash function. None if there is a secret instead.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.seed == int.from_bytes(b'koelhash', 'little')\n",
+                "    True\n",
+            )]
+            #[getter]
+            fn seed(&self) -> Option<u64> {
+                match self.hashing.hasher {
+                    koel::KeyHasher::Xxh3 { seed } => Some(seed),
+                    _ => None,
+                }
             }
 
             #[doc = concat!(
@@ -231,10 +267,12 @@ macro_rules! face {
                 "    >>> f.shrink_to_fit()\n",
             )]
             fn shrink_to_fit(&self, py: Python<'_>) -> PyResult<()> {
-                self.contents.write_detached(py, |contents| {
+                let contents = self.contents.clone();
+                // Given up, it still shrinks, which changes no answer.
+                $crate::long::run(py, move |_| contents.write_alone(|contents| {
                     contents.owned()?.shrink_to_fit();
                     Ok(())
-                })
+                }))?
             }
 
             #[doc = concat!(
@@ -262,14 +300,15 @@ macro_rules! face {
             fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
                 let py = other.py();
                 let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
-                let equal = self.contents.read_both(&other.get().contents, py, |ours, theirs| {
+                let other = &other.get().contents;
+                let equal = py.detach(|| self.contents.read_both(other, |ours, theirs| {
                     if let (Contents::Owned(ours), Contents::Owned(theirs)) = (ours, theirs) {
                         return PyResult::Ok(ours == theirs);
                     }
                     let ours = with_filter!(ours, filter => filter.try_to_bytes());
                     let theirs = with_filter!(theirs, filter => filter.try_to_bytes());
                     Ok(ours.or_raise()? == theirs.or_raise()?)
-                });
+                }));
                 Ok(equal?.into_pyobject(py)?.to_owned().into_any().unbind())
             }
 
@@ -300,8 +339,8 @@ macro_rules! face {
                         html_row("load", &bar),
                         html_row("bytes", &grouped(filter.size_in_bytes() as u64)),
                         html_row("layout", &filter.layout().to_string()),
-                        html_row("false positives now", &format!("{now:.3e}")),
-                        html_row("false positives, built for", &format!("{built:e}")),
+                        html_row("false positives now", &$crate::face::rate(now)),
+                        html_row("false positives, built for", &$crate::face::rate(built)),
                         html_row("growable", ["no", "yes"][usize::from(filter.is_growable())]),
                     ];
                     let rows = rows.concat();

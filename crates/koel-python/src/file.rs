@@ -112,9 +112,23 @@ macro_rules! file_face {
 
             fn __reduce__<'py>(
                 this: &Bound<'py, Self>,
-            ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-                let bytes = this.get().to_bytes(this.py())?;
-                Ok((this.get_type().getattr("from_bytes")?, (bytes,)))
+            ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+                let py = this.py();
+                let path = this.get().contents.read(py, |contents| match contents {
+                    Contents::Owned(_) => None,
+                    Contents::Mapped(mapped) => Some(mapped.borrow_owner().path().to_owned()),
+                });
+                let (name, argument) = match path {
+                    Some(path) => ("_open_mapped", path.into_bound_py_any(py)?),
+                    None => ("from_bytes", this.get().to_bytes(py)?.into_any()),
+                };
+                Ok((this.get_type().getattr(name)?, PyTuple::new(py, [argument])?))
+            }
+
+            /// What a pickle of a mapped filter calls.
+            #[classmethod]
+            fn _open_mapped(cls: &Bound<'_, PyType>, path: PathBuf) -> PyResult<Self> {
+                Self::open(cls, path, true)
             }
         }
 

@@ -1,10 +1,13 @@
 //! `koel.CuckooFilter`: a set of keys in a few bits per key.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use koel::Key;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::batch::with_keys;
 use crate::body::{MappedFilter, with_filter};
@@ -13,8 +16,9 @@ use crate::counted::counted_face;
 use crate::error::OrRaise;
 use crate::face::face;
 use crate::key::{Hashing, Width};
-use crate::many;
-use crate::settings::{Settings, prefer};
+use crate::long;
+use crate::many::{self, Stopped};
+use crate::settings::{Settings, Whole, prefer};
 use crate::shared::Shared;
 
 /// A set of keys in a few bits per key, from which keys can be removed.
@@ -57,9 +61,9 @@ use crate::shared::Shared;
 /// and does not add it; so remove only keys for which `add` returned True.
 ///
 /// Threads may share a filter. Lookups run side by side, and changes one after the other.
-#[pyclass(module = "koel", frozen)]
+#[pyclass(module = "koel", frozen, weakref)]
 pub(crate) struct CuckooFilter {
-    contents: Shared<Contents>,
+    contents: Arc<Shared<Contents>>,
     hashing: Hashing,
 }
 
@@ -81,18 +85,18 @@ impl CuckooFilter {
         secret=None
     ))]
     fn new(
-        capacity: u64,
+        capacity: Whole,
         error_rate: f64,
         grow: bool,
-        grow_from: Option<u64>,
+        grow_from: Option<Whole>,
         prefer: &str,
-        seed: Option<u64>,
+        seed: Option<Whole>,
         secret: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         let settings = Settings { capacity, grow, grow_from, seed, secret };
-        let mut builder = settings.hashing(koel::CuckooFilter::builder(capacity, error_rate))?;
+        let mut builder = settings.hashing(koel::CuckooFilter::builder(capacity.0, error_rate))?;
         builder = builder.prefer(self::prefer(prefer)?);
-        if let Some(keys) = settings.first_keys() {
+        if let Some(keys) = settings.first_keys()? {
             builder = builder.grow_from(keys);
         }
         builder.build().map(Self::own).or_raise()
@@ -126,7 +130,8 @@ impl CuckooFilter {
     /// bool in the shape of the keys. A key that comes twice is new the first time only.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Raises `koel.Full` at the first key
-    /// that finds no room; those before it are in.
+    /// that finds no room. Whatever it raises, the keys before that one are in: `done` of the
+    /// exception says how many, and `answers` has their answers.
     ///
     ///     >>> import koel
     ///     >>> seen = koel.CuckooFilter(1000)
@@ -135,7 +140,7 @@ impl CuckooFilter {
     #[pyo3(signature = (keys, *, width=64))]
     fn add_many<'py>(&self, keys: &Bound<'py, PyAny>, width: u32) -> PyResult<Bound<'py, PyAny>> {
         let work = self.contents.change(|filter, chunk, added: &mut [bool]| {
-            with_keys!(chunk, keys => filter.insert_unique_many(keys, added)).or_raise()
+            with_keys!(chunk, keys => add_unique(filter, keys, added))
         });
         many::answers(keys, self.with_width(width)?, work)
     }
@@ -143,7 +148,8 @@ impl CuckooFilter {
     /// Adds many keys, as `add` does for each in order. Returns how many were added.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
-    /// `koel.Full` at the first key that finds no room; those before it are in.
+    /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that one
+    /// are in: `done` of the exception says how many, and `answers` how many of them were added.
     ///
     ///     >>> import koel
     ///     >>> seen = koel.CuckooFilter(1000)
@@ -156,11 +162,11 @@ impl CuckooFilter {
         let work = self.contents.change(|filter, chunk, added: &mut [bool]| {
             with_keys!(chunk, keys => if multi {
                 added.fill(true);
-                filter.insert_many(keys)
+                let before = filter.len();
+                filter.insert_many(keys).map_err(|full| Stopped::after(before, filter.len(), full))
             } else {
-                filter.insert_unique_many(keys, added)
+                add_unique(filter, keys, added)
             })
-            .or_raise()
         });
         many::count(keys, self.with_width(width)?, work)
     }
@@ -172,9 +178,18 @@ impl CuckooFilter {
     ///     >>> import koel
     ///     >>> seen = koel.CuckooFilter(1000, grow=True)
     ///     >>> seen.reserve(100_000)
-    fn reserve(&self, py: Python<'_>, additional: u64) -> PyResult<()> {
-        self.contents
-            .write_detached(py, |contents| contents.owned()?.reserve(additional).or_raise())
+    fn reserve(&self, py: Python<'_>, additional: Whole) -> PyResult<()> {
+        // Part by part, each of the same table, so that Ctrl-C is answered in between.
+        let mut room = additional.0.min(RESERVED);
+        loop {
+            self.contents
+                .write_detached(py, |contents| contents.owned()?.reserve(room).or_raise())?;
+            py.check_signals()?;
+            if room == additional.0 {
+                return Ok(());
+            }
+            room = room.saturating_add(RESERVED).min(additional.0);
+        }
     }
 
     /// How many keys two filters have in common: the Jaccard index with its standard error, 0 to 1.
@@ -188,7 +203,7 @@ impl CuckooFilter {
     ///     >>> round(a.similarity(b).value, 2)
     ///     0.33
     fn similarity(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<Estimate> {
-        Ok(self.diff(py, other)?.jaccard())
+        Ok(self.diff(py, other)?.jaccard)
     }
 
     /// How many keys are in both filters, in one of them, and in this or the other one only.
@@ -202,9 +217,32 @@ impl CuckooFilter {
     ///     >>> a.diff(b)
     ///     <koel.Comparison: 30 in both, 30 only in the first, 30 only in the second>
     fn diff(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<Comparison> {
-        let compared = self.contents.read_both(&other.get().contents, py, |ours, theirs| {
-            with_filter!(ours, first => with_filter!(theirs, second => first.compare(second)))
-        });
-        Ok(Comparison(compared.or_raise()?))
+        let (ours, theirs) = (self.contents.clone(), other.get().contents.clone());
+        let compared = long::run(py, move |_| {
+            ours.read_both(&theirs, |ours, theirs| {
+                with_filter!(ours, first => with_filter!(theirs, second => first.compare(second)))
+            })
+        })?;
+        Ok(compared.or_raise()?.into())
     }
+}
+
+/// Room that is reserved between two looks for Ctrl-C.
+const RESERVED: u64 = 1 << 17;
+
+/// Adds each key that is not in. After a failure, none after the key that failed is in.
+fn add_unique<K: Key>(
+    filter: &mut koel::CuckooFilter,
+    keys: &[K],
+    added: &mut [bool],
+) -> Result<(), Stopped> {
+    let Err(full) = filter.insert_unique_many(keys, added) else { return Ok(()) };
+    let stopped = Stopped::first_absent(added, |key| filter.contains(&keys[key]), full);
+    // The library adds some of many keys out of order.
+    for key in stopped.done..keys.len() {
+        if added[key] {
+            filter.remove(&keys[key]);
+        }
+    }
+    Err(stopped)
 }

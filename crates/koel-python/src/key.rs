@@ -2,7 +2,7 @@
 //!
 //! | Python | key of Rust |
 //! |---|---|
-//! | `str` | its UTF-8 bytes, as `str` |
+//! | `str` | its UTF-8 bytes, as `str`; bytes that `os.fsdecode` escaped as they were |
 //! | `bytes`, `bytearray`, `memoryview` | the bytes, as `[u8]` |
 //! | `int` from -2**63 to 2**64 - 1, and numpy integers | 8 bytes, as `i64` or `u64` |
 //! | a larger `int` up to 16 bytes | 16 bytes, as `i128` or `u128` |
@@ -95,7 +95,7 @@ impl Hashing {
     pub(crate) fn hash(&self, key: &Bound<'_, PyAny>) -> PyResult<KeyHash> {
         // Most keys are exactly that, which needs no call of Python to find out.
         if let Ok(text) = key.cast_exact::<PyString>() {
-            return Ok(self.hasher.hash(text.to_str()?));
+            return self.hash_text(text);
         }
         if let Ok(int) = key.cast_exact::<PyInt>() {
             return self.hash_int(int);
@@ -106,7 +106,7 @@ impl Hashing {
     #[inline(never)]
     fn hash_other(&self, key: &Bound<'_, PyAny>) -> PyResult<KeyHash> {
         if let Ok(text) = key.cast::<PyString>() {
-            return Ok(self.hasher.hash(text.to_str()?));
+            return self.hash_text(text);
         }
         if let Ok(int) = key.cast::<PyInt>() {
             return self.hash_int(int);
@@ -120,6 +120,14 @@ impl Hashing {
         let mut bytes = Vec::new();
         push_key(key, &mut bytes, 0)?;
         Ok(self.hasher.hash(bytes.as_slice()))
+    }
+
+    #[inline]
+    fn hash_text(&self, text: &Bound<'_, PyString>) -> PyResult<KeyHash> {
+        match text.to_str() {
+            Ok(utf8) => Ok(self.hasher.hash(utf8)),
+            Err(_) => Ok(self.hasher.hash(escaped(text)?.as_bytes())),
+        }
     }
 
     #[inline]
@@ -194,10 +202,26 @@ fn as_int<'py>(key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> {
     Ok(Some(int.cast_into::<PyInt>()?))
 }
 
+/// The bytes of a text with bytes that are not UTF-8, as Python has file names and arguments
+/// (`os.fsdecode`, "surrogateescape").
+#[cold]
+fn escaped<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"));
+    let Ok(bytes) = bytes else {
+        return Err(PyTypeError::new_err(
+            "a str with a lone surrogate has no UTF-8, and is no key",
+        ));
+    };
+    Ok(bytes.cast_into::<PyBytes>()?)
+}
+
 /// Appends the bytes of a key.
 fn push_key(key: &Bound<'_, PyAny>, bytes: &mut Vec<u8>, depth: u32) -> PyResult<()> {
     if let Ok(text) = key.cast::<PyString>() {
-        push(bytes, text.to_str()?.as_bytes())
+        match text.to_str() {
+            Ok(utf8) => push(bytes, utf8.as_bytes()),
+            Err(_) => push(bytes, escaped(text)?.as_bytes()),
+        }
     } else if let Ok(data) = key.cast::<PyBytes>() {
         push(bytes, data.as_bytes())
     } else if let Ok(data) = key.cast::<PyByteArray>() {
@@ -225,7 +249,7 @@ fn push_int(int: &Bound<'_, PyInt>, bytes: &mut Vec<u8>) -> PyResult<()> {
 /// Appends each element, after its length in eight bytes.
 fn push_tuple(parts: &Bound<'_, PyTuple>, bytes: &mut Vec<u8>, depth: u32) -> PyResult<()> {
     if parts.is_empty() || depth == MAX_DEPTH {
-        return Err(PyValueError::new_err(format!(
+        return Err(PyTypeError::new_err(format!(
             "a tuple that is a key has an element, and at most {MAX_DEPTH} tuples around it"
         )));
     }

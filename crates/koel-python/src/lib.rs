@@ -5,7 +5,8 @@
 //! * `key`: one Python object as a key. `source`, `arrow`: many keys at once, which `batch` passes
 //!   on in chunks. `many`: the frame of all methods for many keys. `answer`, `origin`: the arrays
 //!   that are returned.
-//! * `shared`: the lock, and when Python's own is released. `body`: filters in memory and in files.
+//! * `shared`: the lock, and when Python's own is released. `fork`: no lock is held over a fork.
+//!   `long`: work that Ctrl-C gives up. `body`: filters in memory and in files.
 //! * `compare`, `error`: estimates and exceptions.
 //!
 //! The classes delegate to the library; no rule of a filter is here. docs/PYTHON.md is for users,
@@ -23,7 +24,9 @@ mod expiring;
 mod face;
 mod file;
 mod filter;
+mod fork;
 mod key;
+mod long;
 mod many;
 mod maplet;
 mod origin;
@@ -31,12 +34,14 @@ mod settings;
 mod shared;
 mod source;
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 /// The compiled part of `koel`.
 // Free-threaded Python has wheels of its own, which are not built or tested yet.
 #[pymodule(gil_used = true)]
 mod _koel {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::compare::{Comparison, Estimate};
     #[pymodule_export]
@@ -51,4 +56,9 @@ mod _koel {
     use crate::maplet::Maplet;
     #[pymodule_export]
     use crate::origin::ArrowArray;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::fork::register(module.py())
+    }
 }

@@ -1,13 +1,15 @@
 //! `koel.Maplet`: a small number for each key.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use koel::{KeyHash, Values};
 use numpy::{PyArray1, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::batch::{CHUNK, more, with_keys};
 use crate::body::{MappedMaplet, with_filter};
@@ -15,8 +17,8 @@ use crate::counted::key_error;
 use crate::error::{OrRaise, reserve};
 use crate::face::face;
 use crate::key::{Hashing, Width};
-use crate::many;
-use crate::settings::Settings;
+use crate::many::{self, Stopped, attach};
+use crate::settings::{Settings, Whole};
 use crate::shared::Shared;
 use crate::source::{all_hashes, numpy_module};
 
@@ -24,7 +26,7 @@ use crate::source::{all_hashes, numpy_module};
 ///
 ///     >>> import koel
 ///     >>> files = koel.Maplet(1_000_000, value_bits=5)
-///     >>> files["ada"] = 3
+///     >>> files.add("ada", 3)
 ///     >>> files.get("ada")
 ///     [3]
 ///     >>> files.get("mary")
@@ -55,13 +57,13 @@ use crate::source::{all_hashes, numpy_module};
 ///     choose. Files contain the secret.
 ///
 /// Keys and threads are as in `CuckooFilter`. **Remove and replace only pairs that were added.**
-#[pyclass(module = "koel", frozen, mapping)]
+#[pyclass(module = "koel", frozen, weakref)]
 pub(crate) struct Maplet {
-    contents: Shared<Contents>,
+    contents: Arc<Shared<Contents>>,
     hashing: Hashing,
 }
 
-face!(Maplet, MappedMaplet, "Maplet", "koel.Maplet(1000, value_bits=8)", "f['ada'] = 7");
+face!(Maplet, MappedMaplet, "Maplet", "koel.Maplet(1000, value_bits=8)", "f.add('ada', 7)");
 
 /// An array of uint64.
 type Words<'py> = Bound<'py, PyArray1<u64>>;
@@ -74,18 +76,18 @@ impl Maplet {
         secret=None
     ))]
     fn new(
-        capacity: u64,
+        capacity: Whole,
         error_rate: f64,
         value_bits: u32,
         grow: bool,
-        grow_from: Option<u64>,
-        seed: Option<u64>,
+        grow_from: Option<Whole>,
+        seed: Option<Whole>,
         secret: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         let settings = Settings { capacity, grow, grow_from, seed, secret };
-        let builder = koel::Maplet::builder(capacity, error_rate, value_bits);
+        let builder = koel::Maplet::builder(capacity.0, error_rate, value_bits);
         let mut builder = settings.hashing(builder)?;
-        if let Some(keys) = settings.first_keys() {
+        if let Some(keys) = settings.first_keys()? {
             builder = builder.grow_from(keys);
         }
         builder.build().map(Self::own).or_raise()
@@ -104,8 +106,8 @@ impl Maplet {
 
     /// Adds a pair. A pair that is in already gets another entry.
     ///
-    /// `m[key] = value` is `m.add(key, value)`: it keeps other values of the key, since the maplet
-    /// cannot tell them from values of other keys. `replace` changes one.
+    /// Other values of the key stay: the maplet cannot tell them from values of other keys. So
+    /// there is no `m[key] = value` and no `del m[key]`. `replace` and `remove` name the old value.
     ///
     /// Raises `koel.Full`, and ValueError for a value of too many bits.
     ///
@@ -114,13 +116,10 @@ impl Maplet {
     ///     >>> m.add("ada", 7)
     ///     >>> m["ada"]
     ///     [7]
-    fn add(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
+    fn add(&self, key: &Bound<'_, PyAny>, value: Whole) -> PyResult<()> {
         let hash = self.hashing.hash(key)?;
-        self.contents.write(key.py(), |contents| contents.owned()?.insert(&hash, value).or_raise())
-    }
-
-    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
-        self.add(key, value)
+        self.contents
+            .write(key.py(), |contents| contents.owned()?.insert(&hash, value.0).or_raise())
     }
 
     /// The values of a key, and seldom one of another key. An empty list if there are none.
@@ -184,13 +183,13 @@ impl Maplet {
     ///
     ///     >>> import koel
     ///     >>> m = koel.Maplet(1000, value_bits=8)
-    ///     >>> m["ada"] = 7
+    ///     >>> m.add("ada", 7)
     ///     >>> m.replace("ada", 7, 8), m.replace("ada", 7, 8)
     ///     (True, False)
-    fn replace(&self, key: &Bound<'_, PyAny>, old: u64, new: u64) -> PyResult<bool> {
+    fn replace(&self, key: &Bound<'_, PyAny>, old: Whole, new: Whole) -> PyResult<bool> {
         let hash = self.hashing.hash(key)?;
         self.contents
-            .write(key.py(), |contents| contents.owned()?.replace(&hash, old, new).or_raise())
+            .write(key.py(), |contents| contents.owned()?.replace(&hash, old.0, new.0).or_raise())
     }
 
     /// Removes one pair. Returns False if it is not in.
@@ -199,9 +198,9 @@ impl Maplet {
     ///     >>> m = koel.Maplet(1000, value_bits=8)
     ///     >>> m.discard("ada", 7)
     ///     False
-    fn discard(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<bool> {
+    fn discard(&self, key: &Bound<'_, PyAny>, value: Whole) -> PyResult<bool> {
         let hash = self.hashing.hash(key)?;
-        self.contents.write(key.py(), |contents| Ok(contents.owned()?.remove(&hash, value)))
+        self.contents.write(key.py(), |contents| Ok(contents.owned()?.remove(&hash, value.0)))
     }
 
     /// Removes one pair. Raises KeyError if it is not in.
@@ -211,11 +210,11 @@ impl Maplet {
     ///     >>> m.remove("ada", 7)
     ///     Traceback (most recent call last):
     ///     KeyError: ('ada', 7)
-    fn remove(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
+    fn remove(&self, key: &Bound<'_, PyAny>, value: Whole) -> PyResult<()> {
         if self.discard(key, value)? {
             return Ok(());
         }
-        Err(PyKeyError::new_err((key.clone().unbind(), value)))
+        Err(PyKeyError::new_err((key.clone().unbind(), value.0)))
     }
 
     /// Adds many pairs: of a mapping, of an iterable of pairs, or of keys and as many values.
@@ -224,7 +223,8 @@ impl Maplet {
     /// array or a list of int.
     ///
     /// Raises ValueError for a value of too many bits, and then nothing has changed; `koel.Full` at
-    /// the first pair that finds no room, and then those before it are in.
+    /// the first pair that finds no room. Whatever it raises, the pairs before that one are in: `done`
+    /// of the exception says how many.
     ///
     ///     >>> import koel
     ///     >>> m = koel.Maplet(1000, value_bits=8)
@@ -244,9 +244,12 @@ impl Maplet {
             Some(values) => (keys.clone(), values.clone()),
             None => pairs(keys)?,
         };
-        self.change_pairs(&keys, &values, width, |maplet, hashes, values| {
-            maplet.insert_many(hashes, values).or_raise()
-        })
+        let changed = self.change_pairs(&keys, &values, width, |maplet, hashes, values| {
+            let before = maplet.len();
+            let added = maplet.insert_many(hashes, values);
+            added.map_err(|error| Stopped::after(before, maplet.len(), error))
+        });
+        changed.map_err(|Stopped { done, error }| attach(keys.py(), error, done, keys.py().None()))
     }
 
     /// Removes one pair of each of many keys and the value at the same place. Returns which were
@@ -256,7 +259,7 @@ impl Maplet {
     ///
     ///     >>> import koel
     ///     >>> m = koel.Maplet(1000, value_bits=8)
-    ///     >>> m["ada"] = 7
+    ///     >>> m.add("ada", 7)
     ///     >>> m.remove_many(["ada", "mary"], [7, 7])
     ///     array([ True, False])
     #[pyo3(signature = (keys, values, *, width=64))]
@@ -267,11 +270,15 @@ impl Maplet {
         width: u32,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let mut removed = Vec::new();
-        self.change_pairs(keys, values, width, |maplet, hashes, values| {
+        let changed = self.change_pairs(keys, values, width, |maplet, hashes, values| {
             maplet.remove_many(hashes, values, more(&mut removed, hashes.len())?);
             Ok(())
-        })?;
-        Ok(PyArray1::from_vec(keys.py(), removed))
+        });
+        let removed = PyArray1::from_vec(keys.py(), removed);
+        match changed {
+            Ok(()) => Ok(removed),
+            Err(Stopped { done, error }) => Err(attach(keys.py(), error, done, removed)),
+        }
     }
 }
 
@@ -282,13 +289,18 @@ impl Maplet {
         keys: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
         width: u32,
-        mut work: impl FnMut(&mut koel::Maplet, &[KeyHash], &[u64]) -> PyResult<()> + Send,
-    ) -> PyResult<()> {
+        mut work: impl FnMut(&mut koel::Maplet, &[KeyHash], &[u64]) -> Result<(), Stopped> + Send,
+    ) -> Result<(), Stopped> {
         let py = keys.py();
         let (hashes, values) = self.hashes_and_values(keys, values, width)?;
+        let mut done = 0;
         for (hashes, values) in hashes.chunks(CHUNK).zip(values.chunks(CHUNK)) {
-            self.contents.write_detached(py, |contents| work(contents.owned()?, hashes, values))?;
-            py.check_signals()?;
+            let worked = self
+                .contents
+                .write_detached(py, |contents| work(contents.owned()?, hashes, values));
+            worked.map_err(|stopped| Stopped { done: done + stopped.done, ..stopped })?;
+            done += hashes.len();
+            py.check_signals().map_err(|error| Stopped { done, error })?;
         }
         Ok(())
     }
@@ -346,6 +358,7 @@ fn numbers(values: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     if !is_empty && kind != "u" && (kind != "i" || array.call_method0("min")?.lt(0)?) {
         return Err(PyValueError::new_err("values are integers of at least 0"));
     }
-    let words = numpy.call_method1("ascontiguousarray", (array, "=u8"))?;
+    // A copy, since another thread may write to the array.
+    let words = numpy.call_method1("array", (array, "u8"))?;
     Ok(words.call_method1("reshape", (-1,))?.cast::<PyArray1<u64>>()?.to_vec()?)
 }

@@ -1,16 +1,16 @@
 //! What every class is built with.
 
 use koel::{Builder, Prefer};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 /// The settings that every class has.
 pub(crate) struct Settings {
-    pub(crate) capacity: u64,
+    pub(crate) capacity: Whole,
     pub(crate) grow: bool,
-    pub(crate) grow_from: Option<u64>,
-    pub(crate) seed: Option<u64>,
+    pub(crate) grow_from: Option<Whole>,
+    pub(crate) seed: Option<Whole>,
     pub(crate) secret: Option<PyBackedBytes>,
 }
 
@@ -19,7 +19,7 @@ impl Settings {
     pub(crate) fn hashing<F>(&self, builder: Builder<F>) -> PyResult<Builder<F>> {
         let Some(secret) = &self.secret else {
             return Ok(match self.seed {
-                Some(seed) => builder.seed(seed),
+                Some(Whole(seed)) => builder.seed(seed),
                 None => builder,
             });
         };
@@ -34,8 +34,34 @@ impl Settings {
     }
 
     /// The number of keys that a growing table begins with.
-    pub(crate) fn first_keys(&self) -> Option<u64> {
-        self.grow_from.or(self.grow.then_some(self.capacity))
+    pub(crate) fn first_keys(&self) -> PyResult<Option<u64>> {
+        let (first, Whole(capacity)) = (self.grow_from, self.capacity);
+        match first {
+            Some(Whole(first)) if first > capacity => Err(PyValueError::new_err(format!(
+                "grow_from={first} is more than the capacity, {capacity}; a filter grows up to it"
+            ))),
+            Some(Whole(first)) => Ok(Some(first)),
+            None => Ok(self.grow.then_some(capacity)),
+        }
+    }
+}
+
+/// A number of keys, a seed, a value.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole(pub(crate) u64);
+
+impl<'py> FromPyObject<'_, 'py> for Whole {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(whole) = object.extract::<u64>() {
+            return Ok(Self(whole));
+        }
+        if object.hasattr("__index__")? {
+            let message = format!("expected a number from 0 to 2**64 - 1, not {}", object.repr()?);
+            return Err(PyValueError::new_err(message));
+        }
+        Err(PyTypeError::new_err(format!("expected an int, not {}", object.get_type().name()?)))
     }
 }
 

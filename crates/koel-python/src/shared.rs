@@ -6,10 +6,15 @@
 //!
 //! **Two values are locked in the order of their addresses**, for reading too: a waiting writer
 //! stops new readers, so two readers in opposite orders could wait for each other.
+//!
+//! **No lock is held over a fork** (`fork.rs`): the child would wait for a thread that it has not. A
+//! short operation keeps the GIL, which a fork needs.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use pyo3::prelude::*;
+
+use crate::fork;
 
 /// A value behind a lock.
 pub(crate) struct Shared<T>(RwLock<T>);
@@ -47,7 +52,10 @@ impl<T: Send + Sync> Shared<T> {
         py: Python<'_>,
         work: impl FnOnce(&T) -> R + Send,
     ) -> R {
-        py.detach(|| work(&self.reader()))
+        py.detach(|| {
+            let _no_fork = fork::prevent();
+            work(&self.reader())
+        })
     }
 
     /// A long change: other threads run Python meanwhile.
@@ -56,51 +64,45 @@ impl<T: Send + Sync> Shared<T> {
         py: Python<'_>,
         work: impl FnOnce(&mut T) -> R + Send,
     ) -> R {
-        py.detach(|| work(&mut self.writer()))
+        py.detach(|| self.write_alone(work))
     }
 
-    /// A long lookup in two values, which may be the same.
-    pub(crate) fn read_both<R: Send>(
-        &self,
-        other: &Self,
-        py: Python<'_>,
-        work: impl FnOnce(&T, &T) -> R + Send,
-    ) -> R {
-        py.detach(|| {
-            if std::ptr::eq(self, other) {
-                let both = self.reader();
-                return work(&both, &both);
-            }
-            let (ours, theirs);
-            if self.is_first(other) {
-                ours = self.reader();
-                theirs = other.reader();
-            } else {
-                theirs = other.reader();
-                ours = self.reader();
-            }
-            work(&ours, &theirs)
-        })
+    /// Looks into two values, which may be the same. Called without the GIL.
+    pub(crate) fn read_both<R>(&self, other: &Self, work: impl FnOnce(&T, &T) -> R) -> R {
+        let _no_fork = fork::prevent();
+        if std::ptr::eq(self, other) {
+            let both = self.reader();
+            return work(&both, &both);
+        }
+        let (ours, theirs);
+        if self.is_first(other) {
+            ours = self.reader();
+            theirs = other.reader();
+        } else {
+            theirs = other.reader();
+            ours = self.reader();
+        }
+        work(&ours, &theirs)
     }
 
-    /// A long change of this value by another one, which must not be this one.
-    pub(crate) fn write_by<R: Send>(
-        &self,
-        other: &Self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut T, &T) -> R + Send,
-    ) -> R {
-        py.detach(|| {
-            let (mut ours, theirs);
-            if self.is_first(other) {
-                ours = self.writer();
-                theirs = other.reader();
-            } else {
-                theirs = other.reader();
-                ours = self.writer();
-            }
-            work(&mut ours, &theirs)
-        })
+    /// Changes this value by another one, which must not be this one. Called without the GIL.
+    pub(crate) fn write_by<R>(&self, other: &Self, work: impl FnOnce(&mut T, &T) -> R) -> R {
+        let _no_fork = fork::prevent();
+        let (mut ours, theirs);
+        if self.is_first(other) {
+            ours = self.writer();
+            theirs = other.reader();
+        } else {
+            theirs = other.reader();
+            ours = self.writer();
+        }
+        work(&mut ours, &theirs)
+    }
+
+    /// Changes this value. Called without the GIL.
+    pub(crate) fn write_alone<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        let _no_fork = fork::prevent();
+        work(&mut self.writer())
     }
 
     fn is_first(&self, other: &Self) -> bool {

@@ -2,7 +2,8 @@
 //!
 //! | keys | how they are read | answers |
 //! |---|---|---|
-//! | numpy integers | without a copy if 64 bits wide, aligned and in a row | numpy |
+//! | numpy integers | copied in parts of 2 MiB, since other threads may write to them | numpy |
+//! | masked numpy arrays | the same | masked, as the keys are |
 //! | other numpy arrays, lists, any iterable | hashed object by object | numpy |
 //! | Arrow array or stream | hashed in place (`arrow.rs`) | Arrow, with the nulls of the keys |
 //! | pandas Series or Index | as numpy or as Arrow | numpy; false or 0 for a missing key |
@@ -20,79 +21,75 @@ use crate::arrow;
 use crate::batch::{Batch, CHUNK, Chunk};
 use crate::error::reserve;
 use crate::key::Hashing;
-use crate::origin::library;
+use crate::origin::{Origin, library};
 
-/// Reads all keys. Returns the shape of the answers.
-pub(crate) fn read(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Shape> {
+/// Reads all keys, and notes the shape of the answers before the first key is passed on.
+pub(crate) fn read(
+    batch: &mut Batch<'_>,
+    keys: &Bound<'_, PyAny>,
+    shape: &mut Shape,
+) -> PyResult<()> {
     refuse_single_key(keys)?;
     if let Ok(array) = keys.cast::<PyUntypedArray>() {
-        return read_numpy(batch, array);
+        return read_numpy(batch, array, shape);
     }
     if is_buffer(keys)? {
         let array = numpy_module(keys.py())?.call_method1("asarray", (keys,))?;
-        return read_numpy(batch, array.cast::<PyUntypedArray>()?);
+        return read_numpy(batch, array.cast::<PyUntypedArray>()?, shape);
     }
-    if library(keys)? == "pandas" {
-        return read_pandas(batch, keys);
+    match library(keys)?.as_str() {
+        "pandas" => return read_pandas(batch, keys, shape),
+        "polars" => refuse_pointers(keys)?,
+        _ => {}
     }
     if arrow::is_arrow(keys)? {
-        return arrow::read(batch, keys);
+        *shape = Shape::arrow(Origin::of(keys)?);
+        return arrow::read(batch, keys, shape);
     }
-    batch.read_objects(keys)?;
-    Ok(Shape::flat())
+    batch.read_objects(keys)
 }
 
-/// An array of any shape, in the order of its indices.
-fn read_numpy(batch: &mut Batch<'_>, array: &Bound<'_, PyUntypedArray>) -> PyResult<Shape> {
-    let flat = array.call_method1("reshape", (-1,))?;
-    match integer_type(array)? {
-        Some(integers) => read_integers(batch, &flat, integers)?,
-        None => read_numpy_objects(batch, &flat)?,
-    }
-    Ok(Shape::numpy(array.shape()))
-}
-
-/// A one-dimensional array of integers.
-fn read_integers(
+/// An array of any shape, in the order of its indices. What is masked is missing.
+fn read_numpy(
     batch: &mut Batch<'_>,
-    flat: &Bound<'_, PyAny>,
-    integers: Integers,
+    array: &Bound<'_, PyUntypedArray>,
+    shape: &mut Shape,
 ) -> PyResult<()> {
+    let masked = numpy_module(array.py())?.getattr("ma")?;
+    if !array.is_instance(&masked.getattr("MaskedArray")?)? {
+        *shape = Shape::numpy(array.shape());
+        return read_flat(batch, &array.call_method1("reshape", (-1,))?);
+    }
+    let mask = masked.call_method1("getmaskarray", (array,))?;
+    let present = mask.call_method1("reshape", (-1,))?.call_method0("__invert__")?;
+    *shape = Shape::masked(array.shape());
+    add_present(shape, &present)?;
+    read_flat(batch, &array.call_method0("compressed")?)
+}
+
+/// A one-dimensional array of any type.
+fn read_flat(batch: &mut Batch<'_>, flat: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = flat.py();
-    let Integers { is_signed, bits } = integers;
+    let Some(Integers { is_signed, bits }) = integer_type(flat)? else {
+        let mut hashes = Vec::new();
+        for part in parts(flat)? {
+            batch.hash_each(&part?.call_method0("tolist")?, &mut hashes)?;
+        }
+        return batch.pass_all(py, &hashes);
+    };
     batch.hashing.check_bits(bits)?;
-    if let Ok(words) = flat.cast::<PyArray1<u64>>() {
-        let words = words.try_readonly()?;
-        if let Ok(words) = words.as_slice() {
-            return batch.read_words(py, words);
-        }
-    }
-    if let Ok(words) = flat.cast::<PyArray1<i64>>() {
-        let words = words.try_readonly()?;
-        if let Ok(words) = words.as_slice() {
-            return batch.read_words(py, bytemuck::cast_slice(words));
-        }
-    }
-    let wide = if is_signed { "=i8" } else { "=u8" };
+    let wide = if is_signed { "i8" } else { "u8" };
     for part in parts(flat)? {
-        // In a row and aligned.
-        let part = numpy_module(py)?.call_method1("require", (part?, wide, "CA"))?;
-        let words = part.call_method1("view", ("=u8",))?;
+        // A copy: another thread may write to the array while the filter reads without the GIL.
+        let part = numpy_module(py)?.call_method1("array", (part?, wide))?;
+        let words = part.call_method1("view", ("u8",))?;
         batch.read_words(py, words.cast::<PyArray1<u64>>()?.try_readonly()?.as_slice()?)?;
     }
     Ok(())
 }
 
-/// A one-dimensional array of objects or strings.
-fn read_numpy_objects(batch: &mut Batch<'_>, flat: &Bound<'_, PyAny>) -> PyResult<()> {
-    for part in parts(flat)? {
-        batch.read_objects(&part?.call_method0("tolist")?)?;
-    }
-    Ok(())
-}
-
 /// A Series or an Index. Missing keys are left out.
-fn read_pandas(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Shape> {
+fn read_pandas(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>, shape: &mut Shape) -> PyResult<()> {
     if keys.hasattr("columns")? {
         return Err(PyTypeError::new_err("keys are one column, not a DataFrame; pass df[name]"));
     }
@@ -101,19 +98,30 @@ fn read_pandas(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Shape
     let kind = dtype.getattr("kind")?.extract::<String>()?;
     if is_numpy && kind != "O" {
         let array = keys.call_method0("to_numpy")?;
-        return read_numpy(batch, array.cast::<PyUntypedArray>()?);
+        return read_numpy(batch, array.cast::<PyUntypedArray>()?, shape);
     }
     if !is_numpy && keys.hasattr("__arrow_c_stream__")? && has_pyarrow(keys.py()) {
-        return Ok(arrow::read(batch, keys)?.in_numpy());
+        return arrow::read(batch, keys, shape);
     }
     let missing = keys.call_method0("isna")?;
     let missing = numpy_module(keys.py())?.call_method1("asarray", (missing, "bool"))?;
     let present = missing.call_method0("__invert__")?;
-    batch.read_objects(&keys.get_item(&present)?)?;
+    add_present(shape, &present)?;
+    batch.read_objects(&keys.get_item(&present)?)
+}
+
+/// Adds a row for each key, of which some are missing.
+fn add_present(shape: &mut Shape, present: &Bound<'_, PyAny>) -> PyResult<()> {
     let present = present.cast::<PyArray1<bool>>()?.to_vec()?;
-    let mut shape = Shape::flat();
-    shape.add_rows(present.len(), Some(&NullBuffer::from(present)))?;
-    Ok(shape)
+    shape.add_rows(present.len(), Some(&NullBuffer::from(present)))
+}
+
+/// A Series of Python objects, whose Arrow array holds pointers.
+fn refuse_pointers(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    if keys.hasattr("dtype")? && keys.getattr("dtype")?.to_string() == "Object" {
+        return Err(PyTypeError::new_err("a polars Series of Object is no batch; pass to_list()"));
+    }
+    Ok(())
 }
 
 /// All hashes of a batch, for what needs every key at once.
@@ -129,7 +137,8 @@ pub(crate) fn all_hashes(keys: &Bound<'_, PyAny>, hashing: Hashing) -> PyResult<
         }
         Ok(())
     };
-    let shape = read(&mut Batch { hashing, work: &mut collect }, keys)?;
+    let mut shape = Shape::flat();
+    read(&mut Batch { hashing, work: &mut collect }, keys, &mut shape)?;
     shape.refuse_nulls()?;
     Ok(hashes)
 }
@@ -153,7 +162,7 @@ struct Integers {
 }
 
 /// The integers of an array; `None` if it holds objects or strings. Others are not keys.
-fn integer_type(array: &Bound<'_, PyUntypedArray>) -> PyResult<Option<Integers>> {
+fn integer_type(array: &Bound<'_, PyAny>) -> PyResult<Option<Integers>> {
     let dtype = array.getattr("dtype")?;
     let kind = dtype.getattr("kind")?.extract::<String>()?;
     match kind.as_str() {
@@ -163,7 +172,7 @@ fn integer_type(array: &Bound<'_, PyUntypedArray>) -> PyResult<Option<Integers>>
         }
         "O" | "U" | "S" | "T" => Ok(None),
         // What `numpy.array([])` makes.
-        _ if array.is_empty() => Ok(None),
+        _ if array.len()? == 0 => Ok(None),
         _ => Err(PyTypeError::new_err(format!(
             "an array of keys holds integers, strings or bytes, not {dtype}"
         ))),

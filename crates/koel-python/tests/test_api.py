@@ -1,5 +1,12 @@
 """What users see of each class: answers, errors, and what is printed."""
 
+import copy
+import gc
+import os
+import pickle
+import struct
+import sys
+import weakref
 from typing import Any
 
 import koel
@@ -20,7 +27,7 @@ def test_a_full_filter_raises_and_keeps_what_it_has() -> None:
     m = koel.Maplet(10, value_bits=3)
     with pytest.raises(koel.Full, match="values"):
         for value in range(9):
-            m["key"] = value % 8
+            m.add("key", value % 8)
     assert len(m["key"]) in (4, 8)
 
 
@@ -44,7 +51,11 @@ def test_settings_that_cannot_be_built() -> None:
         (ValueError, "above 0 and below 1", {"error_rate": float("nan")}),
         (ValueError, "ask for", {"error_rate": 1e-30}),
         (ValueError, "too many", {"capacity": 2**62}),
-        (OverflowError, "negative", {"capacity": -1}),
+        (ValueError, "not -1", {"capacity": -1}),
+        (ValueError, "not -1", {"seed": -1}),
+        (ValueError, "not 18446744073709551616", {"capacity": 2**64}),
+        (ValueError, "more than the capacity, 1000", {"grow_from": 1001}),
+        (ValueError, "more than the capacity, 1000", {"grow_from": 10**9}),
         (TypeError, "capacity", {"capacity": "many"}),
         (ValueError, "'small' or 'fast'", {"prefer": "large"}),
         (ValueError, "16 bytes, not 3", {"secret": b"abc"}),
@@ -70,10 +81,11 @@ def test_a_secret_and_a_seed_change_the_hashes() -> None:
     for f in makes:
         f.add("ada")
         assert "ada" in f
+    assert [f.seed for f in makes[1:]] == [1, None, None]
     assert len({f.to_bytes() for f in makes}) == 4
     with pytest.raises(ValueError, match="differ in hash"):
         makes[0] |= makes[1]
-    with pytest.raises(ValueError, match="differ in"):
+    with pytest.raises(ValueError, match="^the filters differ in layout; build both with the same arg"):
         makes[0].merge(koel.CuckooFilter(100, 0.5))
     with pytest.raises(ValueError, match="'max' or 'sum'"):
         makes[0].merge(makes[0], counts="min")  # type: ignore
@@ -117,6 +129,8 @@ def test_what_is_printed() -> None:
     line = repr(f)
     assert line.startswith("<koel.CuckooFilter: len ") and "\n" not in line and "%" in line
     html = f._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert "0e0" not in koel.CuckooFilter(5)._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert "0.100 %" in html
     assert html.startswith("<table>") and "1,000" in html and "load" in html
     assert str(koel.CountingFilter(10)).startswith("<koel.CountingFilter: ")
     assert str(koel.Maplet(10, value_bits=4)).startswith("<koel.Maplet: ")
@@ -147,11 +161,12 @@ def test_keys_that_are_none() -> None:
         (TypeError, "not float", ("a", 1.5)),
         (TypeError, "not numpy", np.True_),
         (TypeError, "not numpy.float64", np.float64(1)),
-        (ValueError, "has an element", ()),
-        (ValueError, "at most 32", nested),
+        (TypeError, "has an element", ()),
+        (TypeError, "at most 32", nested),
         (OverflowError, "more than 128 bits", 2**128),
         (OverflowError, "more than 128 bits", -(2**127) - 1),
-        (UnicodeEncodeError, "surrogates", "\ud800"),
+        (TypeError, "lone surrogate", "\ud800"),
+        (TypeError, "lone surrogate", ("a", "\udfff")),
     ]
     for error, words, key in wrong:
         for method in (f.__contains__, f.add, f.discard, f.remove, f.count):
@@ -167,7 +182,7 @@ def test_removal() -> None:
     with pytest.raises(KeyError, match="ada"):
         f.remove("ada")
     m = koel.Maplet(10, value_bits=4)
-    m["ada"] = 1
+    m.add("ada", 1)
     with pytest.raises(KeyError):
         m.remove("ada", 2)
     m.remove("ada", 1)
@@ -199,3 +214,65 @@ def test_counts_beyond_64_bits() -> None:
     with pytest.raises(OverflowError, match="2\\^64"):
         c.add("ada")
     assert c.count("ada") == 2**64 - 1 and c.add("mary", 0) == 0
+    with pytest.raises(ValueError, match="not -1"):
+        c.add("ada", -1)
+    with pytest.raises(OverflowError, match="more than a len"):
+        len(c)
+
+
+def test_file_names_that_are_not_utf8_are_keys() -> None:
+    """As `os.fsdecode` gives them, and so `os.listdir`."""
+    raw = b"caf\xe9.txt"
+    name = os.fsdecode(raw)
+    assert "\udce9" in name
+    f = koel.CuckooFilter(10, 1e-9)
+    assert f.add(name) and raw in f and f.contains_many([name]).all()
+    assert f.add((name, 1)) and (raw, 1) in f
+
+
+def test_the_recipes_for_floats_give_one_key() -> None:
+    f = koel.CuckooFilter(10, 1e-9)
+    values = np.array([1.5, -0.0, float("nan")])
+    f.update((values + 0.0).view("u8"))
+    assert all(struct.pack("<d", value + 0.0) in f for value in values.tolist())
+    assert struct.pack("<d", 0.0) in f
+
+
+def test_a_maplet_assigns_and_deletes_nothing() -> None:
+    """An old value may be that of another key, so nothing is replaced without its name."""
+    m: Any = koel.Maplet(10, value_bits=4)
+    with pytest.raises(TypeError, match="assignment"):
+        m["ada"] = 1
+    with pytest.raises(TypeError, match="deletion"):
+        del m["ada"]
+    assert not m
+
+
+def test_estimates_and_comparisons_can_be_pickled() -> None:
+    a, b = koel.CuckooFilter(9000), koel.CuckooFilter(9000)
+    a.update(range(6000))
+    b.update(range(3000, 9000))
+    compared = a.diff(b)
+    for value in (compared, compared.jaccard):
+        assert pickle.loads(pickle.dumps(value)) == value and copy.copy(value) == value
+
+
+def test_sizes_and_weak_references() -> None:
+    f = koel.CuckooFilter(100_000)
+    assert f.nbytes < sys.getsizeof(f) < f.nbytes + 1000
+    reference = weakref.ref(f)
+    assert reference() is f
+    del f
+    gc.collect()
+    assert reference() is None
+
+
+def test_room_is_reserved_in_parts_of_the_same_table() -> None:
+    a, b = koel.CuckooFilter(1000, grow=True), koel.CuckooFilter(1000, grow=True)
+    a.reserve(1_000_000)
+    b.reserve(300_000)
+    b.reserve(1_000_000)
+    assert a == b and a.nbytes > 10**6
+    before = a.nbytes
+    a.update(range(500_000))
+    assert a.nbytes == before

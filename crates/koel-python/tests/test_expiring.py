@@ -1,11 +1,13 @@
 """A filter whose entries expire answers as a dict of times, fixed or growing."""
 
 import copy
+import datetime
 import pickle
 from pathlib import Path
 
 import koel
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -157,7 +159,7 @@ def test_times_are_whole_numbers_or_floats() -> None:
     for wrong in [-1, -0.5, float("nan"), float("inf"), 2.0**63]:
         with pytest.raises(ValueError, match="from 0 to"):
             seen.advance(wrong)
-    with pytest.raises(TypeError, match="int or a float"):
+    with pytest.raises(TypeError, match="int, a float, a datetime"):
         seen.advance("now")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="61"):
         seen.add("c", ttl=61)
@@ -167,3 +169,14 @@ def test_times_are_whole_numbers_or_floats() -> None:
         koel.ExpiringFilter(1000, window=0)
     with pytest.raises(TypeError, match="window"):
         koel.ExpiringFilter(1000)  # type: ignore[call-arg]
+
+
+def test_times_are_datetimes_in_seconds() -> None:
+    start = datetime.datetime(2026, 11, 27, 12, tzinfo=datetime.timezone.utc)
+    minute = datetime.timedelta(minutes=1)
+    seen = koel.ExpiringFilter(1000, window=10 * minute)
+    assert seen.window == 600 and seen.add("a", now=start) and not seen.add("a", now=start + minute)
+    assert seen.step_began == start.timestamp() + 50 and seen.step == 25
+    assert seen.contains_at("a", start + 9 * minute) and not seen.contains_at("a", start + 11 * minute)
+    assert seen.add("b", ttl=minute) and not seen.contains_at("b", start + 3 * minute)
+    assert seen.add_many(["a"], now=pd.Timestamp(start) + pd.Timedelta(minutes=20)).all()

@@ -79,6 +79,22 @@ def test_a_mapped_file_cannot_be_changed(face: Face, tmp_path: Path) -> None:
     assert mapped == face
 
 
+def test_a_mapped_file_is_pickled_by_its_path(
+    face: Face, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    face.save(tmp_path / "keys.koel")
+    mapped = type(face).open("keys.koel", mmap=True)
+    pickled = pickle.dumps(mapped)
+    monkeypatch.chdir("/")
+    again = pickle.loads(pickled)
+    assert len(pickled) < 500 and again.readonly and again == face
+    (tmp_path / "keys.koel").unlink()
+    with pytest.raises(FileNotFoundError):
+        pickle.loads(pickled)
+    assert "key 7" in again
+
+
 def test_a_file_may_be_replaced_while_it_is_mapped(face: Face, tmp_path: Path) -> None:
     path = tmp_path / "keys.koel"
     face.save(path)
@@ -115,5 +131,8 @@ def test_wrong_files_name_their_path(tmp_path: Path) -> None:
     for mmap in (False, True):
         with pytest.raises(ValueError, match="maplet.koel: a maplet, not a filter"):
             koel.CuckooFilter.open(path, mmap=mmap)
+    expiring = koel.ExpiringFilter(10, window=5).to_bytes()
+    with pytest.raises(ValueError, match="^an expiring filter, not a maplet; open it as an expiring filter$"):
+        koel.Maplet.from_bytes(expiring)
     with pytest.raises(TypeError, match="not int"):
         koel.CuckooFilter.from_bytes(5)  # type: ignore

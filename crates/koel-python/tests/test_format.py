@@ -31,9 +31,9 @@ def test_a_filter_has_the_bytes_of_the_format() -> None:
 
 def test_a_maplet_has_the_bytes_of_the_format() -> None:
     m = koel.Maplet(1, 0.03, value_bits=40, seed=42)
-    m["example.org"] = 513
-    m["twice"] = 2**40 - 1
-    m["twice"] = 0
+    m.add("example.org", 513)
+    m.add("twice", 2**40 - 1)
+    m.add("twice", 0)
     assert m.to_bytes() == image("A whole maplet")
 
 

@@ -4,9 +4,14 @@
 // little-endian bytes. The filter hashes the same bytes in Rust, Python and the command, so they
 // share files. Long batches are cut, so that the module's memory does not grow with them.
 //
+// A batch that fails has done the keys before the one that failed, and the exception says how many
+// (`done`) and has their answers (`answers`). Keys of arrays and sets are checked before the first
+// change; those of other iterables as they come.
+//
 // Memory of WebAssembly moves when it grows: views of it are made anew for each call.
 
-const encoder = new TextEncoder();
+import { bytesOf, isBytes, isInteger, nameOf, shown, viewOf, write, writeInteger } from "./keys.js";
+
 const decoder = new TextDecoder();
 
 /** The most keys that a call passes at once, and bytes of them, unless one key has more. */
@@ -23,6 +28,9 @@ const GROW_TO = 100_000_000n;
 
 const CODES = { [-1]: "full", [-2]: "settings", [-3]: "bytes", [-4]: "memory", [-5]: "internal" };
 
+/** How keys of a batch lie in the input buffer. */
+const [TEXTS, INTEGERS] = [0, 1];
+
 /** An operation that failed. The message is the library's sentence. */
 export class KoelError extends Error {
   constructor(code, message) {
@@ -32,88 +40,57 @@ export class KoelError extends Error {
   }
 }
 
-/** A whole number of 64 bits, as a bigint; undefined for anything else. */
-function wholeOf(value) {
+/** A whole number from 0 to 2^64 - 1, as a bigint. */
+function wholeOf(name, value) {
   const isWhole = typeof value === "bigint" || Number.isSafeInteger(value);
-  return isWhole && value >= 0 && value < 1n << 64n ? BigInt(value) : undefined;
-}
-
-function capacityOf(value) {
-  const capacity = wholeOf(value);
-  if (capacity !== undefined) return capacity;
-  throw new TypeError(`capacity: expected a whole number, got ${String(value)}`);
-}
-
-function seedOf(value) {
-  const seed = wholeOf(value);
-  if (seed !== undefined) return seed;
-  throw new TypeError(`seed: expected a whole number below 2n ** 64n, got ${String(value)}`);
+  if (isWhole && value >= 0 && value < 1n << 64n) return BigInt(value);
+  throw new TypeError(`${name}: expected a whole number from 0 to 2^64 - 1, got ${shown(value)}`);
 }
 
 function optionOf(name, value, type) {
   if (typeof value === type) return value;
-  throw new TypeError(`${name}: expected a ${type}, got ${String(value)}`);
+  throw new TypeError(`${name}: expected a ${type}, got ${shown(value)}`);
 }
 
-function preferOf(value) {
-  if (value === "small" || value === "fast") return value;
-  throw new TypeError(`prefer: expected "small" or "fast", got ${String(value)}`);
-}
-
-/**
- * Writes a key at `at` of the bytes that `room` returns for its size. Returns its length, or -1 if
- * `room` returns none.
- *
- * Numbers come first: otherwise the compiler of Node 20 moves the load of a text's length ahead of
- * the test of its type, and crashes on a small integer.
- */
-function write(key, at, room) {
-  if (typeof key === "number" || typeof key === "bigint") {
-    const target = room(8);
-    return target ? writeInteger(key, new DataView(target.buffer, target.byteOffset + at, 8)) : -1;
-  }
-  if (typeof key === "string") {
-    const target = room(3 * key.length);
-    return target ? encoder.encodeInto(key, target.subarray(at)).written : -1;
-  }
-  if (key instanceof Uint8Array) {
-    const target = room(key.length);
-    target?.set(key, at);
-    return target ? key.length : -1;
-  }
-  throw new TypeError("a key must be a string, a Uint8Array, a bigint or a whole number");
-}
-
-function writeInteger(key, view) {
-  if (Number.isSafeInteger(key) && key >= 0) {
-    // Without a bigint, which takes most of the time of a lookup.
-    view.setUint32(0, key >>> 0, true);
-    view.setUint32(4, key / 2 ** 32, true);
-  } else {
-    const integer = wholeOf(key);
-    if (integer === undefined) {
-      throw new RangeError(`a number is a key if it is whole and from 0 to 2^64 - 1, not ${key}`);
-    }
-    view.setBigUint64(0, integer, true);
-  }
-  return 8;
+/** One of two words: whether it is the second. */
+function secondOf(name, value, first, second) {
+  if (value === first || value === second) return value === second ? 1 : 0;
+  throw new TypeError(`${name}: expected "${first}" or "${second}", got ${shown(value)}`);
 }
 
 /** An export whose traps are exceptions of this package. */
 function guarded(run) {
-  return (a, b, c, d, e, f) => {
+  return (a, b, c, d, e, f, g) => {
     try {
-      return run(a, b, c, d, e, f);
+      return run(a, b, c, d, e, f, g);
     } catch (trap) {
       throw new KoelError("internal", `the WebAssembly module stopped (${trap.message}); reload it`);
     }
   };
 }
 
-/** The classes, for the exports of an instance of the module. */
-export function bind({ memory, ...exports }) {
-  const functions = Object.entries(exports).filter(([, run]) => typeof run === "function");
-  const wasm = Object.fromEntries(functions.map(([name, run]) => [name, guarded(run)]));
+/** Adds to an exception what a batch has done. Whatever was thrown stays what it is. */
+function tell(error, done, answers) {
+  try {
+    if (typeof error === "object") Object.assign(error, { done, answers });
+  } catch {
+    // A frozen object.
+  }
+  return error;
+}
+
+/** The classes. `load` returns the exports of an instance of the module, when the first is needed. */
+export function bind(load) {
+  let wasm;
+  let memory;
+
+  function start() {
+    if (wasm) return;
+    const { memory: own, ...exports } = load();
+    const functions = Object.entries(exports).filter(([, run]) => typeof run === "function");
+    wasm = Object.fromEntries(functions.map(([name, run]) => [name, guarded(run)]));
+    memory = own;
+  }
 
   /** The input buffer of the module. */
   let buffer = new Uint8Array();
@@ -142,36 +119,52 @@ export function bind({ memory, ...exports }) {
   /** A result from 0 on, or an exception. */
   function checked(result) {
     if (result >= 0) return result;
+    const code = CODES[result] ?? "internal";
     const message = decoder.decode(output().slice());
-    throw new KoelError(CODES[result] ?? "internal", message);
+    const advice = code === "memory" ? "; call free() on filters that are not needed any more" : "";
+    throw new KoelError(code, message + advice);
   }
 
   /** Writes a key to the input buffer. Returns its length. */
   function put(key) {
+    isInteger(key);
     return write(key, 0, input);
   }
 
-  /** Frees filters that nothing refers to any more. */
-  const registry = new FinalizationRegistry((handle) => wasm.koel_free(handle));
-
-  /** Passes a batch in pieces. Calls `each` with their kind, number of keys and first index. */
-  function inBatches(keys, each) {
-    if (!Array.isArray(keys) && !(keys instanceof BigUint64Array)) {
-      throw new TypeError("keys must be an array or a BigUint64Array");
+  /** Frees filters that nothing refers to any more. An exception would end the process. */
+  const registry = new FinalizationRegistry((handle) => {
+    try {
+      wasm.koel_free(handle);
+    } catch {
+      // The module has stopped.
     }
+  });
+
+  /** Passes on integers of 64 bits as they lie in memory. */
+  function eachWords(words, each) {
+    for (let start = 0; start < words.length; start += BATCH_KEYS) {
+      const piece = words.subarray(start, start + BATCH_KEYS);
+      // Little-endian, as WebAssembly and every machine that runs Node or a browser today.
+      input(piece.byteLength).set(new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength));
+      each(INTEGERS, piece.length);
+    }
+  }
+
+  /** Passes on checked keys of an array. */
+  function eachOf(keys, areIntegers, each) {
+    const put = areIntegers ? putIntegers : putTexts;
     for (let start = 0; start < keys.length; ) {
-      const putBatch = Array.isArray(keys) ? putTexts : putIntegers;
-      const [kind, count] = putBatch(keys, start);
-      each(kind, count, start);
+      const count = put(keys, start);
+      each(areIntegers ? INTEGERS : TEXTS, count);
       start += count;
     }
   }
 
   function putIntegers(keys, start) {
-    const piece = keys.subarray(start, start + BATCH_KEYS);
-    // Little-endian, as WebAssembly and every machine that runs Node or a browser today.
-    input(piece.byteLength).set(new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength));
-    return [1, piece.length];
+    const count = Math.min(keys.length - start, BATCH_KEYS);
+    const view = viewOf(input(8 * count));
+    for (let i = 0; i < count; i += 1) writeInteger(keys[start + i], view, 8 * i);
+    return count;
   }
 
   function putTexts(keys, start) {
@@ -195,19 +188,88 @@ export function bind({ memory, ...exports }) {
     target.copyWithin(4 * count, heads, at);
     const view = new DataView(target.buffer, target.byteOffset, 4 * count);
     for (let i = 0; i < count; i += 1) view.setUint32(4 * i, lengths[i], true);
-    return [0, count];
+    return count;
   }
 
-  /** Calls `ask` for each piece of a batch. Returns what `read` makes of the outputs. */
-  function answers(keys, ask, read) {
-    const results = new Array(keys.length);
-    inBatches(keys, (kind, count, start) => {
-      checked(ask(kind, count));
-      const bytes = output();
-      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      for (let i = 0; i < count; i += 1) results[start + i] = read(view, i);
-    });
-    return results;
+  /** Checks all keys of an array. Returns whether all are integers. */
+  function areIntegers(keys) {
+    let all = true;
+    // Not `every`: each key is checked, and holes of an array too.
+    for (let i = 0; i < keys.length; i += 1) all = isInteger(keys[i]) && all;
+    return all;
+  }
+
+  /** Passes on the keys of an iterable that may have no end: those before one that fails. */
+  function eachOfStream(keys, each) {
+    let [piece, all] = [[], true];
+    const pass = () => {
+      eachOf(piece, all, each);
+      [piece, all] = [[], true];
+    };
+    try {
+      for (const key of keys) {
+        all = isInteger(key) && all;
+        if (piece.push(key) === BATCH_KEYS) pass();
+      }
+    } catch (error) {
+      // Nothing more is passed on if that is what failed.
+      if (!isTold(error)) pass();
+      throw error;
+    }
+    pass();
+  }
+
+  /** The exception of the last call that failed within a batch. */
+  let told;
+  const isTold = (error) => told !== undefined && error === told;
+
+  /** Passes on a batch in pieces. Calls `each` with their kind and number of keys. */
+  function inBatches(keys, each) {
+    const name = nameOf(keys);
+    if (name === "BigUint64Array" || name === "BigInt64Array") return eachWords(keys, each);
+    if (typeof keys?.[Symbol.iterator] !== "function" || typeof keys === "string" || isBytes(keys)) {
+      throw new TypeError("keys must be an array or another iterable; for one key, use [key]");
+    }
+    const isSet = Object.prototype.toString.call(keys) === "[object Set]";
+    const list = isSet ? [...keys] : keys;
+    if (!Array.isArray(list) && name === undefined) return eachOfStream(keys, each);
+    return eachOf(list, areIntegers(list), each);
+  }
+
+  /**
+   * Does `work` for each piece of a batch, and then reads its answers with `read`. An exception is
+   * told how many keys are done, and gets their answers.
+   */
+  function batch(keys, work, read, adds = false) {
+    const answers = read && [];
+    let done = 0;
+    const take = (count) => {
+      if (read) {
+        const view = viewOf(output());
+        for (let i = 0; i < count; i += 1) answers.push(read(view, i));
+      }
+      done += count;
+    };
+    told = undefined;
+    try {
+      inBatches(keys, (kind, count) => {
+        const result = work(kind, count);
+        try {
+          checked(result);
+        } catch (error) {
+          told = error;
+          if (adds) {
+            wasm.koel_put_added();
+            take(wasm.koel_done());
+          }
+          throw error;
+        }
+        take(count);
+      });
+    } catch (error) {
+      throw tell(error, done, answers);
+    }
+    return answers;
   }
 
   const flag = (view, i) => view.getUint8(i) !== 0;
@@ -224,16 +286,24 @@ export function bind({ memory, ...exports }) {
     if (options === null || typeof options !== "object") {
       throw new TypeError("expected an object of options, such as { capacity: 1_000_000 }");
     }
-    const { capacity, errorRate = 0.001, growable = false, prefer = "small", seed } = options;
+    const { capacity, errorRate = 0.001, growable = false, prefer = "small", seed, secret } = options;
+    if (secret !== undefined && (!isBytes(secret) || secret.length !== 16)) {
+      throw new TypeError("secret: expected a Uint8Array of 16 bytes");
+    }
+    if (secret && seed !== undefined) throw new TypeError("give a seed or a secret, not both");
     const isOpen = capacity === undefined;
-    return wasm.koel_build(
-      isOpen ? GROW_TO : capacityOf(capacity),
+    const settings = [
+      isOpen ? GROW_TO : wholeOf("capacity", capacity),
       optionOf("errorRate", errorRate, "number"),
       isOpen ? GROW_FROM : 0n,
       optionOf("growable", growable, "boolean") ? 1 : 0,
-      preferOf(prefer) === "fast" ? 1 : 0,
-      seed === undefined ? wasm.koel_default_seed() : seedOf(seed),
-    );
+      secondOf("prefer", prefer, "small", "fast"),
+      seed === undefined ? undefined : wholeOf("seed", seed),
+    ];
+    start();
+    settings[5] ??= wasm.koel_default_seed();
+    if (secret) input(16).set(secret);
+    return wasm.koel_build(...settings, secret ? 1 : 0);
   }
 
   class CuckooFilter {
@@ -246,10 +316,9 @@ export function bind({ memory, ...exports }) {
     }
 
     static fromBytes(bytes) {
-      const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
-      if (!(view instanceof Uint8Array)) {
-        throw new TypeError("expected a Uint8Array or an ArrayBuffer");
-      }
+      const view = bytesOf(bytes);
+      if (!view) throw new TypeError("expected a Uint8Array or an ArrayBuffer");
+      start();
       input(view.length).set(view);
       try {
         return new CuckooFilter(new Made(wasm.koel_open(view.length)));
@@ -269,6 +338,10 @@ export function bind({ memory, ...exports }) {
       return this;
     }
 
+    addUnique(key) {
+      return checked(wasm.koel_add_unique(this.#open, put(key))) === 1;
+    }
+
     has(key) {
       return checked(wasm.koel_has(this.#open, put(key))) === 1;
     }
@@ -283,23 +356,37 @@ export function bind({ memory, ...exports }) {
 
     addMany(keys) {
       const handle = this.#open;
-      inBatches(keys, (kind, count) => checked(wasm.koel_add_many(handle, kind, count)));
+      batch(keys, (kind, count) => wasm.koel_add_many(handle, kind, count), undefined, true);
       return this;
+    }
+
+    addUniqueMany(keys) {
+      const handle = this.#open;
+      return batch(keys, (kind, count) => wasm.koel_add_unique_many(handle, kind, count), flag, true);
     }
 
     hasMany(keys) {
       const handle = this.#open;
-      return answers(keys, (kind, count) => wasm.koel_has_many(handle, kind, count), flag);
+      return batch(keys, (kind, count) => wasm.koel_has_many(handle, kind, count), flag);
     }
 
     deleteMany(keys) {
       const handle = this.#open;
-      return answers(keys, (kind, count) => wasm.koel_delete_many(handle, kind, count), flag);
+      return batch(keys, (kind, count) => wasm.koel_delete_many(handle, kind, count), flag);
     }
 
     countMany(keys) {
       const handle = this.#open;
-      return answers(keys, (kind, count) => wasm.koel_count_many(handle, kind, count), number);
+      return batch(keys, (kind, count) => wasm.koel_count_many(handle, kind, count), number);
+    }
+
+    merge(other, { counts = "max" } = {}) {
+      if (!(typeof other === "object" && other !== null && #handle in other)) {
+        throw new TypeError("expected a CuckooFilter");
+      }
+      const sums = secondOf("counts", counts, "max", "sum");
+      checked(wasm.koel_merge(this.#open, other.#open, sums));
+      return this;
     }
 
     clear() {
@@ -346,6 +433,17 @@ export function bind({ memory, ...exports }) {
 
     get growable() {
       return wasm.koel_growable(this.#open) === 1;
+    }
+
+    toString() {
+      if (this.#handle === undefined) return "CuckooFilter { freed }";
+      const { size, capacity, errorRate, byteLength } = this;
+      return `CuckooFilter { size: ${size}, capacity: ${capacity}, errorRate: ${errorRate}, byteLength: ${byteLength} }`;
+    }
+
+    /** What `console.log` prints in Node. */
+    [Symbol.for("nodejs.util.inspect.custom")]() {
+      return this.toString();
     }
   }
 

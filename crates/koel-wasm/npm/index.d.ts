@@ -1,11 +1,27 @@
+// For `Symbol.dispose`; TypeScript has it since 5.2.
+/// <reference lib="esnext.disposable" />
+
 /**
- * What a filter takes as a key. Text is hashed as UTF-8, and a number as the 64 bits of an unsigned
- * integer: `7` and `7n` are one key, `"7"` is another. Rust, Python and the command hash alike.
+ * What a filter takes as a key. Text is hashed as UTF-8, and a whole number from -2^63 to 2^64 - 1 as
+ * its 64 bits: `7` and `7n` are one key, `"7"` is another. Rust, Python and the command hash alike.
+ * Text with half of a surrogate pair is not a key.
  */
 export type Key = string | Uint8Array | bigint | number;
 
 /** What a filter takes as a batch of keys. Integers in a `BigUint64Array` are the fastest. */
-export type Keys = readonly Key[] | BigUint64Array;
+export type Keys = Iterable<Key>;
+
+/**
+ * What an exception of a batch has besides its message. The keys before the one that failed are
+ * done, and no other. Keys of arrays and sets are checked before the first change, so one that is
+ * not a key leaves everything as it was.
+ */
+export interface Failed<Answers> {
+  /** How many keys are done. */
+  done: number;
+  /** What the call would have returned for these; undefined for `addMany`. */
+  answers: Answers;
+}
 
 export interface Options {
   /**
@@ -21,6 +37,11 @@ export interface Options {
   prefer?: "small" | "fast";
   /** The seed of the hash. Only filters with equal seeds can be merged. */
   seed?: number | bigint;
+  /**
+   * 16 secret bytes, instead of a seed: keys are hashed with SipHash-1-3, for keys that an adversary
+   * may choose. Files contain the secret.
+   */
+  secret?: Uint8Array;
 }
 
 /**
@@ -50,13 +71,19 @@ export class CuckooFilter {
   static fromBytes(bytes: Uint8Array | ArrayBuffer): CuckooFilter;
 
   /** The file image: the same bytes as in Rust, Python and the command. */
-  toBytes(): Uint8Array<ArrayBuffer>;
+  toBytes(): Uint8Array;
 
   /**
    * Adds a copy of a key.
    * @throws {KoelError} with code `"full"` if it finds no room. Then nothing has changed.
    */
   add(key: Key): this;
+
+  /**
+   * Adds a key unless it is in. Returns whether it was added: true for a new key.
+   * @throws {KoelError} with code `"full"` if it finds no room. Then nothing has changed.
+   */
+  addUnique(key: Key): boolean;
 
   /** Whether a key is in. */
   has(key: Key): boolean;
@@ -71,11 +98,17 @@ export class CuckooFilter {
   count(key: Key): number;
 
   /**
-   * Adds each of the keys, several times as fast as `add`.
+   * Adds each of the keys, faster than `add`.
    * @throws {KoelError} with code `"full"` at the first key that finds no room. Those before it are
-   * in: `size` says how many.
+   * in: see {@link Failed}.
    */
   addMany(keys: Keys): this;
+
+  /**
+   * `addUnique` for each of the keys. A key that comes twice is new the first time only.
+   * @throws {KoelError} as `addMany` does, with the answers so far: see {@link Failed}.
+   */
+  addUniqueMany(keys: Keys): boolean[];
 
   /** `has` for each of the keys. */
   hasMany(keys: Keys): boolean[];
@@ -86,14 +119,28 @@ export class CuckooFilter {
   /** `count` for each of the keys. */
   countMany(keys: Keys): number[];
 
+  /**
+   * Adds the keys of another filter that was built alike. A key in both gets the larger count, as in
+   * a union of sets, or with `"sum"` the sum of both.
+   * @throws {KoelError} with code `"settings"` unless both were built alike, and `"full"` if the
+   * union does not fit. Then nothing has changed.
+   */
+  merge(other: CuckooFilter, options?: { counts?: "max" | "sum" }): this;
+
   /** Removes all keys. */
   clear(): void;
 
   /**
-   * Frees the memory now. Otherwise that happens some time after the last reference to the filter
-   * is gone.
+   * Frees the memory now. Otherwise that happens after the last reference to the filter is gone, but
+   * only between two tasks: a loop that makes many filters needs `free()` or `using`.
    */
   free(): void;
+
+  /** `free()`, for `using filter = new CuckooFilter()`. */
+  [Symbol.dispose](): void;
+
+  /** A line with its figures, which `console.log` prints in Node. */
+  toString(): string;
 
   /** Keys in the filter, with copies. */
   readonly size: number;
@@ -115,11 +162,17 @@ export class CuckooFilter {
 export class KoelError extends Error {
   /**
    * * `"full"`: no room for a key;
-   * * `"settings"`: a filter cannot be built with these settings;
+   * * `"settings"`: a filter cannot be built with these settings, or two cannot be merged;
    * * `"bytes"`: the bytes are not a sound filter;
    * * `"memory"`: there is no memory;
    * * `"freed"`: the filter was freed;
+   * * `"init"`: of `koel-filter/init`, before a module is there;
    * * `"internal"`: an error of this package.
    */
-  readonly code: "full" | "settings" | "bytes" | "memory" | "freed" | "internal";
+  readonly code: "full" | "settings" | "bytes" | "memory" | "freed" | "init" | "internal";
+
+  /** Of a batch: how many keys are done. See {@link Failed}. */
+  readonly done?: number;
+  /** Of a batch: their answers. See {@link Failed}. */
+  readonly answers?: boolean[] | number[];
 }

@@ -9,9 +9,10 @@
 
 use std::cell::RefCell;
 
-use koel::KeyHasher;
+use koel::{KeyHasher, Merge};
 
-use crate::host::{Code, Failure, Host, Keys, Settings};
+use crate::failure::{Code, Failure};
+use crate::host::{Host, Keys, Settings};
 
 thread_local! {
     /// WebAssembly has one thread.
@@ -78,7 +79,7 @@ pub extern "C" fn koel_default_seed() -> u64 {
     KeyHasher::DEFAULT_SEED
 }
 
-/// A new filter: see [`Settings`].
+/// A new filter: see [`Settings`]. With `secret`, the first 16 bytes of the input are its secret.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_build(
     capacity: u64,
@@ -87,10 +88,18 @@ pub extern "C" fn koel_build(
     growable: u32,
     fast: u32,
     seed: u64,
+    secret: u32,
 ) -> i32 {
     let (growable, fast) = (growable != 0, fast != 0);
-    let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed };
-    handle(|host| host.build(&settings))
+    let read_secret = |host: &mut Host| {
+        let input = host.input(16).ok()?;
+        input.first_chunk().copied()
+    };
+    handle(|host| {
+        let secret = if secret == 0 { None } else { read_secret(host) };
+        let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed, secret };
+        host.build(&settings)
+    })
 }
 
 /// The filter whose file image is in the first `len` bytes of the input.
@@ -126,6 +135,12 @@ pub extern "C" fn koel_add(filter: u32, len: usize) -> i32 {
     answer(|host| host.add(filter, len).map(|()| 0))
 }
 
+/// Adds such a key unless it is in: 1 if it was added, otherwise 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_add_unique(filter: u32, len: usize) -> i32 {
+    answer(|host| host.add_unique(filter, len).map(i32::from))
+}
+
 /// 1 if such a key is in, otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_has(filter: u32, len: usize) -> i32 {
@@ -148,6 +163,31 @@ pub extern "C" fn koel_count(filter: u32, len: usize) -> f64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_add_many(filter: u32, kind: u32, count: u32) -> i32 {
     answer(|host| host.add_many(filter, keys(kind, count)).map(|()| 0))
+}
+
+/// Adds each key of a batch unless it is in. Outputs a byte for each: whether it was added.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_add_unique_many(filter: u32, kind: u32, count: u32) -> i32 {
+    answer(|host| host.add_unique_many(filter, keys(kind, count)).map(|()| 0))
+}
+
+/// How many keys of the last batch that added are done.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_done() -> usize {
+    HOST.with_borrow(Host::done)
+}
+
+/// Outputs a byte for each of these: whether it was added.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_put_added() {
+    HOST.with_borrow_mut(Host::put_added);
+}
+
+/// Adds the keys of the filter `other`: with the sum of both counts, or with the larger one.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_merge(filter: u32, other: u32, sums: u32) -> i32 {
+    let counts = if sums == 0 { Merge::Max } else { Merge::Sum };
+    answer(|host| host.merge(filter, other, counts).map(|()| 0))
 }
 
 /// Outputs a byte for each key of a batch: whether it is in.
@@ -208,6 +248,16 @@ pub extern "C" fn koel_byte_length(filter: u32) -> f64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_growable(filter: u32) -> f64 {
     figure(filter, |filter| f64::from(u8::from(filter.is_growable())))
+}
+
+/// The empty filter of the picture: a dozen buckets, built for this capacity and rate.
+#[cfg(feature = "page")]
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_build_small(capacity: u64, error_rate: f64, growable: u32) -> i32 {
+    let (seed, secret) = (KeyHasher::DEFAULT_SEED, None);
+    let (growable, grow_from, fast) = (growable != 0, 0, true);
+    let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed, secret };
+    handle(|host| host.build_small(&settings, 12))
 }
 
 /// Adds the key in the first `len` bytes of the input, or removes it. Outputs the steps as JSON.

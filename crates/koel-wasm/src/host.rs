@@ -14,75 +14,9 @@
 //! An operation that fails leaves the sentence of its error in the output buffer. The failure is a
 //! number there: see [`Failure`].
 
-use std::fmt::Display;
+use koel::{BuildError, CuckooFilter, KeyHash, Merge, Prefer};
 
-use koel::{BuildError, CuckooFilter, FullError, ImageError, KeyHash, MemoryError, Prefer};
-
-/// The kind of an error, which becomes the property `code` of the exception. 0 is success.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub enum Code {
-    /// No room for a key.
-    Full = -1,
-    /// A filter cannot be built with these settings.
-    Settings = -2,
-    /// Bytes are not a sound filter.
-    Bytes = -3,
-    /// The system has no memory.
-    Memory = -4,
-    /// A handle or a batch that filter.js would not pass.
-    Internal = -5,
-}
-
-/// An error: its kind, and its sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The kind.
-    pub code: Code,
-    /// The sentence of the library.
-    pub message: String,
-}
-
-impl Failure {
-    fn new(code: Code, error: impl Display) -> Self {
-        Self { code, message: error.to_string() }
-    }
-
-    fn internal(what: &str) -> Self {
-        Self::new(Code::Internal, what)
-    }
-
-    fn no_memory() -> Self {
-        Self::new(Code::Memory, "the system has no memory for this; free some memory")
-    }
-}
-
-impl From<FullError> for Failure {
-    fn from(error: FullError) -> Self {
-        let code = if error == FullError::NoMemory { Code::Memory } else { Code::Full };
-        Self::new(code, error)
-    }
-}
-
-impl From<BuildError> for Failure {
-    fn from(error: BuildError) -> Self {
-        let code = if error == BuildError::NoMemory { Code::Memory } else { Code::Settings };
-        Self::new(code, error)
-    }
-}
-
-impl From<ImageError> for Failure {
-    fn from(error: ImageError) -> Self {
-        let code = if error == ImageError::NoMemory { Code::Memory } else { Code::Bytes };
-        Self::new(code, error)
-    }
-}
-
-impl From<MemoryError> for Failure {
-    fn from(error: MemoryError) -> Self {
-        Self::new(Code::Memory, error)
-    }
-}
+use crate::failure::Failure;
 
 /// What a filter is built with.
 #[derive(Clone, Copy, Debug)]
@@ -99,13 +33,18 @@ pub struct Settings {
     pub fast: bool,
     /// The seed of the hash.
     pub seed: u64,
+    /// The secret of the hash, instead of a seed.
+    pub secret: Option<[u8; 16]>,
 }
 
 impl Settings {
     fn build(&self) -> Result<CuckooFilter, BuildError> {
         let prefer = if self.fast { Prefer::Fast } else { Prefer::Small };
         let builder = CuckooFilter::builder(self.capacity, self.error_rate);
-        let builder = builder.prefer(prefer).seed(self.seed);
+        let builder = match self.secret {
+            Some(secret) => builder.prefer(prefer).sip_key(secret),
+            None => builder.prefer(prefer).seed(self.seed),
+        };
         match (self.grow_from, self.growable) {
             (0, false) => builder.build(),
             (0, true) => builder.growable().build(),
@@ -129,6 +68,10 @@ pub struct Host {
     filters: Vec<Option<CuckooFilter>>,
     input: Vec<u8>,
     output: Vec<u8>,
+    /// How many keys of the last batch are done, if it failed.
+    done: usize,
+    /// Whether each key of the last batch was added.
+    added: Vec<bool>,
     /// The steps of the last operation that was traced.
     #[cfg(feature = "page")]
     steps: Vec<koel::TraceStep>,
@@ -181,7 +124,7 @@ impl Host {
         self.keep(filter)
     }
 
-    fn keep(&mut self, filter: CuckooFilter) -> Result<u32, Failure> {
+    pub(crate) fn keep(&mut self, filter: CuckooFilter) -> Result<u32, Failure> {
         let free = self.filters.iter().position(Option::is_none);
         let index = free.unwrap_or(self.filters.len());
         let handle = u32::try_from(index).map_err(|_| Failure::no_memory())?;
@@ -250,13 +193,79 @@ impl Host {
         Ok(self.filter(handle)?.count(first(&self.input, len)?))
     }
 
-    /// Adds each key of a batch, up to the first one that finds no room.
+    /// Adds such a key unless it is in. Whether it was added.
     ///
     /// # Errors
     /// If the filter is full.
-    pub fn add_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+    pub fn add_unique(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.insert_many(&hashes(filter, input, keys)?)?)
+        Ok(filter.insert_unique(first(input, len)?)?)
+    }
+
+    /// Adds each key of a batch, up to the first one that finds no room.
+    ///
+    /// # Errors
+    /// If the filter is full. [`done`](Self::done) keys are in then.
+    pub fn add_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+        self.done = 0;
+        let (filter, input) = self.change(handle)?;
+        let before = filter.len();
+        let worked = filter.insert_many(&hashes(filter, input, keys)?);
+        let added = filter.len() - before;
+        self.done = usize::try_from(added).unwrap_or(usize::MAX);
+        Ok(worked?)
+    }
+
+    /// Adds each key of a batch unless it is in, up to the first one that finds no room. Outputs a
+    /// byte for each: whether it was added.
+    ///
+    /// # Errors
+    /// If the filter is full. [`done`](Self::done) keys are done then, and
+    /// [`put_added`](Self::put_added) outputs their answers.
+    pub fn add_unique_many(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+        self.done = 0;
+        self.added = zeroed(keys.len())?;
+        self.reserve_output(keys.len())?;
+        let mut added = std::mem::take(&mut self.added);
+        let (filter, input) = self.change(handle)?;
+        let keys = hashes(filter, input, keys)?;
+        let worked = filter.insert_unique_many(&keys, &mut added);
+        let is_done = |&key: &usize| added[key] || filter.contains(&keys[key]);
+        let done = (0..keys.len()).take_while(is_done).count();
+        // The library adds some of many keys out of order. None after the one that failed stays.
+        for key in (done..keys.len()).filter(|&key| added[key] && worked.is_err()) {
+            filter.remove(&keys[key]);
+        }
+        added.truncate(done);
+        (self.done, self.added) = (done, added);
+        worked?;
+        self.put_added();
+        Ok(())
+    }
+
+    /// How many keys of the last batch are done: all before the one that failed.
+    #[must_use]
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    /// Outputs whether each key of the last batch was added. The memory is reserved.
+    pub fn put_added(&mut self) {
+        let added = std::mem::take(&mut self.added);
+        self.output.clear();
+        self.output_flags(&added);
+    }
+
+    /// Adds the keys of another filter: with the sum of both counts, or with the larger one.
+    ///
+    /// # Errors
+    /// If both were not built alike, or the union does not fit. Nothing has changed then.
+    pub fn merge(&mut self, handle: u32, other: u32, counts: Merge) -> Result<(), Failure> {
+        // In a copy, so that both may be one filter. The library copies this one anyway.
+        let mut union = self.filter(handle)?.try_clone()?;
+        union.merge(self.filter(other)?, counts)?;
+        *self.change(handle)?.0 = union;
+        Ok(())
     }
 
     /// Outputs a byte for each key of a batch: whether it is in.

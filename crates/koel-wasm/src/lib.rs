@@ -2,8 +2,10 @@
 //!
 //! ```text
 //!     npm/filter.js   the class that users see: encodes keys, throws exceptions
+//!     npm/index.js    the main entry, with this module inside; init.js and workerd.js without it
 //!     exports.rs      functions with numbers as arguments, called by filter.js
 //!     page.rs         what only the page asks: operations step by step, sizes
+//!     failure.rs      errors as numbers and sentences
 //!     host.rs         the filters behind the handles, and two buffers: the logic, in safe Rust
 //! ```
 //!
@@ -18,6 +20,7 @@
 //! workspace.
 
 mod exports;
+pub mod failure;
 pub mod host;
 #[cfg(feature = "page")]
 pub mod page;

@@ -4,12 +4,41 @@
 //! a second filter, which it draws. Outputs are JSON. 64-bit numbers that are no counts are
 //! hexadecimal strings there, because JavaScript would round them.
 
-use koel::TraceStep;
+use koel::{CuckooFilter, TraceStep};
 use koel_plan::{Question, Row};
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::host::{Failure, Host};
+use crate::failure::Failure;
+use crate::host::{Host, Settings};
+
+/// Bytes of the header of a file, and where some of its fields are (docs/FORMAT.md).
+const HEADER: usize = 192;
+const SEGMENT_BUCKETS: usize = 20;
+const CHECKSUMS: [usize; 2] = [176, 184];
 
 impl Host {
+    /// Builds an empty filter with this many buckets, which are fewer than the builder ever makes: a
+    /// picture of a real table has no room for more. Returns its handle.
+    ///
+    /// # Errors
+    /// If the library refuses the settings, or has fewer buckets for them.
+    pub fn build_small(&mut self, settings: &Settings, buckets: u32) -> Result<u32, Failure> {
+        let handle = self.build(settings)?;
+        let filter = self.filter(handle)?;
+        // Zeros: empty buckets up to a multiple of 8 bytes, and 16 bytes more.
+        let words = (buckets * filter.layout().bucket_bits()).div_ceil(64) as usize;
+        let mut image = filter.try_to_bytes()?;
+        self.free(handle);
+        image.truncate(HEADER + 8 * words + 16);
+        image[SEGMENT_BUCKETS..SEGMENT_BUCKETS + 4].copy_from_slice(&buckets.to_le_bytes());
+        let [of_body, of_header] = CHECKSUMS;
+        let sum = xxh3_64(&image[HEADER..]).to_le_bytes();
+        image[of_body..of_header].copy_from_slice(&sum);
+        let sum = xxh3_64(&image[..of_header]).to_le_bytes();
+        image[of_header..HEADER].copy_from_slice(&sum);
+        self.keep(CuckooFilter::from_bytes(&image)?)
+    }
+
     /// Adds or removes the key in the first `len` bytes of the input buffer, and outputs the steps.
     /// If it fails, the steps end with the sentence of the error.
     ///
@@ -129,11 +158,38 @@ fn step(step: &TraceStep) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Settings;
+
+    #[test]
+    fn a_small_table_is_a_sound_filter_of_a_dozen_buckets() {
+        for growable in [false, true] {
+            let (mut host, _) = host(growable);
+            let (capacity, error_rate, grow_from, fast, seed) = (24, 0.03, 0, true, 42);
+            let secret = None;
+            let settings =
+                Settings { capacity, error_rate, grow_from, growable, fast, seed, secret };
+            let small = host.build_small(&settings, 12).unwrap();
+            assert_eq!(host.filter(small).unwrap().buckets(), 12);
+            let mut kept = 0;
+            for i in 0..100 {
+                operate(&mut host, small, &format!("key {i}"), true);
+                host.filter(small).unwrap().verify().unwrap();
+                kept += 1;
+            }
+            let filter = host.filter(small).unwrap();
+            let found = (0..kept).filter(|i| filter.contains(format!("key {i}").as_str())).count();
+            assert!(
+                found as u64 >= filter.len() && filter.len() > 44,
+                "{found} of {}",
+                filter.len()
+            );
+            assert_eq!(growable, filter.len() == 100);
+        }
+    }
 
     fn host(growable: bool) -> (Host, u32) {
         let (capacity, error_rate, grow_from, fast, seed) = (20, 0.01, 0, false, 42);
-        let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed };
+        let secret = None;
+        let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed, secret };
         let mut host = Host::default();
         let filter = host.build(&settings).unwrap();
         (host, filter)

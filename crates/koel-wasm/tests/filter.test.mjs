@@ -7,6 +7,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { inspect } from "node:util";
+import { runInNewContext } from "node:vm";
 import { CuckooFilter, KoelError } from "koel-filter";
 
 const folder = mkdtempSync(join(tmpdir(), "koel-filter-"));
@@ -79,7 +81,12 @@ test("batches answer as single calls do", () => {
 test("a number, a bigint and its eight bytes are one key, and its digits are another", () => {
   const filter = new CuckooFilter({ capacity: 10, errorRate: 1e-9 });
   const largest = Number.MAX_SAFE_INTEGER;
-  filter.add(7).add(largest).add(2n ** 64n - 1n);
+  filter.add(7).add(largest).add(2n ** 64n - 1n).add(-2).addMany([-largest, -(2n ** 63n)]);
+  const negative = [-1, -1n, 2n ** 64n - 2n, -2, -BigInt(largest), -largest, 2n ** 63n];
+  assert.deepEqual(filter.hasMany(negative), negative.map(() => true));
+  assert.ok(filter.hasMany(new BigInt64Array([-2n, -1n])).every(Boolean));
+  assert.deepEqual(negative.map((key) => filter.has(key)), negative.map(() => true));
+  assert.ok(filter.has(new Uint8Array([254, 255, 255, 255, 255, 255, 255, 255])));
   assert.deepEqual(filter.hasMany([7n, BigInt(largest), 2n ** 64n - 1n]), [true, true, true]);
   assert.ok(filter.has(new Uint8Array([7, 0, 0, 0, 0, 0, 0, 0])));
   assert.deepEqual([filter.has("7"), filter.has(8)], [false, false]);
@@ -146,14 +153,22 @@ test("bytes that are not a sound filter throw", () => {
 
 test("what is no key throws", () => {
   const filter = new CuckooFilter({ capacity: 100 });
-  for (const key of [1.5, -1, NaN, 2 ** 60, -1n, 2n ** 64n]) {
-    assert.throws(() => filter.add(key), { name: "RangeError", message: /whole and from 0/ });
+  for (const key of [1.5, NaN, 2 ** 60, -(2n ** 63n) - 1n, 2n ** 64n]) {
+    assert.throws(() => filter.add(key), { name: "RangeError", message: /whole and from -2\^63/ });
+    assert.throws(() => filter.hasMany([key]), RangeError);
   }
+  for (const key of ["\ud800", "a\udc00", "\udfff\ud800"]) {
+    assert.throws(() => filter.add(key), { name: "TypeError", message: /surrogate/ });
+    assert.throws(() => filter.addMany(["a", key]), TypeError);
+  }
+  assert.ok(!filter.has("\ud83d\ude00"));
   for (const key of [undefined, null, {}, true, ["a"]]) {
     assert.throws(() => filter.has(key), TypeError);
     assert.throws(() => filter.addMany(["a", key]), TypeError);
   }
-  assert.throws(() => filter.hasMany("text"), TypeError);
+  for (const keys of ["text", null, undefined, 7, {}, new Uint8Array(3)]) {
+    assert.throws(() => filter.hasMany(keys), { name: "TypeError", message: /use \[key\]/ });
+  }
   assert.equal(filter.size, 0);
 });
 
@@ -176,4 +191,158 @@ test("seeds and preferences make other bytes, and clear makes an empty filter", 
   assert.deepEqual([filter.size, filter.count("a"), filter.loadFactor > 0], [2, 2, true]);
   filter.clear();
   assert.deepEqual(filter.toBytes(), new CuckooFilter({ capacity: 100 }).toBytes());
+});
+
+test("addUnique says which keys are new, one by one and in batches", () => {
+  for (const keys of [texts, integers, [...integers], integers.subarray(0, 100), new Set(texts)]) {
+    const list = [...keys];
+    const [single, many] = [new CuckooFilter({ capacity: list.length }), new CuckooFilter({ capacity: list.length })];
+    const expected = list.map((key) => single.addUnique(key));
+    assert.deepEqual(many.addUniqueMany(keys), expected);
+    assert.deepEqual(many.toBytes(), single.toBytes());
+    assert.ok(expected.filter(Boolean).length > 0.99 * list.length);
+    assert.deepEqual(many.addUniqueMany(keys), list.map(() => false));
+  }
+  assert.deepEqual(new CuckooFilter().addUniqueMany(["a", "b", "a"]), [true, true, false]);
+});
+
+test("any iterable is a batch", () => {
+  const filter = new CuckooFilter({ capacity: 100, errorRate: 1e-9 });
+  filter.addMany(new Set(["a", "b"])).addMany(new Map([["c", 1]]).keys()).addMany(new Int16Array([-3, 4]));
+  filter.addMany((function* () {
+    yield* ["d", 5, 6n];
+  })());
+  assert.deepEqual(filter.hasMany(["a", "b", "c", "d", 5, 6, -3n, 4, "e"]), [...Array(8).fill(true), false]);
+  assert.equal(filter.size, 8);
+});
+
+/** What a call throws. */
+function thrown(call) {
+  try {
+    call();
+  } catch (error) {
+    return error;
+  }
+  return assert.fail("nothing was thrown");
+}
+
+test("a key of a collection that is none leaves the filter as it was", () => {
+  const keys = [...integers, 1.5];
+  for (const batch of [keys, new Set(keys), [...texts, null]]) {
+    for (const name of ["addMany", "addUniqueMany", "deleteMany"]) {
+      const filter = new CuckooFilter({ capacity: 50_000 }).add(integers[0]);
+      const error = thrown(() => filter[name](batch));
+      assert.ok(error instanceof TypeError || error instanceof RangeError);
+      assert.deepEqual([error.done, error.answers?.length ?? 0, filter.size], [0, 0, 1], name);
+    }
+  }
+});
+
+test("an iterator that fails has done the keys before", () => {
+  for (const at of [0, 10, 16_384, 40_000]) {
+    const stream = function* () {
+      for (let key = 0; key < at; key += 1) yield key % 30_000;
+      throw new Error("the connection is gone");
+    };
+    const [filter, other] = [new CuckooFilter({ capacity: 50_000 }), new CuckooFilter({ capacity: 50_000 })];
+    const error = thrown(() => filter.addUniqueMany(stream()));
+    assert.match(error.message, /connection is gone/);
+    const expected = Array.from({ length: at }, (_, key) => other.addUnique(key % 30_000));
+    assert.deepEqual([error.done, error.answers], [at, expected]);
+    assert.deepEqual(filter.toBytes(), other.toBytes());
+    const bad = thrown(() => filter.deleteMany([null][Symbol.iterator]()));
+    assert.deepEqual([bad.done, bad.answers], [0, []]);
+  }
+});
+
+test("a full filter says which keys of a batch are in", () => {
+  const keys = Array.from({ length: 90_000 }, (_, i) => i - (i % 3 === 1 ? 1 : 0));
+  for (const batch of [keys, BigUint64Array.from(keys, BigInt), keys.values(), keys.map(String)]) {
+    const [filter, single] = [new CuckooFilter({ capacity: 40_000 }), new CuckooFilter({ capacity: 40_000 })];
+    const error = thrown(() => filter.addUniqueMany(batch));
+    const form = typeof batch[0] === "string" ? String : (key) => key;
+    const expected = keys.slice(0, error.done).map((key) => single.addUnique(form(key)));
+    assert.deepEqual([error.code, error.answers], ["full", expected]);
+    assert.deepEqual(filter.toBytes(), single.toBytes());
+    assert.throws(() => single.addUnique(form(keys[error.done])), { code: "full" });
+  }
+  const filter = new CuckooFilter({ capacity: 40_000 });
+  const error = thrown(() => filter.addMany(keys));
+  assert.deepEqual([error.done, error.answers, error.code], [filter.size, undefined, "full"]);
+});
+
+test("filters are merged to the larger counts or to their sum", () => {
+  const of = (keys) => new CuckooFilter({ capacity: 1000 }).addMany(keys);
+  const filter = of(["a", "a", "b"]);
+  assert.equal(filter.merge(of(["a", "c"])), filter);
+  assert.deepEqual(filter.countMany(["a", "b", "c"]), [2, 1, 1]);
+  filter.merge(filter, { counts: "sum" });
+  assert.deepEqual(filter.countMany(["a", "b", "c"]), [4, 2, 2]);
+  const bytes = filter.toBytes();
+  const other = new CuckooFilter({ capacity: 1000, seed: 1 });
+  assert.throws(() => filter.merge(other), { code: "settings", message: /differ in hash/ });
+  assert.throws(() => filter.merge({}), TypeError);
+  assert.throws(() => filter.merge(other, { counts: "min" }), TypeError);
+  assert.deepEqual(filter.toBytes(), bytes);
+  const full = of(integers.subarray(0, 1000));
+  assert.throws(() => {
+    for (let start = 1000; ; start += 1000) full.merge(of(integers.subarray(start, start + 1000)));
+  }, { code: "full" });
+});
+
+test("a secret makes other hashes, and is 16 bytes", () => {
+  const secret = new Uint8Array(16).fill(7);
+  const bytes = (options) => new CuckooFilter({ capacity: 100, ...options }).add("a").toBytes();
+  assert.deepEqual(bytes({ secret }), bytes({ secret: Buffer.from(secret) }));
+  assert.notDeepEqual(bytes({ secret }), bytes({}));
+  assert.notDeepEqual(bytes({ secret }), bytes({ secret: new Uint8Array(16) }));
+  writeFileSync(inFolder("secret"), secret);
+  writeFileSync(inFolder("d.koel"), bytes({ secret }));
+  writeFileSync(inFolder("asked.txt"), "a\nb\n");
+  assert.equal(koel("check", inFolder("d.koel"), inFolder("asked.txt")).trim(), "a");
+  for (const wrong of [new Uint8Array(15), "secret", null]) {
+    assert.throws(() => new CuckooFilter({ secret: wrong }), { name: "TypeError", message: /16 bytes/ });
+  }
+  assert.throws(() => new CuckooFilter({ secret, seed: 1 }), /not both/);
+});
+
+test("arrays of another realm are keys and files", () => {
+  const [key, list, buffer] = runInNewContext("[new Uint8Array([1]), ['a', 'b'], new ArrayBuffer(8)]");
+  const filter = new CuckooFilter({ capacity: 10, errorRate: 1e-9 }).add(key).addMany(list);
+  assert.deepEqual(filter.hasMany([new Uint8Array([1]), "a", "b", "c"]), [true, true, true, false]);
+  assert.throws(() => CuckooFilter.fromBytes(buffer), { code: "bytes" });
+});
+
+test("console.log prints the figures", () => {
+  const filter = new CuckooFilter({ capacity: 100 }).add("a");
+  const line = /^CuckooFilter \{ size: 1, capacity: 100, errorRate: 0.001, byteLength: \d+ \}$/;
+  assert.match(inspect(filter), line);
+  assert.match(`${filter}`, line);
+  filter.free();
+  assert.equal(inspect([filter]), "[ CuckooFilter { freed } ]");
+  filter[Symbol.dispose]();
+});
+
+test("filters that are dropped are freed between tasks", async () => {
+  for (let round = 0; round < 60; round += 1) {
+    for (let i = 0; i < 10; i += 1) new CuckooFilter({ capacity: 10_000_000 }).add(i);
+    globalThis.gc();
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+});
+
+test("a module that has stopped ends no process", () => {
+  // More memory than there is, in a loop without a task in between, then dropped filters.
+  const script = `
+    import { CuckooFilter } from "koel-filter";
+    try {
+      for (;;) new CuckooFilter({ capacity: 100_000_000 });
+    } catch (error) {
+      console.log(error.code, /call free\\(\\)/.test(error.message));
+    }
+    for (let i = 0; i < 5; i += 1) { globalThis.gc(); await new Promise((resolve) => setTimeout(resolve)); }
+    console.log(new CuckooFilter({ capacity: 100_000_000 }).add("a").has("a"));
+  `.replaceAll("\\\\", "\\");
+  const args = ["--expose-gc", "--input-type=module", "-e", script];
+  assert.equal(execFileSync(process.execPath, args, { encoding: "utf8" }), "memory true\ntrue\n");
 });

@@ -1,13 +1,24 @@
-// Compiled, not run: the types of the package.
+// Compiled, not run: the types of the package, with the oldest TypeScript that is promised.
 
-import { CuckooFilter, KoelError, type Options } from "koel-filter";
+import { CuckooFilter, KoelError, type Failed, type Options } from "koel-filter";
+import { CuckooFilter as Bare, init } from "koel-filter/init";
 
 const options: Options = { capacity: 1_000_000n, errorRate: 0.01, growable: true, seed: 1 };
-const filter: CuckooFilter = new CuckooFilter(options).add("a").addMany(["a", 1, 2n]);
+const filter: CuckooFilter = new CuckooFilter(options).add("a").addMany(["a", 1, -2n]);
 const found: boolean[] = filter.hasMany(new BigUint64Array(3));
+const unique: boolean[] = filter.addUniqueMany(new Set(["a"]));
+const isNew: boolean = filter.addUnique(new Uint8Array(3));
 const counts: number[] = filter.countMany(["a"] as const);
-const bytes: Uint8Array = CuckooFilter.fromBytes(filter.toBytes().buffer).toBytes();
+const bytes: Uint8Array = CuckooFilter.fromBytes(filter.toBytes()).merge(filter).toBytes();
 const code = (error: KoelError): string => error.code;
+const done = (error: Failed<boolean[]>): boolean[] => error.answers.slice(0, error.done);
+const ready: Promise<void> = init(new URL("https://example.org/koel.wasm"));
+
+function scoped(): number {
+  using short = new CuckooFilter();
+  using bare = new Bare({ secret: new Uint8Array(16) });
+  return short.size + bare.size;
+}
 
 // @ts-expect-error: a number with a fraction is refused when it runs, a boolean here.
 filter.add(true);
@@ -16,4 +27,4 @@ filter.size = 3;
 // @ts-expect-error: no such preference.
 new CuckooFilter({ prefer: "large" });
 
-export { bytes, code, counts, found };
+export { bytes, code, counts, done, found, isNew, ready, scoped, unique };

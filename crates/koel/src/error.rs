@@ -181,7 +181,12 @@ pub enum ImageError {
         part: &'static str,
     },
     /// The bytes are sound, but of another type.
-    #[error("a {found}, not a {asked}; open it as a {found}")]
+    #[error(
+        "{} {found}, not {} {asked}; open it as {} {found}",
+        article(found),
+        article(asked),
+        article(found)
+    )]
     Kind {
         /// The type that was to be opened: `filter`, `maplet`, `counting filter` or `expiring
         /// filter`.
@@ -203,6 +208,10 @@ pub enum ImageError {
     /// The system has no memory for a copy of the bytes.
     #[error("the system has no memory for a copy of the filter")]
     NoMemory,
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
 fn write_length(expected: &u64, got: &u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,5 @@
 # Types of the compiled part. `help(koel.CuckooFilter)` has the documentation.
+import datetime
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, overload, type_check_only
@@ -24,10 +25,15 @@ class _ArrowStream(Protocol):
 
 _Arrow: TypeAlias = _ArrowArray | _ArrowStream
 _Keys: TypeAlias = Iterable[Key] | npt.NDArray[Any]
-_Time: TypeAlias = float | np.integer[Any] | np.floating[Any]
+_Time: TypeAlias = (
+    float | np.integer[Any] | np.floating[Any] | datetime.datetime | datetime.timedelta
+)
 _Numbers: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]] | _Arrow
 
-class Full(Exception): ...
+class Full(Exception):
+    # Of a batch: how many keys are done, and their answers. Other exceptions have them, too.
+    done: int
+    answers: Any
 
 @type_check_only
 class _Face:
@@ -39,6 +45,8 @@ class _Face:
     def capacity(self) -> int: ...
     @property
     def error_rate(self) -> float: ...
+    @property
+    def seed(self) -> int | None: ...
     @property
     def false_positive_rate(self) -> float: ...
     @property
@@ -139,7 +147,6 @@ class Maplet(_Face):
     @property
     def value_bits(self) -> int: ...
     def add(self, key: Key, value: int) -> None: ...
-    def __setitem__(self, key: Key, value: int) -> None: ...
     def get(self, key: Key) -> list[int]: ...
     def __getitem__(self, key: Key) -> list[int]: ...
     def get_many(
@@ -166,7 +173,7 @@ class ExpiringFilter(_Face):
         capacity: int,
         error_rate: float = 0.001,
         *,
-        window: float,
+        window: _Time,
         steps: int = 24,
         when_full: Literal["fail", "evict"] = "fail",
         grow: bool = False,
@@ -227,6 +234,7 @@ class ExpiringFilter(_Face):
     def youngest_evicted(self) -> int | None: ...
 
 class Estimate:
+    def __new__(cls, value: float, standard_error: float) -> Self: ...
     @property
     def value(self) -> float: ...
     @property

@@ -6,8 +6,7 @@ use pyo3::prelude::*;
 use super::{ExpiringFilter, Ticks, advance};
 use crate::batch::{Chunk, more, with_keys};
 use crate::body::with_filter;
-use crate::error::OrRaise;
-use crate::many;
+use crate::many::{self, Stopped};
 
 #[pymethods]
 impl ExpiringFilter {
@@ -15,7 +14,8 @@ impl ExpiringFilter {
     /// bool in the shape of the keys. A key that comes twice is new the first time only.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Raises `koel.Full` at the first key
-    /// that finds no room; those before it are in.
+    /// that finds no room. Whatever it raises, the keys before that one are in: `done` of the
+    /// exception says how many, and `answers` has their answers.
     ///
     ///     >>> import koel
     ///     >>> seen = koel.ExpiringFilter(1000, window=600)
@@ -110,15 +110,18 @@ impl ExpiringFilter {
         &self,
         now: Option<&Ticks>,
         refresh: bool,
-    ) -> impl Fn(Python<'_>, Chunk<'_>, &mut [bool]) -> PyResult<()> {
+    ) -> impl Fn(Python<'_>, Chunk<'_>, &mut [bool]) -> Result<(), Stopped> {
         self.contents.change(move |filter, chunk, added| {
             advance(filter, now);
-            with_keys!(chunk, keys => if refresh {
-                filter.insert_many(keys, added)
-            } else {
-                filter.insert_unique_many(keys, added)
+            with_keys!(chunk, keys => {
+                let worked = if refresh {
+                    filter.insert_many(keys, added)
+                } else {
+                    filter.insert_unique_many(keys, added)
+                };
+                let is_in = |key: usize| filter.contains(&keys[key]);
+                worked.map_err(|full| Stopped::first_absent(added, is_in, full))
             })
-            .or_raise()
         })
     }
 }

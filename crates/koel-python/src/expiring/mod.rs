@@ -7,12 +7,14 @@ mod figures;
 mod many;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use koel::WhenFull;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::batch::with_keys;
 use crate::body::{MappedExpiring, with_filter};
@@ -20,7 +22,7 @@ use crate::counted::key_error;
 use crate::error::OrRaise;
 use crate::face::face;
 use crate::key::{Hashing, Width};
-use crate::settings::Settings;
+use crate::settings::{Settings, Whole};
 use crate::shared::Shared;
 
 /// Answers "was this key seen within the last ten minutes?".
@@ -39,7 +41,7 @@ use crate::shared::Shared;
 /// as present with a probability of at most `error_rate`.
 ///
 /// Time comes only from the caller, as an int or a float of any unit: `now=time.time()` for a
-/// window in seconds. An earlier time than before changes nothing; see `rebase`.
+/// window in seconds. A timedelta and a datetime count in seconds: `window=timedelta(minutes=10)`. An earlier time than before changes nothing; see `rebase`.
 ///
 /// Parameters
 /// ----------
@@ -47,7 +49,7 @@ use crate::shared::Shared;
 ///     The number of distinct keys in a window to make room for. They always fit.
 /// error_rate : float
 ///     The share of absent keys that a full filter reports as present, above 0 and below 1.
-/// window : int or float
+/// window : int, float or timedelta
 ///     How long a key is in, in the unit of `now`. It is rounded up to a whole number.
 /// steps : int
 ///     The steps that the window is divided into, 1 to 200.
@@ -65,9 +67,9 @@ use crate::shared::Shared;
 ///     choose. Files contain the secret.
 ///
 /// Keys and threads are as in `CuckooFilter`. **Remove only keys that were added.**
-#[pyclass(module = "koel", frozen)]
+#[pyclass(module = "koel", frozen, weakref)]
 pub(crate) struct ExpiringFilter {
-    contents: Shared<Contents>,
+    contents: Arc<Shared<Contents>>,
     hashing: Hashing,
 }
 
@@ -92,8 +94,15 @@ impl<'py> FromPyObject<'_, 'py> for Ticks {
         if let Ok(whole) = object.extract::<u64>() {
             return Ok(Self { down: whole, up: whole });
         }
-        let Ok(number) = object.extract::<f64>() else {
-            return Err(PyTypeError::new_err("a time is an int or a float"));
+        // A datetime or a timedelta, also of pandas, in seconds.
+        let seconds = |method| object.hasattr(method).is_ok_and(|has| has).then_some(method);
+        let number = match seconds("timestamp").or_else(|| seconds("total_seconds")) {
+            Some(method) => object.call_method0(method)?.extract::<f64>(),
+            None => object.extract::<f64>(),
+        };
+        let Ok(number) = number else {
+            let message = "a time is an int, a float, a datetime or a timedelta";
+            return Err(PyTypeError::new_err(message));
         };
         // 2^63, which a float holds exactly.
         if !(0.0..9_223_372_036_854_775_808.0).contains(&number) {
@@ -122,14 +131,14 @@ impl ExpiringFilter {
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords of Python")]
     fn new(
-        capacity: u64,
+        capacity: Whole,
         error_rate: f64,
         window: Ticks,
         steps: u32,
         when_full: &str,
         grow: bool,
-        grow_from: Option<u64>,
-        seed: Option<u64>,
+        grow_from: Option<Whole>,
+        seed: Option<Whole>,
         secret: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         let when_full = match when_full {
@@ -141,9 +150,9 @@ impl ExpiringFilter {
             }
         };
         let settings = Settings { capacity, grow, grow_from, seed, secret };
-        let builder = koel::ExpiringFilter::builder(capacity, error_rate).window(window.up);
+        let builder = koel::ExpiringFilter::builder(capacity.0, error_rate).window(window.up);
         let mut builder = settings.hashing(builder.steps(steps).when_full(when_full))?;
-        if let Some(keys) = settings.first_keys() {
+        if let Some(keys) = settings.first_keys()? {
             builder = builder.grow_from(keys);
         }
         builder.build().map(Self::own).or_raise()

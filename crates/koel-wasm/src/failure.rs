@@ -1,0 +1,81 @@
+//! What an operation that failed leaves: a number, and the sentence of the library.
+
+use std::fmt::Display;
+
+use koel::{BuildError, FullError, ImageError, MemoryError, MergeError};
+
+/// The kind of an error, which becomes the property `code` of the exception. 0 is success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Code {
+    /// No room for a key.
+    Full = -1,
+    /// A filter cannot be built with these settings, or two filters cannot be merged.
+    Settings = -2,
+    /// Bytes are not a sound filter.
+    Bytes = -3,
+    /// The system has no memory.
+    Memory = -4,
+    /// A handle or a batch that filter.js would not pass.
+    Internal = -5,
+}
+
+/// An error: its kind, and its sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The kind.
+    pub code: Code,
+    /// The sentence of the library.
+    pub message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code, error: impl Display) -> Self {
+        Self { code, message: error.to_string() }
+    }
+
+    pub(crate) fn internal(what: &str) -> Self {
+        Self::new(Code::Internal, what)
+    }
+
+    pub(crate) fn no_memory() -> Self {
+        Self::new(Code::Memory, "the system has no memory for this; free some memory")
+    }
+}
+
+impl From<FullError> for Failure {
+    fn from(error: FullError) -> Self {
+        let code = if error == FullError::NoMemory { Code::Memory } else { Code::Full };
+        Self::new(code, error)
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        let code = if error == BuildError::NoMemory { Code::Memory } else { Code::Settings };
+        Self::new(code, error)
+    }
+}
+
+impl From<ImageError> for Failure {
+    fn from(error: ImageError) -> Self {
+        let code = if error == ImageError::NoMemory { Code::Memory } else { Code::Bytes };
+        Self::new(code, error)
+    }
+}
+
+impl From<MergeError> for Failure {
+    fn from(error: MergeError) -> Self {
+        match error {
+            MergeError::Full(full) => full.into(),
+            MergeError::NoMemory => Self::new(Code::Memory, error),
+            _ => Self::new(Code::Settings, error),
+        }
+    }
+}
+
+impl From<MemoryError> for Failure {
+    fn from(error: MemoryError) -> Self {
+        Self::new(Code::Memory, error)
+    }
+}

@@ -1,0 +1,208 @@
+// The npm package in programs as users build and run them: Node with both kinds of modules, esbuild,
+// webpack and Vite, a page without a bundler, a service worker, and workerd. Chromium runs what is
+// made for browsers. scripts/wasm installs the tools, and sets CHROMIUM.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import esbuild from "esbuild";
+import { Miniflare } from "miniflare";
+import { chromium } from "playwright-core";
+import * as vite from "vite";
+import webpack from "webpack";
+
+const require = createRequire(import.meta.url);
+const here = fileURLToPath(new URL(".", import.meta.url));
+const folder = join(here, "programs");
+const path = (...names) => join(folder, ...names);
+mkdirSync(folder, { recursive: true });
+const write = (name, text) => (writeFileSync(path(name), text), path(name));
+
+const WORK = `
+  const filter = new CuckooFilter({ capacity: 100 }).add("ada");
+  const answer = [filter.has("ada"), filter.has("grace"), filter.size].join();
+`;
+const EXPECTED = "true,false,1";
+const program = write(
+  "program.js",
+  `import { CuckooFilter } from "koel-filter";\n${WORK}\nglobalThis.answer = answer;
+  if (typeof process === "object") console.log(answer);`,
+);
+const bare = write(
+  "bare.js",
+  `import { CuckooFilter, init } from "koel-filter/init";
+  globalThis.begin = async (source) => { await init(source); ${WORK} return answer; };`,
+);
+write("index.html", `<!doctype html><script type="module" src="./program.js"></script>`);
+
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
+let [browser, server, host] = [];
+before(async () => {
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+  server = createServer(({ url }, response) => {
+    try {
+      const bytes = readFileSync(join(here, url));
+      response.setHeader("content-type", TYPES[extname(url)] ?? "").end(bytes);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  host = `http://127.0.0.1:${server.address().port}`;
+});
+after(async () => {
+  await browser.close();
+  server.close();
+});
+
+/** What `work` returns for a page of this address, on which nothing may fail. */
+async function onPage(url, work) {
+  const page = await browser.newPage();
+  const failures = [];
+  page.on("pageerror", (error) => failures.push(String(error)));
+  await page.goto(url);
+  const result = await work(page);
+  assert.deepEqual(failures, []);
+  await page.close();
+  return result;
+}
+
+/** The answer of a program that a page has loaded. */
+async function answered(page) {
+  await page.waitForFunction(() => globalThis.answer);
+  return page.evaluate(() => globalThis.answer);
+}
+
+/** A page with one script. */
+const pageOf = (name, type = "text/javascript") => {
+  write(`${name}.html`, `<!doctype html><script type="${type}" src="./${name}.js"></script>`);
+  return `${host}/programs/${name}.html`;
+};
+const node = (...args) => execFileSync(process.execPath, args, { encoding: "utf8" }).trim();
+
+test("Node loads it with require", async () => {
+  const { CuckooFilter } = require("koel-filter");
+  assert.ok(new CuckooFilter({ capacity: 9 }).add(-1).has(2n ** 64n - 1n));
+  write("program.cjs", `const { CuckooFilter } = require("koel-filter");\n${WORK}\nconsole.log(answer);`);
+  assert.equal(node(path("program.cjs")), EXPECTED);
+  assert.equal(node(program), EXPECTED);
+});
+
+for (const format of ["cjs", "esm"]) {
+  test(`esbuild makes a program for Node: ${format}`, async () => {
+    const outfile = path(`esbuild.${format === "cjs" ? "cjs" : "mjs"}`);
+    await esbuild.build({ entryPoints: [program], bundle: true, platform: "node", format, outfile });
+    assert.equal(node(outfile), EXPECTED);
+  });
+}
+
+test("esbuild makes a script for browsers, as small as it can", async () => {
+  const outfile = path("esbuilt.js");
+  await esbuild.build({ entryPoints: [program], bundle: true, minify: true, format: "iife", outfile });
+  assert.equal(await onPage(pageOf("esbuilt"), answered), EXPECTED);
+});
+
+test("webpack makes a script for browsers", async () => {
+  const output = { path: folder, filename: "webpacked.js" };
+  const settings = { mode: "production", entry: program, context: here, output, performance: false };
+  const stats = await new Promise((resolve, reject) =>
+    webpack(settings, (error, stats) => (error ? reject(error) : resolve(stats))),
+  );
+  assert.deepEqual([stats.hasErrors(), stats.hasWarnings()], [false, false], stats.toString());
+  assert.equal(await onPage(pageOf("webpacked"), answered), EXPECTED);
+});
+
+test("Vite serves it while one develops, and builds it", async () => {
+  const settings = { root: folder, configFile: false, logLevel: "error", cacheDir: path("vite-cache") };
+  const serving = { ...settings, server: { port: 0, host: "127.0.0.1" } };
+  const served = await vite.createServer(serving);
+  await served.listen();
+  const { port } = served.httpServer.address();
+  assert.equal(await onPage(`http://127.0.0.1:${port}/index.html`, answered), EXPECTED);
+  await served.close();
+  const build = { outDir: path("vited"), emptyOutDir: true, chunkSizeWarningLimit: 10_000 };
+  await vite.build({ ...settings, base: "./", build });
+  assert.equal(await onPage(`${host}/programs/vited/index.html`, answered), EXPECTED);
+});
+
+test("a page needs no bundler", async () => {
+  const map = `{"imports": {"koel-filter": "/node_modules/koel-filter/index.js"}}`;
+  write("plain.html", `<!doctype html><script type="importmap">${map}</script>
+    <script type="module" src="./program.js"></script>`);
+  assert.equal(await onPage(`${host}/programs/plain.html`, answered), EXPECTED);
+});
+
+for (const [type, format] of [["classic", "iife"], ["module", "esm"]]) {
+  test(`a service worker uses it: ${type}`, async () => {
+    const worker = `import { CuckooFilter } from "koel-filter";
+      addEventListener("message", (event) => { ${WORK} event.source.postMessage(answer); });`;
+    const name = `worker-${type}`;
+    const entryPoints = [write(`${name}.src.js`, worker)];
+    await esbuild.build({ entryPoints, bundle: true, format, outfile: path(`${name}.js`) });
+    write("empty.html", "<!doctype html>");
+    const ask = async ([name, type]) => {
+      const told = new Promise((resolve) => {
+        navigator.serviceWorker.onmessage = (event) => resolve(event.data);
+      });
+      const { installing } = await navigator.serviceWorker.register(`./${name}.js`, { type });
+      installing.postMessage("begin");
+      return told;
+    };
+    const page = `${host}/programs/empty.html`;
+    assert.equal(await onPage(page, (page) => page.evaluate(ask, [name, type])), EXPECTED);
+  });
+}
+
+test("workerd gets the module compiled", async () => {
+  const worker = `import { CuckooFilter } from "koel-filter";
+    export default { fetch() { ${WORK} return new Response(answer); } };`;
+  const entryPoints = [write("workerd.src.js", worker)];
+  const outdir = path("workerd");
+  // As wrangler does it.
+  const conditions = ["workerd", "worker", "browser"];
+  const loader = { ".wasm": "copy" };
+  await esbuild.build({ entryPoints, bundle: true, format: "esm", conditions, loader, outdir });
+  const rules = [{ type: "CompiledWasm", include: ["**/*.wasm"] }];
+  const settings = { modules: true, modulesRules: rules, compatibilityDate: "2026-01-01" };
+  const script = { scriptPath: path("workerd", "workerd.src.js"), modulesRoot: outdir };
+  const miniflare = new Miniflare({ ...settings, ...script });
+  const response = await miniflare.dispatchFetch("http://localhost/");
+  assert.equal(await response.text(), EXPECTED);
+  await miniflare.dispose();
+});
+
+test("init takes bytes, a URL, a response, and a compiled module", async () => {
+  const entryPoints = [bare];
+  await esbuild.build({ entryPoints, bundle: true, format: "iife", outfile: path("init.js") });
+  const url = "/node_modules/koel-filter/koel.wasm";
+  const sources = {
+    url: (url) => globalThis.begin(url),
+    address: (url) => globalThis.begin(new URL(url, location.href)),
+    response: (url) => globalThis.begin(fetch(url)),
+    bytes: async (url) => globalThis.begin(await (await fetch(url)).arrayBuffer()),
+    module: async (url) => globalThis.begin(await WebAssembly.compileStreaming(fetch(url))),
+  };
+  for (const [name, source] of Object.entries(sources)) {
+    assert.equal(await onPage(pageOf("init"), (page) => page.evaluate(source, url)), EXPECTED, name);
+  }
+  const failing = (url) => globalThis.begin(url).catch(({ name, code, message }) => [name, code, message]);
+  const error = (url) => onPage(pageOf("init"), (page) => page.evaluate(failing, url));
+  assert.match((await error("/none.wasm")).join(), /^KoelError,init,.*none.wasm: the server answered 404$/);
+  // As a server answers that knows only one page.
+  const wrong = /^KoelError,init,.*init.html: the server sent no WebAssembly module$/;
+  assert.match((await error("/programs/init.html")).join(), wrong);
+});
+
+test("a class of koel-filter/init waits for its module", async () => {
+  const { CuckooFilter, init } = await import("koel-filter/init");
+  assert.throws(() => new CuckooFilter(), { name: "KoelError", code: "init" });
+  await assert.rejects(init(), TypeError);
+  await init(readFileSync(new URL(import.meta.resolve("koel-filter/koel.wasm"))));
+  await init(new Uint8Array());
+  assert.ok(new CuckooFilter({ capacity: 9 }).add("ada").has("ada"));
+});
