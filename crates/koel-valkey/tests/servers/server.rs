@@ -137,6 +137,26 @@ impl Server {
         Self::start_in(folder, &program, modules, further)
     }
 
+    /// Stops the process, as if its machine hung.
+    pub(crate) fn stop(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets a stopped process go on.
+    pub(crate) fn go_on(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.process.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits until the server has ended by itself. Whether it was not killed.
+    pub(crate) fn ends_well(&mut self) -> bool {
+        until("an end", || self.process.try_wait().unwrap()).success()
+    }
+
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join(log_name(self.port))).unwrap_or_default()
     }
