@@ -42,17 +42,21 @@ pub(super) const METHODS: TypeMethods = TypeMethods {
     free_effort2: ptr::null(),
     unlink2: ptr::null(),
     copy2: ptr::null(),
-    aux_save2: aux_save,
+    aux_save2: aux_save_if_needed,
 };
 
-/// Saves the secret of the data set, so that a restart and a failover keep it. Nothing is written
-/// where there is no filter; servers from 7.2 on then read the file without the module too.
+/// Saves the secret of the data set, so that a restart and a failover keep it, or nothing as an
+/// empty string: Redis 7.0 reads one from each file.
 unsafe extern "C" fn aux_save(io: *mut RawIo, _when: c_int) {
-    if FILTERS.get() == 0 {
-        return;
-    }
-    if let Some(key) = settings::saved_secret() {
-        Sink::string(&mut File(io), &key);
+    let secret = settings::saved_secret();
+    Sink::string(&mut File(io), secret.as_ref().map_or(&[], |key| &key[..]));
+}
+
+/// The same for later servers, which read a file to which nothing was written without the module.
+unsafe extern "C" fn aux_save_if_needed(io: *mut RawIo, when: c_int) {
+    if FILTERS.get() > 0 {
+        // SAFETY: the caller's.
+        unsafe { aux_save(io, when) };
     }
 }
 

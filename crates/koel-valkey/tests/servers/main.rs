@@ -10,6 +10,7 @@
 
 mod citizen;
 mod cluster;
+mod faults;
 mod paused;
 mod push_pull;
 mod reference;
