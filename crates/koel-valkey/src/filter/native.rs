@@ -218,17 +218,20 @@ fn asked(problem: BuildError, settings: &Settings) -> Error {
         BuildError::TooPrecise { smallest, .. } if grows => {
             BuildError::TooPrecise { rate: settings.error, smallest: smallest * GROWTH }.into()
         }
-        BuildError::TooLarge { capacity, largest: 0 } => {
-            let largest = largest(settings);
+        BuildError::TooLarge { capacity, largest } => {
+            let largest = largest_below(settings, largest);
             BuildError::TooLarge { capacity, largest }.into()
         }
         other => other.into(),
     }
 }
 
-/// The largest capacity that a filter with these settings can be built for.
-fn largest(settings: &Settings) -> u64 {
+/// A capacity that a filter with these settings can be built for: `named` if that would do.
+fn largest_below(settings: &Settings, named: u64) -> u64 {
     let fits = |capacity| builder(&Settings { capacity, ..*settings }).plan().is_ok();
+    if named > 0 && fits(named) {
+        return named;
+    }
     let (mut most, mut too_many) = (0, settings.capacity);
     while too_many - most > 1 {
         let middle = most + (too_many - most) / 2;

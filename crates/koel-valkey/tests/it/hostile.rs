@@ -1,9 +1,10 @@
 //! Commands that a client sends to make the server wait or to take its memory.
 
-use koel_valkey::command::merge;
-use koel_valkey::command::parts::Outcome;
+use koel_valkey::command::parts::{Host, Outcome};
 use koel_valkey::command::reply::Reply;
+use koel_valkey::command::{merge, transfer};
 use koel_valkey::error::Error;
+use koel_valkey::keys::{Keys, MemoryKeys};
 
 use crate::support::{Database, integers};
 
@@ -222,4 +223,94 @@ fn shapes_of_redisbloom_whose_lookups_read_many_slots_are_refused() {
     database.load_all("a", &[(1, header), (256, vec![0; 255])]);
     while database.run("ADD a x").is_ok() {}
     assert_eq!(database.run("INFO a FILTERS"), Ok(Reply::Integer(8)));
+}
+
+/// A client that gets no answer in time sends the last chunk again. It was refused, although the
+/// filter was complete.
+#[test]
+fn a_chunk_may_come_again() {
+    let mut database = Database::new();
+    database.run("RESERVE a 50000").unwrap();
+    database.run("INSERT a ITEMS x y").unwrap();
+    let whole = database.dump("a").pop().unwrap().1;
+    let header = database.dump("a")[0].clone();
+    let chunks: Vec<_> = [0..1000, 1000..40_000, 40_000..whole.len()]
+        .map(|range| (i64::try_from(range.end + 1).unwrap(), whole[range].to_vec()))
+        .into();
+    assert_eq!(database.load("b", &header), Ok(Reply::Ok));
+    for (number, chunk) in chunks.iter().enumerate() {
+        for again in &chunks[..=number] {
+            let expected = if again == chunk || chunks[..number].contains(again) {
+                Ok(Reply::Ok)
+            } else {
+                Err(Error::Chunk)
+            };
+            assert_eq!(database.load("b", again), expected);
+        }
+        assert_eq!(database.load("b", chunk), Ok(Reply::Ok));
+        // Other bytes in its place are refused.
+        let other = (chunk.0, chunk.1.iter().map(|byte| !byte).collect());
+        assert_eq!(database.load("b", &other), Err(Error::Chunk));
+    }
+    assert!(database.dump("a") == database.dump("b"));
+}
+
+/// The last chunk is checked with all others, which takes seconds for a large filter. Meanwhile the
+/// value is what it was without it.
+#[test]
+fn the_last_chunk_counts_when_it_is_checked() {
+    let mut database = Database::new();
+    database.run("RESERVE a 50000").unwrap();
+    database.run("INSERT a ITEMS x").unwrap();
+    let chunks = database.dump("a");
+    let (end, mut whole) = chunks[1].clone();
+    let half = (40_001, whole[..40_000].to_vec());
+    let change = |database: &mut Database, command: &str| match command {
+        "DEL" => drop(database.0.values.remove(&b"b"[..])),
+        "" => {}
+        other => drop(database.run(other)),
+    };
+    for (damaged, command, expected) in [
+        (false, "", Ok(Outcome::Done(Reply::Ok))),
+        (false, "MEXISTS b x", Ok(Outcome::Done(Reply::Ok))),
+        (false, "LOADCHUNK b 40004 abc", Ok(Outcome::Done(Reply::Ok))),
+        (false, "DEL", Err(Error::NotFound)),
+        (true, "", Err(Error::Chunk)),
+    ] {
+        if damaged {
+            whole[41_000] ^= 1;
+        }
+        database.0.values.remove(&b"b"[..]);
+        database.load_all("b", &[chunks[0].clone(), half.clone()]);
+        let before = database.dump("b");
+        let end = end.to_string();
+        let last = [&b"LOADCHUNK"[..], b"b", end.as_bytes(), &whole[40_000..]];
+        let memory = &mut database.0;
+        let mut keys = MemoryKeys { memory, arguments: &last, events: Vec::new() };
+        let work = transfer::begin(&mut keys, &last, 0, 1).unwrap().expect("the last chunk");
+        assert!(database.dump("b") == before);
+        let finish = work(&Alone);
+        change(&mut database, command);
+        let memory = &mut database.0;
+        let mut keys = MemoryKeys { memory, arguments: &last, events: Vec::new() };
+        let is_done = expected.is_ok();
+        let outcome = finish(&mut keys);
+        assert_eq!(keys.events.len(), usize::from(is_done), "{command}");
+        if damaged {
+            assert!(matches!(outcome, Err(Error::Image(_))), "{outcome:?}");
+            assert!(database.dump("b") == before);
+        } else {
+            assert_eq!(outcome, expected, "{command}");
+        }
+        assert!(!is_done || database.dump("a") == database.dump("b"), "{command}");
+    }
+}
+
+/// The part of a command that needs no keys.
+struct Alone;
+
+impl Host for Alone {
+    fn with_keys(&self, _: &mut dyn FnMut(&mut dyn Keys)) {
+        panic!("it needs no keys");
+    }
 }

@@ -165,6 +165,15 @@ fn move_slot(nodes: &[Server], pairs: &[(usize, usize)], key: &str) {
     await_replica(&mut target);
 }
 
+/// Also if something panics: otherwise the clients would go on for ever.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn disturb(nodes: &mut Vec<Server>) {
     for round in 0..3 {
         let (primary, replica) = await_pairs(nodes)[round];
@@ -212,8 +221,8 @@ fn a_cluster_loses_nothing_while_nodes_fail_and_slots_move() {
         for worker in &mut workers {
             scope.spawn(|| worker.work(&stop));
         }
+        let _stop = StopOnDrop(&stop);
         disturb(&mut nodes);
-        stop.store(true, Ordering::Relaxed);
     });
     let pairs = await_pairs(&nodes);
     for worker in &workers {

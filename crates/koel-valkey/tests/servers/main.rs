@@ -11,6 +11,7 @@
 mod citizen;
 mod cluster;
 mod faults;
+mod limits;
 mod paused;
 mod push_pull;
 mod reference;

@@ -147,6 +147,8 @@ impl Server {
     pub(crate) fn again(self) -> Self {
         let (port, folder, program) = (self.port, Arc::clone(&self.folder), self.program.clone());
         drop(self);
+        // The log tells when a server is ready.
+        std::fs::remove_file(folder.path().join(log_name(port))).unwrap();
         let modules = [module("")];
         until("its port", || Self::start_on(port, Arc::clone(&folder), &program, &modules, &NODE))
     }
