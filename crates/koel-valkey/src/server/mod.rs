@@ -16,7 +16,7 @@
 //! fake       functions of a server that tests call
 //! ```
 //!
-//! The bindings are written by hand: some fifty functions that have not changed since Redis 7.0.
+//! The bindings are written by hand: some seventy functions that have not changed since Redis 7.0.
 //! docs/decisions/0030-valkey.md compares this with the two published ones.
 //!
 //! A panic ends the command or the callback that it is in, with an error in the reply and in the

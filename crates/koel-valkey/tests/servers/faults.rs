@@ -6,10 +6,10 @@
 //! source when an acknowledged MERGE began are in its destination. In the end each primary and its
 //! replica are equal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Client, Connection, Value, cmd};
 
@@ -26,7 +26,8 @@ const BATCH: usize = 50;
 /// A client of one filter, and what it knows.
 struct Worker {
     ports: Vec<u16>,
-    connection: Option<Connection>,
+    connection: Option<(Connection, u16)>,
+    by: u16,
     /// The tag of its keys, which puts them into one slot.
     tag: usize,
     next: usize,
@@ -35,13 +36,25 @@ struct Worker {
     /// Items that are in `union`.
     merged: BTreeSet<String>,
     acknowledged: usize,
+    begun: Instant,
+    /// When each batch was acknowledged, and by which node.
+    log: BTreeMap<usize, (Duration, String)>,
 }
 
 impl Worker {
     fn new(nodes: &[Server], tag: usize) -> Self {
-        let ports = nodes.iter().map(Server::port).collect();
-        let (held, merged) = (BTreeSet::new(), BTreeSet::new());
-        Self { ports, connection: None, tag, next: 0, held, merged, acknowledged: 0 }
+        Self {
+            ports: nodes.iter().map(Server::port).collect(),
+            connection: None,
+            by: 0,
+            tag,
+            next: 0,
+            held: BTreeSet::new(),
+            merged: BTreeSet::new(),
+            acknowledged: 0,
+            begun: Instant::now(),
+            log: BTreeMap::new(),
+        }
     }
 
     fn key(&self, name: &str) -> String {
@@ -50,10 +63,11 @@ impl Worker {
 
     /// Sends a command to the node that has the slot. The reply, if a replica has it too.
     fn acknowledged(&mut self, line: &str) -> Option<Value> {
-        let mut connection = self.connection.take().or_else(|| self.find())?;
+        let (mut connection, port) = self.connection.take().or_else(|| self.find())?;
+        self.by = port;
         let reply = run(&mut connection, line).ok()?;
         let copies = run(&mut connection, "WAIT 1 2000").ok()?;
-        self.connection = Some(connection);
+        self.connection = Some((connection, port));
         if number(&copies) < 1 {
             return None;
         }
@@ -62,7 +76,7 @@ impl Worker {
     }
 
     /// A connection to the node that has the slot.
-    fn find(&self) -> Option<Connection> {
+    fn find(&self) -> Option<(Connection, u16)> {
         let key = self.key("set");
         self.ports.iter().find_map(|port| {
             let client = Client::open(format!("redis://127.0.0.1:{port}/")).ok()?;
@@ -71,7 +85,7 @@ impl Worker {
             connection.set_read_timeout(Some(Duration::from_secs(8))).ok()?;
             // Writes nothing, and a replica refuses it.
             cmd("PERSIST").arg(&key).query::<Value>(&mut connection).ok()?;
-            Some(connection)
+            Some((connection, *port))
         })
     }
 
@@ -79,7 +93,11 @@ impl Worker {
         let items: Vec<String> = (0..BATCH).map(|at| format!("i{}", self.next + at)).collect();
         self.next += BATCH;
         let line = format!("CF.INSERT {} NOCREATE ITEMS {}", self.key("set"), items.join(" "));
-        if self.acknowledged(&line).is_some() {
+        let sent = self.begun.elapsed();
+        if let Some(reply) = self.acknowledged(&line) {
+            let by = format!("{:?}; sent at {sent:?}", self.by);
+            assert!(numbers(&reply).iter().all(|&added| added == 1), "{reply:?}");
+            self.log.insert(self.next - BATCH, (self.begun.elapsed(), by));
             self.held.extend(items);
         }
     }
@@ -113,13 +131,17 @@ impl Worker {
 
     /// Asserts that all is there.
     fn check(&self) {
-        let mut connection = until("an owner", || self.find());
+        let mut connection = until("an owner", || self.find()).0;
         for (name, items) in [("set", &self.held), ("union", &self.merged)] {
             let items: Vec<&str> = items.iter().map(String::as_str).collect();
             for batch in items.chunks(1000) {
                 let line = format!("CF.MEXISTS {} {}", self.key(name), batch.join(" "));
                 let found = numbers(&ok(&mut connection, &line));
                 let missing = found.iter().filter(|&&found| found == 0).count();
+                for (item, _) in batch.iter().zip(&found).filter(|(_, found)| **found == 0) {
+                    let at: usize = item[1..].parse().unwrap();
+                    println!("missing {name} {item} {:?}", self.log.get(&(at / BATCH * BATCH)));
+                }
                 assert_eq!(missing, 0, "{} of {} in {name} {}", missing, batch.len(), self.tag);
             }
         }
@@ -175,29 +197,31 @@ impl Drop for StopOnDrop<'_> {
 }
 
 fn disturb(nodes: &mut Vec<Server>) {
+    let begun = Instant::now();
     for round in 0..3 {
         let (primary, replica) = await_pairs(nodes)[round];
-        println!("round {round}: killed");
+        println!("{:?}: round {round}: killed", begun.elapsed());
+        println!("{primary} {replica} {:?}", nodes.iter().map(Server::port).collect::<Vec<_>>());
         nodes[primary].kill();
         await_primary(&nodes[replica]);
         let killed = nodes.remove(primary);
         nodes.insert(primary, killed.again());
 
         let pairs = await_pairs(nodes);
-        println!("round {round}: slots move");
+        println!("{:?}: round {round}: slots move", begun.elapsed());
         for tag in [round, round + 3] {
             move_slot(nodes, &pairs, &format!("{{{tag}}}set"));
         }
 
         let (primary, replica) = await_pairs(nodes)[(round + 1) % 3];
-        println!("round {round}: hangs");
+        println!("{:?}: round {round}: hangs", begun.elapsed());
         nodes[primary].stop();
         await_primary(&nodes[replica]);
         nodes[primary].go_on();
 
         for how in ["", "FORCE"] {
             let (primary, replica) = await_pairs(nodes)[(round + 2) % 3];
-            println!("round {round}: failed over {how}");
+            println!("{:?}: round {round}: failed over {how}", begun.elapsed());
             ok(&mut nodes[primary].connect("resp2"), "CLIENT PAUSE 300 WRITE");
             sleep(Duration::from_millis(100));
             ok(&mut nodes[replica].connect("resp2"), &format!("CLUSTER FAILOVER {how}"));
