@@ -61,10 +61,18 @@ impl Worker {
         format!("{{{}}}{name}", self.tag)
     }
 
+    /// A plain key that is written before the batch that ends at this item.
+    fn control(&self, end: usize) -> String {
+        format!("{}.{end}", self.key("control"))
+    }
+
     /// Sends a command to the node that has the slot. The reply, if a replica has it too.
     fn acknowledged(&mut self, line: &str) -> Option<Value> {
         let (mut connection, port) = self.connection.take().or_else(|| self.find())?;
         self.by = port;
+        // If this is lost as well, the server has lost it.
+        let control = format!("SET {} 1", self.control(self.next));
+        run(&mut connection, &control).ok()?;
         let reply = run(&mut connection, line).ok()?;
         let copies = run(&mut connection, "WAIT 1 2000").ok()?;
         self.connection = Some((connection, port));
@@ -139,8 +147,10 @@ impl Worker {
                 let found = numbers(&ok(&mut connection, &line));
                 let missing = found.iter().filter(|&&found| found == 0).count();
                 for (item, _) in batch.iter().zip(&found).filter(|(_, found)| **found == 0) {
-                    let at: usize = item[1..].parse().unwrap();
-                    println!("missing {name} {item} {:?}", self.log.get(&(at / BATCH * BATCH)));
+                    let start = item[1..].parse::<usize>().unwrap() / BATCH * BATCH;
+                    let control = format!("EXISTS {}", self.control(start + BATCH));
+                    let control = number(&ok(&mut connection, &control));
+                    println!("{name} {item} {:?} control {control}", self.log.get(&start));
                 }
                 assert_eq!(missing, 0, "{} of {} in {name} {}", missing, batch.len(), self.tag);
             }
