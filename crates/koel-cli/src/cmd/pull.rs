@@ -41,8 +41,8 @@ pub(crate) struct Args {
     #[arg(long)]
     snapshot: bool,
 
-    /// Refuse a filter of more bytes, which need twice as much memory here
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "4G")]
+    /// Refuse a larger filter; it takes twice that memory here
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "4G")]
     max_size: u64,
 }
 

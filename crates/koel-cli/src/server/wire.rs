@@ -41,7 +41,9 @@ impl Wire {
         let mut wire = Self { reader, parser, database, is_open: true };
         if let Some(password) = settings.password() {
             let mut auth = cmd("AUTH");
-            settings.username().into_iter().for_each(|user| drop(auth.arg(user)));
+            if let Some(user) = settings.username() {
+                auth.arg(user);
+            }
             auth.arg(password).exec(&mut wire)?;
         }
         if database != 0 {

@@ -10,7 +10,7 @@ pub mod compact;
 mod create;
 mod delete;
 #[cfg(feature = "faults")]
-mod fault;
+pub(crate) mod fault;
 mod insert;
 mod inspect;
 mod look_up;
@@ -113,7 +113,7 @@ commands! {
     "LOADCHUNK" transfer::load_chunk, Writes false 4 1 1, "Restores a filter from chunks.", ALL;
     "AT" at::at, Replays false -4 3 3, "Runs a command of a filter as of a time.", PER_ITEM;
     #[cfg(feature = "faults")]
-    "FAULT" fault::fault, Writes false 2 1 1, "Panics.", ONE;
+    "FAULT" fault::fault, Writes false -2 1 1, "Panics.", ONE;
 }
 
 /// Runs the command of this name, in any case, on keys.

@@ -117,7 +117,11 @@ unsafe extern "C" fn rdb_load(io: *mut RawIo, encoding: c_int) -> *mut c_void {
 pub(super) unsafe extern "C" fn rdb_save(io: *mut RawIo, value: *mut c_void) {
     // SAFETY: the server passes a value of ours.
     let filter = unsafe { filter(value) };
-    let saved = guarded(|| record::save(filter, &mut File(io)));
+    let saved = guarded(|| {
+        #[cfg(feature = "faults")]
+        crate::command::fault::before_save();
+        record::save(filter, &mut File(io));
+    });
     end_child_unless(saved.is_ok());
 }
 
