@@ -319,6 +319,9 @@ fn a_password_comes_from_the_url_or_the_environment() {
     assert!(!ran.err.contains("wrong"), "{}", ran.err);
 }
 
+/// What a server answers to SCANDUMP with this iterator.
+type Answer = Box<dyn Fn(u64) -> Reply + Send + Sync>;
+
 /// A server that sends empty chunks for ever, skips bytes, announces a long reply, or has a filter
 /// of any size.
 #[test]
@@ -330,7 +333,7 @@ fn what_a_hostile_server_sends_is_bounded() {
     let header = plain.state.lock().unwrap().values[&b"seen"[..]].1[0].clone();
     let large = [&header[..8], &(5_u64 << 30).to_le_bytes(), &header[16..]].concat();
     let pair = |next: u64, chunk: &[u8]| [b"*2\r\n".to_vec(), integer(next), bulk(chunk)].concat();
-    let replies: [(&str, Box<dyn Fn(u64) -> Reply + Send + Sync>); 4] = [
+    let replies: [(&str, Answer); 4] = [
         ("was changed", Box::new(move |at| pair(at + 1, b""))),
         ("was changed", Box::new(move |at| pair(at + 100, b"few"))),
         ("longer than any of", Box::new(|_| b"*2\r\n:2\r\n$9000000000\r\n".to_vec())),
