@@ -6,9 +6,10 @@
 #![forbid(unsafe_code)]
 
 use std::env;
+use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
-use redis::{ConnectionInfo, IntoConnectionInfo};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use serde_json::json;
 use url::Url;
 
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::quantity::{bytes, grouped};
 use crate::server::Server;
+use crate::warning::Warnings;
 
 /// Where a password may be, as in the clients of both servers. A URL is visible to other users.
 const PASSWORDS: [&str; 2] = ["REDISCLI_AUTH", "VALKEYCLI_AUTH"];
@@ -34,6 +36,10 @@ pub(crate) struct RemoteArgs {
     /// What the commands of the module begin with, where that is not CF
     #[arg(long, value_name = "NAME", default_value = "CF", hide_default_value = true)]
     prefix: String,
+
+    /// In a cluster, follow to nodes on other hosts, which get the password too
+    #[arg(long)]
+    follow: bool,
 
     /// Print the report as JSON
     #[arg(long)]
@@ -57,7 +63,8 @@ impl RemoteArgs {
             let settings = remote.info.redis_settings().clone().set_password(password);
             remote.info = remote.info.set_redis_settings(settings);
         }
-        Server::connect(remote.info, remote.key, &self.prefix)
+        warn_of_password(&remote.info);
+        Server::connect(remote.info, remote.key, &self.prefix, self.follow)
     }
 
     /// The report on a filter that was sent or received.
@@ -110,6 +117,21 @@ impl Remote {
         url.set_path(&database.to_string());
         let info = url.into_connection_info().map_err(|error| format!("{error}; {FORM}"))?;
         Ok(Self { info, key })
+    }
+}
+
+/// Says that others can read a password on its way to another machine.
+fn warn_of_password(info: &ConnectionInfo) {
+    let ConnectionAddr::Tcp(host, _) = info.addr() else { return };
+    let is_here =
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    if info.redis_settings().password().is_some() && !is_here {
+        let warnings = Warnings::default();
+        warnings.add(format!(
+            "the password goes to {host} in clear; make a tunnel, such as \
+             `ssh -L 6379:localhost:6379 {host}`"
+        ));
+        warnings.print();
     }
 }
 

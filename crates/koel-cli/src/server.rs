@@ -6,26 +6,28 @@
 //! A filter is loaded under a name of its own, and renamed when it is complete. So others see the
 //! old filter or the new one. What an interrupted command leaves in the server expires.
 //!
-//! In a cluster, a node that does not have the key names the one that has it.
+//! In a cluster, a node that does not have the key names the one that has it. Only who asks for it
+//! is sent on to another host, because that gets the password too.
+//!
+//! No reply is longer than a chunk, and no chunk is empty: so a server can neither take more memory
+//! than the user allows nor keep koel busy for ever.
 #![forbid(unsafe_code)]
 
-use std::time::Duration;
+mod wire;
 
 use koel::FilterView;
 use redis::{
-    Client, Cmd, Connection, ConnectionAddr, ConnectionInfo, ErrorKind, FromRedisValue, RedisError,
-    cmd, pipe,
+    Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, FromRedisValue, RedisError, cmd, pipe,
 };
 
 use crate::failure::{Failure, describe};
+use crate::quantity;
+use wire::Wire;
 
 /// Bytes that are sent at once: no request takes the server long.
 pub(crate) const CHUNK: usize = 4 << 20;
 /// Seconds until an incomplete filter disappears.
 const EXPIRY: u64 = 600;
-/// How long a server may take to accept a connection, and to answer.
-const CONNECT: Duration = Duration::from_secs(10);
-const ANSWER: Duration = Duration::from_secs(120);
 /// A cluster that is changing may send a client on more than once.
 const REDIRECTIONS: usize = 4;
 
@@ -41,7 +43,7 @@ const PLAIN_TYPES: [&str; 6] = ["string", "list", "set", "zset", "hash", "stream
 
 /// A connection to the server that has a key.
 pub(crate) struct Server {
-    connection: Connection,
+    connection: Wire,
     /// Its host and port.
     address: String,
     key: Vec<u8>,
@@ -51,15 +53,17 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Connects to the server that has the key.
+    /// Connects to the server that has the key. Goes to another host only if it `follows`.
     pub(crate) fn connect(
         mut info: ConnectionInfo,
         key: Vec<u8>,
         prefix: &str,
+        follows: bool,
     ) -> Result<Self, Failure> {
+        let first = info.clone();
         for _ in 0..REDIRECTIONS {
             let address = info.addr().to_string();
-            let connection = open(&info).map_err(|error| failure(&address, &error))?;
+            let connection = Wire::connect(&info).map_err(|error| failure(&address, &error))?;
             let (kind, prefix) = (None, prefix.to_owned());
             let mut server = Self { connection, address, key: key.clone(), kind, prefix };
             match server.kind_of(&key) {
@@ -67,6 +71,9 @@ impl Server {
                 Err(error) => {
                     let next = error.redirect_node().and_then(|(node, _)| redirected(&info, node));
                     info = next.ok_or_else(|| server.failure(&error))?;
+                    if !follows && host(&info) != host(&first) {
+                        return Err(server.elsewhere(&info));
+                    }
                 }
             }
         }
@@ -153,6 +160,7 @@ impl Server {
     pub(crate) fn pull(
         &mut self,
         snapshot: bool,
+        most: u64,
         start: impl FnOnce(u64) -> Box<dyn Fn(u64)>,
     ) -> Result<Vec<u8>, Failure> {
         let Some(kind) = self.kind.clone() else {
@@ -163,7 +171,7 @@ impl Server {
             return Err(self.not_a_filter(&kind));
         }
         if !snapshot {
-            return self.dump(&self.key.clone(), start);
+            return self.dump(&self.key.clone(), most, start);
         }
         let copy = self.new_name()?;
         let mut pipe = pipe();
@@ -171,7 +179,7 @@ impl Server {
         pipe.cmd("EXPIRE").arg(&copy).arg(EXPIRY).ignore();
         let dumped = self
             .ask(|server| pipe.query::<()>(&mut server.connection))
-            .and_then(|()| self.dump(&copy, start));
+            .and_then(|()| self.dump(&copy, most, start));
         self.remove(&copy);
         dumped
     }
@@ -179,17 +187,21 @@ impl Server {
     fn dump(
         &mut self,
         name: &[u8],
+        most: u64,
         start: impl FnOnce(u64) -> Box<dyn Fn(u64)>,
     ) -> Result<Vec<u8>, Failure> {
         let (mut iterator, header) = self.dump_chunk(name, 0)?;
         let len = self.body_len(&header)?;
+        if len > most {
+            return Err(self.too_large(len, most));
+        }
         let (mut bytes, progress) = (Vec::new(), start(len));
         loop {
             let (next, chunk) = self.dump_chunk(name, iterator)?;
             if next == 0 {
                 break;
             }
-            if (bytes.len() + chunk.len()) as u64 > len {
+            if chunk.is_empty() || (bytes.len() + chunk.len()) as u64 > len {
                 return Err(self.changed());
             }
             bytes.try_reserve(chunk.len()).map_err(|_| {
@@ -233,6 +245,23 @@ impl Server {
         let key = self.key();
         Failure::Usage(format!(
             "{key} was changed while it was read; pull it again with --snapshot"
+        ))
+    }
+
+    fn too_large(&self, len: u64, most: u64) -> Failure {
+        let (key, address) = (self.key(), &self.address);
+        let (len, most) = (quantity::bytes(len), quantity::bytes(most));
+        Failure::Usage(format!(
+            "{key} in {address} has {len}, and koel takes {most}; raise --max-size if you trust \
+             the server"
+        ))
+    }
+
+    fn elsewhere(&self, info: &ConnectionInfo) -> Failure {
+        let (key, address, other) = (self.key(), &self.address, info.addr());
+        Failure::Usage(format!(
+            "{address} says that {key} is on {other}; name that host in the URL, or trust it with \
+             --follow"
         ))
     }
 
@@ -291,11 +320,8 @@ impl Server {
     }
 }
 
-fn open(info: &ConnectionInfo) -> Result<Connection, RedisError> {
-    let connection = Client::open(info.clone())?.get_connection_with_timeout(CONNECT)?;
-    connection.set_read_timeout(Some(ANSWER))?;
-    connection.set_write_timeout(Some(ANSWER))?;
-    Ok(connection)
+fn host(info: &ConnectionInfo) -> Option<&str> {
+    if let ConnectionAddr::Tcp(host, _) = info.addr() { Some(host) } else { None }
 }
 
 /// The same connection to the node `host:port`. A node without a host is on the same one.

@@ -100,6 +100,38 @@ pub enum Error {
         /// The limit of the module.
         limit: u64,
     },
+    /// A filter would take more memory than the server has for it.
+    #[error(
+        "OOM the filter would take {bytes} bytes, and the server has {room} for it below maxmemory; \
+         raise maxmemory, delete keys, or divide the items among several servers"
+    )]
+    Room {
+        /// Bytes that are needed.
+        bytes: u64,
+        /// Bytes that there are.
+        room: u64,
+    },
+    /// The value of SECRET.
+    #[error("ERR SECRET must be NO or 32 hexadecimal digits")]
+    BadSecret,
+    /// The last chunk is being checked.
+    #[error(
+        "ERR the chunks of the filter are being checked; wait for the answer to the last one, or \
+         delete the key"
+    )]
+    Checking,
+    /// Replication was paused when a command that ran beside others was done.
+    #[error(
+        "TRYAGAIN writes are paused by CLIENT PAUSE, a failover or a shutdown, and nothing was \
+         changed: try again"
+    )]
+    Paused,
+    /// The server became a replica while a command ran beside others.
+    #[error("READONLY the server has become a replica, and nothing was changed: ask the primary")]
+    ReadOnly,
+    /// The slot of the key has moved while a command ran beside others.
+    #[error("TRYAGAIN the slot of the key is moving, and nothing was changed: try again")]
+    Moved,
     /// An item found no room.
     #[error(transparent)]
     Full(Full),

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::filter::native::Key;
+
+/// So many bytes are taken without asking the server, which takes some microseconds.
+const FEW_BYTES: u64 = 1 << 20;
 
 /// The event of a key whose filter has got items.
 pub const ADDED: &str = "add";
@@ -62,6 +66,37 @@ pub trait Keys {
     /// The most bytes that a filter may take.
     fn limit(&self) -> u64;
 
+    /// Bytes that the server can take now without harm to others.
+    fn room(&mut self) -> u64;
+
+    /// Refuses so many bytes beyond [`room`](Self::room), unless they are few.
+    ///
+    /// # Errors
+    /// [`Error::Room`].
+    fn has_room(&mut self, bytes: u64) -> Result<(), Error> {
+        if bytes < FEW_BYTES {
+            return Ok(());
+        }
+        let room = self.room();
+        if bytes > room { Err(Error::Room { bytes, room }) } else { Ok(()) }
+    }
+
+    /// Refuses a new filter of so many bytes, if it is beyond what a key may take or the server has.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] or [`Error::Room`].
+    fn admit(&mut self, bytes: u64) -> Result<(), Error> {
+        let limit = self.limit();
+        if bytes > limit { Err(Error::Limit { bytes, limit }) } else { self.has_room(bytes) }
+    }
+
+    /// The secret of filters that are created without one of their own.
+    fn secret(&mut self) -> Option<Key>;
+
+    /// Says that the command has created a filter for so many items with the secret of the server,
+    /// which replicas do not know.
+    fn created(&mut self, capacity: u64, secret: Key);
+
     /// The time of the command in milliseconds since 1970: always the same for one command.
     fn now(&mut self) -> u64;
 }
@@ -75,6 +110,10 @@ pub struct Memory {
     pub limit: u64,
     /// What [`Keys::now`] returns.
     pub now: u64,
+    /// What [`Keys::room`] returns; `None` is no limit.
+    pub room: Option<u64>,
+    /// What [`Keys::secret`] returns.
+    pub secret: Option<Key>,
 }
 
 /// [`Memory`] for the arguments of one command.
@@ -130,4 +169,14 @@ impl Keys for MemoryKeys<'_> {
     fn now(&mut self) -> u64 {
         self.memory.now
     }
+
+    fn room(&mut self) -> u64 {
+        self.memory.room.unwrap_or(u64::MAX)
+    }
+
+    fn secret(&mut self) -> Option<Key> {
+        self.memory.secret
+    }
+
+    fn created(&mut self, _capacity: u64, _secret: Key) {}
 }

@@ -9,6 +9,7 @@ use koel::{CuckooFilter, ImageError};
 
 use crate::failure::{Failure, Outcome};
 use crate::progress::{Progress, Stdout};
+use crate::quantity::parse_size;
 use crate::remote::RemoteArgs;
 use crate::target::OutArgs;
 
@@ -39,12 +40,16 @@ pub(crate) struct Args {
     /// Let the server copy the filter first, so that it may be changed meanwhile
     #[arg(long)]
     snapshot: bool,
+
+    /// Refuse a larger filter; it takes twice that memory here
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "4G")]
+    max_size: u64,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let target = args.out.open()?;
     let mut server = args.remote.connect()?;
-    let image = server.pull(args.snapshot, |len| {
+    let image = server.pull(args.snapshot, args.max_size, |len| {
         let progress = Progress::start("pulling", Some(len), Stdout::Silent);
         Box::new(move |got| progress.advance(got))
     })?;

@@ -255,6 +255,13 @@ fn the_node_of_a_cluster_that_has_the_key_is_asked() {
     let ran = shell.ok(&format!("push new {}", first.url("seen")));
     assert!(ran.text().contains(&port.to_string()), "{}", ran.text());
     assert_eq!(second.names(), ["seen"]);
+    // The other host may be anybody's, and would get the password.
+    let elsewhere = Fake::start(|_, command| {
+        (command[0] == b"TYPE").then(|| b"-MOVED 5 127.0.0.2:1\r\n".to_vec())
+    });
+    let line = format!("pull {} -o x", elsewhere.url("seen"));
+    fails(&shell.run(&line), "says that seen is on 127.0.0.2:1; name that host");
+    fails(&shell.run(&format!("{line} --follow")), "no answer from 127.0.0.2:1");
     let turning = Fake::start(|_, command| {
         (command[0] == b"TYPE").then(|| b"-MOVED 5 127.0.0.1:1\r\n".to_vec())
     });
@@ -310,6 +317,57 @@ fn a_password_comes_from_the_url_or_the_environment() {
     let ran = shell.run(&format!("push --replace new redis://:wrong@{url}"));
     fails(&ran, "REDISCLI_AUTH");
     assert!(!ran.err.contains("wrong"), "{}", ran.err);
+}
+
+/// What a server answers to SCANDUMP with this iterator.
+type Answer = Box<dyn Fn(u64) -> Reply + Send + Sync>;
+
+/// A server that sends empty chunks for ever, skips bytes, announces a long reply, or has a filter
+/// of any size.
+#[test]
+fn what_a_hostile_server_sends_is_bounded() {
+    let shell = Shell::new();
+    shell.build("one", &keys("one", 900), "");
+    let plain = plain();
+    shell.ok(&format!("push one {}", plain.url("seen")));
+    let header = plain.state.lock().unwrap().values[&b"seen"[..]].1[0].clone();
+    let large = [&header[..8], &(5_u64 << 30).to_le_bytes(), &header[16..]].concat();
+    let pair = |next: u64, chunk: &[u8]| [b"*2\r\n".to_vec(), integer(next), bulk(chunk)].concat();
+    let replies: [(&str, Answer); 4] = [
+        ("was changed", Box::new(move |at| pair(at + 1, b""))),
+        ("was changed", Box::new(move |at| pair(at + 100, b"few"))),
+        ("longer than any of", Box::new(|_| b"*2\r\n:2\r\n$9000000000\r\n".to_vec())),
+        ("raise --max-size", Box::new(move |_| pair(1, &large))),
+    ];
+    for (sentence, reply) in replies {
+        let (first, is_first) = (pair(1, &header), sentence.starts_with("raise"));
+        let is_endless = sentence.starts_with("longer");
+        let server = Fake::start(move |_, command| match &command[0][..] {
+            b"TYPE" => Some(b"+filter\r\n".to_vec()),
+            b"CF.SCANDUMP" if command[2] == b"0" && !is_first => Some(first.clone()),
+            b"CF.SCANDUMP" => {
+                let at = std::str::from_utf8(&command[2]).unwrap().parse().unwrap();
+                let mut reply = reply(at);
+                reply.resize(if is_endless { 20 << 20 } else { reply.len() }, b'x');
+                Some(reply)
+            }
+            _ => None,
+        });
+        fails(&shell.run(&format!("pull {} -o pulled", server.url("seen"))), sentence);
+        assert!(!shell.path("pulled").exists());
+    }
+}
+
+#[test]
+fn a_password_on_its_way_to_another_machine_is_warned_of() {
+    let shell = Shell::new();
+    for (host, is_warned) in [("127.0.0.1", false), ("localhost", false), ("koel.invalid", true)] {
+        let ran = shell.run(&format!("pull redis://:secret@{host}:1/seen -o x"));
+        assert_eq!(ran.err.contains("in clear"), is_warned, "{}", ran.err);
+        assert!(ran.code == 2 && !ran.err.contains("secret"), "{}", ran.err);
+    }
+    let ran = shell.run("pull redis://koel.invalid:1/seen -o x");
+    assert!(!ran.err.contains("in clear"), "{}", ran.err);
 }
 
 #[test]

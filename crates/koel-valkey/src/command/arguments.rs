@@ -7,15 +7,24 @@ use koel::{Prefer, WhenFull};
 
 use crate::error::Error;
 use crate::filter::Options;
-use crate::filter::native::{DEFAULT_ERROR, MOST_SECONDS, Settings, Window};
+use crate::filter::native::{DEFAULT_ERROR, Key, MOST_SECONDS, Secret, Settings, Window};
 
 /// The capacity of a filter that the first item creates.
 const DEFAULT_CAPACITY: u64 = 1024;
 
-/// Reads a number as the server does: no spaces, no `+`, no leading zeros are asked for.
+/// Reads a number as the server does: no spaces, no `+`, no leading zeros.
 pub(super) fn number<T: FromStr>(argument: &[u8]) -> Option<T> {
-    let text = std::str::from_utf8(argument).ok().filter(|text| !text.starts_with('+'))?;
-    text.parse().ok()
+    let digits = argument.strip_prefix(b"-").unwrap_or(argument);
+    let is_short = match digits {
+        [b'0'] => digits.len() == argument.len(),
+        [first, ..] => (b'1'..=b'9').contains(first),
+        [] => false,
+    };
+    if is_short { parsed(argument) } else { None }
+}
+
+fn parsed<T: FromStr>(argument: &[u8]) -> Option<T> {
+    std::str::from_utf8(argument).ok()?.parse().ok()
 }
 
 /// Whether an argument is this word, in any case.
@@ -47,8 +56,17 @@ pub(super) fn settings(arguments: &[&[u8]]) -> Result<Settings, Error> {
     let error = option("ERROR").map_or(Ok(DEFAULT_ERROR), error_rate)?;
     let prefer = option("PREFER").map_or(Ok(Prefer::Small), preference)?;
     let window = window(option("WINDOW"), option("WHENFULL"))?;
-    let known =
-        ["MAXITERATIONS", "BUCKETSIZE", "EXPANSION", "ERROR", "PREFER", "WINDOW", "WHENFULL"];
+    let secret = option("SECRET").map_or(Ok(Secret::Server), secret)?;
+    let known = [
+        "MAXITERATIONS",
+        "BUCKETSIZE",
+        "EXPANSION",
+        "ERROR",
+        "PREFER",
+        "WINDOW",
+        "WHENFULL",
+        "SECRET",
+    ];
     if pairs.iter().any(|[word, _]| !known.iter().any(|name| is(word, name))) {
         return Err(Error::UnknownOption);
     }
@@ -59,7 +77,8 @@ pub(super) fn settings(arguments: &[&[u8]]) -> Result<Settings, Error> {
         _ => expansion,
     };
     let capacity = large_enough(capacity, options)?;
-    Ok(Settings { capacity, error, prefer, window, options: Options { expansion, ..options } })
+    let options = Options { expansion, ..options };
+    Ok(Settings { capacity, error, prefer, window, secret, options })
 }
 
 /// The window of `WINDOW seconds [WHENFULL FAIL|EVICT]`.
@@ -117,6 +136,7 @@ pub(super) fn default() -> Settings {
         error: DEFAULT_ERROR,
         prefer: Prefer::Small,
         window: None,
+        secret: Secret::Server,
         options: Options::default(),
     }
 }
@@ -135,7 +155,27 @@ fn large_enough(capacity: i64, options: Options) -> Result<u64, Error> {
 }
 
 fn error_rate(value: &[u8]) -> Result<f64, Error> {
-    number(value).filter(|&rate: &f64| rate > 0.0 && rate < 1.0).ok_or(Error::BadError)
+    let rate = parsed(value).filter(|_| !value.starts_with(b"+"));
+    rate.filter(|&rate: &f64| rate > 0.0 && rate < 1.0).ok_or(Error::BadError)
+}
+
+fn secret(value: &[u8]) -> Result<Secret, Error> {
+    if is(value, "NO") {
+        return Ok(Secret::No);
+    }
+    key(value).map(Secret::Key).ok_or(Error::BadSecret)
+}
+
+/// Reads 32 hexadecimal digits.
+pub(crate) fn key(digits: &[u8]) -> Option<Key> {
+    let mut key = [0; 16];
+    if digits.len() != 2 * key.len() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(key)
 }
 
 fn preference(value: &[u8]) -> Result<Prefer, Error> {

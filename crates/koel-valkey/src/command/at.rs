@@ -8,6 +8,7 @@ use super::reply::Reply;
 use super::{Access, named};
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::filter::native::Key;
 use crate::keys::{Keys, Value};
 
 /// Arguments before the command.
@@ -62,5 +63,18 @@ impl Keys for KeysAt<'_> {
 
     fn now(&mut self) -> u64 {
         self.time
+    }
+
+    fn room(&mut self) -> u64 {
+        self.keys.room()
+    }
+
+    /// None: what is replayed has its secret with it.
+    fn secret(&mut self) -> Option<Key> {
+        None
+    }
+
+    fn created(&mut self, capacity: u64, secret: Key) {
+        self.keys.created(capacity, secret);
     }
 }

@@ -1,10 +1,13 @@
 //! `RESERVE key capacity [ERROR rate] [PREFER SMALL|FAST] [BUCKETSIZE n] [MAXITERATIONS n]
-//! [EXPANSION n] [WINDOW seconds [WHENFULL FAIL|EVICT]]`
+//! [EXPANSION n] [WINDOW seconds [WHENFULL FAIL|EVICT]] [SECRET NO|digits]`
+//!
+//! A filter has the secret of the server, unless it is reserved with another or none.
 
 use super::arguments;
 use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::filter::native::{Secret, Settings};
 use crate::keys::{Keys, Value};
 
 pub(super) fn reserve(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
@@ -14,8 +17,23 @@ pub(super) fn reserve(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply,
         Value::Foreign => return Err(Error::WrongType),
         Value::Filter(_) => return Err(Error::Exists),
     }
-    let filter = Filter::create(settings, keys.limit(), keys.now())?;
-    keys.put(1, filter);
+    create(keys, settings)?;
     keys.changed(1, "reserve");
     Ok(Reply::Ok)
+}
+
+/// Puts a new filter under the first key of a command.
+pub(super) fn create(keys: &mut dyn Keys, settings: Settings) -> Result<(), Error> {
+    let secret = match settings.secret {
+        Secret::Server => keys.secret(),
+        Secret::No => None,
+        Secret::Key(key) => Some(key),
+    };
+    keys.admit(Filter::planned_bytes(&settings)?)?;
+    let now = keys.now();
+    keys.put(1, Filter::create(settings, secret, now)?);
+    if let (Secret::Server, Some(secret)) = (settings.secret, secret) {
+        keys.created(settings.capacity, secret);
+    }
+    Ok(())
 }

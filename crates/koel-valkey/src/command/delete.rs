@@ -1,4 +1,4 @@
-//! `DEL key item`, `MDEL key item..` and `COMPACT key`
+//! `DEL key item` and `MDEL key item..`
 
 use super::reply::Reply;
 use crate::error::Error;
@@ -28,13 +28,4 @@ fn delete_all(keys: &mut dyn Keys, items: &[&[u8]], removed: &mut [bool]) -> Res
         keys.changed(1, "advance");
     }
     Ok(())
-}
-
-pub(super) fn compact(keys: &mut dyn Keys, _: &[&[u8]]) -> Result<Reply, Error> {
-    let now = keys.now();
-    let filter = keys.write(1).or_for_all(Error::NoFilterToCompact)?.complete_mut()?;
-    filter.advance(now);
-    filter.compact();
-    keys.changed(1, "compact");
-    Ok(Reply::Ok)
 }

@@ -4,9 +4,10 @@
 use std::slice;
 
 use super::arguments::{self, Insert};
+use super::create::create;
 use super::reply::Reply;
 use crate::error::{Error, Full};
-use crate::filter::{Added, Cuckoo, Filter};
+use crate::filter::{Added, Cuckoo};
 use crate::keys::{ADDED, Keys, Value};
 
 /// After so many refused items, a command looks for room no more. A search without success takes
@@ -60,7 +61,7 @@ fn add_all(
         if !insert.create {
             return Err(Error::NotFound);
         }
-        keys.put(1, Filter::create(insert.settings, limit, now)?);
+        create(keys, insert.settings)?;
     }
     let filter = keys.write(1).or(Error::NotFound)?;
     let expires = filter.expires();
@@ -75,6 +76,7 @@ fn add_all(
         return Ok(added);
     }
     let advanced = filter.advance(now);
+    let before = filter.mark();
     add_each(filter, insert.items, unique, (now, limit), &mut added);
     if created || added.contains(&Added::Yes) {
         if created || expires || !added.iter().any(depends_on_server) {
@@ -84,7 +86,7 @@ fn add_all(
             let items = (first..).zip(&added).filter(|(_, added)| **added == Added::Yes);
             keys.added_only(1, items.map(|(item, _)| item).collect());
         }
-    } else if advanced || expires && added.iter().any(Added::is_refused) {
+    } else if advanced || filter.mark() != before || expires && has_refused(&added) {
         // Looking for room takes out what has expired, and may split buckets.
         keys.changed(1, "advance");
     }
@@ -121,6 +123,10 @@ fn add_each(
             _ => added.push(refused),
         }
     }
+}
+
+fn has_refused(added: &[Added]) -> bool {
+    added.iter().any(Added::is_refused)
 }
 
 /// Whether an item was refused that a replica may have room for.

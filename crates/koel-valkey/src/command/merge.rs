@@ -1,14 +1,15 @@
 //! `MERGE destination source..`: as if the items of all sources were added to the destination.
 //!
-//! The union is built beside the destination and replaces it at the end, so that a failure changes
-//! nothing. A source may be the destination.
+//! A source that is named twice counts once, and may be the destination. The union is built beside
+//! the destination and replaces it at the end, so that a failure changes nothing.
 //!
-//! A server may build the union of large filters on a thread: [`begin`] copies the filters,
-//! [`Merging::run`] needs nothing else, and [`finish`] puts the union in its place, unless the
-//! destination has changed in the meantime. Then the command has to be run as a whole.
+//! In parts, the filters are copied one after the other, each when its turn comes, so that there
+//! are never more than the union and one copy. Each is watched from then on. If none has changed
+//! until the end, the command gives the same union wherever it is run.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
+use super::parts::{Host, Outcome, Work, ask};
 use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -16,132 +17,121 @@ use crate::filter::native::Native;
 use crate::keys::{Keys, Value};
 
 pub(super) fn merge(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let (first, sources) = operands(keys);
-    let (mut union, limit) = (native(keys, first)?.try_clone()?, keys.limit());
-    for source in sources..arguments.len() {
+    let operands = Operands::of(keys, arguments)?;
+    keys.has_room(operands.first_bytes)?;
+    let (mut union, limit) = (native(keys, operands.first)?.try_clone()?, keys.limit());
+    for source in operands.sources {
         add(&mut union, native(keys, source)?, limit)?;
     }
     put(keys, union)
 }
 
-/// Copies of the filters of a MERGE.
-#[derive(Debug)]
-pub struct Merging {
-    union: Native,
-    /// Each source once.
-    copies: Vec<Native>,
-    /// The copy of each source, in the order of the arguments.
+/// The filters of a MERGE, as indexes of the arguments.
+struct Operands {
+    /// What the union begins with.
+    first: usize,
+    /// What is added, each name once.
     sources: Vec<usize>,
-    limit: u64,
-    destination: Watched,
+    first_bytes: u64,
+    largest_bytes: u64,
+    all_bytes: u64,
 }
 
-/// What the destination was when the filters were copied.
-#[derive(Clone, Copy, Debug)]
-pub struct Watched {
-    existed: bool,
-    watch: u64,
+impl Operands {
+    /// A missing destination begins as a copy of the first source.
+    fn of(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Self, Error> {
+        let mut names = BTreeSet::new();
+        let mut sources: Vec<usize> =
+            (2..arguments.len()).filter(|&source| names.insert(arguments[source])).collect();
+        let exists = !matches!(keys.read(1), Value::Missing);
+        let first = if exists { 1 } else { sources.remove(0) };
+        let first_bytes = native(keys, first)?.bytes();
+        let (mut largest_bytes, mut all_bytes) = (0, first_bytes);
+        for &source in &sources {
+            let bytes = native(keys, source)?.bytes();
+            largest_bytes = bytes.max(largest_bytes);
+            all_bytes = bytes.saturating_add(all_bytes);
+        }
+        Ok(Self { first, sources, first_bytes, largest_bytes, all_bytes })
+    }
 }
 
-/// Copies the filters of a MERGE with these arguments, to merge them elsewhere. `watch` is a number
-/// above 0 that no other merge has. `None` if they have less than `least` bytes.
+/// Begins a MERGE.
 ///
 /// # Errors
-/// As MERGE.
+/// As MERGE, and [`Error::Room`] if there is none for the union and a copy.
 pub fn begin(
     keys: &mut dyn Keys,
     arguments: &[&[u8]],
     least: u64,
     watch: u64,
-) -> Result<Option<Merging>, Error> {
-    let (first, start) = operands(keys);
-    let mut bytes = 0_u64;
-    for operand in std::iter::once(first).chain(start..arguments.len()) {
-        bytes = bytes.saturating_add(native(keys, operand)?.bytes());
-    }
-    if bytes < least {
+) -> Result<Option<Work>, Error> {
+    let operands = Operands::of(keys, arguments)?;
+    if operands.all_bytes < least {
         return Ok(None);
     }
-    let union = native(keys, first)?.try_clone()?;
-    let (mut copies, mut sources, mut known) = (Vec::new(), Vec::new(), BTreeMap::new());
-    for (source, name) in arguments.iter().enumerate().skip(start) {
-        let copy = *known.entry(name).or_insert(copies.len());
-        if copy == copies.len() {
-            copies.push(native(keys, source)?.try_clone()?);
+    keys.has_room(operands.first_bytes.saturating_add(operands.largest_bytes))?;
+    let limit = keys.limit();
+    Ok(Some(Box::new(move |host| {
+        let union = build(host, &operands, limit, watch);
+        Box::new(move |keys| finish(keys, &operands, union?, watch))
+    })))
+}
+
+fn build(host: &dyn Host, operands: &Operands, limit: u64, watch: u64) -> Result<Native, Error> {
+    let mut union = copy(host, operands.first, watch)?;
+    for &source in &operands.sources {
+        add(&mut union, &copy(host, source, watch)?, limit)?;
+    }
+    Ok(union)
+}
+
+/// A copy of a filter, which is watched from now on.
+pub(super) fn copy(host: &dyn Host, argument: usize, watch: u64) -> Result<Native, Error> {
+    let copied = ask(host, |keys| match keys.write(argument) {
+        Value::Filter(Filter::Native(filter)) => {
+            filter.watch(watch);
+            filter.try_clone()
         }
-        sources.push(copy);
-    }
-    let existed = if let Value::Filter(Filter::Native(filter)) = keys.write(1) {
-        filter.watch(watch);
-        true
-    } else {
-        false
-    };
-    let (limit, destination) = (keys.limit(), Watched { existed, watch });
-    Ok(Some(Merging { union, copies, sources, limit, destination }))
+        _ => Err(Error::NotFound),
+    });
+    copied.unwrap_or(Err(Error::NotFound))
 }
 
-impl Merging {
-    /// Bytes of the copies.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.copies.iter().fold(self.union.bytes(), |sum, copy| sum.saturating_add(copy.bytes()))
-    }
-
-    /// What [`finish`] has to know.
-    #[must_use]
-    pub fn destination(&self) -> Watched {
-        self.destination
-    }
-
-    /// The union.
-    ///
-    /// # Errors
-    /// As MERGE.
-    pub fn run(self) -> Result<Native, Error> {
-        let Self { mut union, copies, sources, limit, .. } = self;
-        sources.into_iter().try_for_each(|source| add(&mut union, &copies[source], limit))?;
-        Ok(union)
-    }
+/// Whether a filter is what it was when it was copied.
+pub(super) fn is_watched(keys: &mut dyn Keys, argument: usize, watch: u64) -> bool {
+    matches!(keys.read(argument), Value::Filter(Filter::Native(filter)) if filter.is_watched(watch))
 }
 
-/// Replaces the destination by the union. `None`, and nothing changed, if the destination is not
-/// what it was.
-///
-/// # Errors
-/// [`Error::Limit`].
-pub fn finish(
+fn finish(
     keys: &mut dyn Keys,
+    operands: &Operands,
     union: Native,
-    destination: Watched,
-) -> Result<Option<Reply>, Error> {
-    let is_unchanged = match keys.read(1) {
-        Value::Missing => !destination.existed,
-        Value::Filter(Filter::Native(filter)) => filter.is_watched(destination.watch),
-        _ => false,
-    };
-    if is_unchanged { put(keys, union).map(Some) } else { Ok(None) }
-}
-
-/// The argument to begin with, and the first of those to add. A missing destination begins as a
-/// copy of the first source.
-fn operands(keys: &mut dyn Keys) -> (usize, usize) {
-    if matches!(keys.read(1), Value::Missing) { (2, 3) } else { (1, 2) }
+    watch: u64,
+) -> Result<Outcome, Error> {
+    let existed = operands.first == 1;
+    let is_missing = matches!(keys.read(1), Value::Missing);
+    if is_missing == existed || existed && !is_watched(keys, 1, watch) {
+        return Ok(Outcome::Again);
+    }
+    let mut all = std::iter::once(&operands.first).chain(&operands.sources);
+    let is_same = all.all(|&operand| is_watched(keys, operand, watch));
+    let reply = put(keys, union)?;
+    Ok(if is_same { Outcome::Done(reply) } else { Outcome::Value(reply) })
 }
 
 /// Adds a filter to the union, which may take so many bytes.
 fn add(union: &mut Native, source: &Native, limit: u64) -> Result<(), Error> {
     union.merge(source)?;
-    check(union, limit)
-}
-
-fn check(union: &Native, limit: u64) -> Result<(), Error> {
     let bytes = union.bytes();
     if bytes > limit { Err(Error::Limit { bytes, limit }) } else { Ok(()) }
 }
 
 fn put(keys: &mut dyn Keys, union: Native) -> Result<Reply, Error> {
-    check(&union, keys.limit())?;
+    let (bytes, limit) = (union.bytes(), keys.limit());
+    if bytes > limit {
+        return Err(Error::Limit { bytes, limit });
+    }
     keys.put(1, union.into());
     keys.changed(1, "merge");
     Ok(Reply::Ok)

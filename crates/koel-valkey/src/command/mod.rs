@@ -4,21 +4,24 @@
 //! [`Error`]. It knows no server: tests and fuzzing run it on keys in memory. Its name is without
 //! the prefix `CF.`, which is a setting of the module.
 
-mod arguments;
+pub(crate) mod arguments;
 mod at;
+pub mod compact;
 mod create;
 mod delete;
 #[cfg(feature = "faults")]
-mod fault;
+pub(crate) mod fault;
 mod insert;
 mod inspect;
 mod look_up;
 pub mod merge;
+pub mod parts;
 pub mod reply;
-pub(crate) mod transfer;
+pub mod transfer;
 
 use crate::error::Error;
 use crate::keys::Keys;
+use parts::Begin;
 use reply::Reply;
 
 /// Runs a command. `arguments[0]` is its name.
@@ -102,7 +105,7 @@ commands! {
     "MCOUNT" look_up::count_many, Reads true -3 1 1, "Tells how often items were added.", PER_ITEM;
     "DEL" delete::delete, Frees true 3 1 1, "Removes one copy of an item.", ONE;
     "MDEL" delete::delete_many, Frees true -3 1 1, "Removes one copy of each item.", PER_ITEM;
-    "COMPACT" delete::compact, Frees false 2 1 1, "Gives unused memory of a filter back.", ALL;
+    "COMPACT" compact::compact, Writes false 2 1 1, "Gives unused memory of a filter back.", ALL;
     "MERGE" merge::merge, Writes false -3 1 -1, "Adds the items of filters to another.", ALL;
     "INFO" inspect::info, Reads true -2 1 1, "Returns the numbers of a filter.", ONE;
     "DEBUG" inspect::debug, Reads true 2 1 1, "Returns numbers of a filter as text.", ONE;
@@ -110,7 +113,7 @@ commands! {
     "LOADCHUNK" transfer::load_chunk, Writes false 4 1 1, "Restores a filter from chunks.", ALL;
     "AT" at::at, Replays false -4 3 3, "Runs a command of a filter as of a time.", PER_ITEM;
     #[cfg(feature = "faults")]
-    "FAULT" fault::fault, Writes false 2 1 1, "Panics.", ONE;
+    "FAULT" fault::fault, Writes false -2 1 1, "Panics.", ONE;
 }
 
 /// Runs the command of this name, in any case, on keys.
@@ -128,9 +131,15 @@ pub(crate) fn named(name: &[u8]) -> Option<&'static Command> {
 }
 
 impl Command {
-    /// Whether it is MERGE, which a server may run on a thread.
-    pub(crate) fn is_merge(&self) -> bool {
-        self.name == "MERGE"
+    /// The first part of the command, if it can be run in parts.
+    #[must_use]
+    pub fn begin(&self) -> Option<Begin> {
+        match self.name {
+            "MERGE" => Some(merge::begin),
+            "COMPACT" => Some(compact::begin),
+            "LOADCHUNK" => Some(transfer::begin),
+            _ => None,
+        }
     }
 
     /// Checks the number of arguments, and runs the command.
@@ -138,8 +147,13 @@ impl Command {
     /// # Errors
     /// [`Error::Arity`], or the error of the command.
     pub fn call(&self, keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-        let least = usize::try_from(self.arity.unsigned_abs()).map_err(|_| Error::Arity)?;
-        let fits = if self.arity < 0 { arguments.len() >= least } else { arguments.len() == least };
-        if fits { (self.run)(keys, arguments) } else { Err(Error::Arity) }
+        if self.takes(arguments.len()) { (self.run)(keys, arguments) } else { Err(Error::Arity) }
+    }
+
+    /// Whether it takes so many arguments.
+    #[must_use]
+    pub fn takes(&self, count: usize) -> bool {
+        let least = usize::try_from(self.arity.unsigned_abs()).unwrap_or(usize::MAX);
+        if self.arity < 0 { count >= least } else { count == least }
     }
 }

@@ -2,16 +2,18 @@
 //!
 //! Iterator 0 asks for the header, which comes with iterator 1. Iterator `n` from 1 on asks for the
 //! chunk that begins at byte `n - 1` of the body, which comes with the iterator of the next one.
-//! LOADCHUNK gets each chunk with the iterator that came with it, in the same order.
+//! LOADCHUNK gets each chunk with the iterator that came with it, in the same order. A chunk that is
+//! in already may come again.
 
 use std::convert::Infallible;
 
 use super::arguments::number;
+use super::parts::{Outcome, Work};
 use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::filter::header::Header;
-use crate::filter::loading::Loading;
+use crate::filter::loading::{Check, Loading};
 use crate::keys::{Keys, Value};
 
 /// The most bytes of a chunk.
@@ -58,26 +60,112 @@ pub(crate) fn each_chunk(filter: &Filter, mut emit: impl FnMut(u64, &[u8])) {
 }
 
 pub(super) fn load_chunk(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let iterator: i64 = number(arguments[2]).filter(|&i| i != 0).ok_or(Error::Position)?;
-    let (limit, chunk) = (keys.limit(), arguments[3]);
-    match (iterator, keys.write(1)) {
-        (_, Value::Foreign) => return Err(Error::WrongType),
-        (1, Value::Filter(_)) => return Err(Error::Exists),
-        (1, Value::Missing) => {
-            let header = Header::decode(chunk).ok_or(Error::Header)?;
-            keys.put(1, Filter::Loading(Loading::begin(header, limit)?));
-        }
-        (_, Value::Missing) => return Err(Error::NotFound),
-        (_, Value::Filter(filter)) => {
-            let Filter::Loading(chunks) = filter else { return Err(Error::Chunk) };
-            let offset = u64::try_from(iterator)
-                .ok()
-                .and_then(|next| next.checked_sub(1)?.checked_sub(chunk.len() as u64));
-            if let Some(complete) = chunks.append(offset.ok_or(Error::Chunk)?, chunk)? {
-                *filter = complete;
-            }
-        }
+    match append(keys, arguments)? {
+        Appended::Again => return Ok(Reply::Ok),
+        Appended::Part => {}
+        Appended::Last(check) => replace(keys, &check, check.run()?)?,
     }
     keys.changed(1, "loadchunk");
     Ok(Reply::Ok)
+}
+
+/// Begins the LOADCHUNK of a last chunk. It is checked with all others, which takes some seconds
+/// per 100 MB.
+///
+/// # Errors
+/// As LOADCHUNK.
+pub fn begin(
+    keys: &mut dyn Keys,
+    arguments: &[&[u8]],
+    least: u64,
+    _watch: u64,
+) -> Result<Option<Work>, Error> {
+    let Value::Filter(Filter::Loading(chunks)) = keys.read(1) else { return Ok(None) };
+    let is_last = number(arguments[2]) == Some(chunks.total() + 1);
+    if !is_last || chunks.total() < least {
+        return Ok(None);
+    }
+    // Whoever runs the command as a whole appends the chunk once more, at the same place.
+    let Appended::Last(check) = append(keys, arguments)? else { return Ok(None) };
+    Ok(Some(Box::new(move |_| {
+        let checked = check.run();
+        Box::new(move |keys| {
+            replace(keys, &check, checked?)?;
+            keys.changed(1, "loadchunk");
+            Ok(Outcome::Done(Reply::Ok))
+        })
+    })))
+}
+
+/// What became of a chunk.
+enum Appended {
+    /// It came before.
+    Again,
+    /// It is in, and others are missing.
+    Part,
+    /// It is the last one.
+    Last(Check),
+}
+
+fn append(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Appended, Error> {
+    let iterator: i64 = number(arguments[2]).filter(|&i| i != 0).ok_or(Error::Position)?;
+    let chunk = arguments[3];
+    match (iterator, keys.write(1)) {
+        (_, Value::Foreign) => Err(Error::WrongType),
+        (1, Value::Filter(_)) => Err(Error::Exists),
+        (1, Value::Missing) => {
+            let chunks = Loading::begin(Header::decode(chunk).ok_or(Error::Header)?)?;
+            keys.admit(chunks.total())?;
+            keys.put(1, Filter::Loading(chunks));
+            Ok(Appended::Part)
+        }
+        (_, Value::Missing) => Err(Error::NotFound),
+        (_, Value::Filter(filter)) => {
+            let offset = u64::try_from(iterator)
+                .ok()
+                .and_then(|next| next.checked_sub(1)?.checked_sub(chunk.len() as u64))
+                .ok_or(Error::Chunk)?;
+            if has(filter, offset, chunk) {
+                return Ok(Appended::Again);
+            }
+            let Filter::Loading(chunks) = filter else { return Err(Error::Chunk) };
+            Ok(chunks.append(offset, chunk)?.map_or(Appended::Part, Appended::Last))
+        }
+    }
+}
+
+/// Whether a filter has these bytes: a client that got no answer sends a chunk again.
+fn has(filter: &Filter, offset: u64, chunk: &[u8]) -> bool {
+    if let Filter::Loading(chunks) = filter {
+        return chunks.has(offset, chunk);
+    }
+    let Ok(start) = usize::try_from(offset) else { return false };
+    let end = start.saturating_add(chunk.len());
+    if chunk.is_empty() || end > filter.body_len() {
+        return false;
+    }
+    let mut rest = chunk;
+    let same = filter.write_range(start..end, |piece| match rest.strip_prefix(piece) {
+        Some(after) => {
+            rest = after;
+            Ok(())
+        }
+        None => Err(()),
+    });
+    same.is_ok() && rest.is_empty()
+}
+
+/// Puts the filter of a body in the place of the body.
+fn replace(keys: &mut dyn Keys, check: &Check, complete: Filter) -> Result<(), Error> {
+    match keys.write(1).or(Error::NotFound)? {
+        filter @ Filter::Loading(_) if is_of(filter, check) => {
+            *filter = complete;
+            Ok(())
+        }
+        _ => Err(Error::Chunk),
+    }
+}
+
+fn is_of(filter: &Filter, check: &Check) -> bool {
+    matches!(filter, Filter::Loading(chunks) if chunks.is_of(check))
 }

@@ -106,9 +106,12 @@ impl Compat {
     }
 
     pub(super) fn header(&self) -> Header {
+        Header::Compat(self.shape(), self.totals)
+    }
+
+    fn shape(&self) -> Shape {
         let buckets = self.tables.first().map_or(0, |table| table.buckets as u64);
-        let tables = self.tables.len() as u64;
-        Header::Compat(Shape { buckets, tables, options: self.options }, self.totals)
+        Shape { buckets, tables: self.tables.len() as u64, options: self.options }
     }
 
     /// The end of the table that has the slot at `offset`.
@@ -184,7 +187,8 @@ impl Compat {
         if self.options.expansion == 0 {
             return Err(Full::Fixed);
         }
-        if self.tables.len() as u64 >= MOST_TABLES {
+        let tables = self.tables.len() as u64;
+        if tables >= MOST_TABLES || !self.shape().may_have(tables + 1) {
             return Err(Full::Largest);
         }
         let buckets = last.buckets.checked_mul(usize::from(self.options.expansion));

@@ -13,11 +13,11 @@
 //!
 //! **Cost.** As `koel::ExpiringFilter`: a new step of the window costs nothing.
 
-use koel::{ExpiringFilter, FullError, ImageError};
+use koel::{Builder, ExpiringFilter, FullError, ImageError};
 
 use crate::error::{Error, Full};
 use crate::filter::header::NativeHeader;
-use crate::filter::native::{BATCH, Settings, Window};
+use crate::filter::native::{BATCH, Key, Settings, Window};
 use crate::filter::{Added, Cuckoo, Info, Options};
 
 /// Ticks of a second.
@@ -41,25 +41,30 @@ pub struct Expiring {
 }
 
 impl Expiring {
-    /// An empty filter of at most `limit` bytes.
+    /// An empty filter.
     ///
     /// # Errors
-    /// [`Error::Build`], [`Error::NoMemoryToCreate`] or [`Error::Limit`].
-    pub fn create(settings: Settings, window: Window, limit: u64, now: u64) -> Result<Self, Error> {
+    /// [`Error::Build`] or [`Error::NoMemoryToCreate`].
+    pub fn create(
+        settings: Settings,
+        window: Window,
+        secret: Option<Key>,
+        now: u64,
+    ) -> Result<Self, Error> {
         let Settings { capacity, error, options, .. } = settings;
-        let grows = options.expansion > 0;
-        let most =
-            if grows { capacity.saturating_mul(GROWS).min(MOST).max(capacity) } else { capacity };
-        let builder = ExpiringFilter::builder(most, error).when_full(window.when_full);
-        let builder = if grows { builder.grow_from(capacity) } else { builder };
-        let builder = builder.window(window.seconds.saturating_mul(SECOND));
-        let bytes = builder.size_in_bytes()? as u64;
-        if bytes > limit {
-            return Err(Error::Limit { bytes, limit });
-        }
+        let builder = builder(&settings, window);
+        let builder = if let Some(key) = secret { builder.sip_key(key) } else { builder };
         let mut filter = builder.build()?;
         filter.advance(now);
         Ok(Self { filter, capacity, error, deleted: 0, expired: 0, options })
+    }
+
+    /// Bytes of the filter that [`create`](Self::create) makes.
+    ///
+    /// # Errors
+    /// [`Error::Build`].
+    pub fn planned_bytes(settings: &Settings, window: Window) -> Result<u64, Error> {
+        Ok(builder(settings, window).size_in_bytes()? as u64)
     }
 
     /// The filter of a header and its complete body, which are of unknown origin.
@@ -133,6 +138,16 @@ impl Expiring {
             _ => Full::of(error, true),
         })
     }
+}
+
+fn builder(settings: &Settings, window: Window) -> Builder<ExpiringFilter> {
+    let Settings { capacity, error, options, .. } = *settings;
+    let grows = options.expansion > 0;
+    let most =
+        if grows { capacity.saturating_mul(GROWS).min(MOST).max(capacity) } else { capacity };
+    let builder = ExpiringFilter::builder(most, error).when_full(window.when_full);
+    let builder = if grows { builder.grow_from(capacity) } else { builder };
+    builder.window(window.seconds.saturating_mul(SECOND))
 }
 
 impl Cuckoo for Expiring {

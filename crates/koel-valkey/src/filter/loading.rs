@@ -2,9 +2,10 @@
 //!
 //! The header says how long the body is. No memory is taken for what it says: the body grows by the
 //! chunks that arrive, in order. The last one is checked together with all others, and only then
-//! is there a filter.
+//! is it part of the value and there is a filter. The check needs no key: it may be made on another
+//! thread, which shares the body, and which nothing changes meanwhile.
 
-use std::mem;
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::filter::compat::{self, Compat};
@@ -18,83 +19,77 @@ use crate::filter::{Filter, try_copy};
 pub struct Loading {
     header: Header,
     total: u64,
-    body: Vec<u8>,
+    /// The chunks, among them a last one that is not checked yet.
+    body: Arc<Vec<u8>>,
+    /// Bytes of the others.
+    accepted: usize,
+}
+
+/// A complete body that is to be checked.
+#[derive(Debug)]
+pub struct Check {
+    header: Header,
+    body: Arc<Vec<u8>>,
 }
 
 impl Loading {
-    /// Begins to load a filter of at most `limit` bytes.
+    /// Begins to load the filter of a header.
     ///
     /// # Errors
-    /// [`Error::Create`] if there is no filter with this header, [`Error::Limit`].
-    pub fn begin(header: Header, limit: u64) -> Result<Self, Error> {
+    /// [`Error::Create`] if there is no filter with this header.
+    pub fn begin(header: Header) -> Result<Self, Error> {
         let total = header.body_len().ok_or(Error::Create)?;
-        if total > limit {
-            return Err(Error::Limit { bytes: total, limit });
-        }
-        Ok(Self { header, total, body: Vec::new() })
+        Ok(Self { header, total, body: Arc::default(), accepted: 0 })
     }
 
-    /// Adds the chunk that begins at `offset` of the body. Returns the filter if it is the last.
+    /// Bytes of the complete body.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Adds the chunk that begins at `offset` of the body. Returns the check of the body if it is
+    /// the last one, which counts only once that has succeeded.
     ///
     /// # Errors
     /// [`Error::Chunk`] if another chunk is missing before it or if it is too long,
-    /// [`Error::Image`] if the body is complete and no sound filter, [`Error::NoMemory`]. The chunk
-    /// does not count then.
-    pub fn append(&mut self, offset: u64, chunk: &[u8]) -> Result<Option<Filter>, Error> {
-        let before = self.body.len();
+    /// [`Error::Checking`], [`Error::NoMemory`]. The chunk does not count then.
+    pub fn append(&mut self, offset: u64, chunk: &[u8]) -> Result<Option<Check>, Error> {
+        let before = self.accepted;
         let fits = chunk.len() as u64 <= self.total - before as u64;
         if offset != before as u64 || chunk.is_empty() || !fits {
             return Err(Error::Chunk);
         }
-        self.make_room(chunk.len())?;
-        self.body.extend_from_slice(chunk);
-        if (self.body.len() as u64) < self.total {
-            return Ok(None);
+        let body = Arc::get_mut(&mut self.body).ok_or(Error::Checking)?;
+        body.truncate(before);
+        make_room(body, chunk.len(), self.total)?;
+        body.extend_from_slice(chunk);
+        if body.len() as u64 == self.total {
+            return Ok(Some(Check { header: self.header, body: Arc::clone(&self.body) }));
         }
-        let filter = self.finish();
-        if filter.is_err() {
-            self.body.truncate(before);
-        }
-        filter.map(Some)
+        self.accepted = body.len();
+        Ok(None)
     }
 
-    /// Makes room for so many bytes more. The room doubles, so that small chunks are not all copied
-    /// for each of them, but never exceeds the whole body, which the limit allows.
-    fn make_room(&mut self, more: usize) -> Result<(), Error> {
-        let len = self.body.len();
-        if self.body.capacity() - len >= more {
-            return Ok(());
-        }
-        let rest = usize::try_from(self.total - len as u64).unwrap_or(usize::MAX);
-        let room = more.max(len.min(rest));
-        self.body.try_reserve_exact(room).map_err(|_| Error::NoMemory)
+    /// Whether these bytes of the body have come already.
+    #[must_use]
+    pub fn has(&self, offset: u64, chunk: &[u8]) -> bool {
+        let rest = usize::try_from(offset).ok().and_then(|start| self.body().get(start..));
+        !chunk.is_empty() && rest.is_some_and(|rest| rest.starts_with(chunk))
     }
 
-    /// The filter of the complete body.
-    fn finish(&mut self) -> Result<Filter, Error> {
-        match self.header {
-            Header::Native(header) => {
-                let filter = Native::load(header, &self.body).map_err(Error::Image)?;
-                Ok(filter.into())
-            }
-            Header::Expiring(header, expired) => {
-                let filter = Expiring::load(header, expired, &self.body).map_err(Error::Image)?;
-                Ok(filter.into())
-            }
-            Header::Compat(shape, totals) => {
-                let tables = compat::tables(&shape).ok_or(Error::Create)?;
-                let body = mem::take(&mut self.body);
-                Ok(Filter::Compat(Compat::load(shape.options, totals, tables, body)))
-            }
-        }
+    /// Whether this is the body of a check.
+    #[must_use]
+    pub fn is_of(&self, check: &Check) -> bool {
+        Arc::ptr_eq(&self.body, &check.body)
     }
 
     pub(super) fn incomplete(&self) -> Error {
-        Error::Incomplete { loaded: self.body.len() as u64, total: self.total }
+        Error::Incomplete { loaded: self.accepted as u64, total: self.total }
     }
 
     pub(super) fn try_clone(&self) -> Result<Self, Error> {
-        Ok(Self { body: try_copy(&self.body)?, ..*self })
+        Ok(Self { body: Arc::new(try_copy(self.body())?), ..*self })
     }
 
     pub(super) fn header(&self) -> Header {
@@ -102,8 +97,42 @@ impl Loading {
     }
 
     pub(super) fn body(&self) -> &[u8] {
-        &self.body
+        &self.body[..self.accepted]
     }
+}
+
+impl Check {
+    /// The filter of the body.
+    ///
+    /// # Errors
+    /// [`Error::Image`] if the body is no sound filter, [`Error::NoMemory`].
+    pub fn run(&self) -> Result<Filter, Error> {
+        match self.header {
+            Header::Native(header) => {
+                Ok(Native::load(header, &self.body).map_err(Error::Image)?.into())
+            }
+            Header::Expiring(header, expired) => {
+                Ok(Expiring::load(header, expired, &self.body).map_err(Error::Image)?.into())
+            }
+            Header::Compat(shape, totals) => {
+                let tables = compat::tables(&shape).ok_or(Error::Create)?;
+                let body = try_copy(&self.body)?;
+                Ok(Filter::Compat(Compat::load(shape.options, totals, tables, body)))
+            }
+        }
+    }
+}
+
+/// Makes room for so many bytes more of a body of `total`. The room doubles, so that small chunks
+/// are not all copied for each of them, but never exceeds the whole body, which the limit allows.
+fn make_room(body: &mut Vec<u8>, more: usize, total: u64) -> Result<(), Error> {
+    let len = body.len();
+    if body.capacity() - len >= more {
+        return Ok(());
+    }
+    let rest = usize::try_from(total - len as u64).unwrap_or(usize::MAX);
+    let room = more.max(len.min(rest));
+    body.try_reserve_exact(room).map_err(|_| Error::NoMemory)
 }
 
 #[cfg(test)]
@@ -120,7 +149,7 @@ mod tests {
             let options = Options { bucket_size: 3, ..Options::default() };
             let shape = Shape { buckets: 4096, tables: 1, options };
             let header = Header::Compat(shape, Totals { items: 0, deleted: 0 });
-            let mut loading = Loading::begin(header, total as u64).expect("a header");
+            let mut loading = Loading::begin(header).expect("a header");
             let (mut offset, mut moves, mut capacity) = (0, 0, 0);
             while offset < total - size {
                 let complete = loading.append(offset as u64, &vec![1; size]).expect("a chunk");
@@ -131,7 +160,8 @@ mod tests {
             }
             assert!(moves <= 15, "{moves} times for chunks of {size}");
             let last = vec![1; total - offset];
-            assert!(loading.append(offset as u64, &last).expect("the last").is_some());
+            let check = loading.append(offset as u64, &last).expect("the last").expect("complete");
+            assert!(check.run().is_ok());
         }
     }
 }

@@ -20,7 +20,7 @@ use compat::Compat;
 use expiring::Expiring;
 use header::Header;
 use loading::Loading;
-use native::{Native, Settings};
+use native::{Key, Native, Settings};
 
 /// The options that RedisBloom's filters have. A filter of ours only remembers them, except that
 /// an expansion of 0 means that it does not grow.
@@ -89,12 +89,22 @@ pub struct Info {
     pub evicted: u64,
 }
 
+/// What changes when a filter takes an item or makes room for one: bytes, buckets, slots in use and
+/// items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark(pub u64, pub u64, pub u64, pub u64);
+
 /// What commands do with a filter. Times are in milliseconds since 1970.
 pub trait Cuckoo {
     /// Goes on to the time `now`, before a command that writes. True if that has changed the
     /// filter, so that replicas have to do the same.
     fn advance(&mut self, _now: u64) -> bool {
         false
+    }
+
+    /// Tells whether an insert that was refused has made room all the same.
+    fn mark(&self) -> Mark {
+        Mark::default()
     }
 
     /// Writes to `found[i]` whether `items[i]` is in at the time `now`.
@@ -146,15 +156,26 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// An empty filter of at most `limit` bytes, at the time `now`.
+    /// An empty filter at the time `now`.
     ///
     /// # Errors
-    /// [`Error::Build`], [`Error::NoMemoryToCreate`] or [`Error::Limit`].
-    pub fn create(settings: Settings, limit: u64, now: u64) -> Result<Self, Error> {
+    /// [`Error::Build`] or [`Error::NoMemoryToCreate`].
+    pub fn create(settings: Settings, secret: Option<Key>, now: u64) -> Result<Self, Error> {
         Ok(match settings.window {
-            Some(window) => Expiring::create(settings, window, limit, now)?.into(),
-            None => Native::create(settings, limit)?.into(),
+            Some(window) => Expiring::create(settings, window, secret, now)?.into(),
+            None => Native::create(settings, secret)?.into(),
         })
+    }
+
+    /// Bytes of the filter that [`create`](Self::create) makes.
+    ///
+    /// # Errors
+    /// [`Error::Build`].
+    pub fn planned_bytes(settings: &Settings) -> Result<u64, Error> {
+        match settings.window {
+            Some(window) => Expiring::planned_bytes(settings, window),
+            None => Native::planned_bytes(settings),
+        }
     }
 
     /// The filter for commands that read.

@@ -7,11 +7,13 @@
 //! Same commands, same bytes: nothing here depends on a clock, a random number or the server. So
 //! replicas that receive the same commands are equal byte by byte.
 
-use koel::{CuckooFilter, ImageError, Merge, Prefer, WhenFull};
+use std::fmt;
+
+use koel::{BuildError, Builder, CuckooFilter, ImageError, Merge, Prefer, WhenFull};
 
 use crate::error::{Error, Full};
 use crate::filter::header::NativeHeader;
-use crate::filter::{Added, Cuckoo, Info, Options};
+use crate::filter::{Added, Cuckoo, Info, Mark, Options};
 
 /// The error rate if none is given.
 pub const DEFAULT_ERROR: f64 = 0.001;
@@ -24,6 +26,9 @@ pub(super) const BATCH: usize = 512;
 /// The longest window: a hundred years.
 pub const MOST_SECONDS: u64 = 100 * 365 * 24 * 3600;
 
+/// A key of SipHash.
+pub type Key = [u8; 16];
+
 /// How long items stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -31,6 +36,24 @@ pub struct Window {
     pub seconds: u64,
     /// What happens when an item finds no room.
     pub when_full: WhenFull,
+}
+
+/// Which secret hashes items, so that nobody can choose items that look alike.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Secret {
+    /// That of the server, if it has one.
+    Server,
+    /// None: XXH3-64 with the seed that everybody knows.
+    No,
+    /// This one, for SipHash-1-3.
+    Key(Key),
+}
+
+/// Hides the secret.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
 }
 
 /// What a filter is reserved with.
@@ -44,6 +67,8 @@ pub struct Settings {
     pub prefer: Prefer,
     /// How long items stay, if they expire.
     pub window: Option<Window>,
+    /// What hashes items.
+    pub secret: Secret,
     /// RedisBloom's options.
     pub options: Options,
 }
@@ -61,21 +86,25 @@ pub struct Native {
 }
 
 impl Native {
-    /// An empty filter of at most `limit` bytes.
+    /// An empty filter.
     ///
     /// # Errors
-    /// [`Error::Build`], [`Error::NoMemoryToCreate`] or [`Error::Limit`].
-    pub fn create(settings: Settings, limit: u64) -> Result<Self, Error> {
-        let Settings { capacity, error, prefer, options, .. } = settings;
-        let grows = options.expansion > 0;
-        let built_for = if grows { error / GROWTH } else { error };
-        let builder = CuckooFilter::builder(capacity, built_for).prefer(prefer);
-        let builder = if grows { builder.growable() } else { builder };
-        let bytes = builder.plan()?.size_in_bytes as u64;
-        if bytes > limit {
-            return Err(Error::Limit { bytes, limit });
-        }
-        Ok(Self { filter: builder.build()?, capacity, error, deleted: 0, options, watch: 0 })
+    /// [`Error::Build`] or [`Error::NoMemoryToCreate`].
+    pub fn create(settings: Settings, secret: Option<Key>) -> Result<Self, Error> {
+        let Settings { capacity, error, options, .. } = settings;
+        let builder = builder(&settings);
+        let builder = if let Some(key) = secret { builder.sip_key(key) } else { builder };
+        let filter = builder.build().map_err(|problem| asked(problem, &settings))?;
+        Ok(Self { filter, capacity, error, deleted: 0, options, watch: 0 })
+    }
+
+    /// Bytes of the filter that [`create`](Self::create) makes.
+    ///
+    /// # Errors
+    /// [`Error::Build`].
+    pub fn planned_bytes(settings: &Settings) -> Result<u64, Error> {
+        let plan = builder(settings).plan().map_err(|problem| asked(problem, settings))?;
+        Ok(plan.size_in_bytes as u64)
     }
 
     /// The filter of a header and its complete body, which are of unknown origin.
@@ -174,7 +203,49 @@ impl Native {
     }
 }
 
+fn builder(settings: &Settings) -> Builder<CuckooFilter> {
+    let Settings { capacity, error, prefer, options, .. } = *settings;
+    let grows = options.expansion > 0;
+    let built_for = if grows { error / GROWTH } else { error };
+    let builder = CuckooFilter::builder(capacity, built_for).prefer(prefer);
+    if grows { builder.growable() } else { builder }
+}
+
+/// The error in terms of the rate that was asked for, and with a capacity that would do.
+fn asked(problem: BuildError, settings: &Settings) -> Error {
+    let grows = settings.options.expansion > 0;
+    match problem {
+        BuildError::TooPrecise { smallest, .. } if grows => {
+            BuildError::TooPrecise { rate: settings.error, smallest: smallest * GROWTH }.into()
+        }
+        BuildError::TooLarge { capacity, largest } => {
+            let largest = largest_below(settings, largest);
+            BuildError::TooLarge { capacity, largest }.into()
+        }
+        other => other.into(),
+    }
+}
+
+/// A capacity that a filter with these settings can be built for: `named` if that would do.
+fn largest_below(settings: &Settings, named: u64) -> u64 {
+    let fits = |capacity| builder(&Settings { capacity, ..*settings }).plan().is_ok();
+    if named > 0 && fits(named) {
+        return named;
+    }
+    let (mut most, mut too_many) = (0, settings.capacity);
+    while too_many - most > 1 {
+        let middle = most + (too_many - most) / 2;
+        *(if fits(middle) { &mut most } else { &mut too_many }) = middle;
+    }
+    most
+}
+
 impl Cuckoo for Native {
+    fn mark(&self) -> Mark {
+        let filter = &self.filter;
+        Mark(filter.size_in_bytes() as u64, filter.buckets(), filter.slots_in_use(), filter.len())
+    }
+
     fn contains(&self, items: &[&[u8]], _now: u64, found: &mut [bool]) {
         self.filter.contains_many(items, found);
     }

@@ -63,15 +63,15 @@ pub fn load(encoding: i32, source: &mut impl Source) -> Result<Filter, Error> {
 fn load_ours(source: &mut impl Source) -> Result<Filter, Error> {
     let header = source.string(Header::decode).flatten().ok_or(Error::Header)?;
     let len = source.number().ok_or(Error::Header)?;
-    let mut chunks = Loading::begin(header, u64::MAX)?;
+    let mut chunks = Loading::begin(header)?;
     let mut loaded = 0;
     while loaded < len {
         let (size, complete) = source
             .string(|piece| (piece.len() as u64, chunks.append(loaded, piece)))
             .ok_or(Error::Header)?;
         loaded += size;
-        if let Some(filter) = complete? {
-            return if loaded == len { Ok(filter) } else { Err(Error::Chunk) };
+        if let Some(check) = complete? {
+            return if loaded == len { check.run() } else { Err(Error::Chunk) };
         }
     }
     Ok(Filter::Loading(chunks))
@@ -85,7 +85,7 @@ fn load_reference(source: &mut impl Source) -> Result<Filter, Error> {
         Options { bucket_size: option()?, max_iterations: option()?, expansion: option()? };
     let shape = Shape { buckets, tables, options };
     let header = Header::Compat(shape, Totals { items, deleted });
-    let mut chunks = Loading::begin(header, u64::MAX)?;
+    let mut chunks = Loading::begin(header)?;
     let mut loaded = 0;
     for _ in 0..tables {
         source.number().ok_or(Error::Header)?;
@@ -93,8 +93,8 @@ fn load_reference(source: &mut impl Source) -> Result<Filter, Error> {
             .string(|slots| (slots.len() as u64, chunks.append(loaded, slots)))
             .ok_or(Error::Header)?;
         loaded += size;
-        if let Some(filter) = complete? {
-            return Ok(filter);
+        if let Some(check) = complete? {
+            return check.run();
         }
     }
     Err(Error::Chunk)

@@ -38,12 +38,21 @@ opaque! {
     RawBlocked;
     /// A defragmentation that is running.
     RawDefrag;
+    /// The reply to a command that the module has called.
+    RawReply;
+    /// What INFO says.
+    RawServerInfo;
 }
 
 pub(super) type CommandFn =
     unsafe extern "C" fn(*mut RawContext, *mut *mut RawString, c_int) -> c_int;
 pub(super) type FreeFn = unsafe extern "C" fn(*mut RawContext, *mut c_void);
 pub(super) type InfoFn = unsafe extern "C" fn(*mut RawInfo, c_int);
+pub(super) type GetNumberFn = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_longlong;
+pub(super) type SetNumberFn =
+    unsafe extern "C" fn(*const c_char, c_longlong, *mut c_void, *mut *mut RawString) -> c_int;
+pub(super) type ApplyFn =
+    unsafe extern "C" fn(*mut RawContext, *mut c_void, *mut *mut RawString) -> c_int;
 
 /// `RedisModule_OnLoad` and all functions below return one of these.
 pub(super) const OK: c_int = 0;
@@ -55,25 +64,37 @@ pub(super) const WRITE: c_int = 2;
 pub(super) const KEY_EMPTY: c_int = 0;
 pub(super) const KEY_MODULE: c_int = 6;
 
-/// Flags of a context: a script or a transaction is running; the command comes from the master;
-/// files are being read; clients cannot be blocked; RESP3.
+/// Flags of a context: a script or a transaction is running; the server is a replica that nobody
+/// may write; it is in a cluster; the command comes from the master; files are being read; this is
+/// a child process; clients cannot be blocked; RESP3.
 pub(super) const LUA: c_int = 1;
 pub(super) const MULTI: c_int = 1 << 1;
+pub(super) const READ_ONLY: c_int = 1 << 4;
+pub(super) const CLUSTER: c_int = 1 << 5;
 pub(super) const FROM_MASTER: c_int = 1 << 12;
 pub(super) const LOADING: c_int = 1 << 13;
+pub(super) const IS_CHILD: c_int = 1 << 20;
 pub(super) const DENY_BLOCKING: c_int = 1 << 21;
 pub(super) const RESP3: c_int = 1 << 22;
+
+/// A number of a module in the configuration that is a number of bytes.
+pub(super) const CONFIG_MEMORY: c_int = 1 << 7;
+/// When extra data of a type is saved: before all keys.
+pub(super) const BEFORE_KEYS: c_int = 1;
 
 /// Notifications of modules.
 pub(super) const NOTIFY_MODULE: c_int = 1 << 13;
 
 /// Options of a module: it notices errors of RDB files itself; it says which keys were changed; it
-/// may load another data set while it serves this one.
+/// may load another data set while it serves this one; its keys may move to another node of a
+/// cluster as commands, beside those that the server has.
 pub(super) const HANDLES_IO_ERRORS: c_int = 1;
 pub(super) const NO_IMPLICIT_SIGNAL: c_int = 2;
 pub(super) const HANDLES_ASYNC_LOAD: c_int = 4;
+pub(super) const HANDLES_SLOT_MIGRATION: c_int = 1 << 5;
 
-/// What the server does with values of a type: version 3 of the structure, as of Redis 6.2.
+/// What the server does with values of a type: version 5 of the structure, as of Redis 7.2. Older
+/// servers do not look at the fields that they do not know.
 #[repr(C)]
 pub(super) struct TypeMethods {
     pub(super) version: u64,
@@ -83,8 +104,8 @@ pub(super) struct TypeMethods {
     pub(super) mem_usage: unsafe extern "C" fn(*const c_void) -> usize,
     pub(super) digest: unsafe extern "C" fn(*mut RawDigest, *mut c_void),
     pub(super) free: unsafe extern "C" fn(*mut c_void),
-    pub(super) aux_load: *const c_void,
-    pub(super) aux_save: *const c_void,
+    pub(super) aux_load: unsafe extern "C" fn(*mut RawIo, c_int, c_int) -> c_int,
+    pub(super) aux_save: unsafe extern "C" fn(*mut RawIo, c_int),
     pub(super) aux_save_triggers: c_int,
     pub(super) free_effort: unsafe extern "C" fn(*mut RawString, *const c_void) -> usize,
     pub(super) unlink: *const c_void,
@@ -96,7 +117,7 @@ pub(super) struct TypeMethods {
     pub(super) free_effort2: *const c_void,
     pub(super) unlink2: *const c_void,
     pub(super) copy2: *const c_void,
-    pub(super) aux_save2: *const c_void,
+    pub(super) aux_save2: unsafe extern "C" fn(*mut RawIo, c_int),
 }
 
 /// Finds a function of this name, and writes it to the address.
@@ -185,6 +206,34 @@ functions! {
         UnblockClient: unsafe extern "C" fn(*mut RawBlocked, *mut c_void) -> c_int;
         AbortBlock: unsafe extern "C" fn(*mut RawBlocked) -> c_int;
         GetBlockedClientPrivateData: unsafe extern "C" fn(*mut RawContext) -> *mut c_void;
+        AvoidReplicaTraffic: unsafe extern "C" fn() -> c_int;
+        GetThreadSafeContext: unsafe extern "C" fn(*mut RawBlocked) -> *mut RawContext;
+        FreeThreadSafeContext: unsafe extern "C" fn(*mut RawContext);
+        ThreadSafeContextLock: unsafe extern "C" fn(*mut RawContext);
+        ThreadSafeContextUnlock: unsafe extern "C" fn(*mut RawContext);
+        HoldString: unsafe extern "C" fn(*mut RawContext, *mut RawString) -> *mut RawString;
+        CreateString: unsafe extern "C" fn(
+            *mut RawContext, *const c_char, usize,
+        ) -> *mut RawString;
+        FreeString: unsafe extern "C" fn(*mut RawContext, *mut RawString);
+        Call: unsafe extern "C" fn(
+            *mut RawContext, *const c_char, *const c_char, ...
+        ) -> *mut RawReply;
+        FreeCallReply: unsafe extern "C" fn(*mut RawReply);
+        GetServerInfo:
+            unsafe extern "C" fn(*mut RawContext, *const c_char) -> *mut RawServerInfo;
+        FreeServerInfo: unsafe extern "C" fn(*mut RawContext, *mut RawServerInfo);
+        ServerInfoGetFieldUnsigned: unsafe extern "C" fn(
+            *mut RawServerInfo, *const c_char, *mut c_int,
+        ) -> c_ulonglong;
+        ServerInfoGetFieldC:
+            unsafe extern "C" fn(*mut RawServerInfo, *const c_char) -> *const c_char;
+        GetRandomBytes: unsafe extern "C" fn(*mut u8, usize);
+        RegisterNumericConfig: unsafe extern "C" fn(
+            *mut RawContext, *const c_char, c_longlong, c_int, c_longlong, c_longlong,
+            GetNumberFn, SetNumberFn, Option<ApplyFn>, *mut c_void,
+        ) -> c_int;
+        LoadConfigs: unsafe extern "C" fn(*mut RawContext) -> c_int;
         WrongArity: unsafe extern "C" fn(*mut RawContext) -> c_int;
         ReplyWithError: unsafe extern "C" fn(*mut RawContext, *const c_char) -> c_int;
         ReplyWithSimpleString: unsafe extern "C" fn(*mut RawContext, *const c_char) -> c_int;

@@ -30,6 +30,53 @@ impl Context {
         unsafe { (api().GetContextFlags)(self.0) }
     }
 
+    /// A string of the server, to be [freed](Self::free).
+    pub(super) fn string(self, text: &str) -> *mut RawString {
+        // SAFETY: the context is live, and the server copies the bytes.
+        unsafe { (api().CreateString)(self.0, text.as_ptr().cast(), text.len()) }
+    }
+
+    pub(super) fn free(self, string: *mut RawString) {
+        // SAFETY: `string` made it, and it is freed once.
+        unsafe { (api().FreeString)(self.0, string) };
+    }
+
+    /// Whether the slot of a key is still this node's: otherwise it refuses any command on it.
+    pub(super) fn owns(self, key: *mut RawString) -> bool {
+        let (exists, format) = (c"EXISTS".as_ptr(), c"s".as_ptr());
+        // SAFETY: context and key are live. The format takes a string of the server.
+        let reply = unsafe { (api().Call)(self.0, exists, format, key) };
+        if !reply.is_null() {
+            // SAFETY: the reply is live, and freed once.
+            unsafe { (api().FreeCallReply)(reply) };
+        }
+        !reply.is_null()
+    }
+
+    /// Bytes that the server can take below `maxmemory`: what is free, or a quarter of all where it
+    /// evicts other keys for them.
+    pub(super) fn room(self) -> u64 {
+        // SAFETY: the context is live.
+        let info = unsafe { (api().GetServerInfo)(self.0, c"memory".as_ptr()) };
+        let number = |name: &CStr| {
+            let mut error = 0;
+            // SAFETY: the section is live.
+            unsafe { (api().ServerInfoGetFieldUnsigned)(info, name.as_ptr(), &raw mut error) }
+        };
+        let (used, most) = (number(c"used_memory"), number(c"maxmemory"));
+        // SAFETY: the section is live.
+        let policy = unsafe { (api().ServerInfoGetFieldC)(info, c"maxmemory_policy".as_ptr()) };
+        // SAFETY: a C string, which lives as long as the section.
+        let evicts = !policy.is_null() && unsafe { CStr::from_ptr(policy) } != c"noeviction";
+        // SAFETY: the section is freed once.
+        unsafe { (api().FreeServerInfo)(self.0, info) };
+        match (most, most.saturating_sub(used)) {
+            (0, _) => u64::MAX,
+            (_, free) if evicts => free.max(most / 4),
+            (_, free) => free,
+        }
+    }
+
     /// Sends the outcome of a command.
     pub(super) fn answer(self, outcome: &Result<Reply, Error>) {
         match outcome {

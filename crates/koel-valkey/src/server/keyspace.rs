@@ -3,7 +3,7 @@
 //! A key is opened for each access and closed again. Its value stays where it is: only another
 //! access of the same command could remove it, and the borrow ends there.
 
-use std::ffi::{c_int, c_longlong};
+use std::ffi::{CString, c_int, c_longlong};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::api::{
@@ -11,10 +11,11 @@ use super::api::{
     WRITE, api,
 };
 use super::context::{Context, c_string};
-use super::settings::settings;
+use super::settings::{self, settings};
 use super::values;
 use crate::command::{Access, Command, transfer};
 use crate::filter::Filter;
+use crate::filter::native::Key;
 use crate::keys::{ADDED, Keys, Value};
 
 static TYPE: AtomicPtr<RawType> = AtomicPtr::new(std::ptr::null_mut());
@@ -35,6 +36,8 @@ pub(super) struct ServerKeys<'a> {
     now: Option<u64>,
     /// Whether it may have changed a filter with a window.
     timed: bool,
+    /// The capacity and the secret of a filter that the command has created.
+    created: Option<(u64, Key)>,
 }
 
 /// An open key, closed when dropped.
@@ -53,7 +56,8 @@ impl<'a> ServerKeys<'a> {
     /// # Safety
     /// The arguments must be those of the running command.
     pub(super) unsafe fn new(context: Context, strings: &'a [*mut RawString]) -> Self {
-        Self { context, strings, changes: Vec::new(), added_only: None, now: None, timed: false }
+        let (changes, added_only, now, timed, created) = (Vec::new(), None, None, false, None);
+        Self { context, strings, changes, added_only, now, timed, created }
     }
 
     /// Tells replicas, the append-only file and listeners what `command` has changed.
@@ -61,16 +65,27 @@ impl<'a> ServerKeys<'a> {
         if self.changes.is_empty() {
             return;
         }
-        let context = self.context.raw();
+        let mut further = Vec::new();
+        if let Some((capacity, secret)) = self.created {
+            let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+            if command.name == "RESERVE" {
+                further.extend(["SECRET", &digits].map(|word| self.context.string(word)));
+            } else {
+                self.replicate_reserve(capacity, &digits);
+            }
+        }
         if self.timed && command.access != Access::Replays {
             let now = self.now();
-            self.replicate_at(now, command);
+            self.replicate_at(now, command, &further);
         } else if let Some(items) = &self.added_only {
             self.replicate_items(items);
-        } else {
+        } else if further.is_empty() {
             // SAFETY: the context is live.
-            unsafe { (api().ReplicateVerbatim)(context) };
+            unsafe { (api().ReplicateVerbatim)(self.context.raw()) };
+        } else {
+            self.replicate_with(command, &further);
         }
+        further.into_iter().for_each(|string| self.context.free(string));
         self.notify();
     }
 
@@ -82,7 +97,7 @@ impl<'a> ServerKeys<'a> {
             return;
         }
         let (context, key) = (self.context.raw(), self.strings[argument]);
-        let command = c_string(&format!("{}.LOADCHUNK", settings().prefix));
+        let command = self.full_name("LOADCHUNK");
         // SAFETY: the context is live. The format takes a string of the server.
         unsafe { (api().Replicate)(context, c"DEL".as_ptr(), c"s".as_ptr(), key) };
         // SAFETY: values of our type are filters, and nothing changes this one now.
@@ -115,11 +130,32 @@ impl<'a> ServerKeys<'a> {
         }
     }
 
+    /// Replicates `RESERVE key capacity SECRET digits`, before the command that created the filter
+    /// so: replicas do not know the secret.
+    fn replicate_reserve(&self, capacity: u64, digits: &str) {
+        let (reserve, digits) = (self.full_name("RESERVE"), c_string(digits));
+        let (context, key) = (self.context.raw(), self.strings[1]);
+        let (name, format, word) = (reserve.as_ptr(), c"slcc".as_ptr(), c"SECRET".as_ptr());
+        let capacity = c_longlong::try_from(capacity).unwrap_or(c_longlong::MAX);
+        let replicate = api().Replicate;
+        // SAFETY: the context is live. The format takes a string of the server, a number, and two C
+        // strings.
+        unsafe { replicate(context, name, format, key, capacity, word, digits.as_ptr()) };
+    }
+
+    /// Replicates the command with further arguments.
+    fn replicate_with(&self, command: &Command, further: &[*mut RawString]) {
+        let (name, arguments) = (self.full_name(command.name), self.arguments_and(further));
+        let (context, format) = (self.context.raw(), c"v".as_ptr());
+        let (start, len) = (arguments.as_ptr(), arguments.len());
+        // SAFETY: the context is live. The format takes strings of the server with their number.
+        unsafe { (api().Replicate)(context, name.as_ptr(), format, start, len) };
+    }
+
     /// Replicates the command as `AT milliseconds command key argument..`.
-    fn replicate_at(&self, now: u64, command: &Command) {
-        let at = c_string(&format!("{}.AT", settings().prefix));
-        let (context, name, arguments) =
-            (self.context.raw(), c_string(command.name), &self.strings[1..]);
+    fn replicate_at(&self, now: u64, command: &Command, further: &[*mut RawString]) {
+        let (at, arguments) = (self.full_name("AT"), self.arguments_and(further));
+        let (context, name) = (self.context.raw(), c_string(command.name));
         let (at, format, name) = (at.as_ptr(), c"lcv".as_ptr(), name.as_ptr());
         let now = c_longlong::try_from(now).unwrap_or(c_longlong::MAX);
         let (start, len) = (arguments.as_ptr(), arguments.len());
@@ -128,10 +164,19 @@ impl<'a> ServerKeys<'a> {
         unsafe { (api().Replicate)(context, at, format, now, name, start, len) };
     }
 
+    fn arguments_and(&self, further: &[*mut RawString]) -> Vec<*mut RawString> {
+        [&self.strings[1..], further].concat()
+    }
+
+    /// The name of a command with the prefix.
+    fn full_name(&self, name: &str) -> CString {
+        c_string(&format!("{}.{name}", settings().prefix))
+    }
+
     /// Replicates the command as `INSERT key NOCREATE ITEMS item..` with only these items.
     fn replicate_items(&self, items: &[usize]) {
         let [(key, _), ..] = self.changes[..] else { return };
-        let insert = c_string(&format!("{}.INSERT", settings().prefix));
+        let insert = self.full_name("INSERT");
         let (context, key) = (self.context.raw(), self.strings[key]);
         let items: Vec<_> = items.iter().map(|&item| self.strings[item]).collect();
         let (insert, format) = (insert.as_ptr(), c"sccv".as_ptr());
@@ -157,6 +202,11 @@ impl<'a> ServerKeys<'a> {
         // SAFETY: the key is open.
         let expires = unsafe { (api().GetAbsExpire)(key.0) };
         (expires >= 0).then_some(expires)
+    }
+
+    /// Whether the command comes from the master or from a file.
+    pub(super) fn is_settled(&self) -> bool {
+        self.context.flags() & (FROM_MASTER | LOADING) != 0
     }
 
     /// The filter of a key.
@@ -230,8 +280,20 @@ impl Keys for ServerKeys<'_> {
     /// No limit for what the master or a file says: it was checked there, and a replica must not
     /// differ.
     fn limit(&self) -> u64 {
-        let is_settled = self.context.flags() & (FROM_MASTER | LOADING) != 0;
-        if is_settled { u64::MAX } else { settings().limit }
+        if self.is_settled() { u64::MAX } else { settings::limit() }
+    }
+
+    fn room(&mut self) -> u64 {
+        if self.is_settled() { u64::MAX } else { self.context.room() }
+    }
+
+    /// None for what the master or a file says: it has the secret with it.
+    fn secret(&mut self) -> Option<Key> {
+        if self.is_settled() { None } else { settings::secret() }
+    }
+
+    fn created(&mut self, capacity: u64, secret: Key) {
+        self.created = Some((capacity, secret));
     }
 
     /// The time at which the server began with the command, where it says that.

@@ -1,16 +1,17 @@
 //! `RedisModule_OnLoad`: reads the settings and registers the type and the commands.
 
-use std::ffi::{CString, c_int};
-use std::panic;
+use std::ffi::{CString, c_char, c_int, c_longlong, c_void};
+use std::{panic, ptr};
 
 use super::api::{
-    self, API_VERSION, CommandFn, ERR, HANDLES_ASYNC_LOAD, HANDLES_IO_ERRORS, NO_IMPLICIT_SIGNAL,
-    OK, RawContext, RawInfo, RawString, api,
+    self, API_VERSION, CONFIG_MEMORY, CommandFn, ERR, HANDLES_ASYNC_LOAD, HANDLES_IO_ERRORS,
+    HANDLES_SLOT_MIGRATION, NO_IMPLICIT_SIGNAL, OK, RawContext, RawInfo, RawString, api,
 };
 use super::context::{self, Context, c_string, log};
 use super::keyspace;
-use super::settings::{self, Settings, settings};
-use super::{describe, merge, run, values};
+use super::settings::{self, DEFAULT_LIMIT, SecretOf, Settings, settings};
+use super::{background, describe, run, totals, values};
+use crate::command::arguments::key;
 use crate::command::{COMMANDS, Command};
 use crate::filter::record::ENCODING;
 
@@ -50,7 +51,10 @@ pub(super) unsafe extern "C" fn RedisModule_OnLoad(
 }
 
 fn load(context: Context, arguments: Vec<&[u8]>) -> Result<(), String> {
-    settings::remember(parse(&arguments)?);
+    let mut random = [0; 16];
+    // SAFETY: so many bytes are written.
+    unsafe { (api().GetRandomBytes)(random.as_mut_ptr(), random.len()) };
+    settings::remember(parse(&arguments)?, random);
     panic::set_hook(Box::new(|info| {
         let place = info.location().map_or(String::new(), ToString::to_string);
         log(c"warning", &format!("koel: a panic at {place}"));
@@ -60,16 +64,50 @@ fn load(context: Context, arguments: Vec<&[u8]>) -> Result<(), String> {
     create_commands(context)?;
     // SAFETY: the context is live.
     unsafe { (api().RegisterInfoFunc)(context.raw(), info) };
+    create_setting(context)
+}
+
+/// Makes the limit a setting of the server, `NAME.max-key-bytes`.
+fn create_setting(context: Context) -> Result<(), String> {
+    let (register, name) = (api().RegisterNumericConfig, c"max-key-bytes".as_ptr());
+    let (raw, default) = (context.raw(), signed(settings::limit()));
+    let (get, set, none) = (limit, set_limit, ptr::null_mut());
+    // SAFETY: the context is live, and the server copies the name.
+    let registered =
+        unsafe { register(raw, name, default, CONFIG_MEMORY, 1, i64::MAX, get, set, None, none) };
+    // SAFETY: the context is live.
+    if registered != OK || unsafe { (api().LoadConfigs)(raw) } != OK {
+        return Err("the setting max-key-bytes is refused: give bytes from 1 on".to_owned());
+    }
     Ok(())
 }
 
-/// Reads `[PREFIX cf] [NAME koel] [TYPE MBbloomCF] [MAX-KEY-BYTES n]`.
+unsafe extern "C" fn limit(_name: *const c_char, _data: *mut c_void) -> c_longlong {
+    signed(settings::limit())
+}
+
+unsafe extern "C" fn set_limit(
+    _name: *const c_char,
+    bytes: c_longlong,
+    _data: *mut c_void,
+    _error: *mut *mut RawString,
+) -> c_int {
+    settings::set_limit(u64::try_from(bytes).unwrap_or(0));
+    OK
+}
+
+fn signed(bytes: u64) -> c_longlong {
+    c_longlong::try_from(bytes).unwrap_or(c_longlong::MAX)
+}
+
+/// Reads `[PREFIX cf] [NAME koel] [TYPE MBbloomCF] [MAX-KEY-BYTES n] [SECRET digits|NO]`.
 fn parse(arguments: &[&[u8]]) -> Result<Settings, String> {
     let mut settings = Settings {
         prefix: "CF".to_owned(),
         name: "koel".to_owned(),
         type_name: "MBbloomCF".to_owned(),
-        limit: u64::MAX,
+        limit: DEFAULT_LIMIT,
+        secret: SecretOf::DataSet,
     };
     let (pairs, rest) = arguments.as_chunks();
     if let [alone] = rest {
@@ -86,15 +124,25 @@ fn parse(arguments: &[&[u8]]) -> Result<Settings, String> {
                     .parse()
                     .map_err(|_| format!("MAX-KEY-BYTES must be a number of bytes, not {text}"))?;
             }
+            b"SECRET" => settings.secret = secret(value)?,
             _ => {
                 return Err(format!(
-                    "unknown argument {}: there are PREFIX, NAME, TYPE and MAX-KEY-BYTES",
+                    "unknown argument {}: there are PREFIX, NAME, TYPE, MAX-KEY-BYTES and SECRET",
                     name.escape_ascii()
                 ));
             }
         }
     }
     Ok(settings)
+}
+
+fn secret(value: &[u8]) -> Result<SecretOf, String> {
+    if value.eq_ignore_ascii_case(b"NO") {
+        return Ok(SecretOf::Nowhere);
+    }
+    // Nobody should find it in a log.
+    let problem = "SECRET must be NO or 32 hexadecimal digits";
+    key(value).map(SecretOf::Argument).ok_or_else(|| problem.to_owned())
 }
 
 fn word(text: &str, lengths: std::ops::RangeInclusive<usize>) -> Result<String, String> {
@@ -115,7 +163,8 @@ fn attach(context: Context) -> Result<(), String> {
     let name = CString::into_raw(name);
     // SAFETY: the context is live. The name is never freed, because the server may keep it.
     unsafe { (api().SetModuleAttribs)(context.raw(), name, VERSION, API_VERSION) };
-    let options = HANDLES_IO_ERRORS | NO_IMPLICIT_SIGNAL | HANDLES_ASYNC_LOAD;
+    let options =
+        HANDLES_IO_ERRORS | NO_IMPLICIT_SIGNAL | HANDLES_ASYNC_LOAD | HANDLES_SLOT_MIGRATION;
     // SAFETY: the context is live.
     unsafe { (api().SetModuleOptions)(context.raw(), options) };
     Ok(())
@@ -201,20 +250,26 @@ unsafe extern "C" fn enter<const NUMBER: usize>(
     OK
 }
 
-fn enter_command(command: &Command, context: Context, strings: &[*mut RawString]) {
+fn enter_command(command: &'static Command, context: Context, strings: &[*mut RawString]) {
     // SAFETY: the arguments are those of this command.
     let arguments = unsafe { context::all_bytes(strings) };
-    if !(command.is_merge() && merge::begin(context, strings, &arguments)) {
+    if !background::begin(command, context, strings, &arguments) {
         run::run_now(command, context, strings, &arguments);
     }
 }
 
 /// Adds a section to INFO.
 unsafe extern "C" fn info(raw: *mut RawInfo, _for_crash_report: c_int) {
-    let (filters, panics) = values::totals();
     // SAFETY: the server passes it to this call.
     unsafe { (api().InfoAddSection)(raw, c"filters".as_ptr()) };
-    let fields = [(c"filters", filters), (c"max_key_bytes", settings().limit), (c"panics", panics)];
+    let fields = [
+        (c"filters", totals::FILTERS.get()),
+        (c"bytes", totals::BYTES.get()),
+        (c"max_key_bytes", settings::limit()),
+        (c"refused_items", totals::REFUSED.get()),
+        (c"commands_on_a_thread", totals::BESIDE.get()),
+        (c"panics", totals::PANICS.get()),
+    ];
     for (name, value) in fields {
         // SAFETY: as above.
         unsafe { (api().InfoAddFieldULongLong)(raw, name.as_ptr(), value) };

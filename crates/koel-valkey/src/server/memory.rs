@@ -9,6 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 
 use super::api::{Api, loaded};
+use super::totals::BYTES;
 
 /// Alignment of all that the server allocates.
 const ALIGNMENT: usize = 16;
@@ -38,6 +39,23 @@ fn is_available(api: &Api, size: usize) -> bool {
     true
 }
 
+/// Counts memory that was just allocated.
+#[inline]
+fn counted(memory: *mut u8, size: usize) -> *mut u8 {
+    if !memory.is_null() {
+        BYTES.add(size as u64);
+    }
+    memory
+}
+
+/// Counts memory that has another size now.
+fn moved(memory: *mut u8, before: Layout, size: usize) -> *mut u8 {
+    if !memory.is_null() {
+        BYTES.subtract(before.size() as u64);
+    }
+    counted(memory, size)
+}
+
 // SAFETY: each request goes to one of two sound allocators, and the layout alone decides which one,
 // from the moment on at which the module is loaded. Nothing is allocated before.
 unsafe impl GlobalAlloc for ServerMemory {
@@ -47,7 +65,7 @@ unsafe impl GlobalAlloc for ServerMemory {
             return unsafe { System.alloc(layout) };
         };
         // SAFETY: any size may be asked for.
-        unsafe { (api.TryAlloc)(layout.size()) }.cast()
+        counted(unsafe { (api.TryAlloc)(layout.size()) }.cast(), layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -58,14 +76,14 @@ unsafe impl GlobalAlloc for ServerMemory {
         let size = layout.size();
         if let Some(calloc) = api.TryCalloc {
             // SAFETY: any size may be asked for.
-            return unsafe { calloc(1, size) }.cast();
+            return counted(unsafe { calloc(1, size) }.cast(), size);
         }
         if size >= LARGE {
             if !is_available(api, size) {
                 return ptr::null_mut();
             }
             // SAFETY: any size may be asked for.
-            return unsafe { (api.Calloc)(1, size) }.cast();
+            return counted(unsafe { (api.Calloc)(1, size) }.cast(), size);
         }
         // SAFETY: the caller's.
         let memory = unsafe { self.alloc(layout) };
@@ -78,8 +96,11 @@ unsafe impl GlobalAlloc for ServerMemory {
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         match server(layout) {
-            // SAFETY: the server allocated it.
-            Some(api) => unsafe { (api.Free)(memory.cast()) },
+            Some(api) => {
+                BYTES.subtract(layout.size() as u64);
+                // SAFETY: the server allocated it.
+                unsafe { (api.Free)(memory.cast()) }
+            }
             // SAFETY: the system allocated it.
             None => unsafe { System.dealloc(memory, layout) },
         }
@@ -92,12 +113,12 @@ unsafe impl GlobalAlloc for ServerMemory {
         };
         if let Some(realloc) = api.TryRealloc {
             // SAFETY: the server allocated it.
-            return unsafe { realloc(memory.cast(), size) }.cast();
+            return moved(unsafe { realloc(memory.cast(), size) }.cast(), layout, size);
         }
         if !is_available(api, size) {
             return ptr::null_mut();
         }
         // SAFETY: the server allocated it.
-        unsafe { (api.Realloc)(memory.cast(), size) }.cast()
+        moved(unsafe { (api.Realloc)(memory.cast(), size) }.cast(), layout, size)
     }
 }

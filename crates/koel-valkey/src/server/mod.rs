@@ -7,21 +7,23 @@
 //! keyspace   keys of the server, for commands
 //! values     what the server does with a value: save, load, copy, free
 //! defrag     moves values to where they leave fewer holes
-//! merge      MERGE on a thread
+//! background commands on a thread, while the server goes on
 //! run        a command on keys of the server
 //! load       RedisModule_OnLoad: settings, type, commands
-//! settings   what the module was loaded with
+//! settings   what the module was loaded with, the secret and the limit
+//! totals     what INFO counts
 //! describe   COMMAND DOCS and the key specifications
 //! fake       functions of a server that tests call
 //! ```
 //!
-//! The bindings are written by hand: some fifty functions that have not changed since Redis 7.0.
+//! The bindings are written by hand: some seventy functions that have not changed since Redis 7.0.
 //! docs/decisions/0030-valkey.md compares this with the two published ones.
 //!
 //! A panic ends the command or the callback that it is in, with an error in the reply and in the
 //! log, and never the server.
 
 mod api;
+mod background;
 mod context;
 mod defrag;
 mod describe;
@@ -30,7 +32,7 @@ mod fake;
 mod keyspace;
 mod load;
 mod memory;
-mod merge;
 mod run;
 mod settings;
+mod totals;
 mod values;

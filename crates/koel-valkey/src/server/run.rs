@@ -3,7 +3,10 @@
 use super::api::RawString;
 use super::context::Context;
 use super::keyspace::ServerKeys;
+use super::totals;
 use crate::command::Command;
+use crate::command::reply::Reply;
+use crate::error::Error;
 
 /// Runs a command now, with the arguments of the running call.
 pub(super) fn run_now(
@@ -16,5 +19,10 @@ pub(super) fn run_now(
     let mut keys = unsafe { ServerKeys::new(context, strings) };
     let outcome = command.call(&mut keys, arguments);
     keys.announce(command);
-    context.answer(&outcome);
+    totals::count(&outcome);
+    match outcome {
+        // What was refused on the primary is here too, and a replica must not fail.
+        Err(Error::Full(_)) if keys.is_settled() => context.answer(&Ok(Reply::Bool(false))),
+        outcome => context.answer(&outcome),
+    }
 }

@@ -1,9 +1,15 @@
-//! What the module was loaded with.
+//! What the module was loaded with, and the secret and the limit, which may change.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::filter::native::Key;
+
+/// The most bytes of a filter, unless another number is set: as of a string of the server.
+pub(super) const DEFAULT_LIMIT: u64 = 512 << 20;
 
 /// What the module was loaded with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Settings {
     /// What all commands begin with, such as `CF`.
     pub(super) prefix: String,
@@ -13,15 +19,67 @@ pub(super) struct Settings {
     pub(super) type_name: String,
     /// The most bytes that a filter may take.
     pub(super) limit: u64,
+    /// Where the secret of new filters comes from.
+    pub(super) secret: SecretOf,
+}
+
+/// Where the secret of new filters comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SecretOf {
+    /// Made at random when the module is loaded; then that of the data set that is loaded.
+    DataSet,
+    /// An argument of the module.
+    Argument(Key),
+    /// There is none.
+    Nowhere,
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
+static LIMIT: AtomicU64 = AtomicU64::new(DEFAULT_LIMIT);
+static SECRET: Mutex<Option<Key>> = Mutex::new(None);
+
 /// What the module was loaded with.
 pub(super) fn settings() -> &'static Settings {
     SETTINGS.get().expect("set when the module is loaded")
 }
 
-/// Remembers the settings, once.
-pub(super) fn remember(settings: Settings) {
+/// Remembers the settings, once. `random` is a new secret.
+pub(super) fn remember(settings: Settings, random: Key) {
+    set_limit(settings.limit);
+    set_secret(match settings.secret {
+        SecretOf::DataSet => Some(random),
+        SecretOf::Argument(key) => Some(key),
+        SecretOf::Nowhere => None,
+    });
     SETTINGS.get_or_init(|| settings);
+}
+
+/// The most bytes that a filter may take.
+pub(super) fn limit() -> u64 {
+    LIMIT.load(Ordering::Relaxed)
+}
+
+pub(super) fn set_limit(bytes: u64) {
+    LIMIT.store(bytes, Ordering::Relaxed);
+}
+
+/// The secret of new filters.
+pub(super) fn secret() -> Option<Key> {
+    *SECRET.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn set_secret(secret: Option<Key>) {
+    *SECRET.lock().unwrap_or_else(PoisonError::into_inner) = secret;
+}
+
+/// Takes the secret of a data set that the server loads, unless an argument says another thing.
+pub(super) fn adopt(key: Key) {
+    if settings().secret == SecretOf::DataSet {
+        set_secret(Some(key));
+    }
+}
+
+/// The secret that a data set should be saved with.
+pub(super) fn saved_secret() -> Option<Key> {
+    if settings().secret == SecretOf::DataSet { secret() } else { None }
 }

@@ -8,20 +8,15 @@ use std::ffi::{c_int, c_longlong, c_void};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::slice;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::api::{RawDigest, RawIo, RawString, TypeMethods, api};
+use super::api::{BEFORE_KEYS, IS_CHILD, OK, RawDigest, RawIo, RawString, TypeMethods, api};
 use super::context::{c_string, log};
 use super::defrag;
-use super::settings::settings;
+use super::settings::{self, settings};
+use super::totals::{FILTERS, PANICS};
 use crate::command::transfer;
 use crate::filter::Filter;
 use crate::filter::record::{self, Sink, Source};
-
-/// Filters that exist in this process.
-static FILTERS: AtomicU64 = AtomicU64::new(0);
-/// Panics that were caught.
-static PANICS: AtomicU64 = AtomicU64::new(0);
 
 /// Freeing so many bytes counts as one step. The server frees what takes more than 64 steps on
 /// another thread.
@@ -29,16 +24,16 @@ const BYTES_A_STEP: usize = 4096;
 const DIGEST_BYTES: usize = 1 << 20;
 
 pub(super) const METHODS: TypeMethods = TypeMethods {
-    version: 3,
+    version: 5,
     rdb_load,
     rdb_save,
     aof_rewrite,
     mem_usage,
     digest,
     free,
-    aux_load: ptr::null(),
-    aux_save: ptr::null(),
-    aux_save_triggers: 0,
+    aux_load,
+    aux_save,
+    aux_save_triggers: BEFORE_KEYS,
     free_effort,
     unlink: ptr::null(),
     copy,
@@ -47,24 +42,44 @@ pub(super) const METHODS: TypeMethods = TypeMethods {
     free_effort2: ptr::null(),
     unlink2: ptr::null(),
     copy2: ptr::null(),
-    aux_save2: ptr::null(),
+    aux_save2: aux_save_if_needed,
 };
 
-/// Filters and caught panics, for INFO.
-pub(super) fn totals() -> (u64, u64) {
-    (FILTERS.load(Ordering::Relaxed), PANICS.load(Ordering::Relaxed))
+/// Saves the secret of the data set, so that a restart and a failover keep it, or nothing as an
+/// empty string: Redis 7.0 reads one from each file.
+unsafe extern "C" fn aux_save(io: *mut RawIo, _when: c_int) {
+    let secret = settings::saved_secret();
+    Sink::string(&mut File(io), secret.as_ref().map_or(&[], |key| &key[..]));
+}
+
+/// The same for later servers, which read a file to which nothing was written without the module.
+unsafe extern "C" fn aux_save_if_needed(io: *mut RawIo, when: c_int) {
+    if FILTERS.get() > 0 {
+        // SAFETY: the caller's.
+        unsafe { aux_save(io, when) };
+    }
+}
+
+unsafe extern "C" fn aux_load(io: *mut RawIo, encoding: c_int, _when: c_int) -> c_int {
+    let key = Source::string(&mut File(io), |bytes| bytes.try_into().ok()).flatten();
+    if encoding == record::ENCODING
+        && let Some(key) = key
+    {
+        settings::adopt(key);
+    }
+    OK
 }
 
 /// Hands a filter to the server.
 pub(super) fn into_raw(filter: Filter) -> *mut c_void {
-    FILTERS.fetch_add(1, Ordering::Relaxed);
+    FILTERS.add(1);
     Box::into_raw(Box::new(filter)).cast()
 }
 
 /// Runs `work`, and returns what it panicked with, after it is in the log.
 pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        PANICS.fetch_add(1, Ordering::Relaxed);
+        PANICS.add(1);
         let text = format!("koel has a defect, please report it: {}", message(&*panic));
         log(c"warning", &text);
         text
@@ -102,7 +117,22 @@ unsafe extern "C" fn rdb_load(io: *mut RawIo, encoding: c_int) -> *mut c_void {
 pub(super) unsafe extern "C" fn rdb_save(io: *mut RawIo, value: *mut c_void) {
     // SAFETY: the server passes a value of ours.
     let filter = unsafe { filter(value) };
-    drop(guarded(|| record::save(filter, &mut File(io))));
+    let saved = guarded(|| {
+        #[cfg(feature = "faults")]
+        crate::command::fault::before_save();
+        record::save(filter, &mut File(io));
+    });
+    end_child_unless(saved.is_ok());
+}
+
+/// The server has no way to hear that a value could not be saved. A child process ends, so that its
+/// file is not taken for a good one.
+fn end_child_unless(is_saved: bool) {
+    // SAFETY: flags of the server need no context.
+    let flags = || unsafe { (api().GetContextFlags)(ptr::null_mut()) };
+    if !is_saved && flags() & IS_CHILD != 0 {
+        std::process::exit(1);
+    }
 }
 
 unsafe extern "C" fn aof_rewrite(io: *mut RawIo, key: *mut RawString, value: *mut c_void) {
@@ -119,7 +149,7 @@ unsafe extern "C" fn aof_rewrite(io: *mut RawIo, key: *mut RawString, value: *mu
             unsafe { (api().EmitAOF)(io, name, format, key, iterator, bytes, len) };
         });
     };
-    drop(guarded(work));
+    end_child_unless(guarded(work).is_ok());
 }
 
 unsafe extern "C" fn mem_usage(value: *const c_void) -> usize {
@@ -146,7 +176,7 @@ unsafe extern "C" fn digest(digest: *mut RawDigest, value: *mut c_void) {
 }
 
 pub(super) unsafe extern "C" fn free(value: *mut c_void) {
-    FILTERS.fetch_sub(1, Ordering::Relaxed);
+    FILTERS.subtract(1);
     let work = || {
         // SAFETY: `into_raw` made it, and the server frees it once.
         let filter: Box<Filter> = unsafe { Box::from_raw(value.cast()) };

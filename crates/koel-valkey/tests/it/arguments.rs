@@ -1,6 +1,7 @@
 //! What commands take and refuse. The texts are those of RedisBloom 2.8.2 wherever it has one.
 
 use koel_valkey::command::reply::Reply;
+use koel_valkey::error::Error;
 
 use crate::support::Database;
 
@@ -40,6 +41,9 @@ fn reserve_refuses_what_the_reference_refuses() {
         ("RESERVE a x", "Bad capacity"),
         ("RESERVE a 12.5", "Bad capacity"),
         ("RESERVE a +12", "Bad capacity"),
+        ("RESERVE a 0500", "Bad capacity"),
+        ("RESERVE a -0", "Bad capacity"),
+        ("RESERVE a 100 BUCKETSIZE 02", "Couldn't parse BUCKETSIZE"),
         ("RESERVE a 9223372036854775808", "Bad capacity"),
         ("RESERVE a x BUCKETSIZE 0", "Bad capacity"),
         ("RESERVE a 1 BUCKETSIZE x", "Couldn't parse BUCKETSIZE"),
@@ -84,6 +88,7 @@ fn inserts_refuse_what_the_reference_refuses() {
         ("INSERT a CAPACITY 1 FOO ITEMS 1", SMALL),
         ("INSERT a x y", "Unknown argument received"),
         ("INSERT a CAPACITY x ITEMS 1", "Bad capacity"),
+        ("INSERT a CAPACITY 0500 ITEMS 1", "Bad capacity"),
         ("INSERT a CAPACITY ITEMS 1", "Bad capacity"),
         ("INSERT old CAPACITY 1 ITEMS 1", SMALL),
         ("INSERT other CAPACITY 1 ITEMS 1", SMALL),
@@ -188,4 +193,34 @@ fn a_key_takes_no_more_memory_than_it_may() {
     assert_eq!(database.run("DEL a 7"), Ok(Reply::Bool(true)));
     let full = Ok(Reply::Array(vec![Reply::Integer(0), Reply::Integer(-1)]));
     assert_eq!(database.run("INSERTNX a ITEMS 8 absent"), full);
+}
+
+/// The number after these words of a message.
+fn number_after(text: &str, words: &str) -> String {
+    let start = text.find(words).unwrap_or_else(|| panic!("{text}")) + words.len();
+    text[start..].chars().take_while(|c| !" ;,".contains(*c)).collect()
+}
+
+/// The message named "at most 0" keys, or a rate that was refused as well.
+#[test]
+fn what_a_refused_reservation_names_would_do() {
+    for further in ["", " EXPANSION 0", " PREFER FAST"] {
+        let mut database = Database::new();
+        let refused = database.run(&format!("RESERVE a 100000000000000{further}")).unwrap_err();
+        let most: u64 = number_after(&refused.to_string(), "at most ").parse().unwrap();
+        assert!(most > 1_000_000_000, "{most}");
+        database.0.limit = 0;
+        for (capacity, is_possible) in [(most, true), (most + most / 8, false)] {
+            let refused = database.run(&format!("RESERVE a {capacity}{further}")).unwrap_err();
+            let is_large = matches!(refused, Error::Limit { .. });
+            assert_eq!(is_large, is_possible, "{capacity}{further}: {refused}");
+        }
+        for capacity in [1000, 1_000_000] {
+            let mut database = Database::new();
+            let line = format!("RESERVE a {capacity}{further} ERROR");
+            let refused = database.run(&format!("{line} 1e-17")).unwrap_err();
+            let rate = number_after(&refused.to_string(), "ask for ");
+            assert_eq!(database.run(&format!("{line} {rate}")), Ok(Reply::Ok), "{refused}");
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! Commands that a client sends to make the server wait or to take its memory.
 
-use koel_valkey::command::merge;
+use koel_valkey::command::parts::{Host, Outcome};
 use koel_valkey::command::reply::Reply;
+use koel_valkey::command::{merge, transfer};
 use koel_valkey::error::Error;
-use koel_valkey::keys::MemoryKeys;
+use koel_valkey::keys::{Keys, MemoryKeys};
 
 use crate::support::{Database, integers};
 
@@ -98,20 +99,47 @@ fn alike() -> Database {
     database
 }
 
-/// A short command that names one large filter a thousand times took a thousand copies of it.
+/// A short command that names one large filter a thousand times took a thousand copies of it, and
+/// then a thousand unions.
 #[test]
-fn a_merge_on_a_thread_copies_each_source_once() {
-    let mut database = alike();
+fn a_source_that_is_named_a_thousand_times_counts_once() {
     let line = format!("MERGE a b{} c", " b".repeat(1000));
-    let arguments: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-    let mut keys =
-        MemoryKeys { memory: &mut database.0, arguments: &arguments, events: Vec::new() };
-    let merging = merge::begin(&mut keys, &arguments, 0, 1).unwrap().unwrap();
-    assert!(merging.bytes() < 10_000, "{} bytes", merging.bytes());
-    let (destination, union) = (merging.destination(), merging.run().unwrap());
-    assert_eq!(merge::finish(&mut keys, union, destination), Ok(Some(Reply::Ok)));
-    let counts = integers(database.run("MCOUNT a shared a b c none").unwrap());
-    assert_eq!(counts, [1003, 1, 1001, 1, 0]);
+    let mut databases = [alike(), alike()];
+    assert_eq!(databases[0].run(&line), Ok(Reply::Ok));
+    let mut parts = databases[1].parts(merge::begin, &line);
+    assert_eq!(parts.copies, 3);
+    assert_eq!(parts.finish(), Ok(Outcome::Done(Reply::Ok)));
+    for database in &mut databases {
+        let counts = integers(database.run("MCOUNT a shared a b c none").unwrap());
+        assert_eq!(counts, [3, 1, 1, 1, 0]);
+    }
+}
+
+/// A MERGE copied all of its operands at once, and the server evicted other keys for them.
+#[test]
+fn a_merge_takes_room_for_two_filters_and_refuses_without() {
+    let mut database = Database::new();
+    for key in ["a", "b", "c", "d"] {
+        database.run(&format!("RESERVE {key} 1000000")).unwrap();
+    }
+    let Ok(Reply::Integer(bytes)) = database.run("INFO a SIZE") else { panic!("none") };
+    let bytes = u64::try_from(bytes).unwrap();
+    for (line, room, fits, fits_at_once) in [
+        ("MERGE a b c d", 2 * bytes, true, true),
+        ("MERGE a b c d", 2 * bytes - 1, false, true),
+        ("MERGE a b c d", bytes - 1, false, false),
+        ("MERGE new b c d", bytes - 1, false, false),
+    ] {
+        database.0.room = Some(room);
+        let before = database.dump("a");
+        assert_eq!(database.begins(merge::begin, line).is_ok(), fits, "{line} {room}");
+        let outcome = database.run(line);
+        assert_eq!(outcome.is_ok(), fits_at_once, "{line} {room}");
+        if let Err(error) = outcome {
+            assert!(error.to_string().starts_with("OOM the filter would take"), "{error}");
+            assert!(database.dump("a") == before);
+        }
+    }
 }
 
 /// A union is refused as soon as it is beyond the limit, not when it has taken all sources.
@@ -130,9 +158,159 @@ fn a_union_stops_at_the_limit() {
         other => panic!("{other:?}"),
     };
     assert!(beyond(database.run(&line).err()) < 10_000);
-    let arguments: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-    let mut keys =
-        MemoryKeys { memory: &mut database.0, arguments: &arguments, events: Vec::new() };
-    let merging = merge::begin(&mut keys, &arguments, 0, 1).unwrap().unwrap();
-    assert!(beyond(merging.run().err()) < 10_000);
+    assert!(beyond(database.parts(merge::begin, &line).finish().err()) < 10_000);
+}
+
+/// `CF.RESERVE x 10000000000` under a `maxmemory` of 1 GB took 17 GB, and then all other keys went.
+#[test]
+fn a_reservation_is_refused_beyond_the_room_of_the_server() {
+    for line in [
+        "RESERVE a 10000000",
+        "RESERVE a 10000000 EXPANSION 0",
+        "RESERVE a 10000000 WINDOW 60",
+        "INSERT a CAPACITY 10000000 ITEMS x",
+    ] {
+        let mut database = Database::new();
+        database.run(line).unwrap();
+        let Ok(Reply::Integer(bytes)) = database.run("INFO a SIZE") else { panic!("none") };
+        for (room, fits) in [(bytes, true), (bytes - 1, false)] {
+            let mut database = Database::new();
+            database.0.room = Some(room.try_into().unwrap());
+            let outcome = database.run(line);
+            assert_eq!(outcome.is_ok(), fits, "{line}");
+            assert!(fits || matches!(outcome, Err(Error::Room { .. })), "{line}: {outcome:?}");
+            assert!(fits || database.0.values.is_empty(), "{line}");
+        }
+    }
+    // Of a header, too. Few bytes are not asked for.
+    let mut database = Database::new();
+    database.run("RESERVE a 10000000").unwrap();
+    let chunks = database.dump("a");
+    database.0.room = Some(1 << 20);
+    assert!(matches!(database.load("b", &chunks[0]), Err(Error::Room { .. })));
+    database.run("RESERVE small 1000").unwrap();
+}
+
+/// A header of 65,536 tables of one bucket with 255 slots made one EXISTS read 33 million slots.
+#[test]
+fn shapes_of_redisbloom_whose_lookups_read_many_slots_are_refused() {
+    // Bucket size, most iterations, tables.
+    for (bucket_size, iterations, tables, is_few) in [
+        (255_u16, 20_u16, 65_536_u64, false),
+        (255, 20, 9, false),
+        (255, 20, 8, true),
+        (2, 20, 1025, false),
+        (2, 20, 1024, true),
+        (4, 500, 32, true),
+        (255, 258, 1, false),
+        (255, 257, 1, true),
+        (1, 65_535, 1, true),
+        (2, 65_535, 1, false),
+        (2, 20, u64::MAX, false),
+    ] {
+        let fields = [0, 1, 0, tables].into_iter().flat_map(u64::to_le_bytes);
+        let options = [bucket_size, iterations, 1].into_iter().flat_map(u16::to_le_bytes);
+        let header: Vec<u8> = fields.chain(options).collect();
+        let outcome = Database::new().load("a", &(1, header));
+        let expected = if is_few { Ok(Reply::Ok) } else { Err(Error::Create) };
+        assert_eq!(outcome, expected, "{bucket_size} {iterations} {tables}");
+    }
+    // Nor does a filter grow to one.
+    let mut database = Database::new();
+    let fields = [0_u64, 1, 0, 1].into_iter().flat_map(u64::to_le_bytes);
+    let header: Vec<u8> =
+        fields.chain([255_u16, 1, 1].into_iter().flat_map(u16::to_le_bytes)).collect();
+    database.load_all("a", &[(1, header), (256, vec![0; 255])]);
+    while database.run("ADD a x").is_ok() {}
+    assert_eq!(database.run("INFO a FILTERS"), Ok(Reply::Integer(8)));
+}
+
+/// A client that gets no answer in time sends the last chunk again. It was refused, although the
+/// filter was complete.
+#[test]
+fn a_chunk_may_come_again() {
+    let mut database = Database::new();
+    database.run("RESERVE a 50000").unwrap();
+    database.run("INSERT a ITEMS x y").unwrap();
+    let whole = database.dump("a").pop().unwrap().1;
+    let header = database.dump("a")[0].clone();
+    let chunks: Vec<_> = [0..1000, 1000..40_000, 40_000..whole.len()]
+        .map(|range| (i64::try_from(range.end + 1).unwrap(), whole[range].to_vec()))
+        .into();
+    assert_eq!(database.load("b", &header), Ok(Reply::Ok));
+    for (number, chunk) in chunks.iter().enumerate() {
+        for again in &chunks[..=number] {
+            let expected = if again == chunk || chunks[..number].contains(again) {
+                Ok(Reply::Ok)
+            } else {
+                Err(Error::Chunk)
+            };
+            assert_eq!(database.load("b", again), expected);
+        }
+        assert_eq!(database.load("b", chunk), Ok(Reply::Ok));
+        // Other bytes in its place are refused.
+        let other = (chunk.0, chunk.1.iter().map(|byte| !byte).collect());
+        assert_eq!(database.load("b", &other), Err(Error::Chunk));
+    }
+    assert!(database.dump("a") == database.dump("b"));
+}
+
+/// The last chunk is checked with all others, which takes seconds for a large filter. Meanwhile the
+/// value is what it was without it.
+#[test]
+fn the_last_chunk_counts_when_it_is_checked() {
+    let mut database = Database::new();
+    database.run("RESERVE a 50000").unwrap();
+    database.run("INSERT a ITEMS x").unwrap();
+    let chunks = database.dump("a");
+    let (end, mut whole) = chunks[1].clone();
+    let half = (40_001, whole[..40_000].to_vec());
+    let change = |database: &mut Database, command: &str| match command {
+        "DEL" => drop(database.0.values.remove(&b"b"[..])),
+        "" => {}
+        other => drop(database.run(other)),
+    };
+    for (damaged, command, expected) in [
+        (false, "", Ok(Outcome::Done(Reply::Ok))),
+        (false, "MEXISTS b x", Ok(Outcome::Done(Reply::Ok))),
+        (false, "LOADCHUNK b 40004 abc", Ok(Outcome::Done(Reply::Ok))),
+        (false, "DEL", Err(Error::NotFound)),
+        (true, "", Err(Error::Chunk)),
+    ] {
+        if damaged {
+            whole[41_000] ^= 1;
+        }
+        database.0.values.remove(&b"b"[..]);
+        database.load_all("b", &[chunks[0].clone(), half.clone()]);
+        let before = database.dump("b");
+        let end = end.to_string();
+        let last = [&b"LOADCHUNK"[..], b"b", end.as_bytes(), &whole[40_000..]];
+        let memory = &mut database.0;
+        let mut keys = MemoryKeys { memory, arguments: &last, events: Vec::new() };
+        let work = transfer::begin(&mut keys, &last, 0, 1).unwrap().expect("the last chunk");
+        assert!(database.dump("b") == before);
+        let finish = work(&Alone);
+        change(&mut database, command);
+        let memory = &mut database.0;
+        let mut keys = MemoryKeys { memory, arguments: &last, events: Vec::new() };
+        let is_done = expected.is_ok();
+        let outcome = finish(&mut keys);
+        assert_eq!(keys.events.len(), usize::from(is_done), "{command}");
+        if damaged {
+            assert!(matches!(outcome, Err(Error::Image(_))), "{outcome:?}");
+            assert!(database.dump("b") == before);
+        } else {
+            assert_eq!(outcome, expected, "{command}");
+        }
+        assert!(!is_done || database.dump("a") == database.dump("b"), "{command}");
+    }
+}
+
+/// The part of a command that needs no keys.
+struct Alone;
+
+impl Host for Alone {
+    fn with_keys(&self, _: &mut dyn FnMut(&mut dyn Keys)) {
+        panic!("it needs no keys");
+    }
 }

@@ -7,5 +7,6 @@ mod bytes;
 mod compat;
 mod hostile;
 mod model;
+mod secret;
 mod support;
 mod windows;

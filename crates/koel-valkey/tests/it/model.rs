@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use koel_valkey::command::merge;
+use koel_valkey::command::parts::Outcome;
 use koel_valkey::command::reply::Reply;
-use koel_valkey::keys::MemoryKeys;
+use koel_valkey::command::{compact, merge};
 use testkit::storage::Random;
 
 use crate::support::{Database, integers};
@@ -173,64 +173,75 @@ fn a_command_that_changes_nothing_is_not_replicated() {
     assert_eq!(events("RESERVE h 9"), ["reserve"]);
 }
 
-/// Keys of a command line, for the parts of a merge.
-fn with_keys<T>(
-    database: &mut Database,
-    line: &str,
-    work: impl FnOnce(&mut MemoryKeys<'_>, &[&[u8]]) -> T,
-) -> T {
-    let arguments: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-    let mut keys =
-        MemoryKeys { memory: &mut database.0, arguments: &arguments, events: Vec::new() };
-    work(&mut keys, &arguments)
-}
-
 /// In parts, as on a thread, with commands between them. The outcome is that of MERGE at the time
-/// of the copies, or there is none because the destination has changed.
+/// of the copies, or there is none because the destination has changed. Replicas get the command
+/// only if no filter has.
 #[test]
 fn a_merge_in_parts_loses_no_change_of_the_destination() {
+    let same = Outcome::Done(Reply::Ok);
     let between = [
-        ("", true),
-        ("EXISTS a x", true),
-        ("ADD b new", true),
-        ("ADDNX a x", true),
-        ("ADD a new", false),
-        ("DEL a x", false),
-        ("MERGE a c", false),
-        ("COMPACT a", false),
+        ("", &same),
+        ("EXISTS a x", &same),
+        ("ADDNX a x", &same),
+        ("ADD b new", &Outcome::Value(Reply::Ok)),
+        ("DEL c x", &Outcome::Value(Reply::Ok)),
+        ("ADD a new", &Outcome::Again),
+        ("DEL a x", &Outcome::Again),
+        ("MERGE a c", &Outcome::Again),
+        ("COMPACT a", &Outcome::Again),
     ];
-    for (destination, line) in [("a", "MERGE a a b c"), ("none", "MERGE none a b c")] {
-        for (change, is_kept) in between {
-            let mut database = Database::new();
-            for key in ["a", "b", "c"] {
-                database.run(&format!("RESERVE {key} 5000")).unwrap();
-                database.run(&format!("INSERT {key} ITEMS x only-{key}")).unwrap();
-            }
+    for (destination, line) in [("a", "MERGE a a b c b"), ("none", "MERGE none a b c")] {
+        for (change, expected) in between {
             let change = change.replace(" a ", &format!(" {destination} "));
-            let is_kept = is_kept && !(destination == "none" && change.starts_with("ADDNX"));
-            let merging = with_keys(&mut database, line, |keys, arguments| {
-                assert!(merge::begin(keys, arguments, 1 << 30, 1).unwrap().is_none());
-                merge::begin(keys, arguments, 0, 1).unwrap().expect("large enough")
-            });
-            if destination == "none" && (change.starts_with("DEL") || change.starts_with("COM")) {
+            if destination == "none" && (change.starts_with("DEL n") || change.starts_with("COM")) {
                 continue;
             }
+            let mut databases = [Database::new(), Database::new()];
+            for database in &mut databases {
+                for key in ["a", "b", "c"] {
+                    database.run(&format!("RESERVE {key} 5000")).unwrap();
+                    database.run(&format!("INSERT {key} ITEMS x only-{key}")).unwrap();
+                }
+            }
+            let [database, replica] = &mut databases;
+            let mut parts = database.parts(merge::begin, line);
             if !change.is_empty() {
-                database.run(&change).unwrap();
+                parts.database.run(&change).unwrap();
             }
-            let destination = merging.destination();
-            let union = merging.run().unwrap();
-            let outcome =
-                with_keys(&mut database, line, |keys, _| merge::finish(keys, union, destination));
-            assert_eq!(outcome, Ok(is_kept.then_some(Reply::Ok)), "{line}; {change}");
-            if is_kept {
-                let counts = database.run(&format!(
-                    "MCOUNT {} x only-a only-b only-c",
-                    line.split(' ').nth(1).unwrap()
-                ));
-                let copies = if line.starts_with("MERGE a") { [4, 2, 1, 1] } else { [3, 1, 1, 1] };
+            let creates = destination == "none" && change.starts_with("ADDNX");
+            let expected = if creates { &Outcome::Again } else { expected };
+            assert_eq!(parts.finish().as_ref(), Ok(expected), "{line}; {change}");
+            if *expected != Outcome::Again {
+                let counts = database.run(&format!("MCOUNT {destination} x only-a only-b only-c"));
+                let copies = if destination == "a" { [4, 2, 1, 1] } else { [3, 1, 1, 1] };
                 assert_eq!(integers(counts.unwrap()), copies, "{line}; {change}");
+                replica.run(line).unwrap();
+                assert!(database.dump(destination) == replica.dump(destination));
             }
+        }
+    }
+}
+
+#[test]
+fn a_filter_is_compacted_in_parts_as_at_once() {
+    for (change, is_kept) in [("", true), ("EXISTS f 1", true), ("ADD f 1", false)] {
+        let mut databases = [Database::new(), Database::new()];
+        for database in &mut databases {
+            database.run("RESERVE f 50000").unwrap();
+            database.run("INSERT f ITEMS 1 2 2 3 3 3").unwrap();
+        }
+        let [database, other] = &mut databases;
+        let mut parts = database.parts(compact::begin, "COMPACT f");
+        if !change.is_empty() {
+            parts.database.run(change).unwrap();
+        }
+        let expected = if is_kept { Outcome::Done(Reply::Ok) } else { Outcome::Again };
+        assert_eq!(parts.finish(), Ok(expected), "{change}");
+        if is_kept {
+            other.run("COMPACT f").unwrap();
+            assert!(database.dump("f") == other.dump("f"));
+        } else {
+            assert_eq!(database.run("COUNT f 1"), Ok(Reply::Integer(2)));
         }
     }
 }

@@ -1,9 +1,12 @@
 //! A database in memory, driven by lines of text.
 
+use std::cell::Cell;
+
+use koel_valkey::command::parts::{Begin, Finish, Host, Outcome, Work};
 use koel_valkey::command::{self, reply::Reply};
 use koel_valkey::error::Error;
 use koel_valkey::filter::Filter;
-use koel_valkey::keys::{Memory, MemoryKeys};
+use koel_valkey::keys::{Keys, Memory, MemoryKeys};
 
 /// Numbers of a list, with booleans as numbers.
 pub(crate) fn integers(reply: Reply) -> Vec<i64> {
@@ -17,6 +20,38 @@ pub(crate) fn integers(reply: Reply) -> Vec<i64> {
             answers.into_iter().map(i64::from).collect()
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// A database that the part of a command on a thread asks for keys.
+struct Shared<'a> {
+    database: Cell<Option<&'a mut Database>>,
+    line: &'a str,
+    copies: Cell<usize>,
+}
+
+impl Host for Shared<'_> {
+    fn with_keys(&self, look: &mut dyn FnMut(&mut dyn Keys)) {
+        let database = self.database.take().expect("asked for once at a time");
+        database.with_keys(self.line, |keys, _| look(keys));
+        self.copies.set(self.copies.get() + 1);
+        self.database.set(Some(database));
+    }
+}
+
+/// A command of which the last part is missing.
+pub(crate) struct Parts<'a> {
+    pub(crate) database: &'a mut Database,
+    line: &'a str,
+    /// How often it asked for keys.
+    pub(crate) copies: usize,
+    finish: Option<Finish>,
+}
+
+impl Parts<'_> {
+    pub(crate) fn finish(&mut self) -> Result<Outcome, Error> {
+        let finish = self.finish.take().expect("once");
+        self.database.with_keys(self.line, |keys, _| finish(keys))
     }
 }
 
@@ -47,6 +82,31 @@ impl Database {
         let mut keys = MemoryKeys { memory: &mut self.0, arguments, events: Vec::new() };
         let outcome = command::run(&mut keys, arguments);
         (outcome, keys.events.into_iter().map(|(_, event)| event).collect())
+    }
+
+    /// Whether a command begins in parts, however small its filters are.
+    pub(crate) fn begins(&mut self, begin: Begin, line: &str) -> Result<Option<Work>, Error> {
+        self.with_keys(line, |keys, arguments| begin(keys, arguments, 0, 1))
+    }
+
+    /// Does the first two parts of a command.
+    pub(crate) fn parts<'a>(&'a mut self, begin: Begin, line: &'a str) -> Parts<'a> {
+        let work = self.begins(begin, line).unwrap().expect("it begins");
+        let host = Shared { database: Cell::new(Some(self)), line, copies: Cell::new(0) };
+        let finish = work(&host);
+        let database = host.database.take().expect("it was given back");
+        Parts { database, line, copies: host.copies.get(), finish: Some(finish) }
+    }
+
+    /// Calls `work` with the keys of a command.
+    pub(crate) fn with_keys<T>(
+        &mut self,
+        line: &str,
+        work: impl FnOnce(&mut MemoryKeys<'_>, &[&[u8]]) -> T,
+    ) -> T {
+        let arguments: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        let memory = &mut self.0;
+        work(&mut MemoryKeys { memory, arguments: &arguments, events: Vec::new() }, &arguments)
     }
 
     pub(crate) fn filter(&self, key: &str) -> &Filter {

@@ -4,7 +4,7 @@ use redis::{Connection, Value};
 
 use crate::server::{
     Server, await_replica, bytes, items, module, number, numbers, ok, on_each, programs, reference,
-    run,
+    run, until,
 };
 use crate::values::{await_rewrite, info};
 
@@ -123,6 +123,26 @@ fn a_panic_ends_a_command_and_not_the_server() {
         ok(connection, "CF.ADD f b");
         assert_eq!(numbers(&ok(connection, "CF.MCOUNT f a b c")), [1, 1, 0]);
         assert!(server.log().contains("koel: a panic at"));
+    });
+}
+
+/// The server took a file for a good one in which a filter was missing.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_panic_while_a_filter_is_saved_fails_the_file() {
+    on_each(|_, connection| {
+        ok(connection, "CF.ADD f a");
+        for (command, status) in [("PING", "ok"), ("CF.FAULT f SAVE", "err")] {
+            ok(connection, command);
+            ok(connection, "BGSAVE");
+            let field = |connection: &mut Connection, line: &str| {
+                let text = String::from_utf8(info(connection, "persistence")).unwrap();
+                text.contains(line).then_some(())
+            };
+            until("a file", || field(connection, "rdb_bgsave_in_progress:0\r"));
+            let line = format!("rdb_last_bgsave_status:{status}\r");
+            assert!(field(connection, &line).is_some(), "{command}");
+        }
     });
 }
 

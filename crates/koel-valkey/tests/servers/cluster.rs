@@ -16,7 +16,7 @@ use redis::Value;
 use redis::cluster::{ClusterClient, ClusterConnection};
 
 use crate::push_pull;
-use crate::server::{Server, bytes, module, number, ok, programs, run, until};
+use crate::server::{NODE, Server, bytes, module, number, ok, programs, run, until};
 use set::ShardedSet;
 
 const ITEMS: usize = 1_000_000;
@@ -46,14 +46,13 @@ fn batches(range: std::ops::Range<usize>) -> Vec<Vec<String>> {
     batches.into_iter().map(|batch| batch.1).collect()
 }
 
-fn start_nodes() -> Vec<Server> {
+pub(crate) fn start_nodes() -> Vec<Server> {
     let program = programs().pop().unwrap();
-    let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000"];
-    let start = || Server::start_with(&program, &[module("")], &arguments);
+    let start = || Server::start_with(&program, &[module("")], &NODE);
     std::iter::repeat_with(start).take(NODES).collect()
 }
 
-fn info_has(node: &Server, question: &str, line: &str) -> Option<()> {
+pub(crate) fn info_has(node: &Server, question: &str, line: &str) -> Option<()> {
     let info = match ok(&mut node.connect("resp2"), question) {
         Value::VerbatimString { text, .. } => text,
         other => String::from_utf8(bytes(other)).unwrap(),
@@ -61,12 +60,12 @@ fn info_has(node: &Server, question: &str, line: &str) -> Option<()> {
     info.contains(line).then_some(())
 }
 
-fn id(node: &Server) -> String {
+pub(crate) fn id(node: &Server) -> String {
     String::from_utf8(bytes(ok(&mut node.connect("resp2"), "CLUSTER MYID"))).unwrap()
 }
 
 /// Joins three primaries, each with a third of the slots, and their replicas.
-fn join(nodes: &[Server]) {
+pub(crate) fn join(nodes: &[Server]) {
     for (index, node) in nodes.iter().enumerate() {
         let mut connection = node.connect("resp2");
         ok(&mut connection, &format!("CLUSTER MEET 127.0.0.1 {}", nodes[0].port()));
@@ -104,7 +103,7 @@ fn migrate(key: &str, from: &Server, to: &Server) {
     }
 }
 
-fn is_primary(node: &Server) -> bool {
+pub(crate) fn is_primary(node: &Server) -> bool {
     let Value::Array(role) = ok(&mut node.connect("resp2"), "ROLE") else { panic!("no role") };
     bytes(role[0].clone()) == b"master"
 }

@@ -10,6 +10,9 @@
 
 mod citizen;
 mod cluster;
+mod faults;
+mod limits;
+mod paused;
 mod push_pull;
 mod reference;
 mod server;

@@ -137,10 +137,49 @@ impl Server {
         Self::start_in(folder, &program, modules, further)
     }
 
+    /// Kills the process.
+    pub(crate) fn kill(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+
+    /// Starts a server as this one, which was killed, on its port: a node of a cluster.
+    pub(crate) fn again(self) -> Self {
+        let (port, folder, program) = (self.port, Arc::clone(&self.folder), self.program.clone());
+        drop(self);
+        // The log tells when a server is ready.
+        std::fs::remove_file(folder.path().join(log_name(port))).unwrap();
+        let modules = [module("")];
+        until("its port", || Self::start_on(port, Arc::clone(&folder), &program, &modules, &NODE))
+    }
+
+    /// Stops the process, as if its machine hung.
+    pub(crate) fn stop(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets a stopped process go on.
+    pub(crate) fn go_on(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.process.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits until the server has ended by itself. Whether it was not killed.
+    pub(crate) fn ends_well(&mut self) -> bool {
+        until("an end", || self.process.try_wait().unwrap()).success()
+    }
+
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join(log_name(self.port))).unwrap_or_default()
     }
 }
+
+/// What makes a server a node of a cluster.
+pub(crate) const NODE: [&str; 4] = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000"];
 
 /// How often a server is started when its port is taken.
 const ATTEMPTS: usize = 10;
@@ -182,6 +221,15 @@ pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T 
     panic!("{what} takes more than five minutes")
 }
 
+/// Waits until two servers have equal data.
+pub(crate) fn await_equal(one: &Server, other: &Server) {
+    let digest = |server: &Server| run(&mut server.connect("resp2"), "DEBUG DIGEST").ok();
+    until("equal data", || {
+        let one = digest(one)?;
+        (Some(one) == digest(other)).then_some(())
+    });
+}
+
 /// Waits until a replica has all that was written through this connection.
 pub(crate) fn await_replica(connection: &mut Connection) {
     assert_eq!(number(&ok(connection, "WAIT 1 300000")), 1);
@@ -189,8 +237,7 @@ pub(crate) fn await_replica(connection: &mut Connection) {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
+        self.kill();
     }
 }
 

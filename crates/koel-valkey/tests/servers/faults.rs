@@ -1,0 +1,273 @@
+//! A cluster of three primaries and three replicas, in which nodes are killed, paused and failed
+//! over and slots move, while clients add, delete and merge.
+//!
+//! **What must hold.** A command is acknowledged if it succeeds and a replica has it too (`WAIT 1`).
+//! Items whose addition was acknowledged are in, unless a deletion was sent. Items that were in a
+//! source when an acknowledged MERGE began are in its destination. In the end each primary and its
+//! replica are equal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use redis::{Client, Connection, Value, cmd};
+
+use crate::cluster::{id, info_has, is_primary, join, start_nodes};
+use crate::server::{Server, await_equal, await_replica, number, numbers, ok, run, until};
+use crate::values::info;
+
+/// Filters, each with a client of its own: a third per primary.
+const FILTERS: usize = 6;
+/// From 128 KiB on, filters are merged on a thread.
+const CAPACITY: usize = 200_000;
+const BATCH: usize = 50;
+
+/// A client of one filter, and what it knows.
+struct Worker {
+    ports: Vec<u16>,
+    connection: Option<(Connection, u16)>,
+    by: u16,
+    /// The tag of its keys, which puts them into one slot.
+    tag: usize,
+    next: usize,
+    /// Items that are in `set`.
+    held: BTreeSet<String>,
+    /// Items that are in `union`.
+    merged: BTreeSet<String>,
+    acknowledged: usize,
+    begun: Instant,
+    /// When each batch was acknowledged, and by which node.
+    log: BTreeMap<usize, (Duration, String)>,
+}
+
+impl Worker {
+    fn new(nodes: &[Server], tag: usize) -> Self {
+        Self {
+            ports: nodes.iter().map(Server::port).collect(),
+            connection: None,
+            by: 0,
+            tag,
+            next: 0,
+            held: BTreeSet::new(),
+            merged: BTreeSet::new(),
+            acknowledged: 0,
+            begun: Instant::now(),
+            log: BTreeMap::new(),
+        }
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{{{}}}{name}", self.tag)
+    }
+
+    /// A plain key that is written before the batch that ends at this item.
+    fn control(&self, end: usize) -> String {
+        format!("{}.{end}", self.key("control"))
+    }
+
+    /// Sends a command to the node that has the slot. The reply, if a replica has it too.
+    fn acknowledged(&mut self, line: &str) -> Option<Value> {
+        let (mut connection, port) = self.connection.take().or_else(|| self.find())?;
+        self.by = port;
+        // If this is lost as well, the server has lost it.
+        let control = format!("SET {} 1", self.control(self.next));
+        run(&mut connection, &control).ok()?;
+        let reply = run(&mut connection, line).ok()?;
+        let copies = run(&mut connection, "WAIT 1 2000").ok()?;
+        self.connection = Some((connection, port));
+        if number(&copies) < 1 {
+            return None;
+        }
+        self.acknowledged += 1;
+        Some(reply)
+    }
+
+    /// A connection to the node that has the slot.
+    fn find(&self) -> Option<(Connection, u16)> {
+        let key = self.key("set");
+        self.ports.iter().find_map(|port| {
+            let client = Client::open(format!("redis://127.0.0.1:{port}/")).ok()?;
+            let wait = Duration::from_millis(1500);
+            let mut connection = client.get_connection_with_timeout(wait).ok()?;
+            connection.set_read_timeout(Some(Duration::from_secs(8))).ok()?;
+            // Writes nothing, and a replica refuses it.
+            cmd("PERSIST").arg(&key).query::<Value>(&mut connection).ok()?;
+            Some((connection, *port))
+        })
+    }
+
+    fn add(&mut self) {
+        let items: Vec<String> = (0..BATCH).map(|at| format!("i{}", self.next + at)).collect();
+        self.next += BATCH;
+        let line = format!("CF.INSERT {} NOCREATE ITEMS {}", self.key("set"), items.join(" "));
+        let sent = self.begun.elapsed();
+        if let Some(reply) = self.acknowledged(&line) {
+            let by = format!("{:?}; sent at {sent:?}", self.by);
+            assert!(numbers(&reply).iter().all(|&added| added == 1), "{reply:?}");
+            self.log.insert(self.next - BATCH, (self.begun.elapsed(), by));
+            self.held.extend(items);
+        }
+    }
+
+    /// What was sent to be deleted may be in or not, whatever the answer is.
+    fn delete(&mut self) {
+        let items: Vec<String> = self.held.iter().take(BATCH / 5).cloned().collect();
+        self.held.retain(|item| !items.contains(item));
+        if !items.is_empty() {
+            self.acknowledged(&format!("CF.MDEL {} {}", self.key("set"), items.join(" ")));
+        }
+    }
+
+    fn merge(&mut self) {
+        let (union, set) = (self.key("union"), self.key("set"));
+        if self.acknowledged(&format!("CF.MERGE {union} {set}")).is_some() {
+            self.merged.extend(self.held.iter().cloned());
+        }
+    }
+
+    fn work(&mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            (0..6).for_each(|_| self.add());
+            self.delete();
+            self.merge();
+            if self.connection.is_none() {
+                sleep(Duration::from_millis(50));
+            }
+        }
+    }
+
+    /// Asserts that all is there.
+    fn check(&self) {
+        let mut connection = until("an owner", || self.find()).0;
+        for (name, items) in [("set", &self.held), ("union", &self.merged)] {
+            let items: Vec<&str> = items.iter().map(String::as_str).collect();
+            for batch in items.chunks(1000) {
+                let line = format!("CF.MEXISTS {} {}", self.key(name), batch.join(" "));
+                let found = numbers(&ok(&mut connection, &line));
+                let missing = found.iter().filter(|&&found| found == 0).count();
+                for (item, _) in batch.iter().zip(&found).filter(|(_, found)| **found == 0) {
+                    let start = item[1..].parse::<usize>().unwrap() / BATCH * BATCH;
+                    let control = format!("EXISTS {}", self.control(start + BATCH));
+                    let control = number(&ok(&mut connection, &control));
+                    println!("{name} {item} {:?} control {control}", self.log.get(&start));
+                }
+                assert_eq!(missing, 0, "{} of {} in {name} {}", missing, batch.len(), self.tag);
+            }
+        }
+    }
+}
+
+/// Each primary has a replica that follows it. Returns the primaries with their replicas.
+fn await_pairs(nodes: &[Server]) -> Vec<(usize, usize)> {
+    until("three pairs", || {
+        let primaries: Vec<usize> = (0..nodes.len()).filter(|&at| is_primary(&nodes[at])).collect();
+        let follows = |replica: usize, primary: usize| {
+            let line = format!("master_port:{}\r", nodes[primary].port());
+            let is_up = "master_link_status:up\r";
+            let has = |line: &str| info_has(&nodes[replica], "INFO replication", line).is_some();
+            has(&line) && has(is_up)
+        };
+        let pair = |&primary: &usize| {
+            let replica = (0..nodes.len()).find(|&replica| follows(replica, primary))?;
+            Some((primary, replica))
+        };
+        let pairs: Vec<_> = primaries.iter().filter_map(pair).collect();
+        let is_well = |node| info_has(node, "CLUSTER INFO", "cluster_state:ok").is_some();
+        (primaries.len() == 3 && pairs.len() == 3 && nodes.iter().all(is_well)).then_some(pairs)
+    })
+}
+
+fn await_primary(node: &Server) {
+    until("a failover", || is_primary(node).then_some(()));
+}
+
+/// Moves the slot of a key in one step, and waits until the replica of the target has it.
+fn move_slot(nodes: &[Server], pairs: &[(usize, usize)], key: &str) {
+    let slot = number(&ok(&mut nodes[0].connect("resp2"), &format!("CLUSTER KEYSLOT {key}")));
+    let has = |node: &Server| run(&mut node.connect("resp2"), &format!("PERSIST {key}")).is_ok();
+    let from = until("an owner", || pairs.iter().position(|&(primary, _)| has(&nodes[primary])));
+    let (from, to) = (&nodes[pairs[from].0], &nodes[pairs[(from + 1) % 3].0]);
+    let mut source = from.connect("resp2");
+    let line = format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {}", id(to));
+    ok(&mut source, &line);
+    until("a move", || has(to).then_some(()));
+    let mut target = to.connect("resp2");
+    ok(&mut target, &format!("SET {key}.mark 1"));
+    await_replica(&mut target);
+}
+
+/// Also if something panics: otherwise the clients would go on for ever.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn disturb(nodes: &mut Vec<Server>) {
+    let begun = Instant::now();
+    for round in 0..3 {
+        let (primary, replica) = await_pairs(nodes)[round];
+        println!("{:?}: round {round}: killed", begun.elapsed());
+        println!("{primary} {replica} {:?}", nodes.iter().map(Server::port).collect::<Vec<_>>());
+        nodes[primary].kill();
+        await_primary(&nodes[replica]);
+        let killed = nodes.remove(primary);
+        nodes.insert(primary, killed.again());
+
+        let pairs = await_pairs(nodes);
+        println!("{:?}: round {round}: slots move", begun.elapsed());
+        for tag in [round, round + 3] {
+            move_slot(nodes, &pairs, &format!("{{{tag}}}set"));
+        }
+
+        let (primary, replica) = await_pairs(nodes)[(round + 1) % 3];
+        println!("{:?}: round {round}: hangs", begun.elapsed());
+        nodes[primary].stop();
+        await_primary(&nodes[replica]);
+        nodes[primary].go_on();
+
+        for how in ["", "FORCE"] {
+            let (primary, replica) = await_pairs(nodes)[(round + 2) % 3];
+            println!("{:?}: round {round}: failed over {how}", begun.elapsed());
+            ok(&mut nodes[primary].connect("resp2"), "CLIENT PAUSE 300 WRITE");
+            sleep(Duration::from_millis(100));
+            ok(&mut nodes[replica].connect("resp2"), &format!("CLUSTER FAILOVER {how}"));
+            await_primary(&nodes[replica]);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_cluster_loses_nothing_while_nodes_fail_and_slots_move() {
+    let mut nodes = start_nodes();
+    join(&nodes);
+    let mut workers: Vec<_> = (0..FILTERS).map(|tag| Worker::new(&nodes, tag)).collect();
+    for worker in &mut workers {
+        let line = format!("CF.RESERVE {} {CAPACITY}", worker.key("set"));
+        until("a reservation", || worker.acknowledged(&line));
+    }
+    let stop = AtomicBool::new(false);
+    scope(|scope| {
+        for worker in &mut workers {
+            scope.spawn(|| worker.work(&stop));
+        }
+        let _stop = StopOnDrop(&stop);
+        disturb(&mut nodes);
+    });
+    let pairs = await_pairs(&nodes);
+    for worker in &workers {
+        println!("{} acknowledged, {} held", worker.acknowledged, worker.held.len());
+        assert!(worker.held.len() > 1000 && !worker.merged.is_empty());
+        worker.check();
+    }
+    for (primary, replica) in pairs {
+        await_equal(&nodes[primary], &nodes[replica]);
+        let mut primary = nodes[primary].connect("resp2");
+        let panics = String::from_utf8(info(&mut primary, "everything")).unwrap();
+        assert!(panics.contains("koel_panics:0\r"), "{panics}");
+    }
+}

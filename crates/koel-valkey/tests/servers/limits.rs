@@ -1,0 +1,155 @@
+//! What a command may cost others: memory below `maxmemory`, secrets, settings at run time.
+
+use redis::{Connection, Value};
+
+use crate::server::{
+    Server, await_equal, bytes, dump, items, load, module, number, numbers, ok, on_each, programs,
+    run,
+};
+use crate::values::info;
+
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_reservation_cannot_empty_the_server() {
+    on_each(|_, connection| {
+        for number in 0..1000 {
+            ok(connection, &format!("SET key{number} {}", "x".repeat(100)));
+        }
+        ok(connection, "CONFIG SET maxmemory 100mb");
+        for (policy, line, fits) in [
+            ("allkeys-lru", "CF.RESERVE x 5000000000", false),
+            ("allkeys-lru", "CF.RESERVE x 100000000", false),
+            ("allkeys-lru", "CF.INSERT x CAPACITY 100000000 ITEMS a", false),
+            ("allkeys-lru", "CF.RESERVE x 10000000", true),
+            ("noeviction", "CF.RESERVE y 40000000", true),
+            ("noeviction", "CF.RESERVE z 40000000", false),
+        ] {
+            ok(connection, &format!("CONFIG SET maxmemory-policy {policy}"));
+            match run(connection, line) {
+                Ok(_) => assert!(fits, "{line}"),
+                Err(refused) => assert!(!fits && refused.contains("would take"), "{refused}"),
+            }
+            assert!(number(&ok(connection, "DBSIZE")) >= 1000, "{line}");
+            ok(connection, "SET another 1");
+        }
+    });
+}
+
+/// The limit was fixed when the module was loaded, and there was none by default.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn the_limit_of_a_key_is_a_setting_of_the_server() {
+    on_each(|_, connection| {
+        let refused = run(connection, "CF.RESERVE x 1000000000").unwrap_err();
+        assert!(refused.contains("a key may take 536870912"), "{refused}");
+        ok(connection, "CONFIG SET koel.max-key-bytes 100000");
+        let refused = run(connection, "CF.RESERVE x 1000000").unwrap_err();
+        assert!(refused.contains("a key may take 100000"), "{refused}");
+        ok(connection, "CONFIG SET koel.max-key-bytes 10mb");
+        ok(connection, "CF.RESERVE x 1000000 EXPANSION 0");
+        ok(connection, "CF.RESERVE full 100 EXPANSION 0");
+        ok(connection, &format!("CF.INSERT full ITEMS {}", items("i", 0..900)));
+        let text = String::from_utf8(info(connection, "everything")).unwrap();
+        let field = |name: &str| -> u64 {
+            let line = text.lines().find_map(|line| line.strip_prefix(&format!("koel_{name}:")));
+            line.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap()
+        };
+        assert_eq!((field("filters"), field("max_key_bytes")), (2, 10 << 20));
+        assert!((1_500_000..2_500_000).contains(&field("bytes")), "{}", field("bytes"));
+        assert!(field("refused_items") > 500);
+    });
+}
+
+fn body(connection: &mut Connection, key: &str) -> Vec<u8> {
+    dump(connection, key).into_iter().skip(1).flat_map(|(_, chunk)| chunk).collect()
+}
+
+/// Whoever knows the hash finds items that are in, or that remove others. So each deployment has a
+/// secret, which its replicas and its files have too.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn filters_have_the_secret_of_their_deployment() {
+    for program in programs() {
+        println!("{}", program.display());
+        let (primary, stranger) =
+            (Server::start(&program, &[module("")]), Server::start(&program, &[module("")]));
+        let replica = primary.another();
+        let mut connection = primary.connect("resp2");
+        ok(&mut connection, "CF.ADD before x");
+        ok(&mut replica.connect("resp2"), &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        await_equal(&primary, &replica);
+        for line in [
+            "CF.RESERVE fixed 100 EXPANSION 0",
+            "CF.RESERVE window 100 WINDOW 1000",
+            "CF.RESERVE open 100 SECRET NO",
+            "CF.ADD added x",
+            "CF.ADDNX new x",
+            "CF.INSERT many CAPACITY 300 ITEMS x y",
+            "CF.INSERTNX others ITEMS x y",
+        ] {
+            ok(&mut connection, line);
+        }
+        ok(&mut connection, "MULTI");
+        ok(&mut connection, "CF.ADD inside x");
+        ok(&mut connection, "EXEC");
+        await_equal(&primary, &replica);
+        let mut other = stranger.connect("resp2");
+        ok(&mut other, "CF.ADD added x");
+        ok(&mut other, "CF.RESERVE open 100 SECRET NO");
+        assert!(body(&mut connection, "added") != body(&mut other, "added"));
+        assert!(body(&mut connection, "open") == body(&mut other, "open"));
+        // A filter that moved elsewhere keeps its own.
+        let chunks = dump(&mut other, "added");
+        load(&mut connection, "moved", &chunks);
+        let refused = run(&mut connection, "CF.MERGE added moved").unwrap_err();
+        assert!(refused.contains("differ in hash"), "{refused}");
+        // A replica that takes over goes on with the secret, and so does a server that is restarted.
+        let mut promoted = replica.connect("resp2");
+        ok(&mut promoted, "REPLICAOF NO ONE");
+        ok(&mut promoted, "CF.ADD later y");
+        ok(&mut promoted, "CF.MERGE added later");
+        assert_eq!(numbers(&ok(&mut promoted, "CF.MEXISTS added x y z")), [1, 1, 0]);
+        ok(&mut connection, "SAVE");
+        let restarted = primary.then_with(&[module("")], &[]);
+        let mut connection = restarted.connect("resp2");
+        ok(&mut connection, "CF.ADD later y");
+        ok(&mut connection, "CF.MERGE added later");
+        assert_eq!(numbers(&ok(&mut connection, "CF.MEXISTS added x y z")), [1, 1, 0]);
+    }
+}
+
+/// The secret of an argument is that of a file, so that both can be merged.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_secret_can_be_given_or_left_out() {
+    let digits = "000102030405060708090a0b0c0d0e0f";
+    for program in programs() {
+        let given = |secret: &str| Server::start(&program, &[module(&format!("SECRET {secret}"))]);
+        let mut bodies = Vec::new();
+        for secret in [digits, digits, "NO", "no"] {
+            let server = given(secret);
+            let mut connection = server.connect("resp2");
+            ok(&mut connection, "CF.ADD f x");
+            bodies.push(body(&mut connection, "f"));
+        }
+        assert!(bodies[0] == bodies[1] && bodies[2] == bodies[3] && bodies[0] != bodies[2]);
+    }
+}
+
+/// The primary refused an item, and yet had made room for it: the replica has to do the same.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_refused_command_does_not_trouble_a_replica() {
+    on_each(|primary, connection| {
+        let replica = primary.another();
+        ok(&mut replica.connect("resp2"), &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        ok(connection, "CF.RESERVE f 100 WINDOW 1000 EXPANSION 0");
+        for number in 0..400 {
+            drop(run(connection, &format!("CF.ADD f i{number}")));
+        }
+        await_equal(primary, &replica);
+        let found = bytes(ok(&mut replica.connect("resp2"), "CF.DEBUG f"));
+        assert_eq!(Value::BulkString(found), ok(connection, "CF.DEBUG f"));
+        assert!(!replica.log().contains("CRITICAL"), "{}", replica.log());
+    });
+}
