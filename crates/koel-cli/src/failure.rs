@@ -165,10 +165,11 @@ fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt:
             "{path} and the first filter have different hashes; build both with the same --seed or \
              --secret FILE"
         ),
-        MergeError::Incompatible { field: "line options" } => write!(
+        MergeError::Incompatible { field: "application bytes" } => write!(
             f,
             "{path} and the first filter made keys of lines in different ways (see koel info); \
-             build both with the same --ignore-case, --trim and --keep-cr"
+             build both with the same --ignore-case, --trim and --keep-cr, and both from lists of \
+             hosts (--format hosts or adblock) or both not"
         ),
         MergeError::Incompatible { field } => write!(
             f,

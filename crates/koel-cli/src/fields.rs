@@ -10,8 +10,10 @@ use std::ops::ControlFlow;
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 use memchr::memmem::Finder;
 
+use crate::recipe;
+
 /// The field of a line that is read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) column: Column,
     pub(crate) separator: Separator,
@@ -22,13 +24,15 @@ pub(crate) struct Field {
 /// Which of the fields of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// Counted from 1.
-    Number(usize),
+    /// Counted from 1. As an argument, 0 is the whole line.
+    Number(u32),
     /// As the header names it.
     Name(String),
+    /// With a name that has this hash: see `recipe.rs`.
+    Hashed(u32),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Separator {
     Delimiter(Delimiter),
     Csv(u8),
@@ -42,12 +46,25 @@ impl Column {
     /// Parses the value of `--field`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(0) => Err("fields are counted from 1".to_owned()),
             Ok(number) => Ok(Self::Number(number)),
+            Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() => {
+                Err("no line has so many fields".to_owned())
+            }
             Err(_) if text.is_empty() || text.starts_with('-') => {
                 Err("give the number of a field, or its name in the header".to_owned())
             }
             Err(_) => Ok(Self::Name(text.to_owned())),
+        }
+    }
+}
+
+impl Column {
+    /// Whether the header names the column so.
+    fn is_named(&self, field: &[u8]) -> bool {
+        match self {
+            Self::Number(_) => false,
+            Self::Name(name) => field == name.as_bytes(),
+            Self::Hashed(hash) => recipe::hash(field) == *hash,
         }
     }
 }
@@ -57,6 +74,7 @@ impl fmt::Display for Column {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Name(name) => name.fmt(f),
+            Self::Hashed(_) => f.write_str("with the name that the filter was built with"),
         }
     }
 }
@@ -65,17 +83,20 @@ impl Field {
     /// The number of the column, counted from 1, in an input with this header. The error lists the
     /// names that the header has.
     pub(crate) fn number(&self, header: &[u8]) -> Result<usize, String> {
-        let name = match &self.column {
-            Column::Number(number) => return Ok(*number),
-            Column::Name(name) => name.as_bytes(),
-        };
+        if let Column::Number(number) = self.column {
+            return Ok(number as usize);
+        }
         let (mut number, mut names) = (0, Vec::<String>::new());
         let compare = |field: &[u8]| {
             number += 1;
             if names.len() <= LISTED {
                 names.push(String::from_utf8_lossy(field).chars().take(LONGEST_NAME).collect());
             }
-            if field == name { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if self.column.is_named(field) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         let found = match &self.separator {
             Separator::Delimiter(delimiter) => delimiter.fields(header).try_for_each(compare),
@@ -87,7 +108,29 @@ impl Field {
         let more = if names.len() > LISTED { ", .." } else { "" };
         names.truncate(LISTED);
         let names = names.join(", ");
-        Err(format!("its header has no field {}, but: {names}{more}", self.column))
+        Err(format!(
+            "its header has no field {}, but: {names}{more}; give another --field, or --field 0 if \
+             each key is a whole line",
+            self.column
+        ))
+    }
+
+    /// The options, as they are given to the command.
+    pub(crate) fn words(&self) -> String {
+        let column = match &self.column {
+            Column::Hashed(_) => "NAME".to_owned(),
+            column => column.to_string(),
+        };
+        let is_number = matches!(self.column, Column::Number(_));
+        let header = if self.has_header && is_number { " --header" } else { "" };
+        let separator = match &self.separator {
+            Separator::Csv(b',') => " --csv".to_owned(),
+            Separator::Csv(byte) => format!(" --csv --delimiter {}", char::from(*byte)),
+            Separator::Delimiter(Delimiter::WhiteSpace) => " --delimiter whitespace".to_owned(),
+            Separator::Delimiter(Delimiter::Text(text)) if text == "\t" => String::new(),
+            Separator::Delimiter(Delimiter::Text(text)) => format!(" --delimiter {text}"),
+        };
+        format!("--field {column}{header}{separator}")
     }
 }
 
@@ -110,6 +153,11 @@ impl Delimiter {
             }
             _ => Ok(Self::Text(text.to_owned())),
         }
+    }
+
+    /// Whether it has several bytes.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(self, Self::Text(text) if text.len() > 1)
     }
 
     /// The delimiter as CSV needs it.

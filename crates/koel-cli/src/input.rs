@@ -14,16 +14,16 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use koel::LineOptions;
-
 use crate::decode;
 use crate::failure::{self, Failure};
 use crate::fields::Separator;
 use crate::identity::Identity;
-use crate::keys::{Group, Keys, Rules, Skipped};
-use crate::line_args::{self, LineArgs};
+use crate::keys::{Given, Group, Keys, Rules, Skipped};
+use crate::line_args::LineArgs;
 use crate::lines;
+use crate::lists::Format;
 use crate::progress::{Progress, Stdout};
+use crate::recipe::{self, Recipe};
 use crate::warning::Warnings;
 
 /// The arguments of every verb that reads keys.
@@ -97,17 +97,24 @@ impl Inputs {
     }
 
     /// How keys are made of lines, which a new filter stores.
-    pub(crate) fn line_options(&self) -> LineOptions {
-        self.rules.options
+    pub(crate) fn recipe(&self) -> Recipe {
+        Recipe::of(&self.rules)
     }
 
-    /// Makes keys as the filter at `path` stores it.
-    pub(crate) fn use_options_of(
+    /// Makes keys as the filter at `path` stores it. Returns the kind of list that it stores.
+    pub(crate) fn use_recipe_of(
         &mut self,
         path: &Path,
-        stored: LineOptions,
-    ) -> Result<(), Failure> {
-        line_args::take_stored(&mut self.rules, path, stored)
+        stored: recipe::Bytes,
+    ) -> Result<Format, Failure> {
+        let recipe = Recipe::of_filter(path, stored)?;
+        let format = recipe.format;
+        recipe.complete(&mut self.rules, path).map(|()| format)
+    }
+
+    /// Reads lines, or the field that was given, as URLs, whatever the filter was built from.
+    pub(crate) fn read_urls(&mut self) {
+        self.rules.given = Given { field: true, format: true };
     }
 
     /// Refuses an output that is also an input: a filter would replace the keys.
@@ -206,7 +213,7 @@ impl Inputs {
         mut take: impl FnMut(&Group<'_>, Option<f64>) -> Result<bool, Failure>,
     ) -> Result<Skipped, Failure> {
         let progress = Progress::start(label, self.bytes(), stdout);
-        let (mut skipped, mut has_header) = (Skipped::default(), false);
+        let (mut skipped, mut has_header, mut has_keys) = (Skipped::default(), false, false);
         'inputs: for source in &self.sources {
             let mut keys = Keys::new(self.reader(source, &progress, warnings)?, &self.rules);
             let header = keys.read_header().map_err(|error| source.failure(error))?;
@@ -217,13 +224,34 @@ impl Inputs {
                 break;
             }
             while let Some(group) = keys.next_group().map_err(|error| source.failure(error))? {
+                has_keys = true;
                 if take(&group, progress.share())? {
                     break 'inputs;
                 }
             }
             skipped.add(keys.skipped());
         }
+        if !has_keys && skipped.is_misread() {
+            return Err(self.no_keys(&skipped));
+        }
         Ok(skipped)
+    }
+
+    /// Lines that were not understood: "none was found" would be no answer.
+    fn no_keys(&self, skipped: &Skipped) -> Failure {
+        let input = match &self.sources[..] {
+            [source] => source.path().display().to_string(),
+            _ => "the inputs".to_owned(),
+        };
+        let reasons = skipped.sentence().unwrap_or_default();
+        let remedy = match self.rules.format {
+            Format::Lines => "see --field, --delimiter and --csv; --field 0 is the whole line",
+            Format::Hosts => "they were read as --format hosts; give another --format, or --field",
+            Format::Adblock => {
+                "they were read as --format adblock; give --format hosts for hosts and URLs"
+            }
+        };
+        Failure::Usage(format!("no key in {input}: {reasons}; {remedy}"))
     }
 
     /// A reader of the text of a source, from its start.

@@ -16,10 +16,9 @@ use std::collections::BTreeMap;
 use std::io::{Read, Result};
 use std::ops::Range;
 
-use koel::LineOptions;
-
 use crate::failure::Refused;
 use crate::fields::{Column, Field, Records, Separator};
+use crate::line_key::LineOptions;
 use crate::lines::{LineEnd, Lines};
 use crate::lists::{self, Format, Skip};
 use crate::quantity::counted;
@@ -35,18 +34,26 @@ pub(crate) struct Rules {
     pub(crate) field: Option<Field>,
     pub(crate) format: Format,
     pub(crate) options: LineOptions,
+    pub(crate) given: Given,
+}
+
+/// What the user said for an input. The rest is as the filter stores it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) field: bool,
+    pub(crate) format: bool,
 }
 
 impl Rules {
     /// Whether a line is its own key, except for a carriage return.
     pub(crate) fn is_plain(&self) -> bool {
-        let changes = self.options.trims() || self.options.ignores_case();
+        let changes = self.options.trims || self.options.ignores_case;
         self.field.is_none() && self.format == Format::Lines && !changes
     }
 
     /// Whether a CR before the line end is a part of it.
     fn drops_cr(&self) -> bool {
-        self.end == b'\n' && !self.options.keeps_cr()
+        self.end == b'\n' && !self.options.keeps_cr
     }
 
     fn csv(&self) -> Option<Records> {
@@ -101,7 +108,6 @@ impl<'a, R: Read> Keys<'a, R> {
         };
         while let Some(line) = self.lines.next_line()? {
             if without_cr(&self.lines.bytes()[line.clone()]).is_empty() {
-                self.maker.skipped.lines += 1;
                 self.maker.skipped.note(Skip::Empty);
                 continue;
             }
@@ -167,7 +173,7 @@ impl<'a> Maker<'a> {
     fn new(rules: &'a Rules) -> Self {
         let (field, keys, made) = (Vec::new(), Vec::new(), Vec::new());
         let column = rules.field.as_ref().map(|field| field.column.clone());
-        let number = if let Some(Column::Number(number)) = column { number } else { 1 };
+        let number = if let Some(Column::Number(number)) = column { number as usize } else { 1 };
         let skipped = Skipped { column, ..Skipped::default() };
         Self { rules, records: rules.csv(), number, field, keys, made, skipped }
     }
@@ -177,7 +183,6 @@ impl<'a> Maker<'a> {
         self.keys.clear();
         self.made.clear();
         for line in lines {
-            self.skipped.lines += 1;
             self.make_of(bytes, line);
         }
         !self.made.is_empty()
@@ -186,8 +191,7 @@ impl<'a> Maker<'a> {
     fn make_of(&mut self, bytes: &[u8], range: Range<usize>) {
         let line = &bytes[range.clone()];
         let line = if self.rules.drops_cr() { without_cr(line) } else { line };
-        // The line end has been dropped.
-        let options = self.rules.options.keep_cr(true);
+        let options = self.rules.options;
         let part = match &self.rules.field {
             None => Some(line),
             Some(_) if line.is_empty() => return self.skipped.note(Skip::Empty),
@@ -235,8 +239,7 @@ impl<'a> Maker<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skipped {
     counts: BTreeMap<Skip, u64>,
-    /// Lines seen, and the field that was looked for.
-    lines: u64,
+    /// The field that was looked for.
     column: Option<Column>,
 }
 
@@ -246,7 +249,6 @@ impl Skipped {
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
-        self.lines += other.lines;
         self.column = other.column.clone();
         for (&skip, count) in &other.counts {
             *self.counts.entry(skip).or_default() += count;
@@ -255,6 +257,12 @@ impl Skipped {
 
     fn count(&self, skip: Skip) -> u64 {
         self.counts.get(&skip).copied().unwrap_or_default()
+    }
+
+    /// Whether something was skipped that is neither empty nor a comment nor a local name.
+    pub(crate) fn is_misread(&self) -> bool {
+        let is_usual = |skip| matches!(skip, Skip::Empty | Skip::Comment | Skip::Local);
+        self.counts.keys().any(|&skip| !is_usual(skip))
     }
 
     /// What was skipped, for people; `None` if nothing was.
@@ -285,12 +293,7 @@ impl Skipped {
         let (noun, rest) = skip.words();
         let counted = counted(count, noun);
         match &self.column {
-            Some(column) if skip == Skip::NoField => {
-                let is_all = count + self.count(Skip::Empty) == self.lines;
-                let (all, hint) =
-                    if is_all { ("all of ", "; see --delimiter and --csv") } else { ("", "") };
-                format!("{all}{counted}{rest} {column}{hint}")
-            }
+            Some(column) if skip == Skip::NoField => format!("{counted}{rest} {column}"),
             _ => format!("{counted}{rest}"),
         }
     }

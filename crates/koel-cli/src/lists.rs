@@ -24,6 +24,17 @@ pub(crate) enum Format {
     Adblock,
 }
 
+impl Format {
+    /// The value of `--format`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "lines",
+            Self::Hosts => "hosts",
+            Self::Adblock => "adblock",
+        }
+    }
+}
+
 /// Why something in a list gave no key. In the order of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Skip {

@@ -16,8 +16,10 @@
 //! key_count      counts keys, and estimates how many are distinct
 //! spool          keeps the hashes of keys from a pipe until their number is known
 //! input          reads keys from files and pipes
-//! line_args      the options for lines, and those that a filter stores
+//! line_args      the options for lines
+//! recipe         what a filter stores of them
 //! keys           makes keys of lines
+//! line_key       trims a text, lowers its case
 //! lists          reads hosts files and ad-block lists
 //! hosts          finds the host of a URL and its parent domains
 //! decode         decompresses input: gzip (gzip.rs), zstd
@@ -46,11 +48,13 @@ mod input;
 mod key_count;
 mod keys;
 mod line_args;
+mod line_key;
 mod lines;
 mod lists;
 mod output;
 mod progress;
 mod quantity;
+mod recipe;
 mod remote;
 mod replace;
 mod room;

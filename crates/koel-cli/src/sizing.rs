@@ -3,15 +3,14 @@
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use koel::{
-    BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, LineOptions, Plan, Prefer,
-};
+use koel::{BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, Plan, Prefer};
 
 use koel_plan::{GROW_TO, unbounded};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
 use crate::quantity::{self, grouped};
+use crate::recipe::{self, Recipe};
 use crate::secret::{self, Secret};
 
 /// Why a filter cannot grow, and what to do.
@@ -43,7 +42,7 @@ pub(crate) struct ShapeArgs {
 
     /// How keys are made of lines, for the filter to store.
     #[arg(skip)]
-    line_options: LineOptions,
+    application: recipe::Bytes,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -55,8 +54,8 @@ enum Preference {
 
 impl ShapeArgs {
     /// The arguments for a filter of these lines.
-    pub(crate) fn for_lines(&self, line_options: LineOptions) -> Self {
-        Self { line_options, ..self.clone() }
+    pub(crate) fn for_lines(&self, recipe: &Recipe) -> Self {
+        Self { application: recipe.to_bytes(), ..self.clone() }
     }
 
     /// An empty filter for `keys` keys, or for one if `keys` is 0.
@@ -100,7 +99,7 @@ impl ShapeArgs {
             Some(Preference::Fast) => Prefer::Fast,
         };
         let builder = CuckooFilter::builder(keys.max(1), fpr).prefer(prefer);
-        self.hashed(builder.line_options(self.line_options))
+        self.hashed(builder.application(self.application))
     }
 
     /// A builder with the seed or the secret of the arguments.

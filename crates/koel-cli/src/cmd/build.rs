@@ -40,7 +40,9 @@ With --grow, the filter takes any number of further keys (koel add), but is 1.5 
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
 A filter cannot grow if --fpr is below about 1e-7.
 
---ignore-case, --trim and --keep-cr are stored in the filter and hold for all later inputs.
+The options of lines are stored in the filter and hold for all later inputs: how a list is read
+(--format, --field, --csv, --delimiter), unless it is said anew for an input, and how a key is made
+(--ignore-case, --trim, --keep-cr).
 
 A repeated line is inserted every time, so that each copy can be removed again.
 With --unique, each key is inserted only once.
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let inputs = args.input.open()?;
     inputs.refuse_output(args.out.path())?;
     let target = args.out.open()?;
-    let shape = &args.shape.for_lines(inputs.line_options());
+    let shape = &args.shape.for_lines(&inputs.recipe());
     let (filter, read) = match empty(args, shape)? {
         Some(filter) => fill(args, filter, &inputs)?,
         None => fixed(args, shape, inputs)?,

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter_file::FilterFile;
-use crate::line_args;
 use crate::output;
 use crate::quantity::{bytes, counted, grouped};
+use crate::recipe::{Recipe, StoredField};
 use crate::sizing;
 
 #[derive(Debug, clap::Args)]
@@ -62,11 +62,17 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "layout": filter.layout().to_string(),
         "hash": filter.hasher().to_string(),
         "trusts_hashes": filter.trusts_hashes(),
-        "line_options": {
-            "ignore_case": filter.line_options().ignores_case(),
-            "trim": filter.line_options().trims(),
-            "keep_cr": filter.line_options().keeps_cr(),
-        },
+        "line_options": Recipe::from_bytes(filter.application()).map(|recipe| json!({
+            "format": recipe.format.name(),
+            "field": match &recipe.field {
+                StoredField::None => None,
+                StoredField::LongDelimiter => Some("not stored".to_owned()),
+                StoredField::Field(field) => Some(field.words()),
+            },
+            "ignore_case": recipe.options.ignores_case,
+            "trim": recipe.options.trims,
+            "keep_cr": recipe.options.keeps_cr,
+        })),
         "slots": filter.slots(),
         "slots_in_use": filter.slots_in_use(),
         "buckets": filter.buckets(),
@@ -88,8 +94,11 @@ fn hash(filter: &FilterView<'_>) -> String {
 
 /// How keys are made of lines.
 fn line_options(filter: &FilterView<'_>) -> String {
-    let names = line_args::names(filter.line_options());
-    if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+    match Recipe::from_bytes(filter.application()).map(|recipe| recipe.words()) {
+        None => "of another program, or of a later version".to_owned(),
+        Some(words) if words.is_empty() => "none".to_owned(),
+        Some(words) => words.join(" "),
+    }
 }
 
 fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> String {

@@ -42,7 +42,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
-    inputs.use_options_of(&args.filter, editing.filter.line_options())?;
+    inputs.use_recipe_of(&args.filter, editing.filter.application())?;
     let mut lines: u64 = 0;
     let before = editing.filter.len();
     let mut found = Vec::new();

@@ -190,7 +190,8 @@ fn letters_are_the_same_in_upper_and_lower_case_in_every_script() {
 #[test]
 fn a_field_is_read_by_every_verb_and_the_whole_line_printed() {
     let shell = filter_of("1\tann\n2\tbob\nno field\n", "--field 2");
-    assert_eq!(shell.check("-c", "ann\nbob\nno field\n").text(), "2\n");
+    assert_eq!(shell.check("-c", "x\tann\nann\tx\nno field\n").text(), "1\n");
+    assert_eq!(shell.check("-c --field 0", "ann\nbob\nno field\n").text(), "2\n");
     let log = "x;ann;1\ny;eve;2\nz;bob\n\n";
     let ran = shell.check("--field 2 --delimiter ;", log);
     assert_eq!(ran.text(), "x;ann;1\nz;bob\n");
@@ -200,13 +201,14 @@ fn a_field_is_read_by_every_verb_and_the_whole_line_printed() {
     assert_eq!(ran.text(), "1\tx;ann;1\n0\ty;eve;2\n1\tz;bob\n");
     let ran = shell.run_with("dedup --field 1 --delimiter whitespace", b" a 1\na 2\n\tb\n");
     assert_eq!(ran.text(), " a 1\n\tb\n");
-    // Fields are not stored: the next input has others.
+    // The next input may have other fields.
     assert_eq!(shell.run_with("add set --field 1", b"carl\t3\n").code, 0);
     assert_eq!(shell.run_with("remove set --field 3 --delimiter ,", b",,carl\n").code, 0);
-    assert_eq!(shell.check("-q", "carl").code, 1);
+    assert_eq!(shell.check("-q --field 0", "carl").code, 1);
     let ran = shell.check("--field 3", "a,b,c\nd,e,f\n");
-    let expected = "koel: skipped all of 2 lines without field 3; see --delimiter and --csv\n";
-    assert_eq!((ran.code, &*ran.err), (1, expected));
+    let expected = "koel: no key in standard input: 2 lines without field 3; see --field, \
+                    --delimiter and --csv; --field 0 is the whole line\n";
+    assert_eq!((ran.code, &*ran.err), (2, expected));
 }
 
 #[test]
@@ -218,8 +220,11 @@ fn csv_fields_may_have_quotes_delimiters_and_line_ends() {
     let built = shell.ok("build list.csv --csv --field 2 --json -o set").json();
     assert_eq!((&built["keys"], &built["capacity"]), (&4.into(), &4.into()));
     for key in ["Smith, \"Al\"\0", "two\r\nlines\0", "plain\0", "name\0"] {
-        assert_eq!(shell.check("-0 -q", key).code, 0, "{key:?}");
+        assert_eq!(shell.check("-0 -q --field 0", key).code, 0, "{key:?}");
+        assert_eq!(shell.check("-0 -q", key).code, 2, "{key:?}");
     }
+    let ran = shell.check("", list);
+    assert_eq!(ran.text(), list);
     let ran = shell.check("--csv --field 2", list);
     assert_eq!(ran.text(), list);
     let ran = shell.check("--csv --field 2 --delimiter ;", "x;\"two\r\nlines\";y\nz;plain\n");
@@ -241,7 +246,7 @@ fn a_hosts_file_is_asked_with_check_url() {
                  xn--bcher-kva.example\n";
     let others = "http://localhost/\nhttp://0.0.0.0/\nexample\n";
     assert_eq!(shell.check("--url", found.to_owned() + others).text(), found);
-    let ran = shell.run_with("add set --format hosts", b"::1 More.example localhost\nbad host\n");
+    let ran = shell.run_with("add set", b"::1 More.example localhost\nbad host\n");
     assert_eq!((ran.code, &*ran.err), (0, ""));
     let expected = "skipped              1 line without a host, 1 name of the local machine\n";
     assert!(ran.text().contains(expected), "{}", ran.text());
@@ -253,13 +258,48 @@ fn a_hosts_file_is_asked_with_check_url() {
     assert_eq!(ran.text(), "1\tads.example\n0\tx.example\n");
 }
 
+/// Without the format, a line of a hosts file was one key, and a URL was absent.
+#[test]
+fn a_key_is_made_as_the_build_made_it_by_every_verb() {
+    let shell = filter_of("0.0.0.0 ads.example\n", "--format hosts");
+    assert_eq!(shell.run_with("add set", b"0.0.0.0 evil.example\n").code, 0);
+    assert_eq!(shell.check("", "http://evil.example/\n").text(), "evil.example\n");
+    assert_eq!(shell.check("--url", "http://a.evil.example/\n").text(), "http://a.evil.example/\n");
+    assert_eq!(shell.check("-q", "Ads.Example.com.\n").code, 1);
+    assert_eq!(shell.check("-q", "Ads.Example.\n").code, 0);
+    assert_eq!(shell.run_with("count set", b"EVIL.example\n").text(), "1\tevil.example\n");
+    assert_eq!(shell.run_with("remove set", b"::1 evil.example\n").code, 0);
+    assert_eq!(shell.check("-q", "http://evil.example/\n").code, 1);
+    let info = shell.ok("info --json set").json();
+    assert_eq!(info["line_options"]["format"], "hosts");
+    assert!(shell.ok("info set").text().contains("line options         --format hosts\n"));
+    // Hosts of an ad-block list are the same kind of keys, and lines are not.
+    let list = |name: &str, options: &str| {
+        shell.build(name, &["||x.example^".into()], &format!("--fpr 1e-6 --keys 9 {options}"));
+    };
+    list("hosts", "--format hosts");
+    list("adblock", "--format adblock");
+    list("lines", "");
+    shell.ok("merge adblock hosts -o both");
+    assert_eq!(shell.ok("info --json both").json()["line_options"]["format"], "adblock");
+    for words in ["merge hosts lines -o no", "similar lines adblock", "diff hosts lines"] {
+        let ran = shell.run(words);
+        assert!(ran.code == 2 && ran.err.contains("--format hosts"), "{words}: {}", ran.err);
+    }
+    let long = filter_of("a::b\n", "--field 2 --delimiter ::");
+    let ran = long.check("-q", "a::b\n");
+    assert!(ran.code == 2 && ran.err.contains("--delimiter"), "{}", ran.err);
+    assert_eq!(long.check("-q --field 2 --delimiter ::", "c::b\n").code, 0);
+}
+
 #[test]
 fn a_list_of_urls_gives_their_hosts() {
     let urls =
         "id,url\n1,https://Bad.example:8080/x?y#z\n2,bad.example/other\n3,http://192.0.2.1/\n";
     let shell = filter_of(urls, "--csv --field 2 --format hosts");
     assert_eq!(shell.check("--url -c", "http://www.bad.example\nhttp://192.0.2.1\n").text(), "2\n");
-    assert_eq!(shell.check("-c", "bad.example\n192.0.2.1\nurl\n").text(), "3\n");
+    assert_eq!(shell.check("-c --field 0", "bad.example\n192.0.2.1\nurl\n").text(), "2\n");
+    assert_eq!(shell.check("-c", "id,url\n7,http://bad.example/\n").text(), "1\n");
 }
 
 #[test]
@@ -355,7 +395,6 @@ fn wrong_options_for_lines_give_their_remedy() {
     let shell = Shell::new();
     shell.write("list", "a,b\n");
     for (options, remedy) in [
-        ("--field 0", "counted from 1"),
         ("--field -1", "the number of a field, or its name"),
         ("--field x", "list: its header has no field x, but: a,b"),
         ("--csv --field c", "list: its header has no field c, but: a, b"),
@@ -392,7 +431,15 @@ fn a_column_is_taken_by_its_name_and_the_header_printed_once() {
     let ran = shell.ok("count set --csv --header --field 1 new.csv");
     assert_eq!(ran.text(), "0\teve@e,3\n1\tann@a,4\n");
     let ran = shell.run("check -q --csv --field Mail set new.csv");
-    assert_eq!(ran.err, "koel: cannot read new.csv: its header has no field Mail, but: mail, id\n");
+    let expected = "koel: cannot read new.csv: its header has no field Mail, but: mail, id; ";
+    assert!(ran.err.starts_with(expected), "{}", ran.err);
+    // The filter knows the name, and finds it in another input.
+    assert_eq!(shell.ok("check -c set new.csv").text(), "1\n");
+    let ran = shell.run_with("check -q set", b"ann@a\n");
+    assert_eq!(ran.code, 2);
+    let expected = "its header has no field with the name that the filter was built with, but: \
+                    ann@a; give another --field, or --field 0 if each key is a whole line\n";
+    assert!(ran.err.ends_with(expected), "{}", ran.err);
 }
 
 #[test]
@@ -406,8 +453,8 @@ fn the_header_is_the_first_line_that_is_not_empty() {
         let ran = shell.ok(&format!("check {options} set list"));
         assert_eq!(ran.text(), "id,mail\r\n1,ann@a\r\n2,bob@b\r\n", "{options}");
         let ran = shell.run(&format!("build list {} -o new", options.replace("mail", "Mail")));
-        let expected = "koel: cannot read list: its header has no field Mail, but: id, mail\n";
-        assert_eq!((ran.code, &ran.err.replace("id,mail", "id, mail")[..]), (2, expected));
+        let expected = "koel: cannot read list: its header has no field Mail, but: id, mail; ";
+        assert!(ran.code == 2 && ran.err.replace("id,mail", "id, mail").starts_with(expected));
         for blank in ["", "\n", "\r\n\n"] {
             shell.write("blank", blank);
             let built = shell.ok(&format!("build blank {options} --json -o none")).json();
@@ -438,6 +485,19 @@ fn reports_count_the_lines_without_a_key() {
     assert_eq!(skipped("add set --format hosts --json", hosts), list);
     let field = expected(&[("empty", 2), ("no_field", 1)]);
     assert_eq!(skipped("remove set --json --field 2", "a\n\nb\tx\n\n"), field);
+    // The same, from nothing that was understood, is no answer.
+    for (words, input) in [
+        ("build --format hosts -o new", "no host\n"),
+        ("add set --field 2", "a\n"),
+        ("remove set --format hosts", "# x\na b\n"),
+        ("check -v set --format adblock", "http://a.example/\n"),
+        ("count set --format hosts", "a b\n"),
+        ("dedup --field 3", "a\tb\n"),
+    ] {
+        let ran = shell.run_with(words, input.as_bytes());
+        assert_eq!((ran.code, ran.text(), ran.err.lines().count()), (2, "", 1), "{words}");
+        assert!(ran.err.starts_with("koel: no key in standard input: "), "{}", ran.err);
+    }
     shell.write("list", "[head]\n! x\n\n@@||a^\n##.x\n||a/b\n||b.example^\n");
     let adblock = [("empty", 1), ("comment", 2), ("exception", 1), ("cosmetic", 1)];
     let adblock = expected(&[&adblock[..], &[("partial_host", 1)]].concat());
@@ -452,5 +512,5 @@ fn marks_in_the_middle_of_a_stream_are_no_part_of_keys() {
     assert_eq!(shell.check("-c", "a\nb\n").text(), "2\n");
     assert_eq!(shell.check("", "b\n\u{feff}a\n\u{feff}\n").text(), "b\na\n");
     let shell = filter_of("\u{feff}id,m\n1,a\n\u{feff}\"2\",b\n", "--csv --field m");
-    assert_eq!(shell.check("-c", "a\nb\n").text(), "2\n");
+    assert_eq!(shell.check("-c --field 0", "a\nb\n").text(), "2\n");
 }

@@ -52,7 +52,8 @@ fields! {
     ROUTE = (128, 1, "route");
     SECRET_KIND = (129, 1, "secret kind");
     STEP = (130, 6, "step");
-    LINE_OPTIONS = (136, 16, "line options");
+    APPLICATION = (136, 8, "application bytes");
+    RESERVED_COUNT = (144, 8, "reserved count");
     STEP_TICKS = (152, 8, "step length");
     STEP_BEGAN = (160, 8, "step began");
     STEPS = (168, 1, "steps");
@@ -75,7 +76,7 @@ pub(super) const OF_EXPIRY: [Field; 6] =
 /// An expiring filter has no counters, and stores here how many live entries were evicted.
 pub(super) const EVICTED: Field = COUNTER_LIMIT;
 /// Fields that later versions of the program will define. A reader refuses any byte but 0.
-pub(super) const FOR_LATER: [Field; 2] = [SECRET_KIND, RESERVED];
+pub(super) const FOR_LATER: [Field; 3] = [SECRET_KIND, RESERVED_COUNT, RESERVED];
 
 /// Reads the fields of a header.
 #[derive(Clone, Copy)]

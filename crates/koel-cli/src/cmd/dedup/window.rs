@@ -148,7 +148,7 @@ fn build(
                 time(whole)
             )));
         }
-        inputs.use_options_of(path, filter.line_options())?;
+        inputs.use_recipe_of(path, filter.application())?;
         return Ok(filter);
     }
     let when_full = match options.when_full {
@@ -157,7 +157,7 @@ fn build(
     };
     let builder = |keys| {
         let builder = ExpiringFilter::builder(keys, args.fpr).window(ticks).steps(options.steps);
-        args.shape.hashed(builder).line_options(inputs.line_options())
+        args.shape.hashed(builder).application(inputs.recipe().to_bytes())
     };
     let filter = match args.shape.keys {
         Some(keys) => builder(keys).when_full(when_full).build(),
