@@ -152,6 +152,11 @@ fn fmt_image(path: &Path, error: ImageError, f: &mut fmt::Formatter<'_>) -> fmt:
         ImageError::NotAFilter => {
             write!(f, "{} is not a Koel filter; build one with `koel build`", path.display())
         }
+        ImageError::Kind { found: found @ "expiring filter", .. } => write!(
+            f,
+            "{} is an {found}, which `koel dedup --window --state` reads and no other verb",
+            path.display()
+        ),
         error => write!(f, "{}: {error}", path.display()),
     }
 }
@@ -163,7 +168,7 @@ fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt:
         MergeError::Incompatible { field: "hash" } => write!(
             f,
             "{path} and the first filter have different hashes; build both with the same --seed or \
-             --secret FILE"
+             --secret=FILE"
         ),
         MergeError::Incompatible { field: "application bytes" } => write!(
             f,
@@ -248,6 +253,7 @@ fn write_remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::FileTooLarge => "raise the limit (ulimit -f)",
         io::ErrorKind::ReadOnlyFilesystem => "choose another disk",
         io::ErrorKind::BrokenPipe => "the output is incomplete",
+        io::ErrorKind::NotConnected => "redirect it to a file or to /dev/null",
         _ => "check the folder and the disk it is on",
     }
 }

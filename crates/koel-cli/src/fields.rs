@@ -176,7 +176,7 @@ impl Delimiter {
     }
 
     /// The fields of a line. An empty line has none.
-    fn fields<'a>(&self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    pub(crate) fn fields<'a>(&self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let (delimiter, skips_empty) = match self {
             Self::Text(delimiter) => (Some(Finder::new(delimiter)), false),
             Self::WhiteSpace => (None, true),

@@ -236,15 +236,36 @@ pub(crate) fn lock_output(path: &Path) -> Option<File> {
 fn lock(path: &Path) -> io::Result<File> {
     loop {
         let file = File::open(path)?;
-        match file.lock() {
-            // The file system has no locks: edit without one.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
-            other => other?,
-        }
-        if is_still(path, &file)? {
+        if let Some(file) = locked(path, file, |file| file.lock())? {
             return Ok(file);
         }
     }
+}
+
+/// Locks a file, which is made if there is none. `None` if another process has locked it.
+pub(crate) fn lock_if_free(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let file = File::options().write(true).create(true).truncate(false).open(path)?;
+        match locked(path, file, |file| Ok(file.try_lock()?)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Ok(None) => {}
+            locked => return locked,
+        }
+    }
+}
+
+/// Locks an open file; `None` if the path names another one since.
+fn locked(
+    path: &Path,
+    file: File,
+    lock: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<Option<File>> {
+    match lock(&file) {
+        // The file system has no locks: go on without one.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(Some(file)),
+        other => other?,
+    }
+    Ok(is_still(path, &file)?.then_some(file))
 }
 
 /// Whether the path still names the open file. On systems without file identities, whether the

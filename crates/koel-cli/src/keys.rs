@@ -20,7 +20,8 @@ use crate::failure::Refused;
 use crate::fields::{Column, Field, Records, Separator};
 use crate::line_key::LineOptions;
 use crate::lines::{LineEnd, Lines};
-use crate::lists::{self, Format, Skip};
+use crate::lists::adblock::{self, Disabled};
+use crate::lists::{Format, Skip, hosts_file};
 use crate::quantity::counted;
 use crate::warning::Warnings;
 
@@ -35,6 +36,10 @@ pub(crate) struct Rules {
     pub(crate) format: Format,
     pub(crate) options: LineOptions,
     pub(crate) given: Given,
+    /// Rules of ad-block lists that others switch off.
+    pub(crate) disabled: Disabled,
+    /// Whether lines above the limit are skipped, or refused.
+    pub(crate) skips_long: bool,
 }
 
 /// What the user said for an input. The rest is as the filter stores it.
@@ -96,7 +101,7 @@ pub(crate) struct Keys<'a, R> {
 impl<'a, R: Read> Keys<'a, R> {
     pub(crate) fn new(reader: R, rules: &'a Rules) -> Self {
         let end = rules.csv().map_or(LineEnd::Byte(rules.end), LineEnd::Record);
-        let lines = Lines::new(reader, end, rules.longest);
+        let lines = Lines::new(reader, end, rules.longest, rules.skips_long);
         Self { rules, lines, maker: Maker::new(rules) }
     }
 
@@ -135,8 +140,12 @@ impl<'a, R: Read> Keys<'a, R> {
     }
 
     /// What was skipped.
-    pub(crate) fn skipped(&self) -> &Skipped {
-        &self.maker.skipped
+    pub(crate) fn skipped(&self) -> Skipped {
+        let mut skipped = self.maker.skipped.clone();
+        if self.lines.too_long() > 0 {
+            skipped.counts.insert(Skip::TooLong, self.lines.too_long());
+        }
+        skipped
     }
 }
 
@@ -214,8 +223,10 @@ impl<'a> Maker<'a> {
         };
         match self.rules.format {
             Format::Lines => take(part),
-            Format::Hosts => lists::hosts(part, take, |skip| skipped.note(skip)),
-            Format::Adblock => lists::adblock(part, take, |skip| skipped.note(skip)),
+            Format::Hosts => hosts_file::hosts(part, take, |skip| skipped.note(skip)),
+            Format::Adblock => {
+                adblock::adblock(part, &self.rules.disabled, take, |skip| skipped.note(skip));
+            }
         }
     }
 
@@ -245,7 +256,13 @@ pub(crate) struct Skipped {
 
 impl Skipped {
     fn note(&mut self, skip: Skip) {
-        *self.counts.entry(skip).or_default() += 1;
+        self.add_many(skip, 1);
+    }
+
+    pub(crate) fn add_many(&mut self, skip: Skip, count: u64) {
+        if count > 0 {
+            *self.counts.entry(skip).or_default() += count;
+        }
     }
 
     pub(crate) fn add(&mut self, other: &Self) {

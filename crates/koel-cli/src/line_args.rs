@@ -10,6 +10,7 @@ use crate::fields::{Column, Delimiter, Field, Separator};
 use crate::keys::{Given, Rules};
 use crate::line_key::LineOptions;
 use crate::lists::Format;
+use crate::lists::adblock::Disabled;
 use crate::quantity;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -59,6 +60,10 @@ pub(crate) struct LineArgs {
     #[arg(default_value = "4MiB", value_parser = quantity::parse_size)]
     #[arg(allow_negative_numbers = true)]
     max_line: u64,
+
+    /// Skip and count longer lines instead
+    #[arg(long, help_heading = HEADING, display_order = 60, conflicts_with = "csv")]
+    skip_long: bool,
 }
 
 const HEADING: &str = "Lines";
@@ -85,6 +90,8 @@ impl LineArgs {
                 keeps_cr: self.keep_cr,
             },
             given,
+            disabled: Disabled::new(),
+            skips_long: self.skip_long,
         })
     }
 

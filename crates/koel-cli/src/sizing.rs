@@ -36,7 +36,7 @@ pub(crate) struct ShapeArgs {
 
     /// Hash with a secret, random or from FILE, for keys that an adversary chooses
     #[arg(long, value_name = "FILE", display_order = 42, conflicts_with = "seed")]
-    #[arg(num_args = 0..=1, default_missing_value = secret::AT_RANDOM)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = secret::AT_RANDOM)]
     #[arg(value_parser = OsStringValueParser::new().try_map(|file| Secret::from_argument(&file)))]
     secret: Option<Secret>,
 
@@ -60,7 +60,13 @@ impl ShapeArgs {
 
     /// An empty filter for `keys` keys, or for one if `keys` is 0.
     pub(crate) fn build(&self, keys: u64, fpr: f64) -> Result<CuckooFilter, Failure> {
-        self.builder(keys, fpr).build().map_err(|error| build_failure(&error))
+        self.builder(keys, fpr).build().map_err(|error| self.failure(fpr, &error))
+    }
+
+    /// An error of a builder, with the lowest rate that is possible where that is the remedy.
+    fn failure(&self, fpr: f64, error: &BuildError) -> Failure {
+        let plan = |keys, fpr| self.builder(keys, fpr).plan();
+        size_failure(fpr, error, plan)
     }
 
     /// The same, growable.
@@ -75,7 +81,7 @@ impl ShapeArgs {
 
     /// An empty growable filter that is not saved, so that speed matters more than a sixth of the
     /// memory. If the false-positive rate is too small to grow, a fixed one for the lines of the
-    /// input, which are counted first.
+    /// files, which are counted first. Lines of a pipe would not be printed before its end.
     pub(crate) fn build_for(&self, inputs: &mut Inputs, fpr: f64) -> Result<CuckooFilter, Failure> {
         let either = [Preference::Fast, Preference::Small];
         for &prefer in self.prefer.as_ref().map_or(&either[..], std::slice::from_ref) {
@@ -85,12 +91,24 @@ impl ShapeArgs {
                 built => return built.map_err(|error| build_failure(&error)),
             }
         }
+        if inputs.has_stream() {
+            return Err(Failure::Usage(format!(
+                "a filter cannot grow at a rate of {}, and the lines of a pipe cannot be counted \
+                 before they are printed; give --keys, a larger --fpr, or the name of a file",
+                quantity::rate(fpr)
+            )));
+        }
         self.build(inputs.count()?, fpr)
+    }
+
+    /// Whether there is a `--secret`.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.secret.is_some()
     }
 
     /// The size of the filter that [`Self::build`] would build.
     pub(crate) fn plan(&self, keys: u64, fpr: f64) -> Result<Plan, Failure> {
-        self.builder(keys, fpr).plan().map_err(|error| build_failure(&error))
+        self.builder(keys, fpr).plan().map_err(|error| self.failure(fpr, &error))
     }
 
     fn builder(&self, keys: u64, fpr: f64) -> Builder<CuckooFilter> {
@@ -113,6 +131,32 @@ impl ShapeArgs {
 
 pub(crate) fn build_failure(error: &BuildError) -> Failure {
     Failure::Usage(error.to_string())
+}
+
+/// [`build_failure`], and for too many keys the lowest rate at which so many fit. To divide them
+/// among filters would be no way out: whoever asks all of them adds up their rates.
+pub(crate) fn size_failure(
+    fpr: f64,
+    error: &BuildError,
+    plan: impl Fn(u64, f64) -> Result<Plan, BuildError>,
+) -> Failure {
+    let BuildError::TooLarge { capacity, largest } = *error else { return build_failure(error) };
+    let (mut low, mut high) = (fpr, 0.5);
+    if plan(capacity, high).is_err() {
+        return build_failure(error);
+    }
+    while high > 1.001 * low {
+        let middle = (low * high).sqrt();
+        if plan(capacity, middle).is_ok() { high = middle } else { low = middle }
+    }
+    Failure::Usage(format!(
+        "{} are too many for a filter with a false-positive rate of {}, which holds at most {}; the \
+         lowest rate for so many is {}, and several filters would add up their rates",
+        quantity::counted(capacity, "key"),
+        quantity::rate(fpr),
+        grouped(largest),
+        quantity::rate(1.005 * high)
+    ))
 }
 
 /// Inserts every copy of each key, or with `unique` only keys that are not contained yet.

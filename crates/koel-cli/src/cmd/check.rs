@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 use crate::filter_file::{FilterFile, VerifyArgs};
 use crate::hosts;
 use crate::input::InputArgs;
-use crate::lists::Format;
+use crate::lists::{Format, Skip};
 use crate::output::Lines;
 use crate::progress::Stdout;
 
@@ -78,9 +78,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut found = Vec::new();
     let prints = !args.count && !args.quiet;
     let mut out = Lines::for_inputs(&inputs)?;
-    let mut selected: u64 = 0;
+    let (mut selected, mut asked, mut without_host) = (0_u64, 0_u64, 0_u64);
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
-    let skipped = inputs.each_line("checking", busy, |group, _| {
+    let mut skipped = inputs.each_line("checking", busy, |group, _| {
         let keys = group.keys();
         if let Some(header) = group.header.filter(|_| prints) {
             out.line(header, inputs.terminator())?;
@@ -90,17 +90,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         if asks_line {
             filter.view.contains_many(keys, &mut found);
         }
-        if args.url {
-            for (key, found) in keys.iter().zip(&mut found) {
-                let contains = |name: &[u8]| filter.view.contains(name);
-                *found = *found || hosts::host_or_parent(key, asks_line, contains);
-            }
-        }
-        if found.contains(&false) {
+        let contains = |name: &[u8]| filter.view.contains(name);
+        // `None` for a line that cannot be looked up.
+        let answer = |(key, &found): (&&[u8], &bool)| match args.url {
+            true if !found => hosts::host_or_parent(key, asks_line, contains)
+                .or_else(|| asks_line.then_some(false)),
+            _ => Some(found),
+        };
+        let answers: Vec<_> = keys.iter().zip(&found).map(answer).collect();
+        if answers.contains(&Some(false)) {
             filter.before_absent()?;
         }
-        for (line, _) in group.lines.iter().zip(&found).filter(|&(_, &found)| found != args.invert)
-        {
+        asked += keys.len() as u64;
+        without_host += answers.iter().filter(|answer| answer.is_none()).count() as u64;
+        let wanted = Some(!args.invert);
+        for (line, _) in group.lines.iter().zip(&answers).filter(|&(_, &it)| it == wanted) {
             selected += 1;
             if prints {
                 out.line(line, inputs.terminator())?;
@@ -109,6 +113,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         out.end_group()?;
         Ok(args.quiet && selected > 0)
     })?;
+    if without_host > 0 && without_host == asked {
+        return Err(Failure::Usage("no line of the input has a host to look up".to_owned()));
+    }
+    skipped.add_many(Skip::NoHost, without_host);
     if args.count {
         out.raw(format!("{selected}\n").as_bytes())?;
     }

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             out.raw(&number)?;
             out.line(line, inputs.terminator())
         })?;
-        out.end_group().map(|()| false)
+        out.end_group().map(|_| false)
     })?;
     out.finish()?;
     skipped.warn();

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter_file::FilterFile;
+use crate::lists::Format;
 use crate::output;
-use crate::quantity::{bytes, counted, grouped};
+use crate::quantity::{self, bytes, counted, grouped};
 use crate::recipe::{Recipe, StoredField};
 use crate::sizing;
 
@@ -59,6 +60,7 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "size_in_bytes": filter.size_in_bytes(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
+        "url_fpr_of_3_labels": url_rate(filter),
         "layout": filter.layout().to_string(),
         "hash": filter.hasher().to_string(),
         "trusts_hashes": filter.trusts_hashes(),
@@ -86,6 +88,14 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
     })
 }
 
+/// The false-positive rate of `check --url` for a host of three names: it and its two parents are
+/// looked up. `None` for a filter that was not built of hosts.
+fn url_rate(filter: &FilterView<'_>) -> Option<f64> {
+    let recipe = Recipe::from_bytes(filter.application())?;
+    let rate = 1.0 - (1.0 - filter.false_positive_rate()).powi(3);
+    (recipe.format != Format::Lines).then_some(rate)
+}
+
 /// The hash function, and whether ready hashes are taken as they are.
 fn hash(filter: &FilterView<'_>) -> String {
     let route = if filter.trusts_hashes() { ", ready hashes trusted" } else { "" };
@@ -103,7 +113,7 @@ fn line_options(filter: &FilterView<'_>) -> String {
 
 fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> String {
     let limit = counter_limit(filter);
-    let rows = [
+    let mut rows = vec![
         ("file", args.filter.display().to_string()),
         ("keys", sizing::keys_of_capacity(filter.len(), filter.capacity(), filter.has_grown())),
         (
@@ -146,6 +156,10 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
         ),
         ("integrity", if occupancy.is_some() { "ok" } else { "DAMAGED" }.to_owned()),
     ];
+    if let Some(rate) = url_rate(filter) {
+        let of_urls = format!("{} for a host of three names", quantity::rate(rate));
+        rows.insert(6, ("  of URLs", of_urls));
+    }
     output::table(&rows) + &occupancy.map(histogram).unwrap_or_default()
 }
 

@@ -10,8 +10,9 @@ use proptest::prelude::*;
 
 /// Rules without options.
 fn lines() -> Rules {
-    let (options, given) = (LineOptions::default(), Given::default());
-    Rules { end: b'\n', longest: 1 << 22, field: None, format: Format::Lines, options, given }
+    let (options, given, disabled) = (LineOptions::default(), Given::default(), Disabled::new());
+    let (format, longest, skips_long) = (Format::Lines, 1 << 22, false);
+    Rules { end: b'\n', longest, field: None, format, options, given, disabled, skips_long }
 }
 
 fn field(number: u32, separator: Separator) -> Field {

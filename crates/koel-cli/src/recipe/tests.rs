@@ -20,6 +20,8 @@ fn rules() -> Rules {
         format: Format::Lines,
         options: LineOptions::default(),
         given: Given::default(),
+        disabled: Default::default(),
+        skips_long: false,
     }
 }
 

@@ -265,6 +265,12 @@ fn a_key_is_made_as_the_build_made_it_by_every_verb() {
     assert_eq!(shell.run_with("add set", b"0.0.0.0 evil.example\n").code, 0);
     assert_eq!(shell.check("", "http://evil.example/\n").text(), "evil.example\n");
     assert_eq!(shell.check("--url", "http://a.evil.example/\n").text(), "http://a.evil.example/\n");
+    let ran = shell.check("--url -v", "http://b.example/\ntwo words\n\n");
+    assert_eq!(
+        (ran.text(), &*ran.err),
+        ("http://b.example/\n", "koel: skipped 2 lines without a host\n")
+    );
+    assert_eq!(shell.check("--url -v", "two words\n").code, 2);
     assert_eq!(shell.check("-q", "Ads.Example.com.\n").code, 1);
     assert_eq!(shell.check("-q", "Ads.Example.\n").code, 0);
     assert_eq!(shell.run_with("count set", b"EVIL.example\n").text(), "1\tevil.example\n");
@@ -275,7 +281,8 @@ fn a_key_is_made_as_the_build_made_it_by_every_verb() {
     assert!(shell.ok("info set").text().contains("line options         --format hosts\n"));
     // Hosts of an ad-block list are the same kind of keys, and lines are not.
     let list = |name: &str, options: &str| {
-        shell.build(name, &["||x.example^".into()], &format!("--fpr 1e-6 --keys 9 {options}"));
+        let line = if name == "adblock" { "||x.example^" } else { "x.example" };
+        shell.build(name, &[line.into()], &format!("--fpr 1e-6 --keys 9 {options}"));
     };
     list("hosts", "--format hosts");
     list("adblock", "--format adblock");
@@ -298,7 +305,7 @@ fn a_list_of_urls_gives_their_hosts() {
         "id,url\n1,https://Bad.example:8080/x?y#z\n2,bad.example/other\n3,http://192.0.2.1/\n";
     let shell = filter_of(urls, "--csv --field 2 --format hosts");
     assert_eq!(shell.check("--url -c", "http://www.bad.example\nhttp://192.0.2.1\n").text(), "2\n");
-    assert_eq!(shell.check("-c --field 0", "bad.example\n192.0.2.1\nurl\n").text(), "2\n");
+    assert_eq!(shell.check("-c --field 0", "bad.example\n192.0.2.1\nurl\n").text(), "3\n");
     assert_eq!(shell.check("-c", "id,url\n7,http://bad.example/\n").text(), "1\n");
 }
 
@@ -342,6 +349,29 @@ fn a_line_above_the_limit_is_refused_with_its_number_whatever_the_file_is() {
     assert!(!shell.path("new").exists());
     let ran = shell.run_with("dedup --max-line 10", b"0123456789\n01234567890\n");
     assert_eq!((ran.code, ran.text()), (2, "0123456789\n"));
+}
+
+#[test]
+fn a_line_above_the_limit_can_be_skipped_and_is_counted() {
+    let shell = Shell::new();
+    let lines =
+        [&b"a\n"[..], &vec![b'x'; 600_000], b"\nb\n", &vec![b'y'; 300_000], b"\na"].concat();
+    for words in ["dedup", "dedup --ignore-case"] {
+        let ran = shell.run_with(&format!("{words} --max-line 200k --skip-long"), &lines);
+        assert_eq!((ran.code, ran.text()), (0, "a\nb\n"));
+        assert!(ran.err.starts_with("koel: skipped 2 lines above --max-line\n"), "{}", ran.err);
+    }
+    shell.write("list", &lines);
+    let built = shell.ok("build list -o set --max-line 200k --skip-long --json").json();
+    assert_eq!((&built["keys"], &built["skipped"]["too_long"]), (&3.into(), &2.into()));
+    for limit in ["1", "2"] {
+        let ran =
+            shell.run_with(&format!("dedup --skip-long --max-line {limit}"), b"ab\nc\nabc\nd");
+        let expected = if limit == "1" { "c\nd\n" } else { "ab\nc\nd\n" };
+        assert_eq!(ran.text(), expected);
+    }
+    let ran = shell.run("dedup list --max-line 200k --skip-long --csv --field 1");
+    assert!(ran.code == 2 && ran.err.contains("--csv"), "{}", ran.err);
 }
 
 /// Regression: 34 KB of zstd took 2.1 GB of memory.
@@ -473,7 +503,8 @@ fn reports_count_the_lines_without_a_key() {
     };
     let expected = |counts: &[(&str, u64)]| {
         let names = ["empty", "comment", "no_field", "no_host", "local_name", "exception"];
-        let names = names.iter().chain(&["cosmetic", "partial_host"]);
+        let more = ["cosmetic", "partial_host", "too_long", "address_range", "some_requests"];
+        let names = names.iter().chain(&more).chain(&["no_block", "disabled"]);
         let count =
             |name| counts.iter().find(|(counted, _)| counted == name).map_or(0_u64, |it| it.1);
         names.map(|name| ((*name).to_owned(), count(name))).collect::<serde_json::Value>()
@@ -502,6 +533,14 @@ fn reports_count_the_lines_without_a_key() {
     let adblock = [("empty", 1), ("comment", 2), ("exception", 1), ("cosmetic", 1)];
     let adblock = expected(&[&adblock[..], &[("partial_host", 1)]].concat());
     assert_eq!(skipped("build list --format adblock --json -o new", ""), adblock);
+    let rules = "||a^\n||b^$script\n||c^$cookie\n||d^$csp=x\n||a^$badfilter\n||e^\n";
+    let counts = [("exception", 1), ("some_requests", 1), ("no_block", 2), ("disabled", 1)];
+    assert_eq!(skipped("build --format adblock --json -o new", rules), expected(&counts));
+    assert_eq!(shell.ok("info --json new").json()["keys"], 1);
+    let ranges = "192.0.2.0/24\n2001:db8::/32\n192.0.2.1\n";
+    let expected_ranges = expected(&[("address_range", 2)]);
+    assert_eq!(skipped("build --format hosts --json -o new", ranges), expected_ranges);
+    assert_eq!(shell.run_with("check -q new --field 0", b"192.0.2.0\n").code, 1);
     assert_eq!(skipped("build list --json -o new", ""), expected(&[]));
 }
 
