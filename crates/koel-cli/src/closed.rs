@@ -21,8 +21,8 @@ pub(crate) fn require_stdout() -> Result<()> {
 mod before_main {
     use super::{IS_CLOSED, Ordering};
 
-    // SAFETY: a function of the C interface without arguments. It makes one system call and
-    // stores an atomic, which need nothing of the runtime.
+    // Sound: a function of the C interface without arguments, as the loader calls it. It makes one
+    // system call and stores an atomic, which need nothing of the runtime.
     #[used]
     #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
     #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]

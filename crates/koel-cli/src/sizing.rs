@@ -32,6 +32,7 @@ pub(crate) struct ShapeArgs {
     /// Seed of the hash; only filters with equal seeds can be merged
     #[arg(long, value_name = "N", display_order = 41)]
     #[arg(default_value_t = KeyHasher::DEFAULT_SEED, hide_default_value = true)]
+    #[arg(value_parser = parse_seed)]
     seed: u64,
 
     /// Hash with a secret, random or from FILE, for keys that an adversary chooses
@@ -43,6 +44,10 @@ pub(crate) struct ShapeArgs {
     /// How keys are made of lines, for the filter to store.
     #[arg(skip)]
     application: recipe::Bytes,
+}
+
+fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "give a whole number below 2^64".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

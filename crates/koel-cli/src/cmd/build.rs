@@ -250,9 +250,9 @@ fn text_report(args: &Args, filter: &CuckooFilter, read: &Read) -> String {
         (
             "bits per key",
             format!(
-                "{} for {} distinct keys",
+                "{} for {}",
                 sizing::bits_per_key(filter.bits_per_key(), filter.len(), filter.has_grown()),
-                grouped(sizing::keys_of_size(filter))
+                quantity::counted(sizing::keys_of_size(filter), "distinct key")
             ),
         ),
         (

@@ -25,6 +25,8 @@ Examples:
 Each line removes one copy of its key.
 Remove only keys that were added. At the filter's false-positive rate, a key that was never added
 looks like another key, and removes that one.
+In a filter that has grown, early keys are stored with fewer bits. After their removal some are
+still found, at a rate that koel info states. To remove them again would remove other keys.
 
 Exit codes: 0 all keys were found, 1 some were not (the others are removed), 2 error.")]
 pub(crate) struct Args {

@@ -74,6 +74,8 @@ fn every_wrong_use_gives_its_exit_code_and_one_line_with_the_remedy() {
         ("grow set --keys 1000G", 2, "set is unchanged"),
         ("completions tcsh", 2, "bash"),
         ("dedup --keys 100 list", 3, "--keys"),
+        ("dedup --window 1h --steps x", 2, "from 1 to 200"),
+        ("build list -o new --seed x", 2, "below 2^64"),
     ] {
         let ran = shell.run(words);
         assert_eq!(ran.code, code, "koel {words}: {}", ran.err);

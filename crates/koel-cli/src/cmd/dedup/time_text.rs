@@ -7,7 +7,7 @@
 //! 25/Oct/2026:02:10:00 +0100    the common log format of web servers
 //! Oct 25 02:10:00               syslog: the latest such time
 //! Sun Oct 25 02:10:00 2026      ctime(3);  Sun, 25 Oct 2026 02:10:00 +0100    RFC 5322
-//! 1761358200.5                  Unix time in seconds; with more digits in ms, us or ns
+//! 1761358200.5                  Unix time in s from 1973 on; with more digits in ms, us or ns
 //! ```
 //!
 //! A time without an offset is UTC. Brackets and quotes around it do no harm. Cost: one pass.
@@ -20,6 +20,8 @@ use jiff::tz::TimeZone;
 /// Unix times from this on are not in seconds but in milliseconds, in a thousand times that, and so
 /// on: as seconds it would be the year 5138.
 const MILLIS_FROM: f64 = 1e11;
+/// A smaller number is the day of a month, a status or a size, and no Unix time.
+const LEAST: f64 = 1e8;
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -266,7 +268,7 @@ fn unix_time(number: f64) -> Option<u64> {
     let scale = [1e3, 1.0, 1e-3, 1e-6];
     let bounds = [MILLIS_FROM, MILLIS_FROM * 1e3, MILLIS_FROM * 1e6, MILLIS_FROM * 1e9];
     let (_, scale) = bounds.into_iter().zip(scale).find(|&(bound, _)| number < bound)?;
-    Some((number * scale) as u64)
+    (number >= LEAST).then_some((number * scale) as u64)
 }
 
 #[cfg(test)]
@@ -362,6 +364,9 @@ mod tests {
             "17x",
             "1.2.3.4",
             "14/Nov/2023",
+            "14 22:13:20",
+            "200",
+            "99999999",
             "Nov 14",
             "2023-11-14T",
             "may be",

@@ -49,7 +49,7 @@ pub(crate) struct WindowArgs {
 
     /// Steps of the window, 1 to 200: lines may stay a step longer
     #[arg(long, value_name = "N", help_heading = HEADING, requires = "window")]
-    #[arg(default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=200))]
+    #[arg(default_value_t = 24, value_parser = parse_steps)]
     steps: u32,
 
     /// What to do beyond --keys lines: evict old ones, or fail
@@ -79,6 +79,11 @@ fn parse_window(text: &str) -> Result<Duration, String> {
     let window = humantime::parse_duration(text).map_err(|_| advice.to_owned())?;
     let is_possible = window.as_millis() > 0 && u64::try_from(window.as_millis()).is_ok();
     if is_possible { Ok(window) } else { Err(format!("it is too short or too long; {advice}")) }
+}
+
+fn parse_steps(text: &str) -> Result<u32, String> {
+    let steps = text.parse().ok().filter(|steps| (1..=200).contains(steps));
+    steps.ok_or_else(|| "give a whole number from 1 to 200".to_owned())
 }
 
 /// The other options of the verb.
