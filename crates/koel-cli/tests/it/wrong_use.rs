@@ -63,8 +63,6 @@ fn every_wrong_use_gives_its_exit_code_and_one_line_with_the_remedy() {
         ("plan --keys 10M --memory many", 2, "such as 64M or 1.5GiB"),
         ("plan --keys 10M --memory many", 2, "koel plan --help"),
         ("chek set list", 2, "check"),
-        ("help biuld", 2, "'build'"),
-        ("--quiet build", 2, "unexpected argument '--quiet' found; see"),
         ("chek set list", 2, "koel --help"),
         ("build list -o new --grow --fpr 1e-9", 2, "ask for"),
         ("grow absent", 2, "check the name"),
@@ -74,8 +72,6 @@ fn every_wrong_use_gives_its_exit_code_and_one_line_with_the_remedy() {
         ("grow set --keys 1000G", 2, "set is unchanged"),
         ("completions tcsh", 2, "bash"),
         ("dedup --keys 100 list", 3, "--keys"),
-        ("dedup --window 1h --steps x", 2, "from 1 to 200"),
-        ("build list -o new --seed x", 2, "below 2^64"),
     ] {
         let ran = shell.run(words);
         assert_eq!(ran.code, code, "koel {words}: {}", ran.err);
@@ -84,6 +80,26 @@ fn every_wrong_use_gives_its_exit_code_and_one_line_with_the_remedy() {
         assert!(ran.err.contains(remedy), "koel {words}: {}", ran.err);
     }
     assert!(!shell.path("new").exists());
+}
+
+/// Messages of the parser of arguments, in which nothing is said of another verb or of digits.
+#[test]
+fn a_word_that_is_not_understood_is_answered_with_the_one_that_may_be_meant() {
+    let shell = broken_things();
+    for (words, expected) in [
+        (
+            "help biuld",
+            "unrecognized subcommand 'biuld'; a similar subcommand exists: 'build'; see",
+        ),
+        ("--quiet build", "unexpected argument '--quiet' found; see `koel --help`"),
+        ("dedup --window 1h --steps x", "give a whole number from 1 to 200; see"),
+        ("dedup --window 1h --time-field ts", "counted from 1, or --time-key NAME"),
+        ("build list -o new --seed x", "give a whole number below 2^64; see"),
+    ] {
+        let ran = shell.run(words);
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{words}: {}", ran.err);
+    }
 }
 
 #[test]
