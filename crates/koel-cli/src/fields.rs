@@ -10,8 +10,6 @@ use std::ops::ControlFlow;
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 use memchr::memmem::Finder;
 
-use crate::recipe;
-
 /// The field of a line that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
@@ -28,7 +26,7 @@ pub(crate) enum Column {
     Number(u32),
     /// As the header names it.
     Name(String),
-    /// With a name that has this hash: see `recipe.rs`.
+    /// With a name that has this [`hash`].
     Hashed(u32),
 }
 
@@ -64,7 +62,7 @@ impl Column {
         match self {
             Self::Number(_) => false,
             Self::Name(name) => field == name.as_bytes(),
-            Self::Hashed(hash) => recipe::hash(field) == *hash,
+            Self::Hashed(stored) => hash(field) == *stored,
         }
     }
 }
@@ -132,6 +130,11 @@ impl Field {
         };
         format!("--field {column}{header}{separator}")
     }
+}
+
+/// FNV-1a of 32 bits.
+pub(crate) fn hash(name: &[u8]) -> u32 {
+    name.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// What separates the fields of a line that is not CSV.

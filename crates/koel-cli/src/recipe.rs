@@ -19,7 +19,7 @@
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::fields::{Column, Delimiter, Field, Separator};
+use crate::fields::{self, Column, Delimiter, Field, Separator};
 use crate::keys::Rules;
 use crate::line_key::LineOptions;
 use crate::lists::Format;
@@ -80,7 +80,7 @@ impl Recipe {
                 };
                 let (is_named, column) = match &field.column {
                     Column::Number(number) => (0, *number),
-                    Column::Name(name) => (1, hash(name.as_bytes())),
+                    Column::Name(name) => (1, fields::hash(name.as_bytes())),
                     Column::Hashed(hash) => (1, *hash),
                 };
                 let bits = separator << 2 | u8::from(field.has_header) << 5 | is_named << 6;
@@ -191,11 +191,6 @@ fn key_options(options: LineOptions) -> impl Iterator<Item = &'static str> {
         (options.keeps_cr, "--keep-cr"),
     ];
     all.into_iter().filter_map(|(is_on, name)| is_on.then_some(name))
-}
-
-/// FNV-1a of 32 bits.
-pub(crate) fn hash(name: &[u8]) -> u32 {
-    name.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]

@@ -28,10 +28,10 @@ use crate::failure::{Failure, Outcome};
 use crate::input::InputArgs;
 use crate::output::{self, Lines};
 use crate::progress::Stdout;
-use crate::quantity::{self, grouped};
+use crate::quantity;
 use crate::room::Room;
 use crate::sizing::{self, ShapeArgs};
-use signals::{Totals, lock};
+use signals::{Totals, lock, totals_line};
 use window::{Others, WindowArgs};
 
 #[derive(Debug, clap::Args)]
@@ -159,27 +159,13 @@ impl Totals for Plain {
             }));
         }
         let warning = self.warning.as_ref().map(|it| format!("koel: warning: {it}\n"));
-        totals(read, printed, wrong) + &warning.unwrap_or_default()
+        totals_line(read, printed, wrong) + &warning.unwrap_or_default()
     }
 
     fn is_written(&mut self) -> bool {
         self.is_ending = true;
         self.is_written || self.read == 0
     }
-}
-
-/// The line of a report that has the numbers of lines.
-fn totals(read: u64, printed: u64, wrong: f64) -> String {
-    let wrongly = match wrong {
-        0.01.. => format!("about {}", quantity::three_digits(wrong)),
-        _ => "less than 0.01".to_owned(),
-    };
-    format!(
-        "koel: {} read, {} printed, {} dropped ({wrongly} of them wrongly)\n",
-        quantity::counted(read, "line"),
-        grouped(printed),
-        grouped(read - printed),
-    )
 }
 
 fn too_small(full: FullError, read: u64, printed: u64) -> Failure {

@@ -51,7 +51,8 @@ fn the_keys_of_lines_match_the_vectors() {
 
 #[test]
 fn every_recipe_is_read_back_and_no_other_bytes_are() {
-    let columns = [Column::Number(1), Column::Number(u32::MAX), Column::Hashed(hash(b"mail"))];
+    let columns =
+        [Column::Number(1), Column::Number(u32::MAX), Column::Hashed(fields::hash(b"mail"))];
     let separators = [
         Separator::Delimiter(Delimiter::Text("\t".to_owned())),
         Separator::Delimiter(Delimiter::WhiteSpace),

@@ -7,7 +7,7 @@ use koel::{ExpiringFilter, FullError, InsertError};
 use serde_json::json;
 
 use super::line_time::Times;
-use super::signals::Totals;
+use super::signals::{Totals, totals_line};
 use super::time_text;
 use crate::failure::Failure;
 use crate::keys::Group;
@@ -246,7 +246,7 @@ impl Seen {
         let Counts { read, printed, late, ahead, without_time, expired, wrong } = self.counts;
         let mut report = format!(
             "{}koel: {} in the window, {} expired, {} evicted\n",
-            super::totals(read, printed, wrong),
+            totals_line(read, printed, wrong),
             grouped(self.filter.len()),
             grouped(expired),
             grouped(self.filter.evicted()),

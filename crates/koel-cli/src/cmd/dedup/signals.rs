@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::failure::Failure;
+use crate::quantity::{self, grouped};
 
 /// The totals of a run, behind a lock.
 pub(super) trait Totals: Send + 'static {
@@ -19,6 +20,20 @@ pub(super) trait Totals: Send + 'static {
     fn is_written(&mut self) -> bool {
         true
     }
+}
+
+/// The line of a report that has the numbers of lines.
+pub(super) fn totals_line(read: u64, printed: u64, wrong: f64) -> String {
+    let wrongly = match wrong {
+        0.01.. => format!("about {}", quantity::three_digits(wrong)),
+        _ => "less than 0.01".to_owned(),
+    };
+    format!(
+        "koel: {} read, {} printed, {} dropped ({wrongly} of them wrongly)\n",
+        quantity::counted(read, "line"),
+        grouped(printed),
+        grouped(read - printed),
+    )
 }
 
 /// Locks what was seen. A thread that panicked held it between complete inserts.
