@@ -152,6 +152,11 @@ fn fmt_image(path: &Path, error: ImageError, f: &mut fmt::Formatter<'_>) -> fmt:
         ImageError::NotAFilter => {
             write!(f, "{} is not a Koel filter; build one with `koel build`", path.display())
         }
+        ImageError::Kind { found: found @ "expiring filter", .. } => write!(
+            f,
+            "{} is an {found}, which `koel dedup --window --state` reads and no other verb",
+            path.display()
+        ),
         error => write!(f, "{}: {error}", path.display()),
     }
 }
@@ -163,12 +168,13 @@ fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt:
         MergeError::Incompatible { field: "hash" } => write!(
             f,
             "{path} and the first filter have different hashes; build both with the same --seed or \
-             --secret FILE"
+             --secret=FILE"
         ),
-        MergeError::Incompatible { field: "line options" } => write!(
+        MergeError::Incompatible { field: "application bytes" } => write!(
             f,
             "{path} and the first filter made keys of lines in different ways (see koel info); \
-             build both with the same --ignore-case, --trim and --keep-cr"
+             build both with the same --ignore-case, --trim and --keep-cr, and both from lists of \
+             hosts (--format hosts or adblock) or both not"
         ),
         MergeError::Incompatible { field } => write!(
             f,
@@ -252,6 +258,7 @@ fn write_remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::FileTooLarge => "raise the limit (ulimit -f)",
         io::ErrorKind::ReadOnlyFilesystem => "choose another disk",
         io::ErrorKind::BrokenPipe => "the output is incomplete",
+        io::ErrorKind::NotConnected => "redirect it to a file or to /dev/null",
         _ => "check the folder and the disk it is on",
     }
 }

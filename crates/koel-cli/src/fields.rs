@@ -11,7 +11,7 @@ use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 use memchr::memmem::Finder;
 
 /// The field of a line that is read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) column: Column,
     pub(crate) separator: Separator,
@@ -22,13 +22,15 @@ pub(crate) struct Field {
 /// Which of the fields of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// Counted from 1.
-    Number(usize),
+    /// Counted from 1. As an argument, 0 is the whole line.
+    Number(u32),
     /// As the header names it.
     Name(String),
+    /// With a name that has this [`hash`].
+    Hashed(u32),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Separator {
     Delimiter(Delimiter),
     Csv(u8),
@@ -42,12 +44,25 @@ impl Column {
     /// Parses the value of `--field`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(0) => Err("fields are counted from 1".to_owned()),
             Ok(number) => Ok(Self::Number(number)),
+            Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() => {
+                Err("no line has so many fields".to_owned())
+            }
             Err(_) if text.is_empty() || text.starts_with('-') => {
                 Err("give the number of a field, or its name in the header".to_owned())
             }
             Err(_) => Ok(Self::Name(text.to_owned())),
+        }
+    }
+}
+
+impl Column {
+    /// Whether the header names the column so.
+    fn is_named(&self, field: &[u8]) -> bool {
+        match self {
+            Self::Number(_) => false,
+            Self::Name(name) => field == name.as_bytes(),
+            Self::Hashed(stored) => hash(field) == *stored,
         }
     }
 }
@@ -57,6 +72,7 @@ impl fmt::Display for Column {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Name(name) => name.fmt(f),
+            Self::Hashed(_) => f.write_str("with the name that the filter was built with"),
         }
     }
 }
@@ -65,17 +81,20 @@ impl Field {
     /// The number of the column, counted from 1, in an input with this header. The error lists the
     /// names that the header has.
     pub(crate) fn number(&self, header: &[u8]) -> Result<usize, String> {
-        let name = match &self.column {
-            Column::Number(number) => return Ok(*number),
-            Column::Name(name) => name.as_bytes(),
-        };
+        if let Column::Number(number) = self.column {
+            return Ok(number as usize);
+        }
         let (mut number, mut names) = (0, Vec::<String>::new());
         let compare = |field: &[u8]| {
             number += 1;
             if names.len() <= LISTED {
                 names.push(String::from_utf8_lossy(field).chars().take(LONGEST_NAME).collect());
             }
-            if field == name { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if self.column.is_named(field) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         let found = match &self.separator {
             Separator::Delimiter(delimiter) => delimiter.fields(header).try_for_each(compare),
@@ -87,8 +106,35 @@ impl Field {
         let more = if names.len() > LISTED { ", .." } else { "" };
         names.truncate(LISTED);
         let names = names.join(", ");
-        Err(format!("its header has no field {}, but: {names}{more}", self.column))
+        Err(format!(
+            "its header has no field {}, but: {names}{more}; give another --field, or --field 0 if \
+             each key is a whole line",
+            self.column
+        ))
     }
+
+    /// The options, as they are given to the command.
+    pub(crate) fn words(&self) -> String {
+        let column = match &self.column {
+            Column::Hashed(_) => "NAME".to_owned(),
+            column => column.to_string(),
+        };
+        let is_number = matches!(self.column, Column::Number(_));
+        let header = if self.has_header && is_number { " --header" } else { "" };
+        let separator = match &self.separator {
+            Separator::Csv(b',') => " --csv".to_owned(),
+            Separator::Csv(byte) => format!(" --csv --delimiter {}", char::from(*byte)),
+            Separator::Delimiter(Delimiter::WhiteSpace) => " --delimiter whitespace".to_owned(),
+            Separator::Delimiter(Delimiter::Text(text)) if text == "\t" => String::new(),
+            Separator::Delimiter(Delimiter::Text(text)) => format!(" --delimiter {text}"),
+        };
+        format!("--field {column}{header}{separator}")
+    }
+}
+
+/// FNV-1a of 32 bits.
+pub(crate) fn hash(name: &[u8]) -> u32 {
+    name.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// What separates the fields of a line that is not CSV.
@@ -112,6 +158,11 @@ impl Delimiter {
         }
     }
 
+    /// Whether it has several bytes.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(self, Self::Text(text) if text.len() > 1)
+    }
+
     /// The delimiter as CSV needs it.
     pub(crate) fn byte(&self) -> Option<u8> {
         match self {
@@ -128,7 +179,7 @@ impl Delimiter {
     }
 
     /// The fields of a line. An empty line has none.
-    fn fields<'a>(&self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    pub(crate) fn fields<'a>(&self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let (delimiter, skips_empty) = match self {
             Self::Text(delimiter) => (Some(Finder::new(delimiter)), false),
             Self::WhiteSpace => (None, true),

@@ -1,8 +1,9 @@
 //! Opens filter files: mapped into memory for reading, or locked and loaded for editing.
 //!
 //! Reading ([`FilterFile`]): the file is mapped and its header checked. A lookup reads two buckets,
-//! so a filter of any size opens at once and uses only the pages that it touches. The table of a
-//! large filter is checked only on request.
+//! so a filter of any size opens at once and uses only the pages that it touches. The checksum of a
+//! large one is checked before the first key is reported absent ([`Checked`]): a found key needs no
+//! proof, but damage can hide keys.
 //!
 //! Editing ([`Editing`]): the file is locked against other edits and against being replaced
 //! ([`lock_output`]), then loaded and checked completely. The changed filter is written to a
@@ -74,18 +75,20 @@ impl FilterFile {
         FilterView::open(self.bytes()).map_err(|error| self.failure(error))
     }
 
-    /// The filter in these bytes. With `verify`, everything is checked; without it, the checksum of
-    /// a filter that is not large.
-    pub(crate) fn verified_view(&self, verify: bool) -> Result<FilterView<'_>, Failure> {
+    /// The filter in these bytes, with everything checked.
+    pub(crate) fn verified_view(&self) -> Result<FilterView<'_>, Failure> {
         let view = self.view()?;
-        let verdict = if verify {
-            view.verify()
-        } else if self.bytes().len() <= CHECKED_AT_ONCE {
-            view.verify_checksum()
-        } else {
-            Ok(())
-        };
-        verdict.map(|()| view).map_err(|error| self.failure(error))
+        view.verify().map(|()| view).map_err(|error| self.failure(error))
+    }
+
+    /// The filter in these bytes, checked for damage as far as `args` ask for it.
+    pub(crate) fn checked(&self, args: VerifyArgs) -> Result<Checked<'_>, Failure> {
+        let view = if args.verify { self.verified_view()? } else { self.view()? };
+        let mut checked = Checked { file: self, view, is_done: args.verify || args.no_verify };
+        if self.bytes().len() <= CHECKED_AT_ONCE {
+            checked.before_absent()?;
+        }
+        Ok(checked)
     }
 
     /// A copy to edit. Everything is checked.
@@ -103,6 +106,36 @@ impl FilterFile {
             Bytes::Mapped(map) => map,
             Bytes::Read(bytes) => bytes,
         }
+    }
+}
+
+/// When a filter is checked for damage.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    /// Check the whole filter for damage first
+    #[arg(long)]
+    verify: bool,
+
+    /// Report keys absent although the filter may be damaged
+    #[arg(long, conflicts_with = "verify")]
+    no_verify: bool,
+}
+
+/// A filter that is asked for keys.
+#[derive(Debug)]
+pub(crate) struct Checked<'a> {
+    file: &'a FilterFile,
+    pub(crate) view: FilterView<'a>,
+    is_done: bool,
+}
+
+impl Checked<'_> {
+    /// Must be called before a key is reported absent. The first call reads all bytes of the file.
+    pub(crate) fn before_absent(&mut self) -> Result<(), Failure> {
+        if !std::mem::replace(&mut self.is_done, true) {
+            self.view.verify_checksum().map_err(|error| self.file.failure(error))?;
+        }
+        Ok(())
     }
 }
 
@@ -203,15 +236,36 @@ pub(crate) fn lock_output(path: &Path) -> Option<File> {
 fn lock(path: &Path) -> io::Result<File> {
     loop {
         let file = File::open(path)?;
-        match file.lock() {
-            // The file system has no locks: edit without one.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
-            other => other?,
-        }
-        if is_still(path, &file)? {
+        if let Some(file) = locked(path, file, |file| file.lock())? {
             return Ok(file);
         }
     }
+}
+
+/// Locks a file, which is made if there is none. `None` if another process has locked it.
+pub(crate) fn lock_if_free(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let file = File::options().write(true).create(true).truncate(false).open(path)?;
+        match locked(path, file, |file| Ok(file.try_lock()?)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Ok(None) => {}
+            locked => return locked,
+        }
+    }
+}
+
+/// Locks an open file; `None` if the path names another one since.
+fn locked(
+    path: &Path,
+    file: File,
+    lock: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<Option<File>> {
+    match lock(&file) {
+        // The file system has no locks: go on without one.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(Some(file)),
+        other => other?,
+    }
+    Ok(is_still(path, &file)?.then_some(file))
 }
 
 /// Whether the path still names the open file. On systems without file identities, whether the

@@ -8,24 +8,31 @@
 //! Hosts are in lower case and punycode, without a dot at the end. An IP address has no parent
 //! domains.
 //!
-//! Cost: one URL parse, then one lookup for each label of the host, two where a name is not ASCII.
-//! Each lookup can be a false positive, so a line's false-positive rate is up to (labels + 1) times
-//! that of a key.
+//! Cost: one URL parse, then one lookup for each label of the host; in a filter of plain lines two
+//! where a name is not ASCII. Each lookup can be a false positive, so the false-positive rate of a
+//! line is that of a key times the labels, and once more where the line itself is looked up.
 #![forbid(unsafe_code)]
 
 use std::net::Ipv6Addr;
 
 use url::{Host, ParseError, Url};
 
-/// Whether `contains` is true for the host of this line or for one of its parent domains.
+/// Whether `contains` is true for the host of this line or for one of its parent domains. `None`
+/// for a line without a host.
 ///
-/// An international name is looked up in both forms, because a plain list may have either.
-pub(crate) fn host_or_parent(line: &[u8], contains: impl Fn(&[u8]) -> bool) -> bool {
-    let Some(host) = std::str::from_utf8(line).ok().and_then(parsed) else { return false };
-    let Host::Domain(domain) = host else { return contains(host.to_string().as_bytes()) };
-    let domain = domain.trim_end_matches('.');
+/// With `both_forms`, an international name is looked up in both, because a plain list may have
+/// either.
+pub(crate) fn host_or_parent(
+    line: &[u8],
+    both_forms: bool,
+    contains: impl Fn(&[u8]) -> bool,
+) -> Option<bool> {
+    let host = std::str::from_utf8(line).ok().and_then(parsed)?;
+    let Host::Domain(domain) = host else { return Some(contains(host.to_string().as_bytes())) };
+    let domain = Some(domain.trim_end_matches('.')).filter(|domain| !domain.is_empty())?;
     let found = |domain| domain_and_parents(domain).any(|name| contains(name.as_bytes()));
-    found(domain) || domain.contains("xn--") && found(&idna::domain_to_unicode(domain).0)
+    let has_two = both_forms && domain.contains("xn--");
+    Some(found(domain) || has_two && found(&idna::domain_to_unicode(domain).0))
 }
 
 /// The host of a line, in the form that filters have.
@@ -72,7 +79,7 @@ mod tests {
     use super::*;
 
     fn finds(line: &str, member: &str) -> bool {
-        host_or_parent(line.as_bytes(), |name| name == member.as_bytes())
+        host_or_parent(line.as_bytes(), true, |name| name == member.as_bytes()) == Some(true)
     }
 
     #[test]
@@ -127,7 +134,7 @@ mod tests {
     #[test]
     fn a_line_without_a_host_matches_nothing() {
         for line in [&b""[..], b"two words", b"\xff\xfe", b".", b"data:text/html,x", b"http://"] {
-            assert!(!host_or_parent(line, |_| true), "{line:?}");
+            assert_eq!(host_or_parent(line, true, |_| true), None, "{line:?}");
         }
         assert_eq!(host("."), None);
     }

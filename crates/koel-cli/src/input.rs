@@ -2,9 +2,9 @@
 //!
 //! `decode.rs` makes text of the bytes, `keys.rs` makes keys of its lines.
 //!
-//! A fixed filter needs the number of keys before it is built. [`Inputs::count`] reads the input
-//! once to count them, and keeps it readable a second time. A regular file, even as standard input,
-//! is read twice. A pipe is copied to an unnamed temporary file in `TMPDIR`, still compressed.
+//! A fixed filter needs the number of keys before it is built. [`Inputs::count`] reads files, one
+//! of them perhaps standard input, once to count them. An ad-block list is read twice too, and a
+//! pipe of one copied to an unnamed temporary file in `TMPDIR`, still compressed.
 //!
 //! Cost: counting runs at the speed of a vectorised search. Memory is that of [`Keys`], whatever
 //! the size of the input.
@@ -14,16 +14,18 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use koel::LineOptions;
-
 use crate::decode;
-use crate::failure::{self, Failure};
+use crate::failure::{self, Failure, Refused};
 use crate::fields::Separator;
 use crate::identity::Identity;
-use crate::keys::{Group, Keys, Rules, Skipped};
-use crate::line_args::{self, LineArgs};
-use crate::lines;
+use crate::keys::{Given, Group, Keys, Rules, Skipped};
+use crate::line_args::LineArgs;
+use crate::lines::{self, LineEnd, Lines};
+use crate::lists::Format;
+use crate::lists::adblock::{self, Disabled};
 use crate::progress::{Progress, Stdout};
+use crate::recipe::{self, Recipe};
+use crate::secret::Secret;
 use crate::warning::Warnings;
 
 /// The arguments of every verb that reads keys.
@@ -83,6 +85,13 @@ impl InputArgs {
         let sources = named.iter().map(|path| Source::inspect(path)).collect::<Result<_, _>>()?;
         Ok(Inputs { sources, rules })
     }
+
+    /// The same, for a verb that has no filter to say how lines are read.
+    pub(crate) fn open_first(&self) -> Result<Inputs, Failure> {
+        let mut inputs = self.open()?;
+        inputs.find_disabled()?;
+        Ok(inputs)
+    }
 }
 
 impl Inputs {
@@ -97,17 +106,59 @@ impl Inputs {
     }
 
     /// How keys are made of lines, which a new filter stores.
-    pub(crate) fn line_options(&self) -> LineOptions {
-        self.rules.options
+    pub(crate) fn recipe(&self) -> Recipe {
+        Recipe::of(&self.rules)
     }
 
-    /// Makes keys as the filter at `path` stores it.
-    pub(crate) fn use_options_of(
+    /// Makes keys as the filter at `path` stores it. Returns the kind of list that it stores.
+    pub(crate) fn use_recipe_of(
         &mut self,
         path: &Path,
-        stored: LineOptions,
-    ) -> Result<(), Failure> {
-        line_args::take_stored(&mut self.rules, path, stored)
+        stored: recipe::Bytes,
+    ) -> Result<Format, Failure> {
+        let recipe = Recipe::of_filter(path, stored)?;
+        let format = recipe.format;
+        recipe.complete(&mut self.rules, path)?;
+        self.find_disabled()?;
+        Ok(format)
+    }
+
+    /// Finds the rules of ad-block lists that others switch off, which may come later. So the lists
+    /// are read once more before.
+    fn find_disabled(&mut self) -> Result<(), Failure> {
+        if self.rules.format != Format::Adblock {
+            return Ok(());
+        }
+        for source in &mut self.sources {
+            source.make_rereadable()?;
+        }
+        let progress = Progress::start("reading", self.bytes(), Stdout::Silent);
+        let mut disabled = Disabled::new();
+        let name = memchr::memmem::Finder::new("badfilter");
+        for source in &self.sources {
+            let reader = self.reader(source, &progress, &Warnings::default())?;
+            let end = LineEnd::Byte(self.rules.end);
+            let mut lines = Lines::new(reader, end, self.rules.longest, true);
+            loop {
+                let group = lines.next_group().map_err(|error| source.failure(error))?;
+                if group.is_empty() {
+                    break;
+                }
+                for line in group.into_iter().map(|line| &lines.bytes()[line]) {
+                    if name.find(line).is_some() {
+                        adblock::note_disabled(line, &mut disabled)
+                            .map_err(|error| source.failure(Refused::error(error)))?;
+                    }
+                }
+            }
+        }
+        self.rules.disabled = disabled;
+        Ok(())
+    }
+
+    /// Reads lines, or the field that was given, as URLs, whatever the filter was built from.
+    pub(crate) fn read_urls(&mut self) {
+        self.rules.given = Given { field: true, format: true };
     }
 
     /// Refuses an output that is also an input: a filter would replace the keys.
@@ -120,6 +171,18 @@ impl Inputs {
             )));
         }
         Ok(())
+    }
+
+    /// Refuses an input that has the form of a secret: `--secret FILE` without the `=`.
+    pub(crate) fn refuse_secrets(&self) -> Result<(), Failure> {
+        let is_secret = |source: &&Source| Secret::is_in(source.path());
+        self.sources.iter().find(is_secret).map_or(Ok(()), |source| {
+            let name = source.path().display();
+            Err(Failure::Usage(format!(
+                "{name} has the form of a secret, not of keys; give --secret={name}, or `- < {name}` \
+                 if it is a list"
+            )))
+        })
     }
 
     /// Refuses an input that is also the output: it would grow as it is read and never end.
@@ -142,11 +205,8 @@ impl Inputs {
         self.sources.iter().any(|source| matches!(source, Source::Stream { .. }))
     }
 
-    /// Counts the keys, copies included. Afterwards every input can be read once more.
-    pub(crate) fn count(&mut self) -> Result<u64, Failure> {
-        for source in &mut self.sources {
-            source.make_rereadable()?;
-        }
+    /// Counts the keys of files, copies included.
+    pub(crate) fn count(&self) -> Result<u64, Failure> {
         let mut keys = 0;
         if !self.rules.is_plain() {
             self.groups(("counting", Stdout::Silent), &Warnings::default(), |group, _| {
@@ -206,7 +266,7 @@ impl Inputs {
         mut take: impl FnMut(&Group<'_>, Option<f64>) -> Result<bool, Failure>,
     ) -> Result<Skipped, Failure> {
         let progress = Progress::start(label, self.bytes(), stdout);
-        let (mut skipped, mut has_header) = (Skipped::default(), false);
+        let (mut skipped, mut has_header, mut has_keys) = (Skipped::default(), false, false);
         'inputs: for source in &self.sources {
             let mut keys = Keys::new(self.reader(source, &progress, warnings)?, &self.rules);
             let header = keys.read_header().map_err(|error| source.failure(error))?;
@@ -217,13 +277,34 @@ impl Inputs {
                 break;
             }
             while let Some(group) = keys.next_group().map_err(|error| source.failure(error))? {
+                has_keys = true;
                 if take(&group, progress.share())? {
                     break 'inputs;
                 }
             }
-            skipped.add(keys.skipped());
+            skipped.add(&keys.skipped());
+        }
+        if !has_keys && skipped.is_misread() {
+            return Err(self.no_keys(&skipped));
         }
         Ok(skipped)
+    }
+
+    /// Lines that were not understood: "none was found" would be no answer.
+    fn no_keys(&self, skipped: &Skipped) -> Failure {
+        let input = match &self.sources[..] {
+            [source] => source.path().display().to_string(),
+            _ => "the inputs".to_owned(),
+        };
+        let reasons = skipped.sentence().unwrap_or_default();
+        let remedy = match self.rules.format {
+            Format::Lines => "see --field, --delimiter and --csv; --field 0 is the whole line",
+            Format::Hosts => "they were read as --format hosts; give another --format, or --field",
+            Format::Adblock => {
+                "they were read as --format adblock; give --format hosts for hosts and URLs"
+            }
+        };
+        Failure::Usage(format!("no key in {input}: {reasons}; {remedy}"))
     }
 
     /// A reader of the text of a source, from its start.
@@ -342,7 +423,7 @@ fn copy_to_temporary_file(raw: &mut dyn Read, path: &Path) -> Result<(File, u64)
     let copy_failure = |error: io::Error| {
         Failure::Usage(format!(
             "cannot copy {} to a temporary file in {}: {}; set TMPDIR to a folder with free space, \
-             or give --keys",
+             or name a file",
             path.display(),
             std::env::temp_dir().display(),
             failure::describe(&error)

@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use std::io::{Read, Result};
 use std::ops::Range;
 
-use koel::LineOptions;
-
 use crate::failure::Refused;
 use crate::fields::{Column, Field, Records, Separator};
+use crate::line_key::LineOptions;
 use crate::lines::{LineEnd, Lines};
-use crate::lists::{self, Format, Skip};
+use crate::lists::adblock::{self, Disabled};
+use crate::lists::{Format, Skip, hosts_file};
 use crate::quantity::counted;
 use crate::warning::Warnings;
 
@@ -35,18 +35,30 @@ pub(crate) struct Rules {
     pub(crate) field: Option<Field>,
     pub(crate) format: Format,
     pub(crate) options: LineOptions,
+    pub(crate) given: Given,
+    /// Rules of ad-block lists that others switch off.
+    pub(crate) disabled: Disabled,
+    /// Whether lines above the limit are skipped, or refused.
+    pub(crate) skips_long: bool,
+}
+
+/// What the user said for an input. The rest is as the filter stores it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) field: bool,
+    pub(crate) format: bool,
 }
 
 impl Rules {
     /// Whether a line is its own key, except for a carriage return.
     pub(crate) fn is_plain(&self) -> bool {
-        let changes = self.options.trims() || self.options.ignores_case();
+        let changes = self.options.trims || self.options.ignores_case;
         self.field.is_none() && self.format == Format::Lines && !changes
     }
 
     /// Whether a CR before the line end is a part of it.
     fn drops_cr(&self) -> bool {
-        self.end == b'\n' && !self.options.keeps_cr()
+        self.end == b'\n' && !self.options.keeps_cr
     }
 
     fn csv(&self) -> Option<Records> {
@@ -89,7 +101,7 @@ pub(crate) struct Keys<'a, R> {
 impl<'a, R: Read> Keys<'a, R> {
     pub(crate) fn new(reader: R, rules: &'a Rules) -> Self {
         let end = rules.csv().map_or(LineEnd::Byte(rules.end), LineEnd::Record);
-        let lines = Lines::new(reader, end, rules.longest);
+        let lines = Lines::new(reader, end, rules.longest, rules.skips_long);
         Self { rules, lines, maker: Maker::new(rules) }
     }
 
@@ -101,7 +113,6 @@ impl<'a, R: Read> Keys<'a, R> {
         };
         while let Some(line) = self.lines.next_line()? {
             if without_cr(&self.lines.bytes()[line.clone()]).is_empty() {
-                self.maker.skipped.lines += 1;
                 self.maker.skipped.note(Skip::Empty);
                 continue;
             }
@@ -129,8 +140,12 @@ impl<'a, R: Read> Keys<'a, R> {
     }
 
     /// What was skipped.
-    pub(crate) fn skipped(&self) -> &Skipped {
-        &self.maker.skipped
+    pub(crate) fn skipped(&self) -> Skipped {
+        let mut skipped = self.maker.skipped.clone();
+        if self.lines.too_long() > 0 {
+            skipped.counts.insert(Skip::TooLong, self.lines.too_long());
+        }
+        skipped
     }
 }
 
@@ -167,7 +182,7 @@ impl<'a> Maker<'a> {
     fn new(rules: &'a Rules) -> Self {
         let (field, keys, made) = (Vec::new(), Vec::new(), Vec::new());
         let column = rules.field.as_ref().map(|field| field.column.clone());
-        let number = if let Some(Column::Number(number)) = column { number } else { 1 };
+        let number = if let Some(Column::Number(number)) = column { number as usize } else { 1 };
         let skipped = Skipped { column, ..Skipped::default() };
         Self { rules, records: rules.csv(), number, field, keys, made, skipped }
     }
@@ -177,7 +192,6 @@ impl<'a> Maker<'a> {
         self.keys.clear();
         self.made.clear();
         for line in lines {
-            self.skipped.lines += 1;
             self.make_of(bytes, line);
         }
         !self.made.is_empty()
@@ -186,8 +200,7 @@ impl<'a> Maker<'a> {
     fn make_of(&mut self, bytes: &[u8], range: Range<usize>) {
         let line = &bytes[range.clone()];
         let line = if self.rules.drops_cr() { without_cr(line) } else { line };
-        // The line end has been dropped.
-        let options = self.rules.options.keep_cr(true);
+        let options = self.rules.options;
         let part = match &self.rules.field {
             None => Some(line),
             Some(_) if line.is_empty() => return self.skipped.note(Skip::Empty),
@@ -210,8 +223,10 @@ impl<'a> Maker<'a> {
         };
         match self.rules.format {
             Format::Lines => take(part),
-            Format::Hosts => lists::hosts(part, take, |skip| skipped.note(skip)),
-            Format::Adblock => lists::adblock(part, take, |skip| skipped.note(skip)),
+            Format::Hosts => hosts_file::hosts(part, take, |skip| skipped.note(skip)),
+            Format::Adblock => {
+                adblock::adblock(part, &self.rules.disabled, take, |skip| skipped.note(skip));
+            }
         }
     }
 
@@ -235,18 +250,22 @@ impl<'a> Maker<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skipped {
     counts: BTreeMap<Skip, u64>,
-    /// Lines seen, and the field that was looked for.
-    lines: u64,
+    /// The field that was looked for.
     column: Option<Column>,
 }
 
 impl Skipped {
     fn note(&mut self, skip: Skip) {
-        *self.counts.entry(skip).or_default() += 1;
+        self.add_many(skip, 1);
+    }
+
+    pub(crate) fn add_many(&mut self, skip: Skip, count: u64) {
+        if count > 0 {
+            *self.counts.entry(skip).or_default() += count;
+        }
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
-        self.lines += other.lines;
         self.column = other.column.clone();
         for (&skip, count) in &other.counts {
             *self.counts.entry(skip).or_default() += count;
@@ -255,6 +274,12 @@ impl Skipped {
 
     fn count(&self, skip: Skip) -> u64 {
         self.counts.get(&skip).copied().unwrap_or_default()
+    }
+
+    /// Whether something was skipped that is neither empty nor a comment nor a local name.
+    pub(crate) fn is_misread(&self) -> bool {
+        let is_usual = |skip| matches!(skip, Skip::Empty | Skip::Comment | Skip::Local);
+        self.counts.keys().any(|&skip| !is_usual(skip))
     }
 
     /// What was skipped, for people; `None` if nothing was.
@@ -285,12 +310,7 @@ impl Skipped {
         let (noun, rest) = skip.words();
         let counted = counted(count, noun);
         match &self.column {
-            Some(column) if skip == Skip::NoField => {
-                let is_all = count + self.count(Skip::Empty) == self.lines;
-                let (all, hint) =
-                    if is_all { ("all of ", "; see --delimiter and --csv") } else { ("", "") };
-                format!("{all}{counted}{rest} {column}{hint}")
-            }
+            Some(column) if skip == Skip::NoField => format!("{counted}{rest} {column}"),
             _ => format!("{counted}{rest}"),
         }
     }

@@ -1,18 +1,16 @@
 //! The options of every verb that reads lines: how a list is read, and how keys are made of it.
 //!
-//! How a list is read (`--field`, `--csv`, `--format`) is said for each input. How a key is made
-//! (`--ignore-case`, `--trim`, `--keep-cr`) is stored in the filter, and holds for every later
-//! input of that filter.
+//! A filter stores them (`recipe.rs`), and they hold for its later inputs. How a list is read
+//! (`--field`, `--csv`, `--format`) can be said anew for an input. How a key is made
+//! (`--ignore-case`, `--trim`, `--keep-cr`) cannot.
 #![forbid(unsafe_code)]
-
-use std::path::Path;
-
-use koel::LineOptions;
 
 use crate::failure::Failure;
 use crate::fields::{Column, Delimiter, Field, Separator};
-use crate::keys::Rules;
+use crate::keys::{Given, Rules};
+use crate::line_key::LineOptions;
 use crate::lists::Format;
+use crate::lists::adblock::Disabled;
 use crate::quantity;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -21,7 +19,7 @@ pub(crate) struct LineArgs {
     #[arg(short = '0', long, help_heading = HEADING, display_order = 50)]
     null: bool,
 
-    /// Read one field of each line, by number or by its name in the header
+    /// Read one field of each line, by number or by its name; 0 is the line
     #[arg(long, value_name = "FIELD", help_heading = HEADING, display_order = 51)]
     #[arg(value_parser = Column::parse, allow_negative_numbers = true)]
     field: Option<Column>,
@@ -42,8 +40,8 @@ pub(crate) struct LineArgs {
 
     /// Kind of list: lines, hosts (also URLs) or adblock
     #[arg(long, value_name = "WHAT", help_heading = HEADING, display_order = 55)]
-    #[arg(value_enum, default_value = "lines", hide_possible_values = true)]
-    format: Format,
+    #[arg(value_enum, hide_possible_values = true)]
+    format: Option<Format>,
 
     /// Upper and lower case are the same
     #[arg(long, help_heading = HEADING, display_order = 56)]
@@ -62,32 +60,38 @@ pub(crate) struct LineArgs {
     #[arg(default_value = "4MiB", value_parser = quantity::parse_size)]
     #[arg(allow_negative_numbers = true)]
     max_line: u64,
+
+    /// Skip and count longer lines instead
+    #[arg(long, help_heading = HEADING, display_order = 60, conflicts_with = "csv")]
+    skip_long: bool,
 }
 
 const HEADING: &str = "Lines";
 
 impl LineArgs {
-    /// The options that a new filter stores.
-    fn options(&self) -> LineOptions {
-        let options = LineOptions::default().ignore_case(self.ignore_case);
-        options.trim(self.trim).keep_cr(self.keep_cr)
-    }
-
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
         let field = match &self.field {
+            Some(Column::Number(0)) | None => None,
             Some(column) => Some(Field {
                 has_header: self.header || matches!(column, Column::Name(_)),
                 column: column.clone(),
                 separator: self.separator()?,
             }),
-            None => None,
         };
+        let given = Given { field: self.field.is_some(), format: self.format.is_some() };
         Ok(Rules {
             end: if self.null { 0 } else { b'\n' },
             longest: usize::try_from(self.max_line).unwrap_or(usize::MAX),
             field,
-            format: self.format,
-            options: self.options(),
+            format: self.format.unwrap_or_default(),
+            options: LineOptions {
+                ignores_case: self.ignore_case,
+                trims: self.trim,
+                keeps_cr: self.keep_cr,
+            },
+            given,
+            disabled: Disabled::new(),
+            skips_long: self.skip_long,
         })
     }
 
@@ -102,34 +106,4 @@ impl LineArgs {
             Failure::Usage(sentence.to_owned())
         })
     }
-}
-
-/// The options of `rules` for a filter that has `stored` ones.
-///
-/// An option that the filter lacks is an error: its keys were made without it.
-pub(crate) fn take_stored(
-    rules: &mut Rules,
-    filter: &Path,
-    stored: LineOptions,
-) -> Result<(), Failure> {
-    let (asked, stored_names) = (names(rules.options), names(stored));
-    if let Some(option) = asked.iter().find(|name| !stored_names.contains(name)) {
-        let filter = filter.display();
-        return Err(Failure::Usage(format!(
-            "{filter} was built without {option}; leave the option out, or build the filter again \
-             with it"
-        )));
-    }
-    rules.options = stored;
-    Ok(())
-}
-
-/// The options that are on, as they are given to the command.
-pub(crate) fn names(options: LineOptions) -> Vec<&'static str> {
-    let all = [
-        (options.ignores_case(), "--ignore-case"),
-        (options.trims(), "--trim"),
-        (options.keeps_cr(), "--keep-cr"),
-    ];
-    all.into_iter().filter_map(|(is_on, name)| is_on.then_some(name)).collect()
 }

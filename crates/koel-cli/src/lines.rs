@@ -48,15 +48,37 @@ pub(crate) struct Lines<R> {
     buffer: Vec<u8>,
     start: usize,
     filled: usize,
-    /// Line ends in all lines returned so far.
+    /// Line ends in all lines returned or skipped so far.
     passed: u64,
+    /// Whether lines above the limit are skipped; how many were; whether one is being skipped.
+    skips_long: bool,
+    too_long: u64,
+    is_in_long: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// Refuses lines of more than `longest` bytes.
-    pub(crate) fn new(reader: R, end: LineEnd, longest: usize) -> Self {
+    /// Refuses or skips lines of more than `longest` bytes.
+    pub(crate) fn new(reader: R, end: LineEnd, longest: usize, skips_long: bool) -> Self {
         let buffer = vec![0; BUFFER.min(longest.saturating_add(1))];
-        Self { reader, end, longest, buffer, start: 0, filled: 0, passed: 0 }
+        let (start, filled, passed) = (0, 0, 0);
+        let (too_long, is_in_long) = (0, false);
+        Self {
+            reader,
+            end,
+            longest,
+            buffer,
+            start,
+            filled,
+            passed,
+            skips_long,
+            too_long,
+            is_in_long,
+        }
+    }
+
+    /// How many lines above the limit were skipped.
+    pub(crate) fn too_long(&self) -> u64 {
+        self.too_long
     }
 
     /// The next complete lines, at least one; none at the end of the input. Each is a range of
@@ -113,6 +135,10 @@ impl<R: Read> Lines<R> {
     fn next(&mut self) -> Result<Option<Range<usize>>> {
         let mut searched = self.start;
         loop {
+            if self.is_in_long {
+                self.skip_to_line_end();
+                searched = self.start;
+            }
             if let Some(line) = self.whole_line(searched) {
                 return Ok(Some(line));
             }
@@ -177,7 +203,13 @@ impl<R: Read> Lines<R> {
         self.start = 0;
         if self.filled == self.buffer.len() {
             if self.filled > self.longest {
-                return Err(self.too_long());
+                if !self.skips_long || matches!(self.end, LineEnd::Record(_)) {
+                    return Err(self.too_long_error());
+                }
+                self.too_long += 1;
+                self.is_in_long = true;
+                self.filled = 0;
+                return Ok(true);
             }
             let size = self.filled.saturating_mul(2).min(self.longest.saturating_add(1));
             // The size comes from the input, so there may be no memory for it.
@@ -190,14 +222,28 @@ impl<R: Read> Lines<R> {
         Ok(got > 0)
     }
 
-    fn too_long(&self) -> Error {
-        let (what, remedy) = match self.end {
-            LineEnd::Byte(b'\n') => ("line", "use -0 if NUL ends each key"),
-            LineEnd::Byte(_) => ("key", "leave out -0 if keys are lines"),
-            LineEnd::Record(_) => ("record in line", "look for a quote that is not closed"),
+    /// Drops the rest of a line above the limit, as far as it was read.
+    fn skip_to_line_end(&mut self) {
+        let LineEnd::Byte(byte) = self.end else { return };
+        match memchr::memchr(byte, &self.buffer[self.start..self.filled]) {
+            Some(end) => {
+                self.start += end + 1;
+                self.passed += 1;
+                self.is_in_long = false;
+            }
+            None => self.start = self.filled,
+        }
+    }
+
+    fn too_long_error(&self) -> Error {
+        let skip = ", or --skip-long";
+        let (what, remedy, skip) = match self.end {
+            LineEnd::Byte(b'\n') => ("line", "use -0 if NUL ends each key", skip),
+            LineEnd::Byte(_) => ("key", "leave out -0 if keys are lines", skip),
+            LineEnd::Record(_) => ("record in line", "look for a quote that is not closed", ""),
         };
         Refused::error(format!(
-            "{what} {} is longer than {}; {remedy}, or give a larger --max-line",
+            "{what} {} is longer than {}; {remedy}, or give a larger --max-line{skip}",
             quantity::grouped(self.passed + 1),
             quantity::bytes(self.longest as u64)
         ))

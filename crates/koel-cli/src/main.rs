@@ -12,13 +12,16 @@
 //! target         checks where a filter is written, and what it may replace
 //! filter_file    maps filter files for reading, locks and loads them for editing
 //! output         writes files, prints lines and reports
+//! closed         tells whether standard output was closed
 //! replace        replaces a file in one step, sweeps temporary files
 //! key_count      counts keys, and estimates how many are distinct
 //! spool          keeps the hashes of keys from a pipe until their number is known
 //! input          reads keys from files and pipes
-//! line_args      the options for lines, and those that a filter stores
+//! line_args      the options for lines
+//! recipe         what a filter stores of them
 //! keys           makes keys of lines
-//! lists          reads hosts files and ad-block lists
+//! line_key       trims a text, lowers its case
+//! lists/         reads hosts files and ad-block lists
 //! hosts          finds the host of a URL and its parent domains
 //! decode         decompresses input: gzip (gzip.rs), zstd
 //! text           drops byte order marks, converts UTF-16
@@ -33,6 +36,7 @@
 //! identity       tells what a path names: the same file, a pipe, a descriptor
 //! ```
 
+mod closed;
 mod cmd;
 mod decode;
 mod escape;
@@ -46,11 +50,13 @@ mod input;
 mod key_count;
 mod keys;
 mod line_args;
+mod line_key;
 mod lines;
 mod lists;
 mod output;
 mod progress;
 mod quantity;
+mod recipe;
 mod remote;
 mod replace;
 mod room;
@@ -72,7 +78,7 @@ fn main() -> ExitCode {
     report_a_file_size_limit();
     let outcome = match cmd::Cli::try_parse() {
         Ok(cli) => cmd::run(cli),
-        Err(error) => return wrong_arguments(&error),
+        Err(error) => return wrong_arguments(&suggested(error)),
     };
     match outcome {
         Ok(outcome) => outcome.exit_code(),
@@ -106,7 +112,10 @@ fn wrong_arguments(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             match output::print(&text.to_string()) {
                 Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
-                Err(failure) => failure.exit_code(),
+                Err(failure) => {
+                    print_error(&failure.to_string());
+                    failure.exit_code()
+                }
             }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -120,11 +129,24 @@ fn wrong_arguments(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// The error of `koel help BUILD`, which suggests nothing, in the words of `koel BUILD`, which does.
+fn suggested(error: clap::Error) -> clap::Error {
+    let mut words = std::env::args_os();
+    let (program, verb) = (words.next(), words.next());
+    if error.kind() != clap::error::ErrorKind::InvalidSubcommand || verb != Some("help".into()) {
+        return error;
+    }
+    cmd::Cli::try_parse_from(program.into_iter().chain(words)).err().unwrap_or(error)
+}
+
 /// Joins the paragraphs of a clap error into one line: the error, its tips, the help to read.
 fn one_line(text: &str) -> String {
     let error = text.split("\n\nUsage: ").next().unwrap_or(text);
     let error = error.split("\n\nFor more information").next().unwrap_or(error);
-    let words: Vec<&str> = error.split_whitespace().collect();
+    // A tip such as `'build --unique' exists`, for `--quiet`, is about another option.
+    let is_of_use = |line: &&str| !(line.contains(" tip: ") && line.ends_with("' exists"));
+    let words: Vec<&str> =
+        error.lines().filter(is_of_use).flat_map(str::split_whitespace).collect();
     let sentence = words.join(" ").replace(" tip: ", "; ");
     let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence);
     format!("{sentence}; see `koel {}--help`", verbs())

@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
+use crate::closed;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::input::Inputs;
@@ -36,10 +37,13 @@ pub(crate) fn write_filter(
 ) -> Result<(), Failure> {
     if is_stdout(path) {
         let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-        let written = filter.write_to(|bytes| out.write_all(bytes)).and_then(|()| out.flush());
+        let written = closed::require_stdout()
+            .and_then(|()| filter.write_to(|bytes| out.write_all(bytes)))
+            .and_then(|()| out.flush());
         return written.map_err(|error| Failure::write(Path::new("standard output"), error));
     }
     write(path, readers, |sink| filter.write_to(|bytes| sink.write_all(bytes)))
+        .map(drop)
         .map_err(|error| Failure::write(path, error))
 }
 
@@ -57,21 +61,21 @@ pub(crate) fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    write(path, Readers::Usual, fill)
+    write(path, Readers::Usual, fill).map(drop)
 }
 
-/// [`write_file`], for these readers.
+/// [`write_file`], for these readers. Returns the new file, locked, if there is one.
 pub(crate) fn write(
     path: &Path,
     readers: Readers,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
+) -> io::Result<Option<File>> {
     match open_direct(path)? {
         Some(file) => {
             let mut sink = BufWriter::with_capacity(BUFFER, file);
-            fill(&mut sink).and_then(|()| sink.flush())
+            fill(&mut sink).and_then(|()| sink.flush()).map(|()| None)
         }
-        None => replace::replace(&resolve_links(path)?, readers, fill),
+        None => replace::replace(&resolve_links(path)?, readers, fill).map(Some),
     }
 }
 
@@ -140,9 +144,14 @@ impl Lines {
         Ok(Self { flush_each_group: true, ..Self::for_inputs(inputs)? })
     }
 
-    /// Must be called after the answers to each group of lines.
-    pub(crate) fn end_group(&mut self) -> Result<(), Failure> {
-        if self.flush_each_group { self.out.flush().map_err(Failure::stdout) } else { Ok(()) }
+    /// Must be called after the answers to each group of lines. Returns whether all are written.
+    pub(crate) fn end_group(&mut self) -> Result<bool, Failure> {
+        if self.flush_each_group { self.flush() } else { Ok(false) }
+    }
+
+    /// Writes what is in the buffer. Returns true.
+    pub(crate) fn flush(&mut self) -> Result<bool, Failure> {
+        self.out.flush().map(|()| true).map_err(Failure::stdout)
     }
 
     /// Prints a key and its terminator.
@@ -152,7 +161,7 @@ impl Lines {
     }
 
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.out.write_all(bytes).map_err(Failure::stdout)
+        closed::require_stdout().and_then(|()| self.out.write_all(bytes)).map_err(Failure::stdout)
     }
 
     /// Must be called at the end: otherwise a failed write goes unnoticed.
@@ -164,7 +173,8 @@ impl Lines {
 /// Prints a text, such as a report, on standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::stdout)
+    let written = closed::require_stdout().and_then(|()| out.write_all(text.as_bytes()));
+    written.and_then(|()| out.flush()).map_err(Failure::stdout)
 }
 
 /// Prints the report of a verb that may have changed a file.

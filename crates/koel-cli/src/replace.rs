@@ -36,12 +36,13 @@ pub(crate) enum Readers {
     Owner,
 }
 
-/// Replaces the file `target` by what `fill` writes. On an error the old file stays.
+/// Replaces the file `target` by what `fill` writes. On an error the old file stays. Returns the
+/// new file, which is locked until it is closed.
 pub(crate) fn replace(
     target: &Path,
     readers: Readers,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
+) -> io::Result<File> {
     let folder = folder_of(target);
     let temporary = Temporary::create_in(folder)?;
     let mut sink = BufWriter::with_capacity(BUFFER, &temporary.file);
@@ -53,8 +54,9 @@ pub(crate) fn replace(
         Err(_) => {}
     }
     temporary.file.sync_all()?;
-    temporary.rename_to(target, folder)?;
-    sync_folder(folder)
+    let file = temporary.rename_to(target, folder)?;
+    sync_folder(folder)?;
+    Ok(file)
 }
 
 /// The folder of a file.
@@ -99,12 +101,13 @@ impl Temporary {
         Ok(Self { file, name: Some(name) })
     }
 
-    fn rename_to(self, target: &Path, folder: &Path) -> io::Result<()> {
+    fn rename_to(self, target: &Path, folder: &Path) -> io::Result<File> {
         let name = match self.name {
             Some(name) => name,
             None => named(folder, |path| link(&self.file, path))?.1,
         };
-        Ok(name.persist(target)?)
+        name.persist(target)?;
+        Ok(self.file)
     }
 }
 

@@ -37,11 +37,13 @@ impl Secret {
         let path = Path::new(argument);
         let text = read(path)
             .map_err(|error| format!("cannot read the file: {}", failure::describe(&error)))?;
-        Self::parse(&text).ok_or_else(|| {
-            "the file has neither 16 bytes nor 32 hexadecimal digits; for a random secret, put \
-             --secret after the names of the inputs"
-                .to_owned()
-        })
+        Self::parse(&text)
+            .ok_or_else(|| "the file has neither 16 bytes nor 32 hexadecimal digits".to_owned())
+    }
+
+    /// Whether a file has the form of a secret, and is hardly a list of keys.
+    pub(crate) fn is_in(path: &Path) -> bool {
+        path.is_file() && read(path).is_ok_and(|text| Self::parse(&text).is_some())
     }
 
     fn at_random() -> Result<Self, String> {

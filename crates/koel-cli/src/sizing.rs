@@ -3,15 +3,14 @@
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use koel::{
-    BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, LineOptions, Plan, Prefer,
-};
+use koel::{BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, Plan, Prefer};
 
 use koel_plan::{GROW_TO, unbounded};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
 use crate::quantity::{self, grouped};
+use crate::recipe::{self, Recipe};
 use crate::secret::{self, Secret};
 
 /// Why a filter cannot grow, and what to do.
@@ -33,17 +32,22 @@ pub(crate) struct ShapeArgs {
     /// Seed of the hash; only filters with equal seeds can be merged
     #[arg(long, value_name = "N", display_order = 41)]
     #[arg(default_value_t = KeyHasher::DEFAULT_SEED, hide_default_value = true)]
+    #[arg(value_parser = parse_seed)]
     seed: u64,
 
     /// Hash with a secret, random or from FILE, for keys that an adversary chooses
     #[arg(long, value_name = "FILE", display_order = 42, conflicts_with = "seed")]
-    #[arg(num_args = 0..=1, default_missing_value = secret::AT_RANDOM)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = secret::AT_RANDOM)]
     #[arg(value_parser = OsStringValueParser::new().try_map(|file| Secret::from_argument(&file)))]
     secret: Option<Secret>,
 
     /// How keys are made of lines, for the filter to store.
     #[arg(skip)]
-    line_options: LineOptions,
+    application: recipe::Bytes,
+}
+
+fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "give a whole number below 2^64".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -55,13 +59,19 @@ enum Preference {
 
 impl ShapeArgs {
     /// The arguments for a filter of these lines.
-    pub(crate) fn for_lines(&self, line_options: LineOptions) -> Self {
-        Self { line_options, ..self.clone() }
+    pub(crate) fn for_lines(&self, recipe: &Recipe) -> Self {
+        Self { application: recipe.to_bytes(), ..self.clone() }
     }
 
     /// An empty filter for `keys` keys, or for one if `keys` is 0.
     pub(crate) fn build(&self, keys: u64, fpr: f64) -> Result<CuckooFilter, Failure> {
-        self.builder(keys, fpr).build().map_err(|error| build_failure(&error))
+        self.builder(keys, fpr).build().map_err(|error| self.failure(fpr, &error))
+    }
+
+    /// An error of a builder, with the lowest rate that is possible where that is the remedy.
+    fn failure(&self, fpr: f64, error: &BuildError) -> Failure {
+        let plan = |keys, fpr| self.builder(keys, fpr).plan();
+        size_failure(fpr, error, plan)
     }
 
     /// The same, growable.
@@ -76,7 +86,7 @@ impl ShapeArgs {
 
     /// An empty growable filter that is not saved, so that speed matters more than a sixth of the
     /// memory. If the false-positive rate is too small to grow, a fixed one for the lines of the
-    /// input, which are counted first.
+    /// files, which are counted first. Lines of a pipe would not be printed before its end.
     pub(crate) fn build_for(&self, inputs: &mut Inputs, fpr: f64) -> Result<CuckooFilter, Failure> {
         let either = [Preference::Fast, Preference::Small];
         for &prefer in self.prefer.as_ref().map_or(&either[..], std::slice::from_ref) {
@@ -86,12 +96,24 @@ impl ShapeArgs {
                 built => return built.map_err(|error| build_failure(&error)),
             }
         }
+        if inputs.has_stream() {
+            return Err(Failure::Usage(format!(
+                "a filter cannot grow at a rate of {}, and the lines of a pipe cannot be counted \
+                 before they are printed; give --keys, a larger --fpr, or the name of a file",
+                quantity::rate(fpr)
+            )));
+        }
         self.build(inputs.count()?, fpr)
+    }
+
+    /// Whether there is a `--secret`.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.secret.is_some()
     }
 
     /// The size of the filter that [`Self::build`] would build.
     pub(crate) fn plan(&self, keys: u64, fpr: f64) -> Result<Plan, Failure> {
-        self.builder(keys, fpr).plan().map_err(|error| build_failure(&error))
+        self.builder(keys, fpr).plan().map_err(|error| self.failure(fpr, &error))
     }
 
     fn builder(&self, keys: u64, fpr: f64) -> Builder<CuckooFilter> {
@@ -100,7 +122,7 @@ impl ShapeArgs {
             Some(Preference::Fast) => Prefer::Fast,
         };
         let builder = CuckooFilter::builder(keys.max(1), fpr).prefer(prefer);
-        self.hashed(builder.line_options(self.line_options))
+        self.hashed(builder.application(self.application))
     }
 
     /// A builder with the seed or the secret of the arguments.
@@ -114,6 +136,32 @@ impl ShapeArgs {
 
 pub(crate) fn build_failure(error: &BuildError) -> Failure {
     Failure::Usage(error.to_string())
+}
+
+/// [`build_failure`], and for too many keys the lowest rate at which so many fit. To divide them
+/// among filters would be no way out: whoever asks all of them adds up their rates.
+pub(crate) fn size_failure(
+    fpr: f64,
+    error: &BuildError,
+    plan: impl Fn(u64, f64) -> Result<Plan, BuildError>,
+) -> Failure {
+    let BuildError::TooLarge { capacity, largest } = *error else { return build_failure(error) };
+    let (mut low, mut high) = (fpr, 0.5);
+    if plan(capacity, high).is_err() {
+        return build_failure(error);
+    }
+    while high > 1.001 * low {
+        let middle = (low * high).sqrt();
+        if plan(capacity, middle).is_ok() { high = middle } else { low = middle }
+    }
+    Failure::Usage(format!(
+        "{} are too many for a filter with a false-positive rate of {}, which holds at most {}; the \
+         lowest rate for so many is {}, and several filters would add up their rates",
+        quantity::counted(capacity, "key"),
+        quantity::rate(fpr),
+        grouped(largest),
+        quantity::rate(1.005 * high)
+    ))
 }
 
 /// Inserts every copy of each key, or with `unique` only keys that are not contained yet.

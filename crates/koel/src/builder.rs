@@ -7,7 +7,6 @@
 use core::marker::PhantomData;
 
 use crate::address::hash::KeyHasher;
-use crate::address::key::line::LineOptions;
 use crate::address::route::Route;
 use crate::image::shape::{Prefer, Profile};
 
@@ -45,7 +44,7 @@ pub(crate) struct Settings {
     pub(crate) steps: u32,
     pub(crate) when_full: WhenFull,
     route: Route,
-    line_options: LineOptions,
+    application: [u8; 8],
     pub(crate) counter_limit: Option<u64>,
     /// Keys or entries that a growing table has room for at first. `None`: it does not grow.
     pub(crate) grow_from: Option<u64>,
@@ -63,7 +62,7 @@ impl Settings {
             rate: self.rate,
             counter_limit,
             growable: self.grow_from.is_some(),
-            line_options: self.line_options,
+            application: self.application,
         }
     }
 
@@ -108,7 +107,7 @@ impl<F> Builder<F> {
             steps: STEPS,
             when_full: WhenFull::default(),
             route: Route::default(),
-            line_options: LineOptions::default(),
+            application: [0; 8],
             counter_limit: None,
             grow_from: None,
             #[cfg(feature = "rayon")]
@@ -151,11 +150,14 @@ impl<F> Builder<F> {
         self.with(|settings| settings.route = settings.route.trusting())
     }
 
-    /// Stores how the lines of a list became keys. The filter does not apply the options: the
-    /// caller does, with [`LineOptions::key`].
+    /// Stores bytes that the application interprets, such as how it makes keys of what it reads.
+    /// They are zero by default.
+    ///
+    /// The first two say what a key is: filters in which they differ are neither merged nor
+    /// compared. The others are only kept; a union has those of the first filter.
     #[must_use]
-    pub fn line_options(self, options: LineOptions) -> Self {
-        self.with(|settings| settings.line_options = options)
+    pub fn application(self, bytes: [u8; 8]) -> Self {
+        self.with(|settings| settings.application = bytes)
     }
 }
 

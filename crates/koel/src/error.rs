@@ -277,9 +277,9 @@ pub enum MergeError {
     #[error(fmt = write_difference)]
     Incompatible {
         /// What differs: `layout`, `hash`, or `route` where only one of them
-        /// [trusts ready hashes](crate::Builder::trust_hashes); `line options`, where lines became
-        /// keys in different ways; or `growth`, where the other filter has grown and this one may
-        /// not.
+        /// [trusts ready hashes](crate::Builder::trust_hashes); `application bytes`, where the
+        /// first two [differ](crate::Builder::application); or `growth`, where the other filter has
+        /// grown and this one may not.
         field: &'static str,
     },
     /// The filters were built with tables of different sizes.
@@ -314,7 +314,7 @@ fn write_difference(field: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(
         f,
         "the filters differ in {field}; build both with the same capacity, false-positive rate, \
-         preference, hash and line options"
+         preference, hash and application bytes"
     )
 }
 

@@ -97,10 +97,10 @@ macro_rules! face {
                 self.body.state.profile.route.trusts_hashes()
             }
 
-            /// How the lines of a list became its keys. The builder's `line_options` stores that.
+            /// Bytes of the application, which the builder's `application` stores.
             #[must_use]
-            pub fn line_options(&self) -> $crate::LineOptions {
-                self.body.state.profile.line_options
+            pub fn application(&self) -> [u8; 8] {
+                self.body.state.profile.application
             }
 
             /// The file image (docs/FORMAT.md). [`write_to`](Self::write_to) needs no memory.

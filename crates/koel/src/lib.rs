@@ -26,7 +26,6 @@ mod state;
 mod table;
 
 pub use address::hash::KeyHasher;
-pub use address::key::line::LineOptions;
 pub use address::key::{HashedKey, Key, KeyData, KeyHash, KeyParts};
 pub use builder::Builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]

@@ -113,8 +113,7 @@ impl Header<'_> {
         let is_zero = growth.iter().all(|&(offset, bytes)| self.number(offset, bytes) == 0);
         require(self.is_marked() || is_zero, "growth without marks")?;
         require(self.number(128, 1) <= 1, "route")?;
-        require(self.number(136, 1) <= 7, "line options")?;
-        let mut later = self.0[129..136].iter().chain(&self.0[137..144]).chain(&self.0[152..172]);
+        let mut later = self.0[129..136].iter().chain(&self.0[152..172]);
         require(later.all(|&byte| byte == 0), "room for later versions")
     }
 

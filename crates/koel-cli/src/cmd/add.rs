@@ -51,7 +51,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
-    inputs.use_options_of(&args.filter, editing.filter.line_options())?;
+    inputs.use_recipe_of(&args.filter, editing.filter.application())?;
     let before = editing.filter.len();
     let mut room = Room::in_filter(&editing.filter);
     let skipped = inputs.each_until("adding", Stdout::Silent, |keys, share| {

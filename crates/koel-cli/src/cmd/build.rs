@@ -40,14 +40,16 @@ With --grow, the filter takes any number of further keys (koel add), but is 1.5 
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
 A filter cannot grow if --fpr is below about 1e-7.
 
---ignore-case, --trim and --keep-cr are stored in the filter and hold for all later inputs.
+The options of lines are stored in the filter and hold for all later inputs: how a list is read
+(--format, --field, --csv, --delimiter), unless it is said anew for an input, and how a key is made
+(--ignore-case, --trim, --keep-cr).
 
 A repeated line is inserted every time, so that each copy can be removed again.
 With --unique, each key is inserted only once.
 
 With --secret, nobody who chooses keys can find keys that the filter takes for others. The secret is
-in the filter, which only its owner may read. FILE has 16 bytes or 32 hexadecimal digits; filters
-can be merged if they have the same secret.
+in the filter, which only its owner may read. It is random, or with --secret=FILE the 16 bytes or 32
+hexadecimal digits in FILE; filters can be merged if they have the same secret.
 
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
@@ -79,10 +81,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let inputs = args.input.open()?;
+    let inputs = args.input.open_first()?;
     inputs.refuse_output(args.out.path())?;
+    if args.shape.has_secret() {
+        inputs.refuse_secrets()?;
+    }
     let target = args.out.open()?;
-    let shape = &args.shape.for_lines(inputs.line_options());
+    let shape = &args.shape.for_lines(&inputs.recipe());
     let (filter, read) = match empty(args, shape)? {
         Some(filter) => fill(args, filter, &inputs)?,
         None => fixed(args, shape, inputs)?,
@@ -157,7 +162,7 @@ fn from_pipe(
 fn from_files(
     args: &Args,
     shape: &ShapeArgs,
-    mut inputs: Inputs,
+    inputs: Inputs,
     hasher: KeyHasher,
 ) -> Result<(CuckooFilter, Read), Failure> {
     let mut filter = Some(shape.build(inputs.count()?, args.fpr)?);
@@ -227,8 +232,14 @@ fn json_report(filter: &CuckooFilter, read: &Read) -> String {
         "growable": filter.is_growable(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
-        "warning": sizing::rate_warning(filter),
+        "warning": warning(filter),
     }))
+}
+
+/// What is wrong with a filter that was built.
+fn warning(filter: &CuckooFilter) -> Option<String> {
+    let nothing = || "the filter is empty, because the input has no keys".to_owned();
+    filter.is_empty().then(nothing).or_else(|| sizing::rate_warning(filter))
 }
 
 fn text_report(args: &Args, filter: &CuckooFilter, read: &Read) -> String {
@@ -239,9 +250,9 @@ fn text_report(args: &Args, filter: &CuckooFilter, read: &Read) -> String {
         (
             "bits per key",
             format!(
-                "{} for {} distinct keys",
+                "{} for {}",
                 sizing::bits_per_key(filter.bits_per_key(), filter.len(), filter.has_grown()),
-                grouped(sizing::keys_of_size(filter))
+                quantity::counted(sizing::keys_of_size(filter), "distinct key")
             ),
         ),
         (
@@ -250,7 +261,7 @@ fn text_report(args: &Args, filter: &CuckooFilter, read: &Read) -> String {
         ),
     ];
     rows.extend(read.skipped.row());
-    rows.extend(sizing::warning_row(filter));
+    rows.extend(warning(filter).map(|warning| ("warning", warning)));
     if let Some(hint) = size_hint(args, filter) {
         rows.push(("hint", hint));
     }

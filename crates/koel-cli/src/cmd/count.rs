@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::FilterFile;
+use crate::filter_file::{FilterFile, VerifyArgs};
 use crate::input::InputArgs;
 use crate::output::Lines;
 use crate::progress::Stdout;
@@ -30,16 +30,18 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Check the whole filter for damage first, however large it is
-    #[arg(long)]
-    verify: bool,
+    #[command(flatten)]
+    verify: VerifyArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
-    let filter = file.verified_view(args.verify)?;
+    let mut filter = file.checked(args.verify)?;
+    // Damage can make any count too low.
+    filter.before_absent()?;
+    let filter = filter.view;
     let mut inputs = args.input.open()?;
-    inputs.use_options_of(&args.filter, filter.line_options())?;
+    inputs.use_recipe_of(&args.filter, filter.application())?;
     let mut out = Lines::for_inputs(&inputs)?;
     let mut number = Vec::with_capacity(24);
     let mut counts = Vec::new();
@@ -52,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             out.raw(&number)?;
             out.line(line, inputs.terminator())
         })?;
-        out.end_group().map(|()| false)
+        out.end_group().map(|_| false)
     })?;
     out.finish()?;
     skipped.warn();

@@ -5,8 +5,8 @@
 //! of its input (`room.rs`), which makes it two to three times as fast.
 //!
 //! No line is printed twice. A few new lines are dropped as false positives; their expected number
-//! is printed at the end. Below a rate of about 1e-7 a filter cannot grow, so the lines are counted
-//! first. Cost: one hash and one insert per line. Memory: the filter.
+//! is printed at the end. Below a rate of about 1e-7 a filter cannot grow, so the lines of files are
+//! counted first, and pipes need `--keys`. Cost: one hash and one insert per line. Memory: the filter.
 //!
 //! With `--window`, lines are forgotten after a time (`window.rs`, `seen.rs`). `line_time.rs` finds
 //! the time in a line, and `state_file.rs` keeps what was seen across restarts.
@@ -14,19 +14,24 @@
 
 mod line_time;
 mod seen;
+mod signals;
 mod state_file;
+mod time_text;
 mod window;
 
-use koel::{CuckooFilter, FullError};
+use std::sync::{Arc, Mutex};
+
+use koel::FullError;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::input::InputArgs;
 use crate::output::{self, Lines};
 use crate::progress::Stdout;
-use crate::quantity::{self, grouped};
+use crate::quantity;
 use crate::room::Room;
 use crate::sizing::{self, ShapeArgs};
+use signals::{Totals, lock, totals_line};
 use window::{Others, WindowArgs};
 
 #[derive(Debug, clap::Args)]
@@ -40,17 +45,23 @@ Examples:
 
 No line is printed twice. A few new lines are dropped wrongly; a smaller --fpr means fewer.
 The report on standard error has the lines read, printed and dropped, and how many of those
-were probably dropped wrongly.
+were probably dropped wrongly. It is also printed at SIGUSR1 and Ctrl-C.
 
 Without --keys, the filter grows with the distinct lines and keeps its rate up to a billion of them.
 It then prefers speed to size, since it is not saved; --prefer small reverses that.
 A filter cannot grow if --fpr is below about 1e-7. Without --keys, files are then read twice,
-and a pipe is copied to TMPDIR.
+and a pipe is refused.
 
 With --window, 4.5 MB are enough for a million distinct lines in a window; for more, the filter
 grows to 36 bits for each. --keys limits it to so many lines, in 31 bits each; more of them evict
-the oldest. The report is also printed at SIGUSR1. With --state FILE, a restart forgets nothing; if
-koel is killed, lines of the last two seconds may be printed again.
+the oldest. With --state FILE, a restart forgets nothing; if koel is killed, lines of the last two
+seconds may be printed again.
+
+--time-field and --time-key read RFC 3339 (2026-10-25T02:10:00Z, also with a space, or without T and
+Z), dates, the common log format (25/Oct/2026:02:10:00 +0100), syslog (Oct 25 02:10:00), ctime,
+mail dates, and Unix times in s, ms, us or ns. A time may go on in the next fields. Without an
+offset it is UTC. A line whose time is more than --max-jump after all before it does not set the
+time, unless the next line agrees; it is printed. So is a line that is older than the window.
 
 With --secret, nobody who chooses the lines can make others disappear.
 
@@ -81,14 +92,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let others = Others { input, shape, fpr: *fpr, json: *json };
         return window::run(&args.window, &others, window);
     }
-    let mut inputs = args.input.open()?;
+    let mut inputs = args.input.open_first()?;
+    if args.shape.has_secret() {
+        inputs.refuse_secrets()?;
+    }
     let mut out = Lines::for_inputs(&inputs)?;
     let mut filter = match args.shape.keys {
         Some(keys) => args.shape.build(keys, args.fpr)?,
         None => args.shape.build_for(&mut inputs, args.fpr)?,
     };
-    let (mut read, mut wrong, mut room) = (0, 0.0, Room::in_filter(&filter));
+    let totals = Arc::new(Mutex::new(Plain::default()));
+    signals::handle(&totals, args.json, |_| {})?;
+    let mut room = Room::in_filter(&filter);
     let whole = inputs.each_line("deduplicating", Stdout::Busy, |group, share| {
+        let mut totals = lock(&totals);
         let lines = &group.lines;
         if let Some(header) = group.header {
             out.line(header, inputs.terminator())?;
@@ -100,23 +117,55 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         for (line, _) in lines.iter().zip(&new).filter(|(_, new)| **new) {
             out.line(line, inputs.terminator())?;
         }
-        out.end_group()?;
+        totals.is_written = if totals.is_ending { out.flush()? } else { out.end_group()? };
         let done = new.iter().rposition(|&new| new).map_or(0, |last| last + 1);
-        added.map_err(|full| too_small(full, read + done as u64, filter.len()))?;
-        read += lines.len() as u64;
+        added.map_err(|full| too_small(full, totals.read + done as u64, filter.len()))?;
         let printed = new.iter().filter(|&&new| new).count();
-        wrong += sizing::wrongly_dropped(printed, [before, filter.false_positive_rate()]);
+        totals.read += lines.len() as u64;
+        totals.printed += printed as u64;
+        totals.wrong += sizing::wrongly_dropped(printed, [before, filter.false_positive_rate()]);
+        totals.warning = sizing::rate_warning(&filter);
         Ok(false)
     });
     out.finish()?;
     whole?.warn();
-    let report = if args.json {
-        json_report(read, wrong, &filter)
-    } else {
-        text_report(read, wrong, &filter)
-    };
-    output::print_to_stderr(&report)?;
+    output::print_to_stderr(&lock(&totals).report(args.json))?;
     Ok(Outcome::Done)
+}
+
+/// What was read and printed.
+#[derive(Default)]
+struct Plain {
+    read: u64,
+    printed: u64,
+    wrong: f64,
+    warning: Option<String>,
+    /// Whether all that was printed so far has been written.
+    is_written: bool,
+    /// Whether a signal is about to end the process.
+    is_ending: bool,
+}
+
+impl Totals for Plain {
+    fn report(&mut self, as_json: bool) -> String {
+        let Self { read, printed, wrong, .. } = *self;
+        if as_json {
+            return output::json(&json!({
+                "read": read,
+                "printed": printed,
+                "dropped": read - printed,
+                "expected_wrongly_dropped": wrong,
+                "warning": self.warning,
+            }));
+        }
+        let warning = self.warning.as_ref().map(|it| format!("koel: warning: {it}\n"));
+        totals_line(read, printed, wrong) + &warning.unwrap_or_default()
+    }
+
+    fn is_written(&mut self) -> bool {
+        self.is_ending = true;
+        self.is_written || self.read == 0
+    }
 }
 
 fn too_small(full: FullError, read: u64, printed: u64) -> Failure {
@@ -126,28 +175,4 @@ fn too_small(full: FullError, read: u64, printed: u64) -> Failure {
     };
     let remedy = format!("the first {} were processed; {advice}", quantity::counted(read, "line"));
     Failure::Full { full, keys: printed, remedy }
-}
-
-fn json_report(read: u64, wrong: f64, filter: &CuckooFilter) -> String {
-    let printed = filter.len();
-    output::json(&json!({
-        "read": read,
-        "printed": printed,
-        "dropped": read - printed,
-        "expected_wrongly_dropped": wrong,
-        "warning": sizing::rate_warning(filter),
-    }))
-}
-
-fn text_report(read: u64, wrong: f64, filter: &CuckooFilter) -> String {
-    let printed = filter.len();
-    let warning = sizing::rate_warning(filter);
-    let warning = warning.map(|warning| format!("koel: warning: {warning}\n")).unwrap_or_default();
-    format!(
-        "koel: {} read, {} printed, {} dropped (about {} of them wrongly)\n{warning}",
-        quantity::counted(read, "line"),
-        grouped(printed),
-        grouped(read - printed),
-        quantity::three_digits(wrong)
-    )
 }

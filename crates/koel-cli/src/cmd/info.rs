@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter_file::FilterFile;
-use crate::line_args;
+use crate::lists::Format;
 use crate::output;
-use crate::quantity::{bytes, counted, grouped};
+use crate::quantity::{self, bytes, counted, grouped};
+use crate::recipe::{Recipe, StoredField};
 use crate::sizing;
 
 #[derive(Debug, clap::Args)]
@@ -39,9 +40,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // The buckets of a damaged table may hold invalid codes.
     let occupancy = verdict.is_ok().then(|| filter.occupancy());
     let report = if args.json {
-        output::json(&json_report(&filter, occupancy))
+        output::json(&json_report(&filter, file.bytes(), occupancy))
     } else {
-        text_report(args, &filter, occupancy)
+        text_report(args, &filter, file.bytes(), occupancy)
     };
     // Damage is an error even if the reader closed the pipe.
     let printed = output::print(&report);
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     printed.map(|()| Outcome::Done)
 }
 
-fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
+fn json_report(filter: &FilterView<'_>, bytes: &[u8], occupancy: Option<[u64; 5]>) -> Value {
     json!({
         "keys": filter.len(),
         "distinct_estimate": filter.distinct_estimate(),
@@ -59,14 +60,22 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "size_in_bytes": filter.size_in_bytes(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
+        "url_fpr_of_3_labels": url_rate(filter),
+        "fpr_of_removed_keys": removed_rate(filter, bytes),
         "layout": filter.layout().to_string(),
         "hash": filter.hasher().to_string(),
         "trusts_hashes": filter.trusts_hashes(),
-        "line_options": {
-            "ignore_case": filter.line_options().ignores_case(),
-            "trim": filter.line_options().trims(),
-            "keep_cr": filter.line_options().keeps_cr(),
-        },
+        "line_options": Recipe::from_bytes(filter.application()).map(|recipe| json!({
+            "format": recipe.format.name(),
+            "field": match &recipe.field {
+                StoredField::None => None,
+                StoredField::LongDelimiter => Some("not stored".to_owned()),
+                StoredField::Field(field) => Some(field.words()),
+            },
+            "ignore_case": recipe.options.ignores_case,
+            "trim": recipe.options.trims,
+            "keep_cr": recipe.options.keeps_cr,
+        })),
         "slots": filter.slots(),
         "slots_in_use": filter.slots_in_use(),
         "buckets": filter.buckets(),
@@ -80,6 +89,37 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
     })
 }
 
+/// The false-positive rate of `check --url` for a host of three names: it and its two parents are
+/// looked up. `None` for a filter that was not built of hosts.
+fn url_rate(filter: &FilterView<'_>) -> Option<f64> {
+    let recipe = Recipe::from_bytes(filter.application())?;
+    let rate = 1.0 - (1.0 - filter.false_positive_rate()).powi(3);
+    (recipe.format != Format::Lines).then_some(rate)
+}
+
+/// The rate at which a key is still found after its removal, if it was one of the first of a filter
+/// that has grown.
+///
+/// An entry loses a bit at each split of its bucket, so a later key matches an early one more often
+/// than an absent one. Either of two equal entries may be removed, so the other still answers for
+/// both. The fields are those of the header (docs/FORMAT.md): 20 and 18 the buckets at first, 24
+/// level, 25 marked, 26 fraction bits at first, 32 split buckets.
+fn removed_rate(filter: &FilterView<'_>, image: &[u8]) -> Option<f64> {
+    let byte = |at: usize| image.get(at).copied().map(u32::from);
+    let (level, first_bits) = (byte(24)?, byte(26)?);
+    let split = u64::from_le_bytes(*image.get(32..)?.first_chunk()?);
+    let base = u32::from_le_bytes(*image.get(20..)?.first_chunk()?);
+    if byte(25)? == 0 || level > 60 {
+        return None;
+    }
+    let whole = f64::from(base) * f64::from(byte(18)?).exp2() * f64::from(level).exp2();
+    let share = split as f64 / whole;
+    let core_bits = 6;
+    let bits = f64::from(first_bits + core_bits) - f64::from(level);
+    let entries = 8.0 * filter.load_factor();
+    Some((entries * (1.0 + share) * (-bits).exp2()).min(1.0))
+}
+
 /// The hash function, and whether ready hashes are taken as they are.
 fn hash(filter: &FilterView<'_>) -> String {
     let route = if filter.trusts_hashes() { ", ready hashes trusted" } else { "" };
@@ -88,13 +128,21 @@ fn hash(filter: &FilterView<'_>) -> String {
 
 /// How keys are made of lines.
 fn line_options(filter: &FilterView<'_>) -> String {
-    let names = line_args::names(filter.line_options());
-    if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+    match Recipe::from_bytes(filter.application()).map(|recipe| recipe.words()) {
+        None => "of another program, or of a later version".to_owned(),
+        Some(words) if words.is_empty() => "none".to_owned(),
+        Some(words) => words.join(" "),
+    }
 }
 
-fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> String {
+fn text_report(
+    args: &Args,
+    filter: &FilterView<'_>,
+    image: &[u8],
+    occupancy: Option<[u64; 5]>,
+) -> String {
     let limit = counter_limit(filter);
-    let rows = [
+    let mut rows = vec![
         ("file", args.filter.display().to_string()),
         ("keys", sizing::keys_of_capacity(filter.len(), filter.capacity(), filter.has_grown())),
         (
@@ -137,6 +185,14 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
         ),
         ("integrity", if occupancy.is_some() { "ok" } else { "DAMAGED" }.to_owned()),
     ];
+    if let Some(rate) = url_rate(filter) {
+        let of_urls = format!("{} for a host of three names", quantity::rate(rate));
+        rows.insert(6, ("  of URLs", of_urls));
+    }
+    if let Some(rate) = removed_rate(filter, image) {
+        let of_removed = format!("up to {}: early keys have fewer bits", quantity::rate(rate));
+        rows.insert(6, ("  of removed keys", of_removed));
+    }
     output::table(&rows) + &occupancy.map(histogram).unwrap_or_default()
 }
 

@@ -3,13 +3,14 @@
 //! The crate `koel-plan` computes, for Koel and for other filters. This file prints.
 #![forbid(unsafe_code)]
 
+use koel::CuckooFilter;
 use koel_plan::{Answer, Question, Row, compare};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::{self, bytes, counted, grouped};
-use crate::sizing::build_failure;
+use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -52,7 +53,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ));
         }
     };
-    let rows = compare(question).map_err(|error| build_failure(&error))?;
+    let rows = compare(question).map_err(|error| match question {
+        Question::Memory { fpr, .. } => {
+            let plan = |keys, fpr| CuckooFilter::builder(keys, fpr).plan();
+            sizing::size_failure(fpr, &error, plan)
+        }
+        _ => sizing::build_failure(&error),
+    })?;
     let report =
         if args.json { output::json(&json_report(&rows)) } else { text_report(question, &rows) };
     output::print(&report)?;

@@ -45,7 +45,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open_or_stdin(&args.filter)?;
-    let filter = file.verified_view(true)?;
+    let filter = file.verified_view()?;
     let mut server = args.remote.connect()?;
     let progress = Progress::start("pushing", Some(file.bytes().len() as u64), Stdout::Silent);
     server.push(&filter, file.bytes(), args.replace, |sent| progress.advance(sent))?;

@@ -25,6 +25,8 @@ Examples:
 Each line removes one copy of its key.
 Remove only keys that were added. At the filter's false-positive rate, a key that was never added
 looks like another key, and removes that one.
+In a filter that has grown, early keys are stored with fewer bits. After their removal some are
+still found, at a rate that koel info states. To remove them again would remove other keys.
 
 Exit codes: 0 all keys were found, 1 some were not (the others are removed), 2 error.")]
 pub(crate) struct Args {
@@ -42,7 +44,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
     let mut editing = Editing::open(&args.filter)?;
-    inputs.use_options_of(&args.filter, editing.filter.line_options())?;
+    inputs.use_recipe_of(&args.filter, editing.filter.application())?;
     let mut lines: u64 = 0;
     let before = editing.filter.len();
     let mut found = Vec::new();

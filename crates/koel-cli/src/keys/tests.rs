@@ -10,15 +10,16 @@ use proptest::prelude::*;
 
 /// Rules without options.
 fn lines() -> Rules {
-    let options = LineOptions::default();
-    Rules { end: b'\n', longest: 1 << 22, field: None, format: Format::Lines, options }
+    let (options, given, disabled) = (LineOptions::default(), Given::default(), Disabled::new());
+    let (format, longest, skips_long) = (Format::Lines, 1 << 22, false);
+    Rules { end: b'\n', longest, field: None, format, options, given, disabled, skips_long }
 }
 
-fn field(number: usize, separator: Separator) -> Field {
+fn field(number: u32, separator: Separator) -> Field {
     Field { column: Column::Number(number), separator, has_header: false }
 }
 
-fn csv(number: usize, delimiter: u8) -> Rules {
+fn csv(number: u32, delimiter: u8) -> Rules {
     Rules { field: Some(field(number, Separator::Csv(delimiter))), ..lines() }
 }
 
@@ -102,7 +103,7 @@ proptest! {
     #[test]
     fn a_field_of_csv_is_what_was_written(
         records in vec((vec("[a,;\" \r\n\t\u{e9}]{0,6}", 1..5), any::<bool>()), 1..20),
-        number in 1_usize..5,
+        number in 1_u32..5,
         delimiter in prop_oneof![Just(','), Just(';'), Just('\t')],
         crlf in any::<bool>(),
         step in 1_usize..40,
@@ -116,7 +117,7 @@ proptest! {
         let input: String = texts.iter().map(|text| format!("{text}{end}")).collect();
         let expected: Vec<_> = records.iter().zip(&texts)
             .filter(|(_, text)| !text.is_empty())
-            .filter_map(|((fields, _), text)| Some((text, fields.get(number - 1)?)))
+            .filter_map(|((fields, _), text)| Some((text, fields.get(number as usize - 1)?)))
             .map(|(text, field)| {
                 let line = if crlf { format!("{text}\r") } else { text.clone() };
                 (line.into_bytes(), field.clone().into_bytes())
@@ -130,15 +131,15 @@ proptest! {
     #[test]
     fn a_field_is_what_splitting_gives(
         texts in vec("[ab \t,]{0,8}", 0..12),
-        number in 1_usize..5,
+        number in 1_u32..5,
         delimiter in prop_oneof![Just(","), Just(",,"), Just("\t"), Just("whitespace")],
     ) {
         let separator = Separator::Delimiter(Delimiter::parse(delimiter).unwrap());
         let rules = Rules { field: Some(super::tests::field(number, separator)), ..lines() };
         let field = |text: &str| -> Option<String> {
             let found = match delimiter {
-                "whitespace" => text.split_whitespace().nth(number - 1),
-                _ => text.split(delimiter).nth(number - 1).filter(|_| !text.is_empty()),
+                "whitespace" => text.split_whitespace().nth(number as usize - 1),
+                _ => text.split(delimiter).nth(number as usize - 1).filter(|_| !text.is_empty()),
             };
             found.map(str::to_owned)
         };

@@ -198,3 +198,58 @@ fn a_closed_pipe_ends_the_command_without_a_message() {
         assert!(output.stderr.is_empty(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
+
+/// Early keys of a filter that has grown are stored with fewer bits than those that info's rate is
+/// about.
+#[test]
+fn the_rate_of_removed_keys_is_stated() {
+    let shell = Shell::new();
+    let all = keys("key", 200_000);
+    shell.write("first", lines(&all[..1000]));
+    shell.build("set", &all, "--grow");
+    assert!(shell.ok("info set").text().contains("of removed keys"));
+    shell.ok("remove set first");
+    let info = shell.ok("info --json set").json();
+    let stated = info["fpr_of_removed_keys"].as_f64().unwrap();
+    assert!(stated > 5.0 * info["fpr_expected"].as_f64().unwrap(), "{info}");
+    let found: f64 = shell.run("check -c set first").text().trim().parse().unwrap();
+    assert!(found <= 1000.0 * stated + 4.0 * (1000.0 * stated).sqrt(), "{found}, stated {stated}");
+    assert!(found >= 300.0 * stated, "{found}, stated {stated}");
+    // All keys of a fixed filter have equally many bits.
+    shell.build("fixed", &all[..1000], "");
+    assert!(shell.ok("info --json fixed").json()["fpr_of_removed_keys"].is_null());
+}
+
+#[test]
+fn an_empty_filter_from_nothing_is_said() {
+    let shell = Shell::new();
+    let ran = shell.ok("build -o new");
+    assert!(ran.text().contains("warning              the filter is empty"), "{}", ran.text());
+    assert!(shell.ok("build -o new --json").json()["warning"].is_string());
+}
+
+/// Damage hides keys, so "absent" needs the checksum, and a found key does not.
+#[test]
+fn a_large_damaged_filter_gives_no_absent_key() {
+    let shell = Shell::new();
+    shell.write("list", "a\nb\n");
+    shell.ok("build list --keys 12M -o set");
+    let mut bytes = shell.read("set");
+    assert!(bytes.len() > 17 << 20);
+    let (table, last) = (192, bytes.len() - 1);
+    bytes[last] ^= 1;
+    shell.write("damaged", &bytes);
+    bytes[table..].fill(0);
+    shell.write("zeros", &bytes);
+    for name in ["damaged", "zeros"] {
+        for words in ["check", "check -v", "check -q", "check -c", "count"] {
+            let ran = shell.run_with(&format!("{words} {name}"), b"x\n");
+            assert_eq!((ran.code, ran.text()), (2, ""), "{words} {name}");
+            assert!(ran.err.contains(name), "{}", ran.err);
+        }
+        assert_eq!(shell.run_with(&format!("check --no-verify {name}"), b"x\n").code, 1);
+    }
+    assert_eq!(shell.run_with("check -q damaged", b"a\nx\n").code, 2);
+    assert_eq!(shell.run_with("check damaged", b"a\nb\n").text(), "a\nb\n");
+    assert_eq!(shell.run_with("check -q set", b"x\n").code, 1);
+}

@@ -82,3 +82,43 @@ fn a_filter_that_grows_prefers_speed_unless_told_otherwise_and_a_fixed_one_size(
         .map(|prefer| printed(&format!("--keys 20k {prefer}")));
     assert!(fixed[0] == fixed[1] && fixed[0] != fixed[2]);
 }
+
+#[test]
+fn a_pipe_whose_lines_would_wait_for_its_end_is_refused() {
+    let shell = Shell::new();
+    let ran = shell.run_with("dedup --fpr 1e-9", b"a\n");
+    assert_eq!((ran.code, ran.text(), ran.err.lines().count()), (2, "", 1), "{}", ran.err);
+    assert!(ran.err.contains("--keys"), "{}", ran.err);
+    assert_eq!(shell.run_with("dedup --fpr 1e-9 --keys 9", b"a\na\n").text(), "a\n");
+    shell.write("list", "a\na\n");
+    assert_eq!(shell.ok("dedup --fpr 1e-9 list").text(), "a\n");
+}
+
+/// The output was lost, and the exit code 0.
+#[cfg(unix)]
+#[test]
+fn a_closed_standard_output_is_an_error_where_something_is_printed() {
+    use crate::support::bash;
+
+    let shell = Shell::new();
+    shell.write("list", "a\n");
+    shell.ok("build list -o set");
+    for (line, code) in [
+        ("dedup list", 2),
+        ("check set list", 2),
+        ("check -v set list", 1),
+        ("check -q set list", 0),
+        ("check -c set list", 2),
+        ("count set list", 2),
+        ("info set", 2),
+        ("build list -o -", 2),
+        ("--help", 2),
+    ] {
+        let ran = bash(&shell, &format!("$K {line} >&-"));
+        assert_eq!(ran.code, code, "{line}: {}", ran.err);
+        let says = "cannot write standard output: it is closed";
+        assert_eq!(ran.err.contains(says), code == 2, "{line}: {}", ran.err);
+        let ran = bash(&shell, &format!("$K {line} > /dev/null"));
+        assert!(ran.code < 2, "{line}: {}", ran.err);
+    }
+}

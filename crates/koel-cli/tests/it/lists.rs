@@ -1,4 +1,4 @@
-//! Lists as they come: line ends, marks, encodings, fields, letters, hosts files, long lines.
+//! Lists as they come: line ends, marks, encodings, fields, letters, long lines.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ fn utf_16(text: &str, big_endian: bool) -> Vec<u8> {
 }
 
 /// A filter of the keys that `input` gives with these options.
-fn filter_of(input: impl AsRef<[u8]>, options: &str) -> Shell {
+pub(crate) fn filter_of(input: impl AsRef<[u8]>, options: &str) -> Shell {
     let shell = Shell::new();
     let ran = shell.run_with(&format!("build - --fpr 1e-6 -o set {options}"), input.as_ref());
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -19,7 +19,7 @@ fn filter_of(input: impl AsRef<[u8]>, options: &str) -> Shell {
 }
 
 impl Shell {
-    fn check(&self, options: &str, input: impl AsRef<[u8]>) -> Ran {
+    pub(crate) fn check(&self, options: &str, input: impl AsRef<[u8]>) -> Ran {
         self.run_with(&format!("check set {options}"), input.as_ref())
     }
 }
@@ -190,7 +190,8 @@ fn letters_are_the_same_in_upper_and_lower_case_in_every_script() {
 #[test]
 fn a_field_is_read_by_every_verb_and_the_whole_line_printed() {
     let shell = filter_of("1\tann\n2\tbob\nno field\n", "--field 2");
-    assert_eq!(shell.check("-c", "ann\nbob\nno field\n").text(), "2\n");
+    assert_eq!(shell.check("-c", "x\tann\nann\tx\nno field\n").text(), "1\n");
+    assert_eq!(shell.check("-c --field 0", "ann\nbob\nno field\n").text(), "2\n");
     let log = "x;ann;1\ny;eve;2\nz;bob\n\n";
     let ran = shell.check("--field 2 --delimiter ;", log);
     assert_eq!(ran.text(), "x;ann;1\nz;bob\n");
@@ -200,13 +201,14 @@ fn a_field_is_read_by_every_verb_and_the_whole_line_printed() {
     assert_eq!(ran.text(), "1\tx;ann;1\n0\ty;eve;2\n1\tz;bob\n");
     let ran = shell.run_with("dedup --field 1 --delimiter whitespace", b" a 1\na 2\n\tb\n");
     assert_eq!(ran.text(), " a 1\n\tb\n");
-    // Fields are not stored: the next input has others.
+    // The next input may have other fields.
     assert_eq!(shell.run_with("add set --field 1", b"carl\t3\n").code, 0);
     assert_eq!(shell.run_with("remove set --field 3 --delimiter ,", b",,carl\n").code, 0);
-    assert_eq!(shell.check("-q", "carl").code, 1);
+    assert_eq!(shell.check("-q --field 0", "carl").code, 1);
     let ran = shell.check("--field 3", "a,b,c\nd,e,f\n");
-    let expected = "koel: skipped all of 2 lines without field 3; see --delimiter and --csv\n";
-    assert_eq!((ran.code, &*ran.err), (1, expected));
+    let expected = "koel: no key in standard input: 2 lines without field 3; see --field, \
+                    --delimiter and --csv; --field 0 is the whole line\n";
+    assert_eq!((ran.code, &*ran.err), (2, expected));
 }
 
 #[test]
@@ -218,64 +220,17 @@ fn csv_fields_may_have_quotes_delimiters_and_line_ends() {
     let built = shell.ok("build list.csv --csv --field 2 --json -o set").json();
     assert_eq!((&built["keys"], &built["capacity"]), (&4.into(), &4.into()));
     for key in ["Smith, \"Al\"\0", "two\r\nlines\0", "plain\0", "name\0"] {
-        assert_eq!(shell.check("-0 -q", key).code, 0, "{key:?}");
+        assert_eq!(shell.check("-0 -q --field 0", key).code, 0, "{key:?}");
+        assert_eq!(shell.check("-0 -q", key).code, 2, "{key:?}");
     }
+    let ran = shell.check("", list);
+    assert_eq!(ran.text(), list);
     let ran = shell.check("--csv --field 2", list);
     assert_eq!(ran.text(), list);
     let ran = shell.check("--csv --field 2 --delimiter ;", "x;\"two\r\nlines\";y\nz;plain\n");
     assert_eq!(ran.text(), "x;\"two\r\nlines\";y\nz;plain\n");
     let ran = shell.check("--csv --field 1", "\"never closed\nplain\n");
     assert!(ran.code == 2 && ran.err.contains("quote"), "{}", ran.err);
-}
-
-const HOSTS: &str =
-    "\u{feff}# Blocked hosts\r\n127.0.0.1 localhost\r\n::1 localhost ip6-localhost\r
-0.0.0.0 0.0.0.0\r\n0.0.0.0 Ads.example  tracker.example # two\r\n0.0.0.0\tb\u{fc}cher.example\r
-fe80::1%lo0 localhost\r\n0.0.0.0 not%a%host\r\n";
-
-#[test]
-fn a_hosts_file_is_asked_with_check_url() {
-    let shell = filter_of(HOSTS, "--format hosts");
-    assert_eq!(shell.ok("info --json set").json()["keys"], 3);
-    let found = "https://ads.example/x\nhttp://a.TRACKER.example\nhttps://b\u{fc}cher.example/\n\
-                 xn--bcher-kva.example\n";
-    let others = "http://localhost/\nhttp://0.0.0.0/\nexample\n";
-    assert_eq!(shell.check("--url", found.to_owned() + others).text(), found);
-    let ran = shell.run_with("add set --format hosts", b"::1 More.example localhost\nbad host\n");
-    assert_eq!((ran.code, &*ran.err), (0, ""));
-    let expected = "skipped              1 line without a host, 1 name of the local machine\n";
-    assert!(ran.text().contains(expected), "{}", ran.text());
-    assert_eq!(shell.check("-q", "more.example").code, 0);
-    // With a format, each host is a line.
-    let ran = shell.run_with("dedup --format hosts", HOSTS.as_bytes());
-    assert_eq!(ran.text(), "ads.example\ntracker.example\nxn--bcher-kva.example\n");
-    let ran = shell.run_with("count set --format hosts", b"0.0.0.0 ads.example x.example\n");
-    assert_eq!(ran.text(), "1\tads.example\n0\tx.example\n");
-}
-
-#[test]
-fn a_list_of_urls_gives_their_hosts() {
-    let urls =
-        "id,url\n1,https://Bad.example:8080/x?y#z\n2,bad.example/other\n3,http://192.0.2.1/\n";
-    let shell = filter_of(urls, "--csv --field 2 --format hosts");
-    assert_eq!(shell.check("--url -c", "http://www.bad.example\nhttp://192.0.2.1\n").text(), "2\n");
-    assert_eq!(shell.check("-c", "bad.example\n192.0.2.1\nurl\n").text(), "3\n");
-}
-
-#[test]
-fn an_adblock_list_gives_its_whole_hosts_and_says_what_it_skips() {
-    let list = "[Adblock Plus 2.0]\n! Title: a list\n||ads.example^\n||Tracker.example^$third-party\n\
-                @@||good.example^\n##.banner\nexample.com##.x\n/banner/*\n||part.example/x\n";
-    let shell = Shell::new();
-    let ran = shell.run_with("build --format adblock -o set", list.as_bytes());
-    assert_eq!((ran.code, &*ran.err), (0, ""));
-    let expected = "skipped              2 comments, 1 exception rule, 2 cosmetic rules, 2 rules \
-                    for less than a host\n";
-    assert!(ran.text().contains(expected), "{}", ran.text());
-    let urls = "https://ads.example/\nhttps://x.tracker.example/\nhttps://good.example/\n\
-                https://part.example/x\n";
-    let found = "https://ads.example/\nhttps://x.tracker.example/\n";
-    assert_eq!(shell.check("--url", urls).text(), found);
 }
 
 #[test]
@@ -302,6 +257,29 @@ fn a_line_above_the_limit_is_refused_with_its_number_whatever_the_file_is() {
     assert!(!shell.path("new").exists());
     let ran = shell.run_with("dedup --max-line 10", b"0123456789\n01234567890\n");
     assert_eq!((ran.code, ran.text()), (2, "0123456789\n"));
+}
+
+#[test]
+fn a_line_above_the_limit_can_be_skipped_and_is_counted() {
+    let shell = Shell::new();
+    let lines =
+        [&b"a\n"[..], &vec![b'x'; 600_000], b"\nb\n", &vec![b'y'; 300_000], b"\na"].concat();
+    for words in ["dedup", "dedup --ignore-case"] {
+        let ran = shell.run_with(&format!("{words} --max-line 200k --skip-long"), &lines);
+        assert_eq!((ran.code, ran.text()), (0, "a\nb\n"));
+        assert!(ran.err.starts_with("koel: skipped 2 lines above --max-line\n"), "{}", ran.err);
+    }
+    shell.write("list", &lines);
+    let built = shell.ok("build list -o set --max-line 200k --skip-long --json").json();
+    assert_eq!((&built["keys"], &built["skipped"]["too_long"]), (&3.into(), &2.into()));
+    for limit in ["1", "2"] {
+        let ran =
+            shell.run_with(&format!("dedup --skip-long --max-line {limit}"), b"ab\nc\nabc\nd");
+        let expected = if limit == "1" { "c\nd\n" } else { "ab\nc\nd\n" };
+        assert_eq!(ran.text(), expected);
+    }
+    let ran = shell.run("dedup list --max-line 200k --skip-long --csv --field 1");
+    assert!(ran.code == 2 && ran.err.contains("--csv"), "{}", ran.err);
 }
 
 /// Regression: 34 KB of zstd took 2.1 GB of memory.
@@ -355,7 +333,6 @@ fn wrong_options_for_lines_give_their_remedy() {
     let shell = Shell::new();
     shell.write("list", "a,b\n");
     for (options, remedy) in [
-        ("--field 0", "counted from 1"),
         ("--field -1", "the number of a field, or its name"),
         ("--field x", "list: its header has no field x, but: a,b"),
         ("--csv --field c", "list: its header has no field c, but: a, b"),
@@ -392,7 +369,15 @@ fn a_column_is_taken_by_its_name_and_the_header_printed_once() {
     let ran = shell.ok("count set --csv --header --field 1 new.csv");
     assert_eq!(ran.text(), "0\teve@e,3\n1\tann@a,4\n");
     let ran = shell.run("check -q --csv --field Mail set new.csv");
-    assert_eq!(ran.err, "koel: cannot read new.csv: its header has no field Mail, but: mail, id\n");
+    let expected = "koel: cannot read new.csv: its header has no field Mail, but: mail, id; ";
+    assert!(ran.err.starts_with(expected), "{}", ran.err);
+    // The filter knows the name, and finds it in another input.
+    assert_eq!(shell.ok("check -c set new.csv").text(), "1\n");
+    let ran = shell.run_with("check -q set", b"ann@a\n");
+    assert_eq!(ran.code, 2);
+    let expected = "its header has no field with the name that the filter was built with, but: \
+                    ann@a; give another --field, or --field 0 if each key is a whole line\n";
+    assert!(ran.err.ends_with(expected), "{}", ran.err);
 }
 
 #[test]
@@ -406,43 +391,14 @@ fn the_header_is_the_first_line_that_is_not_empty() {
         let ran = shell.ok(&format!("check {options} set list"));
         assert_eq!(ran.text(), "id,mail\r\n1,ann@a\r\n2,bob@b\r\n", "{options}");
         let ran = shell.run(&format!("build list {} -o new", options.replace("mail", "Mail")));
-        let expected = "koel: cannot read list: its header has no field Mail, but: id, mail\n";
-        assert_eq!((ran.code, &ran.err.replace("id,mail", "id, mail")[..]), (2, expected));
+        let expected = "koel: cannot read list: its header has no field Mail, but: id, mail; ";
+        assert!(ran.code == 2 && ran.err.replace("id,mail", "id, mail").starts_with(expected));
         for blank in ["", "\n", "\r\n\n"] {
             shell.write("blank", blank);
             let built = shell.ok(&format!("build blank {options} --json -o none")).json();
             assert_eq!(built["keys"], 0, "{blank:?}");
         }
     }
-}
-
-#[test]
-fn reports_count_the_lines_without_a_key() {
-    let shell = filter_of("a\n", "");
-    let skipped = |words: &str, input: &str| {
-        let ran = shell.run_with(words, input.as_bytes());
-        assert_eq!(ran.err, "", "{words}");
-        ran.json()["skipped"].clone()
-    };
-    let expected = |counts: &[(&str, u64)]| {
-        let names = ["empty", "comment", "no_field", "no_host", "local_name", "exception"];
-        let names = names.iter().chain(&["cosmetic", "partial_host"]);
-        let count =
-            |name| counts.iter().find(|(counted, _)| counted == name).map_or(0_u64, |it| it.1);
-        names.map(|name| ((*name).to_owned(), count(name))).collect::<serde_json::Value>()
-    };
-    let list = expected(&[("empty", 1), ("comment", 3), ("no_host", 1), ("local_name", 2)]);
-    let hosts = "# a\n#b\n\n # c\n::1 localhost\n0.0.0.0 0.0.0.0\nno host\n::1 x\n";
-    assert_eq!(skipped("build --format hosts --json -o new", hosts), list);
-    assert_eq!(skipped("build --keys 9 --format hosts --json -o new", hosts), list);
-    assert_eq!(skipped("add set --format hosts --json", hosts), list);
-    let field = expected(&[("empty", 2), ("no_field", 1)]);
-    assert_eq!(skipped("remove set --json --field 2", "a\n\nb\tx\n\n"), field);
-    shell.write("list", "[head]\n! x\n\n@@||a^\n##.x\n||a/b\n||b.example^\n");
-    let adblock = [("empty", 1), ("comment", 2), ("exception", 1), ("cosmetic", 1)];
-    let adblock = expected(&[&adblock[..], &[("partial_host", 1)]].concat());
-    assert_eq!(skipped("build list --format adblock --json -o new", ""), adblock);
-    assert_eq!(skipped("build list --json -o new", ""), expected(&[]));
 }
 
 /// `cat a.txt b.txt`, where both begin with a byte order mark.
@@ -452,5 +408,5 @@ fn marks_in_the_middle_of_a_stream_are_no_part_of_keys() {
     assert_eq!(shell.check("-c", "a\nb\n").text(), "2\n");
     assert_eq!(shell.check("", "b\n\u{feff}a\n\u{feff}\n").text(), "b\na\n");
     let shell = filter_of("\u{feff}id,m\n1,a\n\u{feff}\"2\",b\n", "--csv --field m");
-    assert_eq!(shell.check("-c", "a\nb\n").text(), "2\n");
+    assert_eq!(shell.check("-c --field 0", "a\nb\n").text(), "2\n");
 }

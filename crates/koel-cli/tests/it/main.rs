@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test should stop at the first unexpected error")]
 
+mod block_lists;
 mod build_check;
 mod compressed;
 mod dedup;

@@ -81,6 +81,22 @@ fn too_little_memory_is_shown_in_the_table() {
     assert!(shell.ok("plan --fpr 1e-30 --memory 1G").text().contains("ask for"));
 }
 
+/// The advice was to divide the keys, which multiplies the rate.
+#[test]
+fn too_many_keys_for_a_rate_are_answered_with_the_lowest_one() {
+    let shell = Shell::new();
+    shell.write("list", "a\n");
+    for words in ["plan --keys 1e9 --fpr 1e-9", "build --keys 1e9 --fpr 1e-9 list -o new"] {
+        let ran = shell.run(words);
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}");
+        let lowest = ran.err.split("for so many is ").nth(1).unwrap().split(',').next().unwrap();
+        shell.ok(&format!("plan --keys 1e9 --fpr {lowest}"));
+        let rate: f64 = lowest.parse().unwrap();
+        assert_eq!(shell.run(&format!("plan --keys 1e9 --fpr {}", rate * 0.97)).code, 2);
+        assert!(!ran.err.contains("divide"), "{}", ran.err);
+    }
+}
+
 #[test]
 fn the_columns_of_a_plan_are_aligned_and_its_figures_possible_for_any_memory() {
     let shell = Shell::new();

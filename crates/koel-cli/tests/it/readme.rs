@@ -31,7 +31,8 @@ fn every_command_of_the_readme_succeeds() {
     shell.write("urls.txt", "https://mail.listed.example/inbox\n");
     shell.write("hosts.txt", "127.0.0.1 localhost\n0.0.0.0 listed.example\n");
     shell.write("users.csv", "id,name,mail\n1,Ann,ann@listed.example\n");
-    shell.write("new.csv", "x;ANN@listed.example\n");
+    shell.write("new.csv", "mail,name\nANN@listed.example,x\n");
+    shell.write("list.txt", "x;ANN@listed.example\n");
     shell.write("new.txt", lines(&keys("new", 1_000)));
     shell.write("huge", &list);
     std::fs::create_dir(shell.path("photos")).unwrap();

@@ -19,7 +19,7 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn every_verb_uses_the_secret_in_the_filter() {
     let shell = with_secrets();
-    for option in ["--secret raw", "--secret=digits", "--secret"] {
+    for option in ["--secret=raw", "--secret=digits", "--secret"] {
         shell.ok(&format!("build list -o set --grow {option}"));
         assert!(shell.ok("check set list").out == shell.read("list"), "{option}");
         shell.write("new", lines(&keys("new", 500)));
@@ -45,7 +45,7 @@ fn every_verb_uses_the_secret_in_the_filter() {
 fn the_secret_is_stored_but_never_printed() {
     let shell = with_secrets();
     shell.write("odd", (0x61..0x71).collect::<Vec<u8>>());
-    shell.ok("build list -o set --secret odd");
+    shell.ok("build list -o set --secret=odd");
     let (key, stored) = (shell.read("odd"), shell.read("set"));
     assert!(stored.windows(16).any(|bytes| bytes == key));
     for words in ["info set", "info --json set", "check -v set absent", "merge set list -o new"] {
@@ -62,9 +62,9 @@ fn the_secret_is_stored_but_never_printed() {
 fn filters_merge_and_compare_only_with_the_same_secret() {
     let shell = with_secrets();
     for (name, option) in [
-        ("first", "--secret raw"),
-        ("second", "--secret digits"),
-        ("third", "--secret other"),
+        ("first", "--secret=raw"),
+        ("second", "--secret=digits"),
+        ("third", "--secret=other"),
         ("random", "--secret"),
         ("again", "--secret"),
         ("open", ""),
@@ -92,10 +92,11 @@ fn filters_merge_and_compare_only_with_the_same_secret() {
 fn a_wrong_secret_is_an_error_of_one_line() {
     let shell = with_secrets();
     for (words, says) in [
-        ("build list -o new --secret absent", "no such file"),
-        ("build -o new --secret list", "neither 16 bytes nor 32 hexadecimal digits"),
-        ("dedup --secret list", "after the names of the inputs"),
-        ("build list -o new --secret raw --seed 7", "cannot be used with"),
+        ("build list -o new --secret=absent", "no such file"),
+        ("build -o new --secret=list", "neither 16 bytes nor 32 hexadecimal digits"),
+        ("build --secret raw list -o new", "give --secret=raw"),
+        ("dedup --secret digits", "give --secret=digits"),
+        ("build list -o new --secret=raw --seed 7", "cannot be used with"),
         ("build list -o new --secret=", "--secret"),
     ] {
         let ran = shell.run(words);
@@ -114,7 +115,7 @@ fn a_filter_with_a_secret_is_for_its_owner_until_the_owner_decides() {
     let shell = with_secrets();
     let mode = |name: &str| fs::metadata(shell.path(name)).unwrap().permissions().mode() & 0o777;
     shell.ok("build list -o set");
-    shell.ok("build list -o set --secret raw");
+    shell.ok("build list -o set --secret=raw");
     assert_eq!(mode("set"), 0o600);
     shell.ok("merge set set -o both");
     assert_eq!(mode("both"), 0o600);

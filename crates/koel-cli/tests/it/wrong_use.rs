@@ -82,15 +82,39 @@ fn every_wrong_use_gives_its_exit_code_and_one_line_with_the_remedy() {
     assert!(!shell.path("new").exists());
 }
 
+/// Messages of the parser of arguments, in which nothing is said of another verb or of digits.
+#[test]
+fn a_word_that_is_not_understood_is_answered_with_the_one_that_may_be_meant() {
+    let shell = broken_things();
+    for (words, expected) in [
+        (
+            "help biuld",
+            "unrecognized subcommand 'biuld'; a similar subcommand exists: 'build'; see",
+        ),
+        ("--quiet build", "unexpected argument '--quiet' found; see `koel --help`"),
+        ("dedup --window 1h --steps x", "give a whole number from 1 to 200; see"),
+        ("dedup --window 1h --time-field ts", "counted from 1, or --time-key NAME"),
+        ("build list -o new --seed x", "give a whole number below 2^64; see"),
+    ] {
+        let ran = shell.run(words);
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{words}: {}", ran.err);
+    }
+}
+
 #[test]
 fn the_error_for_a_pipe_that_cannot_be_copied_names_both_remedies() {
+    // The rules of an ad-block list can switch off earlier ones.
     let shell = Shell::new();
     let mut command = shell.command();
-    command.args(["dedup", "--fpr", "1e-9"]).env("TMPDIR", shell.path("absent"));
+    command.args(["dedup", "--format", "adblock"]).env("TMPDIR", shell.path("absent"));
     let output = command.stdin(std::process::Stdio::piped()).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(err.lines().count() == 1 && err.contains("TMPDIR") && err.contains("--keys"), "{err}");
+    assert!(
+        err.lines().count() == 1 && err.contains("TMPDIR") && err.contains("name a file"),
+        "{err}"
+    );
 }
 
 #[cfg(unix)]

@@ -50,7 +50,6 @@ use core::fmt;
 use crate::Key;
 use crate::address::geometry::Location;
 use crate::address::hash::KeyHasher;
-use crate::address::key::line::LineOptions;
 use crate::address::route::Route;
 use crate::image::shape::{self, Profile};
 use crate::packing::{Layout, SLOTS};
@@ -283,10 +282,10 @@ impl ConcurrentFilter {
         self.route().trusts_hashes()
     }
 
-    /// How the lines of a list became keys: see [`line_options`](crate::Builder::line_options).
+    /// Bytes of the application: see [`application`](crate::Builder::application).
     #[must_use]
-    pub fn line_options(&self) -> LineOptions {
-        self.profile.line_options
+    pub fn application(&self) -> [u8; 8] {
+        self.profile.application
     }
 
     #[inline(always)]

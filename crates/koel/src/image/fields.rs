@@ -52,7 +52,7 @@ fields! {
     ROUTE = (128, 1, "route");
     SECRET_KIND = (129, 1, "secret kind");
     STEP = (130, 6, "step");
-    LINE_OPTIONS = (136, 8, "line options");
+    APPLICATION = (136, 8, "application bytes");
     STASHED = (144, 4, "stashed keys");
     CORRECTIONS = (148, 4, "corrections");
     STEP_TICKS = (152, 8, "step length");

@@ -9,7 +9,6 @@ use super::clock::{Clock, sweep_records};
 use super::format::{CORRECTION_BYTES, HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION};
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::address::hash::KeyHasher;
-use crate::address::key::line::LineOptions;
 use crate::address::route::Route;
 use crate::error::{ImageError, require};
 use crate::image::shape::{Profile, Shape};
@@ -20,9 +19,9 @@ use crate::table::{Addressing, Growing, LinearHashing, table_bytes};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::fields::{
-    BODY_CHECKSUM, CAPACITY, CODEC, CORRECTIONS, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES,
+    APPLICATION, BODY_CHECKSUM, CAPACITY, CODEC, CORRECTIONS, COUNTER_LIMIT, COUNTERS, DISTINCT, ENTRIES,
     FINGERPRINT_BITS, FIRST_BITS, FIXED, FLAGS, FOR_LATER, FRACTION_BITS, HASH, HEADER_CHECKSUM,
-    KIND, LEN, LEVEL, LINE_OPTIONS, MAGIC_FIELD, MARKED, NARROW, OF_EXPIRY, OF_GROWTH, RATE, ROUTE,
+    KIND, LEN, LEVEL, MAGIC_FIELD, MARKED, NARROW, OF_EXPIRY, OF_GROWTH, RATE, ROUTE,
     Reader, SEED, SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, STASHED, VALUE_BITS, VERSION_FIELD,
     WEIGHT_HIGH, WEIGHT_LOW, Writer,
 };
@@ -139,7 +138,7 @@ impl Header {
         }
         bytes.raw(SEED, &seed);
         bytes.number(ROUTE, self.profile.route.trusts_hashes().into());
-        bytes.raw(LINE_OPTIONS, &self.profile.line_options.to_bytes());
+        bytes.raw(APPLICATION, &self.profile.application);
         bytes.number(CAPACITY, self.profile.capacity);
         bytes.number(RATE, self.profile.rate.to_bits());
         bytes.number(LEN, self.len);
@@ -187,7 +186,7 @@ impl Header {
                 rate: f64::from_bits(fields.number(RATE)),
                 counter_limit: if clock.is_none() { fields.number(COUNTER_LIMIT) } else { 0 },
                 growable,
-                line_options: decode_line_options(fields)?,
+                application: fields.number(APPLICATION).to_le_bytes(),
             },
             len: fields.number(LEN),
             entries: fields.number(ENTRIES),
@@ -441,11 +440,6 @@ fn encode_hasher(hasher: KeyHasher) -> (u64, [u8; 16]) {
         KeyHasher::Xxh3 { seed } => (0, u128::from(seed).to_le_bytes()),
         KeyHasher::Sip13 { key } => (1, key),
     }
-}
-
-fn decode_line_options(fields: Reader<'_>) -> Result<LineOptions, ImageError> {
-    LineOptions::from_bytes(fields.raw(LINE_OPTIONS))
-        .map_err(|byte| ImageError::Field { field: LINE_OPTIONS.2, got: byte.into() })
 }
 
 fn decode_route(fields: Reader<'_>) -> Result<Route, ImageError> {

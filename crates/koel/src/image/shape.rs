@@ -1,7 +1,6 @@
 //! The shape and the settings of a table.
 
 use crate::address::geometry::{CORE_BITS, CORES, Geometry};
-use crate::address::key::line::LineOptions;
 use crate::address::route::Route;
 use crate::packing::Layout;
 
@@ -27,7 +26,16 @@ pub(crate) struct Profile {
     pub(crate) counter_limit: u64,
     /// Whether the filter grows when it is full.
     pub(crate) growable: bool,
-    pub(crate) line_options: LineOptions,
+    /// Bytes of the application.
+    pub(crate) application: [u8; 8],
+}
+
+impl Profile {
+    /// The bytes of the application that are equal in filters of equal keys.
+    pub(crate) fn kind_of_keys(&self) -> [u8; 2] {
+        let [first, second, ..] = self.application;
+        [first, second]
+    }
 }
 
 /// The shape of a table.

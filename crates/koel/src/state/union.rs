@@ -27,14 +27,15 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         } else {
             self.marked_layout().is_some() && self.marked_layout() == other.marked_layout()
         };
-        let [(ours, our_lines), (theirs, their_lines)] = [self.state.profile, other.state.profile]
-            .map(|profile| (profile.route, profile.line_options));
+        let (ours, theirs) = (self.state.profile, other.state.profile);
+        let [our_keys, their_keys] = [ours, theirs].map(|profile| profile.kind_of_keys());
+        let (ours, theirs) = (ours.route, theirs.route);
         MergeError::unless_alike([
             ("layout", are_laid_out_alike),
             ("size", self.buckets.base() == other.buckets.base()),
             ("hash", ours.hasher() == theirs.hasher()),
             ("route", ours.trusts_hashes() == theirs.trusts_hashes()),
-            ("line options", our_lines == their_lines),
+            ("application bytes", our_keys == their_keys),
         ])
         .map_err(|error| {
             error.with_sizes(self.state.profile.capacity, other.state.profile.capacity)

@@ -1,6 +1,7 @@
 //! The tests of the library's public API: one binary, so that it is linked once.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+mod application;
 mod bounds;
 mod bulk;
 mod compare;
@@ -19,7 +20,6 @@ mod grow;
 mod image;
 mod key_types;
 mod keys;
-mod line_options;
 mod load;
 mod many;
 mod map;

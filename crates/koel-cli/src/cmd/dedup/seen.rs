@@ -1,17 +1,18 @@
 //! What `koel dedup --window` has seen: an expiring filter, and counts for the report.
 #![forbid(unsafe_code)]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use koel::{ExpiringFilter, FullError, InsertError};
 use serde_json::json;
 
 use super::line_time::Times;
+use super::signals::{Totals, totals_line};
+use super::time_text;
 use crate::failure::Failure;
 use crate::keys::Group;
 use crate::output;
-use crate::quantity::{self, counted, grouped};
+use crate::quantity::{counted, grouped};
 use crate::sizing::wrongly_dropped;
 
 /// What was seen, and how much.
@@ -21,24 +22,27 @@ pub(super) struct Seen {
     refresh: bool,
     /// Whether time is that of arrival.
     is_live: bool,
-    /// The latest time in a line.
+    /// The latest time that was accepted.
     latest: u64,
+    /// Milliseconds that one line alone may set the time forward.
+    max_jump: u64,
+    /// The time and the key of the last line, if that was too far ahead.
+    ahead: Option<(u64, Vec<u8>)>,
 }
+
+/// So many lines without a time are enough to see that they are looked for in the wrong place.
+const MOST_WITHOUT_TIME: u64 = 1000;
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) read: u64,
     printed: u64,
-    /// Lines older than the window, which are printed.
+    /// Lines older than the window, and lines too far ahead, which are printed.
     late: u64,
+    ahead: u64,
     without_time: u64,
     expired: u64,
     wrong: f64,
-}
-
-/// Locks what was seen. A thread that panicked held it between complete inserts.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {
@@ -60,9 +64,9 @@ pub(super) type Taken = (Vec<bool>, Result<(), FullError>);
 
 impl Seen {
     /// Nothing seen yet but what the filter holds. Time is that of arrival if `is_live`.
-    pub(super) fn new(filter: ExpiringFilter, refresh: bool, is_live: bool) -> Self {
+    pub(super) fn new(filter: ExpiringFilter, refresh: bool, is_live: bool, max_jump: u64) -> Self {
         let (latest, counts) = (filter.step_began(), Counts::default());
-        Self { filter, counts, refresh, is_live, latest }
+        Self { filter, counts, refresh, is_live, latest, max_jump, ahead: None }
     }
 
     /// Sets the clock of a state that was saved at a later time than now.
@@ -114,7 +118,14 @@ impl Seen {
     /// one older than the window is printed and not kept.
     fn take_line(&mut self, key: &[u8], time: Option<u64>) -> Result<bool, FullError> {
         self.counts.without_time += u64::from(time.is_none());
-        let time = time.unwrap_or(self.latest);
+        let time = match time {
+            None => self.latest,
+            Some(time) => time,
+        };
+        if self.is_too_far_ahead(time, key)? {
+            self.counts.ahead += 1;
+            return Ok(true);
+        }
         let behind = self.latest.saturating_sub(time);
         if behind == 0 {
             self.latest = time;
@@ -139,6 +150,44 @@ impl Seen {
         }
     }
 
+    /// Whether a time is so far after all before that it may be wrong. The next line decides: if it
+    /// is not earlier, time does go on there, and the line is seen after all. Without any time
+    /// before, that of this machine is taken.
+    fn is_too_far_ahead(&mut self, time: u64, key: &[u8]) -> Result<bool, FullError> {
+        let last = self.ahead.take();
+        if let Some((ahead, key)) = last
+            && time.saturating_add(self.max_jump) >= ahead
+            && self.is_ahead(time)
+        {
+            self.counts.ahead -= 1;
+            self.latest = ahead;
+            self.advance(ahead);
+            self.filter.insert(&key[..])?;
+        }
+        let is_ahead = self.is_ahead(time);
+        self.ahead = is_ahead.then(|| (time, key.to_vec()));
+        Ok(is_ahead)
+    }
+
+    fn is_ahead(&self, time: u64) -> bool {
+        let before = if self.latest == 0 { now() } else { self.latest };
+        time.saturating_sub(before) > self.max_jump
+    }
+
+    /// An error if no line had a time: at the end, or after many lines.
+    pub(super) fn refuse_without_times(&self, times: &Times, at_end: bool) -> Result<(), Failure> {
+        let Counts { read, without_time, .. } = self.counts;
+        if read == 0 || without_time < read || !at_end && read < MOST_WITHOUT_TIME {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "none of {} has a time in {}, so no window was kept; the forms are {}",
+            counted(read, "line"),
+            times.place(),
+            time_text::FORMS
+        )))
+    }
+
     fn advance(&mut self, now: u64) {
         self.counts.expired += self.filter.advance(now);
     }
@@ -159,14 +208,6 @@ impl Seen {
         Failure::Full { full, keys: self.filter.len(), remedy }
     }
 
-    /// The report on all that was read so far.
-    pub(super) fn report(&mut self, as_json: bool) -> String {
-        if self.is_live {
-            self.advance(now());
-        }
-        if as_json { self.json_report() } else { self.text_report() }
-    }
-
     /// Every line was kept for this time at least, in milliseconds; `None` if none was evicted.
     fn kept(&self) -> Option<u64> {
         let age = self.filter.youngest_evicted()?;
@@ -184,7 +225,7 @@ impl Seen {
     }
 
     fn json_report(&self) -> String {
-        let Counts { read, printed, late, without_time, expired, wrong } = self.counts;
+        let Counts { read, printed, late, ahead, without_time, expired, wrong } = self.counts;
         output::json(&json!({
             "read": read,
             "printed": printed,
@@ -195,20 +236,17 @@ impl Seen {
             "evicted": self.filter.evicted(),
             "kept_at_least_ms": self.kept(),
             "late": late,
+            "ahead": ahead,
             "without_time": without_time,
             "warning": self.warning(),
         }))
     }
 
     fn text_report(&self) -> String {
-        let Counts { read, printed, late, without_time, expired, wrong } = self.counts;
+        let Counts { read, printed, late, ahead, without_time, expired, wrong } = self.counts;
         let mut report = format!(
-            "koel: {} read, {} printed, {} dropped (about {} of them wrongly)\n\
-             koel: {} in the window, {} expired, {} evicted\n",
-            counted(read, "line"),
-            grouped(printed),
-            grouped(read - printed),
-            quantity::three_digits(wrong),
+            "{}koel: {} in the window, {} expired, {} evicted\n",
+            totals_line(read, printed, wrong),
             grouped(self.filter.len()),
             grouped(expired),
             grouped(self.filter.evicted()),
@@ -218,12 +256,29 @@ impl Seen {
         }
         if late > 0 {
             let late = counted(late, "line");
-            report += &format!("koel: {late} came later than the window, and all were printed\n");
+            report += &format!("koel: {late} older than the window: printed, not remembered\n");
+        }
+        if ahead > 0 {
+            report += &format!(
+                "koel: {} more than {} ahead of all before: printed, and the time not set \
+                 (--max-jump)\n",
+                counted(ahead, "line"),
+                time(self.max_jump)
+            );
         }
         if without_time > 0 {
             let lines = counted(without_time, "line");
             report += &format!("koel: {lines} without a time: taken to have the latest time\n");
         }
         report
+    }
+}
+
+impl Totals for Seen {
+    fn report(&mut self, as_json: bool) -> String {
+        if self.is_live {
+            self.advance(now());
+        }
+        if as_json { self.json_report() } else { self.text_report() }
     }
 }

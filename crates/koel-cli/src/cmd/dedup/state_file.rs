@@ -1,17 +1,16 @@
 //! What was seen, in a file, so that a restart forgets nothing.
 //!
 //! The file is an expiring filter (docs/FORMAT.md). It is replaced in one step: at the start, every
-//! two seconds if lines have come, at the end, and at SIGINT, SIGTERM and SIGHUP. If the process is
+//! two seconds if lines have come, at the end, and at a signal (`signals.rs`). If the process is
 //! killed or the machine stops, the lines of the last two seconds are not in it: they may be
 //! printed once more after a restart. No line is lost by that.
 //!
-//! A thread waits for the signals, because the main thread mostly waits for input. SIGUSR1 prints
-//! the report.
+//! The file is locked while it is used. Each new one is locked before it has the name.
 //!
 //! Cost: a copy of the filter in memory while it is written, during which lines go on.
 #![forbid(unsafe_code)]
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -19,8 +18,10 @@ use std::time::Duration;
 
 use koel::{ExpiringFilter, FileError, KeyHasher, MemoryError};
 
-use super::seen::{Seen, lock};
+use super::seen::Seen;
+use super::signals::{lock, print};
 use crate::failure::Failure;
+use crate::filter_file;
 use crate::output;
 use crate::replace::Readers;
 
@@ -29,19 +30,49 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 pub(super) struct StateFile {
     path: PathBuf,
-    /// Lines that had been read at the last save. Locked while the file is written, before what
-    /// was seen is.
-    saved: Mutex<Option<u64>>,
+    /// Lines that had been read at the last save, and the locked file. Locked while the file is
+    /// written. What was seen may be locked before it, but never after.
+    saved: Mutex<Saved>,
+}
+
+#[derive(Default)]
+struct Saved {
+    read: Option<u64>,
+    /// Locked until closed.
+    _file: Option<File>,
 }
 
 impl StateFile {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, saved: Mutex::new(None) }
+    /// Locks the file, and makes an empty one if there is none.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        output::before_replacing(path)?;
+        let file = match fs::metadata(path) {
+            Ok(metadata) if !metadata.is_file() => None,
+            _ => {
+                let file = filter_file::lock_if_free(path)
+                    .map_err(|error| Failure::write(path, error))?
+                    .ok_or_else(|| Self::in_use(path))?;
+                Some(file)
+            }
+        };
+        let saved = Mutex::new(Saved { read: None, _file: file });
+        Ok(Self { path: path.to_owned(), saved })
     }
 
-    /// What a file holds; `None` if there is no file, or an empty one.
-    pub(super) fn load(path: &Path) -> Result<Option<ExpiringFilter>, Failure> {
-        output::before_replacing(path)?;
+    fn in_use(path: &Path) -> Failure {
+        Failure::Usage(format!(
+            "{} is in use by another koel; give each a state of its own, or stop the other one",
+            path.display()
+        ))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file holds; `None` if it is empty or not a file.
+    pub(super) fn load(&self) -> Result<Option<ExpiringFilter>, Failure> {
+        let path = &*self.path;
         if fs::metadata(path).map_or(true, |file| file.is_file() && file.len() == 0) {
             return Ok(None);
         }
@@ -57,24 +88,37 @@ impl StateFile {
 
     /// Saves what was seen, unless nothing was since the last save.
     pub(super) fn save(&self, seen: &Mutex<Seen>) -> Result<(), Failure> {
-        let mut saved = lock(&self.saved);
+        let last = lock(&self.saved).read;
         let seen = lock(seen);
         let read = seen.counts.read;
-        if *saved == Some(read) {
+        if last == Some(read) {
             return Ok(());
         }
         let copy = Copied::of(&seen);
+        // Lines go on while the file is written.
         drop(seen);
-        self.write(copy)?;
-        *saved = Some(read);
-        Ok(())
+        self.write(copy, read)
     }
 
-    fn write(&self, copy: Copied) -> Result<(), Failure> {
+    /// Saves what a process has seen that is about to end. The caller holds the lock of it.
+    pub(super) fn save_last(&self, seen: &Seen) {
+        if let Err(failure) = self.write(Copied::of(seen), seen.counts.read) {
+            print(&format!("{failure}\n"));
+        }
+    }
+
+    /// Writes a copy, unless one of later lines was written meanwhile.
+    fn write(&self, copy: Copied, read: u64) -> Result<(), Failure> {
+        let mut saved = lock(&self.saved);
+        if saved.read.is_some_and(|last| last >= read) {
+            return Ok(());
+        }
         let Copied { bytes, readers } = copy;
         let bytes = bytes.map_err(|error| Failure::Usage(error.to_string()))?;
-        output::write(&self.path, readers, |sink| sink.write_all(&bytes))
-            .map_err(|error| Failure::write(&self.path, error))
+        let file = output::write(&self.path, readers, |sink| sink.write_all(&bytes))
+            .map_err(|error| Failure::write(&self.path, error))?;
+        *saved = Saved { read: Some(read), _file: file };
+        Ok(())
     }
 }
 
@@ -107,88 +151,4 @@ pub(super) fn save_regularly(state: &Arc<StateFile>, seen: &Arc<Mutex<Seen>>) {
             }
         }
     });
-}
-
-/// Prints on standard error. If that is closed, nobody reads it.
-fn print(text: &str) {
-    drop(output::print_to_stderr(text));
-}
-
-#[cfg(not(unix))]
-pub(super) fn handle_signals(
-    _state: Option<Arc<StateFile>>,
-    _seen: &Arc<Mutex<Seen>>,
-    _as_json: bool,
-) -> Result<(), Failure> {
-    Ok(())
-}
-
-#[cfg(unix)]
-pub(super) use signals::handle_signals;
-
-#[cfg(unix)]
-mod signals {
-    use std::time::Instant;
-
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-    use signal_hook::iterator::Signals;
-    use signal_hook::low_level::emulate_default_handler;
-
-    use super::{Arc, Copied, Duration, Failure, Mutex, Seen, StateFile, lock, print, thread};
-
-    /// The longest time that a signal waits for lines to be written. A reader that has stopped to
-    /// read must not keep the process from ending.
-    const PATIENCE: Duration = Duration::from_secs(2);
-
-    /// Reports at SIGUSR1. At a signal that ends the process, saves and reports first.
-    pub(in super::super) fn handle_signals(
-        state: Option<Arc<StateFile>>,
-        seen: &Arc<Mutex<Seen>>,
-        as_json: bool,
-    ) -> Result<(), Failure> {
-        let cannot = |error| Failure::Usage(format!("cannot wait for signals: {error}"));
-        let mut signals = Signals::new([SIGUSR1, SIGINT, SIGTERM, SIGHUP]).map_err(cannot)?;
-        let seen = Arc::clone(seen);
-        thread::spawn(move || {
-            for signal in &mut signals {
-                if !is_free(&seen) {
-                    print("koel: the output is not being read; not reported and not saved\n");
-                } else if signal == SIGUSR1 {
-                    print(&lock(&seen).report(as_json));
-                } else {
-                    finish(state.as_deref(), &seen, as_json, signal);
-                }
-                if signal != SIGUSR1 {
-                    drop(emulate_default_handler(signal));
-                }
-            }
-        });
-        Ok(())
-    }
-
-    /// Saves, reports, and ends the process. Holds all locks meanwhile, so that no line is written
-    /// that is not in the file.
-    fn finish(state: Option<&StateFile>, seen: &Mutex<Seen>, as_json: bool, signal: i32) {
-        let _saved = state.map(|state| lock(&state.saved));
-        let mut seen = lock(seen);
-        if let Some(Err(failure)) = state.map(|state| state.write(Copied::of(&seen))) {
-            print(&format!("{failure}\n"));
-        }
-        print(&seen.report(as_json));
-        drop(emulate_default_handler(signal));
-    }
-
-    /// Whether the lock can be taken before long.
-    fn is_free(seen: &Mutex<Seen>) -> bool {
-        let end = Instant::now() + PATIENCE;
-        while Instant::now() < end {
-            match seen.try_lock() {
-                Err(std::sync::TryLockError::WouldBlock) => {
-                    thread::sleep(Duration::from_millis(5));
-                }
-                _ => return true,
-            }
-        }
-        false
-    }
 }

@@ -18,7 +18,8 @@ use koel::{ExpiringFilter, WhenFull};
 use koel_plan::GROW_TO;
 
 use super::line_time::{HEADING, TimeArgs};
-use super::seen::{Seen, lock, millis, time};
+use super::seen::{Seen, millis, time};
+use super::signals::{self, Totals, lock};
 use super::state_file::{self, StateFile};
 use crate::failure::{Failure, Outcome};
 use crate::input::{InputArgs, Inputs};
@@ -48,7 +49,7 @@ pub(crate) struct WindowArgs {
 
     /// Steps of the window, 1 to 200: lines may stay a step longer
     #[arg(long, value_name = "N", help_heading = HEADING, requires = "window")]
-    #[arg(default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=200))]
+    #[arg(default_value_t = 24, value_parser = parse_steps)]
     steps: u32,
 
     /// What to do beyond --keys lines: evict old ones, or fail
@@ -56,6 +57,11 @@ pub(crate) struct WindowArgs {
     #[arg(requires = "keys")]
     #[arg(value_enum, default_value = "evict", hide_possible_values = true)]
     when_full: Choice,
+
+    /// How far one line alone may set the time forward [default: the window]
+    #[arg(long, value_name = "TIME", value_parser = parse_window, help_heading = HEADING)]
+    #[arg(requires = "window")]
+    max_jump: Option<Duration>,
 
     /// Keep what was seen in FILE, saved every two seconds and at the end
     #[arg(long, value_name = "FILE", help_heading = HEADING, requires = "window")]
@@ -73,6 +79,11 @@ fn parse_window(text: &str) -> Result<Duration, String> {
     let window = humantime::parse_duration(text).map_err(|_| advice.to_owned())?;
     let is_possible = window.as_millis() > 0 && u64::try_from(window.as_millis()).is_ok();
     if is_possible { Ok(window) } else { Err(format!("it is too short or too long; {advice}")) }
+}
+
+fn parse_steps(text: &str) -> Result<u32, String> {
+    let steps = text.parse().ok().filter(|steps| (1..=200).contains(steps));
+    steps.ok_or_else(|| "give a whole number from 1 to 200".to_owned())
 }
 
 /// The other options of the verb.
@@ -95,38 +106,45 @@ pub(super) fn run(
     args: &Others<'_>,
     window: Duration,
 ) -> Result<Outcome, Failure> {
-    let mut inputs = args.input.open()?;
+    let mut inputs = args.input.open_first()?;
     let mut out = Lines::flushing(&inputs)?;
     let times = options.time.times(inputs.separator());
-    let filter = build(options, args, millis(window), &mut inputs)?;
-    let mut seen = Seen::new(filter, options.refresh, times.is_none());
+    let state = options.state.as_deref().map(StateFile::open).transpose()?.map(Arc::new);
+    let filter = build(options, args, millis(window), &mut inputs, state.as_deref())?;
+    let max_jump = options.max_jump.map_or(filter.window(), millis);
+    let mut seen = Seen::new(filter, options.refresh, times.is_none(), max_jump);
     seen.follow_the_clock()?;
     let seen = Arc::new(Mutex::new(seen));
-    let state = options.state.clone().map(|path| Arc::new(StateFile::new(path)));
     if let Some(state) = &state {
         state.save(&seen)?;
         state_file::save_regularly(state, &seen);
     }
-    state_file::handle_signals(state.clone(), &seen, args.json)?;
+    let last = state.clone();
+    signals::handle(&seen, args.json, move |seen| {
+        last.iter().for_each(|state| state.save_last(seen));
+    })?;
     let whole = inputs.each_line("deduplicating", Stdout::Busy, |group, _| {
         let mut seen = lock(&seen);
         let (new, done) = match &times {
             None => seen.take_now(group),
             Some(times) => seen.take_at(group, times),
         };
+        let timed = times.as_ref().map_or(Ok(()), |times| seen.refuse_without_times(times, false));
         for (line, _) in group.lines.iter().zip(&new).filter(|(_, new)| **new) {
             out.line(line, inputs.terminator())?;
         }
         out.end_group()?;
         done.map_err(|full| seen.too_small(full))?;
-        Ok(false)
+        timed.map(|()| false)
     });
     out.finish()?;
     if let Some(state) = &state {
         state.save(&seen)?;
     }
     whole?.warn();
-    output::print_to_stderr(&lock(&seen).report(args.json))?;
+    let mut seen = lock(&seen);
+    output::print_to_stderr(&seen.report(args.json))?;
+    times.map_or(Ok(()), |times| seen.refuse_without_times(&times, true))?;
     Ok(Outcome::Done)
 }
 
@@ -136,10 +154,12 @@ fn build(
     args: &Others<'_>,
     ticks: u64,
     inputs: &mut Inputs,
+    state: Option<&StateFile>,
 ) -> Result<ExpiringFilter, Failure> {
-    if let Some(path) = &options.state
-        && let Some(filter) = StateFile::load(path)?
+    if let Some(state) = state
+        && let Some(filter) = state.load()?
     {
+        let path = state.path();
         let whole = filter.window();
         if !(ticks..ticks + filter.step_ticks()).contains(&whole) {
             return Err(Failure::Usage(format!(
@@ -148,7 +168,7 @@ fn build(
                 time(whole)
             )));
         }
-        inputs.use_options_of(path, filter.line_options())?;
+        inputs.use_recipe_of(path, filter.application())?;
         return Ok(filter);
     }
     let when_full = match options.when_full {
@@ -157,7 +177,7 @@ fn build(
     };
     let builder = |keys| {
         let builder = ExpiringFilter::builder(keys, args.fpr).window(ticks).steps(options.steps);
-        args.shape.hashed(builder).line_options(inputs.line_options())
+        args.shape.hashed(builder).application(inputs.recipe().to_bytes())
     };
     let filter = match args.shape.keys {
         Some(keys) => builder(keys).when_full(when_full).build(),

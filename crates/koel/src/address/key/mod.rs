@@ -14,7 +14,6 @@
 
 mod joined;
 mod library;
-pub(crate) mod line;
 #[cfg(feature = "std")]
 mod paths;
 

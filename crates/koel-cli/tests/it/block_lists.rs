@@ -1,0 +1,147 @@
+//! Hosts files and ad-block lists, and filters that know what they were built from.
+
+use crate::lists::filter_of;
+use crate::support::Shell;
+
+const HOSTS: &str =
+    "\u{feff}# Blocked hosts\r\n127.0.0.1 localhost\r\n::1 localhost ip6-localhost\r
+0.0.0.0 0.0.0.0\r\n0.0.0.0 Ads.example  tracker.example # two\r\n0.0.0.0\tb\u{fc}cher.example\r
+fe80::1%lo0 localhost\r\n0.0.0.0 not%a%host\r\n";
+
+#[test]
+fn a_hosts_file_is_asked_with_check_url() {
+    let shell = filter_of(HOSTS, "--format hosts");
+    assert_eq!(shell.ok("info --json set").json()["keys"], 3);
+    let found = "https://ads.example/x\nhttp://a.TRACKER.example\nhttps://b\u{fc}cher.example/\n\
+                 xn--bcher-kva.example\n";
+    let others = "http://localhost/\nhttp://0.0.0.0/\nexample\n";
+    assert_eq!(shell.check("--url", found.to_owned() + others).text(), found);
+    let ran = shell.run_with("add set", b"::1 More.example localhost\nbad host\n");
+    assert_eq!((ran.code, &*ran.err), (0, ""));
+    let expected = "skipped              1 line without a host, 1 name of the local machine\n";
+    assert!(ran.text().contains(expected), "{}", ran.text());
+    assert_eq!(shell.check("-q", "more.example").code, 0);
+    // With a format, each host is a line.
+    let ran = shell.run_with("dedup --format hosts", HOSTS.as_bytes());
+    assert_eq!(ran.text(), "ads.example\ntracker.example\nxn--bcher-kva.example\n");
+    let ran = shell.run_with("count set --format hosts", b"0.0.0.0 ads.example x.example\n");
+    assert_eq!(ran.text(), "1\tads.example\n0\tx.example\n");
+}
+
+/// Without the format, a line of a hosts file was one key, and a URL was absent.
+#[test]
+fn a_key_is_made_as_the_build_made_it_by_every_verb() {
+    let shell = filter_of("0.0.0.0 ads.example\n", "--format hosts");
+    assert_eq!(shell.run_with("add set", b"0.0.0.0 evil.example\n").code, 0);
+    assert_eq!(shell.check("", "http://evil.example/\n").text(), "evil.example\n");
+    assert_eq!(shell.check("--url", "http://a.evil.example/\n").text(), "http://a.evil.example/\n");
+    let ran = shell.check("--url -v", "http://b.example/\ntwo words\n\n");
+    assert_eq!(
+        (ran.text(), &*ran.err),
+        ("http://b.example/\n", "koel: skipped 2 lines without a host\n")
+    );
+    assert_eq!(shell.check("--url -v", "two words\n").code, 2);
+    assert_eq!(shell.check("-q", "Ads.Example.com.\n").code, 1);
+    assert_eq!(shell.check("-q", "Ads.Example.\n").code, 0);
+    assert_eq!(shell.run_with("count set", b"EVIL.example\n").text(), "1\tevil.example\n");
+    assert_eq!(shell.run_with("remove set", b"::1 evil.example\n").code, 0);
+    assert_eq!(shell.check("-q", "http://evil.example/\n").code, 1);
+    let info = shell.ok("info --json set").json();
+    assert_eq!(info["line_options"]["format"], "hosts");
+    assert!(shell.ok("info set").text().contains("line options         --format hosts\n"));
+    // Hosts of an ad-block list are the same kind of keys, and lines are not.
+    let list = |name: &str, options: &str| {
+        let line = if name == "adblock" { "||x.example^" } else { "x.example" };
+        shell.build(name, &[line.into()], &format!("--fpr 1e-6 --keys 9 {options}"));
+    };
+    list("hosts", "--format hosts");
+    list("adblock", "--format adblock");
+    list("lines", "");
+    shell.ok("merge adblock hosts -o both");
+    assert_eq!(shell.ok("info --json both").json()["line_options"]["format"], "adblock");
+    for words in ["merge hosts lines -o no", "similar lines adblock", "diff hosts lines"] {
+        let ran = shell.run(words);
+        assert!(ran.code == 2 && ran.err.contains("--format hosts"), "{words}: {}", ran.err);
+    }
+    let long = filter_of("a::b\n", "--field 2 --delimiter ::");
+    let ran = long.check("-q", "a::b\n");
+    assert!(ran.code == 2 && ran.err.contains("--delimiter"), "{}", ran.err);
+    assert_eq!(long.check("-q --field 2 --delimiter ::", "c::b\n").code, 0);
+}
+
+#[test]
+fn a_list_of_urls_gives_their_hosts() {
+    let urls =
+        "id,url\n1,https://Bad.example:8080/x?y#z\n2,bad.example/other\n3,http://192.0.2.1/\n";
+    let shell = filter_of(urls, "--csv --field 2 --format hosts");
+    assert_eq!(shell.check("--url -c", "http://www.bad.example\nhttp://192.0.2.1\n").text(), "2\n");
+    assert_eq!(shell.check("-c --field 0", "bad.example\n192.0.2.1\nurl\n").text(), "3\n");
+    assert_eq!(shell.check("-c", "7,http://bad.example/\n8,x.example\n").text(), "1\n");
+}
+
+#[test]
+fn an_adblock_list_gives_its_whole_hosts_and_says_what_it_skips() {
+    let list = "[Adblock Plus 2.0]\n! Title: a list\n||ads.example^\n||Tracker.example^$third-party\n\
+                @@||good.example^\n##.banner\nexample.com##.x\n/banner/*\n||part.example/x\n";
+    let shell = Shell::new();
+    let ran = shell.run_with("build --format adblock -o set", list.as_bytes());
+    assert_eq!((ran.code, &*ran.err), (0, ""));
+    let expected = "skipped              2 comments, 1 exception rule, 2 cosmetic rules, 2 rules \
+                    for less than a host\n";
+    assert!(ran.text().contains(expected), "{}", ran.text());
+    let urls = "https://ads.example/\nhttps://x.tracker.example/\nhttps://good.example/\n\
+                https://part.example/x\n";
+    let found = "https://ads.example/\nhttps://x.tracker.example/\n";
+    assert_eq!(shell.check("--url", urls).text(), found);
+}
+
+#[test]
+fn reports_count_the_lines_without_a_key() {
+    let shell = filter_of("a\n", "");
+    let skipped = |words: &str, input: &str| {
+        let ran = shell.run_with(words, input.as_bytes());
+        assert_eq!(ran.err, "", "{words}");
+        ran.json()["skipped"].clone()
+    };
+    let expected = |counts: &[(&str, u64)]| {
+        let names = ["empty", "comment", "no_field", "no_host", "local_name", "exception"];
+        let more = ["cosmetic", "partial_host", "too_long", "address_range", "some_requests"];
+        let names = names.iter().chain(&more).chain(&["no_block", "disabled"]);
+        let count =
+            |name| counts.iter().find(|(counted, _)| counted == name).map_or(0_u64, |it| it.1);
+        names.map(|name| ((*name).to_owned(), count(name))).collect::<serde_json::Value>()
+    };
+    let list = expected(&[("empty", 1), ("comment", 3), ("no_host", 1), ("local_name", 2)]);
+    let hosts = "# a\n#b\n\n # c\n::1 localhost\n0.0.0.0 0.0.0.0\nno host\n::1 x\n";
+    assert_eq!(skipped("build --format hosts --json -o new", hosts), list);
+    assert_eq!(skipped("build --keys 9 --format hosts --json -o new", hosts), list);
+    assert_eq!(skipped("add set --format hosts --json", hosts), list);
+    let field = expected(&[("empty", 2), ("no_field", 1)]);
+    assert_eq!(skipped("remove set --json --field 2", "a\n\nb\tx\n\n"), field);
+    // The same, from nothing that was understood, is no answer.
+    for (words, input) in [
+        ("build --format hosts -o new", "no host\n"),
+        ("add set --field 2", "a\n"),
+        ("remove set --format hosts", "# x\na b\n"),
+        ("check -v set --format adblock", "http://a.example/\n"),
+        ("count set --format hosts", "a b\n"),
+        ("dedup --field 3", "a\tb\n"),
+    ] {
+        let ran = shell.run_with(words, input.as_bytes());
+        assert_eq!((ran.code, ran.text(), ran.err.lines().count()), (2, "", 1), "{words}");
+        assert!(ran.err.starts_with("koel: no key in standard input: "), "{}", ran.err);
+    }
+    shell.write("list", "[head]\n! x\n\n@@||a^\n##.x\n||a/b\n||b.example^\n");
+    let adblock = [("empty", 1), ("comment", 2), ("exception", 1), ("cosmetic", 1)];
+    let adblock = expected(&[&adblock[..], &[("partial_host", 1)]].concat());
+    assert_eq!(skipped("build list --format adblock --json -o new", ""), adblock);
+    let rules = "||a^\n||b^$script\n||c^$cookie\n||d^$csp=x\n||a^$badfilter\n||e^\n";
+    let counts = [("exception", 1), ("some_requests", 1), ("no_block", 2), ("disabled", 1)];
+    assert_eq!(skipped("build --format adblock --json -o new", rules), expected(&counts));
+    assert_eq!(shell.ok("info --json new").json()["keys"], 1);
+    let ranges = "192.0.2.0/24\n2001:db8::/32\n192.0.2.1\n";
+    let expected_ranges = expected(&[("address_range", 2)]);
+    assert_eq!(skipped("build --format hosts --json -o new", ranges), expected_ranges);
+    assert_eq!(shell.run_with("check -q new --field 0", b"192.0.2.0\n").code, 1);
+    assert_eq!(skipped("build list --json -o new", ""), expected(&[]));
+}
