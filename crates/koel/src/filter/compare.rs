@@ -25,6 +25,8 @@
 //! likely entries with which as many pairs would match by chance: once for one entry of each
 //! filter, and once for two entries of the same filter.
 //!
+//! **Stash.** Keys in the stash of one filter are looked up in the other.
+//!
 //! **Cost.** O(buckets) of both filters.
 
 use core::fmt;

@@ -99,6 +99,13 @@ impl Pairs {
         *alone = alone.saturating_add(copies);
     }
 
+    /// Takes out entries without a partner that have one after all.
+    pub(super) fn take_alone(&mut self, side: usize, copies: u64) {
+        let Side { alone_long, alone_void, .. } = &mut self.sides[side];
+        *alone_void -= copies.saturating_sub(*alone_long).min(*alone_void);
+        *alone_long = alone_long.saturating_sub(copies);
+    }
+
     /// The keys of filters with so many copies of them.
     pub(super) fn keys(&self, len: [u64; 2]) -> Found {
         let leftovers = self.leftovers(len);

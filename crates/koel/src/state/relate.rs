@@ -23,6 +23,7 @@ use super::Reader;
 use super::cluster::{Found, Node, Pairs, pair_up};
 use crate::error::MemoryError;
 use crate::state::counters::ReadCounters;
+use crate::state::exact::ReadExact;
 use crate::table::{Addressing, Cuckoo, Match, Prefix, grows};
 
 /// A void entry is looked for in so many times two halves at most: a cluster then has entries of 64
@@ -55,40 +56,80 @@ pub(crate) fn relate<T: Cuckoo, C: ReadCounters, U: Cuckoo, D: ReadCounters>(
     if !grows::<T>() && !grows::<U>() {
         found.note_equals(0, first, second);
         found.note_equals(1, second, first);
-        return Ok(found);
+    } else {
+        found.note_clusters(first, second)?;
     }
-    let (mut cluster, shared) = (Vec::new(), shared_length(first).max(shared_length(second)));
-    // The entries of both that may belong to a key of a prefix.
-    let gather = |cluster: &mut Vec<Node>, prefix: Prefix| {
-        cluster.clear();
-        first.add_relatives(0, prefix, cluster)?;
-        second.add_relatives(1, prefix, cluster)?;
-        cluster.sort_unstable_by_key(|node| (node.bits, node.length));
-        cluster.dedup_by(|next, node| node.absorb(next));
-        Ok::<(), MemoryError>(())
-    };
-    let mut note = |side: usize, prefix: Prefix| {
-        found.lengths[side][prefix.length as usize % 64] += 1;
-        let begins = |cluster: &[Node]| {
-            let is_it = |node: &&Node| node.bits == bits_of(prefix) && node.length == prefix.length;
-            let first = cluster.first().filter(is_it);
-            first.is_some_and(|node| side == 0 || node.copies[0] == 0)
-        };
-        let mut length = prefix.length;
-        gather(&mut cluster, prefix)?;
-        if begins(&cluster) && length > shared && cluster[0].is_void.contains(&true) {
-            length = shared;
-            gather(&mut cluster, Prefix { length, ..prefix })?;
-            keep_void(&mut cluster);
-        }
-        if begins(&cluster) {
-            found.note_cluster(&mut cluster, length);
-        }
-        Ok(())
-    };
-    first.table.table().distinct_entries().try_for_each(|entry| note(0, entry.prefix))?;
-    second.table.table().distinct_entries().try_for_each(|entry| note(1, entry.prefix))?;
+    found.note_stash(0, first, second);
+    found.note_stash(1, second, first);
     Ok(found)
+}
+
+impl Overlap {
+    /// Adds the entries of filters of which one has grown.
+    fn note_clusters<T: Cuckoo, C: ReadCounters, U: Cuckoo, D: ReadCounters>(
+        &mut self,
+        first: Reader<'_, T, C>,
+        second: Reader<'_, U, D>,
+    ) -> Result<(), MemoryError> {
+        let (mut cluster, shared) = (Vec::new(), shared_length(first).max(shared_length(second)));
+        // The entries of both that may belong to a key of a prefix.
+        let gather = |cluster: &mut Vec<Node>, prefix: Prefix| {
+            cluster.clear();
+            first.add_relatives(0, prefix, cluster)?;
+            second.add_relatives(1, prefix, cluster)?;
+            cluster.sort_unstable_by_key(|node| (node.bits, node.length));
+            cluster.dedup_by(|next, node| node.absorb(next));
+            Ok::<(), MemoryError>(())
+        };
+        let mut note = |side: usize, prefix: Prefix| {
+            self.lengths[side][prefix.length as usize % 64] += 1;
+            let begins = |cluster: &[Node]| {
+                let is_it =
+                    |node: &&Node| node.bits == bits_of(prefix) && node.length == prefix.length;
+                let first = cluster.first().filter(is_it);
+                first.is_some_and(|node| side == 0 || node.copies[0] == 0)
+            };
+            let mut length = prefix.length;
+            gather(&mut cluster, prefix)?;
+            if begins(&cluster) && length > shared && cluster[0].is_void.contains(&true) {
+                length = shared;
+                gather(&mut cluster, Prefix { length, ..prefix })?;
+                keep_void(&mut cluster);
+            }
+            if begins(&cluster) {
+                self.note_cluster(&mut cluster, length);
+            }
+            Ok(())
+        };
+        first.table.table().distinct_entries().try_for_each(|entry| note(0, entry.prefix))?;
+        second.table.table().distinct_entries().try_for_each(|entry| note(1, entry.prefix))
+    }
+
+    /// Adds the keys in the stash of a filter. Where the other filter has one in its table, its
+    /// entry had no partner.
+    fn note_stash<T: Cuckoo, C: ReadCounters, U: Cuckoo, D: ReadCounters>(
+        &mut self,
+        side: usize,
+        own: Reader<'_, T, C>,
+        other: Reader<'_, U, D>,
+    ) {
+        for (address, copies) in own.state.exact.stash() {
+            let theirs = other.state.exact.copies(address).unwrap_or(0);
+            let [ours_in, theirs_in] = [own.count_key(address), other.count_key(address)];
+            let in_table = theirs_in.saturating_sub(ours_in);
+            let all = [copies, theirs, in_table];
+            for (pairs, [copies, theirs, in_table]) in
+                [(&mut self.copies, all), (&mut self.distinct, all.map(|count| count.min(1)))]
+            {
+                let stashed = copies.min(theirs);
+                let with_entry = (copies - stashed).min(in_table);
+                // The first filter has every pair of two stashes.
+                pairs.add(if side == 0 { stashed } else { 0 } + with_entry, false, false);
+                pairs.add_alone(side, copies - stashed - with_entry);
+                pairs.take_alone(1 - side, with_entry);
+            }
+        }
+    }
 }
 
 /// The parts of one void entry share at least so many bits: those of the shortest entry that a
