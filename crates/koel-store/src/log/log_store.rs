@@ -354,9 +354,8 @@ impl LogStore {
         self.store.segment_filled.send(Signal::Stop);
         self.store.sync_due.send(Signal::Stop);
         for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+            // A panic in it has ended all writes, with the reason.
+            drop(thread.join());
         }
     }
 

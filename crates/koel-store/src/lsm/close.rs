@@ -8,6 +8,8 @@ use crate::kernel::lock::lock;
 
 /// How long to wait for a merge that is under way before looking again.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// A memtable that is full to this part is not flushed when the store is closed.
+const SMALL_REST: u64 = 16;
 
 impl Store {
     /// Writes everything in memory into tables.
@@ -32,13 +34,15 @@ impl Store {
         Ok(())
     }
 
-    /// Makes everything durable, and writes a manifest with exact ends. That it cannot be written,
-    /// as on a full disk, is no error: the next opening finds the ends as after a crash.
+    /// Flushes most of what is in memory, makes everything durable, and writes a manifest with exact
+    /// ends. That it cannot be written, as on a full disk, is no error: the next opening finds the
+    /// ends as after a crash.
     pub(super) fn close(&self) -> Result<(), Error> {
         if self.poison.is_read_only() {
             return Ok(());
         }
         self.poison.check()?;
+        self.flush_to_close();
         self.sync()?;
         let mut writer = lock(&self.writer);
         let mut manifest = lock(&self.manifest);
@@ -57,5 +61,14 @@ impl Store {
             *manifest = next;
         }
         Ok(())
+    }
+
+    /// Flushes what would take long to replay at the next opening. A few entries stay in the log:
+    /// otherwise each program that puts one key would leave a table.
+    fn flush_to_close(&self) {
+        let is_much = self.state.load().active.bytes() > self.options.memtable_bytes / SMALL_REST;
+        let sealed = if is_much { self.seal_active(&mut lock(&self.writer)) } else { Ok(()) };
+        // What cannot be flushed stays in the log.
+        drop(sealed.and_then(|()| self.flush_sealed()));
     }
 }

@@ -9,7 +9,6 @@ use super::compaction::{Rules, rewrite};
 use super::entry::Entry;
 use super::manifest::{Manifest, RunEntry};
 use super::memtable::MemtableCursor;
-use super::options::LsmOptions;
 use super::store::Store;
 use super::table::{Table, TableBuilder};
 use super::version::Version;
@@ -31,7 +30,7 @@ impl Store {
             boundaries: &boundaries,
             // No other thread adds runs meanwhile.
             is_bottom: state.version.runs.is_empty(),
-            filter: self.options.filter.as_deref(),
+            filter: self.filter.as_ref(),
         };
         drop(state);
         let mut cursor = MemtableCursor::new(memtable.clone());
@@ -48,7 +47,8 @@ impl Store {
     pub(super) fn flush_sealed(&self) -> Result<(), Error> {
         let flushed = loop {
             match self.flush_oldest() {
-                Ok(true) => {}
+                // The next try is without the filter; `stats` tells of it.
+                Ok(true) | Err(Error::FilterPanicked { .. }) => {}
                 ended => break ended.map(drop),
             }
         };
@@ -93,7 +93,7 @@ impl Store {
     /// Replaces a memtable by a run, on disk and in memory.
     fn install_flushed(&self, log: u64, table: Option<Arc<Table>>) -> Result<(), Error> {
         let next = |version: &Version| match &table {
-            Some(table) => with_run(version, table.clone(), &self.options),
+            Some(table) => version.with_run(table.clone()),
             None => version.clone(),
         };
         let add = |manifest: &mut Manifest| {
@@ -108,11 +108,4 @@ impl Store {
 /// Adds the youngest run to a manifest.
 pub(super) fn add_run(manifest: &mut Manifest, table: &Table) {
     manifest.runs.insert(0, RunEntry::new(table.info()));
-}
-
-/// Returns the version with another run, the youngest.
-pub(super) fn with_run(version: &Version, table: Arc<Table>, options: &LsmOptions) -> Version {
-    // Without a guide no ids are needed.
-    let guide = options.guide_options().unwrap_or_default();
-    version.with_run(table, &guide)
 }

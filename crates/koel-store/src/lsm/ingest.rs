@@ -5,9 +5,10 @@
 //! go on, and see all entries or none.
 
 use super::entry::Entry;
-use super::flush::{add_run, with_run};
+use super::flush::add_run;
 use super::store::Store;
 use super::wal::check_lengths;
+use super::write::MOST_RUNS;
 use crate::Error;
 use crate::kernel::lock::lock;
 use crate::kernel::memory;
@@ -23,7 +24,7 @@ impl Store {
         self.poison.check()?;
         self.seal_active(&mut writer)?;
         self.flush_sealed()?;
-        while self.state.load().version.runs.len() >= self.most_runs() && self.merge_once()? {}
+        while self.state.load().version.runs.len() >= MOST_RUNS && self.merge_once()? {}
         let sequence = writer.sequence;
         writer.sequence += 1;
         // From here on a manifest without the table is known to be an older one.
@@ -51,7 +52,7 @@ impl Store {
         let Some((table, count)) = written else { return Ok(0) };
         self.counts.flushed.add(table.info().bytes);
         self.install(
-            |version| with_run(version, table.clone(), &self.options),
+            |version| version.with_run(table.clone()),
             |manifest| add_run(manifest, &table),
             None,
         )?;

@@ -127,7 +127,8 @@ impl LsmStore {
         let store = &opened.store;
         if !store.options.background || store.state.load().version.runs.is_empty() {
             // Without a guide reads ask every run, which finds the same.
-            drop(store.build_guide(false));
+            store.request_guide();
+            drop(store.tend_guide());
         }
         if store.options.background {
             let started = background::start(&opened.store, &mut opened.threads);
@@ -289,8 +290,8 @@ impl LsmStore {
     /// a backup, or a copy to try something on.
     ///
     /// The copy is an ordinary store. It shares the files of tables by hard links, if both folders
-    /// are on one file system; then it takes a moment, and space only as the two differ. Writes go
-    /// on meanwhile; flushes and merges wait.
+    /// are on one file system; then it takes a moment, and space only as the two differ. Otherwise
+    /// it copies them. Reads, writes, flushes and merges go on meanwhile.
     ///
     /// ```
     /// # let folders = tempfile::tempdir()?;
@@ -375,9 +376,9 @@ impl LsmStore {
         &self.store.open_report
     }
 
-    /// Makes everything durable, and writes down where every file ends, so that from now on a
-    /// missing end is an error. Waits for a flush that is under way, not for merges. Dropping the
-    /// store does the same, and ignores errors.
+    /// Flushes all but a few entries, makes everything durable, and writes down where every file
+    /// ends, so that from now on a missing end is an error. Waits for a flush, not for merges.
+    /// Dropping the store does the same, and ignores errors.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after a failed write, and I/O errors.
@@ -394,9 +395,8 @@ impl LsmStore {
     fn stop_threads(&mut self) {
         background::stop(&self.store);
         for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+            // A panic in it has ended all writes, with the reason.
+            drop(thread.join());
         }
     }
 }

@@ -18,6 +18,7 @@
 //! | `write.rs` | writing, and waiting while merges are behind |
 //! | `jobs.rs`, `flush.rs` | runs become one, memtables become runs |
 //! | `install.rs` | switching to the next version, on disk and in memory |
+//! | `tend.rs` | the guide follows the runs |
 //! | `read.rs` | reading one key |
 //! | `store.rs` | what all of these share, and the order of locks |
 //! | `failed.rs` | which runs merges leave alone |
@@ -61,6 +62,7 @@ mod stats;
 mod store;
 mod switch;
 mod table;
+mod tend;
 mod trace;
 mod verify;
 mod version;

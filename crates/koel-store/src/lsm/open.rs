@@ -7,6 +7,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+use super::compaction::Filter;
 use super::manifest::{Manifest, RunEntry};
 use super::memtable::Memtable;
 use super::options::LsmOptions;
@@ -86,6 +87,8 @@ impl Store {
             folder,
             salt: manifest.salt,
             seed: manifest.seed,
+            filter: options.filter.clone().map(Filter::new),
+            young_limits: options.picker(options.most_runs()).young_limits(),
             options,
             cache,
             state: Switch::new(state),
@@ -114,14 +117,14 @@ fn open_runs(
     let open = |entry: &RunEntry| {
         let table = Table::open(folder, entry.number, manifest.salt, cache)?;
         if RunEntry::new(table.info()) == *entry {
-            Ok(Arc::new(Run { table: Arc::new(table), id: 0 }))
+            Ok(Run::new(Arc::new(table)))
         } else {
             let what = "it is not the table that MANIFEST names";
             Err(Error::damaged(&file_names::table(entry.number), 0, what))
         }
     };
     let runs: Result<Vec<_>, Error> = manifest.runs.iter().map(open).collect();
-    Ok(Version { runs: runs?, guide: None })
+    Ok(Version { runs: runs?, ..Version::default() })
 }
 
 /// Opens the files of the log that the manifest names, and replays them.

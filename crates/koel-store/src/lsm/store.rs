@@ -12,10 +12,12 @@
 //!
 //! Readers take a read lock of `state` for a moment, and nothing else.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::compaction::{Filter, YoungLimits};
 use super::entry::hash_of;
 use super::failed::Jobs;
 use super::manifest::Manifest;
@@ -41,6 +43,8 @@ pub(super) struct Store {
     pub(super) salt: u64,
     pub(super) seed: u64,
     pub(super) options: LsmOptions,
+    pub(super) filter: Option<Filter>,
+    pub(super) young_limits: YoungLimits,
     pub(super) cache: Arc<BlockCache>,
     pub(super) state: Switch<State>,
     pub(super) snapshots: Snapshots,
@@ -80,7 +84,9 @@ pub(super) struct Threads {
     pub(super) flush_due: Wakeup,
     pub(super) merge_due: Wakeup,
     pub(super) sync_due: Wakeup,
-    pub(super) guide_due: AtomicBool,
+    pub(super) guide_due: Wakeup,
+    /// A guide is to be built from all runs.
+    pub(super) guide_missing: AtomicBool,
     /// Counts what was installed.
     installed: Mutex<u64>,
     progress: Condvar,
@@ -193,4 +199,9 @@ impl Store {
         *manifest = next;
         Ok(())
     }
+}
+
+/// The error of work that ends because the store is being closed.
+pub(super) fn stopped() -> Error {
+    Error::io("merge", "the runs")(io::ErrorKind::Interrupted.into())
 }

@@ -1,7 +1,6 @@
 //! The way that a read of a key takes, step by step: for demonstrations, and to see why reads of a
 //! store are slow.
 
-use super::guide::Ids;
 use super::lsm_store::LsmStore;
 use crate::Error;
 
@@ -50,10 +49,9 @@ impl LsmStore {
                 return Ok(trace);
             }
         }
-        let guide = state.version.guide.as_ref();
-        let candidates = guide.map_or(Ids::MAX, |guide| guide.candidates(hash));
+        let candidates = state.version.candidates(hash);
         for (run, place) in runs.iter().zip(0..) {
-            if candidates >> (run.id % 32) & 1 == 0 {
+            if !run.is_in(candidates) {
                 continue;
             }
             let found = run.table.get(key, hash, sequence)?;

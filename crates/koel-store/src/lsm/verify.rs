@@ -122,11 +122,10 @@ impl Store {
 
 /// Checks that the guide names each run for each of its keys.
 fn check_guide(state: &State) -> Result<(), Error> {
-    let Some(guide) = &state.version.guide else { return Ok(()) };
-    for run in &state.version.runs {
+    for run in state.version.runs.iter().filter(|run| run.is_guided()) {
         let (mut hashes, mut some) = (run.table.hashes(), Vec::new());
         while hashes.next(&mut some)? {
-            if !some.iter().all(|&hash| guide.candidates(hash) & run.mask() != 0) {
+            if !some.iter().all(|&hash| run.is_in(state.version.ids(hash))) {
                 let what = "the guide in memory misses a key of it; open the store again";
                 return Err(Error::damaged(&file_names::table(run.number()), 0, what));
             }

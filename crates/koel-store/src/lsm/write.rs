@@ -26,10 +26,8 @@ use crate::kernel::wakeup::Signal;
 
 /// Memtables that may wait to be flushed.
 const MOST_SEALED: usize = 2;
-/// With more young runs than this, writes slow down.
-const SLOW_RUNS: usize = 8;
-/// With this many, writes wait.
-const MOST_YOUNG_RUNS: usize = 24;
+/// With this many runs writes wait: a merge has at most 128 inputs.
+pub(super) const MOST_RUNS: usize = 100;
 /// Bytes that are written in a microsecond for one run too many; for two it is half as many.
 const BYTES_PER_MICROSECOND: u64 = 64;
 /// Shorter sleeps cost more than they slow down.
@@ -40,7 +38,7 @@ const MARK: usize = 32;
 
 impl Store {
     pub(super) fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
-        let entries = entries_of(batch)?;
+        let entries = entries_of(batch, self.options.max_batch_bytes)?;
         let position = self.append(batch, entries)?;
         self.wait_durable(position, durability).map_err(Error::in_doubt)
     }
@@ -222,17 +220,17 @@ impl Store {
     /// Waits while flushes and merges are behind, in proportion to how far.
     fn wait_for_room(&self, bytes: u64) -> Result<(), Error> {
         let (start, limit) = (Instant::now(), self.options.stall_limit);
+        let limits = self.young_limits;
         loop {
             self.poison.check()?;
             let state = self.state.load();
             let is_full = state.active.bytes() >= self.options.memtable_bytes
                 && state.sealed.len() >= MOST_SEALED;
             let young = state.young_runs(self.options.memtable_bytes);
-            // Ids must not run out.
-            let has_ids = state.version.runs.len() < self.most_runs();
+            let runs = state.version.runs.len();
             drop(state);
-            if !is_full && has_ids && young < MOST_YOUNG_RUNS {
-                self.slow_down(bytes, young.saturating_sub(SLOW_RUNS) as u64);
+            if !is_full && runs < MOST_RUNS && young < limits.stop {
+                self.slow_down(bytes, young.saturating_sub(limits.slow) as u64);
                 return Ok(());
             }
             let waited = start.elapsed();

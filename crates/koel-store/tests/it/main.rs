@@ -17,6 +17,7 @@ mod descriptors;
 mod disk;
 mod faults;
 mod full_disk;
+mod gated;
 #[cfg(unix)]
 mod hostile;
 mod kill;
