@@ -77,6 +77,7 @@ pub use salvage::LsmSalvageReport;
 pub use snapshot::Snapshot;
 pub use stats::{LsmStats, RunStats};
 pub use store::LsmOpenReport;
+#[cfg(feature = "trials")]
 pub use table::trial as table_trial;
 pub use trace::{Asked, Trace};
 pub use verify::LsmVerifyReport;

@@ -193,6 +193,8 @@ impl LsmOptions {
 
     /// Sets that one of `n` reads that miss asks every run, to check the guide; 0, the default, for
     /// none. [`LsmStats::guide_errors`](super::LsmStats::guide_errors) counts what it finds.
+    #[cfg(feature = "trials")]
+    #[doc(hidden)]
     #[must_use]
     pub fn paranoid(mut self, n: u64) -> Self {
         self.paranoid = n;
@@ -201,6 +203,7 @@ impl LsmOptions {
 
     /// Sets the bits of the id of a run in the guide (2 to 5; 0 for no guide), and the least number
     /// of keys that it has room for. For tests: fewer bits reach rare paths.
+    #[cfg(feature = "trials")]
     #[doc(hidden)]
     #[must_use]
     pub fn guide(mut self, id_bits: u32, least: u64) -> Self {

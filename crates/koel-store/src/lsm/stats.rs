@@ -44,7 +44,7 @@ pub struct LsmStats {
     pub merged_bytes: u64,
     /// Runs that were asked for a key that they do not have, because of the guide.
     pub false_candidates: u64,
-    /// Keys that the guide did not know: see [`LsmOptions::paranoid`](super::LsmOptions::paranoid).
+    /// Keys that the guide did not know; only trials look for them.
     pub guide_errors: u64,
     /// Microseconds that writes have waited for flushes and merges.
     pub stalled_micros: u64,
