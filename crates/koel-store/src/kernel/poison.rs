@@ -1,7 +1,7 @@
-//! No write after a failed one.
+//! No write after one of which it is not known what it left.
 //!
-//! After a failed append the end of the log is unknown. After a failed sync so are the bytes before
-//! it: the system may have dropped them, and does not report that twice. A store that went on would
+//! After a failed append that cannot be cut off, the end of the log is unknown (`log_end.rs`). After
+//! a failed sync so are the bytes before it: the system may have dropped them, and does not report that twice. A store that went on would
 //! acknowledge writes that follow a hole. So the first failure is stored, and every later write is
 //! refused with it; reads go on.
 //!

@@ -1,6 +1,6 @@
 //! The threads of an ordered store.
 //!
-//! * One flushes sealed memtables.
+//! * One flushes sealed memtables, and makes the next file of the log in advance.
 //! * One makes the guide follow the runs.
 //! * Two merge runs, each others than the other.
 //! * One syncs the log while it fills, so that little is left for the write that fills it.
@@ -26,11 +26,11 @@ pub(super) fn start(store: &Arc<Store>, threads: &mut Vec<JoinHandle<()>>) -> io
     let mut spawn = |name: &str, run: fn(&Store)| {
         let (store, builder) = (store.clone(), thread::Builder::new().name(name.to_owned()));
         builder
-            .spawn(move || store.poison.unless_panicked(|| run(&store)))
+            .spawn(move || store.log.poison.unless_panicked(|| run(&store)))
             .map(|thread| threads.push(thread))
     };
     spawn("koel-guide", tend)?;
-    if store.poison.is_read_only() {
+    if store.log.poison.is_read_only() {
         return Ok(());
     }
     spawn("koel-flush", flush)?;
@@ -45,7 +45,8 @@ pub(super) fn start(store: &Arc<Store>, threads: &mut Vec<JoinHandle<()>>) -> io
 /// Tells the threads to end.
 pub(super) fn stop(store: &Store) {
     let threads = &store.threads;
-    for wakeup in [&threads.flush_due, &threads.merge_due, &threads.sync_due, &threads.guide_due] {
+    for wakeup in [&threads.flush_due, &threads.merge_due, &store.log.sync_due, &threads.guide_due]
+    {
         wakeup.send(Signal::Stop);
     }
 }
@@ -54,6 +55,7 @@ fn flush(store: &Store) {
     while store.threads.flush_due.wait() {
         // `stats` has the failure.
         drop(store.flush_sealed());
+        store.prepare_log();
     }
 }
 
@@ -68,7 +70,7 @@ fn merge(store: &Store) {
     let (due, mut pause) = (&store.threads.merge_due, FIRST_PAUSE);
     while due.wait() {
         // After a failed write no merge succeeds.
-        while !due.is_stopped() && store.poison.check().is_ok() {
+        while !due.is_stopped() && store.log.poison.check().is_ok() {
             match store.merge_once() {
                 Ok(true) => pause = FIRST_PAUSE,
                 Ok(false) => break,
@@ -82,8 +84,8 @@ fn merge(store: &Store) {
 }
 
 fn sync(store: &Store) {
-    while store.threads.sync_due.wait() {
+    while store.log.sync_due.wait() {
         // The next write returns the failure.
-        drop(store.sync());
+        drop(store.log.sync());
     }
 }

@@ -26,6 +26,7 @@ use crate::kernel::file_names::{self, LOCK};
 use crate::kernel::files::{File, Folder};
 use crate::kernel::folder_lock::FolderLock;
 use crate::kernel::lock::lock;
+use crate::kernel::poison::Poison;
 use crate::kernel::random::random;
 
 /// Bytes that are copied at a time.
@@ -48,19 +49,19 @@ impl Store {
         if names.iter().any(|name| name != LOCK) {
             return Err(Error::NotEmpty { folder: FOLDER.to_owned() });
         }
-        let writer = lock(&self.writer);
-        if self.poison.has_failed() {
-            self.poison.check()?;
+        let end = self.log.end();
+        if self.log.poison.has_failed() {
+            self.log.poison.check()?;
         }
         // Nobody removes a file that it names while this lock is held.
         let manifest = lock(&self.manifest);
         let mut copy = manifest.clone();
-        if let (Some(last), Some(log)) = (copy.logs.last_mut(), &writer.log) {
+        if let (Some(last), Some(log)) = (copy.logs.last_mut(), &end.file) {
             last.end = log.end();
         }
         copy.clean = true;
-        copy.sequence = writer.sequence;
-        drop(writer);
+        copy.sequence = end.sequence;
+        drop(end);
         copy.number = self.next_number.load(Ordering::Relaxed) + self.random_distance();
         let mut made = Vec::new();
         let pinned = self.link_or_open(&copy, to, &mut made);
@@ -69,7 +70,7 @@ impl Store {
             made.extend(pinned.iter().map(|file| file.name.clone()));
             pinned.iter().try_for_each(|file| file.copy(to))?;
             to.sync().map_err(Error::io("sync", FOLDER))?;
-            copy.store(to)
+            copy.store(to, &Poison::default())
         });
         if copied.is_err() {
             // Otherwise the folder would not be empty for the next try.

@@ -20,18 +20,18 @@ impl Store {
         &self,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64, Error> {
-        let mut writer = lock(&self.writer);
-        self.poison.check()?;
-        self.seal_active(&mut writer)?;
+        let mut end = self.log.end();
+        self.log.poison.check()?;
+        self.seal_active(&mut end)?;
         self.flush_sealed()?;
         while self.state.load().version.runs.len() >= MOST_RUNS && self.merge_once()? {}
-        let sequence = writer.sequence;
-        writer.sequence += 1;
+        let sequence = end.sequence;
+        end.sequence += 1;
         // From here on a manifest without the table is known to be an older one.
         self.change_manifest(&mut lock(&self.manifest), |manifest| {
-            manifest.sequence = writer.sequence;
+            manifest.sequence = end.sequence;
         })?;
-        writer.announced = true;
+        end.announced = true;
         let written = self.write_table(false, |sink| {
             let (mut count, mut last) = (0, Vec::new());
             for (key, value) in entries {
@@ -54,6 +54,7 @@ impl Store {
         self.install(
             |version| version.with_run(table.clone()),
             |manifest| add_run(manifest, &table),
+            Some(&table),
             None,
         )?;
         self.snapshots.publish(sequence);

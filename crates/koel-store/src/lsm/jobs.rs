@@ -1,10 +1,12 @@
 //! Merging: adjacent runs become one.
 //!
 //! Several jobs run at once, on different runs. As in a flush, the new table is durable and named
-//! by the manifest before the old ones are removed. They are removed oldest first: what a crash
-//! leaves of them can then not revive a key that a younger one deletes, should MANIFEST be lost.
+//! by the manifest before the old ones are removed, once nobody reads them. They are removed oldest
+//! first: what a crash leaves of them can then not revive a key that a younger one deletes, should
+//! MANIFEST be lost.
 //!
-//! A run because of which a merge failed is left alone for a while (`failed.rs`). It divides the
+//! A damaged block of which every key was overwritten is skipped (`overwritten.rs`). Any other run
+//! because of which a merge failed is left alone for a while (`failed.rs`). It divides the
 //! others: those on either side of it are merged for themselves.
 
 use std::time::Instant;
@@ -31,6 +33,7 @@ const STEP: u64 = 1024;
 #[derive(Debug)]
 struct Reserved<'a> {
     store: &'a Store,
+    numbers: Vec<u64>,
     inputs: Vec<Run>,
     /// Whether no older run stays.
     is_bottom: bool,
@@ -38,28 +41,22 @@ struct Reserved<'a> {
     surplus_limit: u64,
 }
 
-impl Reserved<'_> {
-    fn numbers(&self) -> Vec<u64> {
-        self.inputs.iter().map(|run| run.number()).collect()
-    }
-}
-
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        lock(&self.store.jobs).end(&self.numbers());
+        lock(&self.store.jobs).end(&self.numbers);
     }
 }
 
 impl Store {
     /// Merges runs if the policy asks for it. Returns whether it did.
     pub(super) fn merge_once(&self) -> Result<bool, Error> {
-        self.poison.check()?;
-        let Some(job) = self.reserve(|runs, shapes| self.pick(runs, shapes)) else {
+        self.log.poison.check()?;
+        let Some(mut job) = self.reserve(|runs, shapes| self.pick(runs, shapes)) else {
             return Ok(false);
         };
         // Another thread may find a job among the other runs.
         self.threads.merge_due.send(Signal::Work);
-        self.run_job(&job)?;
+        self.run_job(&mut job)?;
         Ok(true)
     }
 
@@ -79,7 +76,7 @@ impl Store {
             let is_free = shapes.iter().all(|shape| !shape.busy);
             is_free.then_some(Job { runs: 0..shapes.len() })
         });
-        job.map_or(Ok(false), |job| self.run_job(&job).map(|()| true))
+        job.map_or(Ok(false), |mut job| self.run_job(&mut job).map(|()| true))
     }
 
     /// Returns whether a merge of all runs would change nothing.
@@ -117,9 +114,9 @@ impl Store {
         let pairs: u64 = runs.iter().map(|run| run.table.info().keys).sum();
         let most = pairs / PAIRS_PER_SURPLUS + FREE_SURPLUS;
         let surplus_limit = most.saturating_sub(version.surplus());
-        let reserved = Reserved { store: self, inputs, is_bottom, surplus_limit };
-        jobs.start(&reserved.numbers());
-        Some(reserved)
+        let numbers: Vec<u64> = inputs.iter().map(Run::number).collect();
+        jobs.start(&numbers);
+        Some(Reserved { store: self, numbers, inputs, is_bottom, surplus_limit })
     }
 
     /// Picks a merge of neighbours none of which is `avoided`.
@@ -141,24 +138,35 @@ impl Store {
     }
 
     /// Merges the runs of a job, and notes how that ended.
-    fn run_job(&self, job: &Reserved<'_>) -> Result<(), Error> {
-        let merged = self.merge_runs(job);
-        lock(&self.jobs).note(&job.numbers(), &merged, Instant::now());
+    fn run_job(&self, job: &mut Reserved<'_>) -> Result<(), Error> {
+        let mut merged = self.merge_runs(job, None);
+        if let Some(damaged) = merged.as_ref().err().and_then(|error| damaged_place(job, error))
+            && self.is_overwritten(&job.inputs, damaged).unwrap_or(false)
+        {
+            merged = self.merge_runs(job, Some(damaged));
+            self.counts.skipped.add(u64::from(merged.is_ok()));
+        }
+        lock(&self.jobs).note(&job.numbers, &merged, Instant::now());
         if !self.threads.merge_due.is_stopped() {
             *lock(&self.threads.merge_failure) = merged.as_ref().err().map(Error::reason);
         }
         merged
     }
 
-    fn merge_runs(&self, job: &Reserved<'_>) -> Result<(), Error> {
+    /// Merges runs, and skips the damaged blocks of the one at the place `damaged`.
+    fn merge_runs(&self, job: &mut Reserved<'_>, damaged: Option<usize>) -> Result<(), Error> {
         let boundaries = self.snapshots.boundaries()?;
         let rules = Rules {
             boundaries: &boundaries,
             is_bottom: job.is_bottom,
             filter: self.filter.as_ref(),
         };
-        let cursor = |run: &Run| Box::new(run.table.cursor(false)) as Box<dyn Cursor>;
-        let cursors: Vec<_> = job.inputs.iter().map(cursor).collect();
+        let cursor = |(place, run): (usize, &Run)| {
+            let cursor = run.table.cursor(false);
+            let skips = damaged == Some(place);
+            Box::new(if skips { cursor.skipping() } else { cursor }) as Box<dyn Cursor>
+        };
+        let cursors: Vec<_> = job.inputs.iter().enumerate().map(cursor).collect();
         let (limit, hash) = (job.surplus_limit, |key: &[u8]| self.hash(key));
         let mut surplus = None;
         let written = self.write_table(job.is_bottom, |sink| {
@@ -178,11 +186,11 @@ impl Store {
         self.install(
             |version: &Version| version.with_merge(&job.inputs, table.clone(), surplus),
             |manifest| replace_runs(manifest, &job.inputs, table.as_deref()),
+            table.as_ref(),
             None,
         )?;
-        for run in job.inputs.iter().rev() {
-            // What cannot be removed is when the store is next opened.
-            drop(self.folder.remove(&file_names::table(run.number())));
+        while let Some(run) = job.inputs.pop() {
+            run.table.remove_when_unused(&self.folder);
         }
         self.threads.notify_progress();
         Ok(())
@@ -196,6 +204,12 @@ fn shapes(runs: &[Run]) -> Vec<RunShape> {
         RunShape { bytes, entries, tombstones, busy: false }
     };
     runs.iter().map(shape).collect()
+}
+
+/// Returns the place of the input that an error says is damaged.
+fn damaged_place(job: &Reserved<'_>, error: &Error) -> Option<usize> {
+    let Error::Damaged { file, .. } = error else { return None };
+    job.numbers.iter().position(|&number| file_names::table(number) == *file)
 }
 
 /// Replaces adjacent runs in a manifest.

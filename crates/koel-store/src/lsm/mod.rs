@@ -17,6 +17,7 @@
 //! | `open.rs` | opening: what is sound, what is damage, what is a torn end |
 //! | `write.rs` | writing, and waiting while merges are behind |
 //! | `jobs.rs`, `flush.rs` | runs become one, memtables become runs |
+//! | `overwritten.rs` | whether a damaged block can be left out of a merge |
 //! | `install.rs` | switching to the next version, on disk and in memory |
 //! | `tend.rs` | the guide follows the runs |
 //! | `read.rs` | reading one key |
@@ -53,6 +54,7 @@ mod manifest;
 mod memtable;
 mod open;
 mod options;
+mod overwritten;
 mod read;
 mod salvage;
 mod snapshot;

@@ -46,6 +46,9 @@ pub struct LsmStats {
     pub false_candidates: u64,
     /// Keys that the guide did not know; only trials look for them.
     pub guide_errors: u64,
+    /// Merges that left damaged blocks out, all keys of which were overwritten: no data is lost by
+    /// that, but the disk is not sound.
+    pub damage_skipped: u64,
     /// Microseconds that writes have waited for flushes and merges.
     pub stalled_micros: u64,
     /// A write failed, and the store takes no more writes.
@@ -134,8 +137,9 @@ impl Store {
             merged_bytes: counts.merged.get(),
             false_candidates: counts.false_candidates.get(),
             guide_errors: counts.guide_errors.get(),
+            damage_skipped: counts.skipped.get(),
             stalled_micros: counts.stalled.get(),
-            poisoned: self.poison.has_failed(),
+            poisoned: self.log.poison.has_failed(),
             flush_failed: lock(&self.threads.flush_failure).clone(),
             merge_failed: lock(&self.threads.merge_failure).clone(),
             filter_panicked: filter.map(str::to_owned),

@@ -67,9 +67,9 @@ impl Store {
 
     /// Returns the tables of this moment, and the files of the log with their ends.
     fn files_to_check(&self) -> (Arc<State>, Vec<(u64, u64)>) {
-        let writer = lock(&self.writer);
+        let end = self.log.end();
         let manifest = lock(&self.manifest);
-        let end_of_last = writer.log.as_ref().map_or(FIRST_RECORD, |log| log.end());
+        let end_of_last = end.file.as_ref().map_or(FIRST_RECORD, |log| log.end());
         let logs = manifest.logs.iter().zip(1..).map(|(log, count)| {
             let is_last = count == manifest.logs.len();
             (log.number, if is_last { end_of_last } else { log.end })
@@ -112,7 +112,7 @@ impl Store {
         let Some(found) = Manifest::load(&*self.folder)? else {
             return Err(Error::damaged(MANIFEST, 0, "the file is missing"));
         };
-        if found == *expected || self.poison.has_failed() {
+        if found == *expected || self.log.poison.has_failed() {
             Ok(())
         } else {
             Err(Error::damaged(MANIFEST, 0, "it does not name the files in use"))

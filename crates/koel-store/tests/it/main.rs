@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
 
+mod answers;
 mod archive;
 mod archive_crash;
 mod archive_damage;

@@ -210,6 +210,30 @@ fn every_ratio_takes_more_memtables_than_a_level_has_runs() -> Outcome {
 }
 
 #[test]
+fn the_write_that_fills_a_memtable_finds_the_next_file_of_the_log() -> Outcome {
+    let (inner, made) = (MemoryFolder::new(), Arc::new(AtomicU64::new(0)));
+    let folder = GatedFolder::new(inner.clone());
+    let (me, counted) = (thread::current().id(), made.clone());
+    folder.hold(move |verb, name| {
+        let is_mine = name.ends_with(".log") && thread::current().id() == me;
+        counted.fetch_add(u64::from(verb == "create" && is_mine), Ordering::Relaxed);
+        false
+    });
+    let store = options().open_in(Arc::new(folder))?;
+    let logs = || inner.contents().keys().filter(|name| name.ends_with(".log")).count();
+    for round in 0..5 {
+        // 36 entries fill a memtable: it is more than half full now.
+        fill(&store, round * 36..round * 36 + 25)?;
+        wait_until("the next file is there", || store.stats().sealed_memtables == 0 && logs() == 2);
+        fill(&store, round * 36 + 25..round * 36 + 36)?;
+    }
+    assert_eq!(made.load(Ordering::Relaxed), 1, "the first file, by the first write");
+    store.close()?;
+    assert_eq!(logs(), 1, "none is left over");
+    Ok(())
+}
+
+#[test]
 fn a_closed_store_has_little_to_replay() -> Outcome {
     let folder = MemoryFolder::new();
     let store = options().open_in(Arc::new(folder.clone()))?;
