@@ -153,7 +153,7 @@ fn a_filter_that_panics_is_an_error_once_and_the_store_goes_on() -> Outcome {
     assert_eq!((calls.load(Ordering::Relaxed), stats.runs.len()), (1, 1));
     assert_eq!(stats.filter_panicked, Some("it cannot read 000007".to_owned()));
     assert_eq!((stats.merge_failed, stats.flush_failed, stats.poisoned), (None, None, false));
-    assert_eq!(store.iter()?.count(), MANY as usize);
+    assert_eq!(u32::try_from(store.iter()?.count())?, MANY);
     store.close()?;
     Ok(())
 }
@@ -203,7 +203,7 @@ fn every_ratio_takes_more_memtables_than_a_level_has_runs() -> Outcome {
             for round in 0..5 {
                 fill(&store, round * MANY..(round + 1) * MANY)?;
             }
-            assert_eq!(store.iter()?.count() as u32, 5 * MANY, "{policy:?}, {ratio}");
+            assert_eq!(u32::try_from(store.iter()?.count())?, 5 * MANY, "{policy:?}, {ratio}");
         }
     }
     Ok(())
